@@ -1,0 +1,513 @@
+//! The command line: argv and `ZLAUNCH_*` variables → `Request`. Validates form, touches nothing.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::OsStringValueParser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use serde_json::Value;
+
+use crate::error::{self, Problem};
+use crate::host::Host;
+use crate::json;
+use crate::launcher;
+use crate::said::{Said, Source};
+use crate::template::Search;
+use crate::trainer;
+use crate::vars;
+
+/// What the user asked for.
+pub(crate) enum Request {
+    Launch(Box<Launch>),
+    Templates {
+        name: Option<Said<String>>,
+        raw: bool,
+        search: Search,
+    },
+    /// `--help`, `--version`: text for stdout.
+    Show(String),
+}
+
+/// A launch as it was said.
+pub(crate) struct Launch {
+    pub(crate) deepspeed: Option<Said<String>>,
+    pub(crate) search: Search,
+    pub(crate) layers: Layers,
+    pub(crate) no_fill: bool,
+    pub(crate) trainer: Option<Said<&'static trainer::Trainer>>,
+    pub(crate) launcher: Option<Said<launcher::Kind>>,
+    pub(crate) topology: TopologyFlags,
+    pub(crate) launcher_args: Vec<OsString>,
+    pub(crate) environment: EnvironmentFlags,
+    pub(crate) config_out: Option<Said<PathBuf>>,
+    pub(crate) output: Output,
+    pub(crate) strict: bool,
+    pub(crate) allow: Vec<String>,
+    pub(crate) warnings: Vec<Problem>,
+    pub(crate) command: Vec<OsString>,
+}
+
+/// What is laid over the template, in this order.
+#[derive(Default)]
+pub(crate) struct Layers {
+    pub(crate) patch: Vec<Said<PathBuf>>,
+    pub(crate) unset: Vec<Said<String>>,
+    pub(crate) set: Vec<Said<(String, Value)>>,
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct TopologyFlags {
+    pub(crate) nnodes: Option<Said<u32>>,
+    pub(crate) node_rank: Option<Said<u32>>,
+    pub(crate) nproc_per_node: Option<Said<Processes>>,
+    pub(crate) master_addr: Option<Said<String>>,
+    pub(crate) master_port: Option<Said<u16>>,
+}
+
+/// torchrun's words for a number of processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Processes {
+    Count(u32),
+    Gpus,
+    Cpus,
+}
+
+#[derive(Default)]
+pub(crate) struct EnvironmentFlags {
+    pub(crate) set: Vec<Said<(String, OsString)>>,
+    pub(crate) unset: Vec<Said<String>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Output {
+    Launch { quiet: bool, verbose: bool },
+    DryRun(Format),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    Text,
+    Json,
+    Shell,
+}
+
+/// How often an option may be said, and with what.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Switch,
+    One,
+    Many,
+}
+
+/// One launch option. Its variable is `ZLAUNCH_<NAME>`; help, the README's table and completions come from here.
+pub(crate) struct Opt {
+    pub(crate) name: &'static str,
+    pub(crate) short: Option<char>,
+    pub(crate) kind: Kind,
+    pub(crate) value: &'static str,
+    /// With `_` instead of `-`, as torchrun and deepspeed spell theirs.
+    pub(crate) aliases: &'static [&'static str],
+    heading: &'static str,
+    pub(crate) help: &'static str,
+}
+
+const CONFIG: &str = "Config";
+const RANKS: &str = "Ranks";
+const ENVIRONMENT: &str = "Environment";
+const OUTPUT: &str = "Output";
+
+macro_rules! opt {
+    ($heading:ident, $name:literal $(/ $short:literal)?, $kind:ident $value:literal $([$($alias:literal),*])?, $help:literal) => {
+        Opt {
+            name: $name,
+            short: { let short: Option<char> = None; $(let short = { let _ = short; Some($short) };)? short },
+            kind: Kind::$kind,
+            value: $value,
+            aliases: &[$($($alias),*)?],
+            heading: $heading,
+            help: $help,
+        }
+    };
+}
+
+pub(crate) const OPTIONS: &[Opt] = &[
+    opt!(CONFIG, "deepspeed", One "NAME|PATH|JSON", "The DeepSpeed config; without it, the trainer's own --deepspeed"),
+    opt!(CONFIG, "template-dir", Many "DIR" ["template_dir"], "Search templates here first"),
+    opt!(CONFIG, "patch", Many "FILE", "Apply a JSON Patch (list) or a merge patch (object)"),
+    opt!(CONFIG, "unset", Many "KEY", "Remove a dotted key"),
+    opt!(CONFIG, "set", Many "KEY=VALUE", "Set a dotted key; VALUE is JSON, else a string"),
+    opt!(CONFIG, "no-fill", Switch "" ["no_fill"], "Leave every \"auto\" to the trainer"),
+    opt!(CONFIG, "config-out", One "PATH" ["config_out"], "Write the resolved config here"),
+    opt!(RANKS, "nproc-per-node", One "N" ["nproc_per_node", "num-gpus", "num_gpus"], "Processes on this machine, or `gpu`, `cpu`"),
+    opt!(RANKS, "nnodes", One "N" ["num-nodes", "num_nodes"], "Number of machines"),
+    opt!(RANKS, "node-rank", One "N" ["node_rank"], "Number of this machine, from 0"),
+    opt!(RANKS, "master-addr", One "HOST" ["master_addr"], "Address of machine 0"),
+    opt!(RANKS, "master-port", One "PORT" ["master_port"], "Port on machine 0"),
+    opt!(RANKS, "launcher", One "NAME", "Who starts the ranks: auto, torchrun, deepspeed or direct"),
+    opt!(RANKS, "launcher-arg", Many "ARG" ["launcher_arg"], "Pass ARG through to the launcher"),
+    opt!(RANKS, "trainer", One "NAME", "What the command is, if zlaunch cannot tell: swift, hf, deepspeed or command"),
+    opt!(ENVIRONMENT, "env", Many "K=V", "Set a variable; beats the template and the environment"),
+    opt!(ENVIRONMENT, "unset-env", Many "K" ["unset_env"], "Remove a variable"),
+    opt!(OUTPUT, "dry-run" / 'n', Switch "" ["dry_run"], "Print the plan and do nothing"),
+    opt!(OUTPUT, "format", One "FORMAT", "Of the plan: text, json or shell"),
+    opt!(OUTPUT, "strict", Switch "", "Warnings are errors"),
+    opt!(OUTPUT, "allow", Many "RULE", "Silence a warning by its name"),
+    opt!(OUTPUT, "quiet" / 'q', Switch "", "Print nothing but errors"),
+    opt!(OUTPUT, "verbose" / 'v', Switch "", "Print the whole plan before the launch"),
+];
+
+/// Variables of ours that are not options.
+const OTHER_VARIABLES: &[&str] = &[];
+
+const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...
+       zlaunch templates [NAME]";
+
+const COMMANDS: &str = "\x1b[1m\x1b[4mCommands:\x1b[0m
+  templates [NAME]  List the templates, or print one resolved (--raw: as it is written)
+
+Every option has a variable: --template-dir is ZLAUNCH_TEMPLATE_DIR. A flag beats its variable.
+Exit status: 125 zlaunch refused, 126 not executable, 127 not found; anything else is the trainer's.
+
+\x1b[1m\x1b[4mExample:\x1b[0m
+  zlaunch --deepspeed zero3_offload -- swift sft --model Qwen/Qwen3-8B --tuner_type full";
+
+pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Problem>> {
+    if argv.get(1).is_some_and(|word| word == "templates") {
+        return parse_templates(argv, host);
+    }
+    if argv.len() == 1 {
+        return Err(vec![error::nothing_to_launch()]);
+    }
+    let matches = match launch_command().try_get_matches_from(argv) {
+        Ok(matches) => matches,
+        Err(why) => return shown(&why).map(Request::Show),
+    };
+    Reader::new(&matches, host).launch().map(|launch| Request::Launch(Box::new(launch)))
+}
+
+fn launch_command() -> Command {
+    let mut command = Command::new("zlaunch")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Turn a training command and a DeepSpeed shorthand into one exact launch")
+        .override_usage(USAGE)
+        .after_help(COMMANDS)
+        .max_term_width(110)
+        .args_override_self(true)
+        .arg(
+            Arg::new("command")
+                .value_name("COMMAND")
+                .action(ArgAction::Append)
+                .num_args(1..)
+                .trailing_var_arg(true)
+                .value_parser(OsStringValueParser::new())
+                .hide(true),
+        );
+    for option in OPTIONS {
+        command = command.arg(clap_arg(option));
+    }
+    command
+}
+
+fn clap_arg(option: &Opt) -> Arg {
+    let mut arg = Arg::new(option.name).long(option.name).help(option.help).help_heading(option.heading);
+    if let Some(short) = option.short {
+        arg = arg.short(short);
+    }
+    arg = arg.aliases(option.aliases.iter().copied());
+    match option.kind {
+        Kind::Switch => arg.action(ArgAction::SetTrue),
+        Kind::One | Kind::Many => arg
+            .action(if option.kind == Kind::One { ArgAction::Set } else { ArgAction::Append })
+            .value_name(option.value)
+            .allow_hyphen_values(option.name == "launcher-arg")
+            .value_parser(OsStringValueParser::new()),
+    }
+}
+
+fn parse_templates(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Problem>> {
+    let directory = OPTIONS.iter().filter(|option| option.name == "template-dir").map(clap_arg);
+    let command = Command::new("zlaunch templates")
+        .about("List the templates, or print one resolved")
+        .no_binary_name(true)
+        .arg(Arg::new("name").value_name("NAME").help("Print this one").value_parser(OsStringValueParser::new()))
+        .arg(Arg::new("raw").long("raw").action(ArgAction::SetTrue).requires("name").help("Print the file as it is"))
+        .args(directory);
+    let matches = match command.try_get_matches_from(argv.into_iter().skip(2)) {
+        Ok(matches) => matches,
+        Err(why) => return shown(&why).map(Request::Show),
+    };
+    let name = match matches.get_one::<OsString>("name").map(|name| name.to_str().map(str::to_string).ok_or(name)) {
+        None => None,
+        Some(Ok(name)) => Some(Said::new(name, Source::Argument("templates".to_string()))),
+        Some(Err(name)) => return Err(vec![error::not_text("templates", name)]),
+    };
+    let search = Reader::new(&matches, host).search();
+    Ok(Request::Templates { name, raw: matches.get_flag("raw"), search })
+}
+
+/// clap's refusal in our words; help and version are not refusals.
+fn shown(why: &clap::Error) -> Result<String, Vec<Problem>> {
+    let word = |kind| match why.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(ContextValue::Strings(list)) => list.first().cloned(),
+        _ => None,
+    };
+    let given = word(ContextKind::InvalidArg).unwrap_or_default();
+    match why.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Ok(why.render().ansi().to_string()),
+        ErrorKind::UnknownArgument => {
+            Err(vec![error::unknown_option(&given, word(ContextKind::SuggestedArg).as_deref())])
+        }
+        ErrorKind::InvalidValue | ErrorKind::TooFewValues => Err(vec![error::option_needs_value(&given)]),
+        _ => {
+            let text = why.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            Err(vec![error::usage(first.strip_prefix("error: ").unwrap_or(first))])
+        }
+    }
+}
+
+/// What was said in both places, options and variables, while it is read.
+struct Reader<'a> {
+    matches: &'a ArgMatches,
+    host: &'a Host,
+    problems: Vec<Problem>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(matches: &'a ArgMatches, host: &'a Host) -> Self {
+        Reader { matches, host, problems: Vec::new() }
+    }
+
+    fn launch(mut self) -> Result<Launch, Vec<Problem>> {
+        let command: Vec<OsString> = self.matches.get_many("command").into_iter().flatten().cloned().collect();
+        if command.is_empty() {
+            self.problems.push(error::nothing_to_launch());
+        }
+        let launch = Launch {
+            deepspeed: self.text("deepspeed"),
+            search: self.search(),
+            layers: Layers {
+                patch: self.raw_many("patch").into_iter().map(|said| said.map(PathBuf::from)).collect(),
+                unset: self.keys("unset"),
+                set: self.assignments(),
+            },
+            no_fill: self.switch("no-fill"),
+            trainer: self.one_of("trainer", trainer::ALL.iter().map(|it| (it.name, *it))),
+            launcher: self
+                .one_of("launcher", launcher::Kind::NAMES.iter().map(|(name, kind)| (*name, *kind)))
+                .and_then(|said| said.value.map(|kind| Said::new(kind, said.from))),
+            topology: TopologyFlags {
+                nnodes: self.number("nnodes", 1, u32::MAX),
+                node_rank: self.number("node-rank", 0, u32::MAX),
+                nproc_per_node: self.processes(),
+                master_addr: self.text("master-addr"),
+                master_port: self.number("master-port", 1, u16::MAX),
+            },
+            launcher_args: self.raw_many("launcher-arg").into_iter().map(|said| said.value).collect(),
+            environment: EnvironmentFlags { set: self.variables(), unset: self.variable_names() },
+            config_out: self.raw_one("config-out").map(|said| said.map(PathBuf::from)),
+            output: self.output(),
+            strict: self.switch("strict"),
+            allow: self.text_many("allow").into_iter().map(|said| said.value).collect(),
+            warnings: self.unknown_variables(),
+            command,
+        };
+        if self.problems.is_empty() { Ok(launch) } else { Err(self.problems) }
+    }
+
+    fn search(&self) -> Search {
+        let flags = self.matches.get_many::<OsString>("template-dir").into_iter().flatten().map(PathBuf::from);
+        Search::new(flags.collect(), self.host)
+    }
+
+    fn output(&mut self) -> Output {
+        let format = self.one_of("format", [("text", Format::Text), ("json", Format::Json), ("shell", Format::Shell)]);
+        if self.switch("dry-run") {
+            return Output::DryRun(format.map_or(Format::Text, |said| said.value));
+        }
+        if let Some(Said { from: Source::Flag(_), .. }) = format {
+            self.problems.push(error::format_without_dry_run());
+        }
+        Output::Launch { quiet: self.switch("quiet"), verbose: self.switch("verbose") }
+    }
+
+    /// The flag, else the variable.
+    fn raw_one(&self, name: &'static str) -> Option<Said<OsString>> {
+        let flag = self.matches.get_one::<OsString>(name).map(|value| Said::new(value.clone(), flag(name)));
+        flag.or_else(|| self.variable(name))
+    }
+
+    /// The variable's lines, then the flags: what is said later wins.
+    fn raw_many(&self, name: &'static str) -> Vec<Said<OsString>> {
+        let variable = self.variable(name).into_iter().flat_map(|said| {
+            let lines = said.value.to_string_lossy().lines().map(OsString::from).collect::<Vec<_>>();
+            lines.into_iter().map(move |line| Said::new(line, said.from.clone()))
+        });
+        let flags = self.matches.get_many::<OsString>(name).into_iter().flatten();
+        variable.chain(flags.map(|value| Said::new(value.clone(), flag(name)))).collect()
+    }
+
+    fn variable(&self, name: &str) -> Option<Said<OsString>> {
+        let variable = variable_of(name);
+        let value = self.host.raw(&variable).filter(|value| !value.is_empty())?;
+        Some(Said::new(value.to_os_string(), Source::Variable(variable)))
+    }
+
+    fn to_text(&mut self, said: Said<OsString>) -> Option<Said<String>> {
+        match said.value.into_string() {
+            Ok(text) => Some(Said::new(text, said.from)),
+            Err(odd) => {
+                self.problems.push(error::not_text(&said.from.to_string(), &odd));
+                None
+            }
+        }
+    }
+
+    fn text(&mut self, name: &'static str) -> Option<Said<String>> {
+        let said = self.raw_one(name)?;
+        self.to_text(said)
+    }
+
+    fn text_many(&mut self, name: &'static str) -> Vec<Said<String>> {
+        self.raw_many(name).into_iter().filter_map(|said| self.to_text(said)).collect()
+    }
+
+    fn switch(&mut self, name: &'static str) -> bool {
+        if self.matches.get_flag(name) {
+            return true;
+        }
+        let Some(said) = self.variable(name).and_then(|said| self.to_text(said)) else { return false };
+        match said.value.to_ascii_lowercase().as_str() {
+            "1" | "true" | "yes" | "on" => true,
+            "0" | "false" | "no" | "off" => false,
+            _ => {
+                self.problems.push(error::not_a_switch(&said));
+                false
+            }
+        }
+    }
+
+    fn one_of<T: Copy>(
+        &mut self,
+        name: &'static str,
+        known: impl IntoIterator<Item = (&'static str, T)>,
+    ) -> Option<Said<T>> {
+        let said = self.text(name)?;
+        let known: Vec<_> = known.into_iter().collect();
+        if let Some((_, value)) = known.iter().find(|(word, _)| *word == said.value) {
+            return Some(Said::new(*value, said.from));
+        }
+        let words: Vec<_> = known.iter().map(|(word, _)| *word).collect();
+        self.problems.push(error::not_one_of(&said, &words));
+        None
+    }
+
+    fn number<T: TryFrom<u64> + Into<u64>>(&mut self, name: &'static str, least: u64, most: T) -> Option<Said<T>> {
+        let (said, most) = (self.text(name)?, most.into());
+        match said.value.parse::<u64>().ok().filter(|n| (least..=most).contains(n)).and_then(|n| T::try_from(n).ok()) {
+            Some(number) => Some(Said::new(number, said.from)),
+            None => {
+                self.problems.push(error::not_a_number(&said, least, most));
+                None
+            }
+        }
+    }
+
+    fn processes(&mut self) -> Option<Said<Processes>> {
+        let said = self.text("nproc-per-node")?;
+        match said.value.as_str() {
+            "auto" | "gpu" => Some(Said::new(Processes::Gpus, said.from)),
+            "cpu" => Some(Said::new(Processes::Cpus, said.from)),
+            _ => self.number("nproc-per-node", 1, u32::MAX).map(|said| said.map(Processes::Count)),
+        }
+    }
+
+    fn keys(&mut self, name: &'static str) -> Vec<Said<String>> {
+        let said = self.text_many(name);
+        let (good, bad): (Vec<_>, Vec<_>) = said.into_iter().partition(|said| is_dotted_key(&said.value));
+        self.problems.extend(bad.iter().map(error::not_a_key));
+        good
+    }
+
+    fn assignments(&mut self) -> Vec<Said<(String, Value)>> {
+        let mut found = Vec::new();
+        for said in self.text_many("set") {
+            match said.value.split_once('=') {
+                Some((key, text)) if is_dotted_key(key) => {
+                    let value = json::parse(text).unwrap_or_else(|_| Value::from(text));
+                    found.push(Said::new((key.to_string(), value), said.from));
+                }
+                _ => self.problems.push(error::not_an_assignment(
+                    &said,
+                    "KEY=VALUE",
+                    "zero_optimization.overlap_comm=true",
+                )),
+            }
+        }
+        found
+    }
+
+    fn variables(&mut self) -> Vec<Said<(String, OsString)>> {
+        let mut found = Vec::new();
+        for said in self.text_many("env") {
+            match said.value.split_once('=') {
+                Some((name, value)) if vars::is_name(name) => {
+                    found.push(Said::new((name.to_string(), OsString::from(value)), said.from));
+                }
+                _ => self.problems.push(error::not_an_assignment(&said, "K=V", "NCCL_DEBUG=INFO")),
+            }
+        }
+        found
+    }
+
+    fn variable_names(&mut self) -> Vec<Said<String>> {
+        let (good, bad): (Vec<_>, Vec<_>) =
+            self.text_many("unset-env").into_iter().partition(|said| vars::is_name(&said.value));
+        self.problems.extend(bad.iter().map(error::not_a_variable_name));
+        good
+    }
+
+    fn unknown_variables(&self) -> Vec<Problem> {
+        let ours = self.host.env.range(OsString::from("ZLAUNCH_")..OsString::from("ZLAUNCH`"));
+        let unknown = ours.filter_map(|(name, _)| name.to_str()).filter(|name| {
+            !OTHER_VARIABLES.contains(name) && !OPTIONS.iter().any(|option| variable_of(option.name) == **name)
+        });
+        unknown
+            .map(|name| {
+                let known: Vec<_> = OPTIONS.iter().map(|option| variable_of(option.name)).collect();
+                error::unknown_variable(name, error::nearest(name, known.iter().map(String::as_str)))
+            })
+            .collect()
+    }
+}
+
+fn flag(name: &str) -> Source {
+    Source::Flag(format!("--{name}"))
+}
+
+pub(crate) fn variable_of(option: &str) -> String {
+    format!("ZLAUNCH_{}", option.to_ascii_uppercase().replace('-', "_"))
+}
+
+fn is_dotted_key(key: &str) -> bool {
+    !key.is_empty() && key.split('.').all(|part| !part.is_empty() && part.trim() == part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_is_accepted_with_underscores() {
+        for option in OPTIONS.iter().filter(|option| option.name.contains('-')) {
+            assert!(option.aliases.contains(&option.name.replace('-', "_").as_str()), "{}", option.name);
+        }
+    }
+
+    #[test]
+    fn clap_accepts_the_table() {
+        launch_command().debug_assert();
+    }
+}

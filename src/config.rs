@@ -1,0 +1,102 @@
+//! From a template to the config that is launched: `--patch`, `--unset`, `--set` on top of it. Filling "auto" is
+//! `auto`'s business.
+
+use serde_json::{Map, Value};
+
+use crate::cli::Layers;
+use crate::error::{self, Problem};
+use crate::host::Host;
+use crate::json;
+use crate::template::{self, Template};
+
+/// Lays the user's layers over the template and checks that what the template needs is there.
+pub(crate) fn with_layers(template: &Template, layers: &Layers, host: &Host) -> Result<Value, Vec<Problem>> {
+    let mut config = template.config.clone();
+    let mut problems = Vec::new();
+    for file in &layers.patch {
+        let path = host.absolute(&file.value);
+        let applied = json::read(&path).and_then(|patch| match patch {
+            operations @ Value::Array(_) => {
+                template::apply_operations(&mut config, operations, &path.display().to_string())
+            }
+            object @ Value::Object(_) => {
+                template::apply_merge(&mut config, &object);
+                Ok(())
+            }
+            _ => Err(error::not_a_patch(&path.display().to_string(), "it is neither a list nor an object")),
+        });
+        problems.extend(applied.err());
+    }
+    for key in &layers.unset {
+        if !unset(&mut config, &key.value) {
+            let known = json::leaves(&config);
+            problems.push(error::nothing_to_unset(
+                key,
+                error::nearest(&key.value, known.iter().map(|(key, _)| key.as_str())),
+            ));
+        }
+    }
+    for assignment in &layers.set {
+        let (key, value) = &assignment.value;
+        if let Err(blocked) = set(&mut config, key, value.clone()) {
+            problems.push(error::set_below_a_value(key, &blocked, &assignment.from));
+        }
+    }
+    for (key, why) in &template.needs {
+        if json::get(&config, key).is_none_or(Value::is_null) {
+            problems.push(error::template_needs(template, key, why));
+        }
+    }
+    if problems.is_empty() { Ok(config) } else { Err(problems) }
+}
+
+fn unset(config: &mut Value, key: &str) -> bool {
+    let (parent, last) = key.rsplit_once('.').map_or((None, key), |(parent, last)| (Some(parent), last));
+    let node = match parent {
+        Some(parent) => config.pointer_mut(&json::pointer(parent)),
+        None => Some(config),
+    };
+    node.and_then(Value::as_object_mut).is_some_and(|object| object.shift_remove(last).is_some())
+}
+
+/// Sets a dotted key, making the objects on the way. Stops at a value that cannot hold keys and says where.
+fn set(config: &mut Value, key: &str, value: Value) -> Result<(), String> {
+    let mut node = config;
+    let mut walked = Vec::new();
+    for part in key.split('.') {
+        if node.is_null() {
+            *node = Value::Object(Map::new());
+        }
+        let Some(object) = node.as_object_mut() else { return Err(walked.join(".")) };
+        node = object.entry(part).or_insert(Value::Null);
+        walked.push(part);
+    }
+    *node = value;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn set_makes_the_way_and_stops_at_a_value() {
+        let mut config = json!({"a": 1, "b": {"c": 2}, "n": null});
+        set(&mut config, "b.d.e", json!(true)).unwrap();
+        set(&mut config, "n.x", json!("s")).unwrap();
+        assert_eq!(config, json!({"a": 1, "b": {"c": 2, "d": {"e": true}}, "n": {"x": "s"}}));
+        assert_eq!(set(&mut config, "b.c.x.y", json!(1)), Err("b.c".to_string()));
+    }
+
+    #[test]
+    fn unset_keeps_the_order_of_the_rest() {
+        let mut config = json!({"a": {"x": 1, "y": 2, "z": 3}, "b": 1});
+        assert!(unset(&mut config, "a.x"));
+        assert!(!unset(&mut config, "a.w"));
+        assert!(!unset(&mut config, "b.c"));
+        assert_eq!(config.to_string(), r#"{"a":{"y":2,"z":3},"b":1}"#);
+        assert!(unset(&mut config, "a"));
+    }
+}

@@ -1,0 +1,138 @@
+//! The environment of the launch: what is set and why, what is removed, what of the user's own is kept. The user's
+//! variables beat a template's; `--env` beats both.
+
+use std::ffi::OsString;
+
+use crate::cli::EnvironmentFlags;
+use crate::host::Host;
+use crate::launcher::Kind;
+use crate::said::Source;
+use crate::template::Template;
+use crate::topology::Topology;
+use crate::trainer::Job;
+use crate::vars;
+
+#[derive(Debug, Default)]
+pub(crate) struct Environment {
+    pub(crate) set: Vec<Setting>,
+    pub(crate) unset: Vec<String>,
+    /// Variables of the user that decide something here, unchanged.
+    pub(crate) kept: Vec<(String, String)>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Setting {
+    pub(crate) name: String,
+    pub(crate) value: OsString,
+    pub(crate) why: String,
+}
+
+pub(crate) fn decide(
+    template: Option<&Template>,
+    flags: &EnvironmentFlags,
+    launcher: Kind,
+    topology: &Topology,
+    job: &Job,
+    host: &Host,
+) -> Environment {
+    let mut environment = Environment::default();
+    let from_template = template.map_or(&[][..], |template| &template.env);
+    for (name, value) in from_template {
+        if host.raw(name).is_some() {
+            environment.keep(name, host);
+        } else {
+            environment.set(name, value, format!("template {}", template.map_or("", |it| it.name.as_str())));
+        }
+    }
+    if job.trainer.one_gpu_per_rank && template.is_some() {
+        environment.narrow_devices(topology);
+    }
+    environment.threads(topology, host);
+    if launcher == Kind::Direct && template.is_some() && !topology.already {
+        environment.single_rank(topology, host);
+    }
+    for said in &flags.unset {
+        environment.set.retain(|setting| setting.name != said.value);
+        if host.raw(&said.value).is_some() {
+            environment.unset.push(said.value.clone());
+        }
+    }
+    for said in &flags.set {
+        let (name, value) = &said.value;
+        environment.unset.retain(|unset| unset != name);
+        environment.set(name, value, said.from.to_string());
+    }
+    for name in vars::SHOWN_WHEN_SET {
+        if host.raw(name).is_some() {
+            environment.keep(name, host);
+        }
+    }
+    let Environment { set, unset, kept } = &mut environment;
+    kept.retain(|(name, _)| !unset.contains(name) && set.iter().all(|setting| setting.name != *name));
+    environment
+}
+
+impl Environment {
+    /// The last word on a variable counts.
+    fn set(&mut self, name: &str, value: impl Into<OsString>, why: String) {
+        self.set.retain(|setting| setting.name != name);
+        self.set.push(Setting { name: name.to_string(), value: value.into(), why });
+    }
+
+    fn keep(&mut self, name: &str, host: &Host) {
+        if self.kept.iter().any(|(kept, _)| kept == name) {
+            return;
+        }
+        let value = host.raw(name).map(|value| value.to_string_lossy().into_owned()).unwrap_or_default();
+        self.kept.push((name.to_string(), value));
+    }
+
+    /// ms-swift spreads the model over the GPUs a process sees and then refuses `DeepSpeed`.
+    fn narrow_devices(&mut self, topology: &Topology) {
+        let (Some(devices), Some(nproc)) = (&topology.devices, &topology.nproc_per_node) else { return };
+        let wanted = nproc.value as usize;
+        let cuda = [vars::CUDA_VISIBLE_DEVICES, "/proc/driver/nvidia/gpus"]
+            .contains(&topology.devices_from.to_string().as_str());
+        if cuda
+            && wanted < devices.len()
+            && matches!(nproc.from, Source::Flag(_) | Source::Variable(_))
+            && !topology.already
+        {
+            let chosen = devices[..wanted].join(",");
+            let why = format!("{wanted} of {} GPUs ({}); ms-swift wants one GPU a process", devices.len(), nproc.from);
+            self.set(vars::CUDA_VISIBLE_DEVICES, chosen, why);
+        }
+    }
+
+    /// torchrun would set 1, which starves the optimizer on the CPU.
+    fn threads(&mut self, topology: &Topology, host: &Host) {
+        let Some(nproc) = topology.nproc_per_node.as_ref().filter(|_| host.raw(vars::OMP_NUM_THREADS).is_none()) else {
+            return;
+        };
+        if self.set.iter().any(|setting| setting.name == vars::OMP_NUM_THREADS) {
+            return;
+        }
+        let threads = (host.cpus / nproc.value as usize).max(1);
+        let why = format!("{} CPUs ÷ {} processes", host.cpus, nproc.value);
+        self.set(vars::OMP_NUM_THREADS, threads.to_string(), why);
+    }
+
+    /// `DeepSpeed` wants the five variables of a process group also for one process.
+    fn single_rank(&mut self, topology: &Topology, host: &Host) {
+        let port = topology.master_port.as_ref().map_or_else(
+            || (host.free_port().to_string(), "a free port".to_string()),
+            |port| (port.value.to_string(), port.from.to_string()),
+        );
+        let address = topology.master_addr.as_ref().map_or("127.0.0.1", |address| address.value.as_str());
+        for (name, value) in [
+            (vars::RANK, "0"),
+            (vars::LOCAL_RANK, "0"),
+            (vars::WORLD_SIZE, "1"),
+            (vars::LOCAL_WORLD_SIZE, "1"),
+            (vars::MASTER_ADDR, address),
+        ] {
+            self.set(name, value, "one process".to_string());
+        }
+        self.set(vars::MASTER_PORT, port.0, port.1);
+    }
+}

@@ -1,0 +1,588 @@
+//! Every sentence of failure. A problem has three parts: what, where, and a help that can be pasted. One function a
+//! sentence; the functions decide nothing but the words.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use anstyle::{AnsiColor, Style};
+use serde_json::Value;
+
+use crate::cli::Layers;
+use crate::host::Host;
+use crate::json::Fault;
+use crate::launcher::Kind;
+use crate::said::{Said, Source};
+use crate::template::{Origin, Template};
+use crate::trainer::{Target, base_name};
+use crate::vars;
+
+/// zlaunch refused.
+pub(crate) const REFUSED: u8 = 125;
+/// Found, but it cannot be executed.
+pub(crate) const NOT_EXECUTABLE: u8 = 126;
+/// Not found.
+pub(crate) const NOT_FOUND: u8 = 127;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Severity {
+    Error,
+    Warning,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if *self == Severity::Error { "error" } else { "warning" })
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    /// Short words that name the kind of problem: `--allow` takes them.
+    pub(crate) rule: &'static str,
+    pub(crate) severity: Severity,
+    pub(crate) what: String,
+    pub(crate) places: Vec<String>,
+    pub(crate) help: String,
+    pub(crate) status: u8,
+}
+
+impl Problem {
+    fn error(rule: &'static str, what: String) -> Self {
+        Problem { rule, severity: Severity::Error, what, places: Vec::new(), help: String::new(), status: REFUSED }
+    }
+
+    fn warning(rule: &'static str, what: String) -> Self {
+        Problem { severity: Severity::Warning, ..Self::error(rule, what) }
+    }
+
+    fn at(mut self, place: impl fmt::Display) -> Self {
+        self.places.push(place.to_string());
+        self
+    }
+
+    fn help(mut self, help: impl fmt::Display) -> Self {
+        self.help = help.to_string();
+        self
+    }
+
+    fn status(mut self, status: u8) -> Self {
+        self.status = status;
+        self
+    }
+}
+
+/// Prints problems to standard error; colour only adds.
+pub(crate) fn report(problems: &[Problem]) {
+    use std::io::Write;
+    if problems.is_empty() {
+        return;
+    }
+    let mut stderr = anstream::stderr().lock();
+    let place = Style::new().fg_color(Some(AnsiColor::Blue.into()));
+    let bold = Style::new().bold();
+    for problem in problems {
+        let colour = if problem.severity == Severity::Error { AnsiColor::Red } else { AnsiColor::Yellow };
+        let word = bold.fg_color(Some(colour.into()));
+        // Nobody to tell if standard error itself is gone.
+        let _ = writeln!(stderr, "{word}{}{word:#}: {}", problem.severity, problem.what);
+        for it in &problem.places {
+            let _ = writeln!(stderr, "  {place}-->{place:#} {it}");
+        }
+        if !problem.help.is_empty() {
+            let _ = writeln!(stderr, "  {bold}help{bold:#}: {}", problem.help);
+        }
+    }
+}
+
+/// The known word that was probably meant: at most three slips, and no more than half of the word.
+pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = word.to_lowercase();
+    let most = 3.min(lower.chars().count() / 2);
+    let distance = |candidate: &str| strsim::damerau_levenshtein(&lower, &candidate.to_lowercase());
+    let best = known.into_iter().map(|candidate| (distance(candidate), candidate)).min_by_key(|(far, _)| *far);
+    best.filter(|(far, _)| *far <= most).map(|(_, candidate)| candidate)
+}
+
+fn did_you_mean(nearest: Option<&str>, otherwise: &str) -> String {
+    nearest.map_or_else(|| otherwise.to_string(), |word| format!("did you mean `{word}`? {otherwise}"))
+}
+
+/// A JSON value with its Python type, since `"8"` and `8` print alike.
+fn typed(value: &Value) -> String {
+    let kind = match value {
+        Value::Null => "None",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float",
+        Value::Number(_) => "int",
+        Value::String(_) => "str",
+        Value::Array(_) => "list",
+        Value::Object(_) => "dict",
+    };
+    format!("{value} ({kind})")
+}
+
+// The command line
+
+pub(crate) fn nothing_to_launch() -> Problem {
+    Problem::error("usage", "there is no command to launch".to_string())
+        .at("zlaunch [OPTIONS] [--] COMMAND [ARGS]...")
+        .help("zlaunch --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B; `zlaunch --help` has the options")
+}
+
+pub(crate) fn unknown_option(given: &str, nearest: Option<&str>) -> Problem {
+    let all = "`zlaunch --help` lists the options; the trainer's own come after its name";
+    Problem::error("usage", format!("zlaunch has no option `{given}`")).at(given).help(did_you_mean(nearest, all))
+}
+
+pub(crate) fn option_needs_value(given: &str) -> Problem {
+    let name = given.split(' ').next().unwrap_or(given);
+    Problem::error("usage", format!("`{name}` needs a value")).at(given).help(format!("{given}: `zlaunch --help`"))
+}
+
+pub(crate) fn usage(what: &str) -> Problem {
+    Problem::error("usage", what.to_string()).at("the command line").help("`zlaunch --help` lists the options")
+}
+
+pub(crate) fn not_text(from: &str, value: &OsStr) -> Problem {
+    Problem::error("usage", format!("the value of `{from}` is not UTF-8 text"))
+        .at(format!("{from} {}", value.to_string_lossy()))
+        .help("use plain text here; arguments after the command may be any bytes")
+}
+
+pub(crate) fn not_a_switch(said: &Said<String>) -> Problem {
+    Problem::error("usage", format!("`{}` is neither on nor off", said.value))
+        .at(said.place())
+        .help(format!("{}=1", said.from))
+}
+
+pub(crate) fn not_one_of(said: &Said<String>, known: &[&str]) -> Problem {
+    let all = format!("one of {}", known.join(", "));
+    Problem::error("usage", format!("`{}` does not know `{}`", said.from, said.value))
+        .at(said.place())
+        .help(did_you_mean(nearest(&said.value, known.iter().copied()), &all))
+}
+
+pub(crate) fn not_a_number(said: &Said<String>, least: u64, most: u64) -> Problem {
+    let range =
+        if most == u64::from(u32::MAX) { format!("from {least} on") } else { format!("from {least} to {most}") };
+    Problem::error("usage", format!("`{}` is not a whole number {range}", said.value)).at(said.place()).help(format!(
+        "{} {}",
+        said.from,
+        least.max(2)
+    ))
+}
+
+pub(crate) fn not_a_key(said: &Said<String>) -> Problem {
+    Problem::error("usage", format!("`{}` is not a dotted key", said.value))
+        .at(said.place())
+        .help(format!("{} zero_optimization.overlap_comm", said.from))
+}
+
+pub(crate) fn not_an_assignment(said: &Said<String>, shape: &str, example: &str) -> Problem {
+    Problem::error("usage", format!("`{}` is not {shape}", said.value))
+        .at(said.place())
+        .help(format!("{} {example}", said.from))
+}
+
+pub(crate) fn not_a_variable_name(said: &Said<String>) -> Problem {
+    Problem::error("usage", format!("`{}` cannot be the name of a variable", said.value))
+        .at(said.place())
+        .help(format!("{} NCCL_DEBUG", said.from))
+}
+
+pub(crate) fn format_without_dry_run() -> Problem {
+    Problem::error("usage", "`--format` is the format of a plan that is printed".to_string())
+        .at("--format")
+        .help("add --dry-run")
+}
+
+pub(crate) fn unknown_variable(name: &str, nearest: Option<&str>) -> Problem {
+    let all = "`zlaunch --help` lists the options, each has a variable";
+    Problem::warning("unknown-variable", format!("zlaunch does not read `{name}`"))
+        .at(format!("variable {name}"))
+        .help(did_you_mean(nearest, all))
+}
+
+// Files
+
+pub(crate) fn unreadable_file(path: &Path, why: &io::Error) -> Problem {
+    let what = match why.kind() {
+        io::ErrorKind::NotFound => "does not exist".to_string(),
+        io::ErrorKind::PermissionDenied => "may not be read by you".to_string(),
+        _ => format!("cannot be read: {why}"),
+    };
+    Problem::error("file", format!("`{}` {what}", path.display()))
+        .at(path.display())
+        .help("check the path and its permissions")
+}
+
+pub(crate) fn not_a_file(path: &Path) -> Problem {
+    Problem::error("file", format!("`{}` is not a regular file", path.display()))
+        .at(path.display())
+        .help("name a file, not a folder, pipe or device")
+}
+
+pub(crate) fn file_too_large(path: &Path, size: u64, most: u64) -> Problem {
+    Problem::error("file", format!("`{}` has {size} bytes: too large for a config", path.display()))
+        .at(path.display())
+        .help(format!("a JSON config has at most {most} bytes; is this the right file?"))
+}
+
+pub(crate) fn not_json(name: &str, fault: &Fault) -> Problem {
+    Problem::error("json", format!("not JSON: {}", fault.what))
+        .at(format!("{name}:{}:{}", fault.line, fault.column))
+        .help("strict JSON is wanted; comments and trailing commas are accepted too")
+}
+
+// Templates
+
+pub(crate) fn unknown_template(spec: &Said<String>, nearest: Option<&str>) -> Problem {
+    Problem::error("template", format!("no DeepSpeed template is named `{}`", spec.value))
+        .at(spec.place())
+        .help(did_you_mean(nearest, "`zlaunch templates` lists all of them"))
+}
+
+pub(crate) fn missing_config(spec: &Said<String>, template: Option<&str>) -> Problem {
+    let help = match template {
+        Some(name) => format!("check the path, or take the template of that name: --deepspeed {name}"),
+        None => "check the path (it is relative to the current folder); `zlaunch templates` lists what needs no file"
+            .to_string(),
+    };
+    Problem::error("template", format!("the config `{}` does not exist", spec.value)).at(spec.place()).help(help)
+}
+
+pub(crate) fn old_spelling(spec: &Said<String>, new: &str) -> Problem {
+    Problem::warning("old-spelling", format!("`{}` is an old spelling of `{new}`", spec.value))
+        .at(spec.place())
+        .help(format!("--deepspeed {new}"))
+}
+
+pub(crate) fn unknown_parent(origin: &Origin, spec: &Said<String>, parent: &str, nearest: Option<&str>) -> Problem {
+    Problem::error("template", format!("the template extends `{parent}`, which does not exist"))
+        .at(format!("{origin}, $zlaunch.extends"))
+        .at(spec.place())
+        .help(did_you_mean(nearest, "`zlaunch templates` lists all of them"))
+}
+
+pub(crate) fn template_cycle(origin: &Origin, chain: &[&str]) -> Problem {
+    Problem::error("template", format!("templates extend each other in a circle: {}", chain.join(" → ")))
+        .at(format!("{origin}, $zlaunch.extends"))
+        .help("one of them must extend another template, or none")
+}
+
+pub(crate) fn not_an_object(origin: &Origin) -> Problem {
+    Problem::error("template", "a DeepSpeed config is a JSON object".to_string()).at(origin).help("it starts with `{`")
+}
+
+pub(crate) fn bad_header(origin: &Origin, key: &str, wanted: &str) -> Problem {
+    Problem::error("template", format!("`{key}` must be {wanted}"))
+        .at(format!("{origin}, {key}"))
+        .help(r#""$zlaunch": {"about": "…", "extends": "zero3", "env": {"NCCL_DEBUG": "WARN"}}"#)
+}
+
+pub(crate) fn unknown_header(origin: &Origin, key: &str, known: &[&str]) -> Problem {
+    let all = format!("known are {}", known.join(", "));
+    Problem::error("template", format!("`$zlaunch` has no entry `{key}`"))
+        .at(format!("{origin}, $zlaunch.{key}"))
+        .help(did_you_mean(nearest(key, known.iter().copied()), &all))
+}
+
+pub(crate) fn forbidden_variable(origin: &Origin, name: &str, value: &str) -> Problem {
+    Problem::error("template", format!("a template may not set `{name}`: it changes what is executed"))
+        .at(format!("{origin}, $zlaunch.env.{name}"))
+        .help(format!("remove it there; for one launch: --env {name}={value}"))
+}
+
+pub(crate) fn template_needs(template: &Template, key: &str, why: &str) -> Problem {
+    Problem::error("template", format!("the template `{}` needs `{key}`: {why}", template.name))
+        .at(format!("template {}", template.name))
+        .help(format!("--set {key}=/local/nvme/$USER-$$"))
+}
+
+// Layers
+
+pub(crate) fn not_a_patch(place: &str, why: &str) -> Problem {
+    Problem::error("patch", format!("not a patch: {why}"))
+        .at(place)
+        .help(r#"a list such as [{"op": "replace", "path": "/steps_per_print", "value": 10}], or an object to merge"#)
+}
+
+pub(crate) fn patch_failed(place: &str, operation: usize, path: &str, what: &str) -> Problem {
+    Problem::error("patch", format!("operation {} of the patch fails at `{path}`: {what}", operation + 1))
+        .at(place)
+        .help("`zlaunch templates NAME` shows what it is applied to; paths start with `/`")
+}
+
+pub(crate) fn nothing_to_unset(said: &Said<String>, nearest: Option<&str>) -> Problem {
+    Problem::error("unset", format!("the config has no key `{}` to remove", said.value))
+        .at(said.place())
+        .help(did_you_mean(nearest, "`zlaunch templates NAME` shows the keys"))
+}
+
+pub(crate) fn set_below_a_value(key: &str, blocked: &str, from: &Source) -> Problem {
+    Problem::error("set", format!("`{key}` cannot be set: `{blocked}` is a value, not a section"))
+        .at(format!("{from} {key}=…"))
+        .help(format!("--set {blocked}=VALUE, or another key"))
+}
+
+pub(crate) fn layers_without_config(layers: &Layers, out: Option<&Said<std::path::PathBuf>>) -> Vec<Problem> {
+    let Layers { patch, unset, set } = layers;
+    let places = patch
+        .iter()
+        .map(|said| (&said.from, said.value.display().to_string()))
+        .chain(unset.iter().map(|said| (&said.from, said.value.clone())))
+        .chain(set.iter().map(|said| (&said.from, said.value.0.clone())))
+        .chain(out.iter().map(|said| (&said.from, said.value.display().to_string())));
+    // A variable may serve a whole site; only a flag asks for something here and now.
+    let flags: Vec<_> =
+        places.filter(|(from, _)| matches!(from, Source::Flag(_))).map(|(from, it)| format!("{from} {it}")).collect();
+    if flags.is_empty() {
+        return Vec::new();
+    }
+    let problem =
+        Problem::error("no-config", "there is no DeepSpeed config to change".to_string()).help("add --deepspeed zero2");
+    vec![flags.into_iter().fold(problem, Problem::at)]
+}
+
+// Trainers
+
+pub(crate) fn not_found(word: &OsStr, host: &Host) -> Problem {
+    let name = word.to_string_lossy();
+    let package = match base_name(word) {
+        "swift" => "; pip install ms-swift brings it",
+        "torchrun" => "; pip install torch brings it",
+        "deepspeed" => "; pip install deepspeed brings it",
+        _ => "",
+    };
+    let problem = if name.contains('/') {
+        Problem::error("not-found", format!("`{name}` is not an executable file")).at(&name)
+    } else {
+        Problem::error("not-found", format!("`{name}` is not on PATH"))
+            .at(format!("PATH={}", host.raw(vars::PATH).unwrap_or_default().to_string_lossy()))
+    };
+    let exists = name.contains('/') && host.absolute(Path::new(word)).exists();
+    let help = if exists {
+        format!("chmod +x {name}")
+    } else {
+        format!("activate the environment that has `{name}`{package}")
+    };
+    problem.help(help).status(if exists { NOT_EXECUTABLE } else { NOT_FOUND })
+}
+
+pub(crate) fn no_way_to_hand_over(spec: &Said<String>, target: &Target, args: &[OsString]) -> Problem {
+    let word = match target {
+        Target::Program(word) | Target::Script { path: word, .. } | Target::Module { name: word, .. } => {
+            base_name(word)
+        }
+    };
+    let swift = word == "swift";
+    let name = match args.first().filter(|_| swift) {
+        Some(command) => format!("swift {}", command.to_string_lossy()),
+        None => word.to_string(),
+    };
+    let help = if swift {
+        "give the config to `swift sft`, `pt` or `rlhf`, with its arguments on the command line"
+    } else {
+        "put zlaunch in front of the training command itself, or say what it is: --trainer hf, --trainer deepspeed"
+    };
+    Problem::error("hand-over", format!("zlaunch does not know how `{name}` takes a DeepSpeed config"))
+        .at(spec.place())
+        .help(help)
+}
+
+pub(crate) fn run_file_holds_arguments(spec: &Said<String>, file: &OsStr) -> Problem {
+    let file = file.to_string_lossy();
+    Problem::error("hand-over", format!("all arguments are in `{file}`, so the config cannot be added to them"))
+        .at(spec.place())
+        .at(&file)
+        .help(format!(
+            "name it in the file, \"deepspeed\": \"…\", or write the arguments of `{file}` on the command line"
+        ))
+}
+
+pub(crate) fn two_configs(flag: &Said<String>, own: &Said<String>) -> Problem {
+    Problem::warning("two-configs", format!("`{}` is used, not the command's own `{}`", flag.value, own.value))
+        .at(flag.place())
+        .at(own.place())
+        .help(format!("drop one of them; without {} the command's own is resolved", flag.from))
+}
+
+pub(crate) fn argument_needs_value(spelled: &str, wanted: &str, example: &str) -> Problem {
+    Problem::error("argument", format!("the trainer refuses `{spelled}` without a value: it wants {wanted}"))
+        .at(spelled)
+        .help(format!("{spelled} {example}; a value that starts with `-` needs {spelled}=VALUE"))
+}
+
+pub(crate) fn argument_of_wrong_type(spelled: &str, value: &str, wanted: &str, example: &str) -> Problem {
+    Problem::error("argument", format!("the trainer refuses `{spelled} {value}`: it wants {wanted}"))
+        .at(format!("{spelled} {value}"))
+        .help(format!("{spelled} {example}"))
+}
+
+// "auto"
+
+pub(crate) fn mismatch(key: &str, value: &Value, place: &str, argument: &str, wanted: &Value, from: &str) -> Problem {
+    let advice = match (value, wanted) {
+        (Value::String(text), Value::Number(number)) if text.trim() == number.to_string() => {
+            " (numbers stand without quotes)"
+        }
+        _ => "",
+    };
+    Problem::error(
+        "mismatch",
+        format!("`{key}` is {} in the config, but the trainer computes {}", typed(value), typed(wanted)),
+    )
+    .at(place)
+    .at(format!("{from}: {argument}"))
+    .help(format!("--set {key}=auto, or make both sides equal{advice}"))
+}
+
+pub(crate) fn nobody_fills(key: &str, place: &str) -> Problem {
+    Problem::error(
+        "auto",
+        format!("nobody fills `{key}`: \"auto\" is only understood for the keys of the table in the README"),
+    )
+    .at(place)
+    .help(format!("--set {key}=VALUE, or --unset {key}"))
+}
+
+pub(crate) fn left_for_nobody(key: &str, place: &str, why: &str) -> Problem {
+    let example = match key {
+        "train_micro_batch_size_per_gpu" | "gradient_accumulation_steps" => "1",
+        "gradient_clipping" => "1.0",
+        "fp16.enabled" => "false",
+        "bf16.enabled" => "true",
+        "optimizer.params.lr" | "scheduler.params.warmup_max_lr" => "1e-5",
+        "optimizer.params.betas" => "[0.9,0.999]",
+        "optimizer.params.eps" => "1e-8",
+        "optimizer.params.weight_decay" => "0.0",
+        _ => "VALUE",
+    };
+    Problem::error("auto", format!("`{key}` is \"auto\", and nobody fills it after zlaunch: {why}"))
+        .at(place)
+        .help(format!("--set {key}={example}"))
+}
+
+// Ranks
+
+pub(crate) fn unknown_gpu_count(from: &str, hidden: bool) -> Problem {
+    let what =
+        if hidden { format!("{from} hides every GPU") } else { "the number of GPUs is not known here".to_string() };
+    Problem::error("ranks", format!("{what}, and so the number of processes"))
+        .at(if hidden { from.to_string() } else { format!("{from} does not exist, CUDA_VISIBLE_DEVICES is not set") })
+        .help("--nproc-per-node 8")
+}
+
+pub(crate) fn variable_not_a_number(said: &Said<String>, least: &str) -> Problem {
+    Problem::error("ranks", format!("`{}` is not a whole number from {least} on", said.value))
+        .at(said.place())
+        .help(format!("set {} to a number, or unset it", said.from))
+}
+
+pub(crate) fn no_meeting_place(nnodes: &Said<u32>) -> Problem {
+    Problem::error("ranks", format!("{} machines need the address and port of the first one", nnodes.value))
+        .at(nnodes.place())
+        .help("--master-addr HOST --master-port 29500, the same on every machine")
+}
+
+pub(crate) fn node_rank_too_large(rank: &Said<u32>, nnodes: &Said<u32>) -> Problem {
+    Problem::error(
+        "ranks",
+        format!("machine {} of {} does not exist: they are counted from 0", rank.value, nnodes.value),
+    )
+    .at(rank.place())
+    .at(nnodes.place())
+    .help(format!("--node-rank {}", nnodes.value - 1))
+}
+
+pub(crate) fn already_a_launcher(asked: &Said<Kind>, program: &OsStr) -> Problem {
+    let program = program.to_string_lossy();
+    Problem::error("launcher", format!("the command already starts with `{program}`"))
+        .at(asked.place())
+        .help(format!("drop {}, or take `{program}` and its flags off the command", asked.from))
+}
+
+pub(crate) fn contradiction(place: &str, stated: &Said<String>) -> Problem {
+    Problem::error("launcher", "zlaunch and the command state different numbers".to_string())
+        .at(place)
+        .at(stated.place())
+        .help("drop one of them")
+}
+
+pub(crate) fn launcher_has_no_such_flag(place: &str, program: &OsStr) -> Problem {
+    Problem::error("launcher", format!("`{}` has no such flag", program.to_string_lossy())).at(place).help("drop it")
+}
+
+pub(crate) fn direct_is_one_process(asked: &Said<Kind>, nproc: &Said<u32>) -> Problem {
+    Problem::error("launcher", format!("`direct` starts one process, not {}", nproc.value))
+        .at(asked.place())
+        .at(nproc.place())
+        .help("--launcher torchrun, or --nproc-per-node 1")
+}
+
+pub(crate) fn deepspeed_needs_a_hostfile(asked: &Said<Kind>) -> Problem {
+    Problem::error("launcher", "the deepspeed launcher needs a hostfile for several machines".to_string())
+        .at(asked.place())
+        .help("--launcher torchrun, once on each machine")
+}
+
+pub(crate) fn deepspeed_cannot_read_devices(asked: &Said<Kind>, devices: &str) -> Problem {
+    Problem::error("launcher", "the deepspeed launcher reads GPU names as numbers and fails on others".to_string())
+        .at(asked.place())
+        .at(format!("CUDA_VISIBLE_DEVICES={devices}"))
+        .help("--launcher torchrun")
+}
+
+// Effects
+
+pub(crate) fn would_overwrite_the_template(out: &Said<std::path::PathBuf>) -> Problem {
+    Problem::error("config-out", "the resolved config would overwrite the config it is made from".to_string())
+        .at(format!("{} {}", out.from, out.value.display()))
+        .help("name another file")
+}
+
+pub(crate) fn cannot_write(path: &Path, why: &io::Error) -> Problem {
+    Problem::error("write", format!("the resolved config cannot be written: {why}"))
+        .at(path.display())
+        .help("--config-out PATH names another place")
+}
+
+pub(crate) fn folder_not_ours(folder: &Path) -> Problem {
+    Problem::error("write", "the folder for resolved configs does not belong to you alone".to_string())
+        .at(folder.display())
+        .help("set HOME or XDG_CACHE_HOME to a folder of yours, or use --config-out PATH")
+}
+
+pub(crate) fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {
+    let name = program.to_string_lossy();
+    let (what, status) = match why.kind() {
+        io::ErrorKind::NotFound => ("was not found".to_string(), NOT_FOUND),
+        io::ErrorKind::PermissionDenied => ("is not executable".to_string(), NOT_EXECUTABLE),
+        io::ErrorKind::ArgumentListTooLong => ("got more arguments than the system allows".to_string(), NOT_EXECUTABLE),
+        _ => (format!("cannot be executed: {why}"), NOT_EXECUTABLE),
+    };
+    Problem::error("exec", format!("`{name}` {what}"))
+        .at(&name)
+        .help("check the command and the environment it is in")
+        .status(status)
+}
+
+pub(crate) fn cannot_print(why: &io::Error) -> Problem {
+    Problem::error("print", format!("standard output cannot be written: {why}")).at("stdout").help("is the disk full?")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_word_is_near() {
+        let known = ["zero2", "zero3", "zero3_offload", "hf_zero3"];
+        assert_eq!(nearest("zero3_ofload", known), Some("zero3_offload"));
+        assert_eq!(nearest("ZERO_3", known), Some("zero3"));
+        assert_eq!(nearest("fsdp", known), None);
+        assert_eq!(nearest("", known), None);
+    }
+}

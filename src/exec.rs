@@ -1,0 +1,108 @@
+//! The effects: write the config, become the program. Nothing decides here.
+
+use std::convert::Infallible;
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{self, Command};
+
+use nix::fcntl::OFlag;
+use nix::unistd::geteuid;
+
+use crate::error::{self, Problem};
+use crate::plan::{FileKind, Plan, PlannedConfig};
+
+/// Writes what the plan says and replaces this process. Comes back only with a problem.
+pub(crate) fn carry_out(plan: Plan) -> Result<Infallible, Problem> {
+    if let Some(problem) = plan.blocker {
+        return Err(problem);
+    }
+    if let Some(config) = &plan.config {
+        write_config(config)?;
+    }
+    let Some((program, arguments)) = plan.argv.split_first() else { return Err(error::nothing_to_launch()) };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    for name in &plan.environment.unset {
+        command.env_remove(name);
+    }
+    for setting in &plan.environment.set {
+        command.env(&setting.name, &setting.value);
+    }
+    // std gives SIGPIPE back its default, which Rust's runtime had taken; everything else is inherited.
+    Err(error::cannot_execute(program, &command.exec()))
+}
+
+fn write_config(config: &PlannedConfig) -> Result<(), Problem> {
+    let path = &config.file.path;
+    let failed = |why: &io::Error| error::cannot_write(path, why);
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    match config.file.kind {
+        FileKind::Named => {
+            if fs::metadata(path).is_ok_and(|seen| !seen.is_file()) {
+                return Err(error::not_a_file(path));
+            }
+        }
+        FileKind::InCache => make_private_folder(folder).map_err(|why| failed(&why))?,
+        FileKind::InTemporary => {
+            make_private_folder(folder).map_err(|why| failed(&why))?;
+            if !is_ours_alone(folder) {
+                return Err(error::folder_not_ours(folder));
+            }
+        }
+    }
+    if holds(path, config.text.as_bytes()) {
+        return Ok(());
+    }
+    write_atomically(path, config.text.as_bytes()).map_err(|why| failed(&why))
+}
+
+fn make_private_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// A real folder of this user that nobody else can enter: in a shared temporary folder it might be somebody's trap.
+fn is_ours_alone(folder: &Path) -> bool {
+    fs::symlink_metadata(folder)
+        .is_ok_and(|seen| seen.is_dir() && seen.uid() == geteuid().as_raw() && seen.mode() & 0o077 == 0)
+}
+
+/// Whether the file is already what it should be; a link is never followed.
+fn holds(path: &Path, content: &[u8]) -> bool {
+    let mut found = Vec::new();
+    let opened = OpenOptions::new().read(true).custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits()).open(path);
+    opened.is_ok_and(|file| {
+        file.metadata().is_ok_and(|seen| seen.is_file() && seen.mode() & 0o077 == 0)
+            && file.take(content.len() as u64 + 1).read_to_end(&mut found).is_ok()
+            && found == content
+    })
+}
+
+/// A new file beside the target, then a rename: others see the old one or the whole new one.
+fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
+    let (mut file, temporary) = create_beside(path)?;
+    let written = file.write_all(content).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        // The first failure is the one worth reporting.
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let name = path.file_name().unwrap_or(OsStr::new("config")).to_string_lossy().into_owned();
+    let mut attempt = 0;
+    loop {
+        let temporary = folder.join(format!(".{name}.{}.{attempt}", process::id()));
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary) {
+            Ok(file) => return Ok((file, temporary)),
+            // Left behind by a process of the same number, here or on another machine.
+            Err(why) if why.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => attempt += 1,
+            Err(why) => return Err(why),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What was seen: the environment, the folder, the CPUs, the GPUs. The only reader of the environment; it decides
+//! nothing.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use nix::unistd::{AccessFlags, access, geteuid};
+
+use crate::vars;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Host {
+    pub(crate) env: BTreeMap<OsString, OsString>,
+    pub(crate) cwd: PathBuf,
+    /// CPUs this process may use: affinity and cgroup quota are honoured.
+    pub(crate) cpus: usize,
+    /// GPUs the NVIDIA driver lists in /proc, where there is one.
+    pub(crate) nvidia_gpus: Option<usize>,
+}
+
+impl Host {
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads them")]
+    pub(crate) fn read() -> Self {
+        Host {
+            env: std::env::vars_os().collect(),
+            cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            nvidia_gpus: std::fs::read_dir("/proc/driver/nvidia/gpus").ok().map(Iterator::count),
+        }
+    }
+
+    pub(crate) fn raw(&self, name: &str) -> Option<&OsStr> {
+        self.env.get(OsStr::new(name)).map(OsString::as_os_str)
+    }
+
+    /// A variable that is set to something readable.
+    pub(crate) fn var(&self, name: &str) -> Option<&str> {
+        self.raw(name)?.to_str()
+    }
+
+    /// A variable that is set and not empty: an empty one counts as unset for paths and numbers.
+    pub(crate) fn filled(&self, name: &str) -> Option<&str> {
+        self.var(name).filter(|value| !value.is_empty())
+    }
+
+    /// A folder named by a variable. Relative ones are ignored, as the XDG specification asks.
+    fn folder(&self, name: &str) -> Option<PathBuf> {
+        self.raw(name).map(PathBuf::from).filter(|path| path.is_absolute())
+    }
+
+    pub(crate) fn home(&self) -> Option<PathBuf> {
+        self.folder(vars::HOME)
+    }
+
+    pub(crate) fn cache_home(&self) -> Option<PathBuf> {
+        self.folder(vars::XDG_CACHE_HOME).or_else(|| self.home().map(|home| home.join(".cache")))
+    }
+
+    pub(crate) fn config_home(&self) -> Option<PathBuf> {
+        self.folder(vars::XDG_CONFIG_HOME).or_else(|| self.home().map(|home| home.join(".config")))
+    }
+
+    /// `~` and relative paths made absolute, without touching the disk.
+    pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
+        let home = path.strip_prefix("~").ok().and_then(|rest| Some(self.home()?.join(rest)));
+        self.cwd.join(home.as_deref().unwrap_or(path))
+    }
+
+    /// Looks a program up as exec would: a word with a `/` is a path, anything else is searched in PATH.
+    pub(crate) fn find_program(&self, word: &OsStr) -> Option<PathBuf> {
+        which::which_in(word, self.raw(vars::PATH), &self.cwd).ok()
+    }
+
+    /// A port nobody listens on now.
+    pub(crate) fn free_port(&self) -> u16 {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0));
+        listener.and_then(|listener| listener.local_addr()).map_or(29500, |address| address.port())
+    }
+
+    /// The folder for resolved configs: in the user's cache if that can be used, else a private one in the temporary
+    /// folder. Only looks; `exec` creates it.
+    pub(crate) fn configs_folder(&self) -> ConfigsFolder {
+        let in_home = self.folder(vars::XDG_CACHE_HOME).or_else(|| {
+            let home = self.home().filter(|home| home.is_dir())?;
+            Some(home.join(".cache"))
+        });
+        if let Some(cache) = in_home.filter(|cache| can_be_written(cache)) {
+            return ConfigsFolder { path: cache.join("zlaunch").join("configs"), shared_parent: false };
+        }
+        let temporary = self.folder(vars::TMPDIR).unwrap_or_else(|| PathBuf::from("/tmp"));
+        ConfigsFolder { path: temporary.join(format!("zlaunch-{}", geteuid())), shared_parent: true }
+    }
+}
+
+pub(crate) struct ConfigsFolder {
+    pub(crate) path: PathBuf,
+    /// The parent may be writable by others, so the folder must prove to be ours.
+    pub(crate) shared_parent: bool,
+}
+
+/// Whether the folder, or the nearest one above it that exists, can be written.
+fn can_be_written(folder: &Path) -> bool {
+    folder
+        .ancestors()
+        .find(|path| path.exists())
+        .is_some_and(|path| path.is_dir() && access(path, AccessFlags::W_OK | AccessFlags::X_OK).is_ok())
+}

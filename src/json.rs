@@ -1,0 +1,350 @@
+//! JSON as people write it, and as `DeepSpeed` wants it.
+//!
+//! Read: comments and trailing commas are accepted, duplicate keys are not, integral numbers become integers
+//! (`2e8` is 200000000). Written: strict JSON. Nothing here knows what the keys mean.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use crate::error::{self, Problem};
+
+/// No `DeepSpeed` config or model config comes near this; a wrong path (a checkpoint, a log) soon does.
+const LARGEST_FILE: u64 = 4 << 20;
+
+/// Why a text is not JSON, and where.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+    pub(crate) what: String,
+}
+
+/// Reads a file the user named. Folders, pipes and devices are refused before they are opened: a pipe would block.
+pub(crate) fn read(path: &Path) -> Result<Value, Problem> {
+    let text = read_text(path)?;
+    parse(&text).map_err(|fault| error::not_json(&path.display().to_string(), &fault))
+}
+
+/// The file's text, under the same precautions.
+pub(crate) fn read_text(path: &Path) -> Result<String, Problem> {
+    let unreadable = |why: &std::io::Error| error::unreadable_file(path, why);
+    let seen = fs::metadata(path).map_err(|why| unreadable(&why))?;
+    if !seen.is_file() {
+        return Err(error::not_a_file(path));
+    }
+    if seen.len() > LARGEST_FILE {
+        return Err(error::file_too_large(path, seen.len(), LARGEST_FILE));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(seen.len()).unwrap_or(0));
+    fs::File::open(path)
+        .and_then(|file| file.take(LARGEST_FILE).read_to_end(&mut bytes))
+        .map_err(|why| unreadable(&why))?;
+    String::from_utf8(bytes).map_err(|why| {
+        let good = &why.as_bytes()[..why.utf8_error().valid_up_to()];
+        let fault = fault_at(good, "this byte is not UTF-8 text".to_string());
+        error::not_json(&path.display().to_string(), &fault)
+    })
+}
+
+pub(crate) fn parse(text: &str) -> Result<Value, Fault> {
+    let plain = without_comments(text.strip_prefix('\u{feff}').unwrap_or(text))?;
+    if plain.trim().is_empty() {
+        return Err(Fault { line: 1, column: 1, what: "it is empty".to_string() });
+    }
+    let mut reader = serde_json::Deserializer::from_str(&plain);
+    let value = Strict.deserialize(&mut reader).map_err(|why| fault(&why))?;
+    reader.end().map_err(|why| fault(&why))?;
+    Ok(value)
+}
+
+/// Strict JSON, indented, with a final line feed.
+pub(crate) fn write(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+/// Looks up a dotted key.
+pub(crate) fn get<'a>(config: &'a Value, key: &str) -> Option<&'a Value> {
+    key.split('.').try_fold(config, |node, part| node.as_object()?.get(part))
+}
+
+/// The dotted key as a JSON pointer.
+pub(crate) fn pointer(key: &str) -> String {
+    key.split('.').fold(String::new(), |all, part| all + "/" + &part.replace('~', "~0").replace('/', "~1"))
+}
+
+/// Every leaf of the objects below `config` as (dotted key, value). Lists count as leaves.
+pub(crate) fn leaves(config: &Value) -> Vec<(String, &Value)> {
+    fn walk<'a>(prefix: &str, node: &'a Value, found: &mut Vec<(String, &'a Value)>) {
+        let Some(object) = node.as_object() else { return found.push((prefix.to_string(), node)) };
+        for (key, value) in object {
+            walk(&if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") }, value, found);
+        }
+    }
+    let mut found = Vec::new();
+    walk("", config, &mut found);
+    found
+}
+
+/// Puts the keys of every object back into the order they had `before`; new keys follow in their own order.
+/// The patch operations remove a key by moving the last one into its place.
+pub(crate) fn restore_order(before: &Value, after: &mut Value) {
+    let (Some(before), Some(after)) = (before.as_object(), after.as_object_mut()) else { return };
+    let mut ordered = Map::new();
+    for (key, old) in before {
+        if let Some(mut value) = after.get_mut(key).map(Value::take) {
+            restore_order(old, &mut value);
+            ordered.insert(key.clone(), value);
+        }
+    }
+    for (key, value) in std::mem::take(after) {
+        if !before.contains_key(&key) {
+            ordered.insert(key, value);
+        }
+    }
+    *after = ordered;
+}
+
+/// Comments and trailing commas become spaces, so that every other byte keeps its line and column.
+fn without_comments(text: &str) -> Result<String, Fault> {
+    if !text.contains("//") && !text.contains("/*") && !has_trailing_comma(text) {
+        return Ok(text.to_string());
+    }
+    let mut bytes = text.as_bytes().to_vec();
+    let mut at = 0;
+    let mut comma: Option<usize> = None; // a comma with nothing but space and comments behind it so far
+    let mut last = b'{'; // the last byte that was not space
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => {
+                at = end_of_string(&bytes, at);
+                (comma, last) = (None, b'"');
+                continue;
+            }
+            b'/' if bytes.get(at + 1) == Some(&b'/') => {
+                let end = bytes[at..].iter().position(|b| *b == b'\n').map_or(bytes.len(), |n| at + n);
+                bytes[at..end].fill(b' ');
+                at = end;
+                continue;
+            }
+            b'/' if bytes.get(at + 1) == Some(&b'*') => {
+                let Some(length) = bytes[at + 2..].windows(2).position(|pair| pair == b"*/") else {
+                    return Err(fault_at(&bytes[..at], "this comment has no end".to_string()));
+                };
+                let end = at + 2 + length + 2;
+                bytes[at..end].iter_mut().filter(|b| **b != b'\n').for_each(|b| *b = b' ');
+                at = end;
+                continue;
+            }
+            b',' if !matches!(last, b'{' | b'[' | b',' | b':') => (comma, last) = (Some(at), b','),
+            closing @ (b'}' | b']') => {
+                if let Some(at) = comma.take() {
+                    bytes[at] = b' ';
+                }
+                last = closing;
+            }
+            space if space.is_ascii_whitespace() => {}
+            other => (comma, last) = (None, other),
+        }
+        at += 1;
+    }
+    // Only whole comments and ASCII commas were replaced, so this is still UTF-8.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// A cheap first look, so that strict files (ours) skip the rewriting.
+fn has_trailing_comma(text: &str) -> bool {
+    let mut comma = false;
+    text.bytes().any(|byte| match byte {
+        b',' => {
+            comma = true;
+            false
+        }
+        b'}' | b']' => std::mem::take(&mut comma),
+        space if space.is_ascii_whitespace() => false,
+        _ => {
+            comma = false;
+            false
+        }
+    })
+}
+
+fn end_of_string(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' => at += 2,
+            b'"' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+fn fault_at(before: &[u8], what: String) -> Fault {
+    let line = before.iter().filter(|b| **b == b'\n').count() + 1;
+    let column = before.iter().rev().take_while(|b| **b != b'\n').count() + 1;
+    Fault { line, column, what }
+}
+
+fn fault(why: &serde_json::Error) -> Fault {
+    let text = why.to_string();
+    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
+    let what = match text {
+        "EOF while parsing an object" => "it ends inside an object: a `}` is missing",
+        "EOF while parsing a list" => "it ends inside a list: a `]` is missing",
+        "EOF while parsing a string" => "it ends inside a string: a `\"` is missing",
+        "EOF while parsing a value" => "it ends where a value should stand",
+        "recursion limit exceeded" => "it is nested more than 128 levels deep",
+        "expected value" | "expected ident" => "a JSON value should stand here",
+        "trailing characters" => "something follows the end of the value",
+        "trailing comma" => "one comma too many",
+        "key must be a string" => "a key in double quotes should stand here",
+        other => other,
+    };
+    Fault { line: why.line(), column: why.column().max(1), what: what.to_string() }
+}
+
+/// Builds a `Value` while refusing what JSON readers disagree about.
+struct Strict;
+
+impl<'de> DeserializeSeed<'de> for Strict {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "only whole numbers below 2^63 are cast")]
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
+        if value.fract() == 0.0 && value.abs() < 9.2e18 {
+            return Ok(Value::from(value as i64));
+        }
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("this number is too large"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(Strict)? {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            if object.contains_key(&key) {
+                return Err(de::Error::custom(format!("the key `{key}` stands here twice")));
+            }
+            let value = entries.next_value_seed(Strict)?;
+            object.insert(key, value);
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn value(text: &str) -> Value {
+        parse(text).unwrap()
+    }
+
+    #[test]
+    fn comments_and_trailing_commas_are_accepted() {
+        assert_eq!(value("// a\n{\"a\": 1, /* b\n */ \"c\": [1, 2,], }"), json!({"a": 1, "c": [1, 2]}));
+        assert_eq!(value(r#"{"url": "http://x/*y*/,}"}"#), json!({"url": "http://x/*y*/,}"}));
+        assert_eq!(value("{\"a\": 1, // last\n}"), json!({"a": 1}));
+        assert_eq!(value("\u{feff}{}"), json!({}));
+    }
+
+    #[test]
+    fn integral_numbers_become_integers_and_others_keep_their_value() {
+        for (text, written) in [
+            ("2e8", "200000000"),
+            ("1.0", "1"),
+            ("-3E2", "-300"),
+            ("5e-5", "5e-5"),
+            ("0.1", "0.1"),
+            ("1e-8", "1e-8"),
+            ("0.30000000000000004", "0.30000000000000004"),
+            ("123456789.125", "123456789.125"),
+            ("9223372036854775807", "9223372036854775807"),
+            ("1e300", "1e300"),
+            ("-0.0", "0"),
+        ] {
+            assert_eq!(value(text).to_string(), written, "{text}");
+            assert_eq!(value(written).to_string(), written, "{written} read again");
+        }
+    }
+
+    #[test]
+    fn faults_have_a_place() {
+        for (text, line, column, word) in [
+            ("", 1, 1, "empty"),
+            ("// nothing\n", 1, 1, "empty"),
+            ("{", 1, 1, "ends inside an object"),
+            ("{\"a\": 1,\n \"a\": 2}", 2, 4, "`a` stands here twice"),
+            ("{\"a\": NaN}", 1, 7, "a JSON value"),
+            ("{\"a\": {\"b\": 2,,}}", 1, 15, "key"),
+            ("{,}", 1, 2, "key"),
+            ("[,]", 1, 2, "value"),
+            ("{} {}", 1, 4, "follows the end"),
+            ("{\n  /* x", 2, 3, "no end"),
+            ("{'a': 1}", 1, 2, "double quotes"),
+        ] {
+            let fault = parse(text).unwrap_err();
+            assert_eq!((fault.line, fault.column), (line, column), "{text}: {fault:?}");
+            assert!(fault.what.contains(word), "{text}: {fault:?}");
+        }
+        assert!(parse(&"[".repeat(100_000)).unwrap_err().what.contains("128 levels"));
+    }
+
+    #[test]
+    fn order_survives_removal() {
+        let before = json!({"a": 1, "b": {"x": 1, "y": 2, "z": 3}, "c": 3, "d": 4});
+        let mut after = before.clone();
+        json_patch::merge(&mut after, &json!({"a": null, "b": {"x": null}, "e": 5}));
+        restore_order(&before, &mut after);
+        assert_eq!(after.to_string(), r#"{"b":{"y":2,"z":3},"c":3,"d":4,"e":5}"#);
+    }
+}

@@ -1,0 +1,92 @@
+//! zlaunch: one exact, checked, explainable launch, and then out of the way. This file is the pipeline in order.
+
+mod auto;
+mod cli;
+mod config;
+mod environment;
+mod error;
+mod exec;
+mod host;
+mod json;
+mod launcher;
+mod model;
+mod plan;
+mod python;
+mod said;
+mod template;
+mod topology;
+mod trainer;
+mod vars;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use cli::{Launch, Output, Request};
+use error::Problem;
+use host::Host;
+use plan::Plan;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problems) => {
+            error::report(&problems);
+            ExitCode::from(problems.first().map_or(125, |problem| problem.status))
+        }
+    }
+}
+
+fn run() -> Result<(), Vec<Problem>> {
+    let host = Host::read();
+    match cli::parse(std::env::args_os().collect(), &host)? {
+        Request::Launch(launch) => run_launch(&launch, &host),
+        Request::Templates { name: None, search, .. } => out(template::list(&search, &host).as_bytes()),
+        Request::Templates { name: Some(name), raw: true, search } => {
+            out(template::raw(&name, &search, &host).map_err(|problem| vec![problem])?.as_bytes())
+        }
+        Request::Templates { name: Some(name), raw: false, search } => {
+            let template = template::resolve(&name, &search, &host).map_err(|problem| vec![problem])?;
+            error::report(&template.notes);
+            out(json::write(&template.config).as_bytes())
+        }
+        Request::Show(text) => {
+            // The only stylised text on stdout; colours go when it is piped.
+            let _ = anstream::stdout().write_all(text.as_bytes());
+            Ok(())
+        }
+    }
+}
+
+fn run_launch(launch: &Launch, host: &Host) -> Result<(), Vec<Problem>> {
+    let plan = Plan::new(launch, host)?;
+    match launch.output {
+        Output::DryRun(format) => {
+            error::report(&plan.diagnostics);
+            error::report(plan.blocker.as_slice());
+            out(&plan.render(format))
+        }
+        Output::Launch { quiet, verbose } => {
+            if !quiet {
+                error::report(&plan.diagnostics);
+            }
+            if verbose && !quiet {
+                err(plan.text().as_bytes());
+            }
+            match exec::carry_out(plan).map_err(|problem| vec![problem])? {}
+        }
+    }
+}
+
+/// Data. A reader that went away is no failure of ours.
+fn out(bytes: &[u8]) -> Result<(), Vec<Problem>> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => Err(vec![error::cannot_print(&why)]),
+        _ => Ok(()),
+    }
+}
+
+fn err(bytes: &[u8]) {
+    // Nobody to tell if standard error itself is gone.
+    let _ = std::io::stderr().write_all(bytes);
+}

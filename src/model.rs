@@ -1,0 +1,251 @@
+//! A model's config.json, offline: a local folder, the Hugging Face cache or the ModelScope cache. Only its hidden size
+//! is of interest here.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::host::Host;
+use crate::json;
+use crate::vars;
+
+/// Which hub a name without a folder is looked up in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hub {
+    HuggingFace,
+    ModelScope,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HiddenSize {
+    pub(crate) value: u64,
+    pub(crate) file: PathBuf,
+    /// It stands at the top of the config, where accelerate looks too, and not only in a text model's section.
+    pub(crate) at_top: bool,
+}
+
+/// Sections that hold the language model: transformers looks into the first, ms-swift into all of them.
+const TEXT_SECTIONS: &[&str] = &["text_config", "llm_config", "language_config"];
+
+/// Model types whose class maps `hidden_size` to another key (transformers' `attribute_map`, recorded from 5.19).
+const OTHER_NAMES: &[(&str, &[&str])] = &[
+    ("n_embd", &["codegen", "ctrl", "gpt-sw3", "gpt2", "gpt_bigcode", "gptj", "imagegpt", "openai-gpt"]),
+    (
+        "d_model",
+        &[
+            "bart",
+            "bigbird_pegasus",
+            "blenderbot",
+            "blenderbot-small",
+            "dbrx",
+            "fsmt",
+            "led",
+            "longt5",
+            "m2m_100",
+            "marian",
+            "mbart",
+            "mpt",
+            "mt5",
+            "mvp",
+            "nllb-moe",
+            "pegasus",
+            "pegasus_x",
+            "plbart",
+            "pop2piano",
+            "speech_to_text",
+            "switch_transformers",
+            "t5",
+            "trocr",
+            "udop",
+            "umt5",
+            "whisper",
+            "xglm",
+            "xlnet",
+        ],
+    ),
+    ("emb_dim", &["flaubert", "xlm"]),
+    ("dim", &["distilbert"]),
+];
+
+/// The hidden size, or why it is not known.
+pub(crate) fn hidden_size(
+    name: &str,
+    revision: Option<&str>,
+    hub: Hub,
+    deep: bool,
+    host: &Host,
+) -> Result<HiddenSize, String> {
+    let file = config_file(name, revision, hub, host).ok_or_else(|| match hub {
+        Hub::HuggingFace => format!("{name} is neither a folder nor in the Hugging Face cache"),
+        Hub::ModelScope => format!("{name} is neither a folder nor in the ModelScope cache"),
+    })?;
+    let config = json::read(&file).map_err(|problem| problem.what)?;
+    match read_hidden_size(&config, deep) {
+        Some((value, at_top)) => Ok(HiddenSize { value, file, at_top }),
+        None => Err(format!("{} names no hidden size", file.display())),
+    }
+}
+
+/// What transformers finds as `hidden_size`; `deep` looks where ms-swift looks besides.
+fn read_hidden_size(config: &Value, deep: bool) -> Option<(u64, bool)> {
+    if let Some(size) = own_size(config) {
+        return Some((size, true));
+    }
+    let sections = if deep { TEXT_SECTIONS } else { &TEXT_SECTIONS[..1] };
+    if let Some(size) = sections.iter().find_map(|section| own_size(config.get(section)?)) {
+        // ms-swift copies it to the top before training.
+        return Some((size, deep));
+    }
+    if !deep {
+        return None;
+    }
+    let thinker = config.get("thinker_config")?;
+    TEXT_SECTIONS.iter().find_map(|section| own_size(thinker.get(section)?)).map(|size| (size, true))
+}
+
+fn own_size(config: &Value) -> Option<u64> {
+    let number = |key: &str| config.get(key).and_then(Value::as_u64);
+    let model_type = config.get("model_type").and_then(Value::as_str).unwrap_or_default();
+    let mapped = OTHER_NAMES.iter().find(|(_, types)| types.contains(&model_type)).map(|(key, _)| *key);
+    if let Some(key) = mapped {
+        return number(key);
+    }
+    let largest = || config.get("hidden_sizes")?.as_array()?.iter().map(Value::as_u64).max().flatten();
+    number("hidden_size").or_else(largest)
+}
+
+fn config_file(name: &str, revision: Option<&str>, hub: Hub, host: &Host) -> Option<PathBuf> {
+    let local = host.absolute(Path::new(name));
+    if local.is_dir() {
+        return Some(local.join("config.json")).filter(|file| file.is_file());
+    }
+    // ORG/NAME or NAME, nothing that leaves the cache.
+    let parts: Vec<&str> = name.split('/').collect();
+    if parts.len() > 2 || parts.iter().any(|part| part.is_empty() || part.starts_with('.')) {
+        return None;
+    }
+    match hub {
+        Hub::HuggingFace => in_hugging_face_cache(&parts, revision, host),
+        Hub::ModelScope => in_modelscope_cache(&parts, revision, host),
+    }
+}
+
+fn in_hugging_face_cache(parts: &[&str], revision: Option<&str>, host: &Host) -> Option<PathBuf> {
+    let named = |name: &str| host.filled(name).map(|path| host.absolute(Path::new(path)));
+    let root = named(vars::HF_HUB_CACHE)
+        .or_else(|| named(vars::HUGGINGFACE_HUB_CACHE))
+        .or_else(|| named(vars::HF_HOME).map(|home| home.join("hub")))
+        .or_else(|| host.cache_home().map(|cache| cache.join("huggingface/hub")))?;
+    let model = root.join(format!("models--{}", parts.join("--")));
+    let revision = revision.unwrap_or("main");
+    let commit = fs::read_to_string(model.join("refs").join(revision))
+        .map_or_else(|_| revision.to_string(), |it| it.trim().to_string());
+    let snapshots = model.join("snapshots");
+    let file = snapshots.join(&commit).join("config.json");
+    if file.is_file() {
+        return Some(file);
+    }
+    // No ref was recorded but only one snapshot is there: nothing else can be meant.
+    let mut all = fs::read_dir(&snapshots).ok()?.filter_map(Result::ok);
+    let (only, more) = (all.next()?, all.next());
+    let file = only.path().join("config.json");
+    (more.is_none() && revision == "main" && file.is_file()).then_some(file)
+}
+
+fn in_modelscope_cache(parts: &[&str], revision: Option<&str>, host: &Host) -> Option<PathBuf> {
+    let [org, name] = parts else { return None };
+    let base = match host.filled(vars::MODELSCOPE_CACHE) {
+        Some(path) => host.absolute(Path::new(path)),
+        None => host.home()?.join(".cache/modelscope"),
+    };
+    let revision = revision.filter(|revision| *revision != "main").unwrap_or("master");
+    let safe = name.replace('.', "___");
+    let folders = [
+        format!("models/{org}--{name}/snapshots/{revision}"),
+        format!("models/{org}/{safe}"),
+        format!("hub/models/{org}/{safe}"),
+        format!("{org}/{name}"),
+        format!("{org}/{safe}"),
+        format!("hub/{org}/{name}"),
+        format!("hub/{org}/{safe}"),
+        format!("models/{org}/{name}"),
+    ];
+    folders.iter().map(|folder| base.join(folder).join("config.json")).find(|file| file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn hidden_size_as_transformers_and_swift_find_it() {
+        for (config, hf, swift) in [
+            (json!({"hidden_size": 4096}), Some((4096, true)), Some((4096, true))),
+            (json!({"model_type": "gpt2", "n_embd": 768}), Some((768, true)), Some((768, true))),
+            (json!({"model_type": "t5", "d_model": 1024}), Some((1024, true)), Some((1024, true))),
+            (json!({"model_type": "llama", "d_model": 1024}), None, None),
+            (json!({"hidden_sizes": [32, 256, 64]}), Some((256, true)), Some((256, true))),
+            (json!({"text_config": {"hidden_size": 2560}}), Some((2560, false)), Some((2560, true))),
+            (json!({"llm_config": {"hidden_size": 2048}}), None, Some((2048, true))),
+            (
+                json!({"thinker_config": {"text_config": {"hidden_size": 3584}}, "talker_config": {"hidden_size": 896}}),
+                None,
+                Some((3584, true)),
+            ),
+            (json!({"text_config": {"model_type": "llama"}}), None, None),
+            (json!([1]), None, None),
+        ] {
+            assert_eq!(read_hidden_size(&config, false), hf, "{config}");
+            assert_eq!(read_hidden_size(&config, true), swift, "{config}");
+        }
+    }
+
+    fn host(home: &Path) -> Host {
+        Host { env: [(OsString::from("HOME"), home.into())].into(), cwd: home.to_path_buf(), ..Host::default() }
+    }
+
+    fn plant(root: &Path, file: &str, text: &str) {
+        let path = root.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::File::create(&path).and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes())).unwrap();
+    }
+
+    #[test]
+    fn models_are_found_offline() {
+        let home = tempfile::tempdir().unwrap();
+        let host = host(home.path());
+        let config = r#"{"hidden_size": 8}"#;
+        let hub = ".cache/huggingface/hub";
+        plant(home.path(), &format!("{hub}/models--a--b/refs/main"), "abc\n");
+        plant(home.path(), &format!("{hub}/models--a--b/snapshots/abc/config.json"), config);
+        plant(home.path(), &format!("{hub}/models--gpt2/snapshots/xyz/config.json"), config);
+        plant(home.path(), ".cache/modelscope/hub/models/Qwen/Qwen2___5-7B/config.json", config);
+        plant(home.path(), ".cache/modelscope/models/o--n.1/snapshots/master/config.json", config);
+        plant(home.path(), "local/config.json", config);
+        for (name, hub) in [
+            ("a/b", Hub::HuggingFace),
+            ("gpt2", Hub::HuggingFace),
+            ("Qwen/Qwen2.5-7B", Hub::ModelScope),
+            ("o/n.1", Hub::ModelScope),
+            ("local", Hub::HuggingFace),
+            ("./local", Hub::ModelScope),
+            ("~/local", Hub::ModelScope),
+        ] {
+            assert_eq!(hidden_size(name, None, hub, false, &host).map(|it| it.value), Ok(8), "{name}");
+        }
+        for (name, hub) in [
+            ("a/b", Hub::ModelScope),
+            ("a/../b", Hub::HuggingFace),
+            ("../a", Hub::HuggingFace),
+            ("x/y/z", Hub::HuggingFace),
+        ] {
+            assert!(hidden_size(name, None, hub, false, &host).is_err(), "{name}");
+        }
+        assert!(hidden_size("a/b", Some("other"), Hub::HuggingFace, false, &host).is_err());
+    }
+}

@@ -1,0 +1,289 @@
+//! How a plan prints: text for a person, JSON for a program, a shell script to run by hand.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::{FileKind, Plan, PlannedConfig};
+use crate::cli::Format;
+use crate::said::Said;
+use crate::trainer::{Job, base_name};
+
+impl Plan {
+    pub(crate) fn render(&self, format: Format) -> Vec<u8> {
+        match format {
+            Format::Text => self.text().into_bytes(),
+            Format::Json => format!("{:#}\n", self.json()).into_bytes(),
+            Format::Shell => self.shell(),
+        }
+    }
+
+    /// The plan for a person: what was chosen, what each "auto" became and why, what will be executed.
+    pub(crate) fn text(&self) -> String {
+        let mut text = self.head();
+        if let Some(config) = &self.config {
+            text += &config_text(config);
+        }
+        text += &self.environment_text();
+        text += "\nruns\n";
+        text += &self.command_text();
+        text
+    }
+
+    fn head(&self) -> String {
+        let mut rows = Vec::new();
+        if let Some(config) = &self.config {
+            let extends = config.template.chain[1..].join(" → ");
+            let extends = if extends.is_empty() { String::new() } else { format!(", extends {extends}") };
+            rows.push(("config", format!("{} ({}{extends})", config.template.name, config.template.origin)));
+            rows.push(("", format!("→ {}", config.file.path.display())));
+        }
+        let version = self.trainer.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+        let python = self.trainer.python.as_ref().map(|python| format!(", {}", python.display())).unwrap_or_default();
+        rows.push(("trainer", format!("{}{version}: {}{python}", self.trainer.name, self.trainer.runs)));
+        rows.push(("ranks", self.ranks_text()));
+        let mut text = String::new();
+        for (name, value) in rows {
+            text += &format!("{name:<9}{value}\n");
+        }
+        text
+    }
+
+    fn ranks_text(&self) -> String {
+        let topology = &self.topology;
+        if topology.already {
+            let world = topology.world_size.as_ref().map_or(0, |world| world.value);
+            return format!("already started: this is one of {world}; no second launch");
+        }
+        let by = if self.launcher == crate::launcher::Kind::Direct {
+            "no launcher".to_string()
+        } else {
+            format!("{}", self.launcher)
+        };
+        let count = match (&topology.nnodes, &topology.nproc_per_node) {
+            (Some(nodes), Some(nproc)) if nodes.value > 1 => {
+                format!(
+                    "{} × {} on {} machines ({}, {})",
+                    nodes.value, nproc.value, nodes.value, nodes.from, nproc.from
+                )
+            }
+            (_, Some(nproc)) => format!("{} on this machine ({})", nproc.value, nproc.from),
+            (_, None) => "as the command says".to_string(),
+        };
+        format!("{count}, {by}")
+    }
+
+    fn environment_text(&self) -> String {
+        let mut rows: Vec<(String, String)> = Vec::new();
+        for setting in &self.environment.set {
+            rows.push((format!("{}={}", setting.name, setting.value.to_string_lossy()), setting.why.clone()));
+        }
+        for name in &self.environment.unset {
+            rows.push((name.clone(), "removed".to_string()));
+        }
+        for (name, value) in &self.environment.kept {
+            rows.push((format!("{name}={value}"), "yours, kept".to_string()));
+        }
+        if rows.is_empty() { String::new() } else { format!("\nenvironment\n{}", table(&rows)) }
+    }
+
+    /// The command over several lines that can be pasted.
+    fn command_text(&self) -> String {
+        let mut text = String::new();
+        let mut line = String::from("  ");
+        for word in &self.argv {
+            let word = String::from_utf8_lossy(&quoted(word)).into_owned();
+            if line.trim().is_empty() {
+                line += &word;
+            } else if line.chars().count() + word.chars().count() > 100 {
+                text += &line;
+                text += " \\\n";
+                line = format!("    {word}");
+            } else {
+                line += " ";
+                line += &word;
+            }
+        }
+        text + &line + "\n"
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let config = self.config.as_ref();
+        json!({
+            "version": 1,
+            "template": config.map(|it| json!({
+                "name": it.template.name,
+                "origin": it.template.origin.to_string(),
+                "chain": it.template.chain,
+            })),
+            "trainer": {
+                "name": self.trainer.name,
+                "version": self.trainer.version,
+                "python": self.trainer.python.as_deref().map(Path::to_string_lossy),
+            },
+            "topology": self.topology_json(),
+            "launcher": self.launcher.to_string(),
+            "config": config.map(|it| it.value.clone()),
+            "config_path": config.map(|it| it.file.path.to_string_lossy()),
+            "fills": config.map_or(&[][..], |it| &it.fills).iter()
+                .map(|fill| json!({"key": fill.key, "value": fill.value, "from": fill.from})).collect::<Vec<_>>(),
+            "left_auto": config.map_or(&[][..], |it| &it.left).iter()
+                .map(|left| json!({"key": left.key, "why": left.why})).collect::<Vec<_>>(),
+            "env": self.environment_json(),
+            "argv": self.argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
+            "diagnostics": self.diagnostics.iter().chain(&self.blocker).map(|problem| json!({
+                "rule": problem.rule,
+                "severity": problem.severity.to_string(),
+                "message": problem.what,
+                "where": problem.places,
+                "help": problem.help,
+            })).collect::<Vec<_>>(),
+        })
+    }
+
+    fn topology_json(&self) -> Value {
+        fn add<T: Clone + Into<Value>>(
+            object: &mut Map<String, Value>,
+            from: &mut Map<String, Value>,
+            name: &str,
+            said: Option<&Said<T>>,
+        ) {
+            object.insert(name.to_string(), said.map_or(Value::Null, |said| said.value.clone().into()));
+            if let Some(said) = said {
+                from.insert(name.to_string(), said.from.to_string().into());
+            }
+        }
+        let (mut object, mut from) = (Map::new(), Map::new());
+        let topology = &self.topology;
+        add(&mut object, &mut from, "nnodes", topology.nnodes.as_ref());
+        add(&mut object, &mut from, "node_rank", Some(&topology.node_rank));
+        add(&mut object, &mut from, "nproc_per_node", topology.nproc_per_node.as_ref());
+        add(&mut object, &mut from, "world_size", topology.world_size.as_ref());
+        add(&mut object, &mut from, "master_addr", topology.master_addr.as_ref());
+        add(&mut object, &mut from, "master_port", topology.master_port.as_ref());
+        object.insert("from".to_string(), Value::Object(from));
+        Value::Object(object)
+    }
+
+    fn environment_json(&self) -> Value {
+        let set: Map<String, Value> =
+            self.environment.set.iter().map(|it| (it.name.clone(), it.value.to_string_lossy().into())).collect();
+        let kept: Map<String, Value> =
+            self.environment.kept.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
+        json!({"set": set, "unset": self.environment.unset, "kept": kept})
+    }
+
+    /// A POSIX shell script that does what the launch would do. Bytes, because arguments may be any.
+    fn shell(&self) -> Vec<u8> {
+        let mut script = b"#!/bin/sh\nset -e\n".to_vec();
+        if let Some(config) = &self.config {
+            let path = quoted(config.file.path.as_os_str());
+            let folder = config.file.path.parent().unwrap_or(Path::new("/"));
+            script.extend(b"umask_before=$(umask); umask 077\n");
+            if config.file.kind != FileKind::Named {
+                script.extend([b"mkdir -p ", quoted(folder.as_os_str()).as_slice(), b"\n"].concat());
+            }
+            script.extend([b"cat > ", path.as_slice(), b".$$ <<'END_OF_CONFIG'\n"].concat());
+            script.extend(config.text.as_bytes());
+            script.extend([b"END_OF_CONFIG\nmv -f ", path.as_slice(), b".$$ ", path.as_slice(), b"\n"].concat());
+            script.extend(b"umask \"$umask_before\"; unset umask_before\n");
+        }
+        for name in &self.environment.unset {
+            script.extend(format!("unset {name}\n").bytes());
+        }
+        for setting in &self.environment.set {
+            script.extend(format!("export {}=", setting.name).bytes());
+            script.extend(quoted(&setting.value));
+            script.push(b'\n');
+        }
+        script.extend(b"exec ");
+        script.extend(self.command_line());
+        script.push(b'\n');
+        script
+    }
+
+    /// The command as one shell line.
+    pub(crate) fn command_line(&self) -> Vec<u8> {
+        let words: Vec<Vec<u8>> = self.argv.iter().map(|word| quoted(word)).collect();
+        words.join(&b' ')
+    }
+}
+
+fn config_text(config: &PlannedConfig) -> String {
+    let mut text = String::new();
+    if !config.fills.is_empty() {
+        let rows: Vec<_> =
+            config.fills.iter().map(|fill| (format!("{} = {}", fill.key, fill.value), fill.from.clone())).collect();
+        text += &format!("\nfilled\n{}", table(&rows));
+    }
+    if !config.left.is_empty() {
+        let rows: Vec<_> = config.left.iter().map(|left| (left.key.clone(), left.why.clone())).collect();
+        text += &format!("\nleft \"auto\" for the trainer\n{}", table(&rows));
+    }
+    text
+}
+
+/// Two columns, the second aligned unless the first is very long.
+fn table(rows: &[(String, String)]) -> String {
+    const WIDEST: usize = 60;
+    let width = rows.iter().map(|(left, _)| left.chars().count()).filter(|width| *width <= WIDEST).max().unwrap_or(0);
+    rows.iter().map(|(left, right)| format!("  {left:<width$}  {right}\n")).collect()
+}
+
+/// What the ranks run, in a few words: `swift sft`, `train.py`.
+pub(super) fn what_runs(job: &Job, command: &[OsString]) -> String {
+    use crate::trainer::Target;
+    let two = || command.iter().take(2).map(|word| base_name(word)).collect::<Vec<_>>().join(" ");
+    match &job.target {
+        Target::Script { path, .. } => match path.to_str().and_then(|path| path.rsplit_once("swift/cli/")) {
+            Some((_, file)) if job.trainer.name == "swift" => format!("swift {}", file.trim_end_matches(".py")),
+            _ => path.to_string_lossy().into_owned(),
+        },
+        Target::Module { name, .. } => match name.to_str().and_then(|name| name.strip_prefix("swift.cli.")) {
+            Some(command) if job.trainer.name == "swift" => format!("swift {command}"),
+            _ => format!("-m {}", name.to_string_lossy()),
+        },
+        Target::Program(_) => two(),
+    }
+}
+
+/// One shell word: bare if every byte is harmless, else in single quotes.
+fn quoted(word: &OsStr) -> Vec<u8> {
+    let bytes = word.as_bytes();
+    let harmless = |b: &u8| b.is_ascii_alphanumeric() || b"_-./=:,@%+".contains(b);
+    if !bytes.is_empty() && bytes.iter().all(harmless) {
+        return bytes.to_vec();
+    }
+    let mut text = vec![b'\''];
+    for byte in bytes {
+        if *byte == b'\'' {
+            text.extend(b"'\\''");
+        } else {
+            text.push(*byte);
+        }
+    }
+    text.push(b'\'');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shell_words() {
+        for (word, text) in [
+            ("a/b-c.json", "a/b-c.json"),
+            ("", "''"),
+            ("it's", r"'it'\''s'"),
+            ("$HOME", "'$HOME'"),
+            ("a\nb", "'a\nb'"),
+            ("~x", "'~x'"),
+        ] {
+            assert_eq!(quoted(OsStr::new(word)), text.as_bytes(), "{word}");
+        }
+        assert_eq!(quoted(OsStr::from_bytes(b"\xff")), b"'\xff'");
+    }
+}

@@ -1,0 +1,61 @@
+//! A value together with who said it. Everything that reaches the plan carries its source, so that an error can
+//! point at it, a dry run can say why, and a mismatch can name both sides.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Who said it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// An option of zlaunch, without its value: `--nproc-per-node`.
+    Flag(String),
+    /// An argument of the trainer or of the launcher in the user's command, as it was spelled.
+    Argument(String),
+    /// An environment variable.
+    Variable(String),
+    /// A file.
+    File(PathBuf),
+    /// What was seen on this machine.
+    Machine(&'static str),
+    /// Nobody: what holds when nothing is said.
+    Default,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Flag(name) | Source::Argument(name) | Source::Variable(name) => f.write_str(name),
+            Source::File(path) => write!(f, "{}", path.display()),
+            Source::Machine(what) => f.write_str(what),
+            Source::Default => f.write_str("default"),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Said<T> {
+    pub(crate) value: T,
+    pub(crate) from: Source,
+}
+
+impl<T> Said<T> {
+    pub(crate) fn new(value: T, from: Source) -> Self {
+        Said { value, from }
+    }
+
+    /// The same source, another value.
+    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Said<U> {
+        Said { value: change(self.value), from: self.from }
+    }
+}
+
+impl<T: fmt::Display> Said<T> {
+    /// The place as a person would type it: `--deepspeed zero4`, `ZLAUNCH_DEEPSPEED=zero4`.
+    pub(crate) fn place(&self) -> String {
+        match &self.from {
+            Source::Flag(name) | Source::Argument(name) => format!("{name} {}", self.value),
+            Source::Variable(name) => format!("{name}={}", self.value),
+            other => other.to_string(),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Every environment variable that zlaunch reads or sets, each with one sentence. `ZLAUNCH_<OPTION>` exists for every
+//! launch option besides (see `cli::OPTIONS`). The README's table is compared with this one.
+
+/// What zlaunch does with a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    Read,
+    Set,
+    ReadAndSet,
+}
+
+pub(crate) struct Var {
+    pub(crate) name: &'static str,
+    pub(crate) r#use: Use,
+    pub(crate) about: &'static str,
+}
+
+macro_rules! vars {
+    ($($name:ident $use:ident $about:literal;)*) => {
+        $(#[doc = $about] pub(crate) const $name: &str = stringify!($name);)*
+        pub(crate) const ALL: &[Var] = &[$(Var { name: stringify!($name), r#use: Use::$use, about: $about },)*];
+    };
+}
+
+vars! {
+    PATH Read "where the trainer, its interpreter and the launchers are looked up";
+    HOME Read "the default place of the cache and configuration folders";
+    XDG_CACHE_HOME Read "resolved configs go to `zlaunch/configs` in it";
+    XDG_CONFIG_HOME Read "templates are searched in `zlaunch/templates` in it";
+    TMPDIR Read "resolved configs go to a private folder in it when there is no usable home";
+    NO_COLOR Read "no colours in messages";
+
+    NPROC_PER_NODE Read "processes on this machine, as ms-swift reads it";
+    NNODES Read "number of machines";
+    NODE_RANK Read "number of this machine";
+    MASTER_ADDR ReadAndSet "address of the first machine; `direct` sets it to 127.0.0.1";
+    MASTER_PORT ReadAndSet "port on the first machine; `direct` picks a free one";
+    PET_NPROC_PER_NODE Read "torchrun's own default for --nproc_per_node";
+    PET_NNODES Read "torchrun's own default for --nnodes";
+    PET_NODE_RANK Read "torchrun's own default for --node_rank";
+    PET_MASTER_ADDR Read "torchrun's own default for --master_addr";
+    PET_MASTER_PORT Read "torchrun's own default for --master_port";
+    RANK ReadAndSet "with LOCAL_RANK and WORLD_SIZE: a launcher already ran, so none is started; `direct` sets it";
+    LOCAL_RANK ReadAndSet "see RANK";
+    WORLD_SIZE ReadAndSet "see RANK; the number of ranks";
+    LOCAL_WORLD_SIZE ReadAndSet "see RANK; the number of ranks on this machine";
+
+    CUDA_VISIBLE_DEVICES ReadAndSet "its entries are counted; narrowed when ms-swift gets fewer processes than GPUs";
+    HIP_VISIBLE_DEVICES Read "counted like CUDA_VISIBLE_DEVICES (ROCm)";
+    ROCR_VISIBLE_DEVICES Read "counted like CUDA_VISIBLE_DEVICES (ROCm)";
+    ASCEND_RT_VISIBLE_DEVICES Read "counted like CUDA_VISIBLE_DEVICES (Ascend)";
+    OMP_NUM_THREADS ReadAndSet "if unset: CPUs divided by processes (torchrun alone would set 1)";
+
+    HF_HOME Read "Hugging Face cache: `hub` in it is searched for the model's config.json";
+    HF_HUB_CACHE Read "Hugging Face cache";
+    HUGGINGFACE_HUB_CACHE Read "Hugging Face cache, old name";
+    MODELSCOPE_CACHE Read "ModelScope cache, searched for the model's config.json";
+    USE_HF Read "ms-swift takes the model from Hugging Face";
+    ACCELERATE_DEEPSPEED_ZERO_STAGE Read "what accelerate makes of a stage that is \"auto\"";
+    ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE Read "what accelerate makes of an \"auto\" device";
+    ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_DEVICE Read "what accelerate makes of an \"auto\" device";
+    ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_NVME_PATH Read "what accelerate makes of an \"auto\" nvme_path";
+    ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH Read "what accelerate makes of an \"auto\" nvme_path";
+    ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL Read "what accelerate makes of an \"auto\" gather key";
+}
+
+/// Variables that select accelerators, in the order they are looked at.
+pub(crate) const VISIBLE_DEVICES: &[&str] =
+    &[CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES, ASCEND_RT_VISIBLE_DEVICES];
+
+/// Shown in every plan when set, because they change how the ranks start.
+pub(crate) const SHOWN_WHEN_SET: &[&str] = &[
+    CUDA_VISIBLE_DEVICES,
+    HIP_VISIBLE_DEVICES,
+    ROCR_VISIBLE_DEVICES,
+    ASCEND_RT_VISIBLE_DEVICES,
+    OMP_NUM_THREADS,
+    MASTER_ADDR,
+    MASTER_PORT,
+    "PYTORCH_CUDA_ALLOC_CONF",
+    "PYTORCH_ALLOC_CONF",
+    "CUDA_DEVICE_MAX_CONNECTIONS",
+    "NCCL_DEBUG",
+    "DS_ACCELERATOR",
+];
+
+/// A template may not set these: they decide what is executed, or who takes part.
+pub(crate) fn changes_what_is_executed(name: &str) -> bool {
+    const EXACT: &[&str] = &[
+        PATH,
+        HOME,
+        "SHELL",
+        "ENV",
+        "BASH_ENV",
+        "IFS",
+        "SHELLOPTS",
+        "BASHOPTS",
+        "PS4",
+        "PROMPT_COMMAND",
+        "VIRTUAL_ENV",
+        "CONDA_PREFIX",
+        "GCONV_PATH",
+        "CC",
+        "CXX",
+        "NVCC",
+        "CUDA_HOME",
+        "CUDA_PATH",
+        "TORCH_EXTENSIONS_DIR",
+        RANK,
+        LOCAL_RANK,
+        WORLD_SIZE,
+        LOCAL_WORLD_SIZE,
+        MASTER_ADDR,
+        MASTER_PORT,
+        NNODES,
+        NODE_RANK,
+        NPROC_PER_NODE,
+    ];
+    const PREFIXES: &[&str] =
+        &["LD_", "DYLD_", "PYTHON", "BASH_FUNC_", "ZLAUNCH_", "PET_", "TORCHELASTIC_", "SLURM_", "GIT_", "PERL5"];
+    EXACT.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// What a variable may be called; anything else cannot be set with `export`.
+pub(crate) fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_cannot_choose_the_program() {
+        for name in ["PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONSTARTUP", "BASH_ENV", "PET_NNODES", "MASTER_ADDR"] {
+            assert!(changes_what_is_executed(name), "{name}");
+        }
+        for name in ["PYTORCH_CUDA_ALLOC_CONF", "NCCL_DEBUG", "OMP_NUM_THREADS", "CUDA_DEVICE_MAX_CONNECTIONS"] {
+            assert!(!changes_what_is_executed(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_are_unique() {
+        for (at, var) in ALL.iter().enumerate() {
+            assert!(ALL[at + 1..].iter().all(|other| other.name != var.name), "{}", var.name);
+        }
+    }
+}
