@@ -182,7 +182,7 @@ pub(crate) const RULES: &[Rule] = &[
         doc: "hidden_size²",
         compared: false,
         plain: true,
-        value: |known| known.from_hidden_size(true, |h| (Some(h * h), "hidden_size²")),
+        value: |known| known.sized(true, |h| (h * h, "hidden_size²")),
     },
     Rule {
         key: "zero_optimization.stage3_prefetch_bucket_size",
@@ -193,7 +193,7 @@ pub(crate) const RULES: &[Rule] = &[
             if known.job.args.text("rlhf_type").is_some_and(|said| said.value == "grpo") {
                 return Err(Left::Why("ms-swift sets it to 0 for GRPO at stage 3".to_string()));
             }
-            known.from_hidden_size(false, |h| (nine_tenths_squared(h), "⌊0.9 · hidden_size²⌋"))
+            known.sized(false, |h| (nine_tenths_squared(h), "⌊0.9 · hidden_size²⌋"))
         },
     },
     Rule {
@@ -201,7 +201,7 @@ pub(crate) const RULES: &[Rule] = &[
         doc: "10 · hidden_size",
         compared: false,
         plain: true,
-        value: |known| known.from_hidden_size(false, |h| (Some(10 * h), "10 · hidden_size")),
+        value: |known| known.sized(false, |h| (10 * h, "10 · hidden_size")),
     },
     Rule {
         key: "zero_optimization.stage",
@@ -340,19 +340,18 @@ impl Known<'_> {
 
     /// The three sizes that follow from the model. Below stage 3, accelerate fills the last two, and it does not look
     /// into a text model's section.
-    fn from_hidden_size(&self, at_every_stage: bool, of: fn(u64) -> (Option<u64>, &'static str)) -> Answer {
+    fn sized(&self, at_every_stage: bool, of: fn(u64) -> (u64, &'static str)) -> Answer {
         let hidden = self.hidden.as_ref().map_err(|why| Left::Why(why.clone()))?;
         let stage3 = json::get(self.config, "zero_optimization.stage") == Some(&json!(3));
         if !at_every_stage && !stage3 && !hidden.at_top {
             return Err(Left::Why("below stage 3 accelerate does not look into text_config".to_string()));
         }
-        let too_large = || Left::Why(format!("hidden_size {} is beyond belief", hidden.value));
         if hidden.value == 0 || hidden.value > 1 << 24 {
-            return Err(too_large());
+            return Err(Left::Why(format!("hidden_size {} is beyond belief", hidden.value)));
         }
         let (size, formula) = of(hidden.value);
         let from = format!("{formula}, hidden_size {} in {}", hidden.value, hidden.file.display());
-        Ok((json!(size.ok_or_else(too_large)?), from))
+        Ok((json!(size), from))
     }
 
     /// accelerate's own defaults. With its variable set, what is filled early and what is filled late differ.
@@ -371,15 +370,15 @@ impl Known<'_> {
     clippy::cast_sign_loss,
     reason = "h is below 2^24"
 )]
-fn nine_tenths_squared(h: u64) -> Option<u64> {
-    Some((0.9 * h as f64 * h as f64) as u64)
+fn nine_tenths_squared(h: u64) -> u64 {
+    (0.9 * h as f64 * h as f64) as u64
 }
 
 /// The model's hidden size, looked up only if a key asks for it.
 pub(crate) fn hidden_size(job: &Job, config: &Value, host: &Host) -> Result<HiddenSize, String> {
     let wanted = ["reduce_bucket_size", "stage3_prefetch_bucket_size", "stage3_param_persistence_threshold"];
     let is_auto = |key: &&str| json::get(config, &format!("zero_optimization.{key}")).is_some_and(is_auto);
-    if !wanted.iter().any(|key| is_auto(&key)) {
+    if !wanted.iter().any(is_auto) {
         return Err("not needed".to_string());
     }
     let name = job.trainer.model_argument;
@@ -426,8 +425,12 @@ pub(crate) fn resolve(known: &Known, fill: bool, place: impl Fn(&str) -> String)
             (rule.value)(known)
         };
         match answer {
-            Err(Left::Wrong(problem)) if !problems.contains(&problem) => problems.push(problem),
-            Err(Left::Wrong(_)) => {}
+            Err(Left::Wrong(problem)) => {
+                // Several keys read the same argument.
+                if !problems.contains(&problem) {
+                    problems.push(problem);
+                }
+            }
             Ok((wanted, from)) if !auto => {
                 if !python_equal(value, &wanted) {
                     problems.push(error::mismatch(rule.key, value, &place(rule.key), rule.doc, &wanted, &from));
@@ -548,7 +551,7 @@ mod tests {
         for (h, size) in
             [(3584, 11_560_550), (4096, 15_099_494), (5120, 23_592_960), (8192, 60_397_977), (64, 3686), (7, 44)]
         {
-            assert_eq!(nine_tenths_squared(h), Some(size), "{h}");
+            assert_eq!(nine_tenths_squared(h), size, "{h}");
         }
     }
 

@@ -355,7 +355,7 @@ impl<'a> Reader<'a> {
         Some(Said::new(value.to_os_string(), Source::Variable(variable)))
     }
 
-    fn to_text(&mut self, said: Said<OsString>) -> Option<Said<String>> {
+    fn readable(&mut self, said: Said<OsString>) -> Option<Said<String>> {
         match said.value.into_string() {
             Ok(text) => Some(Said::new(text, said.from)),
             Err(odd) => {
@@ -367,18 +367,18 @@ impl<'a> Reader<'a> {
 
     fn text(&mut self, name: &'static str) -> Option<Said<String>> {
         let said = self.raw_one(name)?;
-        self.to_text(said)
+        self.readable(said)
     }
 
     fn text_many(&mut self, name: &'static str) -> Vec<Said<String>> {
-        self.raw_many(name).into_iter().filter_map(|said| self.to_text(said)).collect()
+        self.raw_many(name).into_iter().filter_map(|said| self.readable(said)).collect()
     }
 
     fn switch(&mut self, name: &'static str) -> bool {
         if self.matches.get_flag(name) {
             return true;
         }
-        let Some(said) = self.variable(name).and_then(|said| self.to_text(said)) else { return false };
+        let Some(said) = self.variable(name).and_then(|said| self.readable(said)) else { return false };
         match said.value.to_ascii_lowercase().as_str() {
             "1" | "true" | "yes" | "on" => true,
             "0" | "false" | "no" | "off" => false,

@@ -49,7 +49,7 @@ pub(crate) fn decide(
     }
     environment.threads(topology, host);
     if launcher == Kind::Direct && template.is_some() && !topology.already {
-        environment.single_rank(topology, host);
+        environment.single_rank(topology);
     }
     for said in &flags.unset {
         environment.set.retain(|setting| setting.name != said.value);
@@ -118,11 +118,12 @@ impl Environment {
     }
 
     /// `DeepSpeed` wants the five variables of a process group also for one process.
-    fn single_rank(&mut self, topology: &Topology, host: &Host) {
-        let port = topology.master_port.as_ref().map_or_else(
-            || (host.free_port().to_string(), "a free port".to_string()),
-            |port| (port.value.to_string(), port.from.to_string()),
-        );
+    fn single_rank(&mut self, topology: &Topology) {
+        // Rank 0 of 1 opens the port itself and nobody else must know it, so it may take any that is free.
+        let port = topology
+            .master_port
+            .as_ref()
+            .map_or_else(|| (0, "any free port".to_string()), |port| (port.value, port.from.to_string()));
         let address = topology.master_addr.as_ref().map_or("127.0.0.1", |address| address.value.as_str());
         for (name, value) in [
             (vars::RANK, "0"),
@@ -133,6 +134,6 @@ impl Environment {
         ] {
             self.set(name, value, "one process".to_string());
         }
-        self.set(vars::MASTER_PORT, port.0, port.1);
+        self.set(vars::MASTER_PORT, port.0.to_string(), port.1);
     }
 }

@@ -57,6 +57,10 @@ impl Problem {
         Problem { severity: Severity::Warning, ..Self::error(rule, what) }
     }
 
+    pub(crate) fn as_warning(self) -> Self {
+        Problem { severity: Severity::Warning, ..self }
+    }
+
     fn at(mut self, place: impl fmt::Display) -> Self {
         self.places.push(place.to_string());
         self

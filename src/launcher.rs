@@ -14,7 +14,7 @@ use crate::host::Host;
 use crate::said::{Said, Source};
 use crate::topology::Topology;
 use crate::trainer::argv::{Args, Field, OptionList, Takes, python_int};
-use crate::trainer::{Job, Target, base_name, is_python, is_script};
+use crate::trainer::{Family, Job, Target, base_name, is_python, is_script};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -54,8 +54,8 @@ pub(crate) fn choose(
         let contradictions = wrapped.contradictions(flags);
         return if contradictions.is_empty() { Ok(wrapped.kind) } else { Err(contradictions) };
     }
-    let one =
-        topology.already || topology.is_one_process() || matches!(job.target, Target::Program(_)) && !topology.asked;
+    // What zlaunch does not know may be a launcher itself: it is never launched twice.
+    let one = topology.already || topology.is_one_process() || job.trainer.family == Family::Opaque;
     let kind = asked.map_or(if one { Kind::Direct } else { Kind::Torchrun }, |asked| asked.value);
     match (kind, asked) {
         (Kind::Direct, Some(asked)) => direct::refuse(asked, job, topology),
@@ -215,8 +215,8 @@ impl Wrapped {
         }
     }
 
-    /// Our topology flags as (name here, name there, place, value).
-    fn asked(&self, flags: &TopologyFlags) -> Vec<(&'static str, String, String)> {
+    /// Our topology flags as (name, place, value).
+    fn asked(flags: &TopologyFlags) -> Vec<(&'static str, String, String)> {
         let TopologyFlags { nnodes, node_rank, nproc_per_node, master_addr, master_port } = flags;
         let numbers = [("nnodes", nnodes), ("node-rank", node_rank)];
         let mut asked: Vec<_> = numbers
@@ -239,7 +239,7 @@ impl Wrapped {
     /// What zlaunch was told and the command says otherwise.
     fn contradictions(&self, flags: &TopologyFlags) -> Vec<Problem> {
         let mut problems = Vec::new();
-        for (name, place, value) in self.asked(flags) {
+        for (name, place, value) in Self::asked(flags) {
             let there = self.names().iter().find(|(here, _)| *here == name).map(|(_, there)| *there);
             match there.map(|there| self.read.text(there)) {
                 None => problems.push(error::launcher_has_no_such_flag(&place, self.program())),
@@ -251,7 +251,7 @@ impl Wrapped {
     }
 
     fn argv(&self, job: &Job, flags: &TopologyFlags, extra: &[OsString], host: &Host) -> Vec<OsString> {
-        let console = matches!(job.trainer.family, crate::trainer::Family::Opaque);
+        let console = job.trainer.family == Family::Opaque;
         let rewritten = !console && job.python.is_some() && self.ran_a_console_script(job);
         let mut words = if rewritten {
             let module = if self.kind == Kind::Deepspeed { deepspeed::MODULE } else { torchrun::MODULE };
@@ -264,7 +264,7 @@ impl Wrapped {
             head
         };
         words.extend(self.flags.iter().cloned());
-        for (name, _, value) in self.asked(flags) {
+        for (name, _, value) in Self::asked(flags) {
             let there = self.names().iter().find(|(here, _)| *here == name).map(|(_, there)| *there);
             if let Some(there) = there.filter(|there| !self.read.is_given(there)) {
                 words.extend([format!("--{there}").into(), value.into()]);

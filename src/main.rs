@@ -62,7 +62,8 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<(), Vec<Problem>> {
     match launch.output {
         Output::DryRun(format) => {
             error::report(&plan.diagnostics);
-            error::report(plan.blocker.as_slice());
+            // A plan can be read on another machine than the one it is for.
+            error::report(plan.blocker.clone().map(Problem::as_warning).as_slice());
             out(&plan.render(format))
         }
         Output::Launch { quiet, verbose } => {

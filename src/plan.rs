@@ -30,6 +30,7 @@ pub(crate) struct Plan {
     pub(crate) diagnostics: Vec<Problem>,
     /// Why this cannot be started here, though it can be planned.
     pub(crate) blocker: Option<Problem>,
+    home: Option<PathBuf>,
 }
 
 pub(crate) struct TrainerFacts {
@@ -90,6 +91,11 @@ impl Plan {
         let said = config_said(deepspeed.as_ref(), &job);
         let mut diagnostics: Vec<Problem> = warnings.clone();
         diagnostics.extend(said.replaced);
+        if job.trainer.family == Family::Opaque && launcher.is_none() && job.wrapped.is_none() {
+            diagnostics.extend(
+                topology.nproc_per_node.as_ref().map(|said| error::ranks_without_effect(&said.from, &job.target)),
+            );
+        }
 
         let topology_flags = topology;
         let topology = keep(Topology::decide(topology_flags, &job, host), &mut problems);
@@ -131,7 +137,9 @@ impl Plan {
         let argv = launcher::argv(kind, &job, &topology, topology_flags, launcher_args, args, host);
         diagnostics.retain(|problem| !allow.iter().any(|rule| rule == problem.rule));
         if *strict && !diagnostics.is_empty() {
-            diagnostics.iter_mut().for_each(|problem| problem.severity = Severity::Error);
+            for problem in &mut diagnostics {
+                problem.severity = Severity::Error;
+            }
             return Err(diagnostics);
         }
         // Looking the version up means listing site-packages: only for those who read it.
@@ -145,7 +153,17 @@ impl Plan {
             python: job.python.as_ref().map(|python| python.program.clone()),
             runs: print::what_runs(&job, command),
         };
-        Ok(Plan { trainer, topology, launcher: kind, config, environment, argv, diagnostics, blocker: job.blocker })
+        Ok(Plan {
+            trainer,
+            topology,
+            launcher: kind,
+            config,
+            environment,
+            argv,
+            diagnostics,
+            blocker: job.blocker,
+            home: host.home(),
+        })
     }
 }
 

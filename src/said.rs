@@ -2,7 +2,6 @@
 //! point at it, a dry run can say why, and a mismatch can name both sides.
 
 use std::fmt;
-use std::path::PathBuf;
 
 /// Who said it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,8 +12,6 @@ pub(crate) enum Source {
     Argument(String),
     /// An environment variable.
     Variable(String),
-    /// A file.
-    File(PathBuf),
     /// What was seen on this machine.
     Machine(&'static str),
     /// Nobody: what holds when nothing is said.
@@ -25,7 +22,6 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Source::Flag(name) | Source::Argument(name) | Source::Variable(name) => f.write_str(name),
-            Source::File(path) => write!(f, "{}", path.display()),
             Source::Machine(what) => f.write_str(what),
             Source::Default => f.write_str("default"),
         }

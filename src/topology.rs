@@ -85,10 +85,10 @@ impl Topology {
             return Ok(None);
         }
         let mut problems = Vec::new();
-        let world = number::<u64>(host, vars::WORLD_SIZE, 1, &mut problems);
-        let local = number::<u32>(host, vars::LOCAL_WORLD_SIZE, 1, &mut problems);
+        let world = number::<u64>(host, vars::WORLD_SIZE, &1, &mut problems);
+        let local = number::<u32>(host, vars::LOCAL_WORLD_SIZE, &1, &mut problems);
         let address = text(host, vars::MASTER_ADDR);
-        let port = number::<u16>(host, vars::MASTER_PORT, 1, &mut problems);
+        let port = number::<u16>(host, vars::MASTER_PORT, &1, &mut problems);
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -110,7 +110,7 @@ impl Topology {
     fn new(flags: &TopologyFlags, job: &Job, host: &Host, devices: Devices) -> Result<Self, Vec<Problem>> {
         let mut problems = Vec::new();
         let said = |flag: &Option<Said<u32>>, names: [&str; 2], least: u32, problems: &mut Vec<Problem>| {
-            flag.clone().or_else(|| names.iter().find_map(|name| number(host, name, least, problems)))
+            flag.clone().or_else(|| names.iter().find_map(|name| number(host, name, &least, problems)))
         };
         let nnodes = said(&flags.nnodes, [vars::NNODES, vars::PET_NNODES], 1, &mut problems);
         let node_rank = said(&flags.node_rank, [vars::NODE_RANK, vars::PET_NODE_RANK], 0, &mut problems);
@@ -118,7 +118,7 @@ impl Topology {
         let address = flags.master_addr.clone().or_else(|| address.iter().find_map(|name| text(host, name)));
         let port = [vars::MASTER_PORT, vars::PET_MASTER_PORT];
         let port =
-            flags.master_port.clone().or_else(|| port.iter().find_map(|name| number(host, name, 1, &mut problems)));
+            flags.master_port.clone().or_else(|| port.iter().find_map(|name| number(host, name, &1, &mut problems)));
         let stated = flags.nproc_per_node.clone().or_else(|| {
             let names = [vars::NPROC_PER_NODE, vars::PET_NPROC_PER_NODE];
             names.iter().find_map(|name| processes(host, name, &mut problems))
@@ -194,12 +194,12 @@ fn text(host: &Host, name: &str) -> Option<Said<String>> {
 fn number<T: FromStr + PartialOrd + Display>(
     host: &Host,
     name: &str,
-    least: T,
+    least: &T,
     problems: &mut Vec<Problem>,
 ) -> Option<Said<T>> {
     let said = text(host, name)?;
     match said.value.trim().parse::<T>() {
-        Ok(value) if value >= least => Some(Said::new(value, said.from)),
+        Ok(value) if value >= *least => Some(Said::new(value, said.from)),
         _ => {
             problems.push(error::variable_not_a_number(&said, &least.to_string()));
             None
@@ -212,7 +212,7 @@ fn processes(host: &Host, name: &str, problems: &mut Vec<Problem>) -> Option<Sai
     match said.value.as_str() {
         "auto" | "gpu" => Some(Said::new(Processes::Gpus, said.from)),
         "cpu" => Some(Said::new(Processes::Cpus, said.from)),
-        _ => number(host, name, 1, problems).map(|said| said.map(Processes::Count)),
+        _ => number(host, name, &1, problems).map(|said| said.map(Processes::Count)),
     }
 }
 

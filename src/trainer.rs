@@ -136,9 +136,9 @@ pub(crate) fn understand(command: &[OsString], forced: Option<&Said<&'static Tra
         None => take_apart(words),
     };
     let mut blocker = None;
-    let mut python = owner(&wrapped, &target, python_word.as_deref(), host, &mut blocker);
-    let asked = ALL.iter().filter(|trainer| forced.is_none_or(|forced| forced.value.name == trainer.name));
-    let found = asked.filter_map(|trainer| Some((*trainer, (trainer.recognise)(&target, &args, host)?))).next();
+    let mut python = owner(wrapped.as_ref(), &target, python_word.as_deref(), host, &mut blocker);
+    let mut asked = ALL.iter().filter(|trainer| forced.is_none_or(|forced| forced.value.name == trainer.name));
+    let found = asked.find_map(|trainer| Some((*trainer, (trainer.recognise)(&target, &args, host)?)));
     let (trainer, recognised) = found.unwrap_or_else(|| {
         let trainer = forced.map_or(&command::TRAINER, |forced| forced.value);
         (trainer, Recognised { target: target.clone(), args: args.clone(), python: None })
@@ -177,13 +177,13 @@ fn take_apart(words: &[OsString]) -> (Target, Vec<OsString>, Option<OsString>) {
 
 /// The interpreter that owns the command: the one named, the console script's, the wrapping launcher's.
 fn owner(
-    wrapped: &Option<Wrapped>,
+    wrapped: Option<&Wrapped>,
     target: &Target,
     word: Option<&OsStr>,
     host: &Host,
     blocker: &mut Option<Problem>,
 ) -> Option<Python> {
-    if let Some(word) = word.or(wrapped.as_ref().and_then(Wrapped::python)) {
+    if let Some(word) = word.or(wrapped.and_then(Wrapped::python)) {
         let found = host.find_program(word).map(Python::at);
         if found.is_none() {
             *blocker = Some(error::not_found(word, host));

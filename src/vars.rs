@@ -2,13 +2,14 @@
 //! launch option besides (see `cli::OPTIONS`). The README's table is compared with this one.
 
 /// What zlaunch does with a variable.
+#[cfg(test)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     Read,
-    Set,
     ReadAndSet,
 }
 
+#[cfg(test)]
 pub(crate) struct Var {
     pub(crate) name: &'static str,
     pub(crate) r#use: Use,
@@ -18,6 +19,7 @@ pub(crate) struct Var {
 macro_rules! vars {
     ($($name:ident $use:ident $about:literal;)*) => {
         $(#[doc = $about] pub(crate) const $name: &str = stringify!($name);)*
+        #[cfg(test)]
         pub(crate) const ALL: &[Var] = &[$(Var { name: stringify!($name), r#use: Use::$use, about: $about },)*];
     };
 }
@@ -28,13 +30,12 @@ vars! {
     XDG_CACHE_HOME Read "resolved configs go to `zlaunch/configs` in it";
     XDG_CONFIG_HOME Read "templates are searched in `zlaunch/templates` in it";
     TMPDIR Read "resolved configs go to a private folder in it when there is no usable home";
-    NO_COLOR Read "no colours in messages";
 
     NPROC_PER_NODE Read "processes on this machine, as ms-swift reads it";
     NNODES Read "number of machines";
     NODE_RANK Read "number of this machine";
     MASTER_ADDR ReadAndSet "address of the first machine; `direct` sets it to 127.0.0.1";
-    MASTER_PORT ReadAndSet "port on the first machine; `direct` picks a free one";
+    MASTER_PORT ReadAndSet "port on the first machine; `direct` lets the one rank take any";
     PET_NPROC_PER_NODE Read "torchrun's own default for --nproc_per_node";
     PET_NNODES Read "torchrun's own default for --nnodes";
     PET_NODE_RANK Read "torchrun's own default for --node_rank";

@@ -11,6 +11,9 @@ use crate::cli::Format;
 use crate::said::Said;
 use crate::trainer::{Job, base_name};
 
+/// Columns a command may take.
+const WIDTH: usize = 100;
+
 impl Plan {
     pub(crate) fn render(&self, format: Format) -> Vec<u8> {
         match format {
@@ -38,10 +41,15 @@ impl Plan {
             let extends = config.template.chain[1..].join(" → ");
             let extends = if extends.is_empty() { String::new() } else { format!(", extends {extends}") };
             rows.push(("config", format!("{} ({}{extends})", config.template.name, config.template.origin)));
-            rows.push(("", format!("→ {}", config.file.path.display())));
+            rows.push(("", format!("→ {}", self.short(config.file.path.as_os_str()))));
         }
         let version = self.trainer.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
-        let python = self.trainer.python.as_ref().map(|python| format!(", {}", python.display())).unwrap_or_default();
+        let python = self
+            .trainer
+            .python
+            .as_ref()
+            .map(|python| format!(", {}", self.short(python.as_os_str())))
+            .unwrap_or_default();
         rows.push(("trainer", format!("{}{version}: {}{python}", self.trainer.name, self.trainer.runs)));
         rows.push(("ranks", self.ranks_text()));
         let mut text = String::new();
@@ -89,24 +97,35 @@ impl Plan {
         if rows.is_empty() { String::new() } else { format!("\nenvironment\n{}", table(&rows)) }
     }
 
-    /// The command over several lines that can be pasted.
+    /// The command over several lines that can be pasted; an option and its values stay together.
     fn command_text(&self) -> String {
-        let mut text = String::new();
-        let mut line = String::from("  ");
+        let mut groups: Vec<String> = Vec::new();
         for word in &self.argv {
-            let word = String::from_utf8_lossy(&quoted(word)).into_owned();
-            if line.trim().is_empty() {
-                line += &word;
-            } else if line.chars().count() + word.chars().count() > 100 {
-                text += &line;
-                text += " \\\n";
-                line = format!("    {word}");
-            } else {
-                line += " ";
-                line += &word;
+            let text = self.short(word);
+            match groups.last_mut() {
+                Some(group) if !text.starts_with('-') => *group += &format!(" {text}"),
+                _ => groups.push(text),
             }
         }
+        let mut text = String::new();
+        let mut line = String::from(" ");
+        for group in groups {
+            if line.chars().count() + group.chars().count() > WIDTH && line.trim() != "" {
+                text += &format!("{line} \\\n");
+                line = String::from("   ");
+            }
+            line += &format!(" {group}");
+        }
         text + &line + "\n"
+    }
+
+    /// A word for the shell, with `~` for the home folder where the shell would put it back.
+    fn short(&self, word: &OsStr) -> String {
+        let below = self.home.as_ref().and_then(|home| Path::new(word).strip_prefix(home).ok());
+        match below.filter(|below| !below.as_os_str().is_empty()) {
+            Some(below) => format!("~/{}", String::from_utf8_lossy(&quoted(below.as_os_str()))),
+            None => String::from_utf8_lossy(&quoted(word)).into_owned(),
+        }
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -219,7 +238,11 @@ fn config_text(config: &PlannedConfig) -> String {
         text += &format!("\nfilled\n{}", table(&rows));
     }
     if !config.left.is_empty() {
-        let rows: Vec<_> = config.left.iter().map(|left| (left.key.clone(), left.why.clone())).collect();
+        let mut rows: Vec<(String, String)> = Vec::new();
+        for (at, left) in config.left.iter().enumerate() {
+            let again = at > 0 && config.left[at - 1].why == left.why;
+            rows.push((left.key.clone(), if again { "likewise".to_string() } else { left.why.clone() }));
+        }
         text += &format!("\nleft \"auto\" for the trainer\n{}", table(&rows));
     }
     text

@@ -75,7 +75,8 @@ fn command_of(target: &Target) -> Option<&'static str> {
 }
 
 fn is_run_file(word: &OsString) -> bool {
-    word.to_str().is_some_and(|word| [".json", ".yaml", ".yml"].iter().any(|ending| word.ends_with(ending)))
+    let name = word.to_str().filter(|word| !word.starts_with('-'));
+    name.is_some_and(|word| [".json", ".yaml", ".yml"].iter().any(|ending| word.ends_with(ending)))
 }
 
 fn options(target: &Target) -> OptionList {

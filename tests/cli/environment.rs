@@ -1,0 +1,85 @@
+//! Who wins over whom, and that the plan tells.
+
+use crate::sandbox::{SWIFT, Sandbox};
+
+#[test]
+fn the_user_beats_the_template_and_the_flag_beats_both() {
+    let mut sandbox = Sandbox::new();
+    sandbox.file("t/e.json", r#"{"$zlaunch": {"extends": "zero2", "env": {"NCCL_DEBUG": "WARN", "NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "N": 3}}}"#);
+    sandbox.var("NCCL_DEBUG", "INFO").var("NCCL_ALGO", "x");
+    let options = ["--template-dir", "t", "--deepspeed", "e", "--nproc-per-node", "2", "--env", "NCCL_ALGO=Tree"];
+    assert_eq!(sandbox.launch(&options, SWIFT).status, Some(0));
+    let env = sandbox.recorded_env();
+    assert_eq!((env["NCCL_DEBUG"].as_str(), env["NCCL_ALGO"].as_str()), ("INFO", "Tree"));
+    assert_eq!((env["NCCL_PROTO"].as_str(), env["N"].as_str()), ("Simple", "3"));
+    let plan = sandbox.plan(&options, SWIFT);
+    assert_eq!(plan["env"]["kept"]["NCCL_DEBUG"], "INFO");
+    assert_eq!(
+        (&plan["env"]["set"]["NCCL_ALGO"], &plan["env"]["set"]["NCCL_PROTO"]),
+        (&"Tree".into(), &"Simple".into())
+    );
+}
+
+#[test]
+fn threads_are_cpus_divided_by_processes_unless_said() {
+    let mut sandbox = Sandbox::new();
+    let threads = |sandbox: &Sandbox, nproc: &str| {
+        sandbox.plan(&["--deepspeed", "zero2", "--nproc-per-node", nproc], SWIFT)["env"]["set"]["OMP_NUM_THREADS"]
+            .clone()
+    };
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    assert_eq!(threads(&sandbox, "2"), (cpus / 2).max(1).to_string());
+    assert_eq!(threads(&sandbox, "100000"), "1");
+    sandbox.var("OMP_NUM_THREADS", "7");
+    assert_eq!(threads(&sandbox, "2"), serde_json::Value::Null);
+}
+
+#[test]
+fn variables_can_be_removed() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("NCCL_P2P_DISABLE", "1");
+    let options = [
+        "--deepspeed",
+        "zero2",
+        "--nproc-per-node",
+        "2",
+        "--unset-env",
+        "NCCL_P2P_DISABLE",
+        "--unset-env",
+        "OMP_NUM_THREADS",
+    ];
+    assert_eq!(sandbox.launch(&options, SWIFT).status, Some(0));
+    let env = sandbox.recorded_env();
+    assert!(!env.contains_key("NCCL_P2P_DISABLE") && !env.contains_key("OMP_NUM_THREADS"));
+    assert_eq!(sandbox.plan(&options, SWIFT)["env"]["unset"], serde_json::json!(["NCCL_P2P_DISABLE"]));
+}
+
+#[test]
+fn the_low_memory_recipe_brings_its_environment() {
+    let sandbox = Sandbox::new();
+    let command = ["swift", "sft", "--per_device_train_batch_size", "8", "--gradient_accumulation_steps", "1"];
+    let plan = sandbox.plan(&["--deepspeed", "zero3_lowmem", "--nproc-per-node", "2"], &command);
+    let set = &plan["env"]["set"];
+    assert_eq!(set["PYTORCH_CUDA_ALLOC_CONF"], "max_split_size_mb:128,garbage_collection_threshold:0.9");
+    assert_eq!(
+        (&set["CUDA_DEVICE_MAX_CONNECTIONS"], &set["CUDA_AUTO_BOOST"], &set["TORCH_DISTRIBUTED_DEBUG"]),
+        (&"1".into(), &"0".into(), &"OFF".into())
+    );
+    assert!(set.as_object().unwrap().keys().all(|name| !name.starts_with("DS_")));
+    assert_eq!(plan["config"]["train_batch_size"], 16);
+}
+
+#[test]
+fn swift_sees_only_as_many_gpus_as_it_has_processes() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("CUDA_VISIBLE_DEVICES", "GPU-a,GPU-b,GPU-c");
+    let plan = sandbox.plan(&["--deepspeed", "zero2", "--nproc-per-node", "2"], SWIFT);
+    assert_eq!(plan["env"]["set"]["CUDA_VISIBLE_DEVICES"], "GPU-a,GPU-b");
+    let plan = sandbox.plan(&["--deepspeed", "zero2"], SWIFT);
+    assert_eq!(
+        (&plan["env"]["kept"]["CUDA_VISIBLE_DEVICES"], &plan["topology"]["nproc_per_node"]),
+        (&"GPU-a,GPU-b,GPU-c".into(), &3.into())
+    );
+    let plan = sandbox.plan(&["--deepspeed", "zero2", "--nproc-per-node", "2"], &["python", "x.py"]);
+    assert_eq!(plan["env"]["set"].get("CUDA_VISIBLE_DEVICES"), None);
+}

@@ -1,0 +1,210 @@
+//! What the trainer sees: its pid, its signals, its arguments to the byte, its exit status.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::sandbox::{SWIFT, Sandbox, executable, option};
+
+const ZERO2: &[&str] = &["--deepspeed", "zero2", "--nproc-per-node", "2"];
+
+#[test]
+fn the_exit_status_is_the_trainers() {
+    let mut sandbox = Sandbox::new();
+    for status in [0, 1, 37, 255] {
+        sandbox.var("STUB_EXIT", status.to_string());
+        assert_eq!(sandbox.launch(ZERO2, SWIFT).status, Some(status));
+    }
+}
+
+#[test]
+fn a_signal_is_seen_as_a_signal() {
+    let mut sandbox = Sandbox::new();
+    for (name, number) in [("KILL", 9), ("TERM", 15), ("USR1", 10)] {
+        sandbox.var("STUB_KILL", name);
+        assert_eq!(sandbox.launch(ZERO2, SWIFT).signal, Some(number), "{name}");
+    }
+}
+
+#[test]
+fn the_pid_stays_the_same_and_no_signal_is_ignored_or_blocked() {
+    let sandbox = Sandbox::new();
+    let mut child = sandbox.command(ZERO2.iter().chain(&["--"]).chain(SWIFT)).spawn().unwrap();
+    let pid = child.id();
+    assert!(child.wait().unwrap().success());
+    let read = |name: &str| fs::read_to_string(sandbox.root().join("record").join(name)).unwrap();
+    assert_eq!(read("pid").trim(), pid.to_string());
+    let own = fs::read_to_string("/proc/self/status").unwrap();
+    let line = |text: &str, name: &str| text.lines().find(|line| line.starts_with(name)).unwrap().to_string();
+    // Rust's runtime ignores SIGPIPE; the trainer must not inherit that.
+    let ignored = u64::from_str_radix(line(&read("status"), "SigIgn").split_whitespace().nth(1).unwrap(), 16).unwrap();
+    assert_eq!(ignored & (1 << 12), 0, "SIGPIPE is ignored");
+    assert_eq!(line(&read("status"), "SigBlk"), line(&own, "SigBlk"));
+}
+
+#[test]
+fn arguments_arrive_to_the_byte() {
+    let sandbox = Sandbox::new();
+    let odd: Vec<OsString> = ["a b", "a\nb", "it's", "\"q\"", "$HOME", "", "--x=1 2", "日本", "a'; echo foo", "*"]
+        .iter()
+        .map(OsString::from)
+        .chain([OsString::from_vec(vec![0xff, 0xfe, b'x'])])
+        .collect();
+    let words = ZERO2.iter().chain(&["--"]).chain(SWIFT).chain(&["--system"]).map(OsString::from).chain(odd.clone());
+    assert_eq!(sandbox.run(words).status, Some(0));
+    let argv = sandbox.recorded();
+    let at = argv.iter().position(|word| word == "--system").unwrap();
+    assert_eq!(argv[at + 1..=at + odd.len()], odd);
+}
+
+#[test]
+fn odd_folders_are_no_obstacle() {
+    for name in ["a 0", "a\"=0\"", "a'; echo foo", "a\n0", "ünï", "-rf"] {
+        let mut sandbox = Sandbox::new();
+        let home = sandbox.root().join(name);
+        fs::create_dir(&home).unwrap();
+        sandbox.var("HOME", &home);
+        assert_eq!(sandbox.launch(ZERO2, SWIFT).status, Some(0), "{name}");
+        let argv = sandbox.recorded();
+        let path = option(&argv, "--deepspeed").unwrap();
+        assert!(std::path::Path::new(path).starts_with(&home) && fs::metadata(path).is_ok(), "{name}");
+    }
+}
+
+#[test]
+fn not_found_is_127_and_not_executable_is_126() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.run(["no-such-command"]);
+    assert_eq!(run.status, Some(127), "{run:?}");
+    assert!(run.stderr.contains("`no-such-command` is not on PATH") && run.stderr.contains("help: "), "{run:?}");
+    sandbox.file("plain", "x");
+    assert_eq!(sandbox.run(["./plain"]).status, Some(126));
+    assert_eq!(sandbox.run(["./missing"]).status, Some(127));
+    executable(&sandbox.cwd().join("bad-shebang"), "#!/no/such/interpreter\n");
+    assert_eq!(sandbox.run(["./bad-shebang"]).status, Some(127));
+    assert!(sandbox.files("home").is_empty());
+}
+
+#[test]
+fn a_missing_trainer_stops_a_launch_but_not_a_plan() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("PATH", "/usr/bin:/bin");
+    let run = sandbox.launch(ZERO2, SWIFT);
+    assert_eq!(run.status, Some(127), "{run:?}");
+    assert!(run.stderr.contains("`swift` is not on PATH"), "{run:?}");
+    assert!(sandbox.files("home").is_empty(), "nothing is written for a launch that cannot be");
+    let plan = sandbox.plan(ZERO2, SWIFT);
+    assert_eq!(plan["config"]["train_batch_size"], 32);
+    assert_eq!(plan["diagnostics"][0]["rule"], "not-found");
+}
+
+#[test]
+fn the_config_is_private_complete_and_written_once() {
+    let sandbox = Sandbox::new();
+    for _ in 0..2 {
+        assert_eq!(sandbox.launch(ZERO2, SWIFT).status, Some(0));
+    }
+    let files = sandbox.files("home");
+    assert_eq!(files.len(), 1, "{files:?}");
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&files[0]), mode(files[0].parent().unwrap())), (0o600, 0o700));
+    let written: serde_json::Value = serde_json::from_str(&fs::read_to_string(&files[0]).unwrap()).unwrap();
+    assert_eq!(written, sandbox.plan(ZERO2, SWIFT)["config"]);
+    assert_eq!(option(&sandbox.recorded(), "--deepspeed").unwrap(), files[0].as_os_str());
+}
+
+#[test]
+fn a_damaged_config_is_mended_and_a_link_is_not_followed() {
+    let sandbox = Sandbox::new();
+    sandbox.launch(ZERO2, SWIFT);
+    let file = sandbox.files("home").remove(0);
+    let whole = fs::read(&file).unwrap();
+    crate::sandbox::plant(&file, "{");
+    assert_eq!(sandbox.launch(ZERO2, SWIFT).status, Some(0));
+    assert_eq!(fs::read(&file).unwrap(), whole);
+    let victim = sandbox.file("victim", "precious");
+    fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink(&victim, &file).unwrap();
+    assert_eq!(sandbox.launch(ZERO2, SWIFT).status, Some(0));
+    assert_eq!((fs::read_to_string(&victim).unwrap().as_str(), fs::read(&file).unwrap()), ("precious", whole));
+}
+
+#[test]
+fn without_a_home_a_private_temporary_folder_serves() {
+    let mut sandbox = Sandbox::new();
+    let temporary = sandbox.root().join("tmp");
+    fs::create_dir(&temporary).unwrap();
+    sandbox.var("TMPDIR", &temporary).unset("HOME");
+    assert_eq!(sandbox.launch(ZERO2, SWIFT).status, Some(0));
+    let files = sandbox.files("tmp");
+    assert_eq!(files.len(), 1);
+    // Somebody else could have made the folder: one that others can enter is not trusted.
+    let folder = files[0].parent().unwrap();
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+    sandbox.launch(ZERO2, SWIFT).refused(&["does not belong to you alone"]);
+}
+
+#[test]
+fn config_out_writes_where_it_is_told_but_never_over_its_source() {
+    let sandbox = Sandbox::new();
+    let out: Vec<&str> = ZERO2.iter().chain(&["--config-out", "out.json"]).copied().collect();
+    assert_eq!(sandbox.launch(&out, SWIFT).status, Some(0));
+    assert_eq!(option(&sandbox.recorded(), "--deepspeed").unwrap(), sandbox.cwd().join("out.json").as_os_str());
+    assert!(sandbox.files("home").is_empty());
+    let source = sandbox.file("mine.json", r#"{"zero_optimization": {"stage": 1}}"#);
+    let over = ["--deepspeed", "mine.json", "--config-out", "./mine.json", "--nproc-per-node", "2"];
+    sandbox.launch(&over, SWIFT).refused(&["would overwrite"]);
+    assert!(fs::read_to_string(source).unwrap().contains("\"stage\": 1"));
+    sandbox
+        .launch(&["--deepspeed", "zero2", "--nproc-per-node", "2", "--config-out", "no/such/x.json"], SWIFT)
+        .refused(&["no/such/x.json"]);
+    fs::create_dir(sandbox.cwd().join("folder")).unwrap();
+    sandbox
+        .launch(&["--deepspeed", "zero2", "--nproc-per-node", "2", "--config-out", "folder"], SWIFT)
+        .refused(&["folder"]);
+}
+
+#[test]
+fn the_shell_format_does_what_the_launch_does() {
+    let sandbox = Sandbox::new();
+    let command: Vec<&str> = SWIFT.iter().chain(&["--system", "it's $x\n`y`"]).copied().collect();
+    let options: Vec<&str> = ZERO2.iter().chain(&["--env", "NCCL_DEBUG=a b", "--unset-env", "LANG"]).copied().collect();
+    assert_eq!(sandbox.launch(&options, &command).status, Some(0));
+    let (argv, env) = (sandbox.recorded(), sandbox.recorded_env());
+    let config = sandbox.files("home").remove(0);
+    let text = fs::read(&config).unwrap();
+    fs::remove_dir_all(sandbox.root().join("home")).unwrap();
+    fs::create_dir(sandbox.root().join("home")).unwrap();
+
+    let script = sandbox.run(["--dry-run", "--format", "shell"].iter().chain(&options).chain(&["--"]).chain(&command));
+    assert!(sandbox.files("home").is_empty(), "a dry run writes nothing");
+    let ours = sandbox.command(Vec::<&str>::new());
+    let status = std::process::Command::new("/bin/sh")
+        .args(["-c", &script.stdout])
+        .env_clear()
+        .envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .current_dir(sandbox.cwd())
+        .status()
+        .unwrap();
+    assert!(status.success(), "{}", script.stdout);
+    assert_eq!(sandbox.recorded(), argv);
+    assert_eq!(fs::read(&config).unwrap(), text);
+    assert_eq!(fs::metadata(&config).unwrap().permissions().mode() & 0o777, 0o600);
+    let differ = |name: &str| ["_", "PWD", "SHLVL", "OLDPWD"].contains(&name);
+    let ours = sandbox.recorded_env();
+    for (name, value) in env.iter().filter(|(name, _)| !differ(name)) {
+        assert_eq!(ours.get(name), Some(value), "{name}");
+    }
+    assert!(!ours.contains_key("LANG") && ours["NCCL_DEBUG"] == "a b");
+}
+
+#[test]
+fn nothing_to_launch_is_said() {
+    let sandbox = Sandbox::new();
+    sandbox.run(Vec::<&str>::new()).refused(&["no command"]);
+    sandbox.run(["--deepspeed", "zero2"]).refused(&["no command"]);
+    sandbox.run(["--deepspeed", "zero2", "--"]).refused(&["no command"]);
+    assert_eq!(sandbox.run(["--help"]).status, Some(0));
+    assert!(sandbox.run(["--version"]).stdout.starts_with("zlaunch "));
+}

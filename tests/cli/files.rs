@@ -1,0 +1,84 @@
+//! Whatever a config file is, the answer is a sentence with a place.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use crate::sandbox::{SWIFT, Sandbox};
+
+fn load(sandbox: &Sandbox, name: &str) -> crate::sandbox::Run {
+    sandbox.launch(&["--nproc-per-node", "2", "--deepspeed", &format!("./{name}")], SWIFT)
+}
+
+#[test]
+fn broken_texts() {
+    let sandbox = Sandbox::new();
+    for (text, words) in [
+        ("", "bad.json:1:1"),
+        ("{", "bad.json:1:"),
+        ("[1, 2]", "is a JSON object"),
+        ("3", "is a JSON object"),
+        ("{\"a\": 1,\n \"a\": 2}", "`a` stands here twice"),
+        ("{\"a\": NaN}", "bad.json:1:7"),
+        ("\0\u{1}", "bad.json:1:1"),
+        ("{\"zero_optimization\": {\"stage\": 2,,}}", "bad.json:1:"),
+        ("{\"a\": 1e999}", "bad.json:1:"),
+        ("{'a': 1}", "double quotes"),
+    ] {
+        sandbox.file("bad.json", text);
+        load(&sandbox, "bad.json").refused(&["bad.json", words]);
+    }
+    sandbox.file("bad.json", &"[".repeat(100_000));
+    load(&sandbox, "bad.json").refused(&["bad.json", "128 levels"]);
+    sandbox.file("bad.json", &("{\"a\":".repeat(100_000) + "1" + &"}".repeat(100_000)));
+    load(&sandbox, "bad.json").refused(&["bad.json", "128 levels"]);
+    assert!(!sandbox.executed());
+}
+
+#[test]
+fn bytes_that_are_no_text() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.file("bad.json", "");
+    let mut file = fs::File::create(&path).unwrap();
+    std::io::Write::write_all(&mut file, b"{\"a\":\n \xff\xfe}").unwrap();
+    load(&sandbox, "bad.json").refused(&["bad.json:2:2", "not UTF-8"]);
+}
+
+#[test]
+fn things_that_are_no_files() {
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.cwd().join("folder.json")).unwrap();
+    load(&sandbox, "folder.json").refused(&["folder.json", "not a regular file"]);
+    assert!(Command::new("mkfifo").arg(sandbox.cwd().join("pipe.json")).status().unwrap().success());
+    load(&sandbox, "pipe.json").refused(&["pipe.json", "not a regular file"]);
+    std::os::unix::fs::symlink("gone", sandbox.cwd().join("link.json")).unwrap();
+    load(&sandbox, "link.json").refused(&["link.json", "does not exist"]);
+    let large = fs::File::create(sandbox.cwd().join("large.json")).unwrap();
+    large.set_len(100 << 20).unwrap();
+    load(&sandbox, "large.json").refused(&["large.json", "too large"]);
+}
+
+#[test]
+fn a_file_nobody_may_read() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.file("secret.json", "{}");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+    // The superuser reads everything; then the config is simply used.
+    if fs::read(&path).is_err() {
+        load(&sandbox, "secret.json").refused(&["secret.json", "may not be read"]);
+    }
+}
+
+#[test]
+fn a_template_folder_with_odd_entries_is_still_listed() {
+    let sandbox = Sandbox::new();
+    fs::create_dir_all(sandbox.cwd().join("t/folder.json")).unwrap();
+    std::os::unix::fs::symlink("/nonexistent", sandbox.cwd().join("t/gone.json")).unwrap();
+    sandbox.file("t/no template.json", "{}");
+    let run = sandbox.run(["templates", "--template-dir", "t"]);
+    assert_eq!(run.status, Some(0));
+    assert!(run.stdout.contains("gone") && run.stdout.contains("cannot be used"), "{}", run.stdout);
+    sandbox
+        .launch(&["--nproc-per-node", "2", "--template-dir", "t", "--deepspeed", "gone"], SWIFT)
+        .refused(&["gone.json", "does not exist"]);
+}

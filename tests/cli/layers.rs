@@ -1,0 +1,155 @@
+//! `--patch`, `--unset`, `--set`: their order, their mistakes, and what happens to numbers and the order of keys.
+
+use crate::sandbox::{SWIFT, Sandbox};
+
+#[test]
+fn layers_apply_in_order() {
+    let sandbox = Sandbox::new();
+    sandbox.file("ops.json", r#"[{"op": "add", "path": "/comms_logger", "value": {"enabled": true}}]"#);
+    sandbox.file("merge.json", r#"{"comms_logger": {"verbose": true}, "wall_clock_breakdown": null}"#);
+    let options = [
+        "--deepspeed",
+        "zero2",
+        "--set",
+        "steps_per_print=5",
+        "--set",
+        "steps_per_print=6",
+        "--unset",
+        "steps_per_print",
+        "--patch",
+        "ops.json",
+        "--patch",
+        "merge.json",
+        "--set",
+        "zero_optimization.overlap_comm=true",
+    ];
+    let config = sandbox.config(&options, SWIFT);
+    assert_eq!(config["comms_logger"], serde_json::json!({"enabled": true, "verbose": true}));
+    assert!(config.get("wall_clock_breakdown").is_none());
+    assert_eq!((&config["steps_per_print"], &config["zero_optimization"]["overlap_comm"]), (&6.into(), &true.into()));
+}
+
+#[test]
+fn key_order_is_kept_and_integral_numbers_are_integers() {
+    let sandbox = Sandbox::new();
+    let text = r#"{"z": 1, "zero_optimization": {"stage": 2, "reduce_bucket_size": 2e8, "b": 0.30000000000000004}, "a": 1.0, "m": 5e-5}"#;
+    sandbox.file("c.json", text);
+    let plan = sandbox.run(
+        [
+            "-n",
+            "--format",
+            "shell",
+            "--deepspeed",
+            "c.json",
+            "--nproc-per-node",
+            "2",
+            "--unset",
+            "z",
+            "--set",
+            "n=1e9",
+            "--",
+        ]
+        .iter()
+        .chain(SWIFT),
+    );
+    let written: String =
+        plan.stdout.lines().skip_while(|line| *line != "{").take_while(|line| *line != "END_OF_CONFIG").collect();
+    let dense: String = written.split_whitespace().collect();
+    assert_eq!(
+        dense,
+        r#"{"zero_optimization":{"stage":2,"reduce_bucket_size":200000000,"b":0.30000000000000004},"a":1,"m":0.00005,"n":1000000000}"#
+    );
+}
+
+#[test]
+fn values_are_json_else_strings() {
+    let sandbox = Sandbox::new();
+    let set = |assignment: &str| sandbox.config(&["--deepspeed", "zero2", "--set", assignment], SWIFT)["x"].clone();
+    assert_eq!(set("x=true"), true);
+    assert_eq!(set("x=[1, 2e0]"), serde_json::json!([1, 2]));
+    assert_eq!(set("x=hello world"), "hello world");
+    assert_eq!(set("x="), "");
+    assert_eq!(set("x=a=b"), "a=b");
+    assert_eq!(set("x=null"), serde_json::Value::Null);
+}
+
+#[test]
+fn mistakes_are_all_reported_at_once() {
+    let sandbox = Sandbox::new();
+    let options = ["--deepspeed", "zero2", "--nproc-per-node", "2"];
+    let broken =
+        ["--unset", "zero_optimization.overlap_com", "--set", "zero_optimization.stage.x=1", "--patch", "none.json"];
+    let run = sandbox.launch(&[&options[..], &broken[..]].concat(), SWIFT);
+    run.refused(&[
+        "did you mean `zero_optimization.overlap_comm`",
+        "`zero_optimization.stage` is a value",
+        "none.json",
+        "does not exist",
+    ]);
+    assert_eq!(run.stderr.matches("error: ").count(), 3, "{}", run.stderr);
+    let run = sandbox.launch(
+        &[
+            "--set",
+            "novalue",
+            "--set",
+            "=1",
+            "--unset",
+            "a..b",
+            "--env",
+            "X",
+            "--nproc-per-node",
+            "0",
+            "--launcher",
+            "torchrum",
+        ],
+        SWIFT,
+    );
+    run.refused(&[
+        "`novalue` is not KEY=VALUE",
+        "`=1`",
+        "`a..b`",
+        "`X` is not K=V",
+        "`0` is not a whole number",
+        "did you mean `torchrun`",
+    ]);
+    assert!(!sandbox.executed());
+}
+
+#[test]
+fn layers_without_a_config_are_a_mistake() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .launch(&["--nproc-per-node", "2", "--set", "steps_per_print=1"], SWIFT)
+        .refused(&["no DeepSpeed config to change", "--deepspeed"]);
+    sandbox.file("p.json", "3");
+    sandbox
+        .launch(&["--deepspeed", "zero2", "--nproc-per-node", "2", "--patch", "p.json"], SWIFT)
+        .refused(&["neither a list nor an object"]);
+}
+
+#[test]
+fn every_option_has_a_variable_and_a_flag_beats_it() {
+    let mut sandbox = Sandbox::new();
+    sandbox
+        .var("ZLAUNCH_DEEPSPEED", "zero1")
+        .var("ZLAUNCH_NPROC_PER_NODE", "3")
+        .var("ZLAUNCH_SET", "steps_per_print=1\nx=1");
+    sandbox.var("ZLAUNCH_DRY_RUN", "yes").var("ZLAUNCH_FORMAT", "json");
+    let plan: serde_json::Value = serde_json::from_str(&sandbox.run(SWIFT).stdout).unwrap();
+    assert_eq!(
+        (&plan["config"]["zero_optimization"]["stage"], &plan["topology"]["nproc_per_node"]),
+        (&1.into(), &3.into())
+    );
+    assert_eq!((&plan["config"]["steps_per_print"], &plan["config"]["x"]), (&1.into(), &1.into()));
+    assert_eq!(plan["topology"]["from"]["nproc_per_node"], "ZLAUNCH_NPROC_PER_NODE");
+    let plan = sandbox.plan(&["--deepspeed", "zero2", "--nproc_per_node", "5", "--set", "steps_per_print=2"], SWIFT);
+    assert_eq!(
+        (&plan["config"]["zero_optimization"]["stage"], &plan["topology"]["nproc_per_node"]),
+        (&2.into(), &5.into())
+    );
+    assert_eq!(plan["config"]["steps_per_print"], 2);
+    sandbox.var("ZLAUNCH_STRICT", "maybe");
+    sandbox.run(SWIFT).refused(&["ZLAUNCH_STRICT=maybe"]);
+    sandbox.unset("ZLAUNCH_STRICT").var("ZLAUNCH_DEEPSEED", "x");
+    assert!(sandbox.run(SWIFT).stderr.contains("did you mean `ZLAUNCH_DEEPSPEED`"));
+}

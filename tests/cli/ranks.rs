@@ -1,0 +1,159 @@
+//! How many processes, who starts them, and when nobody does.
+
+use crate::sandbox::{SWIFT, Sandbox, executable};
+
+const ZERO2: &[&str] = &["--deepspeed", "zero2"];
+
+fn nproc(sandbox: &Sandbox) -> serde_json::Value {
+    sandbox.plan(ZERO2, SWIFT)["topology"]["nproc_per_node"].clone()
+}
+
+#[test]
+fn sources_of_the_process_count_in_order() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("CUDA_VISIBLE_DEVICES", "GPU-8c28b4fb,GPU-9d,MIG-1/2");
+    assert_eq!(nproc(&sandbox), 3);
+    sandbox.var("PET_NPROC_PER_NODE", "4");
+    assert_eq!(nproc(&sandbox), 4);
+    sandbox.var("NPROC_PER_NODE", "5");
+    assert_eq!(nproc(&sandbox), 5);
+    let plan = sandbox.plan(&["--deepspeed", "zero2", "--num_gpus", "6"], SWIFT);
+    assert_eq!(plan["topology"]["nproc_per_node"], 6);
+    let plan = sandbox.plan(&["--deepspeed", "zero2", "--nproc-per-node", "gpu"], SWIFT);
+    assert_eq!(plan["topology"]["nproc_per_node"], 3);
+    sandbox.var("NPROC_PER_NODE", "four");
+    sandbox.launch(ZERO2, SWIFT).refused(&["NPROC_PER_NODE=four"]);
+}
+
+#[test]
+fn hidden_gpus_are_asked_about_never_guessed() {
+    let mut sandbox = Sandbox::new();
+    for hidden in ["", "-1", "NoDevFiles"] {
+        sandbox.var("CUDA_VISIBLE_DEVICES", hidden);
+        sandbox.launch(ZERO2, SWIFT).refused(&["CUDA_VISIBLE_DEVICES hides every GPU", "--nproc-per-node 8"]);
+    }
+}
+
+#[test]
+fn ranks_that_exist_are_not_launched_again() {
+    let mut sandbox = Sandbox::new();
+    for (name, value) in
+        [("RANK", "3"), ("LOCAL_RANK", "1"), ("WORLD_SIZE", "8"), ("MASTER_ADDR", "h"), ("MASTER_PORT", "1234")]
+    {
+        sandbox.var(name, value);
+    }
+    assert_eq!(sandbox.launch(ZERO2, SWIFT).status, Some(0));
+    let argv = sandbox.recorded();
+    assert!(argv[1].to_str().unwrap().ends_with("swift/cli/sft.py"), "{argv:?}");
+    let env = sandbox.recorded_env();
+    assert_eq!((env["RANK"].as_str(), env["MASTER_PORT"].as_str()), ("3", "1234"));
+    let plan = sandbox.plan(ZERO2, SWIFT);
+    assert_eq!((&plan["launcher"], &plan["config"]["train_batch_size"]), (&"direct".into(), &128.into()));
+    sandbox.var("WORLD_SIZE", "many");
+    sandbox.launch(ZERO2, SWIFT).refused(&["WORLD_SIZE=many"]);
+}
+
+#[test]
+fn one_process_needs_no_launcher() {
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.launch(&["--deepspeed", "zero2", "--nproc-per-node", "1"], SWIFT).status, Some(0));
+    let (argv, env) = (sandbox.recorded(), sandbox.recorded_env());
+    assert!(argv[1].to_str().unwrap().ends_with("swift/cli/sft.py"), "{argv:?}");
+    let five = ["RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR"].map(|name| env[name].as_str());
+    assert_eq!(five, ["0", "0", "1", "1", "127.0.0.1"]);
+    // Without a config nothing needs a process group, and the trainer alone would have none.
+    assert_eq!(sandbox.launch(&["--nproc-per-node", "1"], SWIFT).status, Some(0));
+    assert!(!sandbox.recorded_env().contains_key("RANK"));
+}
+
+#[test]
+fn launchers_on_request() {
+    let mut sandbox = Sandbox::new();
+    let argv = |sandbox: &Sandbox, options: &[&str]| {
+        let plan = sandbox.plan(&[ZERO2, options].concat(), &["python", "-u", "x.py", "--a"]);
+        let words: Vec<String> = serde_json::from_value(plan["argv"].clone()).unwrap();
+        words[1..].join(" ").split(" --deepspeed").next().unwrap().to_string()
+    };
+    assert_eq!(
+        argv(&sandbox, &["--nproc-per-node", "2"]),
+        "-m torch.distributed.run --nproc_per_node 2 --standalone x.py --a"
+    );
+    assert_eq!(
+        argv(&sandbox, &["--nproc-per-node", "1", "--launcher", "torchrun"]),
+        "-m torch.distributed.run --nproc_per_node 1 --standalone x.py --a"
+    );
+    assert_eq!(
+        argv(&sandbox, &["--nproc-per-node", "2", "--master-port", "29501"]),
+        "-m torch.distributed.run --nproc_per_node 2 --master_port 29501 x.py --a"
+    );
+    assert_eq!(
+        argv(
+            &sandbox,
+            &[
+                "--nproc-per-node",
+                "2",
+                "--nnodes",
+                "2",
+                "--node-rank",
+                "1",
+                "--master-addr",
+                "h0",
+                "--master-port",
+                "2950",
+                "--launcher-arg",
+                "--max_restarts=3"
+            ]
+        ),
+        "-m torch.distributed.run --nproc_per_node 2 --nnodes 2 --node_rank 1 --master_addr h0 --master_port 2950 --max_restarts=3 x.py --a"
+    );
+    assert_eq!(
+        argv(&sandbox, &["--nproc-per-node", "2", "--launcher", "deepspeed"]),
+        "-m deepspeed.launcher.runner --num_gpus 2 --no_local_rank x.py --a"
+    );
+    sandbox.var("CUDA_VISIBLE_DEVICES", "5,7,1");
+    assert_eq!(
+        argv(&sandbox, &["--nproc-per-node", "2", "--launcher", "deepspeed"]),
+        "-m deepspeed.launcher.runner --include localhost:5,7 --no_local_rank x.py --a"
+    );
+    sandbox.var("CUDA_VISIBLE_DEVICES", "GPU-1,GPU-2");
+    sandbox.launch(&["--launcher", "deepspeed"], &["python", "x.py"]).refused(&["GPU-1,GPU-2", "--launcher torchrun"]);
+    sandbox.launch(&["--launcher", "direct"], &["python", "x.py"]).refused(&["one process, not 2"]);
+}
+
+#[test]
+fn machines_need_a_meeting_place() {
+    let sandbox = Sandbox::new();
+    let two = ["--deepspeed", "zero2", "--nproc-per-node", "2", "--nnodes", "2"];
+    sandbox.launch(&two, SWIFT).refused(&["2 machines need the address and port", "--master-addr"]);
+    sandbox
+        .launch(&[&two[..], &["--node-rank", "2", "--master-addr", "h", "--master-port", "1"]].concat(), SWIFT)
+        .refused(&["machine 2 of 2"]);
+    let plan = sandbox.plan(&[&two[..], &["--master-addr", "h", "--master-port", "1234"]].concat(), SWIFT);
+    assert_eq!((&plan["config"]["train_batch_size"], &plan["topology"]["world_size"]), (&64.into(), &4.into()));
+    assert!(plan["fills"][2]["from"].as_str().unwrap().starts_with("2 × 2 × 1 × 16 ("), "{}", plan["fills"]);
+}
+
+#[test]
+fn any_command_runs_as_it_is() {
+    let sandbox = Sandbox::new();
+    executable(&sandbox.cwd().join("job.sh"), "#!/bin/sh\nprintf '%s,' \"$@\"; exit 3\n");
+    let run = sandbox.run(["./job.sh", "a b", "--deepspeed", "zero2"]);
+    assert_eq!((run.status, run.stdout.as_str()), (Some(3), "a b,--deepspeed,zero2,"));
+    sandbox.launch(ZERO2, &["./job.sh"]).refused(&["`job.sh` takes a DeepSpeed config", "--trainer hf"]);
+    let plan =
+        sandbox.plan(&["--nproc-per-node", "2", "--trainer", "hf", "--deepspeed", "zero2"], &["./job.sh", "--bf16"]);
+    let words: Vec<String> = serde_json::from_value(plan["argv"].clone()).unwrap();
+    assert!(words.contains(&"--no_python".to_string()) && words.contains(&"--deepspeed".to_string()), "{words:?}");
+}
+
+#[test]
+fn interpreter_options_reach_every_rank() {
+    let sandbox = Sandbox::new();
+    let plan = sandbox.plan(&["--nproc-per-node", "2"], &["python", "-X", "dev", "-m", "pkg.train", "--a"]);
+    let words: Vec<String> = serde_json::from_value(plan["argv"].clone()).unwrap();
+    let python = &words[0];
+    assert_eq!(
+        words[3..],
+        ["--nproc_per_node", "2", "--standalone", "--no_python", python, "-X", "dev", "-m", "pkg.train", "--a"]
+    );
+}

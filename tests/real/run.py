@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""The real trainers, with and without zlaunch in front: the final DeepSpeed config must be the same.
+
+usage: run.py --bin PATH --env VENV [NAME...]      prints a line a check, then 'N passed, M failed'
+
+No GPU is used: DeepSpeed runs on the CPU, ranks talk through gloo. Only the standard library is needed here; the
+trainers run in their own environment (`setup` makes it).
+"""
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+import traceback
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+CHECKS = []
+
+
+def check(function):
+    CHECKS.append(function)
+    return function
+
+
+class Lab:
+    """A folder with a tiny model and dataset, and the environment of the real trainers."""
+
+    def __init__(self, binary, env, root):
+        self.binary, self.env, self.root = Path(binary).resolve(), Path(env).resolve(), Path(root)
+        self.python = self.env / "bin/python"
+        self.made = False
+
+    def variables(self, report=None, **more):
+        base = {
+            "PATH": f"{self.env}/bin:/usr/bin:/bin", "HOME": str(self.root / "home"), "LANG": "C.UTF-8",
+            "DS_ACCELERATOR": "cpu", "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false",
+            "PYTHONPATH": str(HERE / "hook"), "OMP_NUM_THREADS": "1", "TORCH_EXTENSIONS_DIR": str(extensions()),
+        }
+        if report:
+            base["REPORT_CONFIG"] = str(report)
+        return base | more
+
+    def run(self, argv, timeout=600, **variables):
+        return subprocess.run([str(word) for word in argv], env=self.variables(**variables), cwd=self.root, timeout=timeout,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def trained(self, argv, marker, **variables):
+        """Runs a training command and returns the final config its rank 0 reports."""
+        report = self.root / f"report-{time.monotonic_ns()}.json"
+        result = self.run(argv, report=report, **variables)
+        assert result.returncode == 0 and marker in result.stdout, f"exit {result.returncode}\n{result.stdout[-6000:]}"
+        return json.loads(report.read_text())
+
+    def model(self):
+        if not self.made:
+            (self.root / "home").mkdir(exist_ok=True)
+            result = self.run([self.python, HERE / "make_model.py", self.root])
+            assert result.returncode == 0, result.stdout[-3000:]
+            self.made = True
+        return self.root / "model"
+
+
+def extensions():
+    """Compiled ops are kept from run to run: the first one takes a minute."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "zlaunch-real/extensions"
+    cache.mkdir(parents=True, exist_ok=True)
+    # A run that was killed while compiling leaves a lock on which the next one waits for ever.
+    for lock in cache.glob("*/*/lock"):
+        lock.unlink()
+    return cache
+
+
+@check
+def swift_trains_with_zero2(lab):
+    model = lab.model()
+    swift = ["swift", "sft", "--model", model, "--model_type", "qwen2", "--template", "qwen", "--dataset", lab.root / "data.jsonl",
+             "--tuner_type", "full", "--torch_dtype", "float32", "--use_cpu", "true", "--per_device_train_batch_size", "2",
+             "--gradient_accumulation_steps", "2", "--max_grad_norm", "0.7", "--max_steps", "3", "--max_length", "128",
+             "--dataset_num_proc", "1", "--report_to", "none", "--save_strategy", "no", "--logging_steps", "1"]
+    alone = lab.trained([*swift, "--output_dir", lab.root / "alone", "--deepspeed", "zero2"], "train_loss", NPROC_PER_NODE="2")
+    ours = lab.trained([lab.binary, "--deepspeed", "zero2", "--nproc-per-node", "2", "--", *swift, "--output_dir", lab.root / "ours"], "train_loss")
+    assert ours == alone, different(alone, ours)
+    assert ours["train_batch_size"] == 8 and ours["gradient_clipping"] == 0.7, ours
+
+
+@check
+def hf_script_trains_with_zero3(lab):
+    model = lab.model()
+    script = [HERE / "train_hf.py", "--model_name_or_path", model, "--use_cpu", "--bf16", "true", "--per_device_train_batch_size", "2",
+              "--gradient_accumulation_steps", "1", "--max_steps", "3", "--report_to", "none", "--save_strategy", "no"]
+    swifts = next(lab.env.glob("lib/python3*/site-packages/swift/config/zero3.json"))
+    alone = lab.trained(["torchrun", "--nproc_per_node", "2", *script, "--output_dir", lab.root / "a", "--deepspeed", swifts], "trained 3 steps")
+    ours = lab.trained([lab.binary, "--nproc-per-node", "2", "--", "python", *script, "--output_dir", lab.root / "b", "--deepspeed", "zero3"], "trained 3 steps")
+    assert ours == alone, different(alone, ours)
+    assert ours["zero_optimization"]["reduce_bucket_size"] == 64 * 64, ours
+
+
+@check
+def hf_script_trains_in_one_process_without_a_launcher(lab):
+    model = lab.model()
+    script = [HERE / "train_hf.py", "--model_name_or_path", model, "--use_cpu", "--bf16", "true", "--per_device_train_batch_size", "2",
+              "--learning_rate", "1e-4", "--weight_decay", "0.01", "--adam_beta1", "0.9", "--adam_beta2", "0.95", "--adam_epsilon", "1e-6",
+              "--warmup_steps", "2", "--max_steps", "3", "--report_to", "none", "--save_strategy", "no"]
+    ours = lab.trained([lab.binary, "--deepspeed", "hf_zero2", "--set", "zero_optimization.offload_optimizer.device=none", "--nproc-per-node", "1",
+                        "--", "python", *script, "--output_dir", lab.root / "one"], "trained 3 steps")
+    file = lab.root / "hf_zero2.json"
+    template = json.loads(subprocess.run([lab.binary, "templates", "hf_zero2"], capture_output=True, check=True).stdout)
+    template["zero_optimization"]["offload_optimizer"]["device"] = "none"
+    file.write_text(json.dumps(template))
+    alone = lab.trained(["torchrun", "--nproc_per_node", "1", *script, "--output_dir", lab.root / "two", "--deepspeed", file], "trained 3 steps")
+    assert ours == alone, different(alone, ours)
+
+
+@check
+def the_same_refusal_only_earlier(lab):
+    model = lab.model()
+    config = lab.root / "mismatch.json"
+    config.write_text(json.dumps({"zero_optimization": {"stage": 2}, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 3,
+                                  "gradient_clipping": 1.0, "bf16": {"enabled": "auto"}}))
+    script = [HERE / "train_hf.py", "--model_name_or_path", model, "--use_cpu", "--bf16", "true", "--per_device_train_batch_size", "2",
+              "--gradient_accumulation_steps", "1", "--max_grad_norm", "0.5", "--max_steps", "1", "--report_to", "none", "--output_dir", lab.root / "m"]
+    alone = lab.run(["torchrun", "--nproc_per_node", "2", *script, "--deepspeed", config])
+    assert alone.returncode != 0 and "mismatch TrainingArguments" in alone.stdout, alone.stdout[-2000:]
+    ours = lab.run([lab.binary, "--nproc-per-node", "2", "--", "python", *script, "--deepspeed", config])
+    assert ours.returncode == 125, ours.stdout[-2000:]
+    for key in ("train_micro_batch_size_per_gpu", "gradient_accumulation_steps", "gradient_clipping"):
+        assert f"ds {key}=" in alone.stdout and f"`{key}`" in ours.stdout, (key, ours.stdout)
+
+
+@check
+def every_template_is_accepted_by_deepspeed(lab):
+    """Each built-in template, filled for two ranks, goes through DeepSpeed's own parser."""
+    model = lab.model()
+    names = [line.split()[0] for line in subprocess.run([lab.binary, "templates"], capture_output=True, text=True, check=True).stdout.splitlines()
+             if line and not line.startswith(" ")]
+    configs = {}
+    for name in names:
+        more = []
+        if name == "zero3_nvme":
+            for part in ("optimizer", "param"):
+                more += ["--set", f"zero_optimization.offload_{part}.nvme_path={lab.root}"]
+        micro = "8" if name == "zero3_lowmem" else "2"
+        result = subprocess.run([lab.binary, "--dry-run", "--format", "json", "--nproc-per-node", "2", "--deepspeed", name, *more, "--", "python", "train.py",
+                                 "--model_name_or_path", model, "--bf16", "true", "--per_device_train_batch_size", micro, "--gradient_accumulation_steps", "1",
+                                 "--max_grad_norm", "1", "--learning_rate", "1e-4", "--weight_decay", "0", "--adam_beta1", "0.9", "--adam_beta2", "0.95",
+                                 "--adam_epsilon", "1e-8", "--warmup_steps", "10", "--max_steps", "100"], env=lab.variables(), cwd=lab.root, capture_output=True, text=True)
+        assert result.returncode == 0, (name, result.stderr)
+        plan = json.loads(result.stdout)
+        assert not plan["left_auto"], (name, plan["left_auto"])
+        configs[name] = plan["config"]
+    assert len(configs) >= 11, names
+    program = textwrap.dedent("""
+        import json, sys
+        import deepspeed.comm as dist
+        dist.get_rank, dist.get_world_size = lambda *a, **k: 0, lambda *a, **k: 2
+        from deepspeed.runtime.config import DeepSpeedConfig
+        for name, config in json.load(sys.stdin).items():
+            parsed = DeepSpeedConfig(config)
+            print(name, parsed.train_batch_size, parsed.zero_config.stage)
+    """)
+    result = subprocess.run([lab.python, "-c", program], input=json.dumps(configs), env=lab.variables(), cwd=lab.root, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert all(f"{name} " in result.stdout for name in configs), result.stdout
+
+
+@check
+def swifts_templates_are_ours(lab):
+    """The six shorthands of ms-swift hold what the installed ms-swift holds, key order included."""
+    folder = next(lab.env.glob("lib/python3*/site-packages/swift/config"))
+    for name in ("zero0", "zero1", "zero2", "zero2_offload", "zero3", "zero3_offload"):
+        ours = json.loads(subprocess.run([lab.binary, "templates", name], capture_output=True, check=True).stdout)
+        theirs = json.loads((folder / f"{name}.json").read_text())
+        assert json.dumps(ours) == json.dumps(integers(theirs)), (name, different(theirs, ours))
+
+
+@check
+def recorded_options_are_those_of_the_programs(lab):
+    """src/options was recorded from these versions."""
+    out = lab.root / "options"
+    out.mkdir()
+    result = lab.run([lab.python, HERE / "record_options.py", out])
+    assert result.returncode == 0, result.stdout[-2000:]
+    for file in sorted(out.iterdir()):
+        assert file.read_text() == (HERE.parent.parent / "src/options" / file.name).read_text(), file.name
+
+
+def integers(value):
+    if isinstance(value, dict):
+        return {key: integers(item) for key, item in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def different(one, two):
+    keys = sorted(set(one) | set(two))
+    return {key: (one.get(key), two.get(key)) for key in keys if one.get(key) != two.get(key)}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--env", required=True)
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    root = Path(tempfile.mkdtemp(prefix="zlaunch-real-"))
+    lab = Lab(arguments.bin, arguments.env, root)
+    passed = failed = 0
+    for function in CHECKS:
+        if arguments.names and function.__name__ not in arguments.names:
+            continue
+        start = time.monotonic()
+        try:
+            function(lab)
+            passed += 1
+            print(f"ok    {function.__name__} ({time.monotonic() - start:.0f} s)", flush=True)
+        except Exception:
+            failed += 1
+            print(f"FAIL  {function.__name__}", flush=True)
+            traceback.print_exc()
+    shutil.rmtree(root, ignore_errors=True)
+    print(f"{passed} passed, {failed} failed")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""A small but real HF training script: a model of the given config, random tokens, the real Trainer."""
+import dataclasses
+
+import torch
+from transformers import AutoConfig, HfArgumentParser, Qwen2ForCausalLM, Trainer, TrainingArguments
+
+
+@dataclasses.dataclass
+class ModelArguments:
+    model_name_or_path: str
+
+
+class Tokens(torch.utils.data.Dataset):
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, index):
+        generator = torch.Generator().manual_seed(index)
+        ids = torch.randint(0, 128, (16,), generator=generator)
+        return {"input_ids": ids, "labels": ids}
+
+
+def main():
+    model_arguments, arguments = HfArgumentParser((ModelArguments, TrainingArguments)).parse_args_into_dataclasses()
+    model = Qwen2ForCausalLM(AutoConfig.from_pretrained(model_arguments.model_name_or_path))
+    result = Trainer(model=model, args=arguments, train_dataset=Tokens()).train()
+    print(f"trained {result.global_step} steps", flush=True)
+
+
+if __name__ == "__main__":
+    main()
