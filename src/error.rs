@@ -376,15 +376,10 @@ pub(crate) fn not_found(word: &OsStr, host: &Host) -> Problem {
 }
 
 pub(crate) fn no_way_to_hand_over(spec: &Said<String>, target: &Target, args: &[OsString]) -> Problem {
-    let word = match target {
-        Target::Program(word) | Target::Script { path: word, .. } | Target::Module { name: word, .. } => {
-            base_name(word)
-        }
-    };
-    let swift = word == "swift";
+    let swift = target.name() == "swift";
     let name = match args.first().filter(|_| swift) {
         Some(command) => format!("swift {}", command.to_string_lossy()),
-        None => word.to_string(),
+        None => target.name().to_string(),
     };
     let help = if swift {
         "give the config to `swift sft`, `pt` or `rlhf`, with its arguments on the command line"
@@ -499,6 +494,15 @@ pub(crate) fn node_rank_too_large(rank: &Said<u32>, nnodes: &Said<u32>) -> Probl
     .at(rank.place())
     .at(nnodes.place())
     .help(format!("--node-rank {}", nnodes.value - 1))
+}
+
+pub(crate) fn ranks_without_effect(from: &Source, target: &Target) -> Problem {
+    Problem::warning(
+        "ranks-without-effect",
+        format!("`{}` is executed once, as it is: {from} has no effect", target.name()),
+    )
+    .at(from)
+    .help("--launcher torchrun starts it several times; --trainer hf or deepspeed says what it is")
 }
 
 pub(crate) fn already_a_launcher(asked: &Said<Kind>, program: &OsStr) -> Problem {

@@ -24,8 +24,6 @@ pub(crate) struct Topology {
     pub(crate) world_size: Option<Said<u64>>,
     /// A launcher already ran: this process is one of its ranks.
     pub(crate) already: bool,
-    /// The number of processes was said, not derived from the machine.
-    pub(crate) asked: bool,
     /// The GPUs that can be seen, by the names of the variable that lists them or by number.
     pub(crate) devices: Option<Vec<String>>,
     /// Who listed them.
@@ -43,7 +41,7 @@ impl Topology {
         if let Some(wrapped) = &job.wrapped {
             let nproc = wrapped.processes().and_then(|said| resolve(said, &devices, host));
             let nproc = flags.nproc_per_node.clone().and_then(|said| resolve(said, &devices, host)).or(nproc);
-            return Ok(Self::of(wrapped.nnodes(host), nproc, true, devices));
+            return Ok(Self::of(wrapped.nnodes(host), nproc, devices));
         }
         let asked = flags.nproc_per_node.is_some() || flags.nnodes.is_some();
         if !asked && let Some(already) = Self::already(host, &devices)? {
@@ -52,7 +50,7 @@ impl Topology {
         Self::new(flags, job, host, devices)
     }
 
-    fn of(nnodes: Option<Said<u32>>, nproc: Option<Said<u32>>, asked: bool, devices: Devices) -> Self {
+    fn of(nnodes: Option<Said<u32>>, nproc: Option<Said<u32>>, devices: Devices) -> Self {
         let world = match (&nnodes, &nproc) {
             (Some(nodes), Some(nproc)) => {
                 let product = u64::from(nodes.value) * u64::from(nproc.value);
@@ -73,7 +71,6 @@ impl Topology {
             master_port: None,
             world_size: world,
             already: false,
-            asked,
             devices: devices.names,
             devices_from: devices.from,
         }
@@ -99,7 +96,7 @@ impl Topology {
             _ => None,
         };
         let seen = Devices { names: devices.names.clone(), from: devices.from.clone() };
-        let mut topology = Self::of(nnodes, local, true, seen);
+        let mut topology = Self::of(nnodes, local, seen);
         topology.world_size = world;
         topology.master_addr = address;
         topology.master_port = port;
@@ -126,7 +123,7 @@ impl Topology {
         let asked = stated.is_some() || nnodes.is_some();
         // Nothing is said about ranks and the command is no trainer: it is one process.
         if !asked && job.trainer.family == Family::Opaque {
-            return if problems.is_empty() { Ok(Self::of(None, None, false, devices)) } else { Err(problems) };
+            return if problems.is_empty() { Ok(Self::of(None, None, devices)) } else { Err(problems) };
         }
         let wanted = stated.unwrap_or(Said::new(Processes::Gpus, Source::Default));
         let nproc = resolve(wanted, &devices, host);
@@ -145,7 +142,7 @@ impl Topology {
             return Err(problems);
         }
         let several = nnodes.value > 1;
-        let mut topology = Self::of(Some(nnodes), nproc, asked, devices);
+        let mut topology = Self::of(Some(nnodes), nproc, devices);
         topology.node_rank = node_rank;
         topology.master_port = port;
         // On one machine the ranks meet on localhost whatever a left-over MASTER_ADDR says, unless a flag insists.

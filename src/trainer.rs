@@ -98,6 +98,15 @@ impl Target {
         Target::Script { options: Vec::new(), path: path.into() }
     }
 
+    /// The script, module or program, without its folder.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Target::Program(word) | Target::Script { path: word, .. } | Target::Module { name: word, .. } => {
+                base_name(word)
+            }
+        }
+    }
+
     pub(crate) fn module(name: impl Into<OsString>) -> Self {
         Target::Module { options: Vec::new(), name: name.into() }
     }

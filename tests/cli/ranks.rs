@@ -140,6 +140,11 @@ fn any_command_runs_as_it_is() {
     let run = sandbox.run(["./job.sh", "a b", "--deepspeed", "zero2"]);
     assert_eq!((run.status, run.stdout.as_str()), (Some(3), "a b,--deepspeed,zero2,"));
     sandbox.launch(ZERO2, &["./job.sh"]).refused(&["`job.sh` takes a DeepSpeed config", "--trainer hf"]);
+    let plan = sandbox.plan(&["--nproc-per-node", "2"], &["swift", "sft", "run.yaml"]);
+    assert_eq!(
+        (&plan["launcher"], &plan["diagnostics"][0]["rule"]),
+        (&"direct".into(), &"ranks-without-effect".into())
+    );
     let plan =
         sandbox.plan(&["--nproc-per-node", "2", "--trainer", "hf", "--deepspeed", "zero2"], &["./job.sh", "--bf16"]);
     let words: Vec<String> = serde_json::from_value(plan["argv"].clone()).unwrap();
