@@ -20,7 +20,7 @@ pub(crate) fn with_layers(template: &Template, layers: &Layers, host: &Host) -> 
                 template::apply_operations(&mut config, operations, &path.display().to_string())
             }
             object @ Value::Object(_) => {
-                template::apply_merge(&mut config, &object);
+                template::apply_merge(&mut config, object);
                 Ok(())
             }
             _ => Err(error::not_a_patch(&path.display().to_string(), "it is neither a list nor an object")),
@@ -29,11 +29,8 @@ pub(crate) fn with_layers(template: &Template, layers: &Layers, host: &Host) -> 
     }
     for key in &layers.unset {
         if !unset(&mut config, &key.value) {
-            let known = json::leaves(&config);
-            problems.push(error::nothing_to_unset(
-                key,
-                error::nearest(&key.value, known.iter().map(|(key, _)| key.as_str())),
-            ));
+            let known = json::leaves(&config, |_| true);
+            problems.push(error::nothing_to_unset(key, error::nearest(&key.value, known.iter().map(String::as_str))));
         }
     }
     for assignment in &layers.set {

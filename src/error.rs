@@ -422,7 +422,7 @@ pub(crate) fn argument_of_wrong_type(spelled: &str, value: &str, wanted: &str, e
 
 // "auto"
 
-pub(crate) fn mismatch(key: &str, value: &Value, place: &str, argument: &str, wanted: &Value, from: &str) -> Problem {
+pub(crate) fn mismatch(key: &str, value: &Value, place: &str, wanted: &Value, from: &str) -> Problem {
     let advice = match (value, wanted) {
         (Value::String(text), Value::Number(number)) if text.trim() == number.to_string() => {
             " (numbers stand without quotes)"
@@ -434,7 +434,7 @@ pub(crate) fn mismatch(key: &str, value: &Value, place: &str, argument: &str, wa
         format!("`{key}` is {} in the config, but the trainer computes {}", typed(value), typed(wanted)),
     )
     .at(place)
-    .at(format!("{from}: {argument}"))
+    .at(from)
     .help(format!("--set {key}=auto, or make both sides equal{advice}"))
 }
 
@@ -526,7 +526,7 @@ pub(crate) fn launcher_has_no_such_flag(place: &str, program: &OsStr) -> Problem
 pub(crate) fn direct_is_one_process(asked: &Said<Kind>, nproc: &Said<u32>) -> Problem {
     Problem::error("launcher", format!("`direct` starts one process, not {}", nproc.value))
         .at(asked.place())
-        .at(nproc.place())
+        .at(&nproc.from)
         .help("--launcher torchrun, or --nproc-per-node 1")
 }
 

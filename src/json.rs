@@ -76,16 +76,23 @@ pub(crate) fn pointer(key: &str) -> String {
     key.split('.').fold(String::new(), |all, part| all + "/" + &part.replace('~', "~0").replace('/', "~1"))
 }
 
-/// Every leaf of the objects below `config` as (dotted key, value). Lists count as leaves.
-pub(crate) fn leaves(config: &Value) -> Vec<(String, &Value)> {
-    fn walk<'a>(prefix: &str, node: &'a Value, found: &mut Vec<(String, &'a Value)>) {
-        let Some(object) = node.as_object() else { return found.push((prefix.to_string(), node)) };
-        for (key, value) in object {
-            walk(&if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") }, value, found);
+/// The dotted keys of all leaves below `config` that satisfy `wanted`. Lists count as leaves.
+pub(crate) fn leaves(config: &Value, wanted: fn(&Value) -> bool) -> Vec<String> {
+    fn walk<'a>(node: &'a Value, path: &mut Vec<&'a str>, wanted: fn(&Value) -> bool, found: &mut Vec<String>) {
+        match node.as_object() {
+            Some(object) => {
+                for (key, value) in object {
+                    path.push(key);
+                    walk(value, path, wanted, found);
+                    path.pop();
+                }
+            }
+            None if wanted(node) => found.push(path.join(".")),
+            None => {}
         }
     }
     let mut found = Vec::new();
-    walk("", config, &mut found);
+    walk(config, &mut Vec::new(), wanted, &mut found);
     found
 }
 
@@ -343,7 +350,10 @@ mod tests {
     fn order_survives_removal() {
         let before = json!({"a": 1, "b": {"x": 1, "y": 2, "z": 3}, "c": 3, "d": 4});
         let mut after = before.clone();
-        json_patch::merge(&mut after, &json!({"a": null, "b": {"x": null}, "e": 5}));
+        let object = after.as_object_mut().unwrap();
+        object.swap_remove("a");
+        object.insert("e".to_string(), json!(5));
+        object["b"].as_object_mut().unwrap().swap_remove("x");
         restore_order(&before, &mut after);
         assert_eq!(after.to_string(), r#"{"b":{"y":2,"z":3},"c":3,"d":4,"e":5}"#);
     }

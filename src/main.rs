@@ -91,3 +91,63 @@ fn err(bytes: &[u8]) {
     // Nobody to tell if standard error itself is gone.
     let _ = std::io::stderr().write_all(bytes);
 }
+
+/// The README's tables are the program's tables.
+#[cfg(test)]
+mod readme {
+    use super::*;
+
+    const README: &str = include_str!("../README.md");
+
+    /// The text between `<!-- name -->` and `<!-- end -->`.
+    fn assert_block(name: &str, expected: &str) {
+        let marker = format!("<!-- {name} -->\n");
+        let rest = README.split_once(marker.as_str()).expect("a marker in the README").1;
+        let block = rest.split_once("<!-- end -->").expect("the end of the block").0;
+        assert_eq!(block.trim(), expected.trim(), "README.md should hold:\n{expected}");
+    }
+
+    fn cell(text: &str) -> String {
+        text.replace('|', "\\|")
+    }
+
+    #[test]
+    fn templates() {
+        let mut rows = String::from("| name | what it is |\n| --- | --- |\n");
+        for (name, about) in template::built_in_abouts() {
+            rows += &format!("| `{name}` | {} |\n", cell(&about));
+        }
+        assert_block("templates", &rows);
+    }
+
+    #[test]
+    fn rules() {
+        let mut rows = String::from("| key | becomes | compared |\n| --- | --- | --- |\n");
+        for rule in auto::RULES {
+            rows += &format!("| `{}` | {} | {} |\n", rule.key, cell(rule.doc), if rule.compared { "yes" } else { "" });
+        }
+        assert_block("rules", &rows);
+    }
+
+    #[test]
+    fn options() {
+        let mut rows = String::from("| option | meaning |\n| --- | --- |\n");
+        for option in cli::OPTIONS {
+            let short = option.short.map(|short| format!("-{short}, ")).unwrap_or_default();
+            let value = if option.value.is_empty() { String::new() } else { format!(" {}", option.value) };
+            let repeat = if option.kind == cli::Kind::Many { " (repeatable)" } else { "" };
+            rows += &format!("| `{short}--{}{}` | {}{repeat} |\n", option.name, cell(&value), cell(option.help));
+        }
+        assert_block("options", &rows);
+    }
+
+    #[test]
+    fn variables() {
+        let mut rows = String::from("| variable | zlaunch | for |\n| --- | --- | --- |\n");
+        for var in vars::ALL {
+            let does = if var.r#use == vars::Use::Read { "reads" } else { "reads, sets" };
+            rows += &format!("| `{}` | {does} | {} |\n", var.name, cell(var.about));
+        }
+        assert_block("variables", &rows);
+    }
+}

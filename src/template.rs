@@ -344,7 +344,7 @@ fn merge(chain: Vec<Link>, documents: Vec<Document>, notes: Vec<Problem>) -> Res
         if config.is_null() {
             config = document.body;
         } else {
-            apply_merge(&mut config, &document.body);
+            apply_merge(&mut config, document.body);
         }
         if let Some(operations) = document.patch {
             apply_operations(&mut config, operations, &format!("{}, $zlaunch.patch", link.origin))?;
@@ -361,11 +361,20 @@ fn merge(chain: Vec<Link>, documents: Vec<Document>, notes: Vec<Problem>) -> Res
     Ok(Template { name: first.name, origin: first.origin, chain: names, about, config, env, needs, notes })
 }
 
-/// RFC 7386, keeping the order of the keys.
-pub(crate) fn apply_merge(config: &mut Value, patch: &Value) {
-    let before = config.clone();
-    json_patch::merge(config, patch);
-    json::restore_order(&before, config);
+/// RFC 7386. Written out, because the crate's removes a key by moving the last one into its place.
+pub(crate) fn apply_merge(config: &mut Value, patch: Value) {
+    let Value::Object(patch) = patch else { return *config = patch };
+    if !config.is_object() {
+        *config = Value::Object(Map::new());
+    }
+    let Some(object) = config.as_object_mut() else { return };
+    for (key, value) in patch {
+        if value.is_null() {
+            object.shift_remove(&key);
+        } else {
+            apply_merge(object.entry(key).or_insert(Value::Null), value);
+        }
+    }
 }
 
 /// RFC 6902, keeping the order of the keys.
@@ -436,6 +445,13 @@ fn wrapped(text: &str, indent: usize, most: usize) -> String {
     lines + &format!("{:indent$}{line}\n", "")
 }
 
+/// Every built-in template with its sentence.
+#[cfg(test)]
+pub(crate) fn built_in_abouts() -> Vec<(&'static str, String)> {
+    let about = |text| json::parse(text).ok()?.pointer("/$zlaunch/about")?.as_str().map(str::to_string);
+    BUILT_IN.iter().map(|(name, text)| (*name, about(text).unwrap_or_default())).collect()
+}
+
 /// `zlaunch templates NAME --raw`: the file as it is.
 pub(crate) fn raw(spec: &Said<String>, search: &Search, host: &Host) -> Result<String, Problem> {
     let (link, inline, _) = first_link(spec, search, host)?;
@@ -492,6 +508,33 @@ mod tests {
             let template = named(name);
             assert!(template.about.is_some_and(|about| about.len() > 20), "{name}");
             assert!(template.config.get("$zlaunch").is_none(), "{name}");
+        }
+    }
+
+    /// The examples of RFC 7386, appendix A.
+    #[test]
+    fn merge_patches_are_those_of_the_rfc() {
+        for (before, patch, after) in [
+            (r#"{"a":"b"}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
+            (r#"{"a":"b"}"#, r#"{"b":"c"}"#, r#"{"a":"b","b":"c"}"#),
+            (r#"{"a":"b"}"#, r#"{"a":null}"#, "{}"),
+            (r#"{"a":"b","b":"c"}"#, r#"{"a":null}"#, r#"{"b":"c"}"#),
+            (r#"{"a":["b"]}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
+            (r#"{"a":"c"}"#, r#"{"a":["b"]}"#, r#"{"a":["b"]}"#),
+            (r#"{"a":{"b":"c"}}"#, r#"{"a":{"b":"d","c":null}}"#, r#"{"a":{"b":"d"}}"#),
+            (r#"{"a":[{"b":"c"}]}"#, r#"{"a":[1]}"#, r#"{"a":[1]}"#),
+            (r#"["a","b"]"#, r#"["c","d"]"#, r#"["c","d"]"#),
+            (r#"{"a":"b"}"#, r#"["c"]"#, r#"["c"]"#),
+            (r#"{"a":"foo"}"#, "null", "null"),
+            (r#"{"a":"foo"}"#, r#""bar""#, r#""bar""#),
+            (r#"{"e":null}"#, r#"{"a":1}"#, r#"{"e":null,"a":1}"#),
+            ("[1,2]", r#"{"a":"b","c":null}"#, r#"{"a":"b"}"#),
+            ("{}", r#"{"a":{"bb":{"ccc":null}}}"#, r#"{"a":{"bb":{}}}"#),
+            (r#"{"a":1,"b":2,"c":3}"#, r#"{"a":null,"d":4}"#, r#"{"b":2,"c":3,"d":4}"#),
+        ] {
+            let mut config = json::parse(before).unwrap();
+            apply_merge(&mut config, json::parse(patch).unwrap());
+            assert_eq!(config.to_string(), after, "{before} + {patch}");
         }
     }
 

@@ -1,5 +1,11 @@
 //! The built binary, from outside. Trainers are stood in for by a `python3` that only records how it was executed; the
 //! real ones run in `tests/real`.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on fails"
+)]
 
 mod auto;
 mod cases;

@@ -165,7 +165,6 @@ fn words(bytes: &[u8]) -> Vec<OsString> {
 
 pub(crate) fn plant(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    #[expect(clippy::disallowed_methods, reason = "a test's own files")]
     fs::write(path, text).unwrap();
 }
 
