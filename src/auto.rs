@@ -433,7 +433,7 @@ pub(crate) fn resolve(known: &Known, fill: bool, place: impl Fn(&str) -> String)
             }
             Ok((wanted, from)) if !auto => {
                 if !python_equal(value, &wanted) {
-                    problems.push(error::mismatch(rule.key, value, &place(rule.key), &wanted, &from));
+                    problems.push(error::mismatch(rule, value, &place(rule.key), &wanted, &from));
                 }
             }
             Ok((value, from)) if fill => fills.push(Fill { key: rule.key, value, from }),
@@ -448,7 +448,7 @@ pub(crate) fn resolve(known: &Known, fill: bool, place: impl Fn(&str) -> String)
     }
     for key in json::leaves(&config, is_auto) {
         let known_key = RULES.iter().any(|rule| rule.key == key);
-        if !known_key && !(family == Family::Plain && deepspeed_knows_auto(&key)) {
+        if !(known_key || family == Family::Plain && deepspeed_knows_auto(&key)) {
             problems.push(error::nobody_fills(&key, &place(&key)));
         }
     }

@@ -9,6 +9,7 @@ use std::path::Path;
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
+use crate::auto::Rule;
 use crate::cli::Layers;
 use crate::host::Host;
 use crate::json::Fault;
@@ -57,7 +58,7 @@ impl Problem {
         Problem { severity: Severity::Warning, ..Self::error(rule, what) }
     }
 
-    pub(crate) fn as_warning(self) -> Self {
+    pub(crate) fn into_warning(self) -> Self {
         Problem { severity: Severity::Warning, ..self }
     }
 
@@ -422,16 +423,18 @@ pub(crate) fn argument_of_wrong_type(spelled: &str, value: &str, wanted: &str, e
 
 // "auto"
 
-pub(crate) fn mismatch(key: &str, value: &Value, place: &str, wanted: &Value, from: &str) -> Problem {
+pub(crate) fn mismatch(rule: &Rule, value: &Value, place: &str, wanted: &Value, from: &str) -> Problem {
+    let key = rule.key;
     let advice = match (value, wanted) {
         (Value::String(text), Value::Number(number)) if text.trim() == number.to_string() => {
             " (numbers stand without quotes)"
         }
         _ => "",
     };
+    let (value, wanted) = (typed(value), typed(wanted));
     Problem::error(
         "mismatch",
-        format!("`{key}` is {} in the config, but the trainer computes {}", typed(value), typed(wanted)),
+        format!("`{key}` is {value} in the config, but the trainer computes {wanted} from {}", rule.doc),
     )
     .at(place)
     .at(from)

@@ -273,7 +273,7 @@ impl Wrapped {
         words.extend(extra.iter().cloned());
         match &job.target {
             Target::Module { name, .. } if !self.read.is_given("module") => {
-                words.extend(["--module".into(), name.clone()])
+                words.extend(["--module".into(), name.clone()]);
             }
             Target::Module { name: word, .. } | Target::Script { path: word, .. } | Target::Program(word) => {
                 words.push(word.clone());

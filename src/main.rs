@@ -63,7 +63,7 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<(), Vec<Problem>> {
         Output::DryRun(format) => {
             error::report(&plan.diagnostics);
             // A plan can be read on another machine than the one it is for.
-            error::report(plan.blocker.clone().map(Problem::as_warning).as_slice());
+            error::report(plan.blocker.clone().map(Problem::into_warning).as_slice());
             out(&plan.render(format))
         }
         Output::Launch { quiet, verbose } => {
