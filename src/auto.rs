@@ -433,7 +433,7 @@ pub(crate) fn resolve(known: &Known, fill: bool, place: impl Fn(&str) -> String)
             }
             Ok((wanted, from)) if !auto => {
                 if !python_equal(value, &wanted) {
-                    problems.push(error::mismatch(rule, value, &place(rule.key), &wanted, &from));
+                    problems.push(error::mismatch(rule.key, rule.doc, value, &place(rule.key), &wanted, &from));
                 }
             }
             Ok((value, from)) if fill => fills.push(Fill { key: rule.key, value, from }),

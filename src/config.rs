@@ -41,7 +41,7 @@ pub(crate) fn with_layers(template: &Template, layers: &Layers, host: &Host) -> 
     }
     for (key, why) in &template.needs {
         if json::get(&config, key).is_none_or(Value::is_null) {
-            problems.push(error::template_needs(template, key, why));
+            problems.push(error::template_needs(&template.name, key, why));
         }
     }
     if problems.is_empty() { Ok(config) } else { Err(problems) }

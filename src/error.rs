@@ -1,7 +1,7 @@
 //! Every sentence of failure. A problem has three parts: what, where, and a help that can be pasted. One function a
 //! sentence; the functions decide nothing but the words.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -9,15 +9,7 @@ use std::path::Path;
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
-use crate::auto::Rule;
-use crate::cli::Layers;
-use crate::host::Host;
-use crate::json::Fault;
-use crate::launcher::Kind;
 use crate::said::{Said, Source};
-use crate::template::{Origin, Template};
-use crate::trainer::{Target, base_name};
-use crate::vars;
 
 /// zlaunch refused.
 pub(crate) const REFUSED: u8 = 125;
@@ -235,9 +227,9 @@ pub(crate) fn file_too_large(path: &Path, size: u64, most: u64) -> Problem {
         .help(format!("a JSON config has at most {most} bytes; is this the right file?"))
 }
 
-pub(crate) fn not_json(name: &str, fault: &Fault) -> Problem {
-    Problem::error("json", format!("not JSON: {}", fault.what))
-        .at(format!("{name}:{}:{}", fault.line, fault.column))
+pub(crate) fn not_json(name: &str, line: usize, column: usize, what: &str) -> Problem {
+    Problem::error("json", format!("not JSON: {what}"))
+        .at(format!("{name}:{line}:{column}"))
         .help("strict JSON is wanted; comments and trailing commas are accepted too")
 }
 
@@ -264,45 +256,50 @@ pub(crate) fn old_spelling(spec: &Said<String>, new: &str) -> Problem {
         .help(format!("--deepspeed {new}"))
 }
 
-pub(crate) fn unknown_parent(origin: &Origin, spec: &Said<String>, parent: &str, nearest: Option<&str>) -> Problem {
+pub(crate) fn unknown_parent(
+    origin: &impl fmt::Display,
+    spec: &Said<String>,
+    parent: &str,
+    nearest: Option<&str>,
+) -> Problem {
     Problem::error("template", format!("the template extends `{parent}`, which does not exist"))
         .at(format!("{origin}, $zlaunch.extends"))
         .at(spec.place())
         .help(did_you_mean(nearest, "`zlaunch templates` lists all of them"))
 }
 
-pub(crate) fn template_cycle(origin: &Origin, chain: &[&str]) -> Problem {
+pub(crate) fn template_cycle(origin: &impl fmt::Display, chain: &[&str]) -> Problem {
     Problem::error("template", format!("templates extend each other in a circle: {}", chain.join(" → ")))
         .at(format!("{origin}, $zlaunch.extends"))
         .help("one of them must extend another template, or none")
 }
 
-pub(crate) fn not_an_object(origin: &Origin) -> Problem {
+pub(crate) fn not_an_object(origin: &impl fmt::Display) -> Problem {
     Problem::error("template", "a DeepSpeed config is a JSON object".to_string()).at(origin).help("it starts with `{`")
 }
 
-pub(crate) fn bad_header(origin: &Origin, key: &str, wanted: &str) -> Problem {
+pub(crate) fn bad_header(origin: &impl fmt::Display, key: &str, wanted: &str) -> Problem {
     Problem::error("template", format!("`{key}` must be {wanted}"))
         .at(format!("{origin}, {key}"))
         .help(r#""$zlaunch": {"about": "…", "extends": "zero3", "env": {"NCCL_DEBUG": "WARN"}}"#)
 }
 
-pub(crate) fn unknown_header(origin: &Origin, key: &str, known: &[&str]) -> Problem {
+pub(crate) fn unknown_header(origin: &impl fmt::Display, key: &str, known: &[&str]) -> Problem {
     let all = format!("known are {}", known.join(", "));
     Problem::error("template", format!("`$zlaunch` has no entry `{key}`"))
         .at(format!("{origin}, $zlaunch.{key}"))
         .help(did_you_mean(nearest(key, known.iter().copied()), &all))
 }
 
-pub(crate) fn forbidden_variable(origin: &Origin, name: &str, value: &str) -> Problem {
+pub(crate) fn forbidden_variable(origin: &impl fmt::Display, name: &str, value: &str) -> Problem {
     Problem::error("template", format!("a template may not set `{name}`: it changes what is executed"))
         .at(format!("{origin}, $zlaunch.env.{name}"))
         .help(format!("remove it there; for one launch: --env {name}={value}"))
 }
 
-pub(crate) fn template_needs(template: &Template, key: &str, why: &str) -> Problem {
-    Problem::error("template", format!("the template `{}` needs `{key}`: {why}", template.name))
-        .at(format!("template {}", template.name))
+pub(crate) fn template_needs(template: &str, key: &str, why: &str) -> Problem {
+    Problem::error("template", format!("the template `{template}` needs `{key}`: {why}"))
+        .at(format!("template {template}"))
         .help(format!("--set {key}=/local/nvme/$USER-$$"))
 }
 
@@ -332,62 +329,43 @@ pub(crate) fn set_below_a_value(key: &str, blocked: &str, from: &Source) -> Prob
         .help(format!("--set {blocked}=VALUE, or another key"))
 }
 
-pub(crate) fn layers_without_config(layers: &Layers, out: Option<&Said<std::path::PathBuf>>) -> Vec<Problem> {
-    let Layers { patch, unset, set } = layers;
-    let places = patch
-        .iter()
-        .map(|said| (&said.from, said.value.display().to_string()))
-        .chain(unset.iter().map(|said| (&said.from, said.value.clone())))
-        .chain(set.iter().map(|said| (&said.from, said.value.0.clone())))
-        .chain(out.iter().map(|said| (&said.from, said.value.display().to_string())));
-    // A variable may serve a whole site; only a flag asks for something here and now.
-    let flags: Vec<_> =
-        places.filter(|(from, _)| matches!(from, Source::Flag(_))).map(|(from, it)| format!("{from} {it}")).collect();
-    if flags.is_empty() {
-        return Vec::new();
-    }
-    let problem =
-        Problem::error("no-config", "there is no DeepSpeed config to change".to_string()).help("add --deepspeed zero2");
-    vec![flags.into_iter().fold(problem, Problem::at)]
+pub(crate) fn layers_without_config(places: Vec<String>) -> Problem {
+    let problem = Problem::error("no-config", "there is no DeepSpeed config to change".to_string());
+    places.into_iter().fold(problem.help("add --deepspeed zero2"), Problem::at)
 }
 
 // Trainers
 
-pub(crate) fn not_found(word: &OsStr, host: &Host) -> Problem {
-    let name = word.to_string_lossy();
-    let package = match base_name(word) {
+pub(crate) fn not_on_path(name: &str, path: &OsStr) -> Problem {
+    let package = match name {
         "swift" => "; pip install ms-swift brings it",
         "torchrun" => "; pip install torch brings it",
         "deepspeed" => "; pip install deepspeed brings it",
         _ => "",
     };
-    let problem = if name.contains('/') {
-        Problem::error("not-found", format!("`{name}` is not an executable file")).at(&name)
-    } else {
-        Problem::error("not-found", format!("`{name}` is not on PATH"))
-            .at(format!("PATH={}", host.raw(vars::PATH).unwrap_or_default().to_string_lossy()))
-    };
-    let exists = name.contains('/') && host.absolute(Path::new(word)).exists();
-    let help = if exists {
-        format!("chmod +x {name}")
-    } else {
-        format!("activate the environment that has `{name}`{package}")
-    };
-    problem.help(help).status(if exists { NOT_EXECUTABLE } else { NOT_FOUND })
+    Problem::error("not-found", format!("`{name}` is not on PATH"))
+        .at(format!("PATH={}", path.to_string_lossy()))
+        .help(format!("activate the environment that has `{name}`{package}"))
+        .status(NOT_FOUND)
 }
 
-pub(crate) fn no_way_to_hand_over(spec: &Said<String>, target: &Target, args: &[OsString]) -> Problem {
-    let swift = target.name() == "swift";
-    let name = match args.first().filter(|_| swift) {
-        Some(command) => format!("swift {}", command.to_string_lossy()),
-        None => target.name().to_string(),
-    };
-    let help = if swift {
+pub(crate) fn no_such_program(path: &str, exists: bool) -> Problem {
+    if exists {
+        return Problem::error("not-found", format!("`{path}` is not executable"))
+            .at(path)
+            .help(format!("chmod +x {path}"))
+            .status(NOT_EXECUTABLE);
+    }
+    Problem::error("not-found", format!("`{path}` does not exist")).at(path).help("check the path").status(NOT_FOUND)
+}
+
+pub(crate) fn no_way_to_hand_over(spec: &Said<String>, command: &str) -> Problem {
+    let help = if command.starts_with("swift ") {
         "give the config to `swift sft`, `pt` or `rlhf`, with its arguments on the command line"
     } else {
         "put zlaunch in front of the training command itself, or say what it is: --trainer hf, --trainer deepspeed"
     };
-    Problem::error("hand-over", format!("zlaunch does not know how `{name}` takes a DeepSpeed config"))
+    Problem::error("hand-over", format!("zlaunch does not know how `{command}` takes a DeepSpeed config"))
         .at(spec.place())
         .help(help)
 }
@@ -423,8 +401,7 @@ pub(crate) fn argument_of_wrong_type(spelled: &str, value: &str, wanted: &str, e
 
 // "auto"
 
-pub(crate) fn mismatch(rule: &Rule, value: &Value, place: &str, wanted: &Value, from: &str) -> Problem {
-    let key = rule.key;
+pub(crate) fn mismatch(key: &str, doc: &str, value: &Value, place: &str, wanted: &Value, from: &str) -> Problem {
     let advice = match (value, wanted) {
         (Value::String(text), Value::Number(number)) if text.trim() == number.to_string() => {
             " (numbers stand without quotes)"
@@ -434,7 +411,7 @@ pub(crate) fn mismatch(rule: &Rule, value: &Value, place: &str, wanted: &Value, 
     let (value, wanted) = (typed(value), typed(wanted));
     Problem::error(
         "mismatch",
-        format!("`{key}` is {value} in the config, but the trainer computes {wanted} from {}", rule.doc),
+        format!("`{key}` is {value} in the config, but the trainer computes {wanted} from {doc}"),
     )
     .at(place)
     .at(from)
@@ -499,16 +476,13 @@ pub(crate) fn node_rank_too_large(rank: &Said<u32>, nnodes: &Said<u32>) -> Probl
     .help(format!("--node-rank {}", nnodes.value - 1))
 }
 
-pub(crate) fn ranks_without_effect(from: &Source, target: &Target) -> Problem {
-    Problem::warning(
-        "ranks-without-effect",
-        format!("`{}` is executed once, as it is: {from} has no effect", target.name()),
-    )
-    .at(from)
-    .help("--launcher torchrun starts it several times; --trainer hf or deepspeed says what it is")
+pub(crate) fn ranks_without_effect(from: &Source, program: &str) -> Problem {
+    Problem::warning("ranks-without-effect", format!("`{program}` is executed once, as it is: {from} has no effect"))
+        .at(from)
+        .help("--launcher torchrun starts it several times; --trainer hf or deepspeed says what it is")
 }
 
-pub(crate) fn already_a_launcher(asked: &Said<Kind>, program: &OsStr) -> Problem {
+pub(crate) fn already_a_launcher(asked: &Said<impl fmt::Display>, program: &OsStr) -> Problem {
     let program = program.to_string_lossy();
     Problem::error("launcher", format!("the command already starts with `{program}`"))
         .at(asked.place())
@@ -526,20 +500,20 @@ pub(crate) fn launcher_has_no_such_flag(place: &str, program: &OsStr) -> Problem
     Problem::error("launcher", format!("`{}` has no such flag", program.to_string_lossy())).at(place).help("drop it")
 }
 
-pub(crate) fn direct_is_one_process(asked: &Said<Kind>, nproc: &Said<u32>) -> Problem {
+pub(crate) fn direct_is_one_process(asked: &Said<impl fmt::Display>, nproc: &Said<u32>) -> Problem {
     Problem::error("launcher", format!("`direct` starts one process, not {}", nproc.value))
         .at(asked.place())
         .at(&nproc.from)
         .help("--launcher torchrun, or --nproc-per-node 1")
 }
 
-pub(crate) fn deepspeed_needs_a_hostfile(asked: &Said<Kind>) -> Problem {
+pub(crate) fn deepspeed_needs_a_hostfile(asked: &Said<impl fmt::Display>) -> Problem {
     Problem::error("launcher", "the deepspeed launcher needs a hostfile for several machines".to_string())
         .at(asked.place())
         .help("--launcher torchrun, once on each machine")
 }
 
-pub(crate) fn deepspeed_cannot_read_devices(asked: &Said<Kind>, devices: &str) -> Problem {
+pub(crate) fn deepspeed_cannot_read_devices(asked: &Said<impl fmt::Display>, devices: &str) -> Problem {
     Problem::error("launcher", "the deepspeed launcher reads GPU names as numbers and fails on others".to_string())
         .at(asked.place())
         .at(format!("CUDA_VISIBLE_DEVICES={devices}"))

@@ -23,10 +23,16 @@ pub(crate) struct Fault {
     pub(crate) what: String,
 }
 
+impl Fault {
+    pub(crate) fn problem(&self, name: &str) -> Problem {
+        error::not_json(name, self.line, self.column, &self.what)
+    }
+}
+
 /// Reads a file the user named. Folders, pipes and devices are refused before they are opened: a pipe would block.
 pub(crate) fn read(path: &Path) -> Result<Value, Problem> {
     let text = read_text(path)?;
-    parse(&text).map_err(|fault| error::not_json(&path.display().to_string(), &fault))
+    parse(&text).map_err(|fault| fault.problem(&path.display().to_string()))
 }
 
 /// The file's text, under the same precautions.
@@ -46,7 +52,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Problem> {
     String::from_utf8(bytes).map_err(|why| {
         let good = &why.as_bytes()[..why.utf8_error().valid_up_to()];
         let fault = fault_at(good, "this byte is not UTF-8 text".to_string());
-        error::not_json(&path.display().to_string(), &fault)
+        fault.problem(&path.display().to_string())
     })
 }
 

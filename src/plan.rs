@@ -15,7 +15,7 @@ use crate::error::{self, Problem, Severity};
 use crate::host::Host;
 use crate::json;
 use crate::launcher::{self, Kind};
-use crate::said::Said;
+use crate::said::{Said, Source};
 use crate::template::{self, Origin, Template};
 use crate::topology::Topology;
 use crate::trainer::{self, Family, Job};
@@ -93,7 +93,7 @@ impl Plan {
         diagnostics.extend(said.replaced);
         if job.trainer.family == Family::Opaque && launcher.is_none() && job.wrapped.is_none() {
             diagnostics.extend(
-                topology.nproc_per_node.as_ref().map(|said| error::ranks_without_effect(&said.from, &job.target)),
+                topology.nproc_per_node.as_ref().map(|said| error::ranks_without_effect(&said.from, job.target.name())),
             );
         }
 
@@ -105,7 +105,7 @@ impl Plan {
         let layered =
             template.as_ref().and_then(|template| keep(config::with_layers(template, layers, host), &mut problems));
         if template.is_none() && problems.is_empty() {
-            problems.extend(error::layers_without_config(layers, config_out.as_ref()));
+            problems.extend(without_config(layers, config_out.as_ref()));
         }
         let kind = topology.as_ref().and_then(|topology| {
             keep(launcher::choose(launcher.as_ref(), &job, topology, topology_flags), &mut problems)
@@ -189,12 +189,29 @@ fn config_said(flag: Option<&Said<String>>, job: &Job) -> ConfigSaid {
 /// Whether the config can reach the trainer at all.
 fn hand_over(job: &Job, spec: &Said<String>) -> Result<(), Problem> {
     if job.trainer.family == Family::Opaque {
-        return Err(error::no_way_to_hand_over(spec, &job.target, job.args.words()));
+        let name = job.target.name();
+        let swift = job.args.words().first().filter(|_| name == "swift");
+        let command = swift.map_or_else(|| name.to_string(), |word| format!("swift {}", word.to_string_lossy()));
+        return Err(error::no_way_to_hand_over(spec, &command));
     }
     match trainer::only_run_file(&job.args) {
         Some(file) => Err(error::run_file_holds_arguments(spec, file)),
         None => Ok(()),
     }
+}
+
+/// Layers that were asked for here and now; a variable may serve a whole site.
+fn without_config(layers: &cli::Layers, out: Option<&Said<PathBuf>>) -> Option<Problem> {
+    let cli::Layers { patch, unset, set } = layers;
+    let places = patch
+        .iter()
+        .chain(out)
+        .map(|said| (&said.from, said.value.display().to_string()))
+        .chain(unset.iter().map(|said| (&said.from, said.value.clone())))
+        .chain(set.iter().map(|said| (&said.from, said.value.0.clone())));
+    let flags = places.filter(|(from, _)| matches!(from, Source::Flag(_)));
+    let places: Vec<String> = flags.map(|(from, value)| format!("{from} {value}")).collect();
+    (!places.is_empty()).then(|| error::layers_without_config(places))
 }
 
 /// Where a key of the config was written: the last `--set` of it, else the template.

@@ -266,9 +266,9 @@ struct Document {
 impl Document {
     fn load(link: &Link, inline: Option<String>) -> Result<Self, Problem> {
         let value = match (&link.origin, inline) {
-            (_, Some(text)) => json::parse(&text).map_err(|fault| error::not_json("the command line", &fault))?,
+            (_, Some(text)) => json::parse(&text).map_err(|fault| fault.problem("the command line"))?,
             (Origin::File(path), None) => json::read(path)?,
-            (_, None) => json::parse(built_in_text(&link.name)).map_err(|fault| error::not_json(&link.name, &fault))?,
+            (_, None) => json::parse(built_in_text(&link.name)).map_err(|fault| fault.problem(&link.name))?,
         };
         let Value::Object(mut body) = value else { return Err(error::not_an_object(&link.origin)) };
         let header = body.shift_remove("$zlaunch");

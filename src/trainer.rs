@@ -15,6 +15,7 @@ use crate::host::Host;
 use crate::launcher::{self, Wrapped};
 use crate::python::Python;
 use crate::said::Said;
+use crate::vars;
 use argv::{Args, Field, OptionList};
 
 /// Every front end, in the order they are asked; the last one takes anything.
@@ -195,7 +196,7 @@ fn owner(
     if let Some(word) = word.or(wrapped.and_then(Wrapped::python)) {
         let found = host.find_program(word).map(Python::at);
         if found.is_none() {
-            *blocker = Some(error::not_found(word, host));
+            *blocker = Some(not_found(word, host));
         }
         return found;
     }
@@ -207,10 +208,18 @@ fn owner(
     match host.find_program(console) {
         Some(path) => Python::of_script(&path, host),
         None => {
-            *blocker = Some(error::not_found(console, host));
+            *blocker = Some(not_found(console, host));
             None
         }
     }
+}
+
+fn not_found(word: &OsStr, host: &Host) -> Problem {
+    let name = word.to_string_lossy();
+    if name.contains('/') {
+        return error::no_such_program(&name, host.absolute(Path::new(word)).exists());
+    }
+    error::not_on_path(&name, host.raw(vars::PATH).unwrap_or_default())
 }
 
 /// The last part of a path: `swift` of `/opt/env/bin/swift`.
