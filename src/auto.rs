@@ -5,13 +5,14 @@ use json_patch::jsonptr::PointerBuf;
 use json_patch::{Patch, PatchOperation, ReplaceOperation, TestOperation};
 use serde_json::{Value, json};
 
+use crate::argv::Args;
 use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::json;
-use crate::model::{self, HiddenSize, Hub};
+use crate::model::{self, HiddenSize};
 use crate::said::Said;
 use crate::topology::Topology;
-use crate::trainer::{Family, Job, argv};
+use crate::trainer::{Family, Job, Precision};
 use crate::vars;
 
 /// One key that may be "auto".
@@ -20,8 +21,8 @@ pub(crate) struct Rule {
     pub(crate) doc: &'static str,
     /// transformers compares a concrete value with its own and refuses a difference.
     pub(crate) compared: bool,
-    /// Whether a plain `DeepSpeed` script can be given this value too.
-    plain: bool,
+    /// A value to paste for a plain DeepSpeed script; `None` where such a script is not given one by us.
+    plain: Option<&'static str>,
     value: fn(&Known) -> Answer,
 }
 
@@ -71,7 +72,7 @@ pub(crate) const RULES: &[Rule] = &[
         key: "train_micro_batch_size_per_gpu",
         doc: "per_device_train_batch_size",
         compared: true,
-        plain: true,
+        plain: Some("1"),
         value: |known| {
             known.batch("per_device_train_batch_size").map(|said| (json!(said.value), said.from.to_string()))
         },
@@ -80,7 +81,7 @@ pub(crate) const RULES: &[Rule] = &[
         key: "gradient_accumulation_steps",
         doc: "gradient_accumulation_steps",
         compared: true,
-        plain: true,
+        plain: Some("1"),
         value: |known| {
             known.batch("gradient_accumulation_steps").map(|said| (json!(said.value), said.from.to_string()))
         },
@@ -89,28 +90,28 @@ pub(crate) const RULES: &[Rule] = &[
         key: "train_batch_size",
         doc: "world size × per_device_train_batch_size × gradient_accumulation_steps",
         compared: true,
-        plain: true,
+        plain: None,
         value: |known| known.global_batch(),
     },
     Rule {
         key: "gradient_clipping",
         doc: "max_grad_norm",
         compared: true,
-        plain: true,
+        plain: Some("1.0"),
         value: |known| known.float("max_grad_norm"),
     },
     Rule {
         key: "optimizer.params.lr",
         doc: "learning_rate",
         compared: true,
-        plain: true,
+        plain: Some("1e-5"),
         value: |known| known.float("learning_rate"),
     },
     Rule {
         key: "optimizer.params.betas",
         doc: "[adam_beta1, adam_beta2]",
         compared: true,
-        plain: true,
+        plain: Some("[0.9,0.999]"),
         value: |known| {
             let (one, from_one) = known.float("adam_beta1")?;
             let (two, from_two) = known.float("adam_beta2")?;
@@ -121,35 +122,35 @@ pub(crate) const RULES: &[Rule] = &[
         key: "optimizer.params.eps",
         doc: "adam_epsilon",
         compared: true,
-        plain: true,
+        plain: Some("1e-8"),
         value: |known| known.float("adam_epsilon"),
     },
     Rule {
         key: "optimizer.params.weight_decay",
         doc: "weight_decay",
         compared: true,
-        plain: true,
+        plain: Some("0.0"),
         value: |known| known.float("weight_decay"),
     },
     Rule {
         key: "scheduler.params.warmup_min_lr",
         doc: "always 0",
         compared: false,
-        plain: true,
+        plain: Some("0"),
         value: |_| Ok((json!(0), "always 0".to_string())),
     },
     Rule {
         key: "scheduler.params.warmup_max_lr",
         doc: "learning_rate",
         compared: true,
-        plain: true,
+        plain: Some("1e-5"),
         value: |known| known.float("learning_rate"),
     },
     Rule {
         key: "scheduler.params.total_num_steps",
         doc: "max_steps, else the length of the dataset",
         compared: true,
-        plain: true,
+        plain: Some("1000"),
         value: |known| {
             let steps = known.int("max_steps")?.filter(|said| said.value > 0);
             let said = steps.ok_or_else(|| Left::Why("needs the length of the dataset".to_string()))?;
@@ -160,35 +161,35 @@ pub(crate) const RULES: &[Rule] = &[
         key: "scheduler.params.warmup_num_steps",
         doc: "warmup_steps from 1 on; a ratio needs the length of the dataset",
         compared: true,
-        plain: true,
+        plain: Some("100"),
         value: |known| known.warmup_steps(),
     },
     Rule {
         key: "fp16.enabled",
         doc: "fp16 or fp16_full_eval; in ms-swift also --torch_dtype float16 or float32",
         compared: true,
-        plain: true,
+        plain: Some("false"),
         value: |known| known.precision(known.job.trainer.fp16, "fp16"),
     },
     Rule {
         key: "bf16.enabled",
         doc: "bf16 or bf16_full_eval; in ms-swift also --torch_dtype bfloat16",
         compared: true,
-        plain: true,
+        plain: Some("true"),
         value: |known| known.precision(known.job.trainer.bf16, "bf16"),
     },
     Rule {
         key: "zero_optimization.reduce_bucket_size",
         doc: "hidden_size²",
         compared: false,
-        plain: true,
+        plain: Some("500000000"),
         value: |known| known.sized(true, |h| (h * h, "hidden_size²")),
     },
     Rule {
         key: "zero_optimization.stage3_prefetch_bucket_size",
         doc: "⌊0.9 · hidden_size²⌋; ms-swift's GRPO sets 0",
         compared: false,
-        plain: true,
+        plain: Some("50000000"),
         value: |known| {
             if known.job.args.text("rlhf_type").is_some_and(|said| said.value == "grpo") {
                 return Err(Left::Why("ms-swift sets it to 0 for GRPO at stage 3".to_string()));
@@ -200,56 +201,56 @@ pub(crate) const RULES: &[Rule] = &[
         key: "zero_optimization.stage3_param_persistence_threshold",
         doc: "10 · hidden_size",
         compared: false,
-        plain: true,
+        plain: Some("100000"),
         value: |known| known.sized(false, |h| (10 * h, "10 · hidden_size")),
     },
     Rule {
         key: "zero_optimization.stage",
         doc: "2, as accelerate fills it",
         compared: false,
-        plain: false,
+        plain: None,
         value: |known| known.accelerate(vars::ACCELERATE_DEEPSPEED_ZERO_STAGE, json!(2)),
     },
     Rule {
         key: "zero_optimization.offload_optimizer.device",
         doc: "\"none\", as accelerate fills it",
         compared: false,
-        plain: false,
+        plain: None,
         value: |known| known.accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE, json!("none")),
     },
     Rule {
         key: "zero_optimization.offload_param.device",
         doc: "\"none\", as accelerate fills it",
         compared: false,
-        plain: false,
+        plain: None,
         value: |known| known.accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_DEVICE, json!("none")),
     },
     Rule {
         key: "zero_optimization.offload_optimizer.nvme_path",
         doc: "the text \"none\", as accelerate fills it",
         compared: false,
-        plain: false,
+        plain: None,
         value: |known| known.accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_NVME_PATH, json!("none")),
     },
     Rule {
         key: "zero_optimization.offload_param.nvme_path",
         doc: "the text \"none\", as accelerate fills it",
         compared: false,
-        plain: false,
+        plain: None,
         value: |known| known.accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH, json!("none")),
     },
     Rule {
         key: "zero_optimization.stage3_gather_16bit_weights_on_model_save",
         doc: "false, as accelerate fills it",
         compared: false,
-        plain: false,
+        plain: None,
         value: |known| known.accelerate(vars::ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL, json!(false)),
     },
     Rule {
         key: "steps_per_print",
         doc: "accelerate overwrites it with infinity, whatever it is",
         compared: false,
-        plain: false,
+        plain: None,
         value: |_| Err(Left::Why("accelerate overwrites it with infinity".to_string())),
     },
 ];
@@ -328,13 +329,11 @@ impl Known<'_> {
         Ok((json!(steps), said.from.to_string()))
     }
 
-    fn precision(&self, of: fn(&argv::Args) -> crate::trainer::Precision, name: &str) -> Answer {
-        match of(&self.job.args)? {
-            Some((on, from)) => Ok((json!(on), from)),
-            None if self.job.trainer.name == "swift" => {
-                Err(Left::Why("ms-swift takes it from the model: --torch_dtype is not given".to_string()))
-            }
-            None => Err(self.not_given(name)),
+    fn precision(&self, of: fn(&Args) -> Precision, name: &str) -> Answer {
+        match (of(&self.job.args)?, self.job.trainer.precision_unknown) {
+            (Some((on, from)), _) => Ok((json!(on), from)),
+            (None, Some(why)) => Err(Left::Why(why.to_string())),
+            (None, None) => Err(self.not_given(name)),
         }
     }
 
@@ -385,16 +384,9 @@ pub(crate) fn hidden_size(job: &Job, config: &Value, host: &Host) -> Result<Hidd
     let Some(model) = job.args.text(name) else {
         return Err(format!("needs the model's hidden_size: --{name} is not given"));
     };
-    let swift = job.trainer.name == "swift";
-    let use_hf = job
-        .args
-        .bool("use_hf", true)
-        .ok()
-        .flatten()
-        .map_or_else(|| host.var(vars::USE_HF).and_then(argv::hf_bool).unwrap_or(false), |said| said.value);
-    let hub = if swift && !use_hf { Hub::ModelScope } else { Hub::HuggingFace };
+    let hub = (job.trainer.hub)(&job.args, host);
     let revision = job.args.text("model_revision").map(|said| said.value);
-    model::hidden_size(&model.value, revision.as_deref(), hub, swift, host)
+    model::hidden_size(&model.value, revision.as_deref(), hub, job.trainer.lifts_hidden_size, host)
         .map_err(|why| format!("needs the model's hidden_size: {why}"))
 }
 
@@ -406,9 +398,16 @@ pub(crate) struct Resolved {
     pub(crate) left: Vec<LeftAuto>,
 }
 
+/// Whether anything is filled, and why not.
+#[derive(Clone, Copy)]
+pub(crate) enum Policy {
+    Fill,
+    Leave(&'static str),
+}
+
 /// Fills what is known, leaves or refuses the rest, and compares what is concrete, as the trainer would.
 /// `place` says where a key of the config was written.
-pub(crate) fn resolve(known: &Known, fill: bool, place: impl Fn(&str) -> String) -> Result<Resolved, Vec<Problem>> {
+pub(crate) fn resolve(known: &Known, policy: Policy, place: impl Fn(&str) -> String) -> Result<Resolved, Vec<Problem>> {
     let family = known.job.trainer.family;
     let mut problems = Vec::new();
     let mut fills = Vec::new();
@@ -419,11 +418,8 @@ pub(crate) fn resolve(known: &Known, fill: bool, place: impl Fn(&str) -> String)
         if !auto && (!rule.compared || family != Family::Hf || value.is_null()) {
             continue;
         }
-        let answer = if family == Family::Plain && !rule.plain {
-            Err(Left::Why("nobody fills it".to_string()))
-        } else {
-            (rule.value)(known)
-        };
+        let by_nobody = family == Family::Plain && rule.plain.is_none();
+        let answer = if by_nobody { Err(Left::Why("nobody fills it".to_string())) } else { (rule.value)(known) };
         match answer {
             Err(Left::Wrong(problem)) => {
                 // Several keys read the same argument.
@@ -436,8 +432,10 @@ pub(crate) fn resolve(known: &Known, fill: bool, place: impl Fn(&str) -> String)
                     problems.push(error::mismatch(rule.key, rule.doc, value, &place(rule.key), &wanted, &from));
                 }
             }
-            Ok((value, from)) if fill => fills.push(Fill { key: rule.key, value, from }),
-            Ok(_) => left.push(LeftAuto { key: rule.key.to_string(), why: "--no-fill".to_string() }),
+            Ok((value, from)) => match policy {
+                Policy::Fill => fills.push(Fill { key: rule.key, value, from }),
+                Policy::Leave(why) => left.push(LeftAuto { key: rule.key.to_string(), why: why.to_string() }),
+            },
             Err(Left::Why(why)) if auto => left.push(LeftAuto { key: rule.key.to_string(), why }),
             Err(Left::Why(_)) => {}
         }
@@ -469,10 +467,14 @@ fn plain_leftovers(
                 object.shift_remove("train_batch_size");
                 kept.push(LeftAuto { why: "removed: DeepSpeed infers it".to_string(), ..it });
             }
-            None => problems.push(error::left_for_nobody(&it.key, &place(&it.key), &it.why)),
+            None => problems.push(error::left_for_nobody(&it.key, &place(&it.key), &it.why, example(&it.key))),
         }
     }
     kept
+}
+
+fn example(key: &str) -> &'static str {
+    RULES.iter().find(|rule| rule.key == key).and_then(|rule| rule.plain).unwrap_or("VALUE")
 }
 
 /// Keys whose "auto" `DeepSpeed` itself understands (accelerate refuses them all the same).
@@ -483,6 +485,13 @@ fn deepspeed_knows_auto(key: &str) -> bool {
 
 fn apply(config: &Value, fills: &[Fill]) -> Value {
     let mut filled = config.clone();
+    // Every fill was made for an "auto" that stands there, so this cannot fail; if it did, nothing would change.
+    let applied = json_patch::patch(&mut filled, &operations(fills));
+    debug_assert!(applied.is_ok(), "{applied:?}");
+    filled
+}
+
+fn operations(fills: &[Fill]) -> Patch {
     let operations = fills.iter().flat_map(|fill| {
         let path = PointerBuf::from_tokens(fill.key.split('.'));
         [
@@ -490,11 +499,7 @@ fn apply(config: &Value, fills: &[Fill]) -> Value {
             PatchOperation::Replace(ReplaceOperation { path, value: fill.value.clone() }),
         ]
     });
-    let patch = Patch(operations.collect());
-    // Every fill was made for an "auto" that stands there, so this cannot fail; if it did, nothing would change.
-    let applied = json_patch::patch(&mut filled, &patch);
-    debug_assert!(applied.is_ok(), "{applied:?}");
-    filled
+    Patch(operations.collect())
 }
 
 fn is_auto(value: &Value) -> bool {
@@ -568,5 +573,8 @@ mod tests {
         let config = json!({"a": "auto", "b": {"c": "auto", "d": 1}});
         let fill = |key, value| Fill { key, value, from: String::new() };
         assert_eq!(apply(&config, &[fill("b.c", json!(2))]), json!({"a": "auto", "b": {"c": 2, "d": 1}}));
+        // Not even a fill that was made for something else: the standard's own `test` stands before it.
+        let operations = operations(&[fill("b.d", json!(2))]);
+        assert!(json_patch::patch(&mut config.clone(), &operations).is_err());
     }
 }

@@ -8,12 +8,15 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::Value;
 
+use crate::config::Layers;
+use crate::environment::EnvironmentFlags;
 use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::json;
 use crate::launcher;
 use crate::said::{Said, Source};
 use crate::template::Search;
+use crate::topology::{Processes, TopologyFlags};
 use crate::trainer;
 use crate::vars;
 
@@ -48,41 +51,20 @@ pub(crate) struct Launch {
     pub(crate) command: Vec<OsString>,
 }
 
-/// What is laid over the template, in this order.
-#[derive(Default)]
-pub(crate) struct Layers {
-    pub(crate) patch: Vec<Said<PathBuf>>,
-    pub(crate) unset: Vec<Said<String>>,
-    pub(crate) set: Vec<Said<(String, Value)>>,
-}
-
-#[derive(Clone, Default)]
-pub(crate) struct TopologyFlags {
-    pub(crate) nnodes: Option<Said<u32>>,
-    pub(crate) node_rank: Option<Said<u32>>,
-    pub(crate) nproc_per_node: Option<Said<Processes>>,
-    pub(crate) master_addr: Option<Said<String>>,
-    pub(crate) master_port: Option<Said<u16>>,
-}
-
-/// torchrun's words for a number of processes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Processes {
-    Count(u32),
-    Gpus,
-    Cpus,
-}
-
-#[derive(Default)]
-pub(crate) struct EnvironmentFlags {
-    pub(crate) set: Vec<Said<(String, OsString)>>,
-    pub(crate) unset: Vec<Said<String>>,
-}
-
+/// What is shown, and whether anything is done.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Output {
-    Launch { quiet: bool, verbose: bool },
-    DryRun(Format),
+pub(crate) struct Output {
+    /// Print the plan like this and do nothing.
+    pub(crate) dry_run: Option<Format>,
+    pub(crate) quiet: bool,
+    pub(crate) verbose: bool,
+}
+
+impl Output {
+    /// Somebody will read the plan.
+    pub(crate) fn is_read(self) -> bool {
+        matches!(self.dry_run, Some(Format::Text | Format::Json)) || self.verbose
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -100,7 +82,7 @@ pub(crate) enum Kind {
     Many,
 }
 
-/// One launch option. Its variable is `ZLAUNCH_<NAME>`; help, the README's table and completions come from here.
+/// One launch option. Its variable is `ZLAUNCH_<NAME>`; help and the README's table come from here.
 pub(crate) struct Opt {
     pub(crate) name: &'static str,
     pub(crate) short: Option<char>,
@@ -146,7 +128,7 @@ pub(crate) const OPTIONS: &[Opt] = &[
     opt!(RANKS, "master-port", One "PORT" ["master_port"], "Port on machine 0"),
     opt!(RANKS, "launcher", One "NAME", "Who starts the ranks: auto, torchrun, deepspeed or direct"),
     opt!(RANKS, "launcher-arg", Many "ARG" ["launcher_arg"], "Pass ARG through to the launcher"),
-    opt!(RANKS, "trainer", One "NAME", "What the command is, if zlaunch cannot tell: swift, hf, deepspeed or command"),
+    opt!(RANKS, "trainer", One "NAME", "What the command is, if zlaunch cannot tell: swift, llamafactory, axolotl, trl, hf, deepspeed …"),
     opt!(ENVIRONMENT, "env", Many "K=V", "Set a variable; beats the template and the environment"),
     opt!(ENVIRONMENT, "unset-env", Many "K" ["unset_env"], "Remove a variable"),
     opt!(OUTPUT, "dry-run" / 'n', Switch "" ["dry_run"], "Print the plan and do nothing"),
@@ -156,9 +138,6 @@ pub(crate) const OPTIONS: &[Opt] = &[
     opt!(OUTPUT, "quiet" / 'q', Switch "", "Print nothing but errors"),
     opt!(OUTPUT, "verbose" / 'v', Switch "", "Print the whole plan before the launch"),
 ];
-
-/// Variables of ours that are not options.
-const OTHER_VARIABLES: &[&str] = &[];
 
 const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...
        zlaunch templates [NAME]";
@@ -310,7 +289,7 @@ impl<'a> Reader<'a> {
             config_out: self.raw_one("config-out").map(|said| said.map(PathBuf::from)),
             output: self.output(),
             strict: self.switch("strict"),
-            allow: self.text_many("allow").into_iter().map(|said| said.value).collect(),
+            allow: self.rules(),
             warnings: self.unknown_variables(),
             command,
         };
@@ -324,13 +303,15 @@ impl<'a> Reader<'a> {
 
     fn output(&mut self) -> Output {
         let format = self.one_of("format", [("text", Format::Text), ("json", Format::Json), ("shell", Format::Shell)]);
-        if self.switch("dry-run") {
-            return Output::DryRun(format.map_or(Format::Text, |said| said.value));
-        }
-        if let Some(Said { from: Source::Flag(_), .. }) = format {
+        let dry_run = self.switch("dry-run");
+        if let (Some(Said { from: Source::Flag(_), .. }), false) = (&format, dry_run) {
             self.problems.push(error::format_without_dry_run());
         }
-        Output::Launch { quiet: self.switch("quiet"), verbose: self.switch("verbose") }
+        Output {
+            dry_run: dry_run.then(|| format.map_or(Format::Text, |said| said.value)),
+            quiet: self.switch("quiet"),
+            verbose: self.switch("verbose"),
+        }
     }
 
     /// The flag, else the variable.
@@ -409,7 +390,12 @@ impl<'a> Reader<'a> {
         match said.value.parse::<u64>().ok().filter(|n| (least..=most).contains(n)).and_then(|n| T::try_from(n).ok()) {
             Some(number) => Some(Said::new(number, said.from)),
             None => {
-                self.problems.push(error::not_a_number(&said, least, most));
+                self.problems.push(error::not_a_number(
+                    &said,
+                    least,
+                    most,
+                    if name == "master-port" { "29500" } else { "1" },
+                ));
                 None
             }
         }
@@ -417,10 +403,12 @@ impl<'a> Reader<'a> {
 
     fn processes(&mut self) -> Option<Said<Processes>> {
         let said = self.text("nproc-per-node")?;
-        match said.value.as_str() {
-            "auto" | "gpu" => Some(Said::new(Processes::Gpus, said.from)),
-            "cpu" => Some(Said::new(Processes::Cpus, said.from)),
-            _ => self.number("nproc-per-node", 1, u32::MAX).map(|said| said.map(Processes::Count)),
+        match said.value.parse() {
+            Ok(processes) => Some(Said::new(processes, said.from)),
+            Err(()) => {
+                self.problems.push(error::not_a_number(&said, 1, u32::MAX.into(), "2"));
+                None
+            }
         }
     }
 
@@ -462,6 +450,13 @@ impl<'a> Reader<'a> {
         found
     }
 
+    fn rules(&mut self) -> Vec<String> {
+        let (good, bad): (Vec<_>, Vec<_>) =
+            self.text_many("allow").into_iter().partition(|said| error::WARNINGS.contains(&said.value.as_str()));
+        self.problems.extend(bad.iter().map(|said| error::not_one_of(said, error::WARNINGS)));
+        good.into_iter().map(|said| said.value).collect()
+    }
+
     fn variable_names(&mut self) -> Vec<Said<String>> {
         let (good, bad): (Vec<_>, Vec<_>) =
             self.text_many("unset-env").into_iter().partition(|said| vars::is_name(&said.value));
@@ -471,9 +466,9 @@ impl<'a> Reader<'a> {
 
     fn unknown_variables(&self) -> Vec<Problem> {
         let ours = self.host.env.range(OsString::from("ZLAUNCH_")..OsString::from("ZLAUNCH`"));
-        let unknown = ours.filter_map(|(name, _)| name.to_str()).filter(|name| {
-            !OTHER_VARIABLES.contains(name) && !OPTIONS.iter().any(|option| variable_of(option.name) == **name)
-        });
+        let unknown = ours
+            .filter_map(|(name, _)| name.to_str())
+            .filter(|name| !OPTIONS.iter().any(|option| variable_of(option.name) == **name));
         unknown
             .map(|name| {
                 let known: Vec<_> = OPTIONS.iter().map(|option| variable_of(option.name)).collect();
@@ -492,7 +487,9 @@ pub(crate) fn variable_of(option: &str) -> String {
 }
 
 fn is_dotted_key(key: &str) -> bool {
-    !key.is_empty() && key.split('.').all(|part| !part.is_empty() && part.trim() == part)
+    !key.is_empty()
+        && key.split('.').count() <= 32 // DeepSpeed's deepest key has seven parts
+        && key.split('.').all(|part| !part.is_empty() && part.trim() == part)
 }
 
 #[cfg(test)]

@@ -1,13 +1,23 @@
 //! From a template to the config that is launched: `--patch`, `--unset`, `--set` on top of it. Filling "auto" is
 //! `auto`'s business.
 
+use std::path::PathBuf;
+
 use serde_json::{Map, Value};
 
-use crate::cli::Layers;
 use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::json;
+use crate::said::Said;
 use crate::template::{self, Template};
+
+/// What is laid over the template, in this order.
+#[derive(Default)]
+pub(crate) struct Layers {
+    pub(crate) patch: Vec<Said<PathBuf>>,
+    pub(crate) unset: Vec<Said<String>>,
+    pub(crate) set: Vec<Said<(String, Value)>>,
+}
 
 /// Lays the user's layers over the template and checks that what the template needs is there.
 pub(crate) fn with_layers(template: &Template, layers: &Layers, host: &Host) -> Result<Value, Vec<Problem>> {
@@ -39,9 +49,15 @@ pub(crate) fn with_layers(template: &Template, layers: &Layers, host: &Host) -> 
             problems.push(error::set_below_a_value(key, &blocked, &assignment.from));
         }
     }
-    for (key, why) in &template.needs {
-        if json::get(&config, key).is_none_or(Value::is_null) {
-            problems.push(error::template_needs(&template.name, key, why));
+    match config.as_object() {
+        Some(object) if object.contains_key("$zlaunch") => problems.push(error::header_in_config()),
+        Some(_) => {}
+        None => problems.push(error::no_longer_an_object()),
+    }
+    for need in &template.needs {
+        let wanted = need.when.as_ref().is_none_or(|(key, value)| json::get(&config, key) == Some(value));
+        if wanted && json::get(&config, &need.key).is_none_or(Value::is_null) {
+            problems.push(error::template_needs(&template.name, &need.key, &need.why, &need.example));
         }
     }
     if problems.is_empty() { Ok(config) } else { Err(problems) }

@@ -3,14 +3,20 @@
 
 use std::ffi::OsString;
 
-use crate::cli::EnvironmentFlags;
 use crate::host::Host;
 use crate::launcher::Kind;
-use crate::said::Source;
+use crate::said::Said;
 use crate::template::Template;
 use crate::topology::Topology;
 use crate::trainer::Job;
 use crate::vars;
+
+/// What the user said about variables.
+#[derive(Default)]
+pub(crate) struct EnvironmentFlags {
+    pub(crate) set: Vec<Said<(String, OsString)>>,
+    pub(crate) unset: Vec<Said<String>>,
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Environment {
@@ -27,6 +33,7 @@ pub(crate) struct Setting {
     pub(crate) why: String,
 }
 
+/// `host` is the environment as everyone wants it; `machine` is what was there before.
 pub(crate) fn decide(
     template: Option<&Template>,
     flags: &EnvironmentFlags,
@@ -34,16 +41,21 @@ pub(crate) fn decide(
     topology: &Topology,
     job: &Job,
     host: &Host,
+    machine: &Host,
 ) -> Environment {
     let mut environment = Environment::default();
     let from_template = template.map_or(&[][..], |template| &template.env);
     for (name, value) in from_template {
         if host.raw(name).is_some() {
-            environment.keep(name, host);
+            environment.keep(name, machine);
         } else {
             environment.set(name, value, format!("template {}", template.map_or("", |it| it.name.as_str())));
         }
     }
+    for variable in &job.variables {
+        environment.set(&variable.name, &variable.value, variable.why.clone());
+    }
+    environment.for_inner_launcher(job, topology);
     if job.trainer.one_gpu_per_rank && template.is_some() {
         environment.narrow_devices(topology);
     }
@@ -53,7 +65,7 @@ pub(crate) fn decide(
     }
     for said in &flags.unset {
         environment.set.retain(|setting| setting.name != said.value);
-        if host.raw(&said.value).is_some() {
+        if machine.raw(&said.value).is_some() {
             environment.unset.push(said.value.clone());
         }
     }
@@ -63,8 +75,8 @@ pub(crate) fn decide(
         environment.set(name, value, said.from.to_string());
     }
     for name in vars::SHOWN_WHEN_SET {
-        if host.raw(name).is_some() {
-            environment.keep(name, host);
+        if machine.raw(name).is_some() {
+            environment.keep(name, machine);
         }
     }
     let Environment { set, unset, kept } = &mut environment;
@@ -89,18 +101,29 @@ impl Environment {
 
     /// ms-swift spreads the model over the GPUs a process sees and then refuses `DeepSpeed`.
     fn narrow_devices(&mut self, topology: &Topology) {
-        let (Some(devices), Some(nproc)) = (&topology.devices, &topology.nproc_per_node) else { return };
+        let (Some(devices), Some(nproc)) = (&topology.devices.names, &topology.nproc_per_node) else { return };
         let wanted = nproc.value as usize;
-        let cuda = [vars::CUDA_VISIBLE_DEVICES, "/proc/driver/nvidia/gpus"]
-            .contains(&topology.devices_from.to_string().as_str());
-        if cuda
-            && wanted < devices.len()
-            && matches!(nproc.from, Source::Flag(_) | Source::Variable(_))
-            && !topology.already
-        {
+        if topology.devices.cuda && wanted < devices.len() && !topology.already {
             let chosen = devices[..wanted].join(",");
             let why = format!("{wanted} of {} GPUs ({}); ms-swift wants one GPU a process", devices.len(), nproc.from);
             self.set(vars::CUDA_VISIBLE_DEVICES, chosen, why);
+        }
+    }
+
+    /// megatron's console script starts torchrun itself, from these.
+    fn for_inner_launcher(&mut self, job: &Job, topology: &Topology) {
+        if job.trainer.name != "megatron" {
+            return;
+        }
+        let number = |said: &Said<u32>| (said.value.to_string(), said.from.to_string());
+        let asked = [
+            (vars::NPROC_PER_NODE, topology.nproc_per_node.as_ref().map(number)),
+            (vars::NNODES, topology.nnodes.as_ref().filter(|nnodes| nnodes.value > 1).map(number)),
+        ];
+        for (name, said) in asked {
+            if let Some((value, why)) = said {
+                self.set(name, value, why);
+            }
         }
     }
 

@@ -13,6 +13,9 @@ use crate::said::{Said, Source};
 
 /// zlaunch refused.
 pub(crate) const REFUSED: u8 = 125;
+/// The rules that only warn; `--allow` silences them.
+pub(crate) const WARNINGS: &[&str] = &["old-spelling", "two-configs", "unknown-variable", "ranks-without-effect"];
+
 /// Found, but it cannot be executed.
 pub(crate) const NOT_EXECUTABLE: u8 = 126;
 /// Not found.
@@ -47,7 +50,13 @@ impl Problem {
     }
 
     fn warning(rule: &'static str, what: String) -> Self {
+        debug_assert!(WARNINGS.contains(&rule), "{rule}");
         Problem { severity: Severity::Warning, ..Self::error(rule, what) }
+    }
+
+    /// `--strict`.
+    pub(crate) fn make_error(&mut self) {
+        self.severity = Severity::Error;
     }
 
     pub(crate) fn into_warning(self) -> Self {
@@ -82,8 +91,10 @@ pub(crate) fn report(problems: &[Problem]) {
     for problem in problems {
         let colour = if problem.severity == Severity::Error { AnsiColor::Red } else { AnsiColor::Yellow };
         let word = bold.fg_color(Some(colour.into()));
+        // The name of a warning is what `--allow` takes.
+        let name = if WARNINGS.contains(&problem.rule) { format!("[{}]", problem.rule) } else { String::new() };
         // Nobody to tell if standard error itself is gone.
-        let _ = writeln!(stderr, "{word}{}{word:#}: {}", problem.severity, problem.what);
+        let _ = writeln!(stderr, "{word}{}{name}{word:#}: {}", problem.severity, problem.what);
         for it in &problem.places {
             let _ = writeln!(stderr, "  {place}-->{place:#} {it}");
         }
@@ -151,7 +162,7 @@ pub(crate) fn not_text(from: &str, value: &OsStr) -> Problem {
 pub(crate) fn not_a_switch(said: &Said<String>) -> Problem {
     Problem::error("usage", format!("`{}` is neither on nor off", said.value))
         .at(said.place())
-        .help(format!("{}=1", said.from))
+        .help(said.from.with("1"))
 }
 
 pub(crate) fn not_one_of(said: &Said<String>, known: &[&str]) -> Problem {
@@ -161,32 +172,26 @@ pub(crate) fn not_one_of(said: &Said<String>, known: &[&str]) -> Problem {
         .help(did_you_mean(nearest(&said.value, known.iter().copied()), &all))
 }
 
-pub(crate) fn not_a_number(said: &Said<String>, least: u64, most: u64) -> Problem {
-    let range =
-        if most == u64::from(u32::MAX) { format!("from {least} on") } else { format!("from {least} to {most}") };
-    Problem::error("usage", format!("`{}` is not a whole number {range}", said.value)).at(said.place()).help(format!(
-        "{} {}",
-        said.from,
-        least.max(2)
-    ))
+pub(crate) fn not_a_number(said: &Said<String>, least: u64, most: u64, example: &str) -> Problem {
+    Problem::error("usage", format!("`{}` is not a whole number from {least} to {most}", said.value))
+        .at(said.place())
+        .help(said.from.with(example))
 }
 
 pub(crate) fn not_a_key(said: &Said<String>) -> Problem {
     Problem::error("usage", format!("`{}` is not a dotted key", said.value))
         .at(said.place())
-        .help(format!("{} zero_optimization.overlap_comm", said.from))
+        .help(said.from.with("zero_optimization.overlap_comm"))
 }
 
 pub(crate) fn not_an_assignment(said: &Said<String>, shape: &str, example: &str) -> Problem {
-    Problem::error("usage", format!("`{}` is not {shape}", said.value))
-        .at(said.place())
-        .help(format!("{} {example}", said.from))
+    Problem::error("usage", format!("`{}` is not {shape}", said.value)).at(said.place()).help(said.from.with(example))
 }
 
 pub(crate) fn not_a_variable_name(said: &Said<String>) -> Problem {
     Problem::error("usage", format!("`{}` cannot be the name of a variable", said.value))
         .at(said.place())
-        .help(format!("{} NCCL_DEBUG", said.from))
+        .help(said.from.with("NCCL_DEBUG"))
 }
 
 pub(crate) fn format_without_dry_run() -> Problem {
@@ -234,6 +239,24 @@ pub(crate) fn not_json(name: &str, line: usize, column: usize, what: &str) -> Pr
 }
 
 // Templates
+
+pub(crate) fn not_yaml(name: &str, line: usize, column: usize, what: &str) -> Problem {
+    Problem::error("yaml", format!("not YAML: {what}"))
+        .at(format!("{name}:{line}:{column}"))
+        .help("the trainer would refuse it too; check the indentation and the quotes there")
+}
+
+pub(crate) fn run_file_is_no_mapping(path: &Path) -> Problem {
+    Problem::error("yaml", "a run file holds `key: value` lines".to_string())
+        .at(path.display())
+        .help("model: Qwen/Qwen3-8B")
+}
+
+pub(crate) fn no_such_folder(path: &Path) -> Problem {
+    Problem::error("config-out", "the folder of the resolved config does not exist".to_string())
+        .at(format!("--config-out {}", path.display()))
+        .help(format!("mkdir -p {}", path.parent().unwrap_or(path).display()))
+}
 
 pub(crate) fn unknown_template(spec: &Said<String>, nearest: Option<&str>) -> Problem {
     Problem::error("template", format!("no DeepSpeed template is named `{}`", spec.value))
@@ -297,10 +320,10 @@ pub(crate) fn forbidden_variable(origin: &impl fmt::Display, name: &str, value: 
         .help(format!("remove it there; for one launch: --env {name}={value}"))
 }
 
-pub(crate) fn template_needs(template: &str, key: &str, why: &str) -> Problem {
+pub(crate) fn template_needs(template: &str, key: &str, why: &str, example: &str) -> Problem {
     Problem::error("template", format!("the template `{template}` needs `{key}`: {why}"))
         .at(format!("template {template}"))
-        .help(format!("--set {key}=/local/nvme/$USER-$$"))
+        .help(format!("--set {key}={example}"))
 }
 
 // Layers
@@ -315,6 +338,18 @@ pub(crate) fn patch_failed(place: &str, operation: usize, path: &str, what: &str
     Problem::error("patch", format!("operation {} of the patch fails at `{path}`: {what}", operation + 1))
         .at(place)
         .help("`zlaunch templates NAME` shows what it is applied to; paths start with `/`")
+}
+
+pub(crate) fn header_in_config() -> Problem {
+    Problem::error("set", "`$zlaunch` is not a part of the config: only a template file has it".to_string())
+        .at("--set, --patch")
+        .help("variables are set with --env, other templates taken with --deepspeed")
+}
+
+pub(crate) fn no_longer_an_object() -> Problem {
+    Problem::error("patch", "the patched config is no JSON object any more".to_string())
+        .at("--patch")
+        .help("an operation with the path \"\" replaces the whole config: give it a path")
 }
 
 pub(crate) fn nothing_to_unset(said: &Said<String>, nearest: Option<&str>) -> Problem {
@@ -351,9 +386,9 @@ pub(crate) fn not_on_path(name: &str, path: &OsStr) -> Problem {
 
 pub(crate) fn no_such_program(path: &str, exists: bool) -> Problem {
     if exists {
-        return Problem::error("not-found", format!("`{path}` is not executable"))
+        return Problem::error("not-found", format!("`{path}` is not a file that can be executed"))
             .at(path)
-            .help(format!("chmod +x {path}"))
+            .help(format!("is it the right path? a script needs chmod +x {path}"))
             .status(NOT_EXECUTABLE);
     }
     Problem::error("not-found", format!("`{path}` does not exist")).at(path).help("check the path").status(NOT_FOUND)
@@ -427,18 +462,7 @@ pub(crate) fn nobody_fills(key: &str, place: &str) -> Problem {
     .help(format!("--set {key}=VALUE, or --unset {key}"))
 }
 
-pub(crate) fn left_for_nobody(key: &str, place: &str, why: &str) -> Problem {
-    let example = match key {
-        "train_micro_batch_size_per_gpu" | "gradient_accumulation_steps" => "1",
-        "gradient_clipping" => "1.0",
-        "fp16.enabled" => "false",
-        "bf16.enabled" => "true",
-        "optimizer.params.lr" | "scheduler.params.warmup_max_lr" => "1e-5",
-        "optimizer.params.betas" => "[0.9,0.999]",
-        "optimizer.params.eps" => "1e-8",
-        "optimizer.params.weight_decay" => "0.0",
-        _ => "VALUE",
-    };
+pub(crate) fn left_for_nobody(key: &str, place: &str, why: &str, example: &str) -> Problem {
     Problem::error("auto", format!("`{key}` is \"auto\", and nobody fills it after zlaunch: {why}"))
         .at(place)
         .help(format!("--set {key}={example}"))
@@ -446,12 +470,38 @@ pub(crate) fn left_for_nobody(key: &str, place: &str, why: &str) -> Problem {
 
 // Ranks
 
-pub(crate) fn unknown_gpu_count(from: &str, hidden: bool) -> Problem {
-    let what =
-        if hidden { format!("{from} hides every GPU") } else { "the number of GPUs is not known here".to_string() };
-    Problem::error("ranks", format!("{what}, and so the number of processes"))
-        .at(if hidden { from.to_string() } else { format!("{from} does not exist, CUDA_VISIBLE_DEVICES is not set") })
+pub(crate) fn unknown_gpu_count(from: &str) -> Problem {
+    Problem::error("ranks", "the number of GPUs is not known here, and so the number of processes".to_string())
+        .at(format!("{from} lists none, CUDA_VISIBLE_DEVICES is not set"))
         .help("--nproc-per-node 8")
+}
+
+pub(crate) fn every_gpu_is_hidden(variable: &str) -> Problem {
+    Problem::error("ranks", format!("{variable} hides every GPU, and so the number of processes is not known"))
+        .at(variable)
+        .help("--nproc-per-node 8")
+}
+
+pub(crate) fn ranks_exist(asked: &Said<impl fmt::Display>) -> Problem {
+    Problem::error(
+        "launcher",
+        "the ranks exist already (RANK, LOCAL_RANK, WORLD_SIZE): no launcher is started".to_string(),
+    )
+    .at(asked.place())
+    .help(format!("drop {}, or launch again with --unset-env RANK", asked.from))
+}
+
+pub(crate) fn say_it_to_us(said: &Said<String>, ours: &str) -> Problem {
+    Problem::error("launcher", format!("`{}` would change the ranks behind zlaunch's back", said.from))
+        .at(format!("--launcher-arg {}", said.place()))
+        .help(format!("--{ours} {}", said.value))
+}
+
+pub(crate) fn more_ranks_than_gpus(asked: &Said<impl fmt::Display>, from: &Source, ranks: u32, gpus: usize) -> Problem {
+    Problem::error("launcher", format!("the deepspeed launcher starts one process a GPU: {gpus}, not {ranks}"))
+        .at(asked.place())
+        .at(from)
+        .help(format!("--nproc-per-node {gpus}, or --launcher torchrun"))
 }
 
 pub(crate) fn variable_not_a_number(said: &Said<String>, least: &str) -> Problem {
@@ -482,28 +532,23 @@ pub(crate) fn ranks_without_effect(from: &Source, program: &str) -> Problem {
         .help("--launcher torchrun starts it several times; --trainer hf or deepspeed says what it is")
 }
 
-pub(crate) fn already_a_launcher(asked: &Said<impl fmt::Display>, program: &OsStr) -> Problem {
-    let program = program.to_string_lossy();
+pub(crate) fn already_a_launcher(asked: &Said<impl fmt::Display>, program: &str) -> Problem {
     Problem::error("launcher", format!("the command already starts with `{program}`"))
         .at(asked.place())
         .help(format!("drop {}, or take `{program}` and its flags off the command", asked.from))
 }
 
-pub(crate) fn contradiction(place: &str, stated: &Said<String>) -> Problem {
+pub(crate) fn contradiction(place: &str, stated: &str) -> Problem {
     Problem::error("launcher", "zlaunch and the command state different numbers".to_string())
         .at(place)
-        .at(stated.place())
+        .at(stated)
         .help("drop one of them")
 }
 
-pub(crate) fn launcher_has_no_such_flag(place: &str, program: &OsStr) -> Problem {
-    Problem::error("launcher", format!("`{}` has no such flag", program.to_string_lossy())).at(place).help("drop it")
-}
-
-pub(crate) fn direct_is_one_process(asked: &Said<impl fmt::Display>, nproc: &Said<u32>) -> Problem {
-    Problem::error("launcher", format!("`direct` starts one process, not {}", nproc.value))
+pub(crate) fn direct_is_one_process(asked: &Said<impl fmt::Display>, world: &Said<u64>) -> Problem {
+    Problem::error("launcher", format!("`direct` starts one process, not {}", world.value))
         .at(asked.place())
-        .at(&nproc.from)
+        .at(&world.from)
         .help("--launcher torchrun, or --nproc-per-node 1")
 }
 

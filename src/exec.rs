@@ -40,18 +40,10 @@ fn write_config(config: &PlannedConfig) -> Result<(), Problem> {
     let path = &config.file.path;
     let failed = |why: &io::Error| error::cannot_write(path, why);
     let folder = path.parent().unwrap_or(Path::new("/"));
-    match config.file.kind {
-        FileKind::Named => {
-            if fs::metadata(path).is_ok_and(|seen| !seen.is_file()) {
-                return Err(error::not_a_file(path));
-            }
-        }
-        FileKind::InCache => make_private_folder(folder).map_err(|why| failed(&why))?,
-        FileKind::InTemporary => {
-            make_private_folder(folder).map_err(|why| failed(&why))?;
-            if !is_ours_alone(folder) {
-                return Err(error::folder_not_ours(folder));
-            }
+    if config.file.kind == FileKind::Ours {
+        make_private_folder(folder).map_err(|why| failed(&why))?;
+        if !is_ours_alone(folder) {
+            return Err(error::folder_not_ours(folder));
         }
     }
     if holds(path, config.text.as_bytes()) {
@@ -64,10 +56,10 @@ fn make_private_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// A real folder of this user that nobody else can enter: in a shared temporary folder it might be somebody's trap.
+/// A real folder of this user that nobody else can write to: in a shared temporary folder it might be somebody's trap.
 fn is_ours_alone(folder: &Path) -> bool {
     fs::symlink_metadata(folder)
-        .is_ok_and(|seen| seen.is_dir() && seen.uid() == geteuid().as_raw() && seen.mode() & 0o077 == 0)
+        .is_ok_and(|seen| seen.is_dir() && seen.uid() == geteuid().as_raw() && seen.mode() & 0o022 == 0)
 }
 
 /// Whether the file is already what it should be; a link is never followed.

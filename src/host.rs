@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access, geteuid};
 
+use crate::said::Said;
 use crate::vars;
 
 #[derive(Clone, Debug, Default)]
@@ -72,25 +73,45 @@ impl Host {
         which::which_in(word, self.raw(vars::PATH), &self.cwd).ok()
     }
 
+    /// The same machine with these variables set and removed.
+    pub(crate) fn with(&self, set: &[Said<(String, OsString)>], unset: &[Said<String>]) -> Self {
+        let mut host = self.clone();
+        for said in unset {
+            host.env.remove(OsStr::new(&said.value));
+        }
+        host.env.extend(set.iter().map(|said| (OsString::from(&said.value.0), said.value.1.clone())));
+        host
+    }
+
+    /// The same machine with these variables, whatever they were.
+    pub(crate) fn overlaid<'a>(&self, variables: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut host = self.clone();
+        host.env.extend(variables.map(|(name, value)| (OsString::from(name), OsString::from(value))));
+        host
+    }
+
+    /// The same machine with these variables where they were not set.
+    pub(crate) fn with_more<'a>(&self, more: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut host = self.clone();
+        for (name, value) in more {
+            host.env.entry(OsString::from(name)).or_insert_with(|| OsString::from(value));
+        }
+        host
+    }
+
     /// The folder for resolved configs: in the user's cache if that can be used, else a private one in the temporary
     /// folder. Only looks; `exec` creates it.
-    pub(crate) fn configs_folder(&self) -> ConfigsFolder {
+    pub(crate) fn configs_folder(&self) -> PathBuf {
         let in_home = self.folder(vars::XDG_CACHE_HOME).or_else(|| {
             let home = self.home().filter(|home| home.is_dir())?;
             Some(home.join(".cache"))
         });
-        if let Some(cache) = in_home.filter(|cache| can_be_written(cache)) {
-            return ConfigsFolder { path: cache.join("zlaunch").join("configs"), shared_parent: false };
-        }
-        let temporary = self.folder(vars::TMPDIR).unwrap_or_else(|| PathBuf::from("/tmp"));
-        ConfigsFolder { path: temporary.join(format!("zlaunch-{}", geteuid())), shared_parent: true }
+        let ours = in_home.map(|cache| cache.join("zlaunch").join("configs"));
+        ours.filter(|folder| can_be_written(folder)).unwrap_or_else(|| {
+            let temporary = self.folder(vars::TMPDIR).unwrap_or_else(|| PathBuf::from("/tmp"));
+            temporary.join(format!("zlaunch-{}", geteuid()))
+        })
     }
-}
-
-pub(crate) struct ConfigsFolder {
-    pub(crate) path: PathBuf,
-    /// The parent may be writable by others, so the folder must prove to be ours.
-    pub(crate) shared_parent: bool,
 }
 
 /// Whether the folder, or the nearest one above it that exists, can be written.

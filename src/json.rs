@@ -15,6 +15,9 @@ use crate::error::{self, Problem};
 /// No `DeepSpeed` config or model config comes near this; a wrong path (a checkpoint, a log) soon does.
 const LARGEST_FILE: u64 = 4 << 20;
 
+/// As deep as serde_json reads.
+pub(crate) const DEEPEST: usize = 128;
+
 /// Why a text is not JSON, and where.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
@@ -26,6 +29,11 @@ pub(crate) struct Fault {
 impl Fault {
     pub(crate) fn problem(&self, name: &str) -> Problem {
         error::not_json(name, self.line, self.column, &self.what)
+    }
+
+    /// The same for a file that may be YAML.
+    pub(crate) fn problem_in(&self, name: &str, is_json: bool) -> Problem {
+        if is_json { self.problem(name) } else { error::not_yaml(name, self.line, self.column, &self.what) }
     }
 }
 
@@ -67,6 +75,11 @@ pub(crate) fn parse(text: &str) -> Result<Value, Fault> {
     Ok(value)
 }
 
+/// Strict JSON with every number as it is written, for files that are not configs.
+pub(crate) fn parse_exactly(text: &str) -> Result<Value, Fault> {
+    serde_json::from_str(text).map_err(|why| fault(&why))
+}
+
 /// Strict JSON, indented, with a final line feed.
 pub(crate) fn write(value: &Value) -> String {
     format!("{value:#}\n")
@@ -100,6 +113,21 @@ pub(crate) fn leaves(config: &Value, wanted: fn(&Value) -> bool) -> Vec<String> 
     let mut found = Vec::new();
     walk(config, &mut Vec::new(), wanted, &mut found);
     found
+}
+
+/// Not nested deeper than a file may be, and of a size a config can have.
+pub(crate) fn is_sensible(value: &Value) -> bool {
+    fn walk(value: &Value, depth: usize, count: &mut usize) -> bool {
+        *count += 1;
+        depth <= DEEPEST
+            && *count <= 50_000
+            && match value {
+                Value::Array(list) => list.iter().all(|item| walk(item, depth + 1, count)),
+                Value::Object(object) => object.values().all(|item| walk(item, depth + 1, count)),
+                _ => true,
+            }
+    }
+    walk(value, 0, &mut 0)
 }
 
 /// Puts the keys of every object back into the order they had `before`; new keys follow in their own order.
@@ -255,10 +283,13 @@ impl<'de> Visitor<'de> for Strict {
         Ok(Value::from(value))
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "only whole numbers below 2^63 are cast")]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "only whole numbers that fit are cast")]
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
         if value.fract() == 0.0 && value.abs() < 9.2e18 {
             return Ok(Value::from(value as i64));
+        }
+        if value.fract() == 0.0 && (0.0..1.8e19).contains(&value) {
+            return Ok(Value::from(value as u64));
         }
         Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("this number is too large"))
     }
@@ -322,6 +353,7 @@ mod tests {
             ("0.30000000000000004", "0.30000000000000004"),
             ("123456789.125", "123456789.125"),
             ("9223372036854775807", "9223372036854775807"),
+            ("1e19", "10000000000000000000"),
             ("1e300", "1e+300"),
             ("-0.0", "0"),
         ] {

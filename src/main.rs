@@ -1,5 +1,6 @@
 //! zlaunch: one exact, checked, explainable launch, and then out of the way. This file is the pipeline in order.
 
+mod argv;
 mod auto;
 mod cli;
 mod config;
@@ -13,10 +14,12 @@ mod model;
 mod plan;
 mod python;
 mod said;
+mod target;
 mod template;
 mod topology;
 mod trainer;
 mod vars;
+mod yaml;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -59,23 +62,19 @@ fn run() -> Result<(), Vec<Problem>> {
 
 fn run_launch(launch: &Launch, host: &Host) -> Result<(), Vec<Problem>> {
     let plan = Plan::new(launch, host)?;
-    match launch.output {
-        Output::DryRun(format) => {
-            error::report(&plan.diagnostics);
-            // A plan can be read on another machine than the one it is for.
-            error::report(plan.blocker.clone().map(Problem::into_warning).as_slice());
-            out(&plan.render(format))
-        }
-        Output::Launch { quiet, verbose } => {
-            if !quiet {
-                error::report(&plan.diagnostics);
-            }
-            if verbose && !quiet {
-                err(plan.text().as_bytes());
-            }
-            match exec::carry_out(plan).map_err(|problem| vec![problem])? {}
-        }
+    let Output { dry_run, quiet, verbose } = launch.output;
+    if !quiet {
+        error::report(&plan.diagnostics);
     }
+    if let Some(format) = dry_run {
+        // A plan can be read on another machine than the one it is for.
+        error::report(plan.blocker.clone().filter(|_| !quiet).map(Problem::into_warning).as_slice());
+        return out(&plan.render(format));
+    }
+    if verbose && !quiet {
+        err(plan.text().as_bytes());
+    }
+    match exec::carry_out(plan).map_err(|problem| vec![problem])? {}
 }
 
 /// Data. A reader that went away is no failure of ours.
@@ -92,45 +91,31 @@ fn err(bytes: &[u8]) {
     let _ = std::io::stderr().write_all(bytes);
 }
 
-/// The README's tables are the program's tables.
+/// The README's tables are the program's tables; `BLESS=1 cargo test readme` writes them into it.
 #[cfg(test)]
 mod readme {
     use super::*;
 
-    const README: &str = include_str!("../README.md");
-
-    /// The text between `<!-- name -->` and `<!-- end -->`.
-    fn assert_block(name: &str, expected: &str) {
-        let marker = format!("<!-- {name} -->\n");
-        let rest = README.split_once(marker.as_str()).expect("a marker in the README").1;
-        let block = rest.split_once("<!-- end -->").expect("the end of the block").0;
-        assert_eq!(block.trim(), expected.trim(), "README.md should hold:\n{expected}");
-    }
+    const README: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
 
     fn cell(text: &str) -> String {
         text.replace('|', "\\|")
     }
 
-    #[test]
-    fn templates() {
-        let mut rows = String::from("| name | what it is |\n| --- | --- |\n");
-        for (name, about) in template::built_in_abouts() {
-            rows += &format!("| `{name}` | {} |\n", cell(&about));
-        }
-        assert_block("templates", &rows);
+    fn templates() -> String {
+        let rows = template::built_in_abouts();
+        let rows = rows.iter().map(|(name, about)| format!("| `{name}` | {} |\n", cell(about)));
+        "| name | what it is |\n| --- | --- |\n".to_string() + &rows.collect::<String>()
     }
 
-    #[test]
-    fn rules() {
-        let mut rows = String::from("| key | becomes | compared |\n| --- | --- | --- |\n");
-        for rule in auto::RULES {
-            rows += &format!("| `{}` | {} | {} |\n", rule.key, cell(rule.doc), if rule.compared { "yes" } else { "" });
-        }
-        assert_block("rules", &rows);
+    fn rules() -> String {
+        let compared = |rule: &auto::Rule| if rule.compared { "yes" } else { "" };
+        let rows =
+            auto::RULES.iter().map(|rule| format!("| `{}` | {} | {} |\n", rule.key, cell(rule.doc), compared(rule)));
+        "| key | becomes | compared |\n| --- | --- | --- |\n".to_string() + &rows.collect::<String>()
     }
 
-    #[test]
-    fn options() {
+    fn options() -> String {
         let mut rows = String::from("| option | meaning |\n| --- | --- |\n");
         for option in cli::OPTIONS {
             let short = option.short.map(|short| format!("-{short}, ")).unwrap_or_default();
@@ -138,16 +123,31 @@ mod readme {
             let repeat = if option.kind == cli::Kind::Many { " (repeatable)" } else { "" };
             rows += &format!("| `{short}--{}{}` | {}{repeat} |\n", option.name, cell(&value), cell(option.help));
         }
-        assert_block("options", &rows);
+        rows
+    }
+
+    fn variables() -> String {
+        let does = |var: &vars::Var| if var.r#use == vars::Use::Read { "reads" } else { "reads, sets" };
+        let rows = vars::ALL.iter().map(|var| format!("| `{}` | {} | {} |\n", var.name, does(var), cell(var.about)));
+        "| variable | zlaunch | for |\n| --- | --- | --- |\n".to_string() + &rows.collect::<String>()
     }
 
     #[test]
-    fn variables() {
-        let mut rows = String::from("| variable | zlaunch | for |\n| --- | --- | --- |\n");
-        for var in vars::ALL {
-            let does = if var.r#use == vars::Use::Read { "reads" } else { "reads, sets" };
-            rows += &format!("| `{}` | {does} | {} |\n", var.name, cell(var.about));
+    #[expect(clippy::disallowed_methods, reason = "BLESS is the test's own")]
+    fn tables() {
+        let mut readme = std::fs::read_to_string(README).unwrap();
+        for (name, table) in
+            [("templates", templates()), ("rules", rules()), ("options", options()), ("variables", variables())]
+        {
+            let (before, rest) = readme.split_once(&format!("<!-- {name} -->\n")).unwrap();
+            let (block, after) = rest.split_once("<!-- end -->").unwrap();
+            if std::env::var_os("BLESS").is_none() {
+                assert_eq!(block.trim(), table.trim(), "the table of {name}");
+            }
+            readme = format!("{before}<!-- {name} -->\n\n{table}\n<!-- end -->{after}");
         }
-        assert_block("variables", &rows);
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(README, readme).unwrap();
+        }
     }
 }

@@ -28,6 +28,9 @@ pub(crate) struct HiddenSize {
 /// Sections that hold the language model: transformers looks into the first, ms-swift into all of them.
 const TEXT_SECTIONS: &[&str] = &["text_config", "llm_config", "language_config"];
 
+/// Flat configs whose class moves the text model's keys into `text_config` when it loads them.
+const MOVED_INTO_TEXT_CONFIG: &[&str] = &["qwen2_vl", "qwen2_5_vl"];
+
 /// Model types whose class maps `hidden_size` to another key (transformers' `attribute_map`, recorded from 5.19).
 const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("n_embd", &["codegen", "ctrl", "gpt-sw3", "gpt2", "gpt_bigcode", "gptj", "imagegpt", "openai-gpt"]),
@@ -73,7 +76,7 @@ pub(crate) fn hidden_size(
     name: &str,
     revision: Option<&str>,
     hub: Hub,
-    deep: bool,
+    lifted: bool,
     host: &Host,
 ) -> Result<HiddenSize, String> {
     let file = config_file(name, revision, hub, host).ok_or_else(|| match hub {
@@ -81,38 +84,53 @@ pub(crate) fn hidden_size(
         Hub::ModelScope => format!("{name} is neither a folder nor in the ModelScope cache"),
     })?;
     let config = json::read(&file).map_err(|problem| problem.what)?;
-    match read_hidden_size(&config, deep) {
+    match read_hidden_size(&config, lifted) {
         Some((value, at_top)) => Ok(HiddenSize { value, file, at_top }),
         None => Err(format!("{} names no hidden size", file.display())),
     }
 }
 
-/// What transformers finds as `hidden_size`; `deep` looks where ms-swift looks besides.
-fn read_hidden_size(config: &Value, deep: bool) -> Option<(u64, bool)> {
-    if let Some(size) = own_size(config) {
-        return Some((size, true));
+/// What transformers finds as `hidden_size`, and whether it stands at the top of the loaded config; `lifted` looks where
+/// ms-swift looks and copies it to the top.
+fn read_hidden_size(config: &Value, lifted: bool) -> Option<(u64, bool)> {
+    let section = |names: &[&str], of: &Value| names.iter().find_map(|name| own_size(of.get(name)?));
+    let own = own_size(config);
+    if let Some(text) = config.get("text_config") {
+        // Both: which one the class keeps differs from model to model.
+        let inner = own_size(text);
+        if own.is_some() && inner.is_some() && own != inner {
+            return None;
+        }
+        if let Some(size) = inner {
+            return Some((size, lifted));
+        }
     }
-    let sections = if deep { TEXT_SECTIONS } else { &TEXT_SECTIONS[..1] };
-    if let Some(size) = sections.iter().find_map(|section| own_size(config.get(section)?)) {
-        // ms-swift copies it to the top before training.
-        return Some((size, deep));
+    let model_type = config.get("model_type").and_then(Value::as_str).unwrap_or_default();
+    if let Some(size) = own {
+        return Some((size, lifted || !MOVED_INTO_TEXT_CONFIG.contains(&model_type)));
     }
-    if !deep {
+    if !lifted {
         return None;
     }
-    let thinker = config.get("thinker_config")?;
-    TEXT_SECTIONS.iter().find_map(|section| own_size(thinker.get(section)?)).map(|size| (size, true))
+    let deeper = section(&TEXT_SECTIONS[1..], config).or_else(|| section(TEXT_SECTIONS, config.get("thinker_config")?));
+    deeper.map(|size| (size, true))
 }
 
+/// `hidden_size`, the name the class maps it to, or the largest of `hidden_sizes`.
 fn own_size(config: &Value) -> Option<u64> {
-    let number = |key: &str| config.get(key).and_then(Value::as_u64);
     let model_type = config.get("model_type").and_then(Value::as_str).unwrap_or_default();
+    // bloom prefers its old name.
+    if let Some(old) = config.get("n_embed").filter(|old| model_type == "bloom" && !old.is_null()) {
+        return old.as_u64();
+    }
+    if let Some(size) = config.get("hidden_size") {
+        return size.as_u64();
+    }
     let mapped = OTHER_NAMES.iter().find(|(_, types)| types.contains(&model_type)).map(|(key, _)| *key);
     if let Some(key) = mapped {
-        return number(key);
+        return config.get(key)?.as_u64();
     }
-    let largest = || config.get("hidden_sizes")?.as_array()?.iter().map(Value::as_u64).max().flatten();
-    number("hidden_size").or_else(largest)
+    config.get("hidden_sizes")?.as_array()?.iter().map(Value::as_u64).max().flatten()
 }
 
 fn config_file(name: &str, revision: Option<&str>, hub: Hub, host: &Host) -> Option<PathBuf> {
@@ -198,6 +216,11 @@ mod tests {
                 Some((3584, true)),
             ),
             (json!({"text_config": {"model_type": "llama"}}), None, None),
+            (json!({"model_type": "qwen2_vl", "hidden_size": 1536}), Some((1536, false)), Some((1536, true))),
+            (json!({"hidden_size": 1, "text_config": {"hidden_size": 2}}), None, None),
+            (json!({"model_type": "gpt2", "n_embd": 768, "hidden_size": 512}), Some((512, true)), Some((512, true))),
+            (json!({"model_type": "bloom", "n_embed": 64, "hidden_size": 512}), Some((64, true)), Some((64, true))),
+            (json!({"hidden_size": null, "hidden_sizes": [1]}), None, None),
             (json!([1]), None, None),
         ] {
             assert_eq!(read_hidden_size(&config, false), hf, "{config}");

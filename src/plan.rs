@@ -3,19 +3,21 @@
 mod print;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::auto::{self, Fill, Known, LeftAuto, Resolved};
-use crate::cli::{self, Format, Launch};
-use crate::config;
+use crate::cli::Launch;
+use crate::config::{self, Layers};
 use crate::environment::{self, Environment};
-use crate::error::{self, Problem, Severity};
+use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::json;
-use crate::launcher::{self, Kind};
+use crate::launcher::{self, Kind, Wrapped, wrapped};
 use crate::said::{Said, Source};
+use crate::target::Parts;
 use crate::template::{self, Origin, Template};
 use crate::topology::Topology;
 use crate::trainer::{self, Family, Job};
@@ -58,101 +60,87 @@ pub(crate) struct PlannedFile {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileKind {
-    /// Named after its content, in our folder in the user's cache.
-    InCache,
-    /// The same in a temporary folder that others can write to: the folder must prove to be ours.
-    InTemporary,
+    /// Named after its content, in a folder of ours.
+    Ours,
     /// Where the user wants it.
     Named,
 }
 
 impl Plan {
     /// Decides. Reads files the user named; changes nothing.
-    pub(crate) fn new(launch: &Launch, host: &Host) -> Result<Self, Vec<Problem>> {
-        let mut problems = Vec::new();
-        let Launch {
-            deepspeed,
-            search,
-            layers,
-            no_fill,
-            trainer,
-            launcher,
-            topology,
-            launcher_args,
-            environment,
-            config_out,
-            output,
-            strict,
-            allow,
-            warnings,
-            command,
-        } = launch;
-        let job = trainer::understand(command, trainer.as_ref(), host);
-        let said = config_said(deepspeed.as_ref(), &job);
-        let mut diagnostics: Vec<Problem> = warnings.clone();
-        diagnostics.extend(said.replaced);
-        if job.trainer.family == Family::Opaque && launcher.is_none() && job.wrapped.is_none() {
-            diagnostics.extend(
-                topology.nproc_per_node.as_ref().map(|said| error::ranks_without_effect(&said.from, job.target.name())),
-            );
-        }
+    pub(crate) fn new(launch: &Launch, machine: &Host) -> Result<Self, Vec<Problem>> {
+        let wanted = machine.with(&launch.environment.set, &launch.environment.unset);
+        let (wrapped, parts) = match wrapped::unwrap(&launch.command) {
+            Some((wrapped, parts)) => (Some(wrapped), parts),
+            None => (None, Parts::of(&launch.command)),
+        };
+        let mut job = trainer::understand(&parts, launch.trainer.as_ref(), &wanted);
+        let host = wanted.overlaid(job.variables.iter().map(|it| (it.name.as_str(), it.value.as_str())));
+        let problems = std::mem::take(&mut job.problems);
+        let draft = Draft { launch, host: &host, wrapped: wrapped.as_ref(), job: &job };
+        draft.finish(problems, machine)
+    }
+}
 
-        let topology_flags = topology;
-        let topology = keep(Topology::decide(topology_flags, &job, host), &mut problems);
-        let template = said.spec.and_then(|spec| {
-            keep_one(hand_over(&job, &spec).and_then(|()| template::resolve(&spec, search, host)), &mut problems)
-        });
-        let layered =
-            template.as_ref().and_then(|template| keep(config::with_layers(template, layers, host), &mut problems));
-        if template.is_none() && problems.is_empty() {
-            problems.extend(without_config(layers, config_out.as_ref()));
-        }
-        let kind = topology.as_ref().and_then(|topology| {
-            keep(launcher::choose(launcher.as_ref(), &job, topology, topology_flags), &mut problems)
-        });
-        let resolved = match (&topology, &template, &layered) {
-            (Some(topology), Some(template), Some(config)) => {
-                let hidden = auto::hidden_size(&job, config, host);
-                let known = Known { job: &job, topology, config, hidden, host };
-                keep(auto::resolve(&known, !no_fill, |key| place_of(key, template, layers)), &mut problems)
+/// What is known before the first decision.
+struct Draft<'a> {
+    launch: &'a Launch,
+    host: &'a Host,
+    wrapped: Option<&'a Wrapped>,
+    job: &'a Job,
+}
+
+impl Draft<'_> {
+    fn finish(&self, mut problems: Vec<Problem>, machine: &Host) -> Result<Plan, Vec<Problem>> {
+        let Draft { launch, host, wrapped, job } = self;
+        let mut diagnostics = launch.warnings.clone();
+        diagnostics.extend(self.ranks_without_effect());
+        let topology = keep(self.topology(), &mut problems);
+        let kind = topology.as_ref().and_then(|topology| keep(self.launcher(topology), &mut problems));
+        let template = self.template(&mut problems, &mut diagnostics);
+        let config = match (&topology, template) {
+            (Some(topology), Some(template)) => keep(self.config(template, topology), &mut problems),
+            (_, None) if problems.is_empty() => {
+                problems.extend(without_config(&launch.layers, launch.config_out.as_ref()));
+                None
             }
             _ => None,
         };
-        let (Some(topology), Some(kind)) = (topology, kind) else { return Err(problems) };
-        if !problems.is_empty() {
+        diagnostics.retain(|problem| !launch.allow.iter().any(|rule| rule == problem.rule));
+        let (Some(topology), Some(kind), true) = (topology, kind, problems.is_empty()) else {
+            problems.append(&mut diagnostics);
             return Err(problems);
-        }
-        let environment = environment::decide(template.as_ref(), environment, kind, &topology, &job, host);
-        let config = match (template, resolved) {
-            (Some(mut template), Some(resolved)) => {
-                diagnostics.append(&mut template.notes);
-                Some(planned_config(template, resolved, config_out.as_ref(), host).map_err(|problem| vec![problem])?)
-            }
-            _ => None,
         };
-        let args = match &config {
-            Some(config) => job.args.with(job.trainer.config_argument, config.file.path.as_os_str()),
-            None => job.args.words().to_vec(),
-        };
-        let argv = launcher::argv(kind, &job, &topology, topology_flags, launcher_args, args, host);
-        diagnostics.retain(|problem| !allow.iter().any(|rule| rule == problem.rule));
-        if *strict && !diagnostics.is_empty() {
-            for problem in &mut diagnostics {
-                problem.severity = Severity::Error;
-            }
+        if launch.strict && !diagnostics.is_empty() {
+            diagnostics.iter_mut().for_each(Problem::make_error);
             return Err(diagnostics);
         }
-        // Looking the version up means listing site-packages: only for those who read it.
-        let read = matches!(
-            output,
-            cli::Output::DryRun(Format::Text | Format::Json) | cli::Output::Launch { verbose: true, .. }
+        let environment = environment::decide(
+            config.as_ref().map(|it| &it.template),
+            &launch.environment,
+            kind,
+            &topology,
+            job,
+            host,
+            machine,
         );
+        let path = config.as_ref().map(|config| config.file.path.as_os_str());
+        let argv = match wrapped {
+            Some(wrapped) => wrapped.argv(job, &launch.topology, &launch.launcher_args, path, host),
+            None => {
+                let mut argv = launcher::head(kind, job, &topology, &launch.launcher_args, host);
+                argv.extend(job.words(path));
+                argv
+            }
+        };
         let trainer = TrainerFacts {
             name: job.trainer.name,
-            version: if read { job.version() } else { None },
+            // Looking the version up means listing site-packages: only for those who read it.
+            version: if launch.output.is_read() { job.version() } else { None },
             python: job.python.as_ref().map(|python| python.program.clone()),
-            runs: print::what_runs(&job, command),
+            runs: print::what_runs(job, &launch.command),
         };
+        let blocker = job.blocker.clone();
         Ok(Plan {
             trainer,
             topology,
@@ -161,48 +149,118 @@ impl Plan {
             environment,
             argv,
             diagnostics,
-            blocker: job.blocker,
+            blocker,
             home: host.home(),
         })
     }
-}
 
-/// Which config was asked for, and by whom.
-struct ConfigSaid {
-    spec: Option<Said<String>>,
-    /// Our flag and the trainer's argument name two.
-    replaced: Option<Problem>,
-}
-
-fn config_said(flag: Option<&Said<String>>, job: &Job) -> ConfigSaid {
-    let own = if job.trainer.family == Family::Opaque { None } else { job.args.text(job.trainer.config_argument) };
-    match (flag, own) {
-        (Some(flag), Some(own)) if flag.value != own.value => {
-            ConfigSaid { spec: Some(flag.clone()), replaced: Some(error::two_configs(flag, &own)) }
+    fn topology(&self) -> Result<Topology, Vec<Problem>> {
+        let flags = &self.launch.topology;
+        if let Some(wrapped) = self.wrapped {
+            let contradictions = wrapped.contradictions(flags, self.host);
+            let stated = wrapped.stated(flags, self.host);
+            return if contradictions.is_empty() {
+                Ok(Topology::wrapped(flags, stated, self.host))
+            } else {
+                Err(contradictions)
+            };
         }
-        (Some(flag), _) => ConfigSaid { spec: Some(flag.clone()), replaced: None },
-        // The trainers take an empty text as no config.
-        (None, own) => ConfigSaid { spec: own.filter(|own| !own.value.is_empty()), replaced: None },
+        let asked = self.launch.launcher.as_ref().is_some_and(|asked| asked.value != Kind::Direct);
+        Topology::decide(flags, asked || self.job.trainer.family != Family::Opaque, self.host)
     }
-}
 
-/// Whether the config can reach the trainer at all.
-fn hand_over(job: &Job, spec: &Said<String>) -> Result<(), Problem> {
-    if job.trainer.family == Family::Opaque {
-        let name = job.target.name();
-        let swift = job.args.words().first().filter(|_| name == "swift");
-        let command = swift.map_or_else(|| name.to_string(), |word| format!("swift {}", word.to_string_lossy()));
-        return Err(error::no_way_to_hand_over(spec, &command));
+    fn launcher(&self, topology: &Topology) -> Result<Kind, Vec<Problem>> {
+        let asked = self.launch.launcher.as_ref();
+        let kind = match self.wrapped {
+            Some(wrapped) => match asked
+                .filter(|asked| matches!(asked.from, Source::Flag(_)) && asked.value != wrapped.runner.kind)
+            {
+                Some(asked) => return Err(vec![error::already_a_launcher(asked, wrapped.name())]),
+                None => wrapped.runner.kind,
+            },
+            None => launcher::choose(asked, self.job, topology).map_err(|problem| vec![problem])?,
+        };
+        let problems = launcher::check_extra(kind, &self.launch.launcher_args);
+        if problems.is_empty() { Ok(kind) } else { Err(problems) }
     }
-    match trainer::only_run_file(&job.args) {
-        Some(file) => Err(error::run_file_holds_arguments(spec, file)),
-        None => Ok(()),
+
+    /// A number of processes that was asked for a command that is executed once.
+    fn ranks_without_effect(&self) -> Option<Problem> {
+        let once =
+            self.job.trainer.family == Family::Opaque && self.launch.launcher.is_none() && self.wrapped.is_none();
+        let asked =
+            self.launch.topology.nproc_per_node.as_ref().filter(|_| once && self.job.trainer.name == "command")?;
+        Some(error::ranks_without_effect(&asked.from, self.job.target.name()))
+    }
+
+    /// The config that was asked for: our flag, else the command's own.
+    fn template(&self, problems: &mut Vec<Problem>, diagnostics: &mut Vec<Problem>) -> Option<Template> {
+        let own = self.own_config();
+        let spec = match (&self.launch.deepspeed, own) {
+            (Some(flag), own) => {
+                diagnostics.extend(own.filter(|own| own.value != flag.value).map(|own| error::two_configs(flag, &own)));
+                flag.clone()
+            }
+            // The trainers take an empty text as no config.
+            (None, own) => own.filter(|own| !own.value.is_empty())?,
+        };
+        let resolved =
+            self.can_hand_over(&spec).and_then(|()| template::resolve(&spec, &self.launch.search, self.host));
+        let mut template = resolved.map_err(|problem| problems.push(problem)).ok()?;
+        diagnostics.append(&mut template.notes);
+        Some(template)
+    }
+
+    fn own_config(&self) -> Option<Said<String>> {
+        let trainers = (self.job.trainer.family != Family::Opaque)
+            .then(|| self.job.args.text((self.job.trainer.config_argument)(&self.job.args)))
+            .flatten();
+        trainers.or_else(|| self.wrapped?.config(self.host))
+    }
+
+    /// Whether the config can reach the trainer at all.
+    fn can_hand_over(&self, spec: &Said<String>) -> Result<(), Problem> {
+        let job = self.job;
+        if self.wrapped.is_some_and(Wrapped::takes_config) {
+            return Ok(());
+        }
+        let name = (job.trainer.config_argument)(&job.args);
+        if job.trainer.family == Family::Opaque || !job.takes(name) {
+            // A program that does not exist is the nearer problem.
+            return Err(job
+                .blocker
+                .clone()
+                .unwrap_or_else(|| error::no_way_to_hand_over(spec, &print::what_runs(job, &self.launch.command))));
+        }
+        match trainer::only_run_file(&job.args).filter(|_| job.trainer.name == "hf") {
+            Some(file) => Err(error::run_file_holds_arguments(spec, file)),
+            None => Ok(()),
+        }
+    }
+
+    fn config(&self, template: Template, topology: &Topology) -> Result<PlannedConfig, Vec<Problem>> {
+        let Launch { layers, no_fill, config_out, .. } = self.launch;
+        let config = config::with_layers(&template, layers, self.host)?;
+        // A variable the template brings counts as set.
+        let host = self.host.with_more(template.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        let hidden = auto::hidden_size(self.job, &config, &host);
+        let known = Known { job: self.job, topology, config: &config, hidden, host: &host };
+        let kept = self.wrapped.is_some_and(|wrapped| wrapped.runner.kind == Kind::Accelerate);
+        let policy = if *no_fill {
+            auto::Policy::Leave("--no-fill")
+        } else if kept {
+            auto::Policy::Leave("accelerate launch fills it")
+        } else {
+            auto::Policy::Fill
+        };
+        let resolved = auto::resolve(&known, policy, |key| place_of(key, &config, &template, layers))?;
+        planned_config(template, resolved, config_out.as_ref(), self.host).map_err(|problem| vec![problem])
     }
 }
 
 /// Layers that were asked for here and now; a variable may serve a whole site.
-fn without_config(layers: &cli::Layers, out: Option<&Said<PathBuf>>) -> Option<Problem> {
-    let cli::Layers { patch, unset, set } = layers;
+fn without_config(layers: &Layers, out: Option<&Said<PathBuf>>) -> Option<Problem> {
+    let Layers { patch, unset, set } = layers;
     let places = patch
         .iter()
         .chain(out)
@@ -210,15 +268,18 @@ fn without_config(layers: &cli::Layers, out: Option<&Said<PathBuf>>) -> Option<P
         .chain(unset.iter().map(|said| (&said.from, said.value.clone())))
         .chain(set.iter().map(|said| (&said.from, said.value.0.clone())));
     let flags = places.filter(|(from, _)| matches!(from, Source::Flag(_)));
-    let places: Vec<String> = flags.map(|(from, value)| format!("{from} {value}")).collect();
+    let places: Vec<String> = flags.map(|(from, value)| from.with(value)).collect();
     (!places.is_empty()).then(|| error::layers_without_config(places))
 }
 
-/// Where a key of the config was written: the last `--set` of it, else the template.
-fn place_of(key: &str, template: &Template, layers: &cli::Layers) -> String {
-    let set = layers.set.iter().rev().find(|said| said.value.0 == key);
-    match (set, &template.origin) {
-        (Some(said), _) => format!("{} {key}={}", said.from, said.value.1),
+/// Where a key of the config was written: the last `--set` of it, a `--patch` that changed it, else the template.
+fn place_of(key: &str, config: &Value, template: &Template, layers: &Layers) -> String {
+    if let Some(said) = layers.set.iter().rev().find(|said| said.value.0 == key) {
+        return said.from.with(format!("{key}={}", said.value.1));
+    }
+    let patched = json::get(config, key) != json::get(&template.config, key);
+    match (layers.patch.last().filter(|_| patched), &template.origin) {
+        (Some(patch), _) => format!("{}, {key}", patch.value.display()),
         (None, Origin::BuiltIn) => format!("template {}, {key}", template.name),
         (None, origin) => format!("{origin}, {key}"),
     }
@@ -233,25 +294,30 @@ fn planned_config(
     let Resolved { config, fills, left } = resolved;
     let text = json::write(&config);
     let file = match out {
-        Some(out) => {
-            let path = host.absolute(&out.value);
-            if matches!(&template.origin, Origin::File(source) if same_file(source, &path)) {
-                return Err(error::would_overwrite_the_template(out));
-            }
-            PlannedFile { path, kind: FileKind::Named }
-        }
+        Some(out) => named_file(out, &template, host)?,
         None => {
-            let folder = host.configs_folder();
             let name = format!("{}-{:016x}.json", template.name, fnv1a(text.as_bytes()));
-            let kind = if folder.shared_parent { FileKind::InTemporary } else { FileKind::InCache };
-            PlannedFile { path: folder.path.join(name), kind }
+            PlannedFile { path: host.configs_folder().join(name), kind: FileKind::Ours }
         }
     };
     Ok(PlannedConfig { template, value: config, text, fills, left, file })
 }
 
-fn same_file(one: &std::path::Path, two: &std::path::Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
+fn named_file(out: &Said<PathBuf>, template: &Template, host: &Host) -> Result<PlannedFile, Problem> {
+    let path = host.absolute(&out.value);
+    if matches!(&template.origin, Origin::File(source) if same_file(source, &path)) {
+        return Err(error::would_overwrite_the_template(out));
+    }
+    if path.exists() && !path.is_file() {
+        return Err(error::not_a_file(&path));
+    }
+    if !path.parent().is_some_and(Path::is_dir) {
+        return Err(error::no_such_folder(&path));
+    }
+    Ok(PlannedFile { path, kind: FileKind::Named })
+}
+
+fn same_file(one: &Path, two: &Path) -> bool {
     match (std::fs::metadata(one), std::fs::metadata(two)) {
         (Ok(one), Ok(two)) => (one.dev(), one.ino()) == (two.dev(), two.ino()),
         _ => false,
@@ -266,10 +332,6 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 /// Goes on without the value, so that all problems are found at once.
 fn keep<T>(result: Result<T, Vec<Problem>>, problems: &mut Vec<Problem>) -> Option<T> {
     result.map_err(|mut found| problems.append(&mut found)).ok()
-}
-
-fn keep_one<T>(result: Result<T, Problem>, problems: &mut Vec<Problem>) -> Option<T> {
-    result.map_err(|found| problems.push(found)).ok()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::host::Host;
+use crate::target::is_python;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Python {
@@ -58,7 +59,8 @@ fn interpreter(head: &[u8], host: &Host) -> Option<PathBuf> {
     match program.file_name()?.to_str()? {
         "env" => {
             let mut words = rest.split(|b| *b == b' ').filter(|word| !word.is_empty() && *word != b"-S");
-            host.find_program(OsStr::from_bytes(words.next()?))
+            let word = OsStr::from_bytes(words.next()?);
+            is_python(word).then(|| host.find_program(word)).flatten()
         }
         // pip writes this where the interpreter's path is too long or has a space:
         //     #!/bin/sh
@@ -71,8 +73,7 @@ fn interpreter(head: &[u8], host: &Host) -> Option<PathBuf> {
             };
             Some(PathBuf::from(OsStr::from_bytes(path)))
         }
-        name if name.starts_with("python") || name.starts_with("pypy") => Some(program.to_path_buf()),
-        _ => None,
+        _ => is_python(program.as_os_str()).then(|| program.to_path_buf()),
     }
 }
 

@@ -14,6 +14,8 @@ pub(crate) enum Source {
     Variable(String),
     /// What was seen on this machine.
     Machine(&'static str),
+    /// Two of them together.
+    Both(Box<Source>, Box<Source>),
     /// Nobody: what holds when nothing is said.
     Default,
 }
@@ -23,6 +25,7 @@ impl fmt::Display for Source {
         match self {
             Source::Flag(name) | Source::Argument(name) | Source::Variable(name) => f.write_str(name),
             Source::Machine(what) => f.write_str(what),
+            Source::Both(one, two) => write!(f, "{one}, {two}"),
             Source::Default => f.write_str("default"),
         }
     }
@@ -45,13 +48,20 @@ impl<T> Said<T> {
     }
 }
 
-impl<T: fmt::Display> Said<T> {
-    /// The place as a person would type it: `--deepspeed zero4`, `ZLAUNCH_DEEPSPEED=zero4`.
-    pub(crate) fn place(&self) -> String {
-        match &self.from {
-            Source::Flag(name) | Source::Argument(name) => format!("{name} {}", self.value),
-            Source::Variable(name) => format!("{name}={}", self.value),
+impl Source {
+    /// As a person would type it with this value: `--deepspeed zero3`, `ZLAUNCH_DEEPSPEED=zero3`.
+    pub(crate) fn with(&self, value: impl fmt::Display) -> String {
+        match self {
+            Source::Flag(name) | Source::Argument(name) => format!("{name} {value}"),
+            Source::Variable(name) => format!("{name}={value}"),
             other => other.to_string(),
         }
+    }
+}
+
+impl<T: fmt::Display> Said<T> {
+    /// The place as a person typed it.
+    pub(crate) fn place(&self) -> String {
+        self.from.with(&self.value)
     }
 }

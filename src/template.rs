@@ -75,10 +75,20 @@ pub(crate) struct Template {
     pub(crate) about: Option<String>,
     pub(crate) config: Value,
     pub(crate) env: Vec<(String, String)>,
-    /// Keys that only the user can know, each with a sentence about it.
-    pub(crate) needs: Vec<(String, String)>,
+    /// Keys that only the user can know.
+    pub(crate) needs: Vec<Need>,
     /// What is worth saying about how it was found.
     pub(crate) notes: Vec<Problem>,
+}
+
+/// A key that only the user can know.
+#[derive(Debug)]
+pub(crate) struct Need {
+    pub(crate) key: String,
+    pub(crate) why: String,
+    pub(crate) example: String,
+    /// Only needed while this key has this value.
+    pub(crate) when: Option<(String, Value)>,
 }
 
 /// Where templates are looked for, in order; the built-in ones come last.
@@ -233,7 +243,10 @@ fn first_link(
             }
             Err(search.unknown(spec, name))
         }
-        Form::Neither => Err(search.unknown(spec, &spec.value)),
+        Form::Neither => {
+            let path = host.absolute(Path::new(&spec.value));
+            if path.is_file() { Ok((file(path), None, Vec::new())) } else { Err(search.unknown(spec, &spec.value)) }
+        }
     }
 }
 
@@ -259,7 +272,7 @@ struct Document {
     extends: Option<String>,
     patch: Option<Value>,
     env: Vec<(String, String)>,
-    needs: Vec<(String, String)>,
+    needs: Vec<Need>,
     body: Value,
 }
 
@@ -297,22 +310,33 @@ impl Document {
                 ("extends", Value::String(name)) if is_name(&name) => self.extends = Some(name),
                 ("patch", operations @ Value::Array(_)) => self.patch = Some(operations),
                 ("env", Value::Object(variables)) => self.env = read_env(variables, origin)?,
-                ("needs", Value::Object(needs)) => {
-                    self.needs = needs
-                        .into_iter()
-                        .map(|(key, why)| (key, why.as_str().unwrap_or_default().to_string()))
-                        .collect();
-                }
+                ("needs", Value::Object(needs)) => self.needs = read_needs(needs, origin)?,
                 ("about", _) => return Err(error::bad_header(origin, "$zlaunch.about", "a string")),
                 ("extends", _) => return Err(error::bad_header(origin, "$zlaunch.extends", "the name of a template")),
                 ("patch", _) => return Err(error::bad_header(origin, "$zlaunch.patch", "a list of operations")),
                 ("env", _) => return Err(error::bad_header(origin, "$zlaunch.env", "an object of strings")),
-                ("needs", _) => return Err(error::bad_header(origin, "$zlaunch.needs", "an object of strings")),
+                ("needs", _) => return Err(error::bad_header(origin, "$zlaunch.needs", "an object")),
                 (other, _) => return Err(error::unknown_header(origin, other, HEADER)),
             }
         }
         Ok(())
     }
+}
+
+fn read_needs(needs: Map<String, Value>, origin: &Origin) -> Result<Vec<Need>, Problem> {
+    let read = |(key, value): (String, Value)| {
+        let text = |name: &str| value.get(name)?.as_str().map(str::to_string);
+        let when = value.get("when").and_then(Value::as_object).and_then(|when| when.iter().next());
+        let when = when.map(|(key, value)| (key.clone(), value.clone()));
+        match (text("why"), text("example")) {
+            (Some(why), Some(example)) => Ok(Need { key, why, example, when }),
+            _ => {
+                let wanted = r#"an object such as {"why": "…", "example": "…"}"#;
+                Err(error::bad_header(origin, &format!("$zlaunch.needs.{key}"), wanted))
+            }
+        }
+    };
+    needs.into_iter().map(read).collect()
 }
 
 fn read_env(variables: Map<String, Value>, origin: &Origin) -> Result<Vec<(String, String)>, Problem> {
@@ -377,20 +401,26 @@ pub(crate) fn apply_merge(config: &mut Value, patch: Value) {
     }
 }
 
-/// RFC 6902, keeping the order of the keys.
+/// RFC 6902, keeping the order of the keys. One operation at a time: copies must not blow a small file up.
 pub(crate) fn apply_operations(config: &mut Value, operations: Value, place: &str) -> Result<(), Problem> {
-    let patch: Patch = serde_json::from_value(operations).map_err(|why| error::not_a_patch(place, &why.to_string()))?;
+    let Patch(operations) =
+        serde_json::from_value(operations).map_err(|why| error::not_a_patch(place, &why.to_string()))?;
     let before = config.clone();
-    json_patch::patch(config, &patch).map_err(|why| {
-        let what = match why.kind {
-            PatchErrorKind::TestFailed => "its `test` does not hold",
-            PatchErrorKind::InvalidFromPointer => "there is nothing at its `from`",
-            PatchErrorKind::InvalidPointer => "there is nothing at its `path`",
-            PatchErrorKind::CannotMoveInsideItself => "it moves a value into itself",
-            _ => "it cannot be applied",
-        };
-        error::patch_failed(place, why.operation, &why.path.to_string(), what)
-    })?;
+    for (at, operation) in operations.into_iter().enumerate() {
+        json_patch::patch(config, &[operation]).map_err(|why| {
+            let what = match why.kind {
+                PatchErrorKind::TestFailed => "its `test` does not hold",
+                PatchErrorKind::InvalidFromPointer => "there is nothing at its `from`",
+                PatchErrorKind::InvalidPointer => "there is nothing at its `path`",
+                PatchErrorKind::CannotMoveInsideItself => "it moves a value into itself",
+                _ => "it cannot be applied",
+            };
+            error::patch_failed(place, at, &why.path.to_string(), what)
+        })?;
+        if !json::is_sensible(config) {
+            return Err(error::patch_failed(place, at, "", "the config becomes too large or too deep"));
+        }
+    }
     json::restore_order(&before, config);
     Ok(())
 }
@@ -419,7 +449,7 @@ pub(crate) fn list(search: &Search, host: &Host) -> String {
                 Err(problem) => format!("cannot be used: {}", problem.what),
             }
         };
-        let hidden = if hidden { " (hidden by the one above)" } else { "" };
+        let hidden = if hidden { " (hidden by one above)" } else { "" };
         text += &format!("{name:<width$}  {origin}{hidden}\n");
         if !about.is_empty() {
             text += &wrapped(&about, width + 2, 110);

@@ -1,15 +1,62 @@
-//! How many ranks, on how many machines, and where they meet. Flags beat ranks that exist already, those beat the
+//! How many ranks, on how many machines, and where they meet. A flag beats ranks that exist already, those beat the
 //! variables of torchrun and ms-swift, those beat what the machine shows. Nothing is guessed.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::str::FromStr;
 
-use crate::cli::{Processes, TopologyFlags};
 use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::said::{Said, Source};
-use crate::trainer::{Family, Job};
 use crate::vars;
+
+/// What the user said about ranks.
+#[derive(Clone, Default)]
+pub(crate) struct TopologyFlags {
+    pub(crate) nnodes: Option<Said<u32>>,
+    pub(crate) node_rank: Option<Said<u32>>,
+    pub(crate) nproc_per_node: Option<Said<Processes>>,
+    pub(crate) master_addr: Option<Said<String>>,
+    pub(crate) master_port: Option<Said<u16>>,
+}
+
+/// torchrun's words for a number of processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Processes {
+    Count(u32),
+    Gpus,
+    Cpus,
+}
+
+impl FromStr for Processes {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "auto" | "gpu" => Ok(Processes::Gpus),
+            "cpu" => Ok(Processes::Cpus),
+            _ => text.trim().parse().ok().filter(|count| *count > 0).map(Processes::Count).ok_or(()),
+        }
+    }
+}
+
+impl Display for Processes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Processes::Count(count) => write!(f, "{count}"),
+            Processes::Gpus => f.write_str("gpu"),
+            Processes::Cpus => f.write_str("cpu"),
+        }
+    }
+}
+
+/// What a launcher in the user's command states; `None` is left open by it.
+pub(crate) struct Stated {
+    pub(crate) nnodes: Option<Said<u32>>,
+    pub(crate) node_rank: Option<Said<u32>>,
+    pub(crate) nproc_per_node: Option<Said<Processes>>,
+    pub(crate) master_addr: Option<Said<String>>,
+    pub(crate) master_port: Option<Said<u16>>,
+}
 
 #[derive(Debug)]
 pub(crate) struct Topology {
@@ -24,10 +71,7 @@ pub(crate) struct Topology {
     pub(crate) world_size: Option<Said<u64>>,
     /// A launcher already ran: this process is one of its ranks.
     pub(crate) already: bool,
-    /// The GPUs that can be seen, by the names of the variable that lists them or by number.
-    pub(crate) devices: Option<Vec<String>>,
-    /// Who listed them.
-    pub(crate) devices_from: Source,
+    pub(crate) devices: Devices,
 }
 
 impl Topology {
@@ -36,33 +80,42 @@ impl Topology {
         one(&self.nnodes) && one(&self.nproc_per_node)
     }
 
-    pub(crate) fn decide(flags: &TopologyFlags, job: &Job, host: &Host) -> Result<Self, Vec<Problem>> {
-        let devices = visible_devices(host);
-        if let Some(wrapped) = &job.wrapped {
-            let nproc = wrapped.processes().and_then(|said| resolve(said, &devices, host));
-            let nproc = flags.nproc_per_node.clone().and_then(|said| resolve(said, &devices, host)).or(nproc);
-            return Ok(Self::of(wrapped.nnodes(host), nproc, devices));
-        }
-        let asked = flags.nproc_per_node.is_some() || flags.nnodes.is_some();
-        if !asked && let Some(already) = Self::already(host, &devices)? {
+    /// `ranked`: the command is started as ranks, not passed through.
+    pub(crate) fn decide(flags: &TopologyFlags, ranked: bool, host: &Host) -> Result<Self, Vec<Problem>> {
+        let devices = Devices::seen(host);
+        let flag = |said: Option<&Source>| matches!(said, Some(Source::Flag(_)));
+        let insists =
+            flag(flags.nproc_per_node.as_ref().map(|it| &it.from)) || flag(flags.nnodes.as_ref().map(|it| &it.from));
+        if !insists && let Some(already) = Self::already(host, &devices)? {
             return Ok(already);
         }
-        Self::new(flags, job, host, devices)
+        if !ranked {
+            return Ok(Self::of(None, None, devices));
+        }
+        Self::new(flags, host, devices)
+    }
+
+    /// A launcher in the command decides; what it leaves open our flags may say.
+    pub(crate) fn wrapped(flags: &TopologyFlags, stated: Stated, host: &Host) -> Self {
+        let devices = Devices::seen(host);
+        let nproc = stated.nproc_per_node.and_then(|said| devices.resolve(said, host));
+        let mut topology = Self::of(stated.nnodes, nproc, devices);
+        topology.node_rank = stated.node_rank.or_else(|| flags.node_rank.clone()).unwrap_or(topology.node_rank);
+        topology.master_addr = stated.master_addr.or_else(|| flags.master_addr.clone());
+        topology.master_port = stated.master_port.or_else(|| flags.master_port.clone());
+        topology
     }
 
     fn of(nnodes: Option<Said<u32>>, nproc: Option<Said<u32>>, devices: Devices) -> Self {
-        let world = match (&nnodes, &nproc) {
-            (Some(nodes), Some(nproc)) => {
-                let product = u64::from(nodes.value) * u64::from(nproc.value);
-                let from = if nodes.value == 1 {
-                    nproc.from.clone()
-                } else {
-                    Source::Flag(format!("{}, {}", nodes.from, nproc.from))
-                };
-                Some(Said::new(product, from))
-            }
-            _ => None,
-        };
+        let world = nnodes.as_ref().zip(nproc.as_ref()).map(|(nodes, nproc)| {
+            let product = u64::from(nodes.value) * u64::from(nproc.value);
+            let from = if nodes.value == 1 {
+                nproc.from.clone()
+            } else {
+                Source::Both(Box::new(nodes.from.clone()), Box::new(nproc.from.clone()))
+            };
+            Said::new(product, from)
+        });
         Topology {
             nnodes,
             node_rank: Said::new(0, Source::Default),
@@ -71,8 +124,7 @@ impl Topology {
             master_port: None,
             world_size: world,
             already: false,
-            devices: devices.names,
-            devices_from: devices.from,
+            devices,
         }
     }
 
@@ -85,18 +137,16 @@ impl Topology {
         let world = number::<u64>(host, vars::WORLD_SIZE, &1, &mut problems);
         let local = number::<u32>(host, vars::LOCAL_WORLD_SIZE, &1, &mut problems);
         let address = text(host, vars::MASTER_ADDR);
-        let port = number::<u16>(host, vars::MASTER_PORT, &1, &mut problems);
+        let port = number::<u16>(host, vars::MASTER_PORT, &0, &mut problems);
         if !problems.is_empty() {
             return Err(problems);
         }
-        let nnodes = match (&world, &local) {
-            (Some(world), Some(local)) if world.value % u64::from(local.value) == 0 => {
-                u32::try_from(world.value / u64::from(local.value)).ok().map(|n| Said::new(n, world.from.clone()))
-            }
-            _ => None,
-        };
-        let seen = Devices { names: devices.names.clone(), from: devices.from.clone() };
-        let mut topology = Self::of(nnodes, local, seen);
+        let nnodes = world.as_ref().zip(local.as_ref()).and_then(|(world, local)| {
+            let whole = world.value % u64::from(local.value) == 0;
+            let nodes = u32::try_from(world.value / u64::from(local.value)).ok().filter(|_| whole)?;
+            Some(Said::new(nodes, world.from.clone()))
+        });
+        let mut topology = Self::of(nnodes, local, devices.clone());
         topology.world_size = world;
         topology.master_addr = address;
         topology.master_port = port;
@@ -104,7 +154,7 @@ impl Topology {
         Ok(Some(topology))
     }
 
-    fn new(flags: &TopologyFlags, job: &Job, host: &Host, devices: Devices) -> Result<Self, Vec<Problem>> {
+    fn new(flags: &TopologyFlags, host: &Host, devices: Devices) -> Result<Self, Vec<Problem>> {
         let mut problems = Vec::new();
         let said = |flag: &Option<Said<u32>>, names: [&str; 2], least: u32, problems: &mut Vec<Problem>| {
             flag.clone().or_else(|| names.iter().find_map(|name| number(host, name, &least, problems)))
@@ -120,15 +170,9 @@ impl Topology {
             let names = [vars::NPROC_PER_NODE, vars::PET_NPROC_PER_NODE];
             names.iter().find_map(|name| processes(host, name, &mut problems))
         });
-        let asked = stated.is_some() || nnodes.is_some();
-        // Nothing is said about ranks and the command is no trainer: it is one process.
-        if !asked && job.trainer.family == Family::Opaque {
-            return if problems.is_empty() { Ok(Self::of(None, None, devices)) } else { Err(problems) };
-        }
-        let wanted = stated.unwrap_or(Said::new(Processes::Gpus, Source::Default));
-        let nproc = resolve(wanted, &devices, host);
+        let nproc = devices.resolve(stated.unwrap_or(Said::new(Processes::Gpus, Source::Default)), host);
         if nproc.is_none() {
-            problems.push(error::unknown_gpu_count(&devices.from.to_string(), devices.names.is_some()));
+            problems.push(devices.unknown());
         }
         let nnodes = nnodes.unwrap_or(Said::new(1, Source::Default));
         let node_rank = node_rank.unwrap_or(Said::new(0, Source::Default));
@@ -152,36 +196,51 @@ impl Topology {
 }
 
 /// GPUs that can be seen.
-struct Devices {
-    names: Option<Vec<String>>,
+#[derive(Clone, Debug)]
+pub(crate) struct Devices {
+    /// By the names of the variable that lists them, or by number.
+    pub(crate) names: Option<Vec<String>>,
     from: Source,
+    /// CUDA_VISIBLE_DEVICES can select among them.
+    pub(crate) cuda: bool,
 }
 
-/// A variable that lists devices decides; else the driver's list in /proc.
-fn visible_devices(host: &Host) -> Devices {
-    let listed = vars::VISIBLE_DEVICES.iter().find_map(|name| Some((*name, host.var(name)?)));
-    if let Some((name, list)) = listed {
-        return Devices { names: Some(entries(list)), from: Source::Variable(name.to_string()) };
+impl Devices {
+    /// A variable that lists devices decides; else the driver's list in /proc.
+    fn seen(host: &Host) -> Self {
+        let listed = vars::VISIBLE_DEVICES.iter().find_map(|name| Some((*name, host.var(name)?)));
+        if let Some((name, list)) = listed {
+            let cuda = name == vars::CUDA_VISIBLE_DEVICES;
+            return Devices { names: Some(entries(list)), from: Source::Variable(name.to_string()), cuda };
+        }
+        let names = host.nvidia_gpus.filter(|count| *count > 0);
+        let names = names.map(|count| (0..count).map(|number| number.to_string()).collect());
+        Devices { names, from: Source::Machine("/proc/driver/nvidia/gpus"), cuda: true }
     }
-    let names = host.nvidia_gpus.map(|count| (0..count).map(|number| number.to_string()).collect());
-    Devices { names, from: Source::Machine("/proc/driver/nvidia/gpus") }
+
+    fn resolve(&self, said: Said<Processes>, host: &Host) -> Option<Said<u32>> {
+        match said.value {
+            Processes::Count(count) => Some(Said::new(count, said.from)),
+            Processes::Cpus => Some(Said::new(u32::try_from(host.cpus).ok()?, said.from)),
+            Processes::Gpus => {
+                let count = self.names.as_ref().map(Vec::len).filter(|count| *count > 0)?;
+                Some(Said::new(u32::try_from(count).ok()?, self.from.clone()))
+            }
+        }
+    }
+
+    fn unknown(&self) -> Problem {
+        match &self.from {
+            Source::Variable(name) => error::every_gpu_is_hidden(name),
+            from => error::unknown_gpu_count(&from.to_string()),
+        }
+    }
 }
 
 /// CUDA reads the list up to the first entry that names no device; names may be numbers, GPU-… or MIG-….
 fn entries(list: &str) -> Vec<String> {
     let known = |entry: &&str| !entry.is_empty() && !entry.starts_with('-') && *entry != "NoDevFiles";
     list.split(',').map(str::trim).take_while(known).map(str::to_string).collect()
-}
-
-fn resolve(said: Said<Processes>, devices: &Devices, host: &Host) -> Option<Said<u32>> {
-    match said.value {
-        Processes::Count(count) => Some(Said::new(count, said.from)),
-        Processes::Cpus => Some(Said::new(u32::try_from(host.cpus).ok()?, said.from)),
-        Processes::Gpus => {
-            let count = devices.names.as_ref().map(Vec::len).filter(|count| *count > 0)?;
-            Some(Said::new(u32::try_from(count).ok()?, devices.from.clone()))
-        }
-    }
 }
 
 fn text(host: &Host, name: &str) -> Option<Said<String>> {
@@ -206,10 +265,12 @@ fn number<T: FromStr + PartialOrd + Display>(
 
 fn processes(host: &Host, name: &str, problems: &mut Vec<Problem>) -> Option<Said<Processes>> {
     let said = text(host, name)?;
-    match said.value.as_str() {
-        "auto" | "gpu" => Some(Said::new(Processes::Gpus, said.from)),
-        "cpu" => Some(Said::new(Processes::Cpus, said.from)),
-        _ => number(host, name, &1, problems).map(|said| said.map(Processes::Count)),
+    match said.value.parse() {
+        Ok(processes) => Some(Said::new(processes, said.from)),
+        Err(()) => {
+            problems.push(error::variable_not_a_number(&said, "1"));
+            None
+        }
     }
 }
 
@@ -230,5 +291,21 @@ mod tests {
         ] {
             assert_eq!(entries(list).len(), count, "{list}");
         }
+    }
+
+    #[test]
+    fn the_drivers_list_counts_when_no_variable_does() {
+        let nproc = |gpus, env: &[(&str, &str)]| {
+            let env = env.iter().map(|(name, value)| (name.into(), value.into())).collect();
+            let host = Host { nvidia_gpus: gpus, env, ..Host::default() };
+            let topology = Topology::decide(&TopologyFlags::default(), true, &host);
+            topology.map(|it| it.nproc_per_node.map(|said| (said.value, said.from.to_string())))
+        };
+        assert_eq!(nproc(Some(8), &[]), Ok(Some((8, "/proc/driver/nvidia/gpus".to_string()))));
+        assert_eq!(
+            nproc(Some(8), &[("CUDA_VISIBLE_DEVICES", "3,4")]),
+            Ok(Some((2, "CUDA_VISIBLE_DEVICES".to_string())))
+        );
+        assert!(nproc(None, &[]).is_err() && nproc(Some(0), &[]).is_err());
     }
 }

@@ -1,25 +1,44 @@
 //! Front ends. A front end is one file in `trainer/` that says how its command is recognised, what each rank must run
 //! so that nothing is launched twice, how its arguments are spelled and how the config is handed over.
 
-pub(crate) mod argv;
+mod axolotl;
 mod command;
 mod deepspeed;
 mod hf;
+mod llamafactory;
+mod megatron;
+mod run_file;
 mod swift;
+mod trl;
 
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use crate::argv::{Args, Field, OptionList};
 use crate::error::{self, Problem};
 use crate::host::Host;
-use crate::launcher::{self, Wrapped};
+use crate::model::Hub;
 use crate::python::Python;
 use crate::said::Said;
+use crate::target::{Parts, Target, base_name};
 use crate::vars;
-use argv::{Args, Field, OptionList};
+
+pub(crate) use run_file::only_run_file;
 
 /// Every front end, in the order they are asked; the last one takes anything.
-pub(crate) const ALL: &[&Trainer] = &[&swift::TRAINER, &deepspeed::TRAINER, &hf::TRAINER, &command::TRAINER];
+pub(crate) const ALL: &[&Trainer] = &[
+    &swift::TRAINER,
+    &megatron::TRAINER,
+    &llamafactory::TRAINER,
+    &axolotl::TRAINER,
+    &trl::TRAINER,
+    &deepspeed::TRAINER,
+    &hf::TRAINER,
+    &command::TRAINER,
+];
+
+/// Console scripts that start ranks themselves: never to be run by a launcher as they are.
+const CONSOLES: &[&str] = &["swift", "megatron", "llamafactory-cli", "lmf", "axolotl", "trl"];
 
 /// Who fills what is still "auto" after us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +51,18 @@ pub(crate) enum Family {
     Opaque,
 }
 
-/// Whether half precision is on, as far as the arguments say.
+/// How the config reaches the trainer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HandOver {
+    /// `--name PATH`, in place of the one that is there.
+    Argument,
+    /// `--name=PATH` (axolotl's inner parser).
+    Joined,
+    /// `name=PATH` behind a run file, else like `Argument` (LLaMA-Factory).
+    Dotted,
+}
+
+/// Whether half precision is on, as far as the arguments say, and who says so.
 pub(crate) type Precision = Result<Option<(bool, String)>, Problem>;
 
 pub(crate) struct Trainer {
@@ -41,26 +71,31 @@ pub(crate) struct Trainer {
     /// The package whose version is the trainer's.
     pub(crate) distribution: Option<&'static str>,
     /// The argument that names the config.
-    pub(crate) config_argument: &'static str,
-    /// The argument that names the model, and the one for its revision.
+    pub(crate) config_argument: fn(&Args) -> &'static str,
+    pub(crate) hand_over: HandOver,
+    /// The argument that names the model.
     pub(crate) model_argument: &'static str,
+    /// Where a model that is no folder is looked up.
+    pub(crate) hub: fn(&Args, &Host) -> Hub,
+    /// It copies the hidden size of a text model to the top of the config, from wherever it stands.
+    pub(crate) lifts_hidden_size: bool,
+    /// It refuses DeepSpeed when a process sees several GPUs, so each rank must have exactly one.
+    pub(crate) one_gpu_per_rank: bool,
     /// Arguments that are read, besides `COMMON`.
     pub(crate) fields: &'static [Field],
     /// All of its options.
     pub(crate) options: fn(&Target) -> OptionList,
     /// Recognises a command and says what each rank runs.
-    pub(crate) recognise: fn(&Target, &[OsString], &Host) -> Option<Recognised>,
-    /// It refuses `DeepSpeed` when a process sees several GPUs, so each rank must have exactly one.
-    pub(crate) one_gpu_per_rank: bool,
-    /// What `fp16.enabled` becomes.
+    pub(crate) recognise: fn(&Parts, &Host) -> Option<Recognised>,
+    /// What `fp16.enabled` and `bf16.enabled` become, and why not where they stay "auto".
     pub(crate) fp16: fn(&Args) -> Precision,
-    /// What `bf16.enabled` becomes.
     pub(crate) bf16: fn(&Args) -> Precision,
+    pub(crate) precision_unknown: Option<&'static str>,
 }
 
 /// Names of transformers' `TrainingArguments` that every HF front end shares.
 const COMMON: &[Field] = {
-    use argv::Takes::{One, Optional};
+    use crate::argv::Takes::{One, Optional};
     &[
         ("per_device_train_batch_size", One),
         ("gradient_accumulation_steps", One),
@@ -72,6 +107,7 @@ const COMMON: &[Field] = {
         ("max_grad_norm", One),
         ("max_steps", One),
         ("warmup_steps", One),
+        ("warmup_ratio", One),
         ("auto_find_batch_size", Optional),
         ("parallelism_config", One),
         ("fp16", Optional),
@@ -83,52 +119,64 @@ const COMMON: &[Field] = {
     ]
 };
 
-/// What a rank runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
-    /// `python [options] path`
-    Script { options: Vec<OsString>, path: OsString },
-    /// `python [options] -m name`
-    Module { options: Vec<OsString>, name: OsString },
-    /// Any other program, by the word that names it.
-    Program(OsString),
-}
-
-impl Target {
-    pub(crate) fn script(path: impl Into<OsString>) -> Self {
-        Target::Script { options: Vec::new(), path: path.into() }
-    }
-
-    /// The script, module or program, without its folder.
-    pub(crate) fn name(&self) -> &str {
-        match self {
-            Target::Program(word) | Target::Script { path: word, .. } | Target::Module { name: word, .. } => {
-                base_name(word)
-            }
-        }
-    }
-
-    pub(crate) fn module(name: impl Into<OsString>) -> Self {
-        Target::Module { options: Vec::new(), name: name.into() }
-    }
-}
-
 /// What a front end made of a command.
 pub(crate) struct Recognised {
     pub(crate) target: Target,
+    /// The arguments each rank gets.
     pub(crate) args: Vec<OsString>,
+    /// The arguments as the trainer will read them, where a run file holds some.
+    pub(crate) read: Option<Vec<OsString>>,
     /// The interpreter, where the front end found a better one than the command's own.
     pub(crate) python: Option<Python>,
+    /// Variables the front end's own launcher would set.
+    pub(crate) variables: Vec<Variable>,
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// A variable a front end brings, after it was weighed against the user's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    pub(crate) value: String,
+    pub(crate) why: String,
+}
+
+impl Recognised {
+    fn new(target: Target, args: Vec<OsString>) -> Self {
+        Recognised { target, args, read: None, python: None, variables: Vec::new(), problems: Vec::new() }
+    }
+
+    /// The command as it stands.
+    fn unchanged(parts: &Parts) -> Self {
+        Self::new(parts.target.clone(), parts.args.clone())
+    }
+
+    /// A module of the package the console script belongs to; its file, where that can be seen.
+    fn behind_console(parts: &Parts, module: &str, args: Vec<OsString>, host: &Host) -> Self {
+        let word = match &parts.target {
+            Target::Program(word) | Target::Script { path: word, .. } => Some(word),
+            Target::Module { .. } => None,
+        };
+        let python = word.and_then(|word| Python::of_script(&host.find_program(word)?, host));
+        let file = python.as_ref().and_then(|python| python.file(&format!("{}.py", module.replace('.', "/"))));
+        let target = file.map_or_else(|| Target::module(module), Target::script);
+        Recognised { python, ..Self::new(target, args) }
+    }
 }
 
 /// The user's command, understood.
 pub(crate) struct Job {
     pub(crate) trainer: &'static Trainer,
     pub(crate) target: Target,
+    /// The target is not what the command named, but what is behind it.
+    pub(crate) rewritten: bool,
+    /// The arguments as the trainer will read them.
     pub(crate) args: Args,
+    /// The arguments each rank gets; the same words unless a run file is among them.
+    words: Args,
     pub(crate) python: Option<Python>,
-    /// The launcher the command itself starts with.
-    pub(crate) wrapped: Option<Wrapped>,
+    pub(crate) variables: Vec<Variable>,
+    pub(crate) problems: Vec<Problem>,
     /// Why it cannot be started here, though it can be planned.
     pub(crate) blocker: Option<Problem>,
 }
@@ -137,78 +185,78 @@ impl Job {
     pub(crate) fn version(&self) -> Option<String> {
         self.python.as_ref()?.version(self.trainer.distribution?)
     }
+
+    /// Whether the trainer has an argument of that name, as far as its options are known.
+    pub(crate) fn takes(&self, name: &str) -> bool {
+        match (self.trainer.options)(&self.target) {
+            OptionList::Known(list) => list.lines().any(|line| line.trim_end_matches(['!', '?']) == name),
+            OptionList::Open => true,
+        }
+    }
+
+    /// The arguments of each rank, with the config handed over in the front end's own way.
+    pub(crate) fn words(&self, config: Option<&OsStr>) -> Vec<OsString> {
+        let Some(config) = config else { return self.words.words().to_vec() };
+        let name = (self.trainer.config_argument)(&self.words);
+        let joined = |prefix: &str| {
+            let mut word = OsString::from(format!("{prefix}{name}="));
+            word.push(config);
+            let named =
+                |word: &OsString| word.to_str().is_some_and(|word| word.starts_with(&format!("{prefix}{name}=")));
+            let mut words: Vec<OsString> = self.words.words().iter().filter(|word| !named(word)).cloned().collect();
+            words.push(word);
+            words
+        };
+        match self.trainer.hand_over {
+            HandOver::Joined => joined("--"),
+            HandOver::Dotted if run_file::is_first(self.words.words()) => joined(""),
+            HandOver::Argument | HandOver::Dotted => self.words.with(name, config),
+        }
+    }
 }
 
-pub(crate) fn understand(command: &[OsString], forced: Option<&Said<&'static Trainer>>, host: &Host) -> Job {
-    let (wrapped, words) = launcher::unwrap(command);
-    let (target, args, python_word) = match &wrapped {
-        Some(wrapped) => (wrapped.target(words), words.get(1..).unwrap_or_default().to_vec(), None),
-        None => take_apart(words),
-    };
+pub(crate) fn understand(parts: &Parts, forced: Option<&Said<&'static Trainer>>, host: &Host) -> Job {
     let mut blocker = None;
-    let mut python = owner(wrapped.as_ref(), &target, python_word.as_deref(), host, &mut blocker);
+    let mut python = owner(parts, host, &mut blocker);
     let mut asked = ALL.iter().filter(|trainer| forced.is_none_or(|forced| forced.value.name == trainer.name));
-    let found = asked.find_map(|trainer| Some((*trainer, (trainer.recognise)(&target, &args, host)?)));
-    let (trainer, recognised) = found.unwrap_or_else(|| {
-        let trainer = forced.map_or(&command::TRAINER, |forced| forced.value);
-        (trainer, Recognised { target: target.clone(), args: args.clone(), python: None })
-    });
-    if recognised.python.is_some() {
-        python = recognised.python;
+    let found = asked.find_map(|trainer| Some((*trainer, (trainer.recognise)(parts, host)?)));
+    let (trainer, recognised) = found
+        .unwrap_or_else(|| (forced.map_or(&command::TRAINER, |forced| forced.value), Recognised::unchanged(parts)));
+    let Recognised { target, args, read, python: better, variables, problems } = recognised;
+    if better.is_some() {
+        python = better;
         blocker = None;
     }
     let fields: Vec<Field> = trainer.fields.iter().chain(COMMON).copied().collect();
-    let args = Args::read(recognised.args, &fields, (trainer.options)(&recognised.target));
-    Job { trainer, target: recognised.target, args, python, wrapped, blocker }
+    let options = (trainer.options)(&target);
+    let words = Args::read(args, &fields, options);
+    let args = read.map_or_else(|| words.clone(), |read| Args::read(read, &fields, options));
+    let rewritten = target != parts.target;
+    Job { trainer, target, rewritten, args, words, python, variables, problems, blocker }
 }
 
-/// `python [options] script args`, `script.py args` or `program args`.
-fn take_apart(words: &[OsString]) -> (Target, Vec<OsString>, Option<OsString>) {
-    let Some((first, rest)) = words.split_first() else { return (Target::Program(OsString::new()), Vec::new(), None) };
-    let rest_from = |at: usize| rest.get(at..).unwrap_or_default().to_vec();
-    if is_python(first) {
-        let count = python_options(rest);
-        let options = rest[..count].to_vec();
-        let python = Some(first.clone());
-        match (rest.get(count), rest.get(count + 1)) {
-            (Some(word), Some(name)) if word == "-m" => {
-                return (Target::Module { options, name: name.clone() }, rest_from(count + 2), python);
-            }
-            (Some(path), _) if !path.as_encoded_bytes().starts_with(b"-") => {
-                return (Target::Script { options, path: path.clone() }, rest_from(count + 1), python);
-            }
-            _ => {}
-        }
-    } else if is_script(first) {
-        return (Target::script(first), rest.to_vec(), None);
-    }
-    (Target::Program(first.clone()), rest.to_vec(), None)
+/// Whether a word names a console script of a front end.
+pub(crate) fn is_console(word: &OsStr) -> bool {
+    CONSOLES.contains(&base_name(word))
 }
 
-/// The interpreter that owns the command: the one named, the console script's, the wrapping launcher's.
-fn owner(
-    wrapped: Option<&Wrapped>,
-    target: &Target,
-    word: Option<&OsStr>,
-    host: &Host,
-    blocker: &mut Option<Problem>,
-) -> Option<Python> {
-    if let Some(word) = word.or(wrapped.and_then(Wrapped::python)) {
+/// The interpreter that owns the command: the one named, or the one of the program that starts it.
+fn owner(parts: &Parts, host: &Host, blocker: &mut Option<Problem>) -> Option<Python> {
+    if let Some(word) = &parts.python {
         let found = host.find_program(word).map(Python::at);
         if found.is_none() {
             *blocker = Some(not_found(word, host));
         }
         return found;
     }
-    let console = match (target, wrapped) {
-        (Target::Program(word), _) => word.as_os_str(),
-        (_, Some(wrapped)) => wrapped.program(),
-        _ => return Python::on_path(host),
-    };
-    match host.find_program(console) {
-        Some(path) => Python::of_script(&path, host),
+    let word = parts.owner.as_ref()?;
+    let bare_script = matches!(&parts.target, Target::Script { path, .. } if path == word);
+    let path = if bare_script { Some(host.absolute(Path::new(word))) } else { host.find_program(word) };
+    match path {
+        // A script of another kind (a pyenv shim, a shell wrapper) belongs to whatever is active.
+        Some(path) => Python::of_script(&path, host).or_else(|| Python::on_path(host)),
         None => {
-            *blocker = Some(not_found(console, host));
+            *blocker = Some(not_found(word, host));
             None
         }
     }
@@ -222,49 +270,10 @@ fn not_found(word: &OsStr, host: &Host) -> Problem {
     error::not_on_path(&name, host.raw(vars::PATH).unwrap_or_default())
 }
 
-/// The last part of a path: `swift` of `/opt/env/bin/swift`.
-pub(crate) fn base_name(word: &OsStr) -> &str {
-    Path::new(word).file_name().and_then(OsStr::to_str).unwrap_or_default()
-}
-
-pub(crate) fn is_python(word: &OsStr) -> bool {
-    let version = base_name(word).strip_prefix("python");
-    version.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
-}
-
-pub(crate) fn is_script(word: &OsStr) -> bool {
-    Path::new(word).extension().is_some_and(|it| it == "py")
-}
-
-/// The one argument, if it is a file that holds all the others (`HfArgumentParser.parse_json_file`).
-pub(crate) fn only_run_file(args: &Args) -> Option<&OsStr> {
-    match args.words() {
-        [word] if !word.as_encoded_bytes().starts_with(b"-") => {
-            let ending = Path::new(word).extension()?.to_str()?;
-            ["json", "yaml", "yml"].contains(&ending).then_some(word.as_os_str())
-        }
-        _ => None,
-    }
-}
-
-/// How many words after `python` are its own options (`-m` and `-c` end them).
-fn python_options(words: &[OsString]) -> usize {
-    let mut at = 0;
-    while let Some(word) = words.get(at).and_then(|word| word.to_str()) {
-        match word {
-            "-W" | "-X" => at += 2,
-            "-m" | "-c" | "-" => break,
-            _ if word.starts_with('-') => at += 1,
-            _ => break,
-        }
-    }
-    at.min(words.len())
-}
-
 /// The text of a script the user named, if it is one that can be looked at cheaply.
 fn script_text(path: &OsStr, host: &Host) -> Option<String> {
     const MOST: u64 = 512 << 10;
-    let path: PathBuf = host.absolute(Path::new(path));
+    let path = host.absolute(Path::new(path));
     std::fs::metadata(&path).ok().filter(|seen| seen.is_file() && seen.len() <= MOST)?;
     std::fs::read(&path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -273,33 +282,16 @@ fn script_text(path: &OsStr, host: &Host) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn words(line: &str) -> Vec<OsString> {
-        line.split(' ').map(OsString::from).collect()
-    }
-
     #[test]
     fn one_file_per_front_end() {
         let mut files: Vec<String> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/trainer"))
             .unwrap()
             .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_string())
-            .filter(|stem| stem != "argv")
+            .filter(|stem| stem != "run_file")
             .collect();
         files.sort();
         let mut names: Vec<_> = ALL.iter().map(|trainer| trainer.name.to_string()).collect();
         names.sort();
         assert_eq!(files, names);
-    }
-
-    #[test]
-    fn commands_are_taken_apart() {
-        let (target, args, python) = take_apart(&words("python3.11 -u -X dev -m pkg.train --a 1"));
-        let options = words("-u -X dev");
-        assert_eq!((target, args), (Target::Module { options, name: "pkg.train".into() }, words("--a 1")));
-        assert_eq!(python, Some("python3.11".into()));
-        assert_eq!(take_apart(&words("python x.py --a")).0, Target::script("x.py"));
-        assert_eq!(take_apart(&words("./x.py --a")).0, Target::script("./x.py"));
-        assert_eq!(take_apart(&words("python -c pass")).0, Target::Program("python".into()));
-        assert_eq!(take_apart(&words("bash run.sh")).0, Target::Program("bash".into()));
-        assert!(!is_python(OsStr::new("python-config")) && is_python(OsStr::new("/usr/bin/python3")));
     }
 }

@@ -31,8 +31,8 @@ vars! {
     XDG_CONFIG_HOME Read "templates are searched in `zlaunch/templates` in it";
     TMPDIR Read "resolved configs go to a private folder in it when there is no usable home";
 
-    NPROC_PER_NODE Read "processes on this machine, as ms-swift reads it";
-    NNODES Read "number of machines";
+    NPROC_PER_NODE ReadAndSet "processes on this machine, as ms-swift reads it; set for megatron";
+    NNODES ReadAndSet "number of machines; set for megatron";
     NODE_RANK Read "number of this machine";
     MASTER_ADDR ReadAndSet "address of the first machine; `direct` sets it to 127.0.0.1";
     MASTER_PORT ReadAndSet "port on the first machine; `direct` lets the one rank take any";
@@ -50,6 +50,8 @@ vars! {
     HIP_VISIBLE_DEVICES Read "counted like CUDA_VISIBLE_DEVICES (ROCm)";
     ROCR_VISIBLE_DEVICES Read "counted like CUDA_VISIBLE_DEVICES (ROCm)";
     ASCEND_RT_VISIBLE_DEVICES Read "counted like CUDA_VISIBLE_DEVICES (Ascend)";
+    PYTORCH_CUDA_ALLOC_CONF ReadAndSet "set as llamafactory-cli and axolotl set it when they are launched without their own launcher";
+    PYTORCH_ALLOC_CONF ReadAndSet "the same, axolotl with newer torch";
     OMP_NUM_THREADS ReadAndSet "if unset: CPUs divided by processes (torchrun alone would set 1)";
 
     HF_HOME Read "Hugging Face cache: `hub` in it is searched for the model's config.json";
@@ -57,6 +59,8 @@ vars! {
     HUGGINGFACE_HUB_CACHE Read "Hugging Face cache, old name";
     MODELSCOPE_CACHE Read "ModelScope cache, searched for the model's config.json";
     USE_HF Read "ms-swift takes the model from Hugging Face";
+    USE_MODELSCOPE_HUB Read "LLaMA-Factory takes the model from ModelScope";
+    OPTIM_TORCH Read "0: LLaMA-Factory does not set its allocator variables";
     ACCELERATE_DEEPSPEED_ZERO_STAGE Read "what accelerate makes of a stage that is \"auto\"";
     ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE Read "what accelerate makes of an \"auto\" device";
     ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_DEVICE Read "what accelerate makes of an \"auto\" device";
@@ -78,8 +82,8 @@ pub(crate) const SHOWN_WHEN_SET: &[&str] = &[
     OMP_NUM_THREADS,
     MASTER_ADDR,
     MASTER_PORT,
-    "PYTORCH_CUDA_ALLOC_CONF",
-    "PYTORCH_ALLOC_CONF",
+    PYTORCH_CUDA_ALLOC_CONF,
+    PYTORCH_ALLOC_CONF,
     "CUDA_DEVICE_MAX_CONNECTIONS",
     "NCCL_DEBUG",
     "DS_ACCELERATOR",
@@ -116,6 +120,10 @@ pub(crate) fn changes_what_is_executed(name: &str) -> bool {
         NNODES,
         NODE_RANK,
         NPROC_PER_NODE,
+        CUDA_VISIBLE_DEVICES,
+        HIP_VISIBLE_DEVICES,
+        ROCR_VISIBLE_DEVICES,
+        ASCEND_RT_VISIBLE_DEVICES,
     ];
     const PREFIXES: &[&str] =
         &["LD_", "DYLD_", "PYTHON", "BASH_FUNC_", "ZLAUNCH_", "PET_", "TORCHELASTIC_", "SLURM_", "GIT_", "PERL5"];

@@ -1,56 +1,74 @@
 //! `DeepSpeed`'s own runner, on request. It ignores MASTER_ADDR and MASTER_PORT, sorts CUDA_VISIBLE_DEVICES and reads its
 //! entries as numbers; nothing in ZeRO needs it.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::path::Path;
 
-use super::{FLAG, Fields, Kind, Rank, VALUE, count, default, python, rank};
-use crate::cli::Processes;
+use super::wrapped::{Runner, count, default, port};
+use super::{Kind, Rank, python, rank};
+use crate::argv::{Args, Takes::Nothing, Takes::One};
 use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::said::Said;
-use crate::topology::Topology;
-use crate::trainer::argv::Args;
+use crate::topology::{Processes, Stated, Topology};
 use crate::trainer::{Family, Job};
 use crate::vars;
 
-pub(super) const MODULE: &str = "deepspeed.launcher.runner";
-pub(super) const OPTIONS: &str = include_str!("../options/deepspeed.txt");
-pub(super) const SHORT_WITHOUT_VALUE: &[&str] = &["-q", "-h"];
-pub(super) const FIELDS: Fields = &[
-    ("num_gpus", VALUE),
-    ("num_accelerators", VALUE),
-    ("num_nodes", VALUE),
-    ("include", VALUE),
-    ("hostfile", VALUE),
-    ("master_addr", VALUE),
-    ("master_port", VALUE),
-    ("node_rank", VALUE),
-    ("module", FLAG),
-    ("no_python", FLAG),
-];
-pub(super) const SAME: &[(&str, &str)] = &[
-    ("nproc-per-node", "num_gpus"),
-    ("nnodes", "num_nodes"),
-    ("node-rank", "node_rank"),
-    ("master-addr", "master_addr"),
-    ("master-port", "master_port"),
-];
+pub(super) const RUNNER: Runner = Runner {
+    kind: Kind::Deepspeed,
+    programs: &[("deepspeed", None), ("ds", None)],
+    modules: &["deepspeed.launcher.runner"],
+    module: "deepspeed.launcher.runner",
+    options: include_str!("../options/deepspeed.txt"),
+    short: &[("-H", "hostfile"), ("-i", "include"), ("-e", "exclude"), ("-q", "quiet"), ("-h", "help")],
+    fields: &[
+        ("num_gpus", One),
+        ("num_accelerators", One),
+        ("num_nodes", One),
+        ("include", One),
+        ("exclude", One),
+        ("hostfile", One),
+        ("master_addr", One),
+        ("master_port", One),
+        ("node_rank", One),
+        ("module", Nothing),
+        ("no_python", Nothing),
+    ],
+    same: &[
+        ("nproc-per-node", "num_gpus"),
+        ("nnodes", "num_nodes"),
+        ("node-rank", "node_rank"),
+        ("master-addr", "master_addr"),
+        ("master-port", "master_port"),
+    ],
+    count: &["num_gpus", "num_accelerators", "include", "exclude"],
+    stated,
+};
 
-pub(super) fn refuse(asked: &Said<Kind>, topology: &Topology) -> Result<(), Problem> {
+/// Read by the runner if it is there, whether or not it is named.
+const DEFAULT_HOSTFILE: &str = "/job/hostfile";
+
+/// On one machine, with GPUs that are numbers, and not more processes than those.
+pub(super) fn possible(asked: &Said<Kind>, topology: &Topology) -> Result<(), Problem> {
     if topology.nnodes.as_ref().is_some_and(|nnodes| nnodes.value > 1) {
         return Err(error::deepspeed_needs_a_hostfile(asked));
     }
-    match topology.devices.as_deref().filter(|devices| devices.iter().any(|it| it.parse::<u32>().is_err())) {
-        Some(devices) => Err(error::deepspeed_cannot_read_devices(asked, &devices.join(","))),
+    let Some(devices) = &topology.devices.names else { return Ok(()) };
+    if devices.iter().any(|it| it.parse::<u32>().is_err()) {
+        return Err(error::deepspeed_cannot_read_devices(asked, &devices.join(",")));
+    }
+    match topology.nproc_per_node.as_ref().filter(|nproc| nproc.value as usize > devices.len()) {
+        Some(nproc) => Err(error::more_ranks_than_gpus(asked, &nproc.from, nproc.value, devices.len())),
         None => Ok(()),
     }
 }
 
-pub(super) fn argv(job: &Job, topology: &Topology, extra: &[OsString], host: &Host) -> Vec<OsString> {
-    let mut words: Vec<OsString> = vec![python(job), "-m".into(), MODULE.into()];
+pub(super) fn head(job: &Job, topology: &Topology, extra: &[OsString], host: &Host) -> Vec<OsString> {
+    let mut words: Vec<OsString> = vec![python(job), "-m".into(), RUNNER.module.into()];
     let mut option = |name: &str, value: String| words.extend([OsString::from(name), value.into()]);
     let nproc = topology.nproc_per_node.as_ref().map_or(1, |said| said.value);
-    match &topology.devices {
+    match &topology.devices.names {
         // With --num_gpus the runner would take GPUs 0, 1, … whatever the variable says.
         Some(devices) if host.filled(vars::CUDA_VISIBLE_DEVICES).is_some() => {
             let chosen: Vec<_> = devices.iter().take(nproc as usize).cloned().collect();
@@ -77,21 +95,38 @@ pub(super) fn argv(job: &Job, topology: &Topology, extra: &[OsString], host: &Ho
     words
 }
 
-/// `--num_gpus N`, `--include localhost:0,2`, else every visible GPU.
-pub(super) fn processes(read: &Args) -> Option<Said<Processes>> {
-    let stated = read.text("num_gpus").or_else(|| read.text("num_accelerators"));
-    if let Some(said) = stated.filter(|said| said.value != "-1") {
-        return count(&said).map(|said| said.map(Processes::Count));
-    }
-    let Some(include) = read.text("include").filter(|said| !said.value.is_empty()) else {
-        return Some(default(Processes::Gpus));
+/// `--num_gpus N`, `--include localhost:0,2`, `--exclude localhost:1`, else every visible GPU. With a hostfile only it
+/// knows.
+fn stated(read: &Args, host: &Host) -> Stated {
+    let hostfile = read.is_given("hostfile") || Path::new(DEFAULT_HOSTFILE).is_file();
+    let number = count(read, "num_gpus").or_else(|| count(read, "num_accelerators")).filter(|said| said.value > 0);
+    let nproc = if let Some(said) = number {
+        Some(said.map(Processes::Count))
+    } else if let Some(include) = read.text("include") {
+        slots(&include).and_then(|slots| counted(slots.len(), &include))
+    } else if let Some(exclude) = read.text("exclude") {
+        let visible = host.nvidia_gpus.filter(|_| host.raw(vars::CUDA_VISIBLE_DEVICES).is_none());
+        let left = slots(&exclude).zip(visible).map(|(slots, visible)| visible.saturating_sub(slots.len()));
+        left.and_then(|left| counted(left, &exclude))
+    } else {
+        Some(default(Processes::Gpus))
     };
-    let (_, slots) = include.value.split_once(':').filter(|_| !include.value.contains('@'))?;
-    let slots = u32::try_from(slots.split(',').count()).ok()?;
-    Some(Said::new(Processes::Count(slots), include.from.clone()))
+    Stated {
+        nproc_per_node: nproc.filter(|_| !hostfile),
+        nnodes: (!hostfile).then(|| default(1)),
+        node_rank: count(read, "node_rank"),
+        master_addr: read.text("master_addr"),
+        master_port: port(read, "master_port"),
+    }
 }
 
-/// One machine unless a hostfile says otherwise, and then only it knows.
-pub(super) fn nnodes(read: &Args) -> Option<Said<u32>> {
-    (!read.is_given("hostfile")).then(|| default(1))
+fn counted(count: usize, said: &Said<String>) -> Option<Said<Processes>> {
+    let count = u32::try_from(count).ok().filter(|count| *count > 0)?;
+    Some(Said::new(Processes::Count(count), said.from.clone()))
+}
+
+/// The slots of `host:0,2`, each once; several hosts leave it open.
+fn slots(said: &Said<String>) -> Option<BTreeSet<&str>> {
+    let (_, slots) = said.value.split_once(':').filter(|_| !said.value.contains('@'))?;
+    Some(slots.split(',').map(str::trim).collect())
 }

@@ -3,45 +3,52 @@
 
 use std::ffi::OsString;
 
-use super::{FLAG, Fields, Rank, VALUE, count, default, processes as read_processes, python, rank};
-use crate::cli::Processes;
+use super::wrapped::{Runner, count, default, port, processes};
+use super::{Kind, Rank, python, rank};
+use crate::argv::{Args, Takes::Nothing, Takes::One};
 use crate::host::Host;
 use crate::said::{Said, Source};
-use crate::topology::Topology;
+use crate::topology::{Processes, Stated, Topology};
 use crate::trainer::Job;
-use crate::trainer::argv::Args;
 use crate::vars;
 
-pub(super) const MODULE: &str = "torch.distributed.run";
-pub(super) const OPTIONS: &str = include_str!("../options/torchrun.txt");
-pub(super) const SHORT_WITHOUT_VALUE: &[&str] = &["-m", "-h"];
-pub(super) const FIELDS: Fields = &[
-    ("nproc_per_node", VALUE),
-    ("nnodes", VALUE),
-    ("node_rank", VALUE),
-    ("master_addr", VALUE),
-    ("master_port", VALUE),
-    ("module", FLAG),
-    ("no_python", FLAG),
-];
-/// Our options and their names there.
-pub(super) const SAME: &[(&str, &str)] = &[
-    ("nproc-per-node", "nproc_per_node"),
-    ("nnodes", "nnodes"),
-    ("node-rank", "node_rank"),
-    ("master-addr", "master_addr"),
-    ("master-port", "master_port"),
-];
+pub(super) const RUNNER: Runner = Runner {
+    kind: Kind::Torchrun,
+    programs: &[("torchrun", None)],
+    modules: &["torch.distributed.run", "torch.distributed.launch"],
+    module: "torch.distributed.run",
+    options: concat!(include_str!("../options/torchrun.txt"), "use_env!\n"),
+    short: &[("-m", "module"), ("-h", "help"), ("-r", "redirects"), ("-t", "tee")],
+    fields: &[
+        ("nproc_per_node", One),
+        ("nnodes", One),
+        ("node_rank", One),
+        ("master_addr", One),
+        ("master_port", One),
+        ("module", Nothing),
+        ("no_python", Nothing),
+    ],
+    same: &[
+        ("nproc-per-node", "nproc_per_node"),
+        ("nnodes", "nnodes"),
+        ("node-rank", "node_rank"),
+        ("master-addr", "master_addr"),
+        ("master-port", "master_port"),
+    ],
+    count: &["nproc_per_node"],
+    stated,
+};
 
-pub(super) fn argv(job: &Job, topology: &Topology, extra: &[OsString], host: &Host) -> Vec<OsString> {
-    let mut words: Vec<OsString> = vec![python(job), "-m".into(), MODULE.into()];
+pub(super) fn head(job: &Job, topology: &Topology, extra: &[OsString], host: &Host) -> Vec<OsString> {
+    let mut words: Vec<OsString> = vec![python(job), "-m".into(), RUNNER.module.into()];
     let mut option = |name: &str, value: String| words.extend([OsString::from(name), value.into()]);
+    // All are said, since torchrun would read what is missing from PET_* variables.
+    let nnodes = topology.nnodes.as_ref().map_or(1, |said| said.value);
+    option("--nnodes", nnodes.to_string());
     if let Some(nproc) = &topology.nproc_per_node {
         option("--nproc_per_node", nproc.value.to_string());
     }
-    let nnodes = topology.nnodes.as_ref().map_or(1, |said| said.value);
     if nnodes > 1 {
-        option("--nnodes", nnodes.to_string());
         option("--node_rank", topology.node_rank.value.to_string());
     }
     if let Some(address) = &topology.master_addr {
@@ -62,20 +69,20 @@ pub(super) fn argv(job: &Job, topology: &Topology, extra: &[OsString], host: &Ho
     words
 }
 
-/// torchrun starts one process unless it is told otherwise.
-pub(super) fn processes(read: &Args) -> Option<Said<Processes>> {
-    match read.text("nproc_per_node") {
-        Some(said) => read_processes(said),
-        None => Some(default(Processes::Count(1))),
-    }
-}
-
-/// `--nnodes 2`; a range such as `1:4` leaves it open.
-pub(super) fn nnodes(read: &Args, host: &Host) -> Option<Said<u32>> {
-    let variable =
-        || host.filled(vars::PET_NNODES).map(|it| Said::new(it.to_string(), Source::Variable(vars::PET_NNODES.into())));
-    match read.text("nnodes").or_else(variable) {
-        Some(said) => count(&said),
-        None => Some(default(1)),
+/// torchrun starts one process on one machine unless it is told otherwise; a range of machines leaves it open.
+fn stated(read: &Args, host: &Host) -> Stated {
+    let said = |name: &str, variable: &str| {
+        let from = || Source::Variable(variable.to_string());
+        read.text(name).or_else(|| host.filled(variable).map(|value| Said::new(value.to_string(), from())))
+    };
+    let nproc = said("nproc_per_node", vars::PET_NPROC_PER_NODE);
+    let nnodes = said("nnodes", vars::PET_NNODES);
+    Stated {
+        nproc_per_node: nproc.map_or_else(|| Some(default(Processes::Count(1))), |said| processes(&said)),
+        nnodes: nnodes
+            .map_or_else(|| Some(default(1)), |said| Some(Said::new(said.value.trim().parse().ok()?, said.from))),
+        node_rank: count(read, "node_rank"),
+        master_addr: read.text("master_addr"),
+        master_port: port(read, "master_port"),
     }
 }

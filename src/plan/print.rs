@@ -8,8 +8,10 @@ use serde_json::{Map, Value, json};
 
 use super::{FileKind, Plan, PlannedConfig};
 use crate::cli::Format;
+use crate::error::Problem;
 use crate::said::Said;
-use crate::trainer::{Job, base_name};
+use crate::target::{Target, base_name};
+use crate::trainer::{self, Job};
 
 /// Columns a command may take.
 const WIDTH: usize = 100;
@@ -152,7 +154,7 @@ impl Plan {
                 .map(|left| json!({"key": left.key, "why": left.why})).collect::<Vec<_>>(),
             "env": self.environment_json(),
             "argv": self.argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
-            "diagnostics": self.diagnostics.iter().chain(&self.blocker).map(|problem| json!({
+            "diagnostics": self.diagnostics.iter().cloned().chain(self.blocker.clone().map(Problem::into_warning)).map(|problem| json!({
                 "rule": problem.rule,
                 "severity": problem.severity.to_string(),
                 "message": problem.what,
@@ -257,18 +259,18 @@ fn table(rows: &[(String, String)]) -> String {
 
 /// What the ranks run, in a few words: `swift sft`, `train.py`.
 pub(super) fn what_runs(job: &Job, command: &[OsString]) -> String {
-    use crate::trainer::Target;
-    let two = || command.iter().take(2).map(|word| base_name(word)).collect::<Vec<_>>().join(" ");
     match &job.target {
-        Target::Script { path, .. } => match path.to_str().and_then(|path| path.rsplit_once("swift/cli/")) {
-            Some((_, file)) if job.trainer.name == "swift" => format!("swift {}", file.trim_end_matches(".py")),
-            _ => path.to_string_lossy().into_owned(),
-        },
-        Target::Module { name, .. } => match name.to_str().and_then(|name| name.strip_prefix("swift.cli.")) {
-            Some(command) if job.trainer.name == "swift" => format!("swift {command}"),
-            _ => format!("-m {}", name.to_string_lossy()),
-        },
-        Target::Program(_) => two(),
+        // The front end's console script and its sub-command say it best.
+        _ if job.rewritten => {
+            let console = command.iter().position(|word| trainer::is_console(word)).unwrap_or(0);
+            command[console..].iter().take(2).map(|word| base_name(word)).collect::<Vec<_>>().join(" ")
+        }
+        Target::Script { path, .. } => path.to_string_lossy().into_owned(),
+        Target::Module { name, .. } => format!("-m {}", name.to_string_lossy()),
+        Target::Program(word) if trainer::is_console(word) => {
+            command.iter().take(2).map(|word| base_name(word)).collect::<Vec<_>>().join(" ")
+        }
+        Target::Program(word) => base_name(word).to_string(),
     }
 }
 

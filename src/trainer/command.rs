@@ -1,18 +1,13 @@
 //! Anything else: executed as it is, with the environment of the plan.
 
-use super::argv::OptionList;
-use super::{Family, Recognised, Trainer};
+use super::{Family, Recognised, Trainer, hf};
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "command",
     family: Family::Opaque,
     distribution: None,
-    config_argument: "deepspeed",
-    model_argument: "model",
-    fields: &[],
-    options: |_| OptionList::Open,
-    recognise: |target, args, _| Some(Recognised { target: target.clone(), args: args.to_vec(), python: None }),
-    one_gpu_per_rank: false,
+    recognise: |parts, _| Some(Recognised::unchanged(parts)),
     fp16: |_| Ok(None),
     bf16: |_| Ok(None),
+    ..hf::TRAINER
 };

@@ -1,35 +1,34 @@
 //! Scripts built on transformers' `Trainer`: `python train.py --deepspeed …`, any module, and whatever else
-//! `HfArgumentParser` reads.
+//! `HfArgumentParser` reads. The other front ends of the family start from this one.
 
-use std::ffi::OsString;
-
-use super::argv::{Args, Field, OptionList, Takes};
-use super::{Family, Precision, Recognised, Target, Trainer};
-use crate::host::Host;
+use super::{Family, HandOver, Precision, Recognised, Trainer};
+use crate::argv::{Args, Field, OptionList, Takes};
+use crate::model::Hub;
+use crate::target::Target;
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "hf",
     family: Family::Hf,
     distribution: Some("transformers"),
-    config_argument: "deepspeed",
+    config_argument: |_| "deepspeed",
+    hand_over: HandOver::Argument,
     model_argument: "model_name_or_path",
+    hub: |_, _| Hub::HuggingFace,
+    lifts_hidden_size: false,
+    one_gpu_per_rank: false,
     fields: FIELDS,
     options: |_| OptionList::Open,
-    recognise,
-    one_gpu_per_rank: false,
+    // Any Python program: whoever calls `deepspeed.initialize` alone was recognised before.
+    recognise: |parts, _| match parts.target {
+        Target::Program(_) => None,
+        _ => Some(Recognised::unchanged(parts)),
+    },
     fp16: |args| precision(args, "fp16", "fp16_full_eval", "bf16"),
     bf16: |args| precision(args, "bf16", "bf16_full_eval", "fp16"),
+    precision_unknown: None,
 };
 
 pub(super) const FIELDS: &[Field] = &[("model_name_or_path", Takes::One)];
-
-/// Any Python program: whoever calls `deepspeed.initialize` alone was recognised before.
-fn recognise(target: &Target, args: &[OsString], _: &Host) -> Option<Recognised> {
-    match target {
-        Target::Program(_) => None,
-        _ => Some(Recognised { target: target.clone(), args: args.to_vec(), python: None }),
-    }
-}
 
 /// The flag or its `_full_eval`. When the *other* precision is on, this one is off: transformers refuses both.
 pub(super) fn precision(args: &Args, name: &str, full_eval: &str, other: &str) -> Precision {
@@ -38,6 +37,10 @@ pub(super) fn precision(args: &Args, name: &str, full_eval: &str, other: &str) -
     let other = args.bool(other, true)?;
     if let Some(on) = [&own, &eval].into_iter().flatten().find(|said| said.value) {
         return Ok(Some((true, on.from.to_string())));
+    }
+    // A word that may abbreviate it could still turn it on.
+    if args.unclear(name).or(args.unclear(full_eval)).is_some() {
+        return Ok(None);
     }
     if let Some(own) = own {
         return Ok(Some((false, own.from.to_string())));

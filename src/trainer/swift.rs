@@ -1,25 +1,32 @@
 //! ms-swift. `swift sft …` starts torchrun on a file of its own; we run that file directly, so that nothing is launched
 //! twice. Sub-commands that swift itself runs as one process are passed through.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 
-use super::argv::{Args, Field, OptionList, Takes};
-use super::{Family, Precision, Recognised, Target, Trainer, base_name};
+use super::{Family, HandOver, Precision, Recognised, Trainer, Variable, hf, run_file};
+use crate::argv::{Args, Field, OptionList, Takes, hf_bool};
 use crate::host::Host;
-use crate::python::Python;
+use crate::model::Hub;
+use crate::target::{Parts, Target};
+use crate::vars;
+use crate::yaml::{Dialect, python_str};
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "swift",
     family: Family::Hf,
     distribution: Some("ms_swift"),
-    config_argument: "deepspeed",
+    hand_over: HandOver::Argument,
     model_argument: "model",
+    hub,
+    lifts_hidden_size: true,
+    one_gpu_per_rank: true,
     fields: FIELDS,
     options,
     recognise,
-    one_gpu_per_rank: true,
     fp16: |args| precision(args, "fp16", "fp16_full_eval", &["float16", "float32"]),
     bf16: |args| precision(args, "bf16", "bf16_full_eval", &["bfloat16"]),
+    precision_unknown: Some("ms-swift takes it from the model: --torch_dtype is not given"),
+    ..hf::TRAINER
 };
 
 const FIELDS: &[Field] = &[
@@ -32,7 +39,6 @@ const FIELDS: &[Field] = &[
     ("sequence_parallel_size", Takes::One),
     ("callbacks", Takes::One),
     ("rlhf_type", Takes::One),
-    ("warmup_ratio", Takes::One),
 ];
 
 /// The sub-commands that swift runs through torchrun, and all of their options.
@@ -43,46 +49,59 @@ const COMMANDS: &[(&str, &str)] = &[
     ("infer", include_str!("../options/swift_infer.txt")),
 ];
 
-fn recognise(target: &Target, args: &[OsString], host: &Host) -> Option<Recognised> {
-    match target {
-        Target::Program(word) if base_name(word) == "swift" => {
-            let (command, rest) = args.split_first()?;
-            // A run file as first argument is read by the `swift` program only, not by the file behind it.
-            if rest.first().is_some_and(is_run_file) {
-                return None;
+fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
+    if command_of(&parts.target).is_some() {
+        return Some(Recognised::unchanged(parts));
+    }
+    if !parts.target.is_console("swift") && !parts.target.is_module("swift.cli.main") {
+        return None;
+    }
+    let (command, rest) = parts.args.split_first()?;
+    let command = COMMANDS.iter().map(|(name, _)| *name).find(|name| command == name)?;
+    let module = format!("swift.cli.{command}");
+    let mut recognised = Recognised::behind_console(parts, &module, rest.to_vec(), host);
+    // A run file is read by swift's own launcher, not by the file behind it: we put its words in its place.
+    if let Some(file) = rest.first().filter(|_| run_file::is_first(rest)) {
+        match run_file::read(file, Dialect::PyYaml, host) {
+            Ok(mut entries) => {
+                recognised.variables = variables(entries.shift_remove("ENV").as_ref(), file, host);
+                recognised.args = run_file::words(&entries).into_iter().chain(rest[1..].iter().cloned()).collect();
             }
-            let command = command.to_str().filter(|command| COMMANDS.iter().any(|(name, _)| name == command))?;
-            let python = host.find_program(word).and_then(|path| Python::of_script(&path, host));
-            let file = python.as_ref().and_then(|python| python.file(&format!("swift/cli/{command}.py")));
-            let target = file.map_or_else(|| Target::module(format!("swift.cli.{command}")), Target::script);
-            Some(Recognised { target, args: rest.to_vec(), python })
-        }
-        other => {
-            command_of(other)?;
-            Some(Recognised { target: other.clone(), args: args.to_vec(), python: None })
+            Err(problem) => recognised.problems.push(problem),
         }
     }
+    Some(recognised)
+}
+
+/// The `ENV` block gives way to what is set, and swift tells the trainer which file it was.
+fn variables(block: Option<&serde_json::Value>, file: &OsStr, host: &Host) -> Vec<Variable> {
+    let why = format!("ENV in {}", file.to_string_lossy());
+    let entries = block.and_then(|block| block.as_object()).into_iter().flatten();
+    let wanted = entries.filter(|(name, _)| host.raw(name).is_none() && vars::is_name(name));
+    let mut variables: Vec<_> = wanted
+        .map(|(name, value)| Variable { name: name.clone(), value: python_str(value), why: why.clone() })
+        .collect();
+    let value = file.to_string_lossy().into_owned();
+    variables.push(Variable { name: "SWIFT_CONFIG_FILE".to_string(), value, why: "as swift sets it".to_string() });
+    variables
 }
 
 /// `swift.cli.sft` or `…/swift/cli/sft.py`, written out by the user.
 fn command_of(target: &Target) -> Option<&'static str> {
-    let known = |module: &str| COMMANDS.iter().map(|(name, _)| *name).find(|name| module == *name);
-    match target {
-        Target::Module { name, .. } => known(name.to_str()?.strip_prefix("swift.cli.")?),
-        Target::Script { path, .. } => known(path.to_str()?.strip_suffix(".py")?.rsplit_once("swift/cli/")?.1),
-        Target::Program(_) => None,
-    }
-}
-
-fn is_run_file(word: &OsString) -> bool {
-    let name = word.to_str().filter(|word| !word.starts_with('-'));
-    name.is_some_and(|word| [".json", ".yaml", ".yml"].iter().any(|ending| word.ends_with(ending)))
+    COMMANDS.iter().map(|(name, _)| *name).find(|name| target.is_module(&format!("swift.cli.{name}")))
 }
 
 fn options(target: &Target) -> OptionList {
     let command = command_of(target).unwrap_or("sft");
     let list = COMMANDS.iter().find(|(name, _)| *name == command).map_or("", |(_, list)| *list);
     OptionList::Known(list)
+}
+
+/// ModelScope unless told otherwise.
+fn hub(args: &Args, host: &Host) -> Hub {
+    let said = args.bool("use_hf", true).ok().flatten().map(|said| said.value);
+    let use_hf = said.or_else(|| host.var(vars::USE_HF).and_then(hf_bool)).unwrap_or(false);
+    if use_hf { Hub::HuggingFace } else { Hub::ModelScope }
 }
 
 /// `--fp16`/`--bf16` if given, else the dtype decides; float32 trains in fp16 (`_init_mixed_precision`). Without
@@ -96,4 +115,38 @@ fn precision(args: &Args, name: &str, full_eval: &str, dtypes: &[&str]) -> Preci
     }
     let dtype = args.text("torch_dtype").filter(|said| said.value != "None");
     Ok(dtype.map(|said| (dtypes.contains(&said.value.as_str()), format!("{} {}", said.from, said.value))))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+
+    #[test]
+    fn infer_takes_no_config_and_the_others_do() {
+        for (command, list) in COMMANDS {
+            assert_eq!(list.lines().any(|line| line == "deepspeed"), *command != "infer", "{command}");
+        }
+    }
+
+    #[test]
+    fn words_of_a_run_file() {
+        let entries = serde_json::json!({"model": "a/b", "dataset": ["x", "y"], "lr": 1e-5, "packing": true, "deepspeed": {"a": 1}});
+        let words = run_file::words(entries.as_object().unwrap());
+        let expected = [
+            "--model",
+            "a/b",
+            "--dataset",
+            "x",
+            "y",
+            "--lr",
+            "1e-05",
+            "--packing",
+            "True",
+            "--deepspeed",
+            "{\"a\": 1}",
+        ];
+        assert_eq!(words, expected.map(OsString::from));
+    }
 }

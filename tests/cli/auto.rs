@@ -246,3 +246,38 @@ fn plain_scripts_get_no_auto_at_all() {
     let options: Vec<&str> = options.into_iter().chain(zenflow.iter().flat_map(|set| ["--set", set])).collect();
     assert_eq!(sandbox.plan(&options, &plain)["config"]["zero_optimization"]["zenflow"]["select_strategy"], "auto");
 }
+
+#[test]
+fn plain_scripts_are_never_given_a_global_batch() {
+    let sandbox = Sandbox::new();
+    sandbox.file("plain.py", "import deepspeed\ndeepspeed.initialize()\n");
+    let config = r#"{"zero_optimization": {"stage": 3}, "train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto"}"#;
+    sandbox.file("ds.json", config);
+    let command = [
+        "python",
+        "plain.py",
+        "--per_device_train_batch_size",
+        "2",
+        "--gradient_accumulation_steps",
+        "4",
+        "--deepspeed",
+        "ds.json",
+    ];
+    let plan = sandbox.plan(&["--nproc-per-node", "4"], &command);
+    assert_eq!(
+        plan["config"],
+        json!({"zero_optimization": {"stage": 3}, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4})
+    );
+    let words: Vec<String> = serde_json::from_value(plan["argv"].clone()).unwrap();
+    assert_eq!(words[words.len() - 2], "--deepspeed");
+}
+
+#[test]
+fn a_later_abbreviation_makes_a_value_unclear() {
+    let config = filled(
+        "python x.py --per_device_train_batch_size 2 --gradient_accumulation_steps 4 --gradient_accumulation_st 8",
+    );
+    assert_eq!((&config["gradient_accumulation_steps"], &config["train_batch_size"]), (&"auto".into(), &"auto".into()));
+    let config = filled("python x.py --warmup_steps 10 --warmup_ratio 0.1");
+    assert_eq!(config["scheduler"]["params"]["warmup_num_steps"], "auto");
+}

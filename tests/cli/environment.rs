@@ -83,3 +83,38 @@ fn swift_sees_only_as_many_gpus_as_it_has_processes() {
     let plan = sandbox.plan(&["--deepspeed", "zero2", "--nproc-per-node", "2"], &["python", "x.py"]);
     assert_eq!(plan["env"]["set"].get("CUDA_VISIBLE_DEVICES"), None);
 }
+
+#[test]
+fn the_strongest_word_on_the_environment_reaches_every_decision() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("CUDA_VISIBLE_DEVICES", "0,1,2,3");
+    let nproc = |sandbox: &Sandbox, more: &[&str]| {
+        let options: Vec<&str> = ["--deepspeed", "zero2"].iter().chain(more).copied().collect();
+        sandbox.plan(&options, &["python", "x.py"])["topology"]["nproc_per_node"].clone()
+    };
+    assert_eq!(nproc(&sandbox, &["--env", "CUDA_VISIBLE_DEVICES=0,1"]), 2);
+    assert_eq!(nproc(&sandbox, &["--env", "NPROC_PER_NODE=3"]), 3);
+    for name in ["RANK", "LOCAL_RANK", "WORLD_SIZE"] {
+        sandbox.var(name, "1");
+    }
+    assert_eq!(sandbox.plan(&["--unset-env", "RANK"], &["python", "x.py"])["launcher"], "torchrun");
+    let options =
+        ["--deepspeed", "zero2", "--set", "zero_optimization.stage=auto", "--env", "ACCELERATE_DEEPSPEED_ZERO_STAGE=3"];
+    assert_eq!(sandbox.config(&options, &["python", "x.py"])["zero_optimization"]["stage"], "auto");
+    // The program is looked up in the plan's own PATH.
+    let bin = sandbox.root().join("env/bin").display().to_string();
+    sandbox.var("PATH", "/usr/bin:/bin");
+    let path = format!("PATH={bin}:/usr/bin:/bin");
+    assert_eq!(
+        sandbox.launch(&["--env", &path, "--deepspeed", "zero2", "--nproc-per-node", "2"], SWIFT).status,
+        Some(0)
+    );
+}
+
+#[test]
+fn a_wrapped_launcher_narrows_swifts_gpus_too() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5,6,7");
+    let plan = sandbox.plan(&[], &["torchrun", "--nproc_per_node=5", "swift", "sft", "--deepspeed", "zero3"]);
+    assert_eq!(plan["env"]["set"]["CUDA_VISIBLE_DEVICES"], "0,1,2,3,4");
+}

@@ -139,9 +139,9 @@ fn without_a_home_a_private_temporary_folder_serves() {
     assert_eq!(sandbox.launch(ZERO2, SWIFT).status, Some(0));
     let files = sandbox.files("tmp");
     assert_eq!(files.len(), 1);
-    // Somebody else could have made the folder: one that others can enter is not trusted.
+    // Somebody else could have made the folder: one that others can write to is not trusted.
     let folder = files[0].parent().unwrap();
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o777)).unwrap();
     sandbox.launch(ZERO2, SWIFT).refused(&["does not belong to you alone"]);
 }
 

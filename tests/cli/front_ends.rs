@@ -20,7 +20,7 @@ fn swift_runs_its_inner_file_under_torchrun() {
         let plan =
             sandbox.plan(&["--deepspeed", "zero2", "--nproc-per-node", "2"], &["swift", command, "--model", "a/b"]);
         let expected = format!(
-            "-m torch.distributed.run --nproc_per_node 2 --standalone SITE/swift/cli/{command}.py --model a/b --deepspeed CONFIG"
+            "-m torch.distributed.run --nnodes 1 --nproc_per_node 2 --standalone SITE/swift/cli/{command}.py --model a/b --deepspeed CONFIG"
         );
         assert_eq!(line(&sandbox, &plan), expected);
         assert_eq!((&plan["trainer"]["name"], &plan["trainer"]["version"]), (&"swift".into(), &"4.6.0".into()));
@@ -28,16 +28,14 @@ fn swift_runs_its_inner_file_under_torchrun() {
     let plan = sandbox.plan(&["--nproc-per-node", "2"], &["swift", "infer", "--model", "a/b"]);
     assert_eq!(
         line(&sandbox, &plan),
-        "-m torch.distributed.run --nproc_per_node 2 --standalone SITE/swift/cli/infer.py --model a/b"
+        "-m torch.distributed.run --nnodes 1 --nproc_per_node 2 --standalone SITE/swift/cli/infer.py --model a/b"
     );
 }
 
 #[test]
 fn other_swift_commands_are_passed_through_untouched() {
     let sandbox = Sandbox::new();
-    for command in
-        [&["swift", "export", "--model", "a/b", "--deepspeed", "zero2"][..], &["swift", "sft", "run.yaml"], &["swift"]]
-    {
+    for command in [&["swift", "export", "--model", "a/b", "--deepspeed", "zero2"][..], &["swift"]] {
         let plan = sandbox.plan(&[], command);
         assert_eq!(words(&plan)[1..], command[1..], "{command:?}");
         assert!(words(&plan)[0].ends_with("env/bin/swift"));
@@ -143,7 +141,7 @@ fn plain_deepspeed_scripts_are_told_from_hf_ones() {
         ("python unknown.py", "hf"),
         ("python unknown.py --deepspeed --deepspeed_config x.json", "deepspeed"),
         ("python unknown.py --deepspeed_config=x.json", "deepspeed"),
-        ("python plain.py --deepspeed x.json", "hf"),
+        ("python plain.py --deepspeed x.json", "deepspeed"),
         ("python unknown.py --deepspeed", "deepspeed"),
     ] {
         sandbox.file("x.json", r#"{"zero_optimization": {"stage": 1}}"#);
@@ -195,4 +193,256 @@ fn a_run_file_that_holds_all_arguments_is_not_added_to() {
         .refused(&["args.json", "\"deepspeed\""]);
     let plan = sandbox.plan(&["--nproc-per-node", "2"], &["python", "x.py", "args.json"]);
     assert!(line(&sandbox, &plan).ends_with("x.py args.json"));
+}
+
+#[test]
+fn a_launcher_is_seen_however_it_is_written() {
+    let sandbox = Sandbox::new();
+    let tail = ["--per_device_train_batch_size", "2", "--gradient_accumulation_steps", "3", "--deepspeed", "zero2"];
+    for (head, start) in [
+        (
+            "python -u -m torch.distributed.run --nproc_per_node 2 x.py",
+            "-u -m torch.distributed.run --nproc_per_node 2 x.py",
+        ),
+        ("python -mtorch.distributed.run --nproc_per_node 2 x.py", "-mtorch.distributed.run --nproc_per_node 2 x.py"),
+        (
+            "python -m torch.distributed.launch --use_env --nproc_per_node 2 x.py",
+            "-m torch.distributed.launch --use_env --nproc_per_node 2 x.py",
+        ),
+        ("torchrun --nproc_per_node 2 -- x.py", "--nproc_per_node 2 x.py"),
+        (
+            "torchrun --nproc_per_node 2 --no-python swift sft",
+            "-m torch.distributed.run --nproc_per_node 2 SITE/swift/cli/sft.py",
+        ),
+        ("deepspeed -i localhost:0,0,1 x.py", "-i localhost:0,0,1 x.py"),
+    ] {
+        let command: Vec<&str> = head.split(' ').chain(tail).collect();
+        let plan = sandbox.plan(&[], &command);
+        let expected =
+            format!("{start} --per_device_train_batch_size 2 --gradient_accumulation_steps 3 --deepspeed CONFIG");
+        assert_eq!(line(&sandbox, &plan), expected, "{head}");
+        assert_eq!(plan["config"]["train_batch_size"], 12, "{head}");
+    }
+    let swift = sandbox.root().join("env/bin/swift");
+    let swift = swift.to_str().unwrap();
+    for command in [
+        &["torchrun", "--nproc_per_node", "2", swift, "sft"][..],
+        &["python", swift, "sft"],
+        &["python", "-m", "swift.cli.main", "sft"],
+        &[swift, "sft"],
+    ] {
+        let plan = sandbox.plan(&["--nproc-per-node", "2"], command);
+        assert_eq!(plan["trainer"]["name"], "swift", "{command:?}");
+        assert!(words(&plan).iter().filter(|word| word.contains("torch.distributed.run")).count() == 1, "{command:?}");
+        assert!(words(&plan).last().is_some_and(|word| word.contains("sft")), "{command:?}: {}", line(&sandbox, &plan));
+    }
+}
+
+#[test]
+fn what_a_wrapped_launcher_leaves_open_can_be_said() {
+    let mut sandbox = Sandbox::new();
+    let tail = ["--per_device_train_batch_size", "2", "--gradient_accumulation_steps", "3", "--deepspeed", "zero2"];
+    let batch = |sandbox: &Sandbox, options: &[&str], head: &str| {
+        let command: Vec<&str> = head.split(' ').chain(tail).collect();
+        sandbox.plan(options, &command)["config"]["train_batch_size"].clone()
+    };
+    assert_eq!(batch(&sandbox, &["--nnodes", "2", "--nproc-per-node", "4"], "torchrun swift sft"), 48);
+    assert_eq!(batch(&sandbox, &["--nproc-per-node", "4"], "torchrun --nproc_per_node 04 x.py"), 24);
+    assert_eq!(batch(&sandbox, &[], "deepspeed -H hosts --num_gpus 4 x.py"), "auto");
+    assert_eq!(batch(&sandbox, &[], "deepspeed --num_gpus 0 x.py"), "auto");
+    assert_eq!(batch(&sandbox, &[], "torchrun --nproc_per_node 0 x.py"), "auto");
+    sandbox.var("PET_NPROC_PER_NODE", "8");
+    assert_eq!(batch(&sandbox, &[], "torchrun x.py"), 48);
+    sandbox.var("ZLAUNCH_NPROC_PER_NODE", "3");
+    assert_eq!(
+        batch(&sandbox, &[], "torchrun --nproc_per_node 2 x.py"),
+        12,
+        "a site's variable gives way to the command"
+    );
+    let plan = sandbox.plan(
+        &[],
+        &["torchrun", "--nnodes", "2", "--node_rank", "1", "--master_addr", "h0", "--master_port", "29501", "x.py"],
+    );
+    let topology = &plan["topology"];
+    assert_eq!(
+        (&topology["node_rank"], &topology["master_addr"], &topology["master_port"]),
+        (&1.into(), &"h0".into(), &29501.into())
+    );
+    let deepspeed = ["deepspeed", "--include", "localhost:1,2", "x.py"];
+    sandbox.launch(&["--nproc-per-node", "4"], &deepspeed).refused(&["--include localhost:1,2"]);
+}
+
+#[test]
+fn a_config_is_refused_where_the_command_takes_none() {
+    let sandbox = Sandbox::new();
+    let options = ["--deepspeed", "zero3", "--nproc-per-node", "2"];
+    sandbox.launch(&options, &["swift", "infer", "--model", "x"]).refused(&["`swift infer`"]);
+    sandbox.launch(&options, &["torchrun"]).refused(&["`torchrun`"]);
+    assert_eq!(sandbox.launch(&options, &["nosuch", "x"]).status, Some(127));
+}
+
+#[test]
+fn swift_run_files_become_words() {
+    let sandbox = Sandbox::new();
+    let yaml = "ENV:\n  NPROC_PER_NODE: 3\n  LANG: de\nmodel: a/b\nper_device_train_batch_size: 2\ngradient_accumulation_steps: 5\nlearning_rate: 1e-5\n\
+                weight_decay: 1.0e-5\nbf16: yes\ndataset:\n  - x\n  - y\ndeepspeed: zero1\n";
+    sandbox.file("c.yaml", yaml);
+    let plan = sandbox.plan(&[], &["swift", "sft", "c.yaml", "--gradient_accumulation_steps", "6"]);
+    let expected = "-m torch.distributed.run --nnodes 1 --nproc_per_node 3 --standalone SITE/swift/cli/sft.py --model a/b --per_device_train_batch_size 2 \
+                    --gradient_accumulation_steps 5 --learning_rate 1e-5 --weight_decay 1e-05 --bf16 True --dataset x y --deepspeed CONFIG \
+                    --gradient_accumulation_steps 6";
+    assert_eq!(line(&sandbox, &plan), expected);
+    assert_eq!((&plan["config"]["train_batch_size"], &plan["config"]["bf16"]["enabled"]), (&36.into(), &true.into()));
+    let set = &plan["env"]["set"];
+    assert_eq!(
+        (&set["NPROC_PER_NODE"], &set["SWIFT_CONFIG_FILE"], set.get("LANG")),
+        (&"3".into(), &"c.yaml".into(), None)
+    );
+    sandbox
+        .file("d.json", r#"{"model": "a/b", "deepspeed": {"zero_optimization": {"stage": 2}}, "max_grad_norm": 0.5}"#);
+    let plan = sandbox.plan(&["--nproc-per-node", "2", "--set", "gradient_clipping=auto"], &["swift", "sft", "d.json"]);
+    assert_eq!(plan["config"], serde_json::json!({"zero_optimization": {"stage": 2}, "gradient_clipping": 0.5}));
+    sandbox.file("bad.yaml", "a: [1\nb: 2\n");
+    sandbox.launch(&["--nproc-per-node", "2"], &["swift", "sft", "bad.yaml"]).refused(&["bad.yaml:2:", "not YAML"]);
+}
+
+#[test]
+fn llamafactory_runs_its_launcher_module_without_train() {
+    let mut sandbox = Sandbox::new();
+    executable(
+        &sandbox.root().join("env/bin/llamafactory-cli"),
+        &format!("#!{}\n", sandbox.root().join("env/bin/python3.11").display()),
+    );
+    sandbox.file("x.yaml", "model_name_or_path: a/b\nper_device_train_batch_size: 2\ngradient_accumulation_steps: 4\nbf16: true\ndeepspeed: zero3\nlearning_rate: 1e-4\nmax_grad_norm: '1.0'\n");
+    let command = ["llamafactory-cli", "train", "x.yaml", "gradient_accumulation_steps=8"];
+    let plan = sandbox.plan(&["--nproc-per-node", "4"], &command);
+    assert_eq!(
+        line(&sandbox, &plan),
+        "-m torch.distributed.run --nnodes 1 --nproc_per_node 4 --standalone -m llamafactory.launcher x.yaml gradient_accumulation_steps=8 deepspeed=CONFIG"
+    );
+    let config = &plan["config"];
+    assert_eq!(
+        (&config["train_batch_size"], &config["bf16"]["enabled"], &config["gradient_clipping"]),
+        (&64.into(), &true.into(), &"auto".into())
+    );
+    assert_eq!(plan["env"]["set"]["PYTORCH_CUDA_ALLOC_CONF"], "expandable_segments:True");
+    sandbox.var("OPTIM_TORCH", "0");
+    assert_eq!(sandbox.plan(&["--nproc-per-node", "4"], &command)["env"]["set"].get("PYTORCH_CUDA_ALLOC_CONF"), None);
+    let plan = sandbox.plan(
+        &["--nproc-per-node", "4", "--deepspeed", "zero2"],
+        &["llamafactory-cli", "train", "x.yaml", "deepspeed=zero1"],
+    );
+    assert!(
+        line(&sandbox, &plan).ends_with("llamafactory.launcher x.yaml deepspeed=CONFIG"),
+        "{}",
+        line(&sandbox, &plan)
+    );
+    let plan = sandbox.plan(
+        &["--nproc-per-node", "4", "--deepspeed", "zero2"],
+        &["llamafactory-cli", "train", "--stage", "sft", "--bf16", "true"],
+    );
+    assert!(
+        line(&sandbox, &plan).ends_with("llamafactory.launcher --stage sft --bf16 true --deepspeed CONFIG"),
+        "{}",
+        line(&sandbox, &plan)
+    );
+    let plan = sandbox.plan(&[], &["llamafactory-cli", "export", "x.yaml"]);
+    assert_eq!(words(&plan)[1..], ["export", "x.yaml"]);
+}
+
+#[test]
+fn axolotl_and_trl_run_their_modules() {
+    let sandbox = Sandbox::new();
+    for name in ["axolotl", "trl"] {
+        executable(
+            &sandbox.root().join("env/bin").join(name),
+            &format!("#!{}\n", sandbox.root().join("env/bin/python3.11").display()),
+        );
+    }
+    sandbox.file(
+        "a.yml",
+        "base_model: a/b\nmicro_batch_size: 2\ngradient_accumulation_steps: 2\nlearning_rate: 2e-4\nbf16: auto\n",
+    );
+    let plan = sandbox.plan(
+        &["--nproc-per-node", "2", "--deepspeed", "zero2"],
+        &["axolotl", "train", "a.yml", "--micro_batch_size", "4"],
+    );
+    assert!(
+        line(&sandbox, &plan).ends_with("-m axolotl.cli.train a.yml --micro-batch-size=4 --deepspeed=CONFIG"),
+        "{}",
+        line(&sandbox, &plan)
+    );
+    assert_eq!((&plan["config"]["train_batch_size"], &plan["config"]["bf16"]["enabled"]), (&16.into(), &"auto".into()));
+    let plan = sandbox.plan(&[], &["axolotl", "train", "a.yml", "--", "--num_processes", "2"]);
+    assert_eq!(plan["trainer"]["name"], "command");
+
+    sandbox.file("t.yaml", "env:\n  LANG: de\nper_device_train_batch_size: 3\ngradient_accumulation_steps: 2\n");
+    let plan = sandbox.plan(
+        &["--nproc-per-node", "2", "--deepspeed", "zero3"],
+        &["trl", "sft", "--config", "t.yaml", "--gradient_accumulation_steps", "5"],
+    );
+    assert!(
+        line(&sandbox, &plan)
+            .ends_with("-m trl.scripts.sft --config t.yaml --gradient_accumulation_steps 5 --deepspeed CONFIG"),
+        "{}",
+        line(&sandbox, &plan)
+    );
+    assert_eq!((&plan["config"]["train_batch_size"], &plan["env"]["set"]["LANG"]), (&30.into(), &"de".into()));
+    let plan = sandbox.plan(&[], &["trl", "sft", "--accelerate_config", "zero3"]);
+    assert_eq!(plan["trainer"]["name"], "command");
+}
+
+#[test]
+fn accelerate_launch_is_kept_and_its_config_resolved() {
+    let sandbox = Sandbox::new();
+    executable(
+        &sandbox.root().join("env/bin/accelerate"),
+        &format!("#!{}\n", sandbox.root().join("env/bin/python3.11").display()),
+    );
+    let plan = sandbox.plan(
+        &["--deepspeed", "zero3"],
+        &["accelerate", "launch", "--num_processes", "2", "s.py", "--per_device_train_batch_size", "2"],
+    );
+    assert_eq!(
+        line(&sandbox, &plan),
+        "launch --num_processes 2 --use_deepspeed --deepspeed_config_file CONFIG s.py --per_device_train_batch_size 2"
+    );
+    assert_eq!(
+        (&plan["config"]["zero_optimization"]["stage"], &plan["config"]["train_micro_batch_size_per_gpu"]),
+        (&3.into(), &"auto".into())
+    );
+    let plan = sandbox.plan(
+        &[],
+        &[
+            "accelerate",
+            "launch",
+            "--use_deepspeed",
+            "--deepspeed_config_file",
+            "zero2",
+            "--num_processes=4",
+            "-m",
+            "pkg.train",
+            "--a",
+        ],
+    );
+    assert_eq!(
+        line(&sandbox, &plan),
+        "launch --use_deepspeed --deepspeed_config_file CONFIG --num_processes=4 --module pkg.train --a"
+    );
+    assert_eq!(plan["topology"]["world_size"], 4);
+    sandbox.file("acc.yaml", "num_processes: 8\nnum_machines: 2\ndeepspeed_config:\n  deepspeed_config_file: zero1\n");
+    let plan = sandbox.plan(&[], &["accelerate", "launch", "--config_file", "acc.yaml", "s.py"]);
+    assert_eq!((&plan["template"]["name"], &plan["topology"]["nproc_per_node"]), (&"zero1".into(), &4.into()));
+}
+
+#[test]
+fn megatron_is_passed_through_with_the_topology() {
+    let sandbox = Sandbox::new();
+    executable(
+        &sandbox.root().join("env/bin/megatron"),
+        &format!("#!{}\n", sandbox.root().join("env/bin/python3.11").display()),
+    );
+    let plan = sandbox.plan(&["--nproc-per-node", "4", "--launcher", "direct"], &["megatron", "sft", "--load", "x"]);
+    assert_eq!(words(&plan)[1..], ["sft", "--load", "x"]);
+    sandbox.launch(&["--deepspeed", "zero2"], &["megatron", "sft"]).refused(&["`megatron sft`"]);
 }

@@ -153,3 +153,35 @@ fn every_option_has_a_variable_and_a_flag_beats_it() {
     sandbox.unset("ZLAUNCH_STRICT").var("ZLAUNCH_DEEPSEED", "x");
     assert!(sandbox.run(SWIFT).stderr.contains("did you mean `ZLAUNCH_DEEPSPEED`"));
 }
+
+#[test]
+fn the_config_stays_a_config() {
+    let sandbox = Sandbox::new();
+    let options = ["--deepspeed", "zero2", "--nproc-per-node", "2"];
+    let with = |more: &[&str]| sandbox.launch(&[&options[..], more].concat(), SWIFT);
+    with(&["--set", "$zlaunch.env.PATH=/x"]).refused(&["`$zlaunch`"]);
+    sandbox.file("root.json", r#"[{"op": "replace", "path": "", "value": [1]}]"#);
+    with(&["--patch", "root.json"]).refused(&["no JSON object any more"]);
+    let deep = format!("{}=1", vec!["a"; 60_000].join("."));
+    with(&["--set", &deep]).refused(&["is not KEY=VALUE"]);
+    let bomb: Vec<String> = (0..40).map(|n| format!(r#"{{"op": "copy", "from": "", "path": "/a{n}"}}"#)).collect();
+    sandbox.file("bomb.json", &format!("[{}]", bomb.join(",")));
+    with(&["--patch", "bomb.json"]).refused(&["too large"]);
+    sandbox.file("p.json", r#"{"gradient_clipping": 3}"#);
+    let run =
+        sandbox.launch(&[&options[..], &["--patch", "p.json"]].concat(), &["swift", "sft", "--max_grad_norm", "1"]);
+    run.refused(&["p.json, gradient_clipping"]);
+}
+
+#[test]
+fn warnings_have_names_and_survive_errors() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("ZLAUNCH_NPROC_PER_NOD", "8").var("CUDA_VISIBLE_DEVICES", "");
+    let run = sandbox.launch(&["--deepspeed", "zero2"], SWIFT);
+    run.refused(&["warning[unknown-variable]: zlaunch does not read `ZLAUNCH_NPROC_PER_NOD`"]);
+    sandbox
+        .launch(&["--deepspeed", "zero2", "--allow", "unknown-variabel"], SWIFT)
+        .refused(&["did you mean `unknown-variable`"]);
+    let quiet = sandbox.run(["-q", "-n", "--deepspeed", "z2", "--nproc-per-node", "2", "--"].iter().chain(SWIFT));
+    assert_eq!((quiet.status, quiet.stderr.as_str()), (Some(0), ""));
+}

@@ -76,15 +76,15 @@ fn launchers_on_request() {
     };
     assert_eq!(
         argv(&sandbox, &["--nproc-per-node", "2"]),
-        "-m torch.distributed.run --nproc_per_node 2 --standalone x.py --a"
+        "-m torch.distributed.run --nnodes 1 --nproc_per_node 2 --standalone x.py --a"
     );
     assert_eq!(
         argv(&sandbox, &["--nproc-per-node", "1", "--launcher", "torchrun"]),
-        "-m torch.distributed.run --nproc_per_node 1 --standalone x.py --a"
+        "-m torch.distributed.run --nnodes 1 --nproc_per_node 1 --standalone x.py --a"
     );
     assert_eq!(
         argv(&sandbox, &["--nproc-per-node", "2", "--master-port", "29501"]),
-        "-m torch.distributed.run --nproc_per_node 2 --master_port 29501 x.py --a"
+        "-m torch.distributed.run --nnodes 1 --nproc_per_node 2 --master_port 29501 x.py --a"
     );
     assert_eq!(
         argv(
@@ -104,7 +104,7 @@ fn launchers_on_request() {
                 "--max_restarts=3"
             ]
         ),
-        "-m torch.distributed.run --nproc_per_node 2 --nnodes 2 --node_rank 1 --master_addr h0 --master_port 2950 --max_restarts=3 x.py --a"
+        "-m torch.distributed.run --nnodes 2 --nproc_per_node 2 --node_rank 1 --master_addr h0 --master_port 2950 --max_restarts=3 x.py --a"
     );
     assert_eq!(
         argv(&sandbox, &["--nproc-per-node", "2", "--launcher", "deepspeed"]),
@@ -140,7 +140,7 @@ fn any_command_runs_as_it_is() {
     let run = sandbox.run(["./job.sh", "a b", "--deepspeed", "zero2"]);
     assert_eq!((run.status, run.stdout.as_str()), (Some(3), "a b,--deepspeed,zero2,"));
     sandbox.launch(ZERO2, &["./job.sh"]).refused(&["`job.sh` takes a DeepSpeed config", "--trainer hf"]);
-    let plan = sandbox.plan(&["--nproc-per-node", "2"], &["swift", "sft", "run.yaml"]);
+    let plan = sandbox.plan(&["--nproc-per-node", "2"], &["some-tool", "sft", "run.yaml"]);
     assert_eq!(
         (&plan["launcher"], &plan["diagnostics"][0]["rule"]),
         (&"direct".into(), &"ranks-without-effect".into())
@@ -159,6 +159,82 @@ fn interpreter_options_reach_every_rank() {
     let python = &words[0];
     assert_eq!(
         words[3..],
-        ["--nproc_per_node", "2", "--standalone", "--no_python", python, "-X", "dev", "-m", "pkg.train", "--a"]
+        [
+            "--nnodes",
+            "1",
+            "--nproc_per_node",
+            "2",
+            "--standalone",
+            "--no_python",
+            python,
+            "-X",
+            "dev",
+            "-m",
+            "pkg.train",
+            "--a"
+        ]
     );
+}
+
+#[test]
+fn a_sites_variables_never_launch_a_second_time() {
+    let mut sandbox = Sandbox::new();
+    for (name, value) in [
+        ("RANK", "3"),
+        ("LOCAL_RANK", "1"),
+        ("WORLD_SIZE", "8"),
+        ("ZLAUNCH_LAUNCHER", "torchrun"),
+        ("ZLAUNCH_NPROC_PER_NODE", "8"),
+    ] {
+        sandbox.var(name, value);
+    }
+    let plan = sandbox.plan(ZERO2, SWIFT);
+    assert_eq!((&plan["launcher"], &plan["topology"]["world_size"]), (&"direct".into(), &8.into()));
+    sandbox.launch(&["--launcher", "torchrun"], SWIFT).refused(&["the ranks exist already"]);
+}
+
+#[test]
+fn launcher_arguments_cannot_change_the_ranks() {
+    let sandbox = Sandbox::new();
+    let options = ["--deepspeed", "zero2", "--nproc-per-node", "2", "--launcher-arg", "--nproc_per_node=4"];
+    sandbox.launch(&options, SWIFT).refused(&["--nproc-per-node 4"]);
+    sandbox
+        .launch(
+            &[
+                "--deepspeed",
+                "zero2",
+                "--launcher",
+                "direct",
+                "--nnodes",
+                "2",
+                "--nproc-per-node",
+                "1",
+                "--master-addr",
+                "h",
+                "--master-port",
+                "1",
+            ],
+            SWIFT,
+        )
+        .refused(&["one process, not 2"]);
+}
+
+#[test]
+fn stray_variables_of_torchrun_are_overruled() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("PET_NNODES", "2");
+    let plan = sandbox.plan(&["--deepspeed", "zero2", "--nnodes", "1", "--nproc-per-node", "2"], SWIFT);
+    let words: Vec<String> = serde_json::from_value(plan["argv"].clone()).unwrap();
+    assert_eq!(words[3..5], ["--nnodes", "1"]);
+    sandbox.var("CUDA_VISIBLE_DEVICES", "0,1");
+    sandbox
+        .launch(&["--launcher", "deepspeed", "--nnodes", "1", "--nproc-per-node", "4"], SWIFT)
+        .refused(&["2, not 4"]);
+}
+
+#[test]
+fn passed_through_commands_do_not_care_about_ranks() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("NNODES", "2");
+    assert_eq!(sandbox.plan(&[], &["swift", "export"])["launcher"], "direct");
 }

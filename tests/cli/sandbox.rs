@@ -204,7 +204,7 @@ impl Run {
     pub(crate) fn refused(&self, words: &[&str]) {
         assert_eq!(self.status, Some(125), "{self:?}");
         assert!(
-            self.stderr.starts_with("error: ") && self.stderr.contains("  --> ") && self.stderr.contains("  help: "),
+            self.stderr.starts_with("error") && self.stderr.contains("  --> ") && self.stderr.contains("  help: "),
             "{self:?}"
         );
         assert!(!self.stderr.contains("panicked"), "{self:?}");

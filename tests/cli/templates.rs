@@ -158,7 +158,7 @@ fn templates_are_listed_and_printed() {
     sandbox.file("t/zero2.json", r#"{"$zlaunch": {"extends": "zero2", "about": "our own zero2"}}"#);
     sandbox.file("t/broken.json", "{");
     let list = sandbox.run(["templates", "--template-dir", "t"]).stdout;
-    for words in ["our own zero2", "hidden by the one above", "cannot be used: not JSON", "zero3_offload  built in"] {
+    for words in ["our own zero2", "hidden by one above", "cannot be used: not JSON", "zero3_offload  built in"] {
         assert!(list.contains(words), "{words}: {list}");
     }
     let one = sandbox.run(["templates", "zero3_offload"]);

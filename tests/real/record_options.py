@@ -28,6 +28,9 @@ def main():
     for name, arguments in (("sft", SftArguments), ("pt", PretrainArguments), ("rlhf", RLHFArguments), ("infer", InferArguments)):
         (out / f"swift_{name}.txt").write_text(lines(HfArgumentParser([arguments])))
 
+    from accelerate.commands.launch import launch_command_parser
+    (out / "accelerate.txt").write_text(lines(launch_command_parser()))
+
     from torch.distributed.run import get_args_parser
     (out / "torchrun.txt").write_text(lines(get_args_parser()))
 

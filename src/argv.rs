@@ -50,12 +50,20 @@ enum Place {
     Bare(usize),
 }
 
+impl Place {
+    fn index(self) -> usize {
+        match self {
+            Place::Inside(at) | Place::After(at) | Place::Bare(at) => at,
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Args {
     words: Vec<OsString>,
     found: Vec<Found>,
-    /// Words that may abbreviate a field, in front ends whose options are not all known.
-    unclear: Vec<(String, &'static str)>,
+    /// Words that may abbreviate a field, in front ends whose options are not all known: (position, word, field).
+    unclear: Vec<(usize, String, &'static str)>,
 }
 
 impl Args {
@@ -82,7 +90,7 @@ impl Args {
         let name = std::str::from_utf8(&word[..equals.unwrap_or(word.len())]).ok()?;
         let (field, takes) = match underscored(name).and_then(|name| fields.iter().find(|(field, _)| *field == name)) {
             Some(field) => *field,
-            None => self.abbreviated(name, fields, options)?,
+            None => self.abbreviated(at, name, fields, options)?,
         };
         let spelled = format!("--{name}");
         let found = |value, place| Some(Found { name: field, spelled: spelled.clone(), value, place });
@@ -97,27 +105,28 @@ impl Args {
 
     /// argparse accepts a prefix that fits one option string only. Every option has two strings once it has an
     /// underscore, so a prefix that ends before it fits both.
-    fn abbreviated(&mut self, prefix: &str, fields: &[Field], options: OptionList) -> Option<Field> {
-        let fits = |name: &str| name.starts_with(prefix) || dashed(name).starts_with(prefix);
-        let field = *fields.iter().find(|(name, _)| fits(name))?;
+    fn abbreviated(&mut self, at: usize, prefix: &str, fields: &[Field], options: OptionList) -> Option<Field> {
+        let strings = |name: &str| {
+            let other = name.contains('_') && dashed(name).starts_with(prefix);
+            usize::from(name.starts_with(prefix)) + usize::from(other)
+        };
+        let mut fitting = fields.iter().filter(|(name, _)| strings(name) > 0).peekable();
+        fitting.peek()?;
         let OptionList::Known(all) = options else {
-            self.unclear.push((format!("--{prefix}"), field.0));
+            self.unclear.extend(fitting.map(|(name, _)| (at, format!("--{prefix}"), *name)));
             return None;
         };
         let names = || all.lines().map(|line| line.trim_end_matches(['!', '?']));
-        let strings = names().map(|name| {
-            let other = name.contains('_') && dashed(name).starts_with(prefix);
-            usize::from(name.starts_with(prefix)) + usize::from(other)
-        });
-        let exact = names().any(|name| name == prefix || dashed(name) == prefix);
-        if exact || strings.sum::<usize>() != 1 {
-            return None;
-        }
-        fields.iter().copied().find(|(name, _)| fits(name))
+        let mut matches = names().filter(|name| strings(name) > 0);
+        let (only, more) = (matches.next()?, matches.next());
+        (more.is_none() && strings(only) == 1).then(|| fitting.find(|(name, _)| *name == only).copied())?
     }
 
+    /// The last occurrence counts, unless a later word may mean the same option.
     fn last(&self, name: &str) -> Option<&Found> {
-        self.found.iter().rev().find(|found| found.name == name)
+        let found = self.found.iter().rev().find(|found| found.name == name)?;
+        let later = self.unclear.iter().any(|(at, _, field)| *field == name && *at > found.place.index());
+        (!later).then_some(found)
     }
 
     pub(crate) fn is_given(&self, name: &str) -> bool {
@@ -131,7 +140,7 @@ impl Args {
 
     /// A word that may mean this option but is cut short.
     pub(crate) fn unclear(&self, name: &str) -> Option<&str> {
-        self.unclear.iter().find(|(_, field)| *field == name).map(|(word, _)| word.as_str())
+        self.unclear.iter().find(|(_, _, field)| *field == name).map(|(_, word, _)| word.as_str())
     }
 
     pub(crate) fn raw(&self, name: &str) -> Option<Said<&OsStr>> {
@@ -311,6 +320,9 @@ mod tests {
         let args = Args::read(words, FIELDS, OptionList::Open);
         assert_eq!(args.int("per_device_train_batch_size").unwrap(), None);
         assert_eq!(args.unclear("per_device_train_batch_size"), Some("--per_device_train"));
+        let line = "--per_device_train_batch_size 4 --per_device_train 8";
+        let args = Args::read(line.split(' ').map(OsString::from).collect(), FIELDS, OptionList::Open);
+        assert_eq!(args.int("per_device_train_batch_size").unwrap(), None, "the later word may win");
     }
 
     #[test]

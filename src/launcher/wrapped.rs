@@ -1,0 +1,309 @@
+//! A command that already starts with a launcher. Its own flags stay and the ranks they state are believed; only what
+//! they leave open can be said to zlaunch.
+
+use std::ffi::{OsStr, OsString};
+
+use super::{Kind, accelerate, deepspeed, python, torchrun};
+use crate::argv::{Args, Field, OptionList, python_int};
+use crate::error::{self, Problem};
+use crate::host::Host;
+use crate::said::{Said, Source};
+use crate::target::{Parts, Target, base_name, is_python, is_script, of_python};
+use crate::topology::{Processes, Stated, TopologyFlags};
+use crate::trainer::{self, Job};
+
+/// Every launcher a command may start with.
+const RUNNERS: &[&Runner] = &[&torchrun::RUNNER, &deepspeed::RUNNER, &accelerate::RUNNER];
+
+/// How a launcher's own command line reads.
+pub(crate) struct Runner {
+    pub(crate) kind: Kind,
+    /// Console scripts, each with the sub-command it needs.
+    pub(super) programs: &'static [(&'static str, Option<&'static str>)],
+    pub(super) modules: &'static [&'static str],
+    /// The module to run it with another interpreter.
+    pub(super) module: &'static str,
+    /// All of its options (see `src/options`).
+    pub(super) options: &'static str,
+    /// Short options and what they stand for.
+    pub(super) short: &'static [(&'static str, &'static str)],
+    pub(super) fields: &'static [Field],
+    /// Our options and their names there.
+    pub(super) same: &'static [(&'static str, &'static str)],
+    /// Options that state the number of processes.
+    pub(super) count: &'static [&'static str],
+    /// The options of the flags that state ranks.
+    pub(super) stated: fn(&Args, &Host) -> Stated,
+}
+
+impl Runner {
+    /// How many words of the command name the launcher.
+    fn head(&self, command: &[OsString]) -> Option<usize> {
+        let first = command.first()?;
+        if is_python(first) {
+            let (target, used) = of_python(&command[1..])?;
+            let Target::Module { name, .. } = target else { return None };
+            return self.modules.iter().any(|module| name == *module).then_some(used + 1);
+        }
+        let (_, command_word) = self.programs.iter().find(|(program, _)| *program == base_name(first))?;
+        match command_word {
+            Some(word) => (command.get(1)? == *word).then_some(2),
+            None => Some(1),
+        }
+    }
+
+    fn read(&self, flags: &[OsString]) -> Args {
+        let long = flags.iter().map(|flag| {
+            let known = self.short.iter().find(|(short, _)| flag == *short);
+            known.map_or_else(|| flag.clone(), |(_, name)| format!("--{name}").into())
+        });
+        Args::read(long.collect(), self.fields, OptionList::Known(self.options))
+    }
+
+    /// Options among these words that state ranks, with the name of ours for each.
+    pub(super) fn topology_options(&self, words: &[OsString]) -> Vec<(&'static str, Said<String>)> {
+        let read = self.read(words);
+        let stated = |there: &str| read.text(there);
+        self.same.iter().filter_map(|(ours, there)| Some((*ours, stated(there)?))).collect()
+    }
+
+    /// How many words from the start are options and their values.
+    fn count_flags(&self, words: &[OsString]) -> usize {
+        let mut at = 0;
+        while let Some(word) = words.get(at).and_then(|word| word.to_str()).filter(|word| word.starts_with('-')) {
+            if word == "--" {
+                break;
+            }
+            at += if self.takes_value(word, words.get(at + 1)) { 2 } else { 1 };
+        }
+        at.min(words.len())
+    }
+
+    fn takes_value(&self, word: &str, next: Option<&OsString>) -> bool {
+        let name = match word.strip_prefix("--") {
+            Some(name) if name.contains('=') => return false,
+            Some(name) => name.replace('-', "_"),
+            None => match self.short.iter().find(|(short, _)| *short == word) {
+                Some((_, name)) => (*name).to_string(),
+                None => return false,
+            },
+        };
+        let bare = |line: &str| line.trim_end_matches(['!', '?']).to_string();
+        let exact = self.options.lines().find(|line| bare(line) == name);
+        match exact.or_else(|| self.options.lines().find(|line| line.starts_with(&name))) {
+            Some(line) => !line.ends_with('!'),
+            // An option of another version: a script behind it is rather the script than its value.
+            None => next.is_some_and(|next| !is_script(next) && !next.as_encoded_bytes().starts_with(b"-")),
+        }
+    }
+}
+
+pub(crate) struct Wrapped {
+    pub(crate) runner: &'static Runner,
+    /// `torchrun`, `python -m torch.distributed.run`, `accelerate launch`.
+    head: Vec<OsString>,
+    flags: Vec<OsString>,
+    pub(crate) read: Args,
+}
+
+/// Splits `torchrun FLAGS script args`. A launcher without a script (`torchrun --help`) is no launch.
+pub(crate) fn unwrap(command: &[OsString]) -> Option<(Wrapped, Parts)> {
+    let (runner, head) = RUNNERS.iter().find_map(|runner| Some((*runner, runner.head(command)?)))?;
+    let end = head + runner.count_flags(&command[head..]);
+    let flags = command[head..end].to_vec();
+    let mut rest = &command[end..];
+    if rest.first().is_some_and(|word| word == "--") {
+        rest = &rest[1..];
+    }
+    let (first, args) = rest.split_first()?;
+    let read = runner.read(&flags);
+    let wrapped = Wrapped { runner, head: command[..head].to_vec(), flags, read };
+    let target = wrapped.target(first);
+    let python = (head > 2 || is_python(&command[0])).then(|| command[0].clone());
+    let owner = if matches!(target, Target::Program(_)) { first.clone() } else { command[0].clone() };
+    Some((wrapped, Parts { target, args: args.to_vec(), python, owner: Some(owner) }))
+}
+
+impl Wrapped {
+    /// The word that names the launcher.
+    pub(crate) fn name(&self) -> &str {
+        match self.runner.kind {
+            Kind::Accelerate => "accelerate launch",
+            _ => base_name(self.head.last().map_or(OsStr::new(""), OsString::as_os_str)),
+        }
+    }
+
+    fn target(&self, first: &OsString) -> Target {
+        if self.read.is_given("module") {
+            return Target::module(first);
+        }
+        // A console script such as `swift`: no launcher could run it, we can.
+        let bare = !is_script(first) && !first.as_encoded_bytes().contains(&b'/');
+        let console = bare || trainer::is_console(first);
+        if self.read.is_given("no_python") || console { Target::Program(first.clone()) } else { Target::script(first) }
+    }
+
+    /// What the flags state, completed by ours where they leave it open.
+    pub(crate) fn stated(&self, flags: &TopologyFlags, host: &Host) -> Stated {
+        let mut stated = (self.runner.stated)(&self.read, host);
+        if !self.states_count()
+            && let Some(nproc) = &flags.nproc_per_node
+        {
+            stated.nproc_per_node = Some(nproc.clone());
+        }
+        if !self.read.is_given(self.name_of("nnodes"))
+            && let Some(nnodes) = &flags.nnodes
+        {
+            stated.nnodes = Some(nnodes.clone());
+        }
+        stated
+    }
+
+    fn states_count(&self) -> bool {
+        self.runner.count.iter().any(|name| self.read.is_given(name))
+    }
+
+    fn name_of(&self, ours: &str) -> &'static str {
+        self.runner.same.iter().find(|(here, _)| *here == ours).map_or("", |(_, there)| *there)
+    }
+
+    /// What zlaunch was told and the command says otherwise. A variable serves a whole site and gives way.
+    pub(crate) fn contradictions(&self, flags: &TopologyFlags, host: &Host) -> Vec<Problem> {
+        let stated = (self.runner.stated)(&self.read, host);
+        let mut problems = Vec::new();
+        if let Some(asked) = flags.nproc_per_node.as_ref().filter(|asked| self.states_count() && is_flag(&asked.from)) {
+            let same = stated.nproc_per_node.as_ref().is_some_and(|stated| stated.value == asked.value);
+            if !same {
+                let there = self.runner.count.iter().find_map(|name| self.read.text(name));
+                problems
+                    .push(error::contradiction(&asked.place(), &there.map(|said| said.place()).unwrap_or_default()));
+            }
+        }
+        for (name, asked) in numbers(flags) {
+            let there = self.read.text(self.name_of(name)).filter(|_| is_flag(&asked.from));
+            if let Some(there) = there.filter(|there| !same_value(&there.value, &asked.value)) {
+                problems.push(error::contradiction(&asked.place(), &there.place()));
+            }
+        }
+        problems
+    }
+
+    /// The config a flag of the launcher names, or its run file.
+    pub(crate) fn config(&self, host: &Host) -> Option<Said<String>> {
+        if !self.takes_config() {
+            return None;
+        }
+        self.read.text(accelerate::CONFIG).or_else(|| accelerate::config_in_file(&self.read, host))
+    }
+
+    /// The config can be handed to the launcher itself.
+    pub(crate) fn takes_config(&self) -> bool {
+        self.runner.kind == Kind::Accelerate
+    }
+
+    /// The whole command: the launcher with its flags, ours where they leave something open, the target and its
+    /// arguments with the config in place.
+    pub(crate) fn argv(
+        &self,
+        job: &Job,
+        flags: &TopologyFlags,
+        extra: &[OsString],
+        config: Option<&OsStr>,
+        host: &Host,
+    ) -> Vec<OsString> {
+        let to_launcher = config.filter(|_| self.takes_config() && !job.args.is_given("deepspeed"));
+        let mut words = self.head_words(job, host);
+        let own = match to_launcher {
+            Some(config) if self.read.is_given(accelerate::CONFIG) => self.read.with(accelerate::CONFIG, config),
+            _ => self.flags.clone(),
+        };
+        let no_python = |flag: &OsString| flag == "--no_python" || flag == "--no-python";
+        words.extend(own.into_iter().filter(|flag| !(job.rewritten && no_python(flag))));
+        if let Some(config) = to_launcher.filter(|_| !self.read.is_given(accelerate::CONFIG)) {
+            let switch = (!self.read.is_given("use_deepspeed")).then(|| OsString::from("--use_deepspeed"));
+            words.extend(switch.into_iter().chain([format!("--{}", accelerate::CONFIG).into(), config.to_os_string()]));
+        }
+        words.extend(self.open_words(flags));
+        words.extend(extra.iter().cloned());
+        match &job.target {
+            Target::Module { name, .. } if !self.read.is_given("module") => {
+                words.extend(["--module".into(), name.clone()]);
+            }
+            Target::Module { name: word, .. } | Target::Script { path: word, .. } | Target::Program(word) => {
+                words.push(word.clone());
+            }
+        }
+        words.extend(job.words(config.filter(|_| to_launcher.is_none())));
+        words
+    }
+
+    /// Our topology flags that the command leaves open, in its own spelling.
+    fn open_words(&self, flags: &TopologyFlags) -> Vec<OsString> {
+        let mut words: Vec<OsString> = Vec::new();
+        let count = flags.nproc_per_node.as_ref().filter(|_| !self.states_count());
+        let mut open: Vec<(&str, String)> =
+            count.map(|said| ("nproc-per-node", said.value.to_string())).into_iter().collect();
+        open.extend(numbers(flags).into_iter().map(|(name, said)| (name, said.value)));
+        for (ours, value) in open {
+            let there = self.name_of(ours);
+            if !there.is_empty() && !self.read.is_given(there) {
+                words.extend([format!("--{there}").into(), value.into()]);
+            }
+        }
+        words
+    }
+
+    /// A front end behind a console script needs the interpreter of that script.
+    fn head_words(&self, job: &Job, host: &Host) -> Vec<OsString> {
+        if job.rewritten && job.python.is_some() {
+            return vec![python(job), "-m".into(), self.runner.module.into()];
+        }
+        let mut head = self.head.clone();
+        if let Some(path) = host.find_program(&head[0]) {
+            head[0] = path.into_os_string();
+        }
+        head
+    }
+}
+
+fn is_flag(from: &Source) -> bool {
+    matches!(from, Source::Flag(_))
+}
+
+/// Our topology flags besides the number of processes, as text.
+fn numbers(flags: &TopologyFlags) -> Vec<(&'static str, Said<String>)> {
+    let TopologyFlags { nnodes, node_rank, nproc_per_node: _, master_addr, master_port } = flags;
+    let text = |said: &Said<u32>| said.clone().map(|value| value.to_string());
+    [
+        ("nnodes", nnodes.as_ref().map(text)),
+        ("node-rank", node_rank.as_ref().map(text)),
+        ("master-addr", master_addr.clone()),
+        ("master-port", master_port.clone().map(|said| said.map(|value| value.to_string()))),
+    ]
+    .into_iter()
+    .filter_map(|(name, said)| Some((name, said?)))
+    .collect()
+}
+
+fn same_value(one: &str, two: &str) -> bool {
+    one == two || python_int(one).is_some_and(|number| python_int(two) == Some(number))
+}
+
+/// A number an option states.
+pub(super) fn count(read: &Args, name: &str) -> Option<Said<u32>> {
+    let said = read.text(name)?;
+    let value = u32::try_from(python_int(&said.value)?).ok()?;
+    Some(Said::new(value, said.from))
+}
+
+pub(super) fn port(read: &Args, name: &str) -> Option<Said<u16>> {
+    count(read, name).and_then(|said| Some(Said::new(u16::try_from(said.value).ok()?, said.from)))
+}
+
+pub(super) fn processes(said: &Said<String>) -> Option<Said<Processes>> {
+    said.value.parse().ok().map(|value| Said::new(value, said.from.clone()))
+}
+
+pub(super) fn default<T>(value: T) -> Said<T> {
+    Said::new(value, Source::Default)
+}

@@ -1,0 +1,140 @@
+//! What a rank runs, and how a command line says it: `python [options] script`, `python -m module`, `script.py` or any
+//! other program.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// `python [options] path`
+    Script { options: Vec<OsString>, path: OsString },
+    /// `python [options] -m name`
+    Module { options: Vec<OsString>, name: OsString },
+    /// Any other program, by the word that names it.
+    Program(OsString),
+}
+
+impl Target {
+    pub(crate) fn script(path: impl Into<OsString>) -> Self {
+        Target::Script { options: Vec::new(), path: path.into() }
+    }
+
+    pub(crate) fn module(name: impl Into<OsString>) -> Self {
+        Target::Module { options: Vec::new(), name: name.into() }
+    }
+
+    fn word(&self) -> &OsStr {
+        match self {
+            Target::Program(word) | Target::Script { path: word, .. } | Target::Module { name: word, .. } => word,
+        }
+    }
+
+    /// The script, module or program, without its folder.
+    pub(crate) fn name(&self) -> &str {
+        base_name(self.word())
+    }
+
+    /// The name of the module this is a file of, or its own: `swift.cli.sft` for `…/swift/cli/sft.py`.
+    pub(crate) fn is_module(&self, dotted: &str) -> bool {
+        match self {
+            Target::Module { name, .. } => name == dotted,
+            Target::Script { path, .. } => {
+                let file = format!("{}.py", dotted.replace('.', "/"));
+                path.to_str().and_then(|path| path.strip_suffix(&file)).is_some_and(|before| before.ends_with('/'))
+            }
+            Target::Program(_) => false,
+        }
+    }
+
+    /// A console script of that name, also when Python is put in front of it.
+    pub(crate) fn is_console(&self, name: &str) -> bool {
+        !matches!(self, Target::Module { .. }) && self.name() == name
+    }
+}
+
+/// A command taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Parts {
+    pub(crate) target: Target,
+    pub(crate) args: Vec<OsString>,
+    /// The interpreter the command names.
+    pub(crate) python: Option<OsString>,
+    /// The program whose first line names the interpreter, where the command does not.
+    pub(crate) owner: Option<OsString>,
+}
+
+impl Parts {
+    pub(crate) fn of(words: &[OsString]) -> Self {
+        let Some((first, rest)) = words.split_first() else {
+            return Parts { target: Target::Program(OsString::new()), args: Vec::new(), python: None, owner: None };
+        };
+        if let Some((target, used)) = is_python(first).then(|| of_python(rest)).flatten() {
+            return Parts { target, args: rest[used..].to_vec(), python: Some(first.clone()), owner: None };
+        }
+        let target = if is_script(first) { Target::script(first) } else { Target::Program(first.clone()) };
+        Parts { target, args: rest.to_vec(), python: None, owner: Some(first.clone()) }
+    }
+}
+
+/// What the words after `python` run, and how many of them say so.
+pub(crate) fn of_python(words: &[OsString]) -> Option<(Target, usize)> {
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        let text = word.to_str()?;
+        let options = words[..at].to_vec();
+        match text {
+            "-W" | "-X" => at += 2,
+            "-m" => return Some((Target::Module { options, name: words.get(at + 1)?.clone() }, at + 2)),
+            "-c" | "-" => return None,
+            _ if text.starts_with("-m") => return Some((Target::Module { options, name: text[2..].into() }, at + 1)),
+            _ if text.starts_with('-') => at += 1,
+            _ => return Some((Target::Script { options, path: word.clone() }, at + 1)),
+        }
+    }
+    None
+}
+
+/// The last part of a path: `swift` of `/opt/env/bin/swift`.
+pub(crate) fn base_name(word: &OsStr) -> &str {
+    Path::new(word).file_name().and_then(OsStr::to_str).unwrap_or_default()
+}
+
+pub(crate) fn is_python(word: &OsStr) -> bool {
+    let version = base_name(word).strip_prefix("python");
+    version.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
+}
+
+pub(crate) fn is_script(word: &OsStr) -> bool {
+    Path::new(word).extension().is_some_and(|it| it == "py")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn commands_are_taken_apart() {
+        let parts = Parts::of(&words("python3.11 -u -X dev -m pkg.train --a 1"));
+        assert_eq!(parts.target, Target::Module { options: words("-u -X dev"), name: "pkg.train".into() });
+        assert_eq!((parts.args, parts.python), (words("--a 1"), Some("python3.11".into())));
+        let target = |line| Parts::of(&words(line)).target;
+        assert_eq!(target("python x.py --a"), Target::script("x.py"));
+        assert_eq!(target("python -mpkg.train --a"), Target::module("pkg.train"));
+        assert_eq!(target("./x.py --a"), Target::script("./x.py"));
+        assert_eq!(target("python -c pass"), Target::Program("python".into()));
+        assert_eq!(target("bash run.sh"), Target::Program("bash".into()));
+        assert!(!is_python(OsStr::new("python-config")) && is_python(OsStr::new("/usr/bin/python3")));
+    }
+
+    #[test]
+    fn modules_are_known_by_their_file_too() {
+        assert!(Target::script("/a/swift/cli/sft.py").is_module("swift.cli.sft"));
+        assert!(Target::module("swift.cli.sft").is_module("swift.cli.sft"));
+        assert!(!Target::script("/a/myswift/cli/sft.py").is_module("swift.cli.sft"));
+        assert!(Target::script("/a/bin/swift").is_console("swift") && !Target::module("swift").is_console("swift"));
+    }
+}

@@ -1,0 +1,95 @@
+//! LLaMA-Factory. `llamafactory-cli train x.yaml k=v` starts torchrun on its own launcher module (tearing arguments with
+//! spaces apart on the way); we run that module directly, without the word `train`.
+
+use super::{HandOver, Recognised, Trainer, Variable, hf, run_file};
+use crate::host::Host;
+use crate::model::Hub;
+use crate::target::Parts;
+use crate::vars;
+use crate::yaml::{Dialect, scalar};
+
+pub(crate) const TRAINER: Trainer = Trainer {
+    name: "llamafactory",
+    distribution: Some("llamafactory"),
+    hand_over: HandOver::Dotted,
+    hub: |_, host| match host.var(vars::USE_MODELSCOPE_HUB) {
+        Some("1" | "true" | "y") => Hub::ModelScope,
+        _ => Hub::HuggingFace,
+    },
+    recognise,
+    ..hf::TRAINER
+};
+
+const MODULE: &str = "llamafactory.launcher";
+
+/// Numbers, which `parse_dict` does not convert from text.
+const NUMBERS: &[&str] = &[
+    "per_device_train_batch_size",
+    "gradient_accumulation_steps",
+    "learning_rate",
+    "weight_decay",
+    "adam_beta1",
+    "adam_beta2",
+    "adam_epsilon",
+    "max_grad_norm",
+    "max_steps",
+    "warmup_steps",
+    "fp16",
+    "bf16",
+    "fp16_full_eval",
+    "bf16_full_eval",
+    "auto_find_batch_size",
+];
+
+fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
+    let console = parts.target.is_console("llamafactory-cli") || parts.target.is_console("lmf");
+    let mut recognised = if console {
+        let (_, rest) = parts.args.split_first().filter(|(command, _)| *command == "train")?;
+        Recognised::behind_console(parts, MODULE, rest.to_vec(), host)
+    } else {
+        parts.target.is_module(MODULE).then(|| Recognised::unchanged(parts))?
+    };
+    if console {
+        recognised.variables = variables(host);
+    }
+    if run_file::is_first(&recognised.args) {
+        match run_file::read(&recognised.args[0], Dialect::OmegaConf, host) {
+            Ok(mut entries) => {
+                for word in &recognised.args[1..] {
+                    if let Some((key, value)) = word.to_str().and_then(|word| word.split_once('=')) {
+                        entries.insert(key.to_string(), scalar(value, Dialect::OmegaConf));
+                    }
+                }
+                recognised.read = Some(run_file::typed_words(&entries, NUMBERS));
+            }
+            Err(problem) => recognised.problems.push(problem),
+        }
+    }
+    Some(recognised)
+}
+
+/// `OPTIM_TORCH` (on unless switched off) overwrites these two.
+fn variables(host: &Host) -> Vec<Variable> {
+    let on = host
+        .var(vars::OPTIM_TORCH)
+        .is_none_or(|value| ["true", "y", "1"].contains(&value.to_ascii_lowercase().as_str()));
+    let set = [(vars::PYTORCH_CUDA_ALLOC_CONF, "expandable_segments:True"), ("TORCH_NCCL_AVOID_RECORD_STREAMS", "1")];
+    let why = "as llamafactory-cli sets it (OPTIM_TORCH=0 does not)";
+    let set = set.iter().filter(|_| on);
+    set.map(|(name, value)| Variable { name: (*name).to_string(), value: (*value).to_string(), why: why.to_string() })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+
+    #[test]
+    fn texts_for_numbers_are_not_read() {
+        let entries = serde_json::json!({"learning_rate": "1e-5", "max_steps": 3, "model_name_or_path": "a/b", "bf16": true, "x": "${y}"});
+        let words = run_file::typed_words(entries.as_object().unwrap(), NUMBERS);
+        assert_eq!(words, ["--max_steps=3", "--model_name_or_path=a/b", "--bf16=True"].map(OsString::from));
+    }
+}

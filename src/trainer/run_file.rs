@@ -1,0 +1,71 @@
+//! Run files: YAML or JSON that holds a trainer's arguments. Here they are read as the trainer reads them and turned into
+//! the words they stand for.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::argv::Args;
+use crate::error::{self, Problem};
+use crate::host::Host;
+use crate::json;
+use crate::yaml::{self, Dialect};
+
+/// Whether a word names a run file.
+pub(super) fn is_run_file(word: &OsStr) -> bool {
+    let ending = Path::new(word).extension().and_then(OsStr::to_str);
+    !word.as_encoded_bytes().starts_with(b"-") && ending.is_some_and(|it| ["json", "yaml", "yml"].contains(&it))
+}
+
+/// Whether the arguments start with a run file.
+pub(super) fn is_first(words: &[OsString]) -> bool {
+    words.first().is_some_and(|word| is_run_file(word))
+}
+
+/// The one argument, if it is a file that holds all the others (`HfArgumentParser.parse_json_file`).
+pub(crate) fn only_run_file(args: &Args) -> Option<&OsStr> {
+    match args.words() {
+        [word] if is_run_file(word) => Some(word),
+        _ => None,
+    }
+}
+
+/// The mapping in a run file.
+pub(super) fn read(word: &OsStr, dialect: Dialect, host: &Host) -> Result<Map<String, Value>, Problem> {
+    let path = host.absolute(Path::new(word));
+    let text = json::read_text(&path)?;
+    let is_json = path.extension().is_some_and(|it| it == "json");
+    let value = if is_json { json::parse_exactly(&text) } else { yaml::parse(&text, dialect) };
+    match value.map_err(|fault| fault.problem_in(&path.display().to_string(), is_json))? {
+        Value::Object(object) => Ok(object),
+        Value::Null => Ok(Map::new()),
+        _ => Err(error::run_file_is_no_mapping(&path)),
+    }
+}
+
+/// `--key value` for every entry, as ms-swift writes them: lists as several words, mappings as JSON.
+pub(super) fn words(entries: &Map<String, Value>) -> Vec<OsString> {
+    let mut words = Vec::new();
+    for (key, value) in entries {
+        words.push(OsString::from(format!("--{key}")));
+        match value {
+            Value::Array(list) => words.extend(list.iter().map(|item| OsString::from(yaml::python_str(item)))),
+            other => words.push(yaml::python_str(other).into()),
+        }
+    }
+    words
+}
+
+/// `--key=value` for what a typed reader takes over unchanged: numbers, booleans and texts; a text where a number is
+/// wanted is not converted by everyone, so `numbers` are left out then.
+pub(super) fn typed_words(entries: &Map<String, Value>, numbers: &[&str]) -> Vec<OsString> {
+    let usable = |key: &str, value: &Value| match value {
+        Value::Number(_) | Value::Bool(_) => true,
+        Value::String(text) => !numbers.contains(&key) && !text.contains("${"),
+        Value::Object(_) => key == "deepspeed",
+        _ => false,
+    };
+    let usable = entries.iter().filter(|(key, value)| usable(key, value));
+    usable.map(|(key, value)| OsString::from(format!("--{key}={}", yaml::python_str(value)))).collect()
+}

@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""The law, by generated cases: with zlaunch in front, the real HF Trainer reaches `deepspeed.initialize` with the same
+config as alone, or refuses on both sides. Seeded and reproducible.
+
+usage: differential.py --bin PATH --env VENV [--cases N] [--seed N] [--only K]
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+MODELS = [
+    {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 1},
+    {"model_type": "qwen2", "hidden_size": 3584, "num_attention_heads": 28, "num_key_value_heads": 4},
+    {"model_type": "qwen3", "hidden_size": 1024, "num_attention_heads": 16},
+    {"model_type": "gpt2", "n_embd": 768},
+    {"model_type": "t5", "d_model": 512},
+    {"model_type": "mpt", "d_model": 128},
+    {"model_type": "distilbert", "dim": 96},
+    {"model_type": "segformer", "hidden_sizes": [32, 64, 160, 256]},
+    {"model_type": "gemma3", "text_config": {"model_type": "gemma3_text", "hidden_size": 640}},
+    {"model_type": "llava", "text_config": {"model_type": "llama", "hidden_size": 320, "num_attention_heads": 4}},
+    {"model_type": "llava", "text_config": {"model_type": "llama"}},
+]
+
+# Arguments with the values people give them, and some they should not.
+ARGUMENTS = {
+    "per_device_train_batch_size": ["1", "2", "4", "16", "0x2", "four", "2.0"],
+    "gradient_accumulation_steps": ["1", "2", "8", "16", "eight"],
+    "max_grad_norm": ["1", "1.0", "0.5", "0", "1e-1", "none"],
+    "learning_rate": ["1e-5", "5e-05", "2e-4", "0.001", "1", "fast"],
+    "weight_decay": ["0", "0.1", "1e-2"],
+    "adam_beta1": ["0.9", "0.8"],
+    "adam_beta2": ["0.999", "0.95"],
+    "adam_epsilon": ["1e-8", "1e-06"],
+    "warmup_steps": ["0", "10", "100", "0.1", "1", "7.5"],
+    "max_steps": ["-1", "1", "50", "1000"],
+    "num_train_epochs": ["1", "3"],
+    "auto_find_batch_size": ["true", "false", None],
+    "save_on_each_node": ["true", None],
+    "bf16": ["true", "True", "false", "yes", "0", None, "maybe"],
+    "fp16": ["true", "false", "no", None],
+    "bf16_full_eval": ["true", "false", None],
+    "fp16_full_eval": ["false", None],
+}
+USUAL = {"per_device_train_batch_size", "gradient_accumulation_steps", "max_grad_norm", "learning_rate", "bf16"}
+
+
+def arguments(rng):
+    words = []
+    for name, values in ARGUMENTS.items():
+        for _ in range(rng.choice([1, 1, 1, 2]) if rng.random() < (0.6 if name in USUAL else 0.2) else 0):
+            # Mostly what works, or every case would be a refusal.
+            value = rng.choice(values) if rng.random() < 0.03 else rng.choice([v for v in values if v is None or v.replace(".", "").replace("-", "").replace("e", "").isdigit() or v in ("true", "True", "false", "yes", "no")])
+            spelled = name if rng.random() < 0.7 else name.replace("_", "-")
+            if value is None:
+                words.append(f"--{spelled}")
+            elif rng.random() < 0.3:
+                words.append(f"--{spelled}={value}")
+            else:
+                words += [f"--{spelled}", value]
+    return words
+
+
+def given(words, name, default):
+    for at in range(len(words) - 1, -1, -1):
+        word, _, value = words[at].partition("=")
+        if word[2:].replace("-", "_") == name:
+            return value if "=" in words[at] else words[at + 1] if at + 1 < len(words) else default
+    return default
+
+
+def number(text, kind, default):
+    try:
+        return kind(text)
+    except ValueError:
+        return default
+
+
+def choose(rng, right, wrong):
+    """Mostly "auto", else a value that agrees, or one that does not."""
+    draw = rng.random()
+    return "auto" if draw < 0.8 else right if draw < 0.97 else rng.choice(wrong)
+
+
+def config(rng, words, world):
+    micro = number(given(words, "per_device_train_batch_size", "8"), int, 8)
+    steps = number(given(words, "gradient_accumulation_steps", "1"), int, 1)
+    clip = number(given(words, "max_grad_norm", "1.0"), float, 1.0)
+    rate = number(given(words, "learning_rate", "5e-5"), float, 5e-5)
+    made = {}
+
+    def maybe(section, key, value, chance):
+        if rng.random() < chance:
+            section[key] = value
+
+    maybe(made, "train_batch_size", choose(rng, micro * steps * world, [1, 60, str(micro * steps * world), None]), 0.8)
+    maybe(made, "train_micro_batch_size_per_gpu", choose(rng, micro, [3, str(micro), float(micro), 0]), 0.99)
+    maybe(made, "gradient_accumulation_steps", choose(rng, steps, [5, str(steps), None]), 0.9)
+    maybe(made, "gradient_clipping", choose(rng, clip, [0.3, str(clip), None, True]), 0.85)
+    maybe(made, "steps_per_print", rng.choice([2000, "auto", 10]), 0.5)
+    for precision in ("fp16", "bf16"):
+        if rng.random() < 0.85:
+            made[precision] = {"enabled": choose(rng, False, [True, "true", 1])}
+            maybe(made[precision], "loss_scale" if precision == "fp16" else "check_grad_overflow", 0, 0.2)
+    zero = {"stage": rng.choice([0, 1, 2, 2, 3, 3, 3, "auto"])}
+    maybe(zero, "reduce_bucket_size", rng.choice(["auto", "auto", 2e8, 12345]), 0.7)
+    maybe(zero, "stage3_prefetch_bucket_size", rng.choice(["auto", "auto", 1e7]), 0.5)
+    maybe(zero, "stage3_param_persistence_threshold", rng.choice(["auto", "auto", 1e5]), 0.5)
+    maybe(zero, "stage3_gather_16bit_weights_on_model_save", rng.choice(["auto", True, False]), 0.4)
+    maybe(zero, "overlap_comm", rng.choice([True, False, False, "auto"]), 0.1)
+    maybe(zero, "allgather_bucket_size", rng.choice([2e8, 5e8, "auto"]), 0.06)
+    for part in ("offload_optimizer", "offload_param"):
+        if rng.random() < 0.3:
+            zero[part] = {"device": rng.choice(["auto", "none", "cpu"])}
+            maybe(zero[part], "nvme_path", rng.choice(["auto", "/nvme"]), 0.3)
+            maybe(zero[part], "pin_memory", rng.choice([True, True, "auto"]), 0.1)
+    maybe(made, "zero_optimization", zero, 0.99)
+    if rng.random() < 0.35:
+        parameters = {}
+        maybe(parameters, "lr", choose(rng, rate, [0.5, str(rate)]), 0.9)
+        maybe(parameters, "betas", choose(rng, [number(given(words, "adam_beta1", "0.9"), float, 0.9), number(given(words, "adam_beta2", "0.999"), float, 0.999)], [[0.5, 0.5], ["auto", "auto"]]), 0.6)
+        maybe(parameters, "eps", choose(rng, number(given(words, "adam_epsilon", "1e-8"), float, 1e-8), [1e-3]), 0.6)
+        maybe(parameters, "weight_decay", choose(rng, number(given(words, "weight_decay", "0"), float, 0.0), [0.7]), 0.6)
+        made["optimizer"] = {"type": "AdamW", "params": parameters}
+    if rng.random() < 0.3:
+        parameters = {}
+        total = number(given(words, "max_steps", "-1"), int, -1)
+        maybe(parameters, "warmup_min_lr", rng.choice(["auto", 0, 1e-6]), 0.7)
+        maybe(parameters, "warmup_max_lr", choose(rng, rate, [0.5]), 0.7)
+        maybe(parameters, "warmup_num_steps", choose(rng, max(1, int(number(given(words, "warmup_steps", "0"), float, 0))), [33]), 0.8)
+        maybe(parameters, "total_num_steps", choose(rng, total, [77]), 0.7)
+        made["scheduler"] = {"type": "WarmupDecayLR", "params": parameters}
+    maybe(made, "made_up_section", {"key": rng.choice([1, "auto", ["auto"]])}, 0.03)
+    order = list(made)
+    rng.shuffle(order)
+    return {key: made[key] for key in order}
+
+
+def case(seed, number):
+    rng = random.Random(f"{seed}/{number}")
+    words, world = arguments(rng), rng.choice([1, 2, 2, 4, 5, 8, 16])
+    return {"number": number, "argv": words, "world": world, "config": config(rng, words, world), "model": rng.choice(MODELS)}
+
+
+class Bench:
+    def __init__(self, binary, env):
+        self.binary, self.env = str(Path(binary).resolve()), Path(env).resolve()
+        self.folder = tempfile.TemporaryDirectory()
+        self.root = Path(self.folder.name)
+        self.models = {}
+        for number, model in enumerate(MODELS):
+            folder = self.root / f"model-{number}"
+            folder.mkdir()
+            (folder / "config.json").write_text(json.dumps(model))
+            self.models[json.dumps(model)] = str(folder)
+
+    def variables(self):
+        return {"PATH": f"{self.env}/bin:/usr/bin:/bin", "HOME": str(self.root), "HF_HUB_OFFLINE": "1", "DS_ACCELERATOR": "cpu",
+                "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "LANG": "C.UTF-8"}
+
+    def planned(self, it):
+        """What zlaunch makes of the case: a config, or its refusal."""
+        result = subprocess.run(
+            [self.binary, "--dry-run", "--format", "json", "--deepspeed", json.dumps(it["config"]), "--nproc-per-node", str(it["world"]), "--",
+             "python", "train.py", "--model_name_or_path", self.models[json.dumps(it["model"])], *it["argv"]],
+            env=self.variables(), cwd=self.root, capture_output=True, text=True)
+        if result.returncode == 125 and "panicked" not in result.stderr:
+            return {"refused": result.stderr}
+        assert result.returncode == 0, (it, result.stderr)
+        return {"config": json.loads(result.stdout)["config"]}
+
+    def resolved(self, cases):
+        """What the real trainer makes of many cases, by several processes."""
+        workers = os.cpu_count() or 1
+        parts = [cases[at::workers] for at in range(workers)]
+        def run(part):
+            text = "".join(json.dumps(it) + "\n" for it in part)
+            result = subprocess.run([self.env / "bin/python", HERE / "resolve.py"], input=text, env=self.variables(), cwd=self.root, capture_output=True, text=True)
+            answers = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
+            assert len(answers) == len(part), result.stderr[-3000:]
+            return answers
+        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+            answers = list(pool.map(run, parts))
+        return [answers[at % workers][at // workers] for at in range(len(cases))]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--env", required=True)
+    parser.add_argument("--cases", type=int, default=5000)
+    parser.add_argument("--seed", default="zlaunch")
+    parser.add_argument("--only", type=int)
+    options = parser.parse_args()
+    bench = Bench(options.bin, options.env)
+    cases = [case(options.seed, number) for number in ([options.only] if options.only is not None else range(options.cases))]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        plans = list(pool.map(bench.planned, cases))
+    planned = [(it, plan) for it, plan in zip(cases, plans) if "config" in plan]
+    answers = bench.resolved(cases + [dict(it, config=plan["config"]) for it, plan in planned])
+    alone, through = answers[:len(cases)], iter(answers[len(cases):])
+    counts = {"equal": 0, "refused by both": 0, "refused earlier": 0, "different": 0}
+    for it, plan, own in zip(cases, plans, alone):
+        ours = next(through) if "config" in plan else plan
+        if "config" in own and "config" in ours and own["config"] == ours["config"]:
+            counts["equal"] += 1
+        elif "refused" in own and "refused" in ours:
+            counts["refused earlier" if "refused" in plan else "refused by both"] += 1
+        else:
+            counts["different"] += 1
+            print(f"DIFFERENT  case {it['number']}\n  {json.dumps(it)}\n  alone: {json.dumps(own)}\n  ours:  {json.dumps(ours)}", flush=True)
+    print(", ".join(f"{count} {name}" for name, count in counts.items()))
+    if options.only is not None:
+        print(json.dumps(cases[0], indent=1), json.dumps(plans[0], indent=1), json.dumps(alone[0], indent=1))
+    sys.exit(1 if counts["different"] else 0)
+
+
+if __name__ == "__main__":
+    main()
