@@ -1,6 +1,7 @@
 //! The command line: argv and `ZLAUNCH_*` variables → `Request`. Validates form, touches nothing.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::ops::Bound;
 use std::path::PathBuf;
 
 use clap::builder::OsStringValueParser;
@@ -285,7 +286,7 @@ impl<'a> Reader<'a> {
                 master_port: self.number("master-port", 1, u16::MAX),
             },
             launcher_args: self.raw_many("launcher-arg").into_iter().map(|said| said.value).collect(),
-            environment: EnvironmentFlags { set: self.variables(), unset: self.variable_names() },
+            environment: EnvironmentFlags { set: self.assigned_variables(), unset: self.variable_names() },
             config_out: self.raw_one("config-out").map(|said| said.map(PathBuf::from)),
             output: self.output(),
             strict: self.switch("strict"),
@@ -331,6 +332,8 @@ impl<'a> Reader<'a> {
     }
 
     fn variable(&self, name: &str) -> Option<Said<OsString>> {
+        // Most launches have none: then no name is even spelled.
+        self.variables().next()?;
         let variable = variable_of(name);
         let value = self.host.raw(&variable).filter(|value| !value.is_empty())?;
         Some(Said::new(value.to_os_string(), Source::Variable(variable)))
@@ -437,7 +440,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    fn variables(&mut self) -> Vec<Said<(String, OsString)>> {
+    fn assigned_variables(&mut self) -> Vec<Said<(String, OsString)>> {
         let mut found = Vec::new();
         for said in self.text_many("env") {
             match said.value.split_once('=') {
@@ -464,11 +467,17 @@ impl<'a> Reader<'a> {
         good
     }
 
+    /// The `ZLAUNCH_*` variables that are set.
+    fn variables(&self) -> impl Iterator<Item = &str> {
+        let ours = self
+            .host
+            .env
+            .range::<OsStr, _>((Bound::Included(OsStr::new("ZLAUNCH_")), Bound::Excluded(OsStr::new("ZLAUNCH`"))));
+        ours.filter_map(|(name, _)| name.to_str())
+    }
+
     fn unknown_variables(&self) -> Vec<Problem> {
-        let ours = self.host.env.range(OsString::from("ZLAUNCH_")..OsString::from("ZLAUNCH`"));
-        let unknown = ours
-            .filter_map(|(name, _)| name.to_str())
-            .filter(|name| !OPTIONS.iter().any(|option| variable_of(option.name) == **name));
+        let unknown = self.variables().filter(|name| !OPTIONS.iter().any(|option| variable_of(option.name) == **name));
         unknown
             .map(|name| {
                 let known: Vec<_> = OPTIONS.iter().map(|option| variable_of(option.name)).collect();

@@ -3,6 +3,7 @@
 //! Read: comments and trailing commas are accepted, duplicate keys are not, integral numbers become integers
 //! (`2e8` is 200000000). Written: strict JSON. Nothing here knows what the keys mean.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
@@ -66,10 +67,15 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Problem> {
 
 pub(crate) fn parse(text: &str) -> Result<Value, Fault> {
     let plain = without_comments(text.strip_prefix('\u{feff}').unwrap_or(text))?;
-    if plain.trim().is_empty() {
+    if plain.trim_ascii_start().is_empty() {
         return Err(Fault { line: 1, column: 1, what: "it is empty".to_string() });
     }
-    let mut reader = serde_json::Deserializer::from_str(&plain);
+    parse_strict(&plain)
+}
+
+/// The same for a text that is known to hold no comments and no trailing commas.
+pub(crate) fn parse_strict(text: &str) -> Result<Value, Fault> {
+    let mut reader = serde_json::Deserializer::from_str(text);
     let value = Strict.deserialize(&mut reader).map_err(|why| fault(&why))?;
     reader.end().map_err(|why| fault(&why))?;
     Ok(value)
@@ -150,9 +156,9 @@ pub(crate) fn restore_order(before: &Value, after: &mut Value) {
 }
 
 /// Comments and trailing commas become spaces, so that every other byte keeps its line and column.
-fn without_comments(text: &str) -> Result<String, Fault> {
+fn without_comments(text: &str) -> Result<Cow<'_, str>, Fault> {
     if !text.contains("//") && !text.contains("/*") && !has_trailing_comma(text) {
-        return Ok(text.to_string());
+        return Ok(Cow::Borrowed(text));
     }
     let mut bytes = text.as_bytes().to_vec();
     let mut at = 0;
@@ -193,10 +199,10 @@ fn without_comments(text: &str) -> Result<String, Fault> {
         at += 1;
     }
     // Only whole comments and ASCII commas were replaced, so this is still UTF-8.
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// A cheap first look, so that strict files (ours) skip the rewriting.
+/// A cheap first look, so that strict files skip the rewriting.
 fn has_trailing_comma(text: &str) -> bool {
     let mut comma = false;
     text.bytes().any(|byte| match byte {

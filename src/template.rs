@@ -281,7 +281,7 @@ impl Document {
         let value = match (&link.origin, inline) {
             (_, Some(text)) => json::parse(&text).map_err(|fault| fault.problem("the command line"))?,
             (Origin::File(path), None) => json::read(path)?,
-            (_, None) => json::parse(built_in_text(&link.name)).map_err(|fault| fault.problem(&link.name))?,
+            (_, None) => json::parse_strict(built_in_text(&link.name)).map_err(|fault| fault.problem(&link.name))?,
         };
         let Value::Object(mut body) = value else { return Err(error::not_an_object(&link.origin)) };
         let header = body.shift_remove("$zlaunch");
