@@ -38,7 +38,11 @@ pub(crate) enum Left {
 
 impl From<Problem> for Left {
     fn from(problem: Problem) -> Self {
-        Left::Wrong(problem)
+        // `$(expr 16 / 8)` in single quotes, or a command copied out of a script: not a wrong value, but none at all.
+        match problem.places.iter().find(|place| place.contains('$')) {
+            Some(place) => Left::Why(format!("the shell did not expand {place}")),
+            None => Left::Wrong(problem),
+        }
     }
 }
 

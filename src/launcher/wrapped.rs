@@ -70,7 +70,9 @@ impl Runner {
     /// How many words from the start are options and their values.
     fn count_flags(&self, words: &[OsString]) -> usize {
         let mut at = 0;
-        while let Some(word) = words.get(at).and_then(|word| word.to_str()).filter(|word| word.starts_with('-')) {
+        // A `$FLAGS` that no shell expanded stands for flags, not for the script.
+        while let Some(word) = words.get(at).and_then(|word| word.to_str()).filter(|word| word.starts_with(['-', '$']))
+        {
             if word == "--" {
                 break;
             }

@@ -15,6 +15,7 @@ mod files;
 mod front_ends;
 mod layers;
 mod ranks;
+mod recorded;
 mod sandbox;
 mod schema;
 mod templates;
