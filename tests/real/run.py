@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The real trainers, with and without zlaunch in front: the final DeepSpeed config must be the same.
 
-usage: run.py --bin PATH --env VENV [NAME...]      prints a line a check, then 'N passed, M failed'
+usage: run.py --bin PATH --env VENV --llamafactory VENV [NAME...]      prints a line a check, then 'N passed, M failed'
 
 No GPU is used: DeepSpeed runs on the CPU, ranks talk through gloo. Only the standard library is needed here; the
 trainers run in their own environment (`setup` makes it).
@@ -30,8 +30,9 @@ def check(function):
 class Lab:
     """A folder with a tiny model and dataset, and the environment of the real trainers."""
 
-    def __init__(self, binary, env, root):
+    def __init__(self, binary, env, root, others=None):
         self.binary, self.env, self.root = Path(binary).resolve(), Path(env).resolve(), Path(root)
+        self.others = others or {}
         self.python = self.env / "bin/python"
         self.made = False
 
@@ -39,7 +40,7 @@ class Lab:
         base = {
             "PATH": f"{self.env}/bin:/usr/bin:/bin", "HOME": str(self.root / "home"), "LANG": "C.UTF-8",
             "DS_ACCELERATOR": "cpu", "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false",
-            "PYTHONPATH": str(HERE / "hook"), "OMP_NUM_THREADS": "1", "TORCH_EXTENSIONS_DIR": str(extensions()),
+            "PYTHONPATH": str(HERE / "hook"), "OMP_NUM_THREADS": "1", "TORCH_EXTENSIONS_DIR": str(extensions(self.env)),
         }
         if report:
             base["REPORT_CONFIG"] = str(report)
@@ -65,9 +66,9 @@ class Lab:
         return self.root / "model"
 
 
-def extensions():
-    """Compiled ops are kept from run to run: the first one takes a minute."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "zlaunch-real/extensions"
+def extensions(env):
+    """Compiled ops are kept from run to run beside the environment they are for: the first one takes a minute."""
+    cache = env.parent / "extensions"
     cache.mkdir(parents=True, exist_ok=True)
     # A run that was killed while compiling leaves a lock on which the next one waits for ever.
     for lock in cache.glob("*/*/lock"):
@@ -114,6 +115,71 @@ def hf_script_trains_in_one_process_without_a_launcher(lab):
     file.write_text(json.dumps(template))
     alone = lab.trained(["torchrun", "--nproc_per_node", "1", *script, "--output_dir", lab.root / "two", "--deepspeed", file], "trained 3 steps")
     assert ours == alone, different(alone, ours)
+
+
+@check
+def swift_trains_from_a_run_file(lab):
+    model = lab.model()
+    lines = {"model": model, "model_type": "qwen2", "template": "qwen", "dataset": lab.root / "data.jsonl", "tuner_type": "full", "torch_dtype": "float32",
+             "use_cpu": "yes", "per_device_train_batch_size": 2, "gradient_accumulation_steps": 0x2, "learning_rate": "1e-4", "max_steps": 3, "max_length": 128,
+             "dataset_num_proc": 1, "report_to": "none", "save_strategy": "'no'", "deepspeed": "zero1"}
+    text = "ENV:\n  NPROC_PER_NODE: 2\n" + "".join(f"{key}: {value}\n" for key, value in lines.items())
+    (lab.root / "run.yaml").write_text(text)
+    alone = lab.trained(["swift", "sft", "run.yaml", "--output_dir", lab.root / "y1"], "train_loss")
+    ours = lab.trained([lab.binary, "--", "swift", "sft", "run.yaml", "--output_dir", lab.root / "y2"], "train_loss")
+    assert ours == alone, different(alone, ours)
+    assert ours["train_batch_size"] == 8 and ours["zero_optimization"]["stage"] == 1, ours
+
+
+@check
+def trl_trains(lab):
+    model = lab.model()
+    data = lab.root / "trl-data"
+    data.mkdir()
+    shutil.copy(lab.root / "data.jsonl", data / "train.jsonl")
+    sft = ["--model_name_or_path", model, "--dataset_name", data, "--use_cpu", "--bf16", "true", "--per_device_train_batch_size", "2",
+           "--gradient_accumulation_steps", "2", "--learning_rate", "1e-4", "--max_steps", "3", "--max_length", "64", "--report_to", "none", "--save_strategy", "no"]
+    swifts = next(lab.env.glob("lib/python3*/site-packages/swift/config/zero2.json"))
+    alone = lab.trained(["torchrun", "--nproc_per_node", "2", "-m", "trl.scripts.sft", *sft, "--deepspeed", swifts, "--output_dir", lab.root / "t1"], "train_loss")
+    ours = lab.trained([lab.binary, "--deepspeed", "zero2", "--nproc-per-node", "2", "--", "trl", "sft", *sft, "--output_dir", lab.root / "t2"], "train_loss")
+    assert ours == alone, different(alone, ours)
+
+
+@check
+def accelerate_trains(lab):
+    """One process: without a GPU, accelerate's DeepSpeed counts one rank and refuses two, with or without zlaunch."""
+    model = lab.model()
+    config = lab.root / "accelerate.json"
+    config.write_text(subprocess.run([lab.binary, "templates", "zero2"], capture_output=True, text=True, check=True).stdout)
+    script = [HERE / "train_hf.py", "--model_name_or_path", model, "--per_device_train_batch_size", "2", "--gradient_accumulation_steps", "1", "--max_steps", "3",
+              "--report_to", "none", "--save_strategy", "no"]
+    launch = ["accelerate", "launch", "--num_processes", "1", "--num_machines", "1", "--mixed_precision", "no"]
+    alone = lab.trained([*launch, "--use_deepspeed", "--deepspeed_config_file", config, *script, "--output_dir", lab.root / "c1"], "trained 3 steps")
+    ours = lab.trained([lab.binary, "--deepspeed", "zero2", "--", *launch, *script, "--output_dir", lab.root / "c2"], "trained 3 steps")
+    assert ours == alone, different(alone, ours)
+
+
+@check
+def llamafactory_trains(lab):
+    other = Lab(lab.binary, lab.others["llamafactory"], lab.root)
+    model = lab.model()
+    data = lab.root / "lf-data"
+    data.mkdir()
+    shutil.copy(lab.root / "data.jsonl", data)
+    tags = {"role_tag": "role", "content_tag": "content", "user_tag": "user", "assistant_tag": "assistant"}
+    info = {"tiny": {"file_name": "data.jsonl", "formatting": "sharegpt", "columns": {"messages": "messages"}, "tags": tags}}
+    (data / "dataset_info.json").write_text(json.dumps(info))
+    zero2 = lab.root / "lf-zero2.json"
+    zero2.write_text(subprocess.run([lab.binary, "templates", "zero2"], capture_output=True, text=True, check=True).stdout)
+    lines = {"model_name_or_path": model, "stage": "sft", "do_train": "true", "finetuning_type": "full", "dataset": "tiny", "dataset_dir": data, "template": "qwen",
+             "cutoff_len": 64, "per_device_train_batch_size": 2, "gradient_accumulation_steps": 2, "learning_rate": "1e-4", "max_steps": 3, "max_grad_norm": 0.7,
+             "bf16": "true", "use_cpu": "true", "report_to": "none", "save_strategy": "'no'", "preprocessing_num_workers": 1}
+    run = lab.root / "lf.yaml"
+    run.write_text("".join(f"{key}: {value}\n" for key, value in lines.items()))
+    alone = other.trained(["llamafactory-cli", "train", run, f"output_dir={lab.root}/l1", f"deepspeed={zero2}"], "train_loss", FORCE_TORCHRUN="1", NPROC_PER_NODE="2")
+    ours = other.trained([lab.binary, "--deepspeed", "zero2", "--nproc-per-node", "2", "--", "llamafactory-cli", "train", run, f"output_dir={lab.root}/l2"], "train_loss")
+    assert ours == alone, different(alone, ours)
+    assert ours["gradient_clipping"] == 0.7 and ours["train_batch_size"] == 8, ours
 
 
 @check
@@ -204,10 +270,11 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", required=True)
     parser.add_argument("--env", required=True)
+    parser.add_argument("--llamafactory", required=True, help="the environment of LLaMA-Factory")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     root = Path(tempfile.mkdtemp(prefix="zlaunch-real-"))
-    lab = Lab(arguments.bin, arguments.env, root)
+    lab = Lab(arguments.bin, arguments.env, root, {"llamafactory": arguments.llamafactory})
     passed = failed = 0
     for function in CHECKS:
         if arguments.names and function.__name__ not in arguments.names:
