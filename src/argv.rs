@@ -1,6 +1,8 @@
 //! A trainer's arguments, read as Python's argparse reads them: `--a_b` and `--a-b`, `--a=b` and `--a b`, the last one
 //! wins, `--` ends the options, unique prefixes where the whole list of options is known.
 
+use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
@@ -88,7 +90,7 @@ impl Args {
         let word = word.as_bytes().strip_prefix(b"--").filter(|rest| !rest.is_empty())?;
         let equals = word.iter().position(|b| *b == b'=');
         let name = std::str::from_utf8(&word[..equals.unwrap_or(word.len())]).ok()?;
-        let (field, takes) = match underscored(name).and_then(|name| fields.iter().find(|(field, _)| *field == name)) {
+        let (field, takes) = match fields.iter().find(|(field, _)| is_spelling(name, field)) {
             Some(field) => *field,
             None => self.abbreviated(at, name, fields, options)?,
         };
@@ -107,7 +109,7 @@ impl Args {
     /// underscore, so a prefix that ends before it fits both.
     fn abbreviated(&mut self, at: usize, prefix: &str, fields: &[Field], options: OptionList) -> Option<Field> {
         let strings = |name: &str| {
-            let other = name.contains('_') && dashed(name).starts_with(prefix);
+            let other = name.contains('_') && starts_dashed(name, prefix);
             usize::from(name.starts_with(prefix)) + usize::from(other)
         };
         let mut fitting = fields.iter().filter(|(name, _)| strings(name) > 0).peekable();
@@ -206,22 +208,50 @@ impl Args {
         words
     }
 
+    /// Option words that are neither in the list nor a prefix of one in it.
+    pub(crate) fn unknown<'a>(&'a self, list: &'a str) -> impl Iterator<Item = &'a str> {
+        let words = self.words.iter().take_while(|word| *word != "--").filter_map(|word| word.to_str());
+        let options = words.filter(|word| word.starts_with("--") && !word.contains(' '));
+        let names = options.map(|word| word.split('=').next().unwrap_or(word));
+        names.filter(move |name| {
+            let name = &name[2..];
+            let fits = |known: &str| known.starts_with(name) || starts_dashed(known, name);
+            let whole = if name.contains('_') { Cow::Borrowed(name) } else { Cow::Owned(name.replace('-', "_")) };
+            !is_listed(list, &whole) && !list.lines().any(|line| fits(line.trim_end_matches(['!', '?'])))
+        })
+    }
+
     pub(crate) fn words(&self) -> &[OsString] {
         &self.words
     }
 }
 
-/// Both spellings are whole: `--a_b` or `--a-b`, never a mixture.
-fn underscored(name: &str) -> Option<String> {
-    match (name.contains('-'), name.contains('_')) {
-        (true, true) => None,
-        (true, false) => Some(name.replace('-', "_")),
-        _ => Some(name.to_string()),
+/// Whether a sorted list, one name a line, has this name. Halving beats reading: the list has hundreds of lines, and this
+/// is asked for every option of a command.
+fn is_listed(list: &str, name: &str) -> bool {
+    let (mut low, mut high) = (0, list.len());
+    while low < high {
+        let middle = low.midpoint(high);
+        let start = list.as_bytes()[..middle].iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+        let end = list[start..].find('\n').map_or(list.len(), |at| start + at);
+        match list[start..end].trim_end_matches(['!', '?']).cmp(name) {
+            Ordering::Equal => return true,
+            Ordering::Less => low = end + 1,
+            Ordering::Greater => high = start,
+        }
     }
+    false
 }
 
-fn dashed(name: &str) -> String {
-    name.replace('_', "-")
+/// `--a_b` or `--a-b`, never a mixture.
+fn is_spelling(word: &str, name: &str) -> bool {
+    word == name || (word.len() == name.len() && !word.contains('_') && starts_dashed(name, word))
+}
+
+/// Whether the name with dashes starts like this.
+fn starts_dashed(name: &str, prefix: &str) -> bool {
+    let dashed = name.bytes().map(|b| if b == b'_' { b'-' } else { b });
+    name.len() >= prefix.len() && dashed.zip(prefix.bytes()).all(|(one, two)| one == two)
 }
 
 /// Whether argparse takes a word as a value: not an option, except for negative numbers and words with a space.
@@ -367,6 +397,18 @@ mod tests {
         assert_eq!(python_float("-Infinity"), Some(f64::NEG_INFINITY));
         for text in ["", "1e", "e5", "infin", "1,5", "_1", "0x1p3"] {
             assert_eq!(python_float(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_are_found_in_every_recorded_list() {
+        for list in [include_str!("recorded/swift_sft.txt"), include_str!("recorded/swift_rlhf.txt"), "a\n", ""] {
+            for line in list.lines() {
+                assert!(is_listed(list, line.trim_end_matches(['!', '?'])), "{line}");
+            }
+            for absent in ["", "aa", "learning_rat", "zzz", "deepspeedy"] {
+                assert!(!is_listed(list, absent), "{absent}");
+            }
         }
     }
 

@@ -31,45 +31,8 @@ const TEXT_SECTIONS: &[&str] = &["text_config", "llm_config", "language_config"]
 /// Flat configs whose class moves the text model's keys into `text_config` when it loads them.
 const MOVED_INTO_TEXT_CONFIG: &[&str] = &["qwen2_vl", "qwen2_5_vl"];
 
-/// Model types whose class maps `hidden_size` to another key (transformers' `attribute_map`, recorded from 5.19).
-const OTHER_NAMES: &[(&str, &[&str])] = &[
-    ("n_embd", &["codegen", "ctrl", "gpt-sw3", "gpt2", "gpt_bigcode", "gptj", "imagegpt", "openai-gpt"]),
-    (
-        "d_model",
-        &[
-            "bart",
-            "bigbird_pegasus",
-            "blenderbot",
-            "blenderbot-small",
-            "dbrx",
-            "fsmt",
-            "led",
-            "longt5",
-            "m2m_100",
-            "marian",
-            "mbart",
-            "mpt",
-            "mt5",
-            "mvp",
-            "nllb-moe",
-            "pegasus",
-            "pegasus_x",
-            "plbart",
-            "pop2piano",
-            "speech_to_text",
-            "switch_transformers",
-            "t5",
-            "trocr",
-            "udop",
-            "umt5",
-            "whisper",
-            "xglm",
-            "xlnet",
-        ],
-    ),
-    ("emb_dim", &["flaubert", "xlm"]),
-    ("dim", &["distilbert"]),
-];
+/// Keys that stand for `hidden_size`, each with the model types whose class says so (transformers' `attribute_map`).
+const OTHER_NAMES: &str = include_str!("recorded/hidden_size_names.txt");
 
 /// The hidden size, or why it is not known.
 pub(crate) fn hidden_size(
@@ -126,7 +89,8 @@ fn own_size(config: &Value) -> Option<u64> {
     if let Some(size) = config.get("hidden_size") {
         return size.as_u64();
     }
-    let mapped = OTHER_NAMES.iter().find(|(_, types)| types.contains(&model_type)).map(|(key, _)| *key);
+    let mapped = OTHER_NAMES.lines().find(|line| line.split(' ').skip(1).any(|other| other == model_type));
+    let mapped = mapped.and_then(|line| line.split(' ').next());
     if let Some(key) = mapped {
         return config.get(key)?.as_u64();
     }

@@ -85,6 +85,8 @@ pub(crate) struct Trainer {
     pub(crate) fields: &'static [Field],
     /// All of its options.
     pub(crate) options: fn(&Target) -> OptionList,
+    /// What the trainer refuses that its own arguments alone show.
+    pub(crate) refusals: fn(&Args, &Target, Option<&Python>) -> Vec<Problem>,
     /// Recognises a command and says what each rank runs.
     pub(crate) recognise: fn(&Parts, &Host) -> Option<Recognised>,
     /// What `fp16.enabled` and `bf16.enabled` become, and why not where they stay "auto".
@@ -172,8 +174,8 @@ pub(crate) struct Job {
     pub(crate) rewritten: bool,
     /// The arguments as the trainer will read them.
     pub(crate) args: Args,
-    /// The arguments each rank gets; the same words unless a run file is among them.
-    words: Args,
+    /// The arguments each rank gets, where a run file among them holds others.
+    outer: Option<Args>,
     pub(crate) python: Option<Python>,
     pub(crate) variables: Vec<Variable>,
     pub(crate) problems: Vec<Problem>,
@@ -196,21 +198,22 @@ impl Job {
 
     /// The arguments of each rank, with the config handed over in the front end's own way.
     pub(crate) fn words(&self, config: Option<&OsStr>) -> Vec<OsString> {
-        let Some(config) = config else { return self.words.words().to_vec() };
-        let name = (self.trainer.config_argument)(&self.words);
+        let outer = self.outer.as_ref().unwrap_or(&self.args);
+        let Some(config) = config else { return outer.words().to_vec() };
+        let name = (self.trainer.config_argument)(outer);
         let joined = |prefix: &str| {
             let mut word = OsString::from(format!("{prefix}{name}="));
             word.push(config);
             let named =
                 |word: &OsString| word.to_str().is_some_and(|word| word.starts_with(&format!("{prefix}{name}=")));
-            let mut words: Vec<OsString> = self.words.words().iter().filter(|word| !named(word)).cloned().collect();
+            let mut words: Vec<OsString> = outer.words().iter().filter(|word| !named(word)).cloned().collect();
             words.push(word);
             words
         };
         match self.trainer.hand_over {
             HandOver::Joined => joined("--"),
-            HandOver::Dotted if run_file::is_first(self.words.words()) => joined(""),
-            HandOver::Argument | HandOver::Dotted => self.words.with(name, config),
+            HandOver::Dotted if run_file::is_first(outer.words()) => joined(""),
+            HandOver::Argument | HandOver::Dotted => outer.with(name, config),
         }
     }
 }
@@ -229,10 +232,15 @@ pub(crate) fn understand(parts: &Parts, forced: Option<&Said<&'static Trainer>>,
     }
     let fields: Vec<Field> = trainer.fields.iter().chain(COMMON).copied().collect();
     let options = (trainer.options)(&target);
-    let words = Args::read(args, &fields, options);
-    let args = read.map_or_else(|| words.clone(), |read| Args::read(read, &fields, options));
+    let given = Args::read(args, &fields, options);
+    let (args, outer) = match read {
+        Some(read) => (Args::read(read, &fields, options), Some(given)),
+        None => (given, None),
+    };
+    let mut problems = problems;
+    problems.extend((trainer.refusals)(&args, &target, python.as_ref()));
     let rewritten = target != parts.target;
-    Job { trainer, target, rewritten, args, words, python, variables, problems, blocker }
+    Job { trainer, target, rewritten, args, outer, python, variables, problems, blocker }
 }
 
 /// Whether a word names a console script of a front end.

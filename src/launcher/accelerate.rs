@@ -20,7 +20,7 @@ pub(super) const RUNNER: Runner = Runner {
     programs: &[("accelerate", Some("launch")), ("accelerate-launch", None)],
     modules: &["accelerate.commands.launch"],
     module: "accelerate.commands.launch",
-    options: include_str!("../options/accelerate.txt"),
+    options: include_str!("../recorded/accelerate.txt"),
     short: &[("-m", "module"), ("-h", "help"), ("-q", "quiet")],
     fields: &[
         ("num_processes", One),

@@ -20,7 +20,7 @@ pub(super) const RUNNER: Runner = Runner {
     programs: &[("deepspeed", None), ("ds", None)],
     modules: &["deepspeed.launcher.runner"],
     module: "deepspeed.launcher.runner",
-    options: include_str!("../options/deepspeed.txt"),
+    options: include_str!("../recorded/deepspeed.txt"),
     short: &[("-H", "hostfile"), ("-i", "include"), ("-e", "exclude"), ("-q", "quiet"), ("-h", "help")],
     fields: &[
         ("num_gpus", One),

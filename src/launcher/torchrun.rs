@@ -17,7 +17,7 @@ pub(super) const RUNNER: Runner = Runner {
     programs: &[("torchrun", None)],
     modules: &["torch.distributed.run", "torch.distributed.launch"],
     module: "torch.distributed.run",
-    options: concat!(include_str!("../options/torchrun.txt"), "use_env!\n"),
+    options: concat!(include_str!("../recorded/torchrun.txt"), "use_env!\n"),
     short: &[("-m", "module"), ("-h", "help"), ("-r", "redirects"), ("-t", "tee")],
     fields: &[
         ("nproc_per_node", One),

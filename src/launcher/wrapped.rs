@@ -23,7 +23,7 @@ pub(crate) struct Runner {
     pub(super) modules: &'static [&'static str],
     /// The module to run it with another interpreter.
     pub(super) module: &'static str,
-    /// All of its options (see `src/options`).
+    /// All of its options (see `src/recorded`).
     pub(super) options: &'static str,
     /// Short options and what they stand for.
     pub(super) short: &'static [(&'static str, &'static str)],

@@ -1,10 +1,15 @@
 //! Scripts built on transformers' `Trainer`: `python train.py --deepspeed …`, any module, and whatever else
 //! `HfArgumentParser` reads. The other front ends of the family start from this one.
 
+use std::ffi::OsString;
+use std::path::Path;
+
 use super::{Family, HandOver, Precision, Recognised, Trainer};
 use crate::argv::{Args, Field, OptionList, Takes};
+use crate::host::Host;
+use crate::json;
 use crate::model::Hub;
-use crate::target::Target;
+use crate::target::{Parts, Target};
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "hf",
@@ -18,17 +23,30 @@ pub(crate) const TRAINER: Trainer = Trainer {
     one_gpu_per_rank: false,
     fields: FIELDS,
     options: |_| OptionList::Open,
-    // Any Python program: whoever calls `deepspeed.initialize` alone was recognised before.
-    recognise: |parts, _| match parts.target {
-        Target::Program(_) => None,
-        _ => Some(Recognised::unchanged(parts)),
-    },
+    refusals: |_, _, _| Vec::new(),
+    recognise,
     fp16: |args| precision(args, "fp16", "fp16_full_eval", "bf16"),
     bf16: |args| precision(args, "bf16", "bf16_full_eval", "fp16"),
     precision_unknown: None,
 };
 
 pub(super) const FIELDS: &[Field] = &[("model_name_or_path", Takes::One)];
+
+/// Any Python program: whoever calls `deepspeed.initialize` alone was recognised before. A file `script.args` beside a
+/// script holds words that `HfArgumentParser` reads first.
+fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
+    let mut recognised = match &parts.target {
+        Target::Program(_) => return None,
+        _ => Recognised::unchanged(parts),
+    };
+    if let Target::Script { path, .. } = &parts.target {
+        let file = host.absolute(Path::new(path)).with_extension("args");
+        let text = file.is_file().then(|| json::read_text(&file).ok()).flatten();
+        recognised.read =
+            text.map(|text| text.split_whitespace().map(OsString::from).chain(parts.args.iter().cloned()).collect());
+    }
+    Some(recognised)
+}
 
 /// The flag or its `_full_eval`. When the *other* precision is on, this one is off: transformers refuses both.
 pub(super) fn precision(args: &Args, name: &str, full_eval: &str, other: &str) -> Precision {

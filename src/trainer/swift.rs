@@ -5,8 +5,10 @@ use std::ffi::OsStr;
 
 use super::{Family, HandOver, Precision, Recognised, Trainer, Variable, hf, run_file};
 use crate::argv::{Args, Field, OptionList, Takes, hf_bool};
+use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::model::Hub;
+use crate::python::Python;
 use crate::target::{Parts, Target};
 use crate::vars;
 use crate::yaml::{Dialect, python_str};
@@ -22,6 +24,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     one_gpu_per_rank: true,
     fields: FIELDS,
     options,
+    refusals,
     recognise,
     fp16: |args| precision(args, "fp16", "fp16_full_eval", &["float16", "float32"]),
     bf16: |args| precision(args, "bf16", "bf16_full_eval", &["bfloat16"]),
@@ -39,14 +42,21 @@ const FIELDS: &[Field] = &[
     ("sequence_parallel_size", Takes::One),
     ("callbacks", Takes::One),
     ("rlhf_type", Takes::One),
+    ("ignore_args_error", Takes::Optional),
 ];
+
+/// The version whose options were recorded; another one may know others.
+const RECORDED: &str = "4.6.0";
+
+/// Options of older versions and what took their place.
+const RENAMED: &[(&str, &str)] = &[("--train_type", "--tuner_type"), ("--sft_type", "--tuner_type")];
 
 /// The sub-commands that swift runs through torchrun, and all of their options.
 const COMMANDS: &[(&str, &str)] = &[
-    ("sft", include_str!("../options/swift_sft.txt")),
-    ("pt", include_str!("../options/swift_pt.txt")),
-    ("rlhf", include_str!("../options/swift_rlhf.txt")),
-    ("infer", include_str!("../options/swift_infer.txt")),
+    ("sft", include_str!("../recorded/swift_sft.txt")),
+    ("pt", include_str!("../recorded/swift_pt.txt")),
+    ("rlhf", include_str!("../recorded/swift_rlhf.txt")),
+    ("infer", include_str!("../recorded/swift_infer.txt")),
 ];
 
 fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
@@ -70,7 +80,22 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
             Err(problem) => recognised.problems.push(problem),
         }
     }
+    read_appended_file(&mut recognised, host);
     Some(recognised)
+}
+
+/// `--config x.yaml` of ms-swift 3.10 to 4.0, whose words came last and so beat the command line.
+fn read_appended_file(recognised: &mut Recognised, host: &Host) {
+    let Some(at) = recognised.args.iter().position(|word| word == "--config") else { return };
+    let Some(file) = recognised.args.get(at + 1).cloned() else { return };
+    match run_file::read(&file, Dialect::PyYaml, host) {
+        Ok(mut entries) => {
+            recognised.variables.extend(variables(entries.shift_remove("ENV").as_ref(), &file, host));
+            recognised.args.drain(at..at + 2);
+            recognised.args.extend(run_file::words(&entries));
+        }
+        Err(problem) => recognised.problems.push(problem),
+    }
 }
 
 /// The `ENV` block gives way to what is set, and swift tells the trainer which file it was.
@@ -95,6 +120,28 @@ fn options(target: &Target) -> OptionList {
     let command = command_of(target).unwrap_or("sft");
     let list = COMMANDS.iter().find(|(name, _)| *name == command).map_or("", |(_, list)| *list);
     OptionList::Known(list)
+}
+
+/// swift refuses an option it does not know, once everything is imported.
+fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Problem> {
+    let OptionList::Known(list) = options(target) else { return Vec::new() };
+    let unknown: Vec<&str> = args.unknown(list).collect();
+    let tolerated = args.bool("ignore_args_error", true).ok().flatten().is_some_and(|said| said.value);
+    // Only now is the version worth a look at site-packages.
+    let recorded = || python.and_then(|python| python.version("ms_swift")).as_deref() == Some(RECORDED);
+    if unknown.is_empty() || tolerated || !recorded() {
+        return Vec::new();
+    }
+    let known: Vec<String> = list.lines().map(|line| format!("--{}", line.trim_end_matches(['!', '?']))).collect();
+    let meant = |word: &str| {
+        let renamed =
+            RENAMED.iter().find(|(old, _)| *old == word.replace('-', "_").replacen("__", "--", 1)).map(|(_, new)| *new);
+        renamed.or_else(|| error::nearest(word, known.iter().map(String::as_str))).map(str::to_string)
+    };
+    unknown
+        .into_iter()
+        .map(|word| error::trainer_has_no_option(&format!("ms-swift {RECORDED}"), word, meant(word).as_deref()))
+        .collect()
 }
 
 /// ModelScope unless told otherwise.

@@ -446,3 +446,42 @@ fn megatron_is_passed_through_with_the_topology() {
     assert_eq!(words(&plan)[1..], ["sft", "--load", "x"]);
     sandbox.launch(&["--deepspeed", "zero2"], &["megatron", "sft"]).refused(&["`megatron sft`"]);
 }
+
+#[test]
+fn options_swift_does_not_know_are_refused_where_its_list_is_known() {
+    let sandbox = Sandbox::new();
+    let options = ["--nproc-per-node", "2"];
+    sandbox
+        .launch(&options, &["swift", "sft", "--train_type", "full", "--learning_rat=1e-5"])
+        .refused(&["`--train_type`", "did you mean `--tuner_type`"]);
+    sandbox
+        .launch(&options, &["swift", "sft", "--per_device_train_batchsize", "2", "--gradient-accumulation-step5", "1"])
+        .refused(&["did you mean `--per_device_train_batch_size`", "did you mean `--gradient_accumulation_steps`"]);
+    assert_eq!(
+        sandbox.launch(&options, &["swift", "sft", "--whatever", "--ignore_args_error", "true"]).status,
+        Some(0)
+    );
+    std::fs::rename(sandbox.site().join("ms_swift-4.6.0.dist-info"), sandbox.site().join("ms_swift-3.9.0.dist-info"))
+        .unwrap();
+    assert_eq!(sandbox.launch(&options, &["swift", "sft", "--train_type", "full"]).status, Some(0));
+    sandbox.file("old.yaml", "train_type: full\nmax_grad_norm: 0.5\n");
+    let plan = sandbox.plan(
+        &["--nproc-per-node", "2", "--deepspeed", "zero2"],
+        &["swift", "sft", "--config", "old.yaml", "--max_grad_norm", "1"],
+    );
+    assert_eq!(plan["config"]["gradient_clipping"], 0.5, "the file's words came last");
+}
+
+#[test]
+fn a_file_of_arguments_beside_the_script_is_read_first() {
+    let sandbox = Sandbox::new();
+    sandbox.file("train.py", "");
+    sandbox.file("train.args", "--per_device_train_batch_size 2\n--max_grad_norm 0.5\n");
+    let plan = sandbox
+        .plan(&["--nproc-per-node", "2", "--deepspeed", "zero2"], &["python", "train.py", "--max_grad_norm", "1"]);
+    assert_eq!(
+        (&plan["config"]["train_micro_batch_size_per_gpu"], &plan["config"]["gradient_clipping"]),
+        (&2.into(), &1.0.into())
+    );
+    assert!(line(&sandbox, &plan).ends_with("train.py --max_grad_norm 1 --deepspeed CONFIG"));
+}

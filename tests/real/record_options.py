@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records the option names of the real programs into src/options/, one a line.
+"""Records the option names of the real programs into src/recorded/, one a line, and the other names of hidden_size.
 
 usage: record_options.py OUT_DIR     (with the interpreter of the environment that holds them)
 
@@ -33,6 +33,15 @@ def main():
 
     from torch.distributed.run import get_args_parser
     (out / "torchrun.txt").write_text(lines(get_args_parser()))
+
+    # Which key stands for hidden_size, by model type.
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+    names = {}
+    for model_type in CONFIG_MAPPING.keys():
+        key = (getattr(CONFIG_MAPPING[model_type], "attribute_map", None) or {}).get("hidden_size", "hidden_size")
+        names.setdefault(key, []).append(model_type)
+    names.pop("hidden_size")
+    (out / "hidden_size_names.txt").write_text("".join(f"{key} {' '.join(sorted(types))}\n" for key, types in sorted(names.items())))
 
     # The runner builds its parser inside the function that uses it.
     from deepspeed.launcher import runner

@@ -245,14 +245,35 @@ def swifts_templates_are_ours(lab):
 
 
 @check
+def hidden_sizes_are_those_transformers_finds(lab):
+    """Every model type of the installed transformers: the same size, or left to the trainer."""
+    result = subprocess.run([lab.python, HERE / "hidden_sizes.py"], env=lab.variables(), cwd=lab.root, capture_output=True, text=True)
+    models = [json.loads(line) for line in result.stdout.splitlines()]
+    assert len(models) > 400, result.stderr[-2000:]
+    folder = lab.root / "any-model"
+    folder.mkdir()
+    equal = 0
+    for model in models:
+        (folder / "config.json").write_text(json.dumps(model["json"]))
+        for stage, by in ((3, "trainer"), (2, "accelerate")):
+            config = {"zero_optimization": {"stage": stage, "stage3_param_persistence_threshold": "auto"}}
+            plan = subprocess.run([lab.binary, "-n", "--format", "json", "--nproc-per-node", "2", "--deepspeed", json.dumps(config), "--", "python", "x.py",
+                                   "--model_name_or_path", folder], env=lab.variables(), cwd=lab.root, capture_output=True, text=True, check=True).stdout
+            ours = json.loads(plan)["config"]["zero_optimization"]["stage3_param_persistence_threshold"]
+            assert ours == "auto" or ours == 10 * model[by], (model["type"], stage, ours, model[by])
+            equal += ours != "auto"
+    assert equal > 1.4 * len(models), (equal, len(models))
+
+
+@check
 def recorded_options_are_those_of_the_programs(lab):
-    """src/options was recorded from these versions."""
+    """src/recorded was recorded from these versions."""
     out = lab.root / "options"
     out.mkdir()
     result = lab.run([lab.python, HERE / "record_options.py", out])
     assert result.returncode == 0, result.stdout[-2000:]
     for file in sorted(out.iterdir()):
-        assert file.read_text() == (HERE.parent.parent / "src/options" / file.name).read_text(), file.name
+        assert file.read_text() == (HERE.parent.parent / "src/recorded" / file.name).read_text(), file.name
 
 
 def integers(value):
