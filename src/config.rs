@@ -8,8 +8,9 @@ use serde_json::{Map, Value};
 use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::json;
+use crate::patch;
 use crate::said::Said;
-use crate::template::{self, Template};
+use crate::template::Template;
 
 /// What is laid over the template, in this order.
 #[derive(Default)]
@@ -25,12 +26,10 @@ pub(crate) fn with_layers(template: &Template, layers: &Layers, host: &Host) -> 
     let mut problems = Vec::new();
     for file in &layers.patch {
         let path = host.absolute(&file.value);
-        let applied = json::read(&path).and_then(|patch| match patch {
-            operations @ Value::Array(_) => {
-                template::apply_operations(&mut config, operations, &path.display().to_string())
-            }
+        let applied = json::read(&path).and_then(|change| match change {
+            operations @ Value::Array(_) => patch::operate(&mut config, operations, &path.display().to_string()),
             object @ Value::Object(_) => {
-                template::apply_merge(&mut config, object);
+                patch::merge(&mut config, object);
                 Ok(())
             }
             _ => Err(error::not_a_patch(&path.display().to_string(), "it is neither a list nor an object")),

@@ -4,6 +4,7 @@
 mod accelerate;
 mod deepspeed;
 mod direct;
+mod runner;
 mod torchrun;
 pub(crate) mod wrapped;
 

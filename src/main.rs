@@ -11,6 +11,7 @@ mod host;
 mod json;
 mod launcher;
 mod model;
+mod patch;
 mod plan;
 mod python;
 mod said;
@@ -109,9 +110,10 @@ mod readme {
     }
 
     fn rules() -> String {
-        let compared = |rule: &auto::Rule| if rule.compared { "yes" } else { "" };
-        let rows =
-            auto::RULES.iter().map(|rule| format!("| `{}` | {} | {} |\n", rule.key, cell(rule.doc), compared(rule)));
+        let rows = auto::RULES.iter().map(|rule| {
+            let compared = if rule.compared { "yes" } else { "" };
+            format!("| `{}` | {} | {compared} |\n", rule.key, cell(rule.doc))
+        });
         "| key | becomes | compared |\n| --- | --- | --- |\n".to_string() + &rows.collect::<String>()
     }
 

@@ -1,18 +1,24 @@
 //! Templates: names, search order, `extends`, the embedded files. A spec (name, path or inline JSON) becomes a config
 //! with its chain of origins; nothing here knows what the config's keys mean.
 
+mod document;
+mod list;
+
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use json_patch::{Patch, PatchErrorKind};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::json;
-use crate::said::{Said, Source};
-use crate::vars;
+use crate::patch;
+use crate::said::Said;
+
+use document::Document;
+pub(crate) use document::Need;
+pub(crate) use list::list;
 
 macro_rules! embedded {
     ($($name:literal)*) => {
@@ -45,9 +51,6 @@ const ALIASES: &[(&str, &str)] = &[
     ("ds_z3_offload_config", "zero3_offload"),
 ];
 
-/// What may stand in `$zlaunch`.
-const HEADER: &[&str] = &["about", "extends", "patch", "env", "needs"];
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     BuiltIn,
@@ -79,16 +82,6 @@ pub(crate) struct Template {
     pub(crate) needs: Vec<Need>,
     /// What is worth saying about how it was found.
     pub(crate) notes: Vec<Problem>,
-}
-
-/// A key that only the user can know.
-#[derive(Debug)]
-pub(crate) struct Need {
-    pub(crate) key: String,
-    pub(crate) why: String,
-    pub(crate) example: String,
-    /// Only needed while this key has this value.
-    pub(crate) when: Option<(String, Value)>,
 }
 
 /// Where templates are looked for, in order; the built-in ones come last.
@@ -185,7 +178,7 @@ pub(crate) fn resolve(spec: &Said<String>, search: &Search, host: &Host) -> Resu
     let mut chain: Vec<Link> = vec![first];
     let mut text = inline;
     while let Some(link) = chain.last() {
-        let document = Document::load(link, text.take())?;
+        let document = load(link, text.take())?;
         let next = match &document.extends {
             Some(parent) => Some(parent_link(link, parent, spec, search)?),
             None => None,
@@ -266,96 +259,14 @@ fn parent_link(link: &Link, parent: &str, spec: &Said<String>, search: &Search) 
     }
 }
 
-/// A template file taken apart.
-struct Document {
-    about: Option<String>,
-    extends: Option<String>,
-    patch: Option<Value>,
-    env: Vec<(String, String)>,
-    needs: Vec<Need>,
-    body: Value,
-}
-
-impl Document {
-    fn load(link: &Link, inline: Option<String>) -> Result<Self, Problem> {
-        let value = match (&link.origin, inline) {
-            (_, Some(text)) => json::parse(&text).map_err(|fault| fault.problem("the command line"))?,
-            (Origin::File(path), None) => json::read(path)?,
-            (_, None) => json::parse_strict(built_in_text(&link.name)).map_err(|fault| fault.problem(&link.name))?,
-        };
-        let Value::Object(mut body) = value else { return Err(error::not_an_object(&link.origin)) };
-        let header = body.shift_remove("$zlaunch");
-        let mut document = Document {
-            about: None,
-            extends: None,
-            patch: None,
-            env: Vec::new(),
-            needs: Vec::new(),
-            body: Value::Object(body),
-        };
-        match header {
-            None => Ok(document),
-            Some(Value::Object(header)) => {
-                document.read_header(header, &link.origin)?;
-                Ok(document)
-            }
-            Some(_) => Err(error::bad_header(&link.origin, "$zlaunch", "an object")),
-        }
-    }
-
-    fn read_header(&mut self, header: Map<String, Value>, origin: &Origin) -> Result<(), Problem> {
-        for (key, value) in header {
-            match (key.as_str(), value) {
-                ("about", Value::String(text)) => self.about = Some(text),
-                ("extends", Value::String(name)) if is_name(&name) => self.extends = Some(name),
-                ("patch", operations @ Value::Array(_)) => self.patch = Some(operations),
-                ("env", Value::Object(variables)) => self.env = read_env(variables, origin)?,
-                ("needs", Value::Object(needs)) => self.needs = read_needs(needs, origin)?,
-                ("about", _) => return Err(error::bad_header(origin, "$zlaunch.about", "a string")),
-                ("extends", _) => return Err(error::bad_header(origin, "$zlaunch.extends", "the name of a template")),
-                ("patch", _) => return Err(error::bad_header(origin, "$zlaunch.patch", "a list of operations")),
-                ("env", _) => return Err(error::bad_header(origin, "$zlaunch.env", "an object of strings")),
-                ("needs", _) => return Err(error::bad_header(origin, "$zlaunch.needs", "an object")),
-                (other, _) => return Err(error::unknown_header(origin, other, HEADER)),
-            }
-        }
-        Ok(())
-    }
-}
-
-fn read_needs(needs: Map<String, Value>, origin: &Origin) -> Result<Vec<Need>, Problem> {
-    let read = |(key, value): (String, Value)| {
-        let text = |name: &str| value.get(name)?.as_str().map(str::to_string);
-        let when = value.get("when").and_then(Value::as_object).and_then(|when| when.iter().next());
-        let when = when.map(|(key, value)| (key.clone(), value.clone()));
-        match (text("why"), text("example")) {
-            (Some(why), Some(example)) => Ok(Need { key, why, example, when }),
-            _ => {
-                let wanted = r#"an object such as {"why": "…", "example": "…"}"#;
-                Err(error::bad_header(origin, &format!("$zlaunch.needs.{key}"), wanted))
-            }
-        }
+/// The file, the inline text or the embedded template.
+fn load(link: &Link, inline: Option<String>) -> Result<Document, Problem> {
+    let value = match (&link.origin, inline) {
+        (_, Some(text)) => json::parse(&text).map_err(|fault| fault.problem("the command line"))?,
+        (Origin::File(path), None) => json::read(path)?,
+        (_, None) => json::parse_strict(built_in_text(&link.name)).map_err(|fault| fault.problem(&link.name))?,
     };
-    needs.into_iter().map(read).collect()
-}
-
-fn read_env(variables: Map<String, Value>, origin: &Origin) -> Result<Vec<(String, String)>, Problem> {
-    let mut env = Vec::new();
-    for (name, value) in variables {
-        let value = match value {
-            Value::String(text) => text,
-            Value::Number(number) => number.to_string(),
-            _ => return Err(error::bad_header(origin, &format!("$zlaunch.env.{name}"), "a string")),
-        };
-        if !vars::is_name(&name) || value.contains('\0') {
-            return Err(error::bad_header(origin, &format!("$zlaunch.env.{name}"), "a variable that can be exported"));
-        }
-        if vars::changes_what_is_executed(&name) {
-            return Err(error::forbidden_variable(origin, &name, &value));
-        }
-        env.push((name, value));
-    }
-    Ok(env)
+    Document::new(value, &link.origin)
 }
 
 /// From the root of the chain up: body as a merge patch, then the operations.
@@ -368,10 +279,10 @@ fn merge(chain: Vec<Link>, documents: Vec<Document>, notes: Vec<Problem>) -> Res
         if config.is_null() {
             config = document.body;
         } else {
-            apply_merge(&mut config, document.body);
+            patch::merge(&mut config, document.body);
         }
         if let Some(operations) = document.patch {
-            apply_operations(&mut config, operations, &format!("{}, $zlaunch.patch", link.origin))?;
+            patch::operate(&mut config, operations, &format!("{}, $zlaunch.patch", link.origin))?;
         }
         for (name, value) in document.env {
             env.retain(|(known, _)| *known != name);
@@ -385,94 +296,8 @@ fn merge(chain: Vec<Link>, documents: Vec<Document>, notes: Vec<Problem>) -> Res
     Ok(Template { name: first.name, origin: first.origin, chain: names, about, config, env, needs, notes })
 }
 
-/// RFC 7386. Written out, because the crate's removes a key by moving the last one into its place.
-pub(crate) fn apply_merge(config: &mut Value, patch: Value) {
-    let Value::Object(patch) = patch else { return *config = patch };
-    if !config.is_object() {
-        *config = Value::Object(Map::new());
-    }
-    let Some(object) = config.as_object_mut() else { return };
-    for (key, value) in patch {
-        if value.is_null() {
-            object.shift_remove(&key);
-        } else {
-            apply_merge(object.entry(key).or_insert(Value::Null), value);
-        }
-    }
-}
-
-/// RFC 6902, keeping the order of the keys. One operation at a time: copies must not blow a small file up.
-pub(crate) fn apply_operations(config: &mut Value, operations: Value, place: &str) -> Result<(), Problem> {
-    let Patch(operations) =
-        serde_json::from_value(operations).map_err(|why| error::not_a_patch(place, &why.to_string()))?;
-    let before = config.clone();
-    for (at, operation) in operations.into_iter().enumerate() {
-        json_patch::patch(config, &[operation]).map_err(|why| {
-            let what = match why.kind {
-                PatchErrorKind::TestFailed => "its `test` does not hold",
-                PatchErrorKind::InvalidFromPointer => "there is nothing at its `from`",
-                PatchErrorKind::InvalidPointer => "there is nothing at its `path`",
-                PatchErrorKind::CannotMoveInsideItself => "it moves a value into itself",
-                _ => "it cannot be applied",
-            };
-            error::patch_failed(place, at, &why.path.to_string(), what)
-        })?;
-        if !json::is_sensible(config) {
-            return Err(error::patch_failed(place, at, "", "the config becomes too large or too deep"));
-        }
-    }
-    json::restore_order(&before, config);
-    Ok(())
-}
-
 fn built_in_text(name: &str) -> &'static str {
     BUILT_IN.iter().find(|(built_in, _)| *built_in == name).map_or("", |(_, text)| *text)
-}
-
-/// `zlaunch templates`: name, origin, about.
-pub(crate) fn list(search: &Search, host: &Host) -> String {
-    let all = search.all();
-    let width = all.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let mut text = String::new();
-    for (at, (name, origin)) in all.iter().enumerate() {
-        let spec = match origin {
-            Origin::File(path) => path.display().to_string(),
-            _ => name.clone(),
-        };
-        let hidden = all[..at].iter().any(|(earlier, _)| earlier == name);
-        let hidden_built_in = hidden && *origin == Origin::BuiltIn;
-        let about = if hidden_built_in {
-            String::new()
-        } else {
-            match resolve(&Said::new(spec, Source::Argument("templates".to_string())), search, host) {
-                Ok(template) => template.about.unwrap_or_default(),
-                Err(problem) => format!("cannot be used: {}", problem.what),
-            }
-        };
-        let hidden = if hidden { " (hidden by one above)" } else { "" };
-        text += &format!("{name:<width$}  {origin}{hidden}\n");
-        if !about.is_empty() {
-            text += &wrapped(&about, width + 2, 110);
-        }
-    }
-    text
-}
-
-/// Words filled into lines of at most `most` columns, indented.
-fn wrapped(text: &str, indent: usize, most: usize) -> String {
-    let mut lines = String::new();
-    let mut line = String::new();
-    for word in text.split_whitespace() {
-        if !line.is_empty() && indent + line.chars().count() + 1 + word.chars().count() > most {
-            lines += &format!("{:indent$}{line}\n", "");
-            line.clear();
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line += word;
-    }
-    lines + &format!("{:indent$}{line}\n", "")
 }
 
 /// Every built-in template with its sentence.
@@ -495,6 +320,7 @@ pub(crate) fn raw(spec: &Said<String>, search: &Search, host: &Host) -> Result<S
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::said::Source;
 
     fn named(name: &str) -> Template {
         let spec = Said::new(name.to_string(), Source::Flag("--deepspeed".to_string()));
@@ -538,33 +364,6 @@ mod tests {
             let template = named(name);
             assert!(template.about.is_some_and(|about| about.len() > 20), "{name}");
             assert!(template.config.get("$zlaunch").is_none(), "{name}");
-        }
-    }
-
-    /// The examples of RFC 7386, appendix A.
-    #[test]
-    fn merge_patches_are_those_of_the_rfc() {
-        for (before, patch, after) in [
-            (r#"{"a":"b"}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
-            (r#"{"a":"b"}"#, r#"{"b":"c"}"#, r#"{"a":"b","b":"c"}"#),
-            (r#"{"a":"b"}"#, r#"{"a":null}"#, "{}"),
-            (r#"{"a":"b","b":"c"}"#, r#"{"a":null}"#, r#"{"b":"c"}"#),
-            (r#"{"a":["b"]}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
-            (r#"{"a":"c"}"#, r#"{"a":["b"]}"#, r#"{"a":["b"]}"#),
-            (r#"{"a":{"b":"c"}}"#, r#"{"a":{"b":"d","c":null}}"#, r#"{"a":{"b":"d"}}"#),
-            (r#"{"a":[{"b":"c"}]}"#, r#"{"a":[1]}"#, r#"{"a":[1]}"#),
-            (r#"["a","b"]"#, r#"["c","d"]"#, r#"["c","d"]"#),
-            (r#"{"a":"b"}"#, r#"["c"]"#, r#"["c"]"#),
-            (r#"{"a":"foo"}"#, "null", "null"),
-            (r#"{"a":"foo"}"#, r#""bar""#, r#""bar""#),
-            (r#"{"e":null}"#, r#"{"a":1}"#, r#"{"e":null,"a":1}"#),
-            ("[1,2]", r#"{"a":"b","c":null}"#, r#"{"a":"b"}"#),
-            ("{}", r#"{"a":{"bb":{"ccc":null}}}"#, r#"{"a":{"bb":{}}}"#),
-            (r#"{"a":1,"b":2,"c":3}"#, r#"{"a":null,"d":4}"#, r#"{"b":2,"c":3,"d":4}"#),
-        ] {
-            let mut config = json::parse(before).unwrap();
-            apply_merge(&mut config, json::parse(patch).unwrap());
-            assert_eq!(config.to_string(), after, "{before} + {patch}");
         }
     }
 

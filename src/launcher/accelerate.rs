@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::Kind;
-use super::wrapped::{Runner, count, default};
+use super::runner::{Runner, count, default};
 use crate::argv::{Args, Takes::Nothing, Takes::One};
 use crate::host::Host;
 use crate::json;

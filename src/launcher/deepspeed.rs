@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::wrapped::{Runner, count, default, port};
+use super::runner::{Runner, count, default, port};
 use super::{Kind, Rank, python, rank};
 use crate::argv::{Args, Takes::Nothing, Takes::One};
 use crate::error::{self, Problem};

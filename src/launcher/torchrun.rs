@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 
-use super::wrapped::{Runner, count, default, port, processes};
+use super::runner::{Runner, count, default, port, processes};
 use super::{Kind, Rank, python, rank};
 use crate::argv::{Args, Takes::Nothing, Takes::One};
 use crate::host::Host;

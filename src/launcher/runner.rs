@@ -1,0 +1,113 @@
+//! How a launcher's own command line reads: a table for each, and what the tables share.
+
+use std::ffi::OsString;
+
+use super::Kind;
+use crate::argv::{Args, Field, OptionList, python_int};
+use crate::host::Host;
+use crate::said::{Said, Source};
+use crate::target::{Target, base_name, is_python, is_script, of_python};
+use crate::topology::{Processes, Stated};
+
+pub(crate) struct Runner {
+    pub(crate) kind: Kind,
+    /// Console scripts, each with the sub-command it needs.
+    pub(super) programs: &'static [(&'static str, Option<&'static str>)],
+    pub(super) modules: &'static [&'static str],
+    /// The module to run it with another interpreter.
+    pub(super) module: &'static str,
+    /// All of its options (see `src/recorded`).
+    pub(super) options: &'static str,
+    /// Short options and what they stand for.
+    pub(super) short: &'static [(&'static str, &'static str)],
+    pub(super) fields: &'static [Field],
+    /// Our options and their names there.
+    pub(super) same: &'static [(&'static str, &'static str)],
+    /// Options that state the number of processes.
+    pub(super) count: &'static [&'static str],
+    /// The options of the flags that state ranks.
+    pub(super) stated: fn(&Args, &Host) -> Stated,
+}
+
+impl Runner {
+    /// How many words of the command name the launcher.
+    pub(super) fn head(&self, command: &[OsString]) -> Option<usize> {
+        let first = command.first()?;
+        if is_python(first) {
+            let (target, used) = of_python(&command[1..])?;
+            let Target::Module { name, .. } = target else { return None };
+            return self.modules.iter().any(|module| name == *module).then_some(used + 1);
+        }
+        let (_, command_word) = self.programs.iter().find(|(program, _)| *program == base_name(first))?;
+        match command_word {
+            Some(word) => (command.get(1)? == *word).then_some(2),
+            None => Some(1),
+        }
+    }
+
+    pub(super) fn read(&self, flags: &[OsString]) -> Args {
+        let long = flags.iter().map(|flag| {
+            let known = self.short.iter().find(|(short, _)| flag == *short);
+            known.map_or_else(|| flag.clone(), |(_, name)| format!("--{name}").into())
+        });
+        Args::read(long.collect(), self.fields, OptionList::Known(self.options))
+    }
+
+    /// Options among these words that state ranks, with the name of ours for each.
+    pub(super) fn topology_options(&self, words: &[OsString]) -> Vec<(&'static str, Said<String>)> {
+        let read = self.read(words);
+        let stated = |there: &str| read.text(there);
+        self.same.iter().filter_map(|(ours, there)| Some((*ours, stated(there)?))).collect()
+    }
+
+    /// How many words from the start are options and their values.
+    pub(super) fn count_flags(&self, words: &[OsString]) -> usize {
+        let mut at = 0;
+        // A `$FLAGS` that no shell expanded stands for flags, not for the script.
+        while let Some(word) = words.get(at).and_then(|word| word.to_str()).filter(|word| word.starts_with(['-', '$']))
+        {
+            if word == "--" {
+                break;
+            }
+            at += if self.takes_value(word, words.get(at + 1)) { 2 } else { 1 };
+        }
+        at.min(words.len())
+    }
+
+    fn takes_value(&self, word: &str, next: Option<&OsString>) -> bool {
+        let name = match word.strip_prefix("--") {
+            Some(name) if name.contains('=') => return false,
+            Some(name) => name.replace('-', "_"),
+            None => match self.short.iter().find(|(short, _)| *short == word) {
+                Some((_, name)) => (*name).to_string(),
+                None => return false,
+            },
+        };
+        let bare = |line: &str| line.trim_end_matches(['!', '?']).to_string();
+        let exact = self.options.lines().find(|line| bare(line) == name);
+        match exact.or_else(|| self.options.lines().find(|line| line.starts_with(&name))) {
+            Some(line) => !line.ends_with('!'),
+            // An option of another version: a script behind it is rather the script than its value.
+            None => next.is_some_and(|next| !is_script(next) && !next.as_encoded_bytes().starts_with(b"-")),
+        }
+    }
+}
+
+/// A number an option states.
+pub(super) fn count(read: &Args, name: &str) -> Option<Said<u32>> {
+    let said = read.text(name)?;
+    let value = u32::try_from(python_int(&said.value)?).ok()?;
+    Some(Said::new(value, said.from))
+}
+
+pub(super) fn port(read: &Args, name: &str) -> Option<Said<u16>> {
+    count(read, name).and_then(|said| Some(Said::new(u16::try_from(said.value).ok()?, said.from)))
+}
+
+pub(super) fn processes(said: &Said<String>) -> Option<Said<Processes>> {
+    said.value.parse().ok().map(|value| Said::new(value, said.from.clone()))
+}
+
+pub(super) fn default<T>(value: T) -> Said<T> {
+    Said::new(value, Source::Default)
+}

@@ -1,0 +1,51 @@
+//! `zlaunch templates`: name, origin, about.
+
+use super::{Origin, Search, resolve};
+use crate::host::Host;
+use crate::said::{Said, Source};
+
+/// All of them, hidden ones included.
+pub(crate) fn list(search: &Search, host: &Host) -> String {
+    let all = search.all();
+    let width = all.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (at, (name, origin)) in all.iter().enumerate() {
+        let spec = match origin {
+            Origin::File(path) => path.display().to_string(),
+            _ => name.clone(),
+        };
+        let hidden = all[..at].iter().any(|(earlier, _)| earlier == name);
+        let hidden_built_in = hidden && *origin == Origin::BuiltIn;
+        let about = if hidden_built_in {
+            String::new()
+        } else {
+            match resolve(&Said::new(spec, Source::Argument("templates".to_string())), search, host) {
+                Ok(template) => template.about.unwrap_or_default(),
+                Err(problem) => format!("cannot be used: {}", problem.what),
+            }
+        };
+        let hidden = if hidden { " (hidden by one above)" } else { "" };
+        text += &format!("{name:<width$}  {origin}{hidden}\n");
+        if !about.is_empty() {
+            text += &wrapped(&about, width + 2, 110);
+        }
+    }
+    text
+}
+
+/// Words filled into lines of at most `most` columns, indented.
+fn wrapped(text: &str, indent: usize, most: usize) -> String {
+    let mut lines = String::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() && indent + line.chars().count() + 1 + word.chars().count() > most {
+            lines += &format!("{:indent$}{line}\n", "");
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line += word;
+    }
+    lines + &format!("{:indent$}{line}\n", "")
+}
