@@ -110,9 +110,9 @@ impl Environment {
         }
     }
 
-    /// megatron's console script starts torchrun itself, from these.
+    /// A console script that starts the ranks itself reads these.
     fn for_inner_launcher(&mut self, job: &Job, topology: &Topology) {
-        if job.trainer.name != "megatron" {
+        if !job.trainer.launches_itself {
             return;
         }
         let number = |said: &Said<u32>| (said.value.to_string(), said.from.to_string());

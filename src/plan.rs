@@ -20,7 +20,7 @@ use crate::said::{Said, Source};
 use crate::target::Parts;
 use crate::template::{self, Origin, Template};
 use crate::topology::Topology;
-use crate::trainer::{self, Family, Job};
+use crate::trainer::{self, Family, HandOver, Job};
 
 pub(crate) struct Plan {
     pub(crate) trainer: TrainerFacts,
@@ -104,7 +104,12 @@ impl Draft<'_> {
                 problems.extend(without_config(&launch.layers, launch.config_out.as_ref()));
                 None
             }
-            _ => None,
+            // The ranks are not known, but wrong layers can be told all the same.
+            (None, Some(template)) => {
+                problems.extend(config::with_layers(&template, &launch.layers, host).err().into_iter().flatten());
+                None
+            }
+            (_, None) => None,
         };
         diagnostics.retain(|problem| !launch.allow.iter().any(|rule| rule == problem.rule));
         let (Some(topology), Some(kind), true) = (topology, kind, problems.is_empty()) else {
@@ -166,7 +171,8 @@ impl Draft<'_> {
             };
         }
         let asked = self.launch.launcher.as_ref().is_some_and(|asked| asked.value != Kind::Direct);
-        Topology::decide(flags, asked || self.job.trainer.family != Family::Opaque, self.host)
+        let ranked = asked || self.job.trainer.launches_itself && flags.nproc_per_node.is_some();
+        Topology::decide(flags, ranked || self.job.trainer.family != Family::Opaque, self.host)
     }
 
     fn launcher(&self, topology: &Topology) -> Result<Kind, Vec<Problem>> {
@@ -188,8 +194,8 @@ impl Draft<'_> {
     fn ranks_without_effect(&self) -> Option<Problem> {
         let once =
             self.job.trainer.family == Family::Opaque && self.launch.launcher.is_none() && self.wrapped.is_none();
-        let asked =
-            self.launch.topology.nproc_per_node.as_ref().filter(|_| once && self.job.trainer.name == "command")?;
+        let once = once && !self.job.trainer.launches_itself;
+        let asked = self.launch.topology.nproc_per_node.as_ref().filter(|_| once)?;
         Some(error::ranks_without_effect(&asked.from, self.job.target.name()))
     }
 
@@ -232,7 +238,9 @@ impl Draft<'_> {
                 .clone()
                 .unwrap_or_else(|| error::no_way_to_hand_over(spec, &print::what_runs(job, &self.launch.command))));
         }
-        match trainer::only_run_file(&job.args).filter(|_| job.trainer.name == "hf") {
+        match trainer::only_run_file(&job.args)
+            .filter(|_| job.trainer.hand_over == HandOver::Argument && job.trainer.family == Family::Hf)
+        {
             Some(file) => Err(error::run_file_holds_arguments(spec, file)),
             None => Ok(()),
         }

@@ -81,6 +81,8 @@ pub(crate) struct Trainer {
     pub(crate) lifts_hidden_size: bool,
     /// It refuses DeepSpeed when a process sees several GPUs, so each rank must have exactly one.
     pub(crate) one_gpu_per_rank: bool,
+    /// Its console script starts the ranks itself, from NPROC_PER_NODE and its kin.
+    pub(crate) launches_itself: bool,
     /// Arguments that are read, besides `COMMON`.
     pub(crate) fields: &'static [Field],
     /// All of its options.

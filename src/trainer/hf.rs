@@ -21,6 +21,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     hub: |_, _| Hub::HuggingFace,
     lifts_hidden_size: false,
     one_gpu_per_rank: false,
+    launches_itself: false,
     fields: FIELDS,
     options: |_| OptionList::Open,
     refusals: |_, _, _| Vec::new(),

@@ -7,6 +7,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     name: "megatron",
     family: Family::Opaque,
     distribution: Some("ms_swift"),
+    launches_itself: true,
     recognise: |parts, _| parts.target.is_console("megatron").then(|| Recognised::unchanged(parts)),
     ..command::TRAINER
 };

@@ -442,7 +442,9 @@ fn megatron_is_passed_through_with_the_topology() {
         &sandbox.root().join("env/bin/megatron"),
         &format!("#!{}\n", sandbox.root().join("env/bin/python3.11").display()),
     );
-    let plan = sandbox.plan(&["--nproc-per-node", "4", "--launcher", "direct"], &["megatron", "sft", "--load", "x"]);
+    let plan = sandbox.plan(&["--nproc-per-node", "4"], &["megatron", "sft", "--load", "x"]);
+    assert_eq!((&plan["launcher"], &plan["env"]["set"]["NPROC_PER_NODE"]), (&"direct".into(), &"4".into()));
+    assert_eq!(plan["diagnostics"], serde_json::json!([]));
     assert_eq!(words(&plan)[1..], ["sft", "--load", "x"]);
     sandbox.launch(&["--deepspeed", "zero2"], &["megatron", "sft"]).refused(&["`megatron sft`"]);
 }

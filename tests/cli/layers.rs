@@ -113,6 +113,13 @@ fn mistakes_are_all_reported_at_once() {
         "did you mean `torchrun`",
     ]);
     assert!(!sandbox.executed());
+    let mut sandbox = Sandbox::new();
+    sandbox.var("CUDA_VISIBLE_DEVICES", "");
+    sandbox.launch(&["--deepspeed", "zero2", "--unset", "nothing", "--patch", "none.json"], SWIFT).refused(&[
+        "hides every GPU",
+        "`nothing`",
+        "none.json",
+    ]);
 }
 
 #[test]
