@@ -10,11 +10,20 @@ use crate::host::Host;
 use crate::json;
 use crate::vars;
 
-/// Which hub a name without a folder is looked up in.
+/// Which hub's cache a name that is no folder is looked up in first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hub {
     HuggingFace,
     ModelScope,
+}
+
+impl Hub {
+    fn other(self) -> Self {
+        match self {
+            Hub::HuggingFace => Hub::ModelScope,
+            Hub::ModelScope => Hub::HuggingFace,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,10 +51,8 @@ pub(crate) fn hidden_size(
     lifted: bool,
     host: &Host,
 ) -> Result<HiddenSize, String> {
-    let file = config_file(name, revision, hub, host).ok_or_else(|| match hub {
-        Hub::HuggingFace => format!("{name} is neither a folder nor in the Hugging Face cache"),
-        Hub::ModelScope => format!("{name} is neither a folder nor in the ModelScope cache"),
-    })?;
+    let file = config_file(name, revision, hub, host)
+        .ok_or_else(|| format!("{name} is neither a folder nor in the Hugging Face or ModelScope cache"))?;
     let config = json::read(&file).map_err(|problem| problem.what)?;
     match read_hidden_size(&config, lifted) {
         Some((value, at_top)) => Ok(HiddenSize { value, file, at_top }),
@@ -107,10 +114,12 @@ fn config_file(name: &str, revision: Option<&str>, hub: Hub, host: &Host) -> Opt
     if parts.len() > 2 || parts.iter().any(|part| part.is_empty() || part.starts_with('.')) {
         return None;
     }
-    match hub {
+    let from = |hub: Hub| match hub {
         Hub::HuggingFace => in_hugging_face_cache(&parts, revision, host),
         Hub::ModelScope => in_modelscope_cache(&parts, revision, host),
-    }
+    };
+    // The trainer's own hub first; a model of the same name on the other one has the same shape.
+    from(hub).or_else(|| from(hub.other()))
 }
 
 fn in_hugging_face_cache(parts: &[&str], revision: Option<&str>, host: &Host) -> Option<PathBuf> {
@@ -221,16 +230,13 @@ mod tests {
             ("o/n.1", Hub::ModelScope),
             ("local", Hub::HuggingFace),
             ("./local", Hub::ModelScope),
+            ("a/b", Hub::ModelScope),
+            ("o/n.1", Hub::HuggingFace),
             ("~/local", Hub::ModelScope),
         ] {
             assert_eq!(hidden_size(name, None, hub, false, &host).map(|it| it.value), Ok(8), "{name}");
         }
-        for (name, hub) in [
-            ("a/b", Hub::ModelScope),
-            ("a/../b", Hub::HuggingFace),
-            ("../a", Hub::HuggingFace),
-            ("x/y/z", Hub::HuggingFace),
-        ] {
+        for (name, hub) in [("a/../b", Hub::HuggingFace), ("../a", Hub::HuggingFace), ("x/y/z", Hub::HuggingFace)] {
             assert!(hidden_size(name, None, hub, false, &host).is_err(), "{name}");
         }
         assert!(hidden_size("a/b", Some("other"), Hub::HuggingFace, false, &host).is_err());
