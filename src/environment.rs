@@ -116,9 +116,16 @@ impl Environment {
             return;
         }
         let number = |said: &Said<u32>| (said.value.to_string(), said.from.to_string());
+        let several = topology.nnodes.as_ref().filter(|nnodes| nnodes.value > 1);
         let asked = [
             (vars::NPROC_PER_NODE, topology.nproc_per_node.as_ref().map(number)),
-            (vars::NNODES, topology.nnodes.as_ref().filter(|nnodes| nnodes.value > 1).map(number)),
+            (vars::NNODES, several.map(number)),
+            (vars::NODE_RANK, several.map(|_| number(&topology.node_rank))),
+            (vars::MASTER_ADDR, topology.master_addr.as_ref().map(|said| (said.value.clone(), said.from.to_string()))),
+            (
+                vars::MASTER_PORT,
+                topology.master_port.as_ref().map(|said| (said.value.to_string(), said.from.to_string())),
+            ),
         ];
         for (name, said) in asked {
             if let Some((value, why)) = said {

@@ -240,14 +240,26 @@ pub(crate) fn not_json(name: &str, line: usize, column: usize, what: &str) -> Pr
 
 // Templates
 
-pub(crate) fn not_yaml(name: &str, line: usize, column: usize, what: &str) -> Problem {
-    Problem::error("yaml", format!("not YAML: {what}"))
+pub(crate) fn not_text_file(name: &str, line: usize, column: usize) -> Problem {
+    Problem::error("file", "this byte is not UTF-8 text".to_string())
         .at(format!("{name}:{line}:{column}"))
-        .help("the trainer would refuse it too; check the indentation and the quotes there")
+        .help("is it the right file? save it as UTF-8")
+}
+
+pub(crate) fn bad_run_file(kind: &str, name: &str, line: usize, column: usize, what: &str) -> Problem {
+    Problem::error("run-file", format!("not {kind}: {what}"))
+        .at(format!("{name}:{line}:{column}"))
+        .help("the trainer would refuse it too; check that place")
+}
+
+pub(crate) fn env_block_is_no_mapping(file: &str) -> Problem {
+    Problem::error("run-file", "`ENV` holds `NAME: value` lines".to_string())
+        .at(format!("{file}, ENV"))
+        .help("ENV: {NPROC_PER_NODE: 8}")
 }
 
 pub(crate) fn run_file_is_no_mapping(path: &Path) -> Problem {
-    Problem::error("yaml", "a run file holds `key: value` lines".to_string())
+    Problem::error("run-file", "a run file holds `key: value` lines".to_string())
         .at(path.display())
         .help("model: Qwen/Qwen3-8B")
 }
@@ -511,8 +523,8 @@ pub(crate) fn more_ranks_than_gpus(asked: &Said<impl fmt::Display>, from: &Sourc
         .help(format!("--nproc-per-node {gpus}, or --launcher torchrun"))
 }
 
-pub(crate) fn variable_not_a_number(said: &Said<String>, least: &str) -> Problem {
-    Problem::error("ranks", format!("`{}` is not a whole number from {least} on", said.value))
+pub(crate) fn variable_not_a_number(said: &Said<String>, least: &str, most: u64) -> Problem {
+    Problem::error("ranks", format!("`{}` is not a whole number from {least} to {most}", said.value))
         .at(said.place())
         .help(format!("set {} to a number, or unset it", said.from))
 }
@@ -533,10 +545,21 @@ pub(crate) fn node_rank_too_large(rank: &Said<u32>, nnodes: &Said<u32>) -> Probl
     .help(format!("--node-rank {}", nnodes.value - 1))
 }
 
-pub(crate) fn ranks_without_effect(from: &Source, program: &str) -> Problem {
+pub(crate) fn ranks_without_effect(from: &Source, program: &str, starts_ranks: bool) -> Problem {
+    let help = if starts_ranks {
+        "its own launcher decides in this form: say it to that, or leave the launcher's options out"
+    } else {
+        "--launcher torchrun starts it several times; --trainer hf or deepspeed says what it is"
+    };
     Problem::warning("ranks-without-effect", format!("`{program}` is executed once, as it is: {from} has no effect"))
         .at(from)
-        .help("--launcher torchrun starts it several times; --trainer hf or deepspeed says what it is")
+        .help(help)
+}
+
+pub(crate) fn starts_ranks_itself(program: &str) -> Problem {
+    Problem::error("launcher", format!("`{program}` starts ranks itself: a launcher in front would start them twice"))
+        .at(program)
+        .help("drop --launcher and --trainer; without launcher options of its own zlaunch runs what is behind it")
 }
 
 pub(crate) fn already_a_launcher(asked: &Said<impl fmt::Display>, program: &str) -> Problem {

@@ -32,9 +32,9 @@ impl Fault {
         error::not_json(name, self.line, self.column, &self.what)
     }
 
-    /// The same for a file that may be YAML.
-    pub(crate) fn problem_in(&self, name: &str, is_json: bool) -> Problem {
-        if is_json { self.problem(name) } else { error::not_yaml(name, self.line, self.column, &self.what) }
+    /// The same for a file that only the trainer reads.
+    pub(crate) fn problem_in_run_file(&self, kind: &str, name: &str) -> Problem {
+        error::bad_run_file(kind, name, self.line, self.column, &self.what)
     }
 }
 
@@ -60,8 +60,8 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Problem> {
         .map_err(|why| unreadable(&why))?;
     String::from_utf8(bytes).map_err(|why| {
         let good = &why.as_bytes()[..why.utf8_error().valid_up_to()];
-        let fault = fault_at(good, "this byte is not UTF-8 text".to_string());
-        fault.problem(&path.display().to_string())
+        let fault = fault_at(good, String::new());
+        error::not_text_file(&path.display().to_string(), fault.line, fault.column)
     })
 }
 

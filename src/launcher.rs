@@ -54,6 +54,10 @@ impl fmt::Display for Kind {
 pub(crate) fn choose(asked: Option<&Said<Kind>>, job: &Job, topology: &Topology) -> Result<Kind, Problem> {
     // A variable serves a whole site; it does not launch ranks a second time.
     let asked = asked.filter(|asked| !topology.already || matches!(asked.from, Source::Flag(_)));
+    let direct = asked.is_none_or(|asked| asked.value == Kind::Direct);
+    if job.starts_ranks() && (job.trainer.family != Family::Opaque || !direct) {
+        return Err(error::starts_ranks_itself(job.target.name()));
+    }
     let Some(asked) = asked else {
         // What zlaunch does not know may be a launcher itself: it is never launched twice.
         let one = topology.already || topology.is_one_process() || job.trainer.family == Family::Opaque;

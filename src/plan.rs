@@ -171,7 +171,8 @@ impl Draft<'_> {
             };
         }
         let asked = self.launch.launcher.as_ref().is_some_and(|asked| asked.value != Kind::Direct);
-        let ranked = asked || self.job.trainer.launches_itself && flags.nproc_per_node.is_some();
+        let ranked =
+            asked || self.job.trainer.launches_itself && (flags.nproc_per_node.is_some() || flags.nnodes.is_some());
         Topology::decide(flags, ranked || self.job.trainer.family != Family::Opaque, self.host)
     }
 
@@ -196,7 +197,7 @@ impl Draft<'_> {
             self.job.trainer.family == Family::Opaque && self.launch.launcher.is_none() && self.wrapped.is_none();
         let once = once && !self.job.trainer.launches_itself;
         let asked = self.launch.topology.nproc_per_node.as_ref().filter(|_| once)?;
-        Some(error::ranks_without_effect(&asked.from, self.job.target.name()))
+        Some(error::ranks_without_effect(&asked.from, self.job.target.name(), self.job.starts_ranks()))
     }
 
     /// The config that was asked for: our flag, else the command's own.

@@ -257,7 +257,8 @@ fn number<T: FromStr + PartialOrd + Display>(
     match said.value.trim().parse::<T>() {
         Ok(value) if value >= *least => Some(Said::new(value, said.from)),
         _ => {
-            problems.push(error::variable_not_a_number(&said, &least.to_string()));
+            let most = u64::MAX >> (64 - 8 * size_of::<T>());
+            problems.push(error::variable_not_a_number(&said, &least.to_string(), most));
             None
         }
     }
@@ -268,7 +269,7 @@ fn processes(host: &Host, name: &str, problems: &mut Vec<Problem>) -> Option<Sai
     match said.value.parse() {
         Ok(processes) => Some(Said::new(processes, said.from)),
         Err(()) => {
-            problems.push(error::variable_not_a_number(&said, "1"));
+            problems.push(error::variable_not_a_number(&said, "1", u32::MAX.into()));
             None
         }
     }

@@ -190,6 +190,11 @@ impl Job {
         self.python.as_ref()?.version(self.trainer.distribution?)
     }
 
+    /// The command is a console script that was not looked behind.
+    pub(crate) fn starts_ranks(&self) -> bool {
+        matches!(&self.target, Target::Program(word) if is_console(word))
+    }
+
     /// Whether the trainer has an argument of that name, as far as its options are known.
     pub(crate) fn takes(&self, name: &str) -> bool {
         match (self.trainer.options)(&self.target) {
@@ -206,8 +211,12 @@ impl Job {
         let joined = |prefix: &str| {
             let mut word = OsString::from(format!("{prefix}{name}="));
             word.push(config);
-            let named =
-                |word: &OsString| word.to_str().is_some_and(|word| word.starts_with(&format!("{prefix}{name}=")));
+            let named = |word: &OsString| {
+                word.to_str().is_some_and(|word| {
+                    word.starts_with(&format!("{prefix}{name}="))
+                        || prefix.is_empty() && word.starts_with(&format!("{name}."))
+                })
+            };
             let mut words: Vec<OsString> = outer.words().iter().filter(|word| !named(word)).cloned().collect();
             words.push(word);
             words

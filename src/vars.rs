@@ -33,7 +33,7 @@ vars! {
 
     NPROC_PER_NODE ReadAndSet "processes on this machine, as ms-swift reads it; set for megatron";
     NNODES ReadAndSet "number of machines; set for megatron";
-    NODE_RANK Read "number of this machine";
+    NODE_RANK ReadAndSet "number of this machine; set for megatron";
     MASTER_ADDR ReadAndSet "address of the first machine; `direct` sets it to 127.0.0.1";
     MASTER_PORT ReadAndSet "port on the first machine; `direct` lets the one rank take any";
     PET_NPROC_PER_NODE Read "torchrun's own default for --nproc_per_node";
@@ -58,6 +58,7 @@ vars! {
     HF_HUB_CACHE Read "Hugging Face cache";
     HUGGINGFACE_HUB_CACHE Read "Hugging Face cache, old name";
     MODELSCOPE_CACHE Read "ModelScope cache, searched for the model's config.json";
+    USE_RAY Read "LLaMA-Factory starts its ranks through Ray: left alone";
     USE_HF Read "ms-swift takes the model from Hugging Face";
     USE_MODELSCOPE_HUB Read "LLaMA-Factory takes the model from ModelScope";
     OPTIM_TORCH Read "0: LLaMA-Factory does not set its allocator variables";

@@ -24,12 +24,23 @@ const MOST_VALUES: usize = 100_000;
 /// The first document of the text; an empty one is null.
 pub(crate) fn parse(text: &str, dialect: Dialect) -> Result<Value, Fault> {
     let mut loader = Loader { parser: Parser::new_from_str(text), dialect, anchors: HashMap::new(), values: 0 };
-    loop {
-        let (event, _) = loader.next()?;
+    let value = loop {
+        let (event, place) = loader.next()?;
         match event {
-            Event::StreamEnd | Event::DocumentEnd => return Ok(Value::Null),
+            Event::StreamEnd | Event::DocumentEnd => break Value::Null,
             Event::StreamStart | Event::DocumentStart(_) | Event::Nothing => {}
-            first => return loader.value(first, 0),
+            first => break loader.value(first, place, 0)?,
+        }
+    };
+    // PyYAML's `safe_load` wants one document.
+    loop {
+        let (event, (line, column)) = loader.next()?;
+        match event {
+            Event::StreamEnd => return Ok(value),
+            Event::DocumentStart(_) => {
+                return Err(Fault { line, column, what: "a second document starts here".to_string() });
+            }
+            _ => {}
         }
     }
 }
@@ -53,15 +64,28 @@ impl<'a> Loader<'a> {
         }
     }
 
-    fn value(&mut self, event: Event<'a>, depth: usize) -> Result<Value, Fault> {
+    fn value(&mut self, event: Event<'a>, place: (usize, usize), depth: usize) -> Result<Value, Fault> {
         self.values += 1;
         if depth > DEEPEST || self.values > MOST_VALUES {
-            return Err(Fault { line: 1, column: 1, what: "it is nested too deep or too large".to_string() });
+            return Err(fault(place, "it is nested too deep or too large"));
         }
         let (anchor, value) = match event {
             Event::Scalar(text, style, anchor, tag) => {
-                let plain = style == ScalarStyle::Plain && tag.is_none();
-                (anchor, if plain { scalar(&text, self.dialect) } else { Value::from(text.as_ref()) })
+                let value = match tag.as_deref().map(|tag| (tag.is_yaml_core_schema(), tag.suffix.as_str())) {
+                    None if style == ScalarStyle::Plain && text == "=" => {
+                        return Err(fault(place, "a plain `=` has no value"));
+                    }
+                    None if style == ScalarStyle::Plain => scalar(&text, self.dialect),
+                    None | Some((true, "str")) => Value::from(text.as_ref()),
+                    Some((true, "int" | "bool" | "null")) => scalar(&text, self.dialect),
+                    Some((true, "float")) => text
+                        .parse()
+                        .ok()
+                        .and_then(Number::from_f64)
+                        .map_or_else(|| Value::from(text.as_ref()), Value::Number),
+                    Some(_) => return Err(fault(place, "this tag is not read")),
+                };
+                (anchor, value)
             }
             Event::SequenceStart(anchor, _) => (anchor, self.sequence(depth)?),
             Event::MappingStart(anchor, _) => (anchor, self.mapping(depth)?),
@@ -81,9 +105,9 @@ impl<'a> Loader<'a> {
     fn sequence(&mut self, depth: usize) -> Result<Value, Fault> {
         let mut list = Vec::new();
         loop {
-            match self.next()?.0 {
-                Event::SequenceEnd | Event::StreamEnd => return Ok(Value::Array(list)),
-                event => list.push(self.value(event, depth + 1)?),
+            match self.next()? {
+                (Event::SequenceEnd | Event::StreamEnd, _) => return Ok(Value::Array(list)),
+                (event, place) => list.push(self.value(event, place, depth + 1)?),
             }
         }
     }
@@ -93,14 +117,21 @@ impl<'a> Loader<'a> {
         let mut object = Map::new();
         let mut merged = Vec::new();
         loop {
-            let (event, _) = self.next()?;
+            let (event, place) = self.next()?;
             if matches!(event, Event::MappingEnd | Event::StreamEnd) {
                 break;
             }
             let is_merge = matches!(&event, Event::Scalar(text, ScalarStyle::Plain, _, None) if text == "<<");
-            let key = self.value(event, depth + 1)?;
+            let key = self.value(event, place, depth + 1)?;
+            let repeated = object.contains_key(&python_str(&key));
+            if key.is_array() || key.is_object() || (repeated && self.dialect == Dialect::OmegaConf) {
+                return Err(fault(
+                    place,
+                    if repeated { "this key stands here twice" } else { "a key must be plain text" },
+                ));
+            }
             let (event, place) = self.next()?;
-            let value = self.value(event, depth + 1)?;
+            let value = self.value(event, place, depth + 1)?;
             match (is_merge, value) {
                 (false, value) => {
                     object.insert(python_str(&key), value);
@@ -113,8 +144,7 @@ impl<'a> Loader<'a> {
                     );
                 }
                 (true, _) => {
-                    let what = "`<<` wants a mapping".to_string();
-                    return Err(Fault { line: place.0, column: place.1, what });
+                    return Err(fault(place, "`<<` wants a mapping"));
                 }
             }
         }
@@ -126,6 +156,10 @@ impl<'a> Loader<'a> {
         all.extend(object);
         Ok(Value::Object(all))
     }
+}
+
+fn fault((line, column): (usize, usize), what: &str) -> Fault {
+    Fault { line, column, what: what.to_string() }
 }
 
 fn size(value: &Value) -> usize {
@@ -232,7 +266,27 @@ pub(crate) fn python_str(value: &Value) -> String {
         Value::Number(number) if number.is_f64() => python_float(number.as_f64().unwrap_or_default()),
         Value::Number(number) => number.to_string(),
         Value::String(text) => text.clone(),
-        other => python_json(other),
+        other => python_repr(other),
+    }
+}
+
+/// Python's `repr(value)`: what `str` makes of the items of a list or mapping.
+fn python_repr(value: &Value) -> String {
+    match value {
+        Value::String(text) => {
+            let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+            let escaped = text.replace('\\', "\\\\").replace('\n', "\\n").replace('\t', "\\t");
+            let escaped = if quote == '\'' { escaped.replace('\'', "\\'") } else { escaped };
+            format!("{quote}{escaped}{quote}")
+        }
+        Value::Array(list) => format!("[{}]", list.iter().map(python_repr).collect::<Vec<_>>().join(", ")),
+        Value::Object(object) => {
+            let entries = object
+                .iter()
+                .map(|(key, value)| format!("{}: {}", python_repr(&Value::from(key.as_str())), python_repr(value)));
+            format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
+        }
+        other => python_str(other),
     }
 }
 
@@ -322,6 +376,11 @@ mod tests {
     #[test]
     fn faults_have_a_place_and_bombs_are_refused() {
         assert_eq!(parse("a: [1\nb: 2", Dialect::PyYaml).unwrap_err().line, 2);
+        for text in ["a: 1\n---\nb: 2\n", "a: !foo x\n", "a: !!python/object x\n", "a: =\n", "? [a]\n: b\n"] {
+            assert!(parse(text, Dialect::PyYaml).is_err(), "{text}");
+        }
+        assert!(parse("a: 1\na: 2\n", Dialect::OmegaConf).is_err());
+        assert_eq!(parse("a: !!float 1\n", Dialect::PyYaml), Ok(json!({"a": 1.0})));
         assert!(parse(&"[".repeat(10_000), Dialect::PyYaml).is_err());
         let bomb: String = (1..30).map(|n| format!("a{n}: &a{n} [*a{0},*a{0},*a{0},*a{0}]\n", n - 1)).collect();
         assert!(parse(&format!("a0: &a0 [1,1,1,1]\n{bomb}"), Dialect::PyYaml).is_err());
@@ -345,6 +404,7 @@ mod tests {
             assert_eq!(python_float(value), text);
         }
         assert_eq!(python_str(&json!(true)), "True");
+        assert_eq!(python_str(&json!(["b", "it's", 1.0, null, {"d": "e"}])), r#"['b', "it's", 1.0, None, {'d': 'e'}]"#);
         assert_eq!(
             python_json(&json!({"a": [1, 2.0, "ü"], "b": null, "c": true})),
             r#"{"a": [1, 2.0, "ü"], "b": null, "c": true}"#

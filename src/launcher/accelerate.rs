@@ -83,7 +83,7 @@ fn stated(read: &Args, host: &Host) -> Stated {
     Stated {
         nproc_per_node: nproc.filter(|nproc| nproc.value != Processes::Count(0)),
         nnodes: Some(nnodes),
-        node_rank: count(read, "machine_rank"),
+        node_rank: number("machine_rank"),
         master_addr: read.text("main_process_ip"),
         master_port: None,
     }

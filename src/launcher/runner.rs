@@ -46,9 +46,16 @@ impl Runner {
     }
 
     pub(super) fn read(&self, flags: &[OsString]) -> Args {
-        let long = flags.iter().map(|flag| {
-            let known = self.short.iter().find(|(short, _)| flag == *short);
-            known.map_or_else(|| flag.clone(), |(_, name)| format!("--{name}").into())
+        // `-i VALUE` and `-iVALUE` are `--include VALUE`.
+        let long = flags.iter().flat_map(|flag| {
+            let text = flag.to_str().unwrap_or_default();
+            match self.short.iter().find(|(short, _)| text.starts_with(short)) {
+                Some((short, name)) if text.len() > short.len() => {
+                    vec![format!("--{name}").into(), OsString::from(&text[short.len()..])]
+                }
+                Some((_, name)) => vec![format!("--{name}").into()],
+                None => vec![flag.clone()],
+            }
         });
         Args::read(long.collect(), self.fields, OptionList::Known(self.options))
     }

@@ -25,12 +25,10 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
     let console = parts.target.is_console("axolotl");
     let mut recognised = if console {
         let (_, rest) = parts.args.split_first().filter(|(command, _)| *command == "train")?;
-        let own = |word: &OsString| {
-            ["--", "--launcher", "--cloud", "--sweep"]
-                .iter()
-                .any(|own| word == own || word.to_str().is_some_and(|word| word.starts_with(&format!("{own}="))))
-        };
-        if rest.iter().any(own) {
+        // A config that is no local file, or options that speak of the launch, are its own business.
+        let local =
+            rest.first().is_some_and(|file| run_file::is_first(rest) && !file.to_string_lossy().contains("://"));
+        if !local || rest.iter().any(speaks_of_the_launch) {
             return None;
         }
         Recognised::behind_console(parts, MODULE, joined(rest), host)
@@ -43,7 +41,7 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
     if run_file::is_first(&recognised.args) {
         match run_file::read(&recognised.args[0], Dialect::PyYaml, host) {
             Ok(entries) => {
-                let words = run_file::typed_words(&renamed(entries), &[]);
+                let words = run_file::typed_words(&renamed(entries.unwrap_or_default()), &[]);
                 let flags = recognised.args[1..].iter().map(renamed_flag);
                 recognised.read = Some(words.into_iter().chain(flags).collect());
             }
@@ -51,6 +49,13 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
         }
     }
     Some(recognised)
+}
+
+fn speaks_of_the_launch(word: &OsString) -> bool {
+    const OWN: &[&str] =
+        &["--", "--launcher", "--cloud", "--sweep", "--num-processes", "--main-process-port", "--use-ray"];
+    let name = word.to_str().and_then(|word| word.split('=').next()).unwrap_or_default();
+    OWN.contains(&name) || OWN.contains(&name.replace('_', "-").as_str())
 }
 
 /// `--key value` as the outer program hands it on: `--key-with-dashes=value`.

@@ -1,6 +1,8 @@
 //! LLaMA-Factory. `llamafactory-cli train x.yaml k=v` starts torchrun on its own launcher module (tearing arguments with
 //! spaces apart on the way); we run that module directly, without the word `train`.
 
+use serde_json::{Map, Value};
+
 use super::{HandOver, Recognised, Trainer, Variable, hf, run_file};
 use crate::host::Host;
 use crate::model::Hub;
@@ -43,6 +45,10 @@ const NUMBERS: &[&str] = &[
 
 fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
     let console = parts.target.is_console("llamafactory-cli") || parts.target.is_console("lmf");
+    // Ray starts the ranks then.
+    if console && host.var(vars::USE_RAY).is_some_and(is_on) {
+        return None;
+    }
     let mut recognised = if console {
         let (_, rest) = parts.args.split_first().filter(|(command, _)| *command == "train")?;
         Recognised::behind_console(parts, MODULE, rest.to_vec(), host)
@@ -54,12 +60,14 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
     }
     if run_file::is_first(&recognised.args) {
         match run_file::read(&recognised.args[0], Dialect::OmegaConf, host) {
-            Ok(mut entries) => {
+            Ok(entries) => {
+                let mut entries = Value::Object(entries.unwrap_or_default());
                 for word in &recognised.args[1..] {
                     if let Some((key, value)) = word.to_str().and_then(|word| word.split_once('=')) {
-                        entries.insert(key.to_string(), scalar(value, Dialect::OmegaConf));
+                        insert(&mut entries, key, scalar(value, Dialect::OmegaConf));
                     }
                 }
+                let entries = entries.as_object().cloned().unwrap_or_default();
                 recognised.read = Some(run_file::typed_words(&entries, NUMBERS));
             }
             Err(problem) => recognised.problems.push(problem),
@@ -68,11 +76,26 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
     Some(recognised)
 }
 
+/// `a.b=1` reaches into a section.
+fn insert(entries: &mut Value, key: &str, value: Value) {
+    let mut node = entries;
+    for part in key.split('.') {
+        if !node.is_object() {
+            *node = Value::Object(Map::new());
+        }
+        let Some(object) = node.as_object_mut() else { return };
+        node = object.entry(part).or_insert(Value::Null);
+    }
+    *node = value;
+}
+
+fn is_on(value: &str) -> bool {
+    ["true", "y", "1"].contains(&value.to_ascii_lowercase().as_str())
+}
+
 /// `OPTIM_TORCH` (on unless switched off) overwrites these two.
 fn variables(host: &Host) -> Vec<Variable> {
-    let on = host
-        .var(vars::OPTIM_TORCH)
-        .is_none_or(|value| ["true", "y", "1"].contains(&value.to_ascii_lowercase().as_str()));
+    let on = host.var(vars::OPTIM_TORCH).is_none_or(is_on);
     let set = [(vars::PYTORCH_CUDA_ALLOC_CONF, "expandable_segments:True"), ("TORCH_NCCL_AVOID_RECORD_STREAMS", "1")];
     let why = "as llamafactory-cli sets it (OPTIM_TORCH=0 does not)";
     let set = set.iter().filter(|_| on);

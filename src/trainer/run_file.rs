@@ -31,15 +31,17 @@ pub(crate) fn only_run_file(args: &Args) -> Option<&OsStr> {
     }
 }
 
-/// The mapping in a run file.
-pub(super) fn read(word: &OsStr, dialect: Dialect, host: &Host) -> Result<Map<String, Value>, Problem> {
+/// The mapping in a run file; nothing if the file is empty.
+pub(super) fn read(word: &OsStr, dialect: Dialect, host: &Host) -> Result<Option<Map<String, Value>>, Problem> {
     let path = host.absolute(Path::new(word));
     let text = json::read_text(&path)?;
     let is_json = path.extension().is_some_and(|it| it == "json");
     let value = if is_json { json::parse_exactly(&text) } else { yaml::parse(&text, dialect) };
-    match value.map_err(|fault| fault.problem_in(&path.display().to_string(), is_json))? {
-        Value::Object(object) => Ok(object),
-        Value::Null => Ok(Map::new()),
+    match value.map_err(|fault| {
+        fault.problem_in_run_file(if is_json { "JSON" } else { "YAML" }, &path.display().to_string())
+    })? {
+        Value::Object(object) => Ok(Some(object)),
+        Value::Null => Ok(None),
         _ => Err(error::run_file_is_no_mapping(&path)),
     }
 }
@@ -51,6 +53,7 @@ pub(super) fn words(entries: &Map<String, Value>) -> Vec<OsString> {
         words.push(OsString::from(format!("--{key}")));
         match value {
             Value::Array(list) => words.extend(list.iter().map(|item| OsString::from(yaml::python_str(item)))),
+            Value::Object(_) => words.push(yaml::python_json(value).into()),
             other => words.push(yaml::python_str(other).into()),
         }
     }
@@ -66,6 +69,7 @@ pub(super) fn typed_words(entries: &Map<String, Value>, numbers: &[&str]) -> Vec
         Value::Object(_) => key == "deepspeed",
         _ => false,
     };
+    let text = |value: &Value| if value.is_object() { yaml::python_json(value) } else { yaml::python_str(value) };
     let usable = entries.iter().filter(|(key, value)| usable(key, value));
-    usable.map(|(key, value)| OsString::from(format!("--{key}={}", yaml::python_str(value)))).collect()
+    usable.map(|(key, value)| OsString::from(format!("--{key}={}", text(value)))).collect()
 }

@@ -2,6 +2,7 @@
 //! twice. Sub-commands that swift itself runs as one process are passed through.
 
 use std::ffi::OsStr;
+use std::ops::Range;
 
 use super::{Family, HandOver, Precision, Recognised, Trainer, Variable, hf, run_file};
 use crate::argv::{Args, Field, OptionList, Takes, hf_bool};
@@ -72,29 +73,50 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
     let mut recognised = Recognised::behind_console(parts, &module, rest.to_vec(), host);
     // A run file is read by swift's own launcher, not by the file behind it: we put its words in its place.
     if let Some(file) = rest.first().filter(|_| run_file::is_first(rest)) {
-        match run_file::read(file, Dialect::PyYaml, host) {
-            Ok(mut entries) => {
-                recognised.variables = variables(entries.shift_remove("ENV").as_ref(), file, host);
-                recognised.args = run_file::words(&entries).into_iter().chain(rest[1..].iter().cloned()).collect();
-            }
-            Err(problem) => recognised.problems.push(problem),
-        }
+        recognised.splice_file(0..1, file, false, host);
     }
-    read_appended_file(&mut recognised, host);
-    Some(recognised)
+    // `--config x.yaml` of ms-swift 3.10 to 4.0, whose words came last and so beat the command line.
+    let appended = recognised.args.iter().position(|word| word == "--config");
+    if let Some((at, file)) = appended.and_then(|at| Some((at, recognised.args.get(at + 1)?.clone())))
+        && recognised
+            .python
+            .as_ref()
+            .and_then(|python| python.version("ms_swift"))
+            .is_some_and(|version| appends_config(&version))
+    {
+        recognised.splice_file(at..at + 2, &file, true, host);
+    }
+    let ray = Args::read(recognised.args.clone(), &[("use_ray", Takes::Optional)], OptionList::Open);
+    let ray = ray.bool("use_ray", true).ok().flatten().is_some_and(|said| said.value);
+    // Ray starts the ranks then.
+    (!ray).then_some(recognised)
 }
 
-/// `--config x.yaml` of ms-swift 3.10 to 4.0, whose words came last and so beat the command line.
-fn read_appended_file(recognised: &mut Recognised, host: &Host) {
-    let Some(at) = recognised.args.iter().position(|word| word == "--config") else { return };
-    let Some(file) = recognised.args.get(at + 1).cloned() else { return };
-    match run_file::read(&file, Dialect::PyYaml, host) {
-        Ok(mut entries) => {
-            recognised.variables.extend(variables(entries.shift_remove("ENV").as_ref(), &file, host));
-            recognised.args.drain(at..at + 2);
-            recognised.args.extend(run_file::words(&entries));
+fn appends_config(version: &str) -> bool {
+    let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+    let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+    ((3, 10)..(4, 1)).contains(&version)
+}
+
+impl Recognised {
+    /// Puts the words of a run file in the place of those that name it, or at the end.
+    fn splice_file(&mut self, place: Range<usize>, file: &OsStr, at_end: bool, host: &Host) {
+        match run_file::read(file, Dialect::PyYaml, host) {
+            // swift leaves the word alone then, and its parser refuses it.
+            Ok(None) => {}
+            Ok(Some(mut entries)) => {
+                let block = entries.shift_remove("ENV");
+                if block.as_ref().is_some_and(|block| !block.is_object() && !block.is_null()) {
+                    self.problems.push(error::env_block_is_no_mapping(&file.to_string_lossy()));
+                }
+                self.variables.extend(variables(block.as_ref(), file, host));
+                let words = run_file::words(&entries);
+                self.args.drain(place.clone());
+                let at = if at_end { self.args.len() } else { place.start };
+                self.args.splice(at..at, words);
+            }
+            Err(problem) => self.problems.push(problem),
         }
-        Err(problem) => recognised.problems.push(problem),
     }
 }
 

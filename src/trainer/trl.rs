@@ -1,8 +1,6 @@
 //! TRL. `trl sft …` runs accelerate in-process on a script of its own; we run that script under torchrun. With
 //! `--accelerate_config` the launch is accelerate's business and the command is left alone.
 
-use std::ffi::OsString;
-
 use super::{Recognised, Trainer, Variable, hf, run_file};
 use crate::argv::{Args, Field, OptionList, Takes};
 use crate::host::Host;
@@ -22,24 +20,33 @@ pub(crate) const TRAINER: Trainer = Trainer {
 const COMMANDS: &[&str] = &["sft", "dpo", "grpo", "kto", "reward", "rloo"];
 const CONFIG: &[Field] = &[("config", Takes::One)];
 
-/// Options of `accelerate launch`, which the outer program passes on to it.
+/// Options of `accelerate launch` that TRL's own parser does not know, and so passes on to it.
 const ACCELERATE: &[&str] = &[
-    "--accelerate_config",
-    "--num_processes",
-    "--config_file",
-    "--num_machines",
-    "--main_process_port",
-    "--use_deepspeed",
+    "accelerate_config",
+    "config_file",
+    "num_processes",
+    "num_machines",
+    "machine_rank",
+    "main_process_ip",
+    "main_process_port",
+    "mixed_precision",
+    "use_deepspeed",
+    "deepspeed_config_file",
+    "zero_stage",
+    "use_fsdp",
+    "multi_gpu",
+    "gpu_ids",
+    "cpu",
+    "dynamo_backend",
+    "num_cpu_threads_per_process",
 ];
 
 fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
     let mut recognised = if parts.target.is_console("trl") {
         let (command, rest) = parts.args.split_first()?;
         let command = COMMANDS.iter().find(|name| command == **name)?;
-        let to_accelerate = |word: &OsString| {
-            ACCELERATE.iter().any(|flag| word.to_str().and_then(|word| word.split('=').next()) == Some(flag))
-        };
-        if rest.iter().any(to_accelerate) {
+        let names = rest.iter().filter_map(|word| word.to_str()?.strip_prefix("--")?.split('=').next());
+        if names.map(|name| name.replace('-', "_")).any(|name| ACCELERATE.contains(&name.as_str())) {
             return None;
         }
         Recognised::behind_console(parts, &format!("trl.scripts.{command}"), rest.to_vec(), host)
@@ -49,7 +56,11 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
     };
     if let Some(file) = Args::read(recognised.args.clone(), CONFIG, OptionList::Open).raw("config") {
         match run_file::read(file.value, Dialect::PyYaml, host) {
-            Ok(mut entries) => {
+            Ok(entries) => {
+                let mut entries = entries.unwrap_or_default();
+                if entries.keys().any(|key| ACCELERATE.contains(&key.as_str())) {
+                    return None;
+                }
                 recognised.variables = variables(entries.shift_remove("env").as_ref());
                 let words = run_file::typed_words(&entries, &[]);
                 recognised.read = Some(words.into_iter().chain(recognised.args.iter().cloned()).collect());

@@ -463,7 +463,7 @@ fn options_swift_does_not_know_are_refused_where_its_list_is_known() {
         sandbox.launch(&options, &["swift", "sft", "--whatever", "--ignore_args_error", "true"]).status,
         Some(0)
     );
-    std::fs::rename(sandbox.site().join("ms_swift-4.6.0.dist-info"), sandbox.site().join("ms_swift-3.9.0.dist-info"))
+    std::fs::rename(sandbox.site().join("ms_swift-4.6.0.dist-info"), sandbox.site().join("ms_swift-3.10.0.dist-info"))
         .unwrap();
     assert_eq!(sandbox.launch(&options, &["swift", "sft", "--train_type", "full"]).status, Some(0));
     sandbox.file("old.yaml", "train_type: full\nmax_grad_norm: 0.5\n");
@@ -486,4 +486,50 @@ fn a_file_of_arguments_beside_the_script_is_read_first() {
         (&2.into(), &1.0.into())
     );
     assert!(line(&sandbox, &plan).ends_with("train.py --max_grad_norm 1 --deepspeed CONFIG"));
+}
+
+#[test]
+fn what_starts_ranks_itself_is_never_launched_by_another() {
+    let mut sandbox = Sandbox::new();
+    for name in ["axolotl", "trl", "llamafactory-cli"] {
+        executable(
+            &sandbox.root().join("env/bin").join(name),
+            &format!("#!{}\n", sandbox.root().join("env/bin/python3.11").display()),
+        );
+    }
+    sandbox.file("a.yml", "base_model: a/b\n");
+    let own = [
+        &["axolotl", "train", "a.yml", "--", "--num_processes", "4"][..],
+        &["axolotl", "train", "https://x/y.yml"],
+        &["axolotl", "train", "a.yml", "--num_processes=4"],
+        &["trl", "sft", "--num-processes", "4"],
+        &["swift", "sft", "--use_ray", "true"],
+    ];
+    for command in own {
+        let plan = sandbox.plan(&["--nproc-per-node", "2"], command);
+        assert_eq!(
+            (&plan["launcher"], &plan["diagnostics"][0]["rule"]),
+            (&"direct".into(), &"ranks-without-effect".into()),
+            "{command:?}"
+        );
+        sandbox.launch(&["--nproc-per-node", "2", "--launcher", "torchrun"], command).refused(&["starts ranks itself"]);
+    }
+    sandbox.var("USE_RAY", "1");
+    assert_eq!(sandbox.plan(&[], &["llamafactory-cli", "train", "a.yml"])["launcher"], "direct");
+}
+
+#[test]
+fn dotted_overrides_reach_into_the_config() {
+    let sandbox = Sandbox::new();
+    executable(
+        &sandbox.root().join("env/bin/llamafactory-cli"),
+        &format!("#!{}\n", sandbox.root().join("env/bin/python3.11").display()),
+    );
+    sandbox.file("l.yaml", "deepspeed:\n  train_batch_size: auto\n  zero_optimization:\n    stage: 2\n");
+    let plan = sandbox.plan(
+        &["--nproc-per-node", "2"],
+        &["llamafactory-cli", "train", "l.yaml", "deepspeed.zero_optimization.stage=3"],
+    );
+    assert_eq!(plan["config"]["zero_optimization"]["stage"], 3);
+    assert!(line(&sandbox, &plan).ends_with("llamafactory.launcher l.yaml deepspeed=CONFIG"));
 }
