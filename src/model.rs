@@ -150,6 +150,9 @@ fn in_modelscope_cache(parts: &[&str], revision: Option<&str>, host: &Host) -> O
         Some(path) => host.absolute(Path::new(path)),
         None => host.home()?.join(".cache/modelscope"),
     };
+    if !base.is_dir() {
+        return None;
+    }
     let revision = revision.filter(|revision| *revision != "main").unwrap_or("master");
     let safe = name.replace('.', "___");
     let folders = [

@@ -123,7 +123,8 @@ impl Plan {
 
     /// A word for the shell, with `~` for the home folder where the shell would put it back.
     fn short(&self, word: &OsStr) -> String {
-        let below = self.home.as_ref().and_then(|home| Path::new(word).strip_prefix(home).ok());
+        let home = self.home.as_ref().filter(|home| word.as_bytes().starts_with(home.as_os_str().as_bytes()));
+        let below = home.and_then(|home| Path::new(word).strip_prefix(home).ok());
         match below.filter(|below| !below.as_os_str().is_empty()) {
             Some(below) => format!("~/{}", String::from_utf8_lossy(&quoted(below.as_os_str()))),
             None => String::from_utf8_lossy(&quoted(word)).into_owned(),

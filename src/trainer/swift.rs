@@ -1,7 +1,7 @@
 //! ms-swift. `swift sft …` starts torchrun on a file of its own; we run that file directly, so that nothing is launched
 //! twice. Sub-commands that swift itself runs as one process are passed through.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 
 use super::{Family, HandOver, Precision, Recognised, Trainer, Variable, hf, run_file};
@@ -86,10 +86,14 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
     {
         recognised.splice_file(at..at + 2, &file, true, host);
     }
-    let ray = Args::read(recognised.args.clone(), &[("use_ray", Takes::Optional)], OptionList::Open);
-    let ray = ray.bool("use_ray", true).ok().flatten().is_some_and(|said| said.value);
     // Ray starts the ranks then.
-    (!ray).then_some(recognised)
+    (!uses_ray(&recognised.args)).then_some(recognised)
+}
+
+fn uses_ray(words: &[OsString]) -> bool {
+    let named = words.iter().any(|word| word.as_encoded_bytes().starts_with(b"--use"));
+    let read = || Args::read(words.to_vec(), &[("use_ray", Takes::Optional)], OptionList::Open);
+    named && read().bool("use_ray", true).ok().flatten().is_some_and(|said| said.value)
 }
 
 fn appends_config(version: &str) -> bool {
@@ -146,11 +150,11 @@ fn options(target: &Target) -> OptionList {
 
 /// swift refuses an option it does not know, once everything is imported.
 fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Problem> {
-    let OptionList::Known(list) = options(target) else { return Vec::new() };
+    let (OptionList::Known(list), Some(python)) = (options(target), python) else { return Vec::new() };
     let unknown: Vec<&str> = args.unknown(list).collect();
     let tolerated = args.bool("ignore_args_error", true).ok().flatten().is_some_and(|said| said.value);
     // Only now is the version worth a look at site-packages.
-    let recorded = || python.and_then(|python| python.version("ms_swift")).as_deref() == Some(RECORDED);
+    let recorded = || python.version("ms_swift").as_deref() == Some(RECORDED);
     if unknown.is_empty() || tolerated || !recorded() {
         return Vec::new();
     }
@@ -188,8 +192,6 @@ fn precision(args: &Args, name: &str, full_eval: &str, dtypes: &[&str]) -> Preci
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::OsString;
-
     use super::*;
 
     #[test]
