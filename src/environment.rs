@@ -8,7 +8,7 @@ use crate::launcher::Kind;
 use crate::said::Said;
 use crate::template::Template;
 use crate::topology::Topology;
-use crate::trainer::Job;
+use crate::trainer::{Family, Job};
 use crate::vars;
 
 /// What the user said about variables.
@@ -60,7 +60,9 @@ pub(crate) fn decide(
         environment.narrow_devices(topology);
     }
     environment.threads(topology, host);
-    if launcher == Kind::Direct && template.is_some() && !topology.already {
+    // A script under a launcher expects a process group; a front end that would start none has none without DeepSpeed.
+    let script = job.trainer.family != Family::Opaque && !job.rewritten;
+    if launcher == Kind::Direct && (template.is_some() || script) && !topology.already {
         environment.single_rank(topology);
     }
     for said in &flags.unset {

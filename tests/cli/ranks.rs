@@ -64,6 +64,9 @@ fn one_process_needs_no_launcher() {
     // Without a config nothing needs a process group, and the trainer alone would have none.
     assert_eq!(sandbox.launch(&["--nproc-per-node", "1"], SWIFT).status, Some(0));
     assert!(!sandbox.recorded_env().contains_key("RANK"));
+    // A script that is launched, by contrast, expects what torchrun would set.
+    assert_eq!(sandbox.launch(&["--nproc-per-node", "1"], &["python", "x.py"]).status, Some(0));
+    assert_eq!(sandbox.recorded_env()["WORLD_SIZE"], "1");
 }
 
 #[test]
