@@ -51,6 +51,7 @@ fn run() -> Result<(), Vec<Problem>> {
         Request::Templates { name: Some(name), raw: false, search } => {
             let template = template::resolve(&name, &search, &host).map_err(|problem| vec![problem])?;
             error::report(&template.notes);
+            err(template.summary().as_bytes());
             out(json::write(&template.config).as_bytes())
         }
         Request::Show(text) => {

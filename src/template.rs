@@ -84,6 +84,18 @@ pub(crate) struct Template {
     pub(crate) notes: Vec<Problem>,
 }
 
+impl Template {
+    /// What the config itself does not show: where it comes from, what it is for, what it sets.
+    pub(crate) fn summary(&self) -> String {
+        let mut text = format!("{} ({})\n", self.chain.join(" → "), self.origin);
+        text += &self.about.as_ref().map(|about| list::wrapped(about, 2, 110)).unwrap_or_default();
+        for (name, value) in &self.env {
+            text += &format!("  sets {name}={value}\n");
+        }
+        text
+    }
+}
+
 /// Where templates are looked for, in order; the built-in ones come last.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Search {

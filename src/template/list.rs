@@ -34,7 +34,7 @@ pub(crate) fn list(search: &Search, host: &Host) -> String {
 }
 
 /// Words filled into lines of at most `most` columns, indented.
-fn wrapped(text: &str, indent: usize, most: usize) -> String {
+pub(super) fn wrapped(text: &str, indent: usize, most: usize) -> String {
     let mut lines = String::new();
     let mut line = String::new();
     for word in text.split_whitespace() {

@@ -164,6 +164,8 @@ fn templates_are_listed_and_printed() {
     let one = sandbox.run(["templates", "zero3_offload"]);
     let config: serde_json::Value = serde_json::from_str(&one.stdout).unwrap();
     assert_eq!(config["zero_optimization"]["offload_param"]["device"], "cpu");
+    assert!(one.stderr.starts_with("zero3_offload → zero3 (built in)\n  ZeRO-3 with"), "{}", one.stderr);
+    assert!(sandbox.run(["templates", "zero3_lowmem"]).stderr.contains("  sets CUDA_AUTO_BOOST=0\n"));
     let raw = sandbox.run(["templates", "zero3_offload", "--raw"]).stdout;
     assert_eq!(raw, fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/zero3_offload.json")).unwrap());
     sandbox.run(["templates", "zero33"]).refused(&["did you mean `zero3`"]);
