@@ -60,7 +60,10 @@ pub(crate) struct Resolved {
 #[derive(Clone, Copy)]
 pub(crate) enum Policy {
     Fill,
+    /// Nothing is filled, but what the trainer would refuse is refused.
     Leave(&'static str),
+    /// Another program computes the values by rules of its own.
+    Another(&'static str),
 }
 
 /// Fills what is known, leaves or refuses the rest, and compares what is concrete, as the trainer would.
@@ -74,6 +77,10 @@ pub(crate) fn resolve(known: &Known, policy: Policy, place: impl Fn(&str) -> Str
         let Some(value) = json::get(known.config, rule.key) else { continue };
         let auto = is_auto(value);
         if !auto && (!rule.compared || family != Family::Hf || value.is_null()) {
+            continue;
+        }
+        if let Policy::Another(why) = policy {
+            left.extend(auto.then(|| LeftAuto { key: rule.key.to_string(), why: why.to_string() }));
             continue;
         }
         let by_nobody = family == Family::Plain && rule.plain.is_none();
@@ -92,7 +99,9 @@ pub(crate) fn resolve(known: &Known, policy: Policy, place: impl Fn(&str) -> Str
             }
             Ok((value, from)) => match policy {
                 Policy::Fill => fills.push(Fill { key: rule.key, value, from }),
-                Policy::Leave(why) => left.push(LeftAuto { key: rule.key.to_string(), why: why.to_string() }),
+                Policy::Leave(why) | Policy::Another(why) => {
+                    left.push(LeftAuto { key: rule.key.to_string(), why: why.to_string() });
+                }
             },
             Err(Left::Why(why)) if auto => left.push(LeftAuto { key: rule.key.to_string(), why }),
             Err(Left::Why(_)) => {}

@@ -258,7 +258,7 @@ impl Draft<'_> {
         let policy = if *no_fill {
             auto::Policy::Leave("--no-fill")
         } else if kept {
-            auto::Policy::Leave("accelerate launch fills it")
+            auto::Policy::Another("accelerate launch fills it")
         } else {
             auto::Policy::Fill
         };

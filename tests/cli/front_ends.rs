@@ -430,6 +430,20 @@ fn accelerate_launch_is_kept_and_its_config_resolved() {
         "launch --use_deepspeed --deepspeed_config_file CONFIG --num_processes=4 --module pkg.train --a"
     );
     assert_eq!(plan["topology"]["world_size"], 4);
+    // Its own loop has its own rules: nothing of the script's arguments is compared.
+    let concrete = r#"{"zero_optimization": {"stage": 2}, "gradient_accumulation_steps": 4}"#;
+    let own_loop = [
+        "accelerate",
+        "launch",
+        "--num_processes",
+        "2",
+        "loop.py",
+        "--gradient_accumulation_steps",
+        "8",
+        "--bf16",
+        "maybe",
+    ];
+    assert_eq!(sandbox.plan(&["--deepspeed", concrete], &own_loop)["config"]["gradient_accumulation_steps"], 4);
     sandbox.file("acc.yaml", "num_processes: 8\nnum_machines: 2\ndeepspeed_config:\n  deepspeed_config_file: zero1\n");
     let plan = sandbox.plan(&[], &["accelerate", "launch", "--config_file", "acc.yaml", "s.py"]);
     assert_eq!((&plan["template"]["name"], &plan["topology"]["nproc_per_node"]), (&"zero1".into(), &4.into()));
