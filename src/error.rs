@@ -417,16 +417,6 @@ pub(crate) fn no_way_to_hand_over(spec: &Said<String>, command: &str) -> Problem
         .help(help)
 }
 
-pub(crate) fn run_file_holds_arguments(spec: &Said<String>, file: &OsStr) -> Problem {
-    let file = file.to_string_lossy();
-    Problem::error("hand-over", format!("all arguments are in `{file}`, so the config cannot be added to them"))
-        .at(spec.place())
-        .at(&file)
-        .help(format!(
-            "name it in the file, \"deepspeed\": \"…\", or write the arguments of `{file}` on the command line"
-        ))
-}
-
 pub(crate) fn two_configs(flag: &Said<String>, own: &Said<String>) -> Problem {
     Problem::warning("two-configs", format!("`{}` is used, not the command's own `{}`", flag.value, own.value))
         .at(flag.place())

@@ -37,19 +37,26 @@ pub(crate) fn carry_out(plan: Plan) -> Result<Infallible, Problem> {
 }
 
 fn write_config(config: &PlannedConfig) -> Result<(), Problem> {
-    let path = &config.file.path;
+    write_file(&config.file.path, &config.text, config.file.kind)?;
+    match &config.run_file {
+        Some((path, text)) => write_file(path, text, FileKind::Ours),
+        None => Ok(()),
+    }
+}
+
+fn write_file(path: &Path, text: &str, kind: FileKind) -> Result<(), Problem> {
     let failed = |why: &io::Error| error::cannot_write(path, why);
     let folder = path.parent().unwrap_or(Path::new("/"));
-    if config.file.kind == FileKind::Ours {
+    if kind == FileKind::Ours {
         make_private_folder(folder).map_err(|why| failed(&why))?;
         if !is_ours_alone(folder) {
             return Err(error::folder_not_ours(folder));
         }
     }
-    if holds(path, config.text.as_bytes()) {
+    if holds(path, text.as_bytes()) {
         return Ok(());
     }
-    write_atomically(path, config.text.as_bytes()).map_err(|why| failed(&why))
+    write_atomically(path, text.as_bytes()).map_err(|why| failed(&why))
 }
 
 fn make_private_folder(folder: &Path) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 mod print;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ use crate::said::{Said, Source};
 use crate::target::Parts;
 use crate::template::{self, Origin, Template};
 use crate::topology::Topology;
-use crate::trainer::{self, Family, HandOver, Job};
+use crate::trainer::{self, Family, Job};
 
 pub(crate) struct Plan {
     pub(crate) trainer: TrainerFacts,
@@ -51,6 +51,15 @@ pub(crate) struct PlannedConfig {
     pub(crate) fills: Vec<Fill>,
     pub(crate) left: Vec<LeftAuto>,
     pub(crate) file: PlannedFile,
+    /// The command's run file written anew, where it names the config.
+    pub(crate) run_file: Option<(PathBuf, String)>,
+}
+
+impl PlannedConfig {
+    /// The file the trainer is given.
+    fn handed_over(&self) -> &OsStr {
+        self.run_file.as_ref().map_or(self.file.path.as_os_str(), |(path, _)| path.as_os_str())
+    }
 }
 
 pub(crate) struct PlannedFile {
@@ -75,6 +84,10 @@ impl Plan {
             None => (None, Parts::of(&launch.command)),
         };
         let mut job = trainer::understand(&parts, launch.trainer.as_ref(), &wanted);
+        // Then the launcher is given the config, not the script.
+        if wrapped.as_ref().is_some_and(Wrapped::takes_config) {
+            job.run_file = None;
+        }
         let host = wanted.overlaid(job.variables.iter().map(|it| (it.name.as_str(), it.value.as_str())));
         let problems = std::mem::take(&mut job.problems);
         let draft = Draft { launch, host: &host, wrapped: wrapped.as_ref(), job: &job };
@@ -129,7 +142,7 @@ impl Draft<'_> {
             host,
             machine,
         );
-        let path = config.as_ref().map(|config| config.file.path.as_os_str());
+        let path = config.as_ref().map(PlannedConfig::handed_over);
         let argv = match wrapped {
             Some(wrapped) => wrapped.argv(job, &launch.topology, &launch.launcher_args, path, host),
             None => {
@@ -239,12 +252,7 @@ impl Draft<'_> {
                 .clone()
                 .unwrap_or_else(|| error::no_way_to_hand_over(spec, &print::what_runs(job, &self.launch.command))));
         }
-        match trainer::only_run_file(&job.args)
-            .filter(|_| job.trainer.hand_over == HandOver::Argument && job.trainer.family == Family::Hf)
-        {
-            Some(file) => Err(error::run_file_holds_arguments(spec, file)),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn config(&self, template: Template, topology: &Topology) -> Result<PlannedConfig, Vec<Problem>> {
@@ -263,7 +271,25 @@ impl Draft<'_> {
             auto::Policy::Fill
         };
         let resolved = auto::resolve(&known, policy, |key| place_of(key, &config, &template, layers))?;
-        planned_config(template, resolved, config_out.as_ref(), self.host).map_err(|problem| vec![problem])
+        let mut planned =
+            planned_config(template, resolved, config_out.as_ref(), self.host).map_err(|problem| vec![problem])?;
+        planned.run_file = self.run_file(&planned.file.path);
+        Ok(planned)
+    }
+}
+
+impl Draft<'_> {
+    /// The run file that holds all arguments, naming our config.
+    fn run_file(&self, config: &Path) -> Option<(PathBuf, String)> {
+        let mut entries = self.job.run_file.clone()?;
+        let name = (self.job.trainer.config_argument)(&self.job.args);
+        entries.insert(name.to_string(), Value::from(config.to_string_lossy()));
+        let text = json::write(&Value::Object(entries));
+        let source = Path::new(self.job.words(None).first()?).to_path_buf();
+        let (stem, ending) =
+            (source.file_stem()?.to_string_lossy().into_owned(), source.extension()?.to_string_lossy().into_owned());
+        let name = format!("{stem}-{:016x}.{ending}", fnv1a(text.as_bytes()));
+        Some((self.host.configs_folder().join(name), text))
     }
 }
 
@@ -309,7 +335,7 @@ fn planned_config(
             PlannedFile { path: host.configs_folder().join(name), kind: FileKind::Ours }
         }
     };
-    Ok(PlannedConfig { template, value: config, text, fills, left, file })
+    Ok(PlannedConfig { template, value: config, text, fills, left, file, run_file: None })
 }
 
 fn named_file(out: &Said<PathBuf>, template: &Template, host: &Host) -> Result<PlannedFile, Problem> {

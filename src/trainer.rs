@@ -14,6 +14,8 @@ mod trl;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use serde_json::{Map, Value};
+
 use crate::argv::{Args, Field, OptionList};
 use crate::error::{self, Problem};
 use crate::host::Host;
@@ -22,8 +24,6 @@ use crate::python::Python;
 use crate::said::Said;
 use crate::target::{Parts, Target, base_name};
 use crate::vars;
-
-pub(crate) use run_file::only_run_file;
 
 /// Every front end, in the order they are asked; the last one takes anything.
 pub(crate) const ALL: &[&Trainer] = &[
@@ -130,6 +130,8 @@ pub(crate) struct Recognised {
     pub(crate) args: Vec<OsString>,
     /// The arguments as the trainer will read them, where a run file holds some.
     pub(crate) read: Option<Vec<OsString>>,
+    /// The run file that holds all arguments, where it must be written anew to name the config.
+    pub(crate) run_file: Option<Map<String, Value>>,
     /// The interpreter, where the front end found a better one than the command's own.
     pub(crate) python: Option<Python>,
     /// Variables the front end's own launcher would set.
@@ -147,7 +149,15 @@ pub(crate) struct Variable {
 
 impl Recognised {
     fn new(target: Target, args: Vec<OsString>) -> Self {
-        Recognised { target, args, read: None, python: None, variables: Vec::new(), problems: Vec::new() }
+        Recognised {
+            target,
+            args,
+            read: None,
+            run_file: None,
+            python: None,
+            variables: Vec::new(),
+            problems: Vec::new(),
+        }
     }
 
     /// The command as it stands.
@@ -178,6 +188,8 @@ pub(crate) struct Job {
     pub(crate) args: Args,
     /// The arguments each rank gets, where a run file among them holds others.
     outer: Option<Args>,
+    /// The run file that holds all arguments.
+    pub(crate) run_file: Option<Map<String, Value>>,
     pub(crate) python: Option<Python>,
     pub(crate) variables: Vec<Variable>,
     pub(crate) problems: Vec<Problem>,
@@ -203,10 +215,13 @@ impl Job {
         }
     }
 
-    /// The arguments of each rank, with the config handed over in the front end's own way.
+    /// The arguments of each rank, with the config (or the run file that names it) handed over in the front end's own way.
     pub(crate) fn words(&self, config: Option<&OsStr>) -> Vec<OsString> {
         let outer = self.outer.as_ref().unwrap_or(&self.args);
         let Some(config) = config else { return outer.words().to_vec() };
+        if self.run_file.is_some() {
+            return vec![config.to_os_string()];
+        }
         let name = (self.trainer.config_argument)(outer);
         let joined = |prefix: &str| {
             let mut word = OsString::from(format!("{prefix}{name}="));
@@ -236,7 +251,7 @@ pub(crate) fn understand(parts: &Parts, forced: Option<&Said<&'static Trainer>>,
     let found = asked.find_map(|trainer| Some((*trainer, (trainer.recognise)(parts, host)?)));
     let (trainer, recognised) = found
         .unwrap_or_else(|| (forced.map_or(&command::TRAINER, |forced| forced.value), Recognised::unchanged(parts)));
-    let Recognised { target, args, read, python: better, variables, problems } = recognised;
+    let Recognised { target, args, read, run_file, python: better, variables, problems } = recognised;
     if better.is_some() {
         python = better;
         blocker = None;
@@ -251,7 +266,7 @@ pub(crate) fn understand(parts: &Parts, forced: Option<&Said<&'static Trainer>>,
     let mut problems = problems;
     problems.extend((trainer.refusals)(&args, &target, python.as_ref()));
     let rewritten = target != parts.target;
-    Job { trainer, target, rewritten, args, outer, python, variables, problems, blocker }
+    Job { trainer, target, rewritten, args, outer, run_file, python, variables, problems, blocker }
 }
 
 /// Whether a word names a console script of a front end.

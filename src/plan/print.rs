@@ -45,6 +45,9 @@ impl Plan {
             rows.push(("config", format!("{} ({}{extends})", config.template.name, config.template.origin)));
             rows.push(("", format!("→ {}", self.short(config.file.path.as_os_str()))));
         }
+        if let Some((path, _)) = self.config.as_ref().and_then(|config| config.run_file.as_ref()) {
+            rows.push(("", format!("→ {} (the run file, naming it)", self.short(path.as_os_str()))));
+        }
         let version = self.trainer.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
         let python = self
             .trainer
@@ -149,6 +152,7 @@ impl Plan {
             "launcher": self.launcher.to_string(),
             "config": config.map(|it| it.value.clone()),
             "config_path": config.map(|it| it.file.path.to_string_lossy()),
+            "run_file_path": config.and_then(|it| it.run_file.as_ref()).map(|(path, _)| path.to_string_lossy()),
             "fills": config.map_or(&[][..], |it| &it.fills).iter()
                 .map(|fill| json!({"key": fill.key, "value": fill.value, "from": fill.from})).collect::<Vec<_>>(),
             "left_auto": config.map_or(&[][..], |it| &it.left).iter()
@@ -201,15 +205,11 @@ impl Plan {
     fn shell(&self) -> Vec<u8> {
         let mut script = b"#!/bin/sh\nset -e\n".to_vec();
         if let Some(config) = &self.config {
-            let path = quoted(config.file.path.as_os_str());
-            let folder = config.file.path.parent().unwrap_or(Path::new("/"));
             script.extend(b"umask_before=$(umask); umask 077\n");
-            if config.file.kind != FileKind::Named {
-                script.extend([b"mkdir -p ", quoted(folder.as_os_str()).as_slice(), b"\n"].concat());
+            script.extend(written(&config.file.path, &config.text, config.file.kind));
+            if let Some((path, text)) = &config.run_file {
+                script.extend(written(path, text, FileKind::Ours));
             }
-            script.extend([b"cat > ", path.as_slice(), b".$$ <<'END_OF_CONFIG'\n"].concat());
-            script.extend(config.text.as_bytes());
-            script.extend([b"END_OF_CONFIG\nmv -f ", path.as_slice(), b".$$ ", path.as_slice(), b"\n"].concat());
             script.extend(b"umask \"$umask_before\"; unset umask_before\n");
         }
         for name in &self.environment.unset {
@@ -273,6 +273,19 @@ pub(super) fn what_runs(job: &Job, command: &[OsString]) -> String {
         }
         Target::Program(word) => base_name(word).to_string(),
     }
+}
+
+/// Shell lines that write a file as `exec` does: beside its place, then moved there.
+fn written(path: &Path, text: &str, kind: FileKind) -> Vec<u8> {
+    let word = quoted(path.as_os_str());
+    let mut lines = Vec::new();
+    if kind != FileKind::Named {
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        lines.extend([b"mkdir -p ", quoted(folder.as_os_str()).as_slice(), b"\n"].concat());
+    }
+    lines.extend([b"cat > ", word.as_slice(), b".$$ <<'END_OF_CONFIG'\n", text.as_bytes()].concat());
+    lines.extend([b"END_OF_CONFIG\nmv -f ", word.as_slice(), b".$$ ", word.as_slice(), b"\n"].concat());
+    lines
 }
 
 /// One shell word: bare if every byte is harmless, else in single quotes.

@@ -4,12 +4,13 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::{Family, HandOver, Precision, Recognised, Trainer};
+use super::{Family, HandOver, Precision, Recognised, Trainer, run_file};
 use crate::argv::{Args, Field, OptionList, Takes};
 use crate::host::Host;
 use crate::json;
 use crate::model::Hub;
 use crate::target::{Parts, Target};
+use crate::yaml::Dialect;
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "hf",
@@ -45,6 +46,15 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
         let text = file.is_file().then(|| json::read_text(&file).ok()).flatten();
         recognised.read =
             text.map(|text| text.split_whitespace().map(OsString::from).chain(parts.args.iter().cloned()).collect());
+    }
+    // One argument that is a JSON or YAML file holds all the others (`parse_json_file`). What cannot be read is data of
+    // a script that is no HF script after all.
+    if let [file] = parts.args.as_slice()
+        && run_file::is_first(&parts.args)
+        && let Ok(Some(entries)) = run_file::read(file, Dialect::PyYaml, host)
+    {
+        recognised.read = Some(run_file::typed_words(&entries, run_file::NUMBERS));
+        recognised.run_file = Some(entries);
     }
     Some(recognised)
 }

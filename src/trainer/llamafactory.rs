@@ -24,25 +24,6 @@ pub(crate) const TRAINER: Trainer = Trainer {
 
 const MODULE: &str = "llamafactory.launcher";
 
-/// Numbers, which `parse_dict` does not convert from text.
-const NUMBERS: &[&str] = &[
-    "per_device_train_batch_size",
-    "gradient_accumulation_steps",
-    "learning_rate",
-    "weight_decay",
-    "adam_beta1",
-    "adam_beta2",
-    "adam_epsilon",
-    "max_grad_norm",
-    "max_steps",
-    "warmup_steps",
-    "fp16",
-    "bf16",
-    "fp16_full_eval",
-    "bf16_full_eval",
-    "auto_find_batch_size",
-];
-
 fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
     let console = parts.target.is_console("llamafactory-cli") || parts.target.is_console("lmf");
     // Ray starts the ranks then.
@@ -68,7 +49,7 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
                     }
                 }
                 let entries = entries.as_object().cloned().unwrap_or_default();
-                recognised.read = Some(run_file::typed_words(&entries, NUMBERS));
+                recognised.read = Some(run_file::typed_words(&entries, run_file::NUMBERS));
             }
             Err(problem) => recognised.problems.push(problem),
         }
@@ -112,7 +93,7 @@ mod tests {
     #[test]
     fn texts_for_numbers_are_not_read() {
         let entries = serde_json::json!({"learning_rate": "1e-5", "max_steps": 3, "model_name_or_path": "a/b", "bf16": true, "x": "${y}"});
-        let words = run_file::typed_words(entries.as_object().unwrap(), NUMBERS);
+        let words = run_file::typed_words(entries.as_object().unwrap(), run_file::NUMBERS);
         assert_eq!(words, ["--max_steps=3", "--model_name_or_path=a/b", "--bf16=True"].map(OsString::from));
     }
 }

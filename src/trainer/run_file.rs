@@ -6,11 +6,29 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::argv::Args;
 use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::json;
 use crate::yaml::{self, Dialect};
+
+/// Numbers and booleans, which HF's `parse_dict` does not convert from text.
+pub(super) const NUMBERS: &[&str] = &[
+    "per_device_train_batch_size",
+    "gradient_accumulation_steps",
+    "learning_rate",
+    "weight_decay",
+    "adam_beta1",
+    "adam_beta2",
+    "adam_epsilon",
+    "max_grad_norm",
+    "max_steps",
+    "warmup_steps",
+    "fp16",
+    "bf16",
+    "fp16_full_eval",
+    "bf16_full_eval",
+    "auto_find_batch_size",
+];
 
 /// Whether a word names a run file.
 pub(super) fn is_run_file(word: &OsStr) -> bool {
@@ -21,14 +39,6 @@ pub(super) fn is_run_file(word: &OsStr) -> bool {
 /// Whether the arguments start with a run file.
 pub(super) fn is_first(words: &[OsString]) -> bool {
     words.first().is_some_and(|word| is_run_file(word))
-}
-
-/// The one argument, if it is a file that holds all the others (`HfArgumentParser.parse_json_file`).
-pub(crate) fn only_run_file(args: &Args) -> Option<&OsStr> {
-    match args.words() {
-        [word] if is_run_file(word) => Some(word),
-        _ => None,
-    }
 }
 
 /// The mapping in a run file; nothing if the file is empty.

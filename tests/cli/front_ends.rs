@@ -185,14 +185,31 @@ fn the_interpreter_is_the_one_that_owns_the_command() {
 }
 
 #[test]
-fn a_run_file_that_holds_all_arguments_is_not_added_to() {
+fn a_run_file_that_holds_all_arguments_is_written_anew() {
     let sandbox = Sandbox::new();
-    sandbox.file("args.json", "{}");
-    sandbox
-        .launch(&["--nproc-per-node", "2", "--deepspeed", "zero2"], &["python", "x.py", "args.json"])
-        .refused(&["args.json", "\"deepspeed\""]);
-    let plan = sandbox.plan(&["--nproc-per-node", "2"], &["python", "x.py", "args.json"]);
-    assert!(line(&sandbox, &plan).ends_with("x.py args.json"));
+    let text = r#"{"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "gradient_accumulation_steps": 3, "learning_rate": 1e-05, "deepspeed": "zero3", "bf16": true}"#;
+    let source = sandbox.file("args.json", text);
+    assert_eq!(sandbox.launch(&["--nproc-per-node", "2"], &["python", "x.py", "args.json"]).status, Some(0));
+    let argv = sandbox.recorded();
+    let given = argv.last().unwrap().to_str().unwrap();
+    assert!(given.contains("/zlaunch/configs/args-") && argv[argv.len() - 2] == "x.py", "{argv:?}");
+    let run_file: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(given).unwrap()).unwrap();
+    let config: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(run_file["deepspeed"].as_str().unwrap()).unwrap()).unwrap();
+    assert_eq!(
+        (&config["train_batch_size"], &config["bf16"]["enabled"], &config["zero_optimization"]["stage"]),
+        (&12.into(), &true.into(), &3.into())
+    );
+    assert_eq!((&run_file["learning_rate"], &run_file["model_name_or_path"]), (&1e-5.into(), &"a/b".into()));
+    assert_eq!(std::fs::read_to_string(source).unwrap(), text, "the user's file stays as it is");
+    let plan = sandbox.plan(&["--nproc-per-node", "2", "--deepspeed", "zero2"], &["python", "x.py", "args.json"]);
+    assert_eq!(
+        (&plan["template"]["name"], plan["argv"].as_array().unwrap().last()),
+        (&"zero2".into(), Some(&plan["run_file_path"]))
+    );
+    sandbox.file("other.json", "[1, 2]");
+    let plan = sandbox.plan(&["--nproc-per-node", "2"], &["python", "x.py", "other.json"]);
+    assert!(line(&sandbox, &plan).ends_with("x.py other.json"));
 }
 
 #[test]

@@ -118,6 +118,20 @@ def hf_script_trains_in_one_process_without_a_launcher(lab):
 
 
 @check
+def hf_script_trains_from_a_json_file(lab):
+    model = lab.model()
+    arguments = {"model_name_or_path": str(model), "use_cpu": True, "bf16": True, "per_device_train_batch_size": 2, "gradient_accumulation_steps": 2, "max_grad_norm": 0.3,
+                 "learning_rate": 1e-4, "max_steps": 3, "report_to": "none", "save_strategy": "no"}
+    swifts = next(lab.env.glob("lib/python3*/site-packages/swift/config/zero2.json"))
+    for name, config in (("alone", str(swifts)), ("ours", "zero2")):
+        (lab.root / f"{name}.json").write_text(json.dumps(arguments | {"output_dir": str(lab.root / f"json-{name}"), "deepspeed": config}))
+    alone = lab.trained(["torchrun", "--nproc_per_node", "2", HERE / "train_hf.py", lab.root / "alone.json"], "trained 3 steps")
+    ours = lab.trained([lab.binary, "--nproc-per-node", "2", "--", "python", HERE / "train_hf.py", lab.root / "ours.json"], "trained 3 steps")
+    assert ours == alone, different(alone, ours)
+    assert ours["gradient_clipping"] == 0.3, ours
+
+
+@check
 def swift_trains_from_a_run_file(lab):
     model = lab.model()
     lines = {"model": model, "model_type": "qwen2", "template": "qwen", "dataset": lab.root / "data.jsonl", "tuner_type": "full", "torch_dtype": "float32",

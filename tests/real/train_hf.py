@@ -1,5 +1,6 @@
 """A small but real HF training script: a model of the given config, random tokens, the real Trainer."""
 import dataclasses
+import sys
 
 import torch
 from transformers import AutoConfig, HfArgumentParser, Qwen2ForCausalLM, Trainer, TrainingArguments
@@ -21,7 +22,11 @@ class Tokens(torch.utils.data.Dataset):
 
 
 def main():
-    model_arguments, arguments = HfArgumentParser((ModelArguments, TrainingArguments)).parse_args_into_dataclasses()
+    parser = HfArgumentParser((ModelArguments, TrainingArguments))
+    if len(sys.argv) == 2 and sys.argv[1].endswith(".json"):
+        model_arguments, arguments = parser.parse_json_file(sys.argv[1])
+    else:
+        model_arguments, arguments = parser.parse_args_into_dataclasses()
     model = Qwen2ForCausalLM(AutoConfig.from_pretrained(model_arguments.model_name_or_path))
     result = Trainer(model=model, args=arguments, train_dataset=Tokens()).train()
     print(f"trained {result.global_step} steps", flush=True)
