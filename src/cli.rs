@@ -19,7 +19,7 @@ use crate::json;
 use crate::launcher;
 use crate::said::{Said, Source};
 use crate::template::Search;
-use crate::topology::{Processes, TopologyFlags};
+use crate::topology::{Processes, SaidRanks};
 use crate::trainer;
 use crate::vars;
 
@@ -45,7 +45,7 @@ pub(crate) struct Launch {
     pub(crate) no_fill: bool,
     pub(crate) trainer: Option<Said<&'static trainer::Trainer>>,
     pub(crate) launcher: Option<Said<launcher::Kind>>,
-    pub(crate) topology: TopologyFlags,
+    pub(crate) topology: SaidRanks,
     pub(crate) launcher_args: Vec<OsString>,
     pub(crate) environment: EnvironmentFlags,
     pub(crate) config_out: Option<Said<PathBuf>>,
@@ -217,7 +217,7 @@ impl<'a> Reader<'a> {
             launcher: self
                 .one_of("launcher", launcher::Kind::NAMES.iter().map(|(name, kind)| (*name, *kind)))
                 .and_then(|said| said.value.map(|kind| Said::new(kind, said.from))),
-            topology: TopologyFlags {
+            topology: SaidRanks {
                 nnodes: self.number("nnodes", 1, u32::MAX),
                 node_rank: self.number("node-rank", 0, u32::MAX),
                 nproc_per_node: self.processes(),

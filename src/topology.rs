@@ -9,9 +9,9 @@ use crate::host::Host;
 use crate::said::{Said, Source};
 use crate::vars;
 
-/// What the user said about ranks.
+/// What was said about ranks: by our flags, or by a launcher in the user's command (`None` is left open by it).
 #[derive(Clone, Default)]
-pub(crate) struct TopologyFlags {
+pub(crate) struct SaidRanks {
     pub(crate) nnodes: Option<Said<u32>>,
     pub(crate) node_rank: Option<Said<u32>>,
     pub(crate) nproc_per_node: Option<Said<Processes>>,
@@ -49,15 +49,6 @@ impl Display for Processes {
     }
 }
 
-/// What a launcher in the user's command states; `None` is left open by it.
-pub(crate) struct Stated {
-    pub(crate) nnodes: Option<Said<u32>>,
-    pub(crate) node_rank: Option<Said<u32>>,
-    pub(crate) nproc_per_node: Option<Said<Processes>>,
-    pub(crate) master_addr: Option<Said<String>>,
-    pub(crate) master_port: Option<Said<u16>>,
-}
-
 #[derive(Debug)]
 pub(crate) struct Topology {
     /// `None`: the launcher in the user's command leaves it open.
@@ -81,7 +72,7 @@ impl Topology {
     }
 
     /// `ranked`: the command is started as ranks, not passed through.
-    pub(crate) fn decide(flags: &TopologyFlags, ranked: bool, host: &Host) -> Result<Self, Vec<Problem>> {
+    pub(crate) fn decide(flags: &SaidRanks, ranked: bool, host: &Host) -> Result<Self, Vec<Problem>> {
         let devices = Devices::seen(host);
         let flag = |said: Option<&Source>| matches!(said, Some(Source::Flag(_)));
         let insists =
@@ -96,7 +87,7 @@ impl Topology {
     }
 
     /// A launcher in the command decides; what it leaves open our flags may say.
-    pub(crate) fn wrapped(flags: &TopologyFlags, stated: Stated, host: &Host) -> Self {
+    pub(crate) fn wrapped(flags: &SaidRanks, stated: SaidRanks, host: &Host) -> Self {
         let devices = Devices::seen(host);
         let nproc = stated.nproc_per_node.and_then(|said| devices.resolve(said, host));
         let mut topology = Self::of(stated.nnodes, nproc, devices);
@@ -154,7 +145,7 @@ impl Topology {
         Ok(Some(topology))
     }
 
-    fn new(flags: &TopologyFlags, host: &Host, devices: Devices) -> Result<Self, Vec<Problem>> {
+    fn new(flags: &SaidRanks, host: &Host, devices: Devices) -> Result<Self, Vec<Problem>> {
         let mut problems = Vec::new();
         let said = |flag: &Option<Said<u32>>, names: [&str; 2], least: u32, problems: &mut Vec<Problem>| {
             flag.clone().or_else(|| names.iter().find_map(|name| number(host, name, &least, problems)))
@@ -299,7 +290,7 @@ mod tests {
         let nproc = |gpus, env: &[(&str, &str)]| {
             let env = env.iter().map(|(name, value)| (name.into(), value.into())).collect();
             let host = Host { nvidia_gpus: gpus, env, ..Host::default() };
-            let topology = Topology::decide(&TopologyFlags::default(), true, &host);
+            let topology = Topology::decide(&SaidRanks::default(), true, &host);
             topology.map(|it| it.nproc_per_node.map(|said| (said.value, said.from.to_string())))
         };
         assert_eq!(nproc(Some(8), &[]), Ok(Some((8, "/proc/driver/nvidia/gpus".to_string()))));

@@ -11,7 +11,7 @@ use crate::argv::{Args, Takes::Nothing, Takes::One};
 use crate::host::Host;
 use crate::json;
 use crate::said::{Said, Source};
-use crate::topology::{Processes, Stated};
+use crate::topology::{Processes, SaidRanks};
 use crate::vars;
 use crate::yaml::{self, Dialect};
 
@@ -68,7 +68,7 @@ fn settings(read: &Args, host: &Host) -> Option<(PathBuf, Value)> {
 }
 
 /// `--num_processes` is the total over all machines. What the flags do not say the run file may.
-fn stated(read: &Args, host: &Host) -> Stated {
+fn stated(read: &Args, host: &Host) -> SaidRanks {
     let settings = settings(read, host);
     let number = |name: &str| {
         count(read, name).or_else(|| {
@@ -80,7 +80,7 @@ fn stated(read: &Args, host: &Host) -> Stated {
     let nnodes = number("num_machines").unwrap_or(default(1));
     let total = number("num_processes").filter(|total| nnodes.value > 0 && total.value % nnodes.value == 0);
     let nproc = total.map(|total| Said::new(Processes::Count(total.value / nnodes.value), total.from));
-    Stated {
+    SaidRanks {
         nproc_per_node: nproc.filter(|nproc| nproc.value != Processes::Count(0)),
         nnodes: Some(nnodes),
         node_rank: number("machine_rank"),

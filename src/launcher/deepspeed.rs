@@ -11,7 +11,7 @@ use crate::argv::{Args, Takes::Nothing, Takes::One};
 use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::said::Said;
-use crate::topology::{Processes, Stated, Topology};
+use crate::topology::{Processes, SaidRanks, Topology};
 use crate::trainer::{Family, Job};
 use crate::vars;
 
@@ -97,7 +97,7 @@ pub(super) fn head(job: &Job, topology: &Topology, extra: &[OsString], host: &Ho
 
 /// `--num_gpus N`, `--include localhost:0,2`, `--exclude localhost:1`, else every visible GPU. With a hostfile only it
 /// knows.
-fn stated(read: &Args, host: &Host) -> Stated {
+fn stated(read: &Args, host: &Host) -> SaidRanks {
     let hostfile = read.is_given("hostfile") || Path::new(DEFAULT_HOSTFILE).is_file();
     let number = count(read, "num_gpus").or_else(|| count(read, "num_accelerators")).filter(|said| said.value > 0);
     let nproc = if let Some(said) = number {
@@ -111,7 +111,7 @@ fn stated(read: &Args, host: &Host) -> Stated {
     } else {
         Some(default(Processes::Gpus))
     };
-    Stated {
+    SaidRanks {
         nproc_per_node: nproc.filter(|_| !hostfile),
         nnodes: (!hostfile).then(|| default(1)),
         node_rank: count(read, "node_rank"),

@@ -7,7 +7,7 @@ use crate::argv::{Args, Field, OptionList, python_int};
 use crate::host::Host;
 use crate::said::{Said, Source};
 use crate::target::{Target, base_name, is_python, is_script, of_python};
-use crate::topology::{Processes, Stated};
+use crate::topology::{Processes, SaidRanks};
 
 pub(crate) struct Runner {
     pub(crate) kind: Kind,
@@ -26,7 +26,7 @@ pub(crate) struct Runner {
     /// Options that state the number of processes.
     pub(super) count: &'static [&'static str],
     /// The options of the flags that state ranks.
-    pub(super) stated: fn(&Args, &Host) -> Stated,
+    pub(super) stated: fn(&Args, &Host) -> SaidRanks,
 }
 
 impl Runner {

@@ -8,7 +8,7 @@ use super::{Kind, Rank, python, rank};
 use crate::argv::{Args, Takes::Nothing, Takes::One};
 use crate::host::Host;
 use crate::said::{Said, Source};
-use crate::topology::{Processes, Stated, Topology};
+use crate::topology::{Processes, SaidRanks, Topology};
 use crate::trainer::Job;
 use crate::vars;
 
@@ -70,14 +70,14 @@ pub(super) fn head(job: &Job, topology: &Topology, extra: &[OsString], host: &Ho
 }
 
 /// torchrun starts one process on one machine unless it is told otherwise; a range of machines leaves it open.
-fn stated(read: &Args, host: &Host) -> Stated {
+fn stated(read: &Args, host: &Host) -> SaidRanks {
     let said = |name: &str, variable: &str| {
         let from = || Source::Variable(variable.to_string());
         read.text(name).or_else(|| host.filled(variable).map(|value| Said::new(value.to_string(), from())))
     };
     let nproc = said("nproc_per_node", vars::PET_NPROC_PER_NODE);
     let nnodes = said("nnodes", vars::PET_NNODES);
-    Stated {
+    SaidRanks {
         nproc_per_node: nproc.map_or_else(|| Some(default(Processes::Count(1))), |said| processes(&said)),
         nnodes: nnodes
             .map_or_else(|| Some(default(1)), |said| Some(Said::new(said.value.trim().parse().ok()?, said.from))),

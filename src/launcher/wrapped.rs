@@ -10,7 +10,7 @@ use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::said::{Said, Source};
 use crate::target::{Parts, Target, base_name, is_python, is_script};
-use crate::topology::{Stated, TopologyFlags};
+use crate::topology::SaidRanks;
 use crate::trainer::{self, Job};
 
 /// Every launcher a command may start with.
@@ -62,7 +62,7 @@ impl Wrapped {
     }
 
     /// What the flags state, completed by ours where they leave it open.
-    pub(crate) fn stated(&self, flags: &TopologyFlags, host: &Host) -> Stated {
+    pub(crate) fn stated(&self, flags: &SaidRanks, host: &Host) -> SaidRanks {
         let mut stated = (self.runner.stated)(&self.read, host);
         if !self.states_count()
             && let Some(nproc) = &flags.nproc_per_node
@@ -86,7 +86,7 @@ impl Wrapped {
     }
 
     /// What zlaunch was told and the command says otherwise. A variable serves a whole site and gives way.
-    pub(crate) fn contradictions(&self, flags: &TopologyFlags, host: &Host) -> Vec<Problem> {
+    pub(crate) fn contradictions(&self, flags: &SaidRanks, host: &Host) -> Vec<Problem> {
         let stated = (self.runner.stated)(&self.read, host);
         let mut problems = Vec::new();
         if let Some(asked) = flags.nproc_per_node.as_ref().filter(|asked| self.states_count() && is_flag(&asked.from)) {
@@ -124,7 +124,7 @@ impl Wrapped {
     pub(crate) fn argv(
         &self,
         job: &Job,
-        flags: &TopologyFlags,
+        flags: &SaidRanks,
         extra: &[OsString],
         config: Option<&OsStr>,
         host: &Host,
@@ -156,7 +156,7 @@ impl Wrapped {
     }
 
     /// Our topology flags that the command leaves open, in its own spelling.
-    fn open_words(&self, flags: &TopologyFlags) -> Vec<OsString> {
+    fn open_words(&self, flags: &SaidRanks) -> Vec<OsString> {
         let mut words: Vec<OsString> = Vec::new();
         let count = flags.nproc_per_node.as_ref().filter(|_| !self.states_count());
         let mut open: Vec<(&str, String)> =
@@ -189,8 +189,8 @@ fn is_flag(from: &Source) -> bool {
 }
 
 /// Our topology flags besides the number of processes, as text.
-fn numbers(flags: &TopologyFlags) -> Vec<(&'static str, Said<String>)> {
-    let TopologyFlags { nnodes, node_rank, nproc_per_node: _, master_addr, master_port } = flags;
+fn numbers(flags: &SaidRanks) -> Vec<(&'static str, Said<String>)> {
+    let SaidRanks { nnodes, node_rank, nproc_per_node: _, master_addr, master_port } = flags;
     let text = |said: &Said<u32>| said.clone().map(|value| value.to_string());
     [
         ("nnodes", nnodes.as_ref().map(text)),

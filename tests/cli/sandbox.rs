@@ -53,7 +53,9 @@ impl Sandbox {
         for name in ["python", "python3"] {
             std::os::unix::fs::symlink("python3.11", root.join("env/bin").join(name)).unwrap();
         }
-        for name in ["swift", "torchrun", "deepspeed"] {
+        let consoles =
+            ["swift", "megatron", "torchrun", "deepspeed", "accelerate", "llamafactory-cli", "axolotl", "trl"];
+        for name in consoles {
             executable(&root.join("env/bin").join(name), &format!("#!{}\n", python.display()));
         }
         let site = root.join("env/lib/python3.11/site-packages");
