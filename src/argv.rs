@@ -118,8 +118,7 @@ impl Args {
             self.unclear.extend(fitting.map(|(name, _)| (at, format!("--{prefix}"), *name)));
             return None;
         };
-        let names = || all.lines().map(|line| line.trim_end_matches(['!', '?']));
-        let mut matches = names().filter(|name| strings(name) > 0);
+        let mut matches = names(all).filter(|name| strings(name) > 0);
         let (only, more) = (matches.next()?, matches.next());
         (more.is_none() && strings(only) == 1).then(|| fitting.find(|(name, _)| *name == only).copied())?
     }
@@ -212,18 +211,28 @@ impl Args {
     pub(crate) fn unknown<'a>(&'a self, list: &'a str) -> impl Iterator<Item = &'a str> {
         let words = self.words.iter().take_while(|word| *word != "--").filter_map(|word| word.to_str());
         let options = words.filter(|word| word.starts_with("--") && !word.contains(' '));
-        let names = options.map(|word| word.split('=').next().unwrap_or(word));
-        names.filter(move |name| {
+        let given = options.map(|word| word.split('=').next().unwrap_or(word));
+        given.filter(move |name| {
             let name = &name[2..];
             let fits = |known: &str| known.starts_with(name) || starts_dashed(known, name);
             let whole = if name.contains('_') { Cow::Borrowed(name) } else { Cow::Owned(name.replace('-', "_")) };
-            !is_listed(list, &whole) && !list.lines().any(|line| fits(line.trim_end_matches(['!', '?'])))
+            !is_listed(list, &whole) && !names(list).any(fits)
         })
     }
 
     pub(crate) fn words(&self) -> &[OsString] {
         &self.words
     }
+}
+
+/// The names in a recorded list of options.
+pub(crate) fn names(list: &str) -> impl Iterator<Item = &str> {
+    list.lines().map(name_of)
+}
+
+/// A line of such a list without the mark that says what the option takes.
+pub(crate) fn name_of(line: &str) -> &str {
+    line.trim_end_matches(['!', '?'])
 }
 
 /// Whether a sorted list, one name a line, has this name. Halving beats reading: the list has hundreds of lines, and this
@@ -234,7 +243,7 @@ fn is_listed(list: &str, name: &str) -> bool {
         let middle = low.midpoint(high);
         let start = list.as_bytes()[..middle].iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
         let end = list[start..].find('\n').map_or(list.len(), |at| start + at);
-        match list[start..end].trim_end_matches(['!', '?']).cmp(name) {
+        match name_of(&list[start..end]).cmp(name) {
             Ordering::Equal => return true,
             Ordering::Less => low = end + 1,
             Ordering::Greater => high = start,
@@ -403,8 +412,8 @@ mod tests {
     #[test]
     fn names_are_found_in_every_recorded_list() {
         for list in [include_str!("recorded/swift_sft.txt"), include_str!("recorded/swift_rlhf.txt"), "a\n", ""] {
-            for line in list.lines() {
-                assert!(is_listed(list, line.trim_end_matches(['!', '?'])), "{line}");
+            for name in names(list) {
+                assert!(is_listed(list, name), "{name}");
             }
             for absent in ["", "aa", "learning_rat", "zzz", "deepspeedy"] {
                 assert!(!is_listed(list, absent), "{absent}");

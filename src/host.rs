@@ -1,6 +1,7 @@
 //! What was seen: the environment, the folder, the CPUs, the GPUs. The only reader of the environment; it decides
 //! nothing.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -73,30 +74,31 @@ impl Host {
         which::which_in(word, self.raw(vars::PATH), &self.cwd).ok()
     }
 
-    /// The same machine with these variables set and removed.
-    pub(crate) fn with(&self, set: &[Said<(String, OsString)>], unset: &[Said<String>]) -> Self {
-        let mut host = self.clone();
+    /// The same machine with these variables set and removed. Most launches change nothing, and an environment is
+    /// too large to copy for that.
+    pub(crate) fn with(&self, set: &[Said<(String, OsString)>], unset: &[Said<String>]) -> Cow<'_, Self> {
+        let mut host = Cow::Borrowed(self);
         for said in unset {
-            host.env.remove(OsStr::new(&said.value));
+            host.to_mut().env.remove(OsStr::new(&said.value));
         }
-        host.env.extend(set.iter().map(|said| (OsString::from(&said.value.0), said.value.1.clone())));
+        for said in set {
+            host.to_mut().env.insert(OsString::from(&said.value.0), said.value.1.clone());
+        }
         host
     }
 
     /// The same machine with these variables, whatever they were.
-    pub(crate) fn overlaid<'a>(&self, variables: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
-        let mut host = self.clone();
-        host.env.extend(variables.map(|(name, value)| (OsString::from(name), OsString::from(value))));
+    pub(crate) fn overlaid<'a>(&self, variables: impl Iterator<Item = (&'a str, &'a str)>) -> Cow<'_, Self> {
+        let mut host = Cow::Borrowed(self);
+        for (name, value) in variables {
+            host.to_mut().env.insert(OsString::from(name), OsString::from(value));
+        }
         host
     }
 
     /// The same machine with these variables where they were not set.
-    pub(crate) fn with_more<'a>(&self, more: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
-        let mut host = self.clone();
-        for (name, value) in more {
-            host.env.entry(OsString::from(name)).or_insert_with(|| OsString::from(value));
-        }
-        host
+    pub(crate) fn with_more<'a>(&self, more: impl Iterator<Item = (&'a str, &'a str)>) -> Cow<'_, Self> {
+        self.overlaid(more.filter(|(name, _)| self.raw(name).is_none()))
     }
 
     /// The folder for resolved configs: in the user's cache if that can be used, else a private one in the temporary

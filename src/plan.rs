@@ -262,10 +262,9 @@ impl Draft<'_> {
         let host = self.host.with_more(template.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let hidden = auto::hidden_size(self.job, &config, &host);
         let known = Known { job: self.job, topology, config: &config, hidden, host: &host };
-        let kept = self.wrapped.is_some_and(|wrapped| wrapped.runner.kind == Kind::Accelerate);
         let policy = if *no_fill {
             auto::Policy::Leave("--no-fill")
-        } else if kept {
+        } else if self.wrapped.is_some_and(Wrapped::takes_config) {
             auto::Policy::Another("accelerate launch fills it")
         } else {
             auto::Policy::Fill
@@ -276,9 +275,7 @@ impl Draft<'_> {
         planned.run_file = self.run_file(&planned.file.path);
         Ok(planned)
     }
-}
 
-impl Draft<'_> {
     /// The run file that holds all arguments, naming our config.
     fn run_file(&self, config: &Path) -> Option<(PathBuf, String)> {
         let mut entries = self.job.run_file.clone()?;

@@ -16,7 +16,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::argv::{Args, Field, OptionList};
+use crate::argv::{self, Args, Field, OptionList};
 use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::model::Hub;
@@ -210,7 +210,7 @@ impl Job {
     /// Whether the trainer has an argument of that name, as far as its options are known.
     pub(crate) fn takes(&self, name: &str) -> bool {
         match (self.trainer.options)(&self.target) {
-            OptionList::Known(list) => list.lines().any(|line| line.trim_end_matches(['!', '?']) == name),
+            OptionList::Known(list) => argv::names(list).any(|known| known == name),
             OptionList::Open => true,
         }
     }

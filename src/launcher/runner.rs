@@ -3,12 +3,13 @@
 use std::ffi::OsString;
 
 use super::Kind;
-use crate::argv::{Args, Field, OptionList, python_int};
+use crate::argv::{Args, Field, OptionList, name_of, python_int};
 use crate::host::Host;
 use crate::said::{Said, Source};
 use crate::target::{Target, base_name, is_python, is_script, of_python};
 use crate::topology::{Processes, SaidRanks};
 
+/// A launcher that a command may start with.
 pub(crate) struct Runner {
     pub(crate) kind: Kind,
     /// Console scripts, each with the sub-command it needs.
@@ -25,7 +26,7 @@ pub(crate) struct Runner {
     pub(super) same: &'static [(&'static str, &'static str)],
     /// Options that state the number of processes.
     pub(super) count: &'static [&'static str],
-    /// The options of the flags that state ranks.
+    /// What its flags, its variables and its files state about ranks.
     pub(super) stated: fn(&Args, &Host) -> SaidRanks,
 }
 
@@ -63,8 +64,7 @@ impl Runner {
     /// Options among these words that state ranks, with the name of ours for each.
     pub(super) fn topology_options(&self, words: &[OsString]) -> Vec<(&'static str, Said<String>)> {
         let read = self.read(words);
-        let stated = |there: &str| read.text(there);
-        self.same.iter().filter_map(|(ours, there)| Some((*ours, stated(there)?))).collect()
+        self.same.iter().filter_map(|(ours, there)| Some((*ours, read.text(there)?))).collect()
     }
 
     /// How many words from the start are options and their values.
@@ -90,8 +90,7 @@ impl Runner {
                 None => return false,
             },
         };
-        let bare = |line: &str| line.trim_end_matches(['!', '?']).to_string();
-        let exact = self.options.lines().find(|line| bare(line) == name);
+        let exact = self.options.lines().find(|line| name_of(line) == name);
         match exact.or_else(|| self.options.lines().find(|line| line.starts_with(&name))) {
             Some(line) => !line.ends_with('!'),
             // An option of another version: a script behind it is rather the script than its value.

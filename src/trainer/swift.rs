@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 
 use super::{Family, HandOver, Precision, Recognised, Trainer, Variable, hf, run_file};
-use crate::argv::{Args, Field, OptionList, Takes, hf_bool};
+use crate::argv::{Args, Field, OptionList, Takes, hf_bool, names};
 use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::model::Hub;
@@ -158,7 +158,7 @@ fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Proble
     if unknown.is_empty() || tolerated || !recorded() {
         return Vec::new();
     }
-    let known: Vec<String> = list.lines().map(|line| format!("--{}", line.trim_end_matches(['!', '?']))).collect();
+    let known: Vec<String> = names(list).map(|name| format!("--{name}")).collect();
     let meant = |word: &str| {
         let renamed =
             RENAMED.iter().find(|(old, _)| *old == word.replace('-', "_").replacen("__", "--", 1)).map(|(_, new)| *new);
