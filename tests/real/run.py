@@ -213,6 +213,16 @@ def the_same_refusal_only_earlier(lab):
 
 
 @check
+def swift_refuses_the_options_we_refuse(lab):
+    model = lab.model()
+    swift = ["swift", "sft", "--model", model, "--model_type", "qwen2", "--template", "qwen", "--dataset", lab.root / "data.jsonl", "--use_cpu", "true", "--train_type", "full"]
+    alone = lab.run(swift)
+    assert alone.returncode != 0 and "remaining_argv: ['--train_type', 'full']" in alone.stdout, alone.stdout[-2000:]
+    ours = lab.run([lab.binary, "--nproc-per-node", "2", "--", *swift])
+    assert ours.returncode == 125 and "`--train_type`" in ours.stdout and "`--tuner_type`" in ours.stdout, ours.stdout
+
+
+@check
 def every_template_is_accepted_by_deepspeed(lab):
     """Each built-in template, filled for two ranks, goes through DeepSpeed's own parser."""
     model = lab.model()
