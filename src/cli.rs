@@ -19,7 +19,7 @@ use crate::json;
 use crate::launcher;
 use crate::said::{Said, Source};
 use crate::template::Search;
-use crate::topology::{Processes, SaidRanks};
+use crate::topology::{Processes, SaidHosts, SaidRanks};
 use crate::trainer;
 use crate::vars;
 
@@ -46,6 +46,7 @@ pub(crate) struct Launch {
     pub(crate) trainer: Option<Said<&'static trainer::Trainer>>,
     pub(crate) launcher: Option<Said<launcher::Kind>>,
     pub(crate) topology: SaidRanks,
+    pub(crate) hosts: SaidHosts,
     pub(crate) launcher_args: Vec<OsString>,
     pub(crate) environment: EnvironmentFlags,
     pub(crate) config_out: Option<Said<PathBuf>>,
@@ -223,6 +224,11 @@ impl<'a> Reader<'a> {
                 nproc_per_node: self.processes(),
                 master_addr: self.text("master-addr"),
                 master_port: self.number("master-port", 1, u16::MAX),
+            },
+            hosts: SaidHosts {
+                hostfile: self.raw_one("hostfile").map(|said| said.map(PathBuf::from)),
+                include: self.text("include"),
+                exclude: self.text("exclude"),
             },
             launcher_args: self.raw_many("launcher-arg").into_iter().map(|said| said.value).collect(),
             environment: EnvironmentFlags { set: self.assigned_variables(), unset: self.variable_names() },

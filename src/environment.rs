@@ -4,10 +4,10 @@
 use std::ffi::OsString;
 
 use crate::host::Host;
-use crate::launcher::Kind;
-use crate::said::Said;
+use crate::launcher::{Kind, srun};
+use crate::said::{Said, Source};
 use crate::template::Template;
-use crate::topology::Topology;
+use crate::topology::{Standing, Task, Topology};
 use crate::trainer::{Family, Job};
 use crate::vars;
 
@@ -43,6 +43,10 @@ pub(crate) fn decide(
     host: &Host,
     machine: &Host,
 ) -> Environment {
+    if launcher == Kind::Srun {
+        // Each machine decides for itself.
+        return Environment { unset: srun::per_task_variables(host), ..Environment::default() };
+    }
     let mut environment = Environment::default();
     let from_template = template.map_or(&[][..], |template| &template.env);
     for (name, value) in from_template {
@@ -59,10 +63,19 @@ pub(crate) fn decide(
     if job.trainer.one_gpu_per_rank && template.is_some() {
         environment.narrow_devices(topology);
     }
+    if let Some(by) = topology.devices.chosen_by.as_ref().filter(|_| launcher != Kind::Deepspeed) {
+        environment.choose_devices(topology, by);
+    }
     environment.threads(topology, host);
+    if let Standing::Task(task) = &topology.standing {
+        environment.task(task, topology, job);
+    }
+    if launcher == Kind::Torchrun && topology.engine.is_some() {
+        environment.survive_warnings(host);
+    }
     // A script under a launcher expects a process group; a front end that would start none has none without DeepSpeed.
     let script = job.trainer.family != Family::Opaque && !job.rewritten;
-    if launcher == Kind::Direct && (template.is_some() || script) && !topology.already {
+    if launcher == Kind::Direct && (template.is_some() || script) && !topology.already() {
         environment.single_rank(topology);
     }
     for said in &flags.unset {
@@ -88,7 +101,7 @@ pub(crate) fn decide(
 
 impl Environment {
     /// The last word on a variable counts.
-    fn set(&mut self, name: &str, value: impl Into<OsString>, why: String) {
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>, why: String) {
         self.set.retain(|setting| setting.name != name);
         self.set.push(Setting { name: name.to_string(), value: value.into(), why });
     }
@@ -105,11 +118,18 @@ impl Environment {
     fn narrow_devices(&mut self, topology: &Topology) {
         let (Some(devices), Some(nproc)) = (&topology.devices.names, &topology.nproc_per_node) else { return };
         let wanted = nproc.value as usize;
-        if topology.devices.cuda && wanted < devices.len() && !topology.already {
+        if topology.devices.cuda && wanted < devices.len() && !topology.already() {
             let chosen = devices[..wanted].join(",");
             let why = format!("{wanted} of {} GPUs ({}); ms-swift wants one GPU a process", devices.len(), nproc.from);
             self.set(vars::CUDA_VISIBLE_DEVICES, chosen, why);
         }
+    }
+
+    /// The GPUs of `--include`, by the names they have here.
+    fn choose_devices(&mut self, topology: &Topology, by: &Source) {
+        let nproc = topology.nproc_per_node.as_ref().map_or(usize::MAX, |said| said.value as usize);
+        let names = topology.devices.names.iter().flatten().take(nproc);
+        self.set(vars::CUDA_VISIBLE_DEVICES, names.cloned().collect::<Vec<_>>().join(","), by.to_string());
     }
 
     /// A console script that starts the ranks itself reads these.
@@ -123,7 +143,7 @@ impl Environment {
             (vars::NPROC_PER_NODE, topology.nproc_per_node.as_ref().map(number)),
             (vars::NNODES, several.map(number)),
             (vars::NODE_RANK, several.map(|_| number(&topology.node_rank))),
-            (vars::MASTER_ADDR, topology.master_addr.as_ref().map(|said| (said.value.clone(), said.from.to_string()))),
+            (vars::MASTER_ADDR, topology.meeting_address().map(|said| (said.value.clone(), said.from.to_string()))),
             (
                 vars::MASTER_PORT,
                 topology.master_port.as_ref().map(|said| (said.value.to_string(), said.from.to_string())),
@@ -149,6 +169,49 @@ impl Environment {
         self.set(vars::OMP_NUM_THREADS, threads.to_string(), why);
     }
 
+    /// A rank that an engine started has the variables torchrun would have given it.
+    fn task(&mut self, task: &Task, topology: &Topology, job: &Job) {
+        // A task that was given one GPU of its own calls it number 0.
+        let bound = topology.devices.names.as_ref().is_some_and(|names| names.len() == 1);
+        let bound = bound && task.local_world_size.value > 1;
+        let own = || "this task sees one GPU".to_string();
+        let number = |said: &Said<u32>| (said.value.to_string(), said.from.to_string());
+        let local_rank = if bound { ("0".to_string(), own()) } else { number(&task.local_rank) };
+        // ms-swift divides the GPUs it sees by this number.
+        let alone = bound && job.trainer.one_gpu_per_rank;
+        let local_size = if alone { ("1".to_string(), own()) } else { number(&task.local_world_size) };
+        let asked = [
+            (vars::RANK, Some(number(&task.rank))),
+            (vars::LOCAL_RANK, Some(local_rank)),
+            (vars::WORLD_SIZE, Some(number(&task.world_size))),
+            (vars::LOCAL_WORLD_SIZE, Some(local_size)),
+            (vars::MASTER_ADDR, topology.master_addr.as_ref().map(|said| (said.value.clone(), said.from.to_string()))),
+            (
+                vars::MASTER_PORT,
+                topology.master_port.as_ref().map(|said| (said.value.to_string(), said.from.to_string())),
+            ),
+        ];
+        for (name, said) in asked {
+            if let Some((value, why)) = said {
+                self.set(name, value, why);
+            }
+        }
+    }
+
+    /// torchrun dies of a warning signal such as USR1 instead of passing it on, and kills the ranks 30 s after TERM;
+    /// newer ones can be told otherwise, older ones read neither.
+    fn survive_warnings(&mut self, host: &Host) {
+        const WHY: &str = "the scheduler's signals reach the ranks";
+        for (name, value) in [
+            (vars::PET_SIGNALS_TO_HANDLE, "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1,SIGUSR2"),
+            (vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT, "300"),
+        ] {
+            if host.raw(name).is_none() {
+                self.set(name, value, WHY.to_string());
+            }
+        }
+    }
+
     /// `DeepSpeed` wants the five variables of a process group also for one process.
     fn single_rank(&mut self, topology: &Topology) {
         // Rank 0 of 1 opens the port itself and nobody else must know it, so it may take any that is free.
@@ -156,7 +219,7 @@ impl Environment {
             .master_port
             .as_ref()
             .map_or_else(|| (0, "any free port".to_string()), |port| (port.value, port.from.to_string()));
-        let address = topology.master_addr.as_ref().map_or("127.0.0.1", |address| address.value.as_str());
+        let address = topology.meeting_address().map_or("127.0.0.1", |address| address.value.as_str());
         for (name, value) in [
             (vars::RANK, "0"),
             (vars::LOCAL_RANK, "0"),

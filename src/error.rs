@@ -14,7 +14,15 @@ use crate::said::{Said, Source};
 /// zlaunch refused.
 pub(crate) const REFUSED: u8 = 125;
 /// The rules that only warn; `--allow` silences them.
-pub(crate) const WARNINGS: &[&str] = &["old-spelling", "two-configs", "unknown-variable", "ranks-without-effect"];
+pub(crate) const WARNINGS: &[&str] = &[
+    "old-spelling",
+    "two-configs",
+    "unknown-variable",
+    "ranks-without-effect",
+    "machines-differ",
+    "stray-variable",
+    "contradicts-scheduler",
+];
 
 /// Found, but it cannot be executed.
 pub(crate) const NOT_EXECUTABLE: u8 = 126;
@@ -525,6 +533,90 @@ pub(crate) fn no_meeting_place(nnodes: &Said<u32>) -> Problem {
         .help("--master-addr HOST --master-port 29500, the same on every machine")
 }
 
+pub(crate) fn meets_on_loopback(address: &Said<String>, nnodes: &Said<u32>) -> Problem {
+    Problem::error("loopback", format!("no other machine reaches {}", address.value))
+        .at(address.place())
+        .at(nnodes.place())
+        .help("give the name or address of machine 0 with --master-addr, or unset it under Slurm")
+}
+
+pub(crate) fn rank_0_is_elsewhere(first: &Said<String>, hostname: &str) -> Problem {
+    Problem::error("ranks", format!("rank 0 runs on {hostname}, but the first machine of the job is {}", first.value))
+        .at(first.place())
+        .help(format!("export MASTER_ADDR={hostname} for all ranks"))
+}
+
+pub(crate) fn not_among_the_hosts(here: &str, name: &str, hosts: &str) -> Problem {
+    Problem::error("ranks", format!("{name}={here} is not in {hosts}"))
+        .help("say --nnodes, --node-rank and --master-addr")
+}
+
+pub(crate) fn not_a_host_list(list: &Said<String>) -> Problem {
+    Problem::error("ranks", "this is no host list of Slurm".to_string())
+        .at(list.place())
+        .help("say --nnodes, --node-rank, --master-addr and --master-port")
+}
+
+pub(crate) fn not_task_counts(tasks: &Said<String>) -> Problem {
+    Problem::error("ranks", "this is no list of task counts such as 4(x2)".to_string())
+        .at(tasks.place())
+        .help("start the step with `srun --ntasks-per-node=1`")
+}
+
+pub(crate) fn tasks_spread_unevenly(tasks: &Said<String>) -> Problem {
+    Problem::error("uneven-tasks", "Slurm started a different number of tasks on each machine".to_string())
+        .at(tasks.place())
+        .help("start the step with `srun --ntasks-per-node=1` (torchrun starts the ranks), or --ntasks-per-node=<GPUs>")
+}
+
+pub(crate) fn tasks_are_ranks(local: &Said<u32>, asked: &str) -> Problem {
+    Problem::error("ranks", format!("{} tasks run on this machine, each of them a rank already", local.value))
+        .at(local.place())
+        .at(asked.to_string())
+        .help("start one task on each machine (`srun --ntasks-per-node=1`), or leave the number to the tasks")
+}
+
+pub(crate) fn more_tasks_than_gpus(local: &Said<u32>, gpus: &Said<u32>) -> Problem {
+    Problem::error("ranks", format!("{} tasks would share {} GPUs", local.value, gpus.value))
+        .at(local.place())
+        .at(gpus.place())
+        .help(format!("start the step with `srun --ntasks-per-node={}`, or with =1 for torchrun", gpus.value))
+}
+
+pub(crate) fn rank_of_unknown_kind(rank: &Said<String>, world: &Said<String>) -> Problem {
+    Problem::error("ranks", "without LOCAL_RANK these may count machines or ranks".to_string())
+        .at(rank.place())
+        .at(world.place())
+        .help(format!("machines: --nnodes {} --node-rank {}; else unset RANK WORLD_SIZE", world.value, rank.value))
+}
+
+pub(crate) fn machines_differ(nproc: &Said<u32>) -> Problem {
+    Problem::warning(
+        "machines-differ",
+        format!(
+            "the machines may not all have {} GPUs: what depends on the number of ranks is left to the trainer",
+            nproc.value
+        ),
+    )
+    .at(nproc.place())
+    .help("--nproc-per-node N if every machine starts N")
+}
+
+pub(crate) fn stray_variable(said: &Said<String>, decided: &str) -> Problem {
+    let name = said.from.to_string();
+    Problem::warning("stray-variable", format!("{name} says otherwise and is not followed"))
+        .at(said.place())
+        .at(decided.to_string())
+        .help(format!("unset {name}"))
+}
+
+pub(crate) fn contradicts_scheduler(said: &Said<u32>, seen: &Said<u32>) -> Problem {
+    Problem::warning("contradicts-scheduler", format!("this is machine {}, not {}", seen.value, said.value))
+        .at(seen.place())
+        .at(said.place())
+        .help("leave the number of the machine to the scheduler: a `$SLURM_NODEID` in the batch script is 0 everywhere")
+}
+
 pub(crate) fn node_rank_too_large(rank: &Said<u32>, nnodes: &Said<u32>) -> Problem {
     Problem::error(
         "ranks",
@@ -544,6 +636,18 @@ pub(crate) fn ranks_without_effect(from: &Source, program: &str, starts_ranks: b
     Problem::warning("ranks-without-effect", format!("`{program}` is executed once, as it is: {from} has no effect"))
         .at(from)
         .help(help)
+}
+
+pub(crate) fn srun_not_here(asked: &Said<impl fmt::Display>) -> Problem {
+    Problem::error("launcher", "there is no job shell on several machines here that srun could start from".to_string())
+        .at(asked.place())
+        .help("inside a step zlaunch finds its place by itself: leave --launcher away")
+}
+
+pub(crate) fn no_srun() -> Problem {
+    Problem::error("launcher", "the job has several machines, and there is no `srun` on PATH to reach them".to_string())
+        .help("srun --ntasks-per-node=1 zlaunch …, from where srun is (outside of the container)")
+        .status(NOT_FOUND)
 }
 
 pub(crate) fn starts_ranks_itself(program: &str) -> Problem {
@@ -573,16 +677,68 @@ pub(crate) fn direct_is_one_process(asked: &Said<impl fmt::Display>, world: &Sai
 }
 
 pub(crate) fn deepspeed_needs_a_hostfile(asked: &Said<impl fmt::Display>) -> Problem {
-    Problem::error("launcher", "the deepspeed launcher needs a hostfile for several machines".to_string())
+    Problem::error("launcher", "deepspeed must know how many GPUs every machine has".to_string())
         .at(asked.place())
-        .help("--launcher torchrun, once on each machine")
+        .help("--nproc-per-node N if every machine has N, --hostfile FILE, or --launcher torchrun")
 }
 
-pub(crate) fn deepspeed_cannot_read_devices(asked: &Said<impl fmt::Display>, devices: &str) -> Problem {
-    Problem::error("launcher", "the deepspeed launcher reads GPU names as numbers and fails on others".to_string())
+pub(crate) fn hostfile_is_deepspeeds(asked: &Said<impl fmt::Display>) -> Problem {
+    Problem::error("launcher", "only deepspeed's runner reads a hostfile".to_string())
         .at(asked.place())
-        .at(format!("CUDA_VISIBLE_DEVICES={devices}"))
-        .help("--launcher torchrun")
+        .help("--launcher deepspeed, or start zlaunch on every machine without --hostfile")
+}
+
+pub(crate) fn include_and_exclude(include: &Said<String>, exclude: &Said<String>) -> Problem {
+    Problem::error("hosts", "--include and --exclude do not go together".to_string())
+        .at(include.place())
+        .at(exclude.place())
+        .help("leave one of them away")
+}
+
+pub(crate) fn no_such_machine<'a>(filter: &Said<String>, name: &str, known: impl Iterator<Item = &'a str>) -> Problem {
+    let known: Vec<&str> = known.collect();
+    let help = match nearest(name, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("one of {}", known.join(", ")),
+    };
+    Problem::error("hosts", format!("there is no machine `{name}`")).at(filter.place()).help(help)
+}
+
+pub(crate) fn no_such_slot(filter: &Said<String>, machine: &str, slot: &str, have: &[String]) -> Problem {
+    let have = if have.is_empty() { "no GPU is visible".to_string() } else { format!("it has {}", have.join(",")) };
+    Problem::error("hosts", format!("`{machine}` has no GPU `{slot}`"))
+        .at(filter.place())
+        .help(format!("{have}; ranges such as 0-3 are written 0,1,2,3"))
+}
+
+pub(crate) fn nothing_left(filter: &Said<String>) -> Problem {
+    Problem::error("hosts", "no GPU is left".to_string()).at(filter.place()).help("leave some of them in")
+}
+
+pub(crate) fn bad_hostfile_line(place: &str, line: &str) -> Problem {
+    Problem::error("hosts", format!("`{line}` is not of the form `host slots=N`")).at(place).help("node01 slots=8")
+}
+
+pub(crate) fn machine_twice(place: &str, name: &str) -> Problem {
+    Problem::error("hosts", format!("`{name}` stands in the hostfile twice"))
+        .at(place)
+        .help("add its slots in one line")
+}
+
+pub(crate) fn empty_hostfile(file: &str) -> Problem {
+    Problem::error("hosts", "the hostfile names no machine".to_string()).at(file).help("node01 slots=8")
+}
+
+pub(crate) fn config_not_shared(path: &Path, machines: usize) -> Problem {
+    Problem::error("hosts", format!("{machines} machines must read the config, and this folder is on one of them only"))
+        .at(path.display())
+        .help("--config-out with a path on a folder all machines share")
+}
+
+pub(crate) fn bad_environment_line(place: &str, line: &str) -> Problem {
+    Problem::error("hosts", format!("deepspeed's runner stops at `{line}`: every line must be NAME=VALUE"))
+        .at(place)
+        .help("remove blank lines and comments")
 }
 
 // Effects
@@ -603,6 +759,12 @@ pub(crate) fn folder_not_ours(folder: &Path) -> Problem {
     Problem::error("write", "the folder for resolved configs does not belong to you alone".to_string())
         .at(folder.display())
         .help("set HOME or XDG_CACHE_HOME to a folder of yours, or use --config-out PATH")
+}
+
+pub(crate) fn port_in_use(port: &Said<u16>) -> Problem {
+    Problem::error("port", format!("port {} on this machine is taken, and the ranks would wait for it", port.value))
+        .at(port.place())
+        .help("choose another one for all machines: --master-port or MASTER_PORT")
 }
 
 pub(crate) fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {

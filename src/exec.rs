@@ -4,25 +4,37 @@ use std::convert::Infallible;
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 
 use nix::fcntl::OFlag;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::geteuid;
 
 use crate::error::{self, Problem};
+use crate::launcher::Kind;
 use crate::plan::{FileKind, Plan, PlannedConfig};
+use crate::said::Said;
 
 /// Writes what the plan says and replaces this process. Comes back only with a problem.
 pub(crate) fn carry_out(plan: Plan) -> Result<Infallible, Problem> {
     if let Some(problem) = plan.blocker {
         return Err(problem);
     }
-    if let Some(config) = &plan.config {
+    // The machines that srun starts write their own.
+    if let Some(config) = plan.config.as_ref().filter(|_| plan.launcher != Kind::Srun) {
         write_config(config)?;
     }
+    if let Some((path, text)) = &plan.carried {
+        write_file(path, text, FileKind::Ours)?;
+    }
+    if let Some(port) = &plan.opens {
+        try_port(port)?;
+    }
+    raise_memlock();
     let Some((program, arguments)) = plan.argv.split_first() else { return Err(error::nothing_to_launch()) };
     let mut command = Command::new(program);
     command.args(arguments);
@@ -34,6 +46,24 @@ pub(crate) fn carry_out(plan: Plan) -> Result<Infallible, Problem> {
     }
     // std gives SIGPIPE back its default, which Rust's runtime had taken; everything else is inherited.
     Err(error::cannot_execute(program, &command.exec()))
+}
+
+/// Rank 0 will listen here. Found out now, before the others come and wait.
+fn try_port(port: &Said<u16>) -> Result<(), Problem> {
+    match TcpListener::bind((Ipv4Addr::UNSPECIFIED, port.value)) {
+        Err(why) if why.kind() == io::ErrorKind::AddrInUse => Err(error::port_in_use(port)),
+        _ => Ok(()),
+    }
+}
+
+/// Pinned and RDMA memory count against it, and the limit of a login shell is inherited by every task.
+fn raise_memlock() {
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_MEMLOCK)
+        && soft < hard
+    {
+        // The trainer will say so if it needed more.
+        let _ = setrlimit(Resource::RLIMIT_MEMLOCK, hard, hard);
+    }
 }
 
 fn write_config(config: &PlannedConfig) -> Result<(), Problem> {

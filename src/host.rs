@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use nix::unistd::{AccessFlags, access, geteuid};
+use nix::unistd::{AccessFlags, access, geteuid, gethostname};
 
 use crate::said::Said;
 use crate::vars;
@@ -15,6 +15,7 @@ use crate::vars;
 pub(crate) struct Host {
     pub(crate) env: BTreeMap<OsString, OsString>,
     pub(crate) cwd: PathBuf,
+    pub(crate) hostname: String,
     /// CPUs this process may use: affinity and cgroup quota are honoured.
     pub(crate) cpus: usize,
     /// GPUs the NVIDIA driver lists in /proc, where there is one.
@@ -27,6 +28,7 @@ impl Host {
         Host {
             env: std::env::vars_os().collect(),
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+            hostname: gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default(),
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
             nvidia_gpus: std::fs::read_dir("/proc/driver/nvidia/gpus").ok().map(Iterator::count),
         }
@@ -74,6 +76,22 @@ impl Host {
         which::which_in(word, self.raw(vars::PATH), &self.cwd).ok()
     }
 
+    /// Whether a path lies where no other machine sees it.
+    pub(crate) fn is_of_this_machine(&self, path: &Path) -> bool {
+        let temporary = self.folder(vars::TMPDIR);
+        let local = ["/tmp", "/var/tmp", "/dev/shm", "/run"].map(PathBuf::from);
+        temporary.iter().chain(&local).any(|folder| path.starts_with(folder))
+    }
+
+    /// This program and its own options again, in front of a command of so many words: all but those that only print.
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads them")]
+    pub(crate) fn own_command(&self, command: usize) -> Vec<OsString> {
+        let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
+        words.truncate(words.len().saturating_sub(command));
+        let program = std::env::current_exe().map_or_else(|_| OsString::from("zlaunch"), PathBuf::into_os_string);
+        std::iter::once(program).chain(without_printing(words)).collect()
+    }
+
     /// The same machine with these variables set and removed. Most launches change nothing, and an environment is
     /// too large to copy for that.
     pub(crate) fn with(&self, set: &[Said<(String, OsString)>], unset: &[Said<String>]) -> Cow<'_, Self> {
@@ -114,6 +132,29 @@ impl Host {
             temporary.join(format!("zlaunch-{}", geteuid()))
         })
     }
+}
+
+/// Our options without those that print the plan instead of carrying it out, and without `--launcher srun`.
+fn without_printing(words: Vec<OsString>) -> Vec<OsString> {
+    let mut kept = Vec::new();
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        match word.to_str().unwrap_or_default() {
+            "--" | "-n" | "--dry-run" | "--dry_run" => {}
+            "--format" => drop(words.next()),
+            "--launcher" => {
+                let value = words.next().filter(|value| value != "srun");
+                kept.extend(value.into_iter().flat_map(|value| [word.clone(), value]));
+            }
+            "--launcher=srun" => {}
+            text if text.starts_with("--format=") => {}
+            text if text.starts_with('-') && !text.starts_with("--") && text.contains('n') => {
+                kept.push(text.replace('n', "").into());
+            }
+            _ => kept.push(word),
+        }
+    }
+    kept
 }
 
 /// Whether the folder, or the nearest one above it that exists, can be written.

@@ -5,17 +5,19 @@ mod accelerate;
 mod deepspeed;
 mod direct;
 mod runner;
+pub(crate) mod srun;
 mod torchrun;
 pub(crate) mod wrapped;
 
 use std::ffi::OsString;
 use std::fmt;
 
+use crate::environment::Setting;
 use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::said::{Said, Source};
 use crate::target::Target;
-use crate::topology::Topology;
+use crate::topology::{SaidHosts, Standing, Topology};
 use crate::trainer::{Family, Job};
 
 pub(crate) use wrapped::Wrapped;
@@ -25,6 +27,7 @@ pub(crate) enum Kind {
     Torchrun,
     Deepspeed,
     Direct,
+    Srun,
     /// Only where the command itself starts with it.
     Accelerate,
 }
@@ -35,6 +38,7 @@ impl Kind {
         ("auto", None),
         ("torchrun", Some(Kind::Torchrun)),
         ("deepspeed", Some(Kind::Deepspeed)),
+        ("srun", Some(Kind::Srun)),
         ("direct", Some(Kind::Direct)),
     ];
 }
@@ -45,6 +49,7 @@ impl fmt::Display for Kind {
             Kind::Torchrun => "torchrun",
             Kind::Deepspeed => "deepspeed",
             Kind::Direct => "direct",
+            Kind::Srun => "srun",
             Kind::Accelerate => "accelerate",
         })
     }
@@ -53,32 +58,73 @@ impl fmt::Display for Kind {
 /// Whoever was asked for, if that is possible; else torchrun, or nobody where one process is all.
 pub(crate) fn choose(asked: Option<&Said<Kind>>, job: &Job, topology: &Topology) -> Result<Kind, Problem> {
     // A variable serves a whole site; it does not launch ranks a second time.
-    let asked = asked.filter(|asked| !topology.already || matches!(asked.from, Source::Flag(_)));
+    let asked = asked.filter(|asked| !topology.already() || matches!(asked.from, Source::Flag(_)));
     let direct = asked.is_none_or(|asked| asked.value == Kind::Direct);
     if job.starts_ranks() && (job.trainer.family != Family::Opaque || !direct) {
         return Err(error::starts_ranks_itself(job.target.name()));
     }
+    if topology.pool.is_some() {
+        return match asked.filter(|asked| asked.value != Kind::Deepspeed) {
+            Some(asked) => Err(error::hostfile_is_deepspeeds(asked)),
+            None => Ok(Kind::Deepspeed),
+        };
+    }
+    if let Standing::Shell { .. } = topology.standing
+        && asked.is_none_or(|asked| matches!(asked.value, Kind::Torchrun | Kind::Srun))
+    {
+        return Ok(Kind::Srun);
+    }
     let Some(asked) = asked else {
         // What zlaunch does not know may be a launcher itself: it is never launched twice.
-        let one = topology.already || topology.is_one_process() || job.trainer.family == Family::Opaque;
+        let one = topology.already() || topology.is_one_process() || job.trainer.family == Family::Opaque;
         return Ok(if one { Kind::Direct } else { Kind::Torchrun });
     };
     match asked.value {
-        Kind::Direct if !topology.already && job.trainer.family != Family::Opaque => direct::possible(asked, topology)?,
+        Kind::Direct if !topology.already() && job.trainer.family != Family::Opaque => {
+            direct::possible(asked, topology)?
+        }
         Kind::Deepspeed => deepspeed::possible(asked, topology)?,
-        _ if topology.already => return Err(error::ranks_exist(asked)),
+        Kind::Srun => srun::possible(asked, topology)?,
+        _ if topology.already() => return Err(error::ranks_exist(asked)),
         _ => {}
     }
     Ok(asked.value)
 }
 
 /// The words that start the ranks; the trainer's arguments follow them.
-pub(crate) fn head(kind: Kind, job: &Job, topology: &Topology, extra: &[OsString], host: &Host) -> Vec<OsString> {
+pub(crate) fn head(
+    kind: Kind,
+    job: &Job,
+    topology: &Topology,
+    extra: &[OsString],
+    hosts: &SaidHosts,
+    host: &Host,
+) -> Vec<OsString> {
     match kind {
         Kind::Torchrun => torchrun::head(job, topology, extra, host),
-        Kind::Deepspeed => deepspeed::head(job, topology, extra, host),
-        Kind::Direct | Kind::Accelerate => direct::head(job, host),
+        Kind::Deepspeed => deepspeed::head(job, topology, extra, hosts, host),
+        Kind::Direct | Kind::Srun | Kind::Accelerate => direct::head(job, host),
     }
+}
+
+/// The whole command of a launch that goes through `srun`.
+pub(crate) fn through_srun(
+    through: Option<&srun::Through<'_>>,
+    topology: &Topology,
+    command: &[OsString],
+    host: &Host,
+) -> Result<Vec<OsString>, Problem> {
+    srun::argv(through, topology, command, host)
+}
+
+/// The file with the variables that must reach every machine of a hostfile.
+pub(crate) fn environment_file(
+    topology: &Topology,
+    settings: &[Setting],
+    host: &Host,
+) -> Result<Option<String>, Vec<Problem>> {
+    let several = topology.pool.as_ref().is_some_and(|pool| pool.0.len() > 1);
+    several.then(|| deepspeed::environment_file(settings, host)).transpose()
 }
 
 /// Options passed through to a launcher must not contradict what zlaunch decides.
@@ -86,7 +132,7 @@ pub(crate) fn check_extra(kind: Kind, extra: &[OsString]) -> Vec<Problem> {
     let runner = match kind {
         Kind::Torchrun => &torchrun::RUNNER,
         Kind::Deepspeed => &deepspeed::RUNNER,
-        Kind::Direct | Kind::Accelerate => return Vec::new(),
+        Kind::Direct | Kind::Srun | Kind::Accelerate => return Vec::new(),
     };
     runner.topology_options(extra).into_iter().map(|(ours, said)| error::say_it_to_us(&said, ours)).collect()
 }

@@ -65,7 +65,7 @@ fn run() -> Result<(), Vec<Problem>> {
 fn run_launch(launch: &Launch, host: &Host) -> Result<(), Vec<Problem>> {
     let plan = Plan::new(launch, host)?;
     let Output { dry_run, quiet, verbose } = launch.output;
-    if !quiet {
+    if !quiet && (plan.topology.is_first() || verbose) {
         error::report(&plan.diagnostics);
     }
     if let Some(format) = dry_run {

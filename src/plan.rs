@@ -15,12 +15,14 @@ use crate::environment::{self, Environment};
 use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::json;
+use crate::launcher::srun::{self, Through};
 use crate::launcher::{self, Kind, Wrapped, wrapped};
 use crate::said::{Said, Source};
 use crate::target::Parts;
 use crate::template::{self, Origin, Template};
 use crate::topology::Topology;
 use crate::trainer::{self, Family, Job};
+use crate::vars;
 
 pub(crate) struct Plan {
     pub(crate) trainer: TrainerFacts,
@@ -32,6 +34,10 @@ pub(crate) struct Plan {
     pub(crate) diagnostics: Vec<Problem>,
     /// Why this cannot be started here, though it can be planned.
     pub(crate) blocker: Option<Problem>,
+    /// The variables for the other machines of a hostfile, and their file.
+    pub(crate) carried: Option<(PathBuf, String)>,
+    /// The port on which the ranks meet, if that is on this machine.
+    pub(crate) opens: Option<Said<u16>>,
     home: Option<PathBuf>,
 }
 
@@ -79,18 +85,25 @@ impl Plan {
     /// Decides. Reads files the user named; changes nothing.
     pub(crate) fn new(launch: &Launch, machine: &Host) -> Result<Self, Vec<Problem>> {
         let wanted = machine.with(&launch.environment.set, &launch.environment.unset);
-        let (wrapped, parts) = match wrapped::unwrap(&launch.command) {
+        let through = srun::unwrap(&launch.command);
+        let command = through.as_ref().map_or(launch.command.as_slice(), |through| through.command);
+        let (wrapped, parts) = match wrapped::unwrap(command) {
             Some((wrapped, parts)) => (Some(wrapped), parts),
-            None => (None, Parts::of(&launch.command)),
+            None => (None, Parts::of(command)),
         };
         let mut job = trainer::understand(&parts, launch.trainer.as_ref(), &wanted);
+        // What zlaunch has no part in stays as it is.
+        if through.is_some() && wrapped.is_none() && job.trainer.family == Family::Opaque {
+            job = trainer::understand(&Parts::of(&launch.command), launch.trainer.as_ref(), &wanted);
+        }
+        let through = through.filter(|_| wrapped.is_some() || job.trainer.family != Family::Opaque);
         // Then the launcher is given the config, not the script.
         if wrapped.as_ref().is_some_and(Wrapped::takes_config) {
             job.run_file = None;
         }
         let host = wanted.overlaid(job.variables.iter().map(|it| (it.name.as_str(), it.value.as_str())));
         let problems = std::mem::take(&mut job.problems);
-        let draft = Draft { launch, host: &host, wrapped: wrapped.as_ref(), job: &job };
+        let draft = Draft { launch, host: &host, through: through.as_ref(), wrapped: wrapped.as_ref(), job: &job };
         draft.finish(problems, machine)
     }
 }
@@ -99,13 +112,15 @@ impl Plan {
 struct Draft<'a> {
     launch: &'a Launch,
     host: &'a Host,
+    /// The command starts with `srun`.
+    through: Option<&'a Through<'a>>,
     wrapped: Option<&'a Wrapped>,
     job: &'a Job,
 }
 
 impl Draft<'_> {
     fn finish(&self, mut problems: Vec<Problem>, machine: &Host) -> Result<Plan, Vec<Problem>> {
-        let Draft { launch, host, wrapped, job } = self;
+        let Draft { launch, host, through, wrapped, job } = self;
         let mut diagnostics = launch.warnings.clone();
         diagnostics.extend(self.ranks_without_effect());
         let topology = keep(self.topology(), &mut problems);
@@ -125,6 +140,11 @@ impl Draft<'_> {
             (_, None) => None,
         };
         diagnostics.retain(|problem| !launch.allow.iter().any(|rule| rule == problem.rule));
+        if let Some(topology) = &topology {
+            diagnostics.extend(
+                topology.notes.iter().filter(|note| !launch.allow.iter().any(|rule| rule == note.rule)).cloned(),
+            );
+        }
         let (Some(topology), Some(kind), true) = (topology, kind, problems.is_empty()) else {
             problems.append(&mut diagnostics);
             return Err(problems);
@@ -133,7 +153,7 @@ impl Draft<'_> {
             diagnostics.iter_mut().for_each(Problem::make_error);
             return Err(diagnostics);
         }
-        let environment = environment::decide(
+        let mut environment = environment::decide(
             config.as_ref().map(|it| &it.template),
             &launch.environment,
             kind,
@@ -142,11 +162,19 @@ impl Draft<'_> {
             host,
             machine,
         );
+        let carried = launcher::environment_file(&topology, &environment.set, host)?.map(|text| {
+            let path = host.configs_folder().join(format!("deepspeed_env-{:016x}", fnv1a(text.as_bytes())));
+            environment.set(vars::DS_ENV_FILE, path.as_os_str(), "for the other machines".to_string());
+            (path, text)
+        });
         let path = config.as_ref().map(PlannedConfig::handed_over);
         let argv = match wrapped {
+            _ if kind == Kind::Srun => {
+                launcher::through_srun(*through, &topology, &launch.command, host).map_err(|problem| vec![problem])?
+            }
             Some(wrapped) => wrapped.argv(job, &launch.topology, &launch.launcher_args, path, host),
             None => {
-                let mut argv = launcher::head(kind, job, &topology, &launch.launcher_args, host);
+                let mut argv = launcher::head(kind, job, &topology, &launch.launcher_args, &launch.hosts, host);
                 argv.extend(job.words(path));
                 argv
             }
@@ -158,7 +186,9 @@ impl Draft<'_> {
             python: job.python.as_ref().map(|python| python.program.clone()),
             runs: print::what_runs(job, &launch.command),
         };
-        let blocker = job.blocker.clone();
+        // What is missing here may be there on the machines.
+        let blocker = job.blocker.clone().filter(|_| kind != Kind::Srun);
+        let opens = topology.opens_port(kind == Kind::Torchrun).cloned();
         Ok(Plan {
             trainer,
             topology,
@@ -168,12 +198,17 @@ impl Draft<'_> {
             argv,
             diagnostics,
             blocker,
+            carried,
+            opens,
             home: host.home(),
         })
     }
 
     fn topology(&self) -> Result<Topology, Vec<Problem>> {
         let flags = &self.launch.topology;
+        if self.through.is_some() {
+            return Ok(Topology::elsewhere(self.host));
+        }
         if let Some(wrapped) = self.wrapped {
             let contradictions = wrapped.contradictions(flags, self.host);
             let stated = wrapped.stated(flags, self.host);
@@ -186,12 +221,13 @@ impl Draft<'_> {
         let asked = self.launch.launcher.as_ref().is_some_and(|asked| asked.value != Kind::Direct);
         let ranked =
             asked || self.job.trainer.launches_itself && (flags.nproc_per_node.is_some() || flags.nnodes.is_some());
-        Topology::decide(flags, ranked || self.job.trainer.family != Family::Opaque, self.host)
+        Topology::decide(flags, &self.launch.hosts, ranked || self.job.trainer.family != Family::Opaque, self.host)
     }
 
     fn launcher(&self, topology: &Topology) -> Result<Kind, Vec<Problem>> {
         let asked = self.launch.launcher.as_ref();
         let kind = match self.wrapped {
+            _ if self.through.is_some() => Kind::Srun,
             Some(wrapped) => match asked
                 .filter(|asked| matches!(asked.from, Source::Flag(_)) && asked.value != wrapped.runner.kind)
             {
@@ -273,6 +309,11 @@ impl Draft<'_> {
         let mut planned =
             planned_config(template, resolved, config_out.as_ref(), self.host).map_err(|problem| vec![problem])?;
         planned.run_file = self.run_file(&planned.file.path);
+        if let Some(pool) = topology.pool.as_ref().filter(|pool| pool.0.len() > 1)
+            && self.host.is_of_this_machine(&planned.file.path)
+        {
+            return Err(vec![error::config_not_shared(&planned.file.path, pool.0.len())]);
+        }
         Ok(planned)
     }
 

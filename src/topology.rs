@@ -1,5 +1,21 @@
 //! How many ranks, on how many machines, and where they meet. A flag beats ranks that exist already, those beat the
-//! variables of torchrun and ms-swift, those beat what the machine shows. Nothing is guessed.
+//! variables of torchrun and ms-swift, those beat the scheduler (`engine`), that beats what the machine shows. Nothing
+//! is guessed.
+
+mod dlc;
+mod engine;
+mod hostfile;
+mod hostlist;
+mod kubernetes;
+mod lsf;
+mod meeting;
+mod mpich;
+mod mvapich;
+mod openmpi;
+mod pals;
+mod sagemaker;
+mod slurm;
+mod volcano;
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
@@ -8,6 +24,10 @@ use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::said::{Said, Source};
 use crate::vars;
+
+pub(crate) use engine::Task;
+use engine::{Place, Seen};
+pub(crate) use hostfile::{Pool, SaidHosts};
 
 /// What was said about ranks: by our flags, or by a launcher in the user's command (`None` is left open by it).
 #[derive(Clone, Default)]
@@ -60,9 +80,27 @@ pub(crate) struct Topology {
     pub(crate) master_port: Option<Said<u16>>,
     /// All ranks together, where that is known.
     pub(crate) world_size: Option<Said<u64>>,
-    /// A launcher already ran: this process is one of its ranks.
-    pub(crate) already: bool,
+    pub(crate) standing: Standing,
+    /// The scheduler or MPI that started this process.
+    pub(crate) engine: Option<&'static str>,
+    /// The machines of a hostfile.
+    pub(crate) pool: Option<Pool>,
     pub(crate) devices: Devices,
+    /// What is odd about it, but no reason to refuse.
+    pub(crate) notes: Vec<Problem>,
+}
+
+/// Where this process stands among the ranks.
+#[derive(Debug)]
+pub(crate) enum Standing {
+    /// Before them: they are to be started.
+    Starter,
+    /// It is one of them: a launcher already ran.
+    Rank,
+    /// It is one of them, as its engine counts; the variables of a rank are ours to set.
+    Task(Task),
+    /// In the shell of a job on several machines (and in so many groups): nothing runs on the others yet.
+    Shell { groups: u32 },
 }
 
 impl Topology {
@@ -71,19 +109,55 @@ impl Topology {
         one(&self.nnodes) && one(&self.nproc_per_node)
     }
 
+    /// The ranks exist already.
+    pub(crate) fn already(&self) -> bool {
+        matches!(self.standing, Standing::Rank | Standing::Task(_))
+    }
+
+    /// Warnings are for one reader: the first rank, or whoever starts the first.
+    pub(crate) fn is_first(&self) -> bool {
+        match &self.standing {
+            Standing::Task(task) => task.rank.value == 0,
+            _ => self.node_rank.value == 0,
+        }
+    }
+
     /// `ranked`: the command is started as ranks, not passed through.
-    pub(crate) fn decide(flags: &SaidRanks, ranked: bool, host: &Host) -> Result<Self, Vec<Problem>> {
-        let devices = Devices::seen(host);
-        let flag = |said: Option<&Source>| matches!(said, Some(Source::Flag(_)));
-        let insists =
-            flag(flags.nproc_per_node.as_ref().map(|it| &it.from)) || flag(flags.nnodes.as_ref().map(|it| &it.from));
-        if !insists && let Some(already) = Self::already(host, &devices)? {
+    pub(crate) fn decide(
+        flags: &SaidRanks,
+        hosts: &SaidHosts,
+        ranked: bool,
+        host: &Host,
+    ) -> Result<Self, Vec<Problem>> {
+        if let Some(pool) = hosts.pool(host)? {
+            return Ok(Self::of_pool(flags, hosts, pool, host));
+        }
+        let devices = Devices::seen(host).chosen(hosts)?;
+        let insists = flags.nproc_per_node.as_ref().is_some_and(|said| is_flag(&said.from))
+            || flags.nnodes.as_ref().is_some_and(|said| is_flag(&said.from));
+        let seen = if ranked { engine::look(host)? } else { None };
+        let owned = seen.as_ref().is_some_and(|seen| seen.owns_rank);
+        if !insists
+            && !owned
+            && let Some(already) = Self::existing(host, &devices)?
+        {
             return Ok(already);
         }
         if !ranked {
             return Ok(Self::of(None, None, devices));
         }
-        Self::new(flags, host, devices)
+        let Some(seen) = seen else {
+            let unclear = (!insists).then(|| rank_of_unknown_kind(host)).flatten();
+            return match unclear {
+                Some(problem) => Err(vec![problem]),
+                None => Self::new(flags, host, devices, None),
+            };
+        };
+        match &seen.place {
+            Place::Rank(task) => Self::of_task(flags, task.clone(), &seen, host, devices),
+            Place::Shell { groups } if !stays_here(flags, host) => Self::of_shell(flags, *groups, seen, host, devices),
+            _ => Self::new(flags, host, devices, Some(&seen)),
+        }
     }
 
     /// A launcher in the command decides; what it leaves open our flags may say.
@@ -95,6 +169,30 @@ impl Topology {
         topology.master_addr = stated.master_addr.or_else(|| flags.master_addr.clone());
         topology.master_port = stated.master_port.or_else(|| flags.master_port.clone());
         topology
+    }
+
+    /// The tasks of an `srun` in the command will know.
+    pub(crate) fn elsewhere(host: &Host) -> Self {
+        let mut topology = Self::of(None, None, Devices::seen(host));
+        topology.standing = Standing::Shell { groups: 1 };
+        topology
+    }
+
+    /// The address the ranks must be told: on one machine they meet on localhost, unless a flag insists.
+    pub(crate) fn meeting_address(&self) -> Option<&Said<String>> {
+        let several = self.nnodes.as_ref().is_none_or(|nnodes| nnodes.value > 1);
+        self.master_addr.as_ref().filter(|said| several || is_flag(&said.from))
+    }
+
+    /// Where machines meet on this one. `starts`: a launcher starts the ranks.
+    pub(crate) fn opens_port(&self, starts: bool) -> Option<&Said<u16>> {
+        let several = self.nnodes.as_ref().is_some_and(|nnodes| nnodes.value > 1);
+        let here = match &self.standing {
+            Standing::Starter => starts && several && self.node_rank.value == 0,
+            Standing::Task(task) => task.rank.value == 0 && task.world_size.value > 1,
+            Standing::Rank | Standing::Shell { .. } => false,
+        };
+        self.master_port.as_ref().filter(|_| here)
     }
 
     fn of(nnodes: Option<Said<u32>>, nproc: Option<Said<u32>>, devices: Devices) -> Self {
@@ -114,13 +212,16 @@ impl Topology {
             master_addr: None,
             master_port: None,
             world_size: world,
-            already: false,
+            standing: Standing::Starter,
+            engine: None,
+            pool: None,
             devices,
+            notes: Vec::new(),
         }
     }
 
     /// RANK, LOCAL_RANK and WORLD_SIZE are all there: config work only.
-    fn already(host: &Host, devices: &Devices) -> Result<Option<Self>, Vec<Problem>> {
+    fn existing(host: &Host, devices: &Devices) -> Result<Option<Self>, Vec<Problem>> {
         if [vars::RANK, vars::LOCAL_RANK, vars::WORLD_SIZE].iter().any(|name| host.filled(name).is_none()) {
             return Ok(None);
         }
@@ -141,34 +242,35 @@ impl Topology {
         topology.world_size = world;
         topology.master_addr = address;
         topology.master_port = port;
-        topology.already = true;
+        topology.standing = Standing::Rank;
         Ok(Some(topology))
     }
 
-    fn new(flags: &SaidRanks, host: &Host, devices: Devices) -> Result<Self, Vec<Problem>> {
+    /// The ranks of this machine are to be started.
+    fn new(flags: &SaidRanks, host: &Host, devices: Devices, seen: Option<&Seen>) -> Result<Self, Vec<Problem>> {
         let mut problems = Vec::new();
         let said = |flag: &Option<Said<u32>>, names: [&str; 2], least: u32, problems: &mut Vec<Problem>| {
             flag.clone().or_else(|| names.iter().find_map(|name| number(host, name, &least, problems)))
         };
         let nnodes = said(&flags.nnodes, [vars::NNODES, vars::PET_NNODES], 1, &mut problems);
         let node_rank = said(&flags.node_rank, [vars::NODE_RANK, vars::PET_NODE_RANK], 0, &mut problems);
-        let address = [vars::MASTER_ADDR, vars::PET_MASTER_ADDR];
-        let address = flags.master_addr.clone().or_else(|| address.iter().find_map(|name| text(host, name)));
-        let port = [vars::MASTER_PORT, vars::PET_MASTER_PORT];
-        let port =
-            flags.master_port.clone().or_else(|| port.iter().find_map(|name| number(host, name, &1, &mut problems)));
-        let stated = flags.nproc_per_node.clone().or_else(|| {
-            let names = [vars::NPROC_PER_NODE, vars::PET_NPROC_PER_NODE];
-            names.iter().find_map(|name| processes(host, name, &mut problems))
-        });
-        let nproc = devices.resolve(stated.unwrap_or(Said::new(Processes::Gpus, Source::Default)), host);
+        let nnodes = nnodes.or_else(|| seen.map(|seen| seen.nnodes.clone())).unwrap_or(Said::new(1, Source::Default));
+        let seen_rank = || seen.filter(|seen| seen.nnodes.value == nnodes.value).map(|seen| seen.node_rank.clone());
+        let node_rank = node_rank.or_else(seen_rank).unwrap_or(Said::new(0, Source::Default));
+        let (address, port) = meeting_place(flags, seen, host, &mut problems);
+        let stated = stated_processes(flags, host, &mut problems);
+        let nproc = devices.count(stated, seen, host);
         if nproc.is_none() {
             problems.push(devices.unknown());
         }
-        let nnodes = nnodes.unwrap_or(Said::new(1, Source::Default));
-        let node_rank = node_rank.unwrap_or(Said::new(0, Source::Default));
-        if nnodes.value > 1 && (address.is_none() || port.is_none()) {
-            problems.push(error::no_meeting_place(&nnodes));
+        if nnodes.value > 1 {
+            match (&address, &port) {
+                (Some(address), Some(_)) if meeting::is_loopback(&address.value) => {
+                    problems.push(error::meets_on_loopback(address, &nnodes));
+                }
+                (Some(_), Some(_)) => {}
+                _ => problems.push(error::no_meeting_place(&nnodes)),
+            }
         }
         if node_rank.value >= nnodes.value {
             problems.push(error::node_rank_too_large(&node_rank, &nnodes));
@@ -179,11 +281,195 @@ impl Topology {
         let several = nnodes.value > 1;
         let mut topology = Self::of(Some(nnodes), nproc, devices);
         topology.node_rank = node_rank;
-        topology.master_port = port;
-        // On one machine the ranks meet on localhost whatever a left-over MASTER_ADDR says, unless a flag insists.
-        topology.master_addr = address.filter(|said| several || matches!(said.from, Source::Flag(_)));
+        // A left-over MASTER_ADDR means nothing on one machine, and the port a scheduler would give is not needed.
+        let by_engine = |from: &Source, own: Option<&Source>| own == Some(from);
+        let own_address = seen.and_then(|seen| seen.master_addr.as_ref()).map(|said| &said.from);
+        let own_port = seen.and_then(|seen| seen.master_port.as_ref()).map(|said| &said.from);
+        topology.master_addr =
+            address.filter(|said| several || is_flag(&said.from) || by_engine(&said.from, own_address));
+        topology.master_port = port.filter(|said| several || !by_engine(&said.from, own_port));
+        topology.engine = seen.map(|seen| seen.engine);
+        topology.note_contradictions(seen, host);
+        if let Some(seen) = seen {
+            topology.forget_unequal_machines(seen);
+        }
         Ok(topology)
     }
+
+    /// This process is one rank of many that an engine started.
+    fn of_task(
+        flags: &SaidRanks,
+        task: Task,
+        seen: &Seen,
+        host: &Host,
+        devices: Devices,
+    ) -> Result<Self, Vec<Problem>> {
+        let mut problems = Vec::new();
+        let (address, port) = meeting_place(flags, Some(seen), host, &mut problems);
+        let local = &task.local_world_size;
+        if let Some(asked) = flags.nproc_per_node.as_ref().filter(|asked| asked.value != Processes::Count(local.value))
+        {
+            problems.push(error::tasks_are_ranks(local, &asked.place()));
+        }
+        if let Some(asked) = flags.nnodes.as_ref().filter(|asked| asked.value != seen.nnodes.value) {
+            problems.push(error::tasks_are_ranks(local, &asked.place()));
+        }
+        let gpus = devices.visible().or_else(|| seen.gpus.clone());
+        if let Some(gpus) = gpus.filter(|gpus| gpus.value > 1 && gpus.value < local.value) {
+            problems.push(error::more_tasks_than_gpus(local, &gpus));
+        }
+        let several = seen.nnodes.value > 1;
+        match &address {
+            Some(address) if several && meeting::is_loopback(&address.value) => {
+                problems.push(error::meets_on_loopback(address, &seen.nnodes));
+            }
+            None if several => problems.push(error::no_meeting_place(&seen.nnodes)),
+            _ => {}
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let mut topology = Self::of(Some(seen.nnodes.clone()), Some(local.clone()), devices);
+        topology.node_rank = seen.node_rank.clone();
+        topology.world_size = Some(task.world_size.clone().map(u64::from));
+        let given =
+            address.filter(|said| several || !matches!(seen.master_addr.as_ref(), Some(own) if own.from == said.from));
+        topology.master_addr = given.or_else(|| Some(Said::new("127.0.0.1".to_string(), Source::Default)));
+        // torch's own default, where nobody says anything.
+        topology.master_port = port.or(Some(Said::new(29500, Source::Default)));
+        topology.engine = Some(seen.engine);
+        topology.standing = Standing::Task(task);
+        Ok(topology)
+    }
+
+    /// The ranks of all machines are started by this same command on each of them.
+    fn of_shell(
+        flags: &SaidRanks,
+        groups: u32,
+        seen: Seen,
+        host: &Host,
+        devices: Devices,
+    ) -> Result<Self, Vec<Problem>> {
+        let mut problems = Vec::new();
+        let stated = stated_processes(flags, host, &mut problems);
+        let (address, _) = meeting_place(flags, None, host, &mut problems);
+        if let Some(address) = address.filter(|address| meeting::is_loopback(&address.value)) {
+            problems.push(error::meets_on_loopback(&address, &seen.nnodes));
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        // A login node has no GPUs; the machines will count theirs.
+        let nproc = devices.count(stated, Some(&seen), host);
+        let mut topology = Self::of(Some(seen.nnodes.clone()), nproc, devices);
+        topology.engine = Some(seen.engine);
+        topology.standing = Standing::Shell { groups };
+        topology.forget_unequal_machines(&seen);
+        Ok(topology)
+    }
+
+    /// The machines and GPUs of a hostfile, which the runner reaches by itself.
+    fn of_pool(flags: &SaidRanks, hosts: &SaidHosts, pool: Pool, host: &Host) -> Self {
+        let from = hosts.hostfile.as_ref().map_or(Source::Default, |file| file.from.clone());
+        let count = |count: usize| Said::new(u32::try_from(count).unwrap_or(u32::MAX), from.clone());
+        let most = pool.0.iter().map(|(_, gpus)| gpus.len()).max().unwrap_or(0);
+        let alike = pool.0.iter().all(|(_, gpus)| gpus.len() == most);
+        let mut topology = Self::of(Some(count(pool.0.len())), alike.then(|| count(most)), Devices::seen(host));
+        topology.world_size = Some(count(pool.gpus()).map(u64::from));
+        topology.master_addr = flags.master_addr.clone();
+        topology.master_port = flags.master_port.clone();
+        topology.pool = Some(pool);
+        topology
+    }
+
+    /// Where machines differ, the number of all ranks is not this machine's times the number of machines.
+    fn forget_unequal_machines(&mut self, seen: &Seen) {
+        let Some(nproc) = self.nproc_per_node.as_ref().filter(|nproc| self.devices.counted(nproc, seen)) else {
+            return;
+        };
+        let several = self.nnodes.as_ref().is_some_and(|nnodes| nnodes.value > 1);
+        if several && !seen.others.agree(nproc.value) {
+            self.notes.push(error::machines_differ(nproc));
+            self.world_size = None;
+        }
+    }
+
+    /// What is set and says otherwise than what holds. torchrun is told everything by flags, so nothing comes of it.
+    fn note_contradictions(&mut self, seen: Option<&Seen>, host: &Host) {
+        let number = |said: &Said<u32>| (said.value.to_string(), said.from.clone());
+        let several = self.nnodes.as_ref().is_some_and(|nnodes| nnodes.value > 1);
+        let rank = several.then(|| number(&self.node_rank));
+        let address = self.master_addr.as_ref().filter(|_| several).map(|said| (said.value.clone(), said.from.clone()));
+        let port =
+            self.master_port.as_ref().filter(|_| several).map(|said| (said.value.to_string(), said.from.clone()));
+        let decided = [
+            ([vars::NNODES, vars::PET_NNODES], self.nnodes.as_ref().map(number)),
+            ([vars::NODE_RANK, vars::PET_NODE_RANK], rank),
+            ([vars::NPROC_PER_NODE, vars::PET_NPROC_PER_NODE], self.nproc_per_node.as_ref().map(number)),
+            ([vars::MASTER_ADDR, vars::PET_MASTER_ADDR], address),
+            ([vars::MASTER_PORT, vars::PET_MASTER_PORT], port),
+        ];
+        for (names, decided) in decided {
+            let Some((value, from)) = decided else { continue };
+            for said in names.iter().filter_map(|name| text(host, name)) {
+                let word = matches!(said.value.as_str(), "auto" | "gpu" | "cpu");
+                if said.value.trim() != value && said.from != from && !word {
+                    self.notes.push(error::stray_variable(&said, &from.with(&value)));
+                }
+            }
+        }
+        if let Some(seen) =
+            seen.filter(|seen| several && self.nnodes.as_ref().is_some_and(|it| it.value == seen.nnodes.value))
+            && seen.node_rank.value != self.node_rank.value
+        {
+            self.notes.push(error::contradicts_scheduler(&self.node_rank, &seen.node_rank));
+        }
+    }
+}
+
+fn is_flag(from: &Source) -> bool {
+    matches!(from, Source::Flag(_))
+}
+
+/// The address and port of machine 0: a flag, a variable, what the engine says.
+fn meeting_place(
+    flags: &SaidRanks,
+    seen: Option<&Seen>,
+    host: &Host,
+    problems: &mut Vec<Problem>,
+) -> (Option<Said<String>>, Option<Said<u16>>) {
+    let address = [vars::MASTER_ADDR, vars::PET_MASTER_ADDR];
+    let address = flags.master_addr.clone().or_else(|| address.iter().find_map(|name| text(host, name)));
+    let port = [vars::MASTER_PORT, vars::PET_MASTER_PORT];
+    let port = flags.master_port.clone().or_else(|| port.iter().find_map(|name| number(host, name, &1, problems)));
+    (
+        address.or_else(|| seen.and_then(|seen| seen.master_addr.clone())),
+        port.or_else(|| seen.and_then(|seen| seen.master_port.clone())),
+    )
+}
+
+fn stated_processes(flags: &SaidRanks, host: &Host, problems: &mut Vec<Problem>) -> Option<Said<Processes>> {
+    flags.nproc_per_node.clone().or_else(|| {
+        let names = [vars::NPROC_PER_NODE, vars::PET_NPROC_PER_NODE];
+        names.iter().find_map(|name| processes(host, name, problems))
+    })
+}
+
+/// In the shell of a job, but the user places the machines, or wants only this one.
+fn stays_here(flags: &SaidRanks, host: &Host) -> bool {
+    let one = |said: Option<&str>| said.is_some_and(|said| said.trim() == "1");
+    let flag = flags.nnodes.as_ref().map(|said| said.value.to_string());
+    flags.node_rank.is_some()
+        || [vars::NODE_RANK, vars::PET_NODE_RANK].iter().any(|name| host.filled(name).is_some())
+        || one(flag.as_deref().or_else(|| [vars::NNODES, vars::PET_NNODES].iter().find_map(|name| host.filled(name))))
+}
+
+/// RANK and WORLD_SIZE without LOCAL_RANK: some count machines by them, some ranks.
+fn rank_of_unknown_kind(host: &Host) -> Option<Problem> {
+    let said = [vars::NNODES, vars::PET_NNODES].iter().any(|name| host.filled(name).is_some());
+    let world = text(host, vars::WORLD_SIZE).filter(|world| !said && world.value != "1")?;
+    let rank = text(host, vars::RANK)?;
+    (host.filled(vars::LOCAL_RANK).is_none()).then(|| error::rank_of_unknown_kind(&rank, &world))
 }
 
 /// GPUs that can be seen.
@@ -194,6 +480,8 @@ pub(crate) struct Devices {
     from: Source,
     /// CUDA_VISIBLE_DEVICES can select among them.
     pub(crate) cuda: bool,
+    /// Who chose these among more.
+    pub(crate) chosen_by: Option<Source>,
 }
 
 impl Devices {
@@ -202,11 +490,44 @@ impl Devices {
         let listed = vars::VISIBLE_DEVICES.iter().find_map(|name| Some((*name, host.var(name)?)));
         if let Some((name, list)) = listed {
             let cuda = name == vars::CUDA_VISIBLE_DEVICES;
-            return Devices { names: Some(entries(list)), from: Source::Variable(name.to_string()), cuda };
+            return Devices {
+                names: Some(entries(list)),
+                from: Source::Variable(name.to_string()),
+                cuda,
+                chosen_by: None,
+            };
         }
         let names = host.nvidia_gpus.filter(|count| *count > 0);
         let names = names.map(|count| (0..count).map(|number| number.to_string()).collect());
-        Devices { names, from: Source::Machine("/proc/driver/nvidia/gpus"), cuda: true }
+        Devices { names, from: Source::Machine("/proc/driver/nvidia/gpus"), cuda: true, chosen_by: None }
+    }
+
+    /// Those that `--include` or `--exclude` leave.
+    fn chosen(self, hosts: &SaidHosts) -> Result<Self, Vec<Problem>> {
+        let Some(names) = hosts.local(self.names.as_deref().unwrap_or_default())? else { return Ok(self) };
+        let by = hosts.include.as_ref().or(hosts.exclude.as_ref()).map(|filter| filter.from.clone());
+        Ok(Devices { names: Some(names), chosen_by: by, ..self })
+    }
+
+    /// How many a variable lists.
+    fn visible(&self) -> Option<Said<u32>> {
+        let names = self.names.as_ref().filter(|_| matches!(self.from, Source::Variable(_)))?;
+        Some(Said::new(u32::try_from(names.len()).ok()?, self.from.clone()))
+    }
+
+    /// How many processes: as said, else one for each GPU that a variable lists, an engine counts or the driver shows.
+    fn count(&self, stated: Option<Said<Processes>>, seen: Option<&Seen>, host: &Host) -> Option<Said<u32>> {
+        let asked = stated.as_ref().map_or(Processes::Gpus, |said| said.value);
+        let engine = seen.and_then(|seen| seen.gpus.clone());
+        match engine.filter(|_| asked == Processes::Gpus && self.visible().is_none()) {
+            Some(gpus) => Some(gpus),
+            None => self.resolve(stated.unwrap_or(Said::new(Processes::Gpus, Source::Default)), host),
+        }
+    }
+
+    /// Whether a number of processes was counted on this machine, not said for all of them.
+    fn counted(&self, nproc: &Said<u32>, seen: &Seen) -> bool {
+        nproc.from == self.from || seen.gpus.as_ref().is_some_and(|gpus| gpus.from == nproc.from)
     }
 
     fn resolve(&self, said: Said<Processes>, host: &Host) -> Option<Said<u32>> {
@@ -290,7 +611,7 @@ mod tests {
         let nproc = |gpus, env: &[(&str, &str)]| {
             let env = env.iter().map(|(name, value)| (name.into(), value.into())).collect();
             let host = Host { nvidia_gpus: gpus, env, ..Host::default() };
-            let topology = Topology::decide(&SaidRanks::default(), true, &host);
+            let topology = Topology::decide(&SaidRanks::default(), &SaidHosts::default(), true, &host);
             topology.map(|it| it.nproc_per_node.map(|said| (said.value, said.from.to_string())))
         };
         assert_eq!(nproc(Some(8), &[]), Ok(Some((8, "/proc/driver/nvidia/gpus".to_string()))));

@@ -41,10 +41,44 @@ vars! {
     PET_NODE_RANK Read "torchrun's own default for --node_rank";
     PET_MASTER_ADDR Read "torchrun's own default for --master_addr";
     PET_MASTER_PORT Read "torchrun's own default for --master_port";
+    PET_SIGNALS_TO_HANDLE ReadAndSet "under a scheduler: torchrun passes USR1 and USR2 on to the ranks";
+    TORCH_ELASTIC_SHUTDOWN_TIMEOUT ReadAndSet "under a scheduler: seconds the ranks have between TERM and KILL";
     RANK ReadAndSet "with LOCAL_RANK and WORLD_SIZE: a launcher already ran, so none is started; `direct` sets it";
     LOCAL_RANK ReadAndSet "see RANK";
     WORLD_SIZE ReadAndSet "see RANK; the number of ranks";
     LOCAL_WORLD_SIZE ReadAndSet "see RANK; the number of ranks on this machine";
+    GROUP_RANK Read "set by torchrun: RANK is a real one";
+    TORCHELASTIC_RUN_ID Read "set by torchrun: RANK is a real one";
+
+    SLURM_JOB_ID Read "Slurm started this";
+    SLURM_STEP_ID Read "`srun` started this task; without it this is a batch script or the shell of salloc";
+    SLURM_STEP_NODELIST Read "the machines of the step; the first one is where the ranks meet";
+    SLURM_STEP_NUM_NODES Read "number of machines of the step";
+    SLURM_STEP_TASKS_PER_NODE Read "1: torchrun starts the ranks; more: each task is a rank";
+    SLURM_NODEID Read "number of this machine";
+    SLURM_LOCALID Read "number of this task on its machine";
+    SLURM_PROCID Read "compared with RANK, which the hook of enroot sets for every task";
+    SLURM_GPUS_ON_NODE Read "GPUs of the step on this machine, where CUDA_VISIBLE_DEVICES is not set";
+    SLURM_GPUS Read "GPUs of the whole job: tells whether the machines have equally many";
+    SLURM_GPUS_PER_NODE Read "every machine has as many";
+    SLURM_JOB_NODELIST Read "the machines of the job, where no step says otherwise";
+    SLURM_JOB_NUM_NODES Read "number of machines of the job: a batch script on several is started on each through srun";
+    SLURM_NNODES Read "number of machines, where no step says otherwise";
+    SLURM_TASKS_PER_NODE Read "tasks on each machine, where no step says otherwise";
+    SLURM_NTASKS_PER_NODE Read "a batch script with several: its variables for each task are not handed to the one per machine";
+    SLURM_JOB_CPUS_PER_NODE Read "machines that differ in CPUs may differ in GPUs";
+    SLURM_HET_SIZE Read "groups of a heterogeneous job";
+    SLURM_STEP_RESV_PORTS Read "the first of them is where the ranks meet";
+    SLURM_RESTART_COUNT Read "another port after a requeue";
+    PBS_NODEFILE Read "the machines of a PBS job";
+    PBS_JOBID Read "a port of its own for each job";
+    LSB_DJOB_RANKFILE Read "the machines of an LSF job";
+    LSB_JOBID Read "a port of its own for each job";
+    PMIX_NAMESPACE Read "a port of its own for each job of Open MPI";
+    SM_HOSTS Read "the machines of a SageMaker job";
+    SM_CURRENT_HOST Read "this machine in SM_HOSTS";
+    SM_NUM_GPUS Read "GPUs of this machine in a SageMaker job";
+    VC_TASK_INDEX Read "number of this pod in a Volcano job";
 
     CUDA_VISIBLE_DEVICES ReadAndSet "its entries are counted; narrowed when ms-swift gets fewer processes than GPUs";
     HIP_VISIBLE_DEVICES Read "counted like CUDA_VISIBLE_DEVICES (ROCm)";
@@ -53,6 +87,8 @@ vars! {
     PYTORCH_CUDA_ALLOC_CONF ReadAndSet "set as llamafactory-cli and axolotl set it when they are launched without their own launcher";
     PYTORCH_ALLOC_CONF ReadAndSet "the same, axolotl with newer torch";
     OMP_NUM_THREADS ReadAndSet "if unset: CPUs divided by processes (torchrun alone would set 1)";
+
+    DS_ENV_FILE ReadAndSet "with a hostfile: the file of variables that DeepSpeed's runner hands to the other machines";
 
     HF_HOME Read "Hugging Face cache: `hub` in it is searched for the model's config.json";
     HF_HUB_CACHE Read "Hugging Face cache";

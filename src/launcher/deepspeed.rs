@@ -1,17 +1,21 @@
-//! `DeepSpeed`'s own runner, on request. It ignores MASTER_ADDR and MASTER_PORT, sorts CUDA_VISIBLE_DEVICES and reads its
-//! entries as numbers; nothing in ZeRO needs it.
+//! `DeepSpeed`'s own launchers, on request or with a hostfile. The runner ignores MASTER_ADDR and MASTER_PORT, sorts
+//! CUDA_VISIBLE_DEVICES and reads its entries as numbers; nothing in ZeRO needs it.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
 
+use serde_json::{Map, Value};
+
 use super::runner::{Runner, count, default, port};
 use super::{Kind, Rank, python, rank};
 use crate::argv::{Args, Takes::Nothing, Takes::One};
+use crate::environment::Setting;
 use crate::error::{self, Problem};
 use crate::host::Host;
+use crate::json;
 use crate::said::Said;
-use crate::topology::{Processes, SaidRanks, Topology};
+use crate::topology::{Processes, SaidHosts, SaidRanks, Topology};
 use crate::trainer::{Family, Job};
 use crate::vars;
 
@@ -46,43 +50,38 @@ pub(super) const RUNNER: Runner = Runner {
     stated,
 };
 
+/// What the runner starts on each machine.
+const LAUNCH: &str = "deepspeed.launcher.launch";
+
 /// Read by the runner if it is there, whether or not it is named.
 const DEFAULT_HOSTFILE: &str = "/job/hostfile";
 
-/// On one machine, with GPUs that are numbers, and not more processes than those.
+/// Not more processes than GPUs, and on several machines all must be known to have equally many.
 pub(super) fn possible(asked: &Said<Kind>, topology: &Topology) -> Result<(), Problem> {
-    if topology.nnodes.as_ref().is_some_and(|nnodes| nnodes.value > 1) {
+    if topology.pool.is_none() && topology.world_size.is_none() {
         return Err(error::deepspeed_needs_a_hostfile(asked));
     }
     let Some(devices) = &topology.devices.names else { return Ok(()) };
-    if devices.iter().any(|it| it.parse::<u32>().is_err()) {
-        return Err(error::deepspeed_cannot_read_devices(asked, &devices.join(",")));
-    }
     match topology.nproc_per_node.as_ref().filter(|nproc| nproc.value as usize > devices.len()) {
-        Some(nproc) => Err(error::more_ranks_than_gpus(asked, &nproc.from, nproc.value, devices.len())),
-        None => Ok(()),
+        Some(nproc) if topology.pool.is_none() => {
+            Err(error::more_ranks_than_gpus(asked, &nproc.from, nproc.value, devices.len()))
+        }
+        _ => Ok(()),
     }
 }
 
-pub(super) fn head(job: &Job, topology: &Topology, extra: &[OsString], host: &Host) -> Vec<OsString> {
-    let mut words: Vec<OsString> = vec![python(job), "-m".into(), RUNNER.module.into()];
-    let mut option = |name: &str, value: String| words.extend([OsString::from(name), value.into()]);
-    let nproc = topology.nproc_per_node.as_ref().map_or(1, |said| said.value);
-    match &topology.devices.names {
-        // With --num_gpus the runner would take GPUs 0, 1, … whatever the variable says.
-        Some(devices) if host.filled(vars::CUDA_VISIBLE_DEVICES).is_some() => {
-            let chosen: Vec<_> = devices.iter().take(nproc as usize).cloned().collect();
-            option("--include", format!("localhost:{}", chosen.join(",")));
-        }
-        _ => option("--num_gpus", nproc.to_string()),
-    }
-    if let Some(address) = &topology.master_addr {
-        option("--master_addr", address.value.clone());
-    }
-    if let Some(port) = &topology.master_port {
-        option("--master_port", port.value.to_string());
-    }
-    // HF's parsers read LOCAL_RANK; the `--local_rank` the runner adds in front breaks those with a run file first.
+pub(super) fn head(
+    job: &Job,
+    topology: &Topology,
+    extra: &[OsString],
+    hosts: &SaidHosts,
+    host: &Host,
+) -> Vec<OsString> {
+    let mut words = match &topology.pool {
+        Some(_) => runner(job, topology, hosts, host),
+        None => launch(job, topology),
+    };
+    // HF's parsers read LOCAL_RANK; the `--local_rank` that is added in front breaks those with a run file first.
     if job.trainer.family == Family::Hf {
         words.push("--no_local_rank".into());
     }
@@ -93,6 +92,100 @@ pub(super) fn head(job: &Job, topology: &Topology, extra: &[OsString], host: &Ho
         Rank::Words(command) => words.extend(std::iter::once("--no_python".into()).chain(command)),
     }
     words
+}
+
+/// With a hostfile: the runner reaches the machines through ssh.
+fn runner(job: &Job, topology: &Topology, hosts: &SaidHosts, host: &Host) -> Vec<OsString> {
+    let mut words: Vec<OsString> = vec![python(job), "-m".into(), RUNNER.module.into()];
+    let mut option = |name: &str, value: OsString| words.extend([OsString::from(name), value]);
+    if let Some(file) = &hosts.hostfile {
+        option("--hostfile", host.absolute(&file.value).into_os_string());
+    }
+    for (name, filter) in [("--include", &hosts.include), ("--exclude", &hosts.exclude)] {
+        if let Some(filter) = filter {
+            option(name, filter.value.clone().into());
+        }
+    }
+    if let Some(address) = &topology.master_addr {
+        option("--master_addr", address.value.clone().into());
+    }
+    if let Some(port) = &topology.master_port {
+        option("--master_port", port.value.to_string().into());
+    }
+    words
+}
+
+/// What of the environment reaches the other machines by itself: the names that begin so.
+const TRAVELS: &[&str] = &["MLFLOW", "PYTHON", "MV2", "UCX", "NCCL"];
+
+/// The rest travels in a file, which takes the place of the user's own two: their lines, then ours.
+pub(super) fn environment_file(settings: &[Setting], host: &Host) -> Result<String, Vec<Problem>> {
+    let name = host.filled(vars::DS_ENV_FILE).unwrap_or(".deepspeed_env");
+    let mut text = String::new();
+    let mut problems = Vec::new();
+    for folder in host.home().into_iter().chain([host.cwd.clone()]) {
+        let path = folder.join(name);
+        let Some(own) = path.is_file().then(|| json::read_text(&path)).transpose().map_err(|problem| vec![problem])?
+        else {
+            continue;
+        };
+        for (number, line) in (1..).zip(own.lines()) {
+            if !line.contains('=') {
+                problems.push(error::bad_environment_line(&format!("{}:{number}", path.display()), line));
+            }
+            text += &format!("{line}\n");
+        }
+    }
+    let stays = |setting: &&Setting| !TRAVELS.iter().any(|prefix| setting.name.starts_with(prefix));
+    for Setting { name, value, .. } in settings.iter().filter(stays) {
+        text += &format!("{name}={}\n", value.to_string_lossy());
+    }
+    if problems.is_empty() { Ok(text) } else { Err(problems) }
+}
+
+/// Without one: what the runner starts on each machine. It takes GPUs by any name and in any order, where the runner
+/// sorts numbers, and stops its ranks when it is told to.
+fn launch(job: &Job, topology: &Topology) -> Vec<OsString> {
+    let nproc = topology.nproc_per_node.as_ref().map_or(1, |said| said.value) as usize;
+    let nnodes = topology.nnodes.as_ref().map_or(1, |said| said.value);
+    let here: Vec<Value> = match &topology.devices.names {
+        Some(names) => {
+            names.iter().take(nproc).map(|name| name.parse::<u32>().map_or(name.as_str().into(), Value::from)).collect()
+        }
+        None => (0..nproc).map(Value::from).collect(),
+    };
+    // Of the other machines only the number counts.
+    let machine = |number: u32| match number == topology.node_rank.value {
+        true => (format!("machine{number}"), Value::from(here.clone())),
+        false => (format!("machine{number}"), Value::from((0..nproc).collect::<Vec<_>>())),
+    };
+    let machines: Map<String, Value> = (0..nnodes).map(machine).collect();
+    let mut words: Vec<OsString> = vec![python(job), "-u".into(), "-m".into(), LAUNCH.into()];
+    let mut option = |name: &str, value: String| words.push(format!("{name}={value}").into());
+    option("--world_info", base64(Value::Object(machines).to_string().as_bytes()));
+    if nnodes > 1 {
+        option("--node_rank", topology.node_rank.value.to_string());
+    }
+    option("--master_addr", topology.meeting_address().map_or("127.0.0.1", |said| &said.value).to_string());
+    if let Some(port) = &topology.master_port {
+        option("--master_port", port.value.to_string());
+    }
+    words
+}
+
+/// With `-` and `_`, as `base64.urlsafe_b64decode` reads it.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let three = [0, 1, 2].map(|at| chunk.get(at).copied().unwrap_or(0));
+        let bits = u32::from_be_bytes([0, three[0], three[1], three[2]]);
+        for digit in 0..4 {
+            let value = (bits >> (18 - 6 * digit)) & 63;
+            text.push(if digit <= chunk.len() { char::from(DIGITS[value as usize]) } else { '=' });
+        }
+    }
+    text
 }
 
 /// `--num_gpus N`, `--include localhost:0,2`, `--exclude localhost:1`, else every visible GPU. With a hostfile only it
@@ -129,4 +222,18 @@ fn counted(count: usize, said: &Said<String>) -> Option<Said<Processes>> {
 fn slots(said: &Said<String>) -> Option<BTreeSet<&str>> {
     let (_, slots) = said.value.split_once(':').filter(|_| !said.value.contains('@'))?;
     Some(slots.split(',').map(str::trim).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn base64_of_every_length() {
+        // The vectors of RFC 4648, and the two digits that differ for URLs.
+        for (bytes, text) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE=")]
+        {
+            assert_eq!(super::base64(bytes.as_bytes()), text);
+        }
+        assert_eq!(super::base64(&[0xfb, 0xff, 0xff]), "-___");
+    }
 }

@@ -51,13 +51,13 @@ pub(super) fn head(job: &Job, topology: &Topology, extra: &[OsString], host: &Ho
     if nnodes > 1 {
         option("--node_rank", topology.node_rank.value.to_string());
     }
-    if let Some(address) = &topology.master_addr {
+    if let Some(address) = topology.meeting_address() {
         option("--master_addr", address.value.clone());
     }
     match &topology.master_port {
         Some(port) => option("--master_port", port.value.to_string()),
         // A free port: two jobs on one machine must not meet on 29500.
-        None if nnodes == 1 && topology.master_addr.is_none() => words.push("--standalone".into()),
+        None if nnodes == 1 && topology.meeting_address().is_none() => words.push("--standalone".into()),
         None => {}
     }
     words.extend(extra.iter().cloned());

@@ -11,6 +11,7 @@ use crate::cli::Format;
 use crate::error::Problem;
 use crate::said::Said;
 use crate::target::{Target, base_name};
+use crate::topology::Standing;
 use crate::trainer::{self, Job};
 
 /// Columns a command may take.
@@ -66,9 +67,16 @@ impl Plan {
 
     fn ranks_text(&self) -> String {
         let topology = &self.topology;
-        if topology.already {
-            let world = topology.world_size.as_ref().map_or(0, |world| world.value);
-            return format!("already started: this is one of {world}; no second launch");
+        match &topology.standing {
+            Standing::Rank => {
+                let world = topology.world_size.as_ref().map_or(0, |world| world.value);
+                return format!("already started: this is one of {world}; no second launch");
+            }
+            Standing::Task(task) => {
+                let (rank, world) = (task.rank.value, task.world_size.value);
+                return format!("rank {rank} of {world}, started by {}", topology.engine.unwrap_or("its engine"));
+            }
+            Standing::Shell { .. } | Standing::Starter => {}
         }
         let by = if self.launcher == crate::launcher::Kind::Direct {
             "no launcher".to_string()
@@ -82,6 +90,7 @@ impl Plan {
                     nodes.value, nproc.value, nodes.value, nodes.from, nproc.from
                 )
             }
+            (Some(nodes), None) if nodes.value > 1 => format!("on {} machines ({})", nodes.value, nodes.from),
             (_, Some(nproc)) => format!("{} on this machine ({})", nproc.value, nproc.from),
             (_, None) => "as the command says".to_string(),
         };
@@ -189,6 +198,7 @@ impl Plan {
         add(&mut object, &mut from, "world_size", topology.world_size.as_ref());
         add(&mut object, &mut from, "master_addr", topology.master_addr.as_ref());
         add(&mut object, &mut from, "master_port", topology.master_port.as_ref());
+        object.insert("engine".to_string(), topology.engine.into());
         object.insert("from".to_string(), Value::Object(from));
         Value::Object(object)
     }

@@ -109,17 +109,25 @@ fn launchers_on_request() {
         ),
         "-m torch.distributed.run --nnodes 2 --nproc_per_node 2 --node_rank 1 --master_addr h0 --master_port 2950 --max_restarts=3 x.py --a"
     );
+    // {"machine0":[0,1]} and {"machine0":[5,7]}
+    let (zero_one, five_seven) = ("eyJtYWNoaW5lMCI6WzAsMV19", "eyJtYWNoaW5lMCI6WzUsN119");
     assert_eq!(
         argv(&sandbox, &["--nproc-per-node", "2", "--launcher", "deepspeed"]),
-        "-m deepspeed.launcher.runner --num_gpus 2 --no_local_rank x.py --a"
+        format!(
+            "-u -m deepspeed.launcher.launch --world_info={zero_one} --master_addr=127.0.0.1 --no_local_rank x.py --a"
+        )
     );
     sandbox.var("CUDA_VISIBLE_DEVICES", "5,7,1");
     assert_eq!(
         argv(&sandbox, &["--nproc-per-node", "2", "--launcher", "deepspeed"]),
-        "-m deepspeed.launcher.runner --include localhost:5,7 --no_local_rank x.py --a"
+        format!(
+            "-u -m deepspeed.launcher.launch --world_info={five_seven} --master_addr=127.0.0.1 --no_local_rank x.py --a"
+        )
     );
     sandbox.var("CUDA_VISIBLE_DEVICES", "GPU-1,GPU-2");
-    sandbox.launch(&["--launcher", "deepspeed"], &["python", "x.py"]).refused(&["GPU-1,GPU-2", "--launcher torchrun"]);
+    let by_name = argv(&sandbox, &["--launcher", "deepspeed"]);
+    // {"machine0":["GPU-1","GPU-2"]}
+    assert!(by_name.contains("--world_info=eyJtYWNoaW5lMCI6WyJHUFUtMSIsIkdQVS0yIl19"), "{by_name}");
     sandbox.launch(&["--launcher", "direct"], &["python", "x.py"]).refused(&["one process, not 2"]);
 }
 

@@ -1,0 +1,174 @@
+//! Slurm's host lists: `node[01-03,7],gpu-a[1-2]-b[3,5]`. Tested against what the real `scontrol show hostnames` says.
+//! A list of ten thousand hosts is one range: only what is asked for is written out.
+
+/// What Slurm itself refuses in one range.
+const MOST_HOSTS: u64 = 64 * 1024;
+
+/// A checked list.
+pub(super) struct Hosts<'a> {
+    items: Vec<Vec<Part<'a>>>,
+}
+
+/// A stretch of text, or the numbers of one bracket.
+enum Part<'a> {
+    Text(&'a str),
+    Numbers(Vec<Range>),
+}
+
+/// `08-12`: as wide as its lower bound is written.
+struct Range {
+    low: u64,
+    high: u64,
+    width: usize,
+}
+
+impl<'a> Hosts<'a> {
+    /// `None`: not a list that Slurm would take.
+    pub(super) fn parse(text: &'a str) -> Option<Self> {
+        let items: Option<Vec<_>> = items(text).map(parts).collect();
+        items.filter(|items| !items.is_empty()).map(|items| Hosts { items })
+    }
+
+    #[cfg(test)]
+    pub(super) fn count(&self) -> u64 {
+        self.items.iter().map(|parts| count(parts)).fold(0, u64::saturating_add)
+    }
+
+    pub(super) fn first(&self) -> Option<String> {
+        self.get(0)
+    }
+
+    pub(super) fn get(&self, index: u64) -> Option<String> {
+        let mut index = index;
+        for parts in &self.items {
+            let count = count(parts);
+            if index < count {
+                return Some(name(parts, index));
+            }
+            index -= count;
+        }
+        None
+    }
+}
+
+/// The comma or space separated items; commas inside brackets belong to them.
+fn items(text: &str) -> impl Iterator<Item = &str> {
+    let mut inside = false;
+    let separates = move |c: char| {
+        match c {
+            '[' => inside = true,
+            ']' => inside = false,
+            _ => {}
+        }
+        !inside && (c == ',' || c.is_ascii_whitespace())
+    };
+    text.split(separates).filter(|item| !item.is_empty())
+}
+
+fn parts(item: &str) -> Option<Vec<Part<'_>>> {
+    let mut parts = Vec::new();
+    let mut rest = item;
+    while let Some((before, bracket)) = rest.split_once('[') {
+        let (inside, after) = bracket.split_once(']')?;
+        if !before.is_empty() {
+            parts.push(Part::Text(before));
+        }
+        let ranges: Option<Vec<_>> = inside.split(',').map(range).collect();
+        parts.push(Part::Numbers(ranges?));
+        rest = after;
+    }
+    if rest.contains(']') {
+        return None;
+    }
+    if !rest.is_empty() {
+        parts.push(Part::Text(rest));
+    }
+    Some(parts)
+}
+
+fn range(text: &str) -> Option<Range> {
+    // Longer numbers than this overflow in Slurm.
+    let number = |text: &str| {
+        (text.len() < 19 && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse::<u64>().ok()).flatten()
+    };
+    let (low, high) = text.split_once('-').unwrap_or((text, text));
+    // A space in front counts as a digit, as strtoul skips it.
+    let (width, low, high) = (low.len(), number(low.trim_start())?, number(high.trim_start())?);
+    (low <= high && high - low < MOST_HOSTS).then_some(Range { low, high, width })
+}
+
+fn count(parts: &[Part<'_>]) -> u64 {
+    let numbers = |part: &Part<'_>| match part {
+        Part::Text(_) => 1,
+        Part::Numbers(ranges) => ranges.iter().map(Range::count).sum(),
+    };
+    parts.iter().map(numbers).fold(1, u64::saturating_mul)
+}
+
+impl Range {
+    fn count(&self) -> u64 {
+        self.high - self.low + 1
+    }
+}
+
+/// The host of that index: the last bracket counts fastest, then the first, the second, … (so Slurm does it).
+fn name(parts: &[Part<'_>], index: u64) -> String {
+    let brackets: Vec<usize> = (0..parts.len()).filter(|at| matches!(parts[*at], Part::Numbers(_))).collect();
+    let fastest_first = brackets.iter().rev().take(1).chain(brackets.iter().take(brackets.len().saturating_sub(1)));
+    let mut chosen = vec![0; parts.len()];
+    let mut index = index;
+    for at in fastest_first {
+        let size = count(&parts[*at..=*at]);
+        chosen[*at] = index % size;
+        index /= size;
+    }
+    parts.iter().zip(chosen).map(|(part, index)| part.written(index)).collect()
+}
+
+impl Part<'_> {
+    fn written(&self, index: u64) -> String {
+        let ranges = match self {
+            Part::Text(text) => return (*text).to_string(),
+            Part::Numbers(ranges) => ranges,
+        };
+        let mut before = 0;
+        for range in ranges {
+            if index < before + range.count() {
+                return format!("{:0width$}", range.low + (index - before), width = range.width);
+            }
+            before += range.count();
+        }
+        String::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Recorded from Slurm: the list, then its hosts, or `!` where Slurm refuses it.
+    const RECORDED: &str = include_str!("../../tests/data/hostlists.txt");
+
+    #[test]
+    fn as_slurm_reads_them() {
+        for line in RECORDED.lines().filter(|line| !line.starts_with('#')) {
+            let (list, hosts) = line.split_once('\t').unwrap();
+            let read = Hosts::parse(list);
+            if hosts == "!" {
+                assert!(read.is_none(), "{list}");
+                continue;
+            }
+            let read = read.unwrap_or_else(|| panic!("{list}"));
+            let names: Vec<_> = (0..read.count()).filter_map(|index| read.get(index)).collect();
+            assert_eq!(names.join(" "), hosts, "{list}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_written_out_that_nobody_asks_for() {
+        let hosts = Hosts::parse("a[1-60000]b[1-60000]c[1-60000]d[1-60000]e[1-60000]").unwrap();
+        assert_eq!(hosts.first().as_deref(), Some("a1b1c1d1e1"));
+        assert_eq!(hosts.count(), u64::MAX);
+        assert_eq!(hosts.get(1).as_deref(), Some("a1b1c1d1e2"));
+    }
+}

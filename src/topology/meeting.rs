@@ -1,0 +1,72 @@
+//! Where the ranks of several machines meet: an address that reaches the first of them from the others.
+
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
+
+use crate::said::Said;
+
+const HOSTS_FILE: &str = "/etc/hosts";
+
+/// An address nobody but the machine itself reaches.
+pub(super) fn is_loopback(address: &str) -> bool {
+    address.eq_ignore_ascii_case("localhost")
+        || address.to_ascii_lowercase().starts_with("localhost.")
+        || address.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Debian gives a machine's own name to 127.0.1.1. Then it is the address this machine has towards another one.
+pub(super) fn not_loopback(first: Said<String>, second: impl FnOnce() -> Option<String>) -> Said<String> {
+    let text = std::fs::read_to_string(HOSTS_FILE).unwrap_or_default();
+    if !names_loopback(&text, &first.value) {
+        return first;
+    }
+    match second().and_then(|second| towards(&second)) {
+        Some(address) => Said::new(address.to_string(), first.from),
+        None => first,
+    }
+}
+
+/// Whether the hosts file gives this name to a loopback address first.
+fn names_loopback(hosts: &str, name: &str) -> bool {
+    let lines = hosts.lines().map(|line| line.split('#').next().unwrap_or_default());
+    let mut found = lines.filter_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        let address = words.next()?;
+        words.any(|word| word.eq_ignore_ascii_case(name)).then_some(address)
+    });
+    found.next().is_some_and(is_loopback)
+}
+
+/// The address from which this machine would speak to that one. Nothing is sent.
+fn towards(host: &str) -> Option<IpAddr> {
+    let targets: Vec<SocketAddr> = (host, 1).to_socket_addrs().ok()?.collect();
+    targets.into_iter().find_map(|target| {
+        let any: SocketAddr = if target.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" }.parse().ok()?;
+        let socket = UdpSocket::bind(any).ok()?;
+        socket.connect(target).ok()?;
+        let address = socket.local_addr().ok()?.ip();
+        (!address.is_loopback() && !address.is_unspecified()).then_some(address)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_by_every_name() {
+        for address in ["127.0.0.1", "127.0.1.1", "localhost", "LOCALHOST", "::1", "[::1]", "localhost.localdomain"] {
+            assert!(is_loopback(address), "{address}");
+        }
+        for address in ["10.0.0.1", "node01", "localhostess", "fe80::1", ""] {
+            assert!(!is_loopback(address), "{address}");
+        }
+    }
+
+    #[test]
+    fn debians_own_name() {
+        let hosts = "127.0.0.1 localhost\n127.0.1.1 node01.lab node01 # own\n10.0.0.2\tnode02\n";
+        assert!(names_loopback(hosts, "node01") && names_loopback(hosts, "NODE01.lab"));
+        assert!(!names_loopback(hosts, "node02") && !names_loopback(hosts, "node0") && !names_loopback(hosts, "own"));
+        assert!(!names_loopback("10.0.0.1 node01\n127.0.1.1 node01\n", "node01"), "the first line decides");
+    }
+}

@@ -1,0 +1,17 @@
+//! Cray PALS, the `mpiexec` of PBS machines. PBS lists the job's machines in a file, one line for each slot.
+
+use super::engine::{Engine, Tasks};
+use crate::host::Host;
+use crate::said::{Said, Source};
+use crate::vars;
+
+pub(super) const ENGINE: Engine = Engine { name: "PALS", mark: "PALS_LOCAL_SIZE", look: |host| TASKS.look(host) };
+
+const TASKS: Tasks =
+    Tasks { rank: "PALS_RANKID", size: "PMI_SIZE", local_rank: "PALS_LOCAL_RANKID", local_size: "PALS_LOCAL_SIZE" };
+
+pub(super) fn first_host(host: &Host) -> Option<Said<String>> {
+    let text = std::fs::read_to_string(host.filled(vars::PBS_NODEFILE)?).ok()?;
+    let first = text.split_whitespace().next()?;
+    Some(Said::new(first.to_string(), Source::Variable(vars::PBS_NODEFILE.to_string())))
+}

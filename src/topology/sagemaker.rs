@@ -1,0 +1,29 @@
+//! SageMaker training jobs: the machines as a JSON list, in an order that may differ between them.
+
+use super::engine::{Engine, Seen};
+use super::number;
+use crate::error::{self, Problem};
+use crate::host::Host;
+use crate::said::{Said, Source};
+use crate::vars;
+
+pub(super) const ENGINE: Engine = Engine { name: "SageMaker", mark: vars::SM_HOSTS, look };
+
+fn look(host: &Host) -> Option<Result<Seen, Vec<Problem>>> {
+    let mut hosts: Vec<String> = serde_json::from_str(host.filled(vars::SM_HOSTS)?).ok()?;
+    hosts.sort();
+    let here = host.filled(vars::SM_CURRENT_HOST)?;
+    let from = Source::Variable(vars::SM_HOSTS.to_string());
+    let Some(rank) = hosts.iter().position(|name| name == here) else {
+        return Some(Err(vec![error::not_among_the_hosts(here, vars::SM_CURRENT_HOST, vars::SM_HOSTS)]));
+    };
+    let nnodes = Said::new(u32::try_from(hosts.len()).ok()?, from.clone());
+    let node_rank = Said::new(u32::try_from(rank).ok()?, Source::Variable(vars::SM_CURRENT_HOST.to_string()));
+    let first = Said::new(hosts.swap_remove(0), from);
+    let mut problems = Vec::new();
+    let gpus = number(host, vars::SM_NUM_GPUS, &0, &mut problems).filter(|gpus| gpus.value > 0);
+    if !problems.is_empty() {
+        return Some(Err(problems));
+    }
+    Some(Ok(Seen { gpus, ..Seen::on_machines(nnodes, node_rank, Some(first)) }))
+}

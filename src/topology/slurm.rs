@@ -1,0 +1,202 @@
+//! Slurm, from the variables of the task itself. Inside a step only the step's variables tell the truth: those of the
+//! job leak in from the batch shell.
+
+use super::engine::{Engine, Others, Place, Seen, Task, is_this_machine, port};
+use super::hostlist::Hosts;
+use super::{meeting, number, text};
+use crate::error::{self, Problem};
+use crate::host::Host;
+use crate::said::{Said, Source};
+use crate::vars;
+
+pub(super) const ENGINE: Engine = Engine {
+    name: "Slurm",
+    mark: vars::SLURM_JOB_ID,
+    look: |host| Some(if in_step(host) { step(host) } else { shell(host) }),
+};
+
+/// The numbers Slurm gives to what is no step of tasks: interactive shells, the batch script, and two of its own.
+const FIRST_SPECIAL_STEP: u32 = 0xffff_fff0;
+
+fn in_step(host: &Host) -> bool {
+    let step = host.filled(vars::SLURM_STEP_ID);
+    step.is_some_and(|step| step.parse::<u32>().is_ok_and(|step| step < FIRST_SPECIAL_STEP))
+}
+
+/// A batch script, or the shell of `salloc`.
+fn shell(host: &Host) -> Result<Seen, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let mut nnodes = first_number(host, [vars::SLURM_JOB_NUM_NODES, vars::SLURM_NNODES], 1, &mut problems);
+    let groups = number(host, vars::SLURM_HET_SIZE, &1, &mut problems).map_or(1, |groups| groups.value);
+    // The plain variables tell of the first group only.
+    for group in (0..groups).filter(|_| groups > 1) {
+        let name = format!("{}_HET_GROUP_{group}", vars::SLURM_JOB_NUM_NODES);
+        let more = number::<u32>(host, &name, &1, &mut problems).map_or(0, |more| more.value);
+        nnodes.value = if group == 0 { more } else { nnodes.value.saturating_add(more) };
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let several = nnodes.value > 1;
+    Ok(Seen {
+        engine: ENGINE.name,
+        place: if several { Place::Shell { groups } } else { Place::Machine },
+        node_rank: Said::new(0, Source::Default),
+        gpus: gpus(host),
+        master_addr: None,
+        master_port: None,
+        others: others(host, &nnodes, ""),
+        nnodes,
+        owns_rank: false,
+    })
+}
+
+/// A task that `srun` started.
+fn step(host: &Host) -> Result<Seen, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let nnodes = first_number(host, [vars::SLURM_STEP_NUM_NODES, vars::SLURM_NNODES], 1, &mut problems);
+    let node_rank = first_number(host, [vars::SLURM_NODEID, vars::SLURM_PROCID], 0, &mut problems);
+    let local_rank = number(host, vars::SLURM_LOCALID, &0, &mut problems).unwrap_or(Said::new(0, Source::Default));
+    let list = first_text(host, [vars::SLURM_STEP_NODELIST, vars::SLURM_JOB_NODELIST]);
+    let hosts = list.as_ref().and_then(|list| {
+        let hosts = Hosts::parse(&list.value);
+        if hosts.is_none() {
+            problems.push(error::not_a_host_list(list));
+        }
+        hosts
+    });
+    let tasks = first_text(host, [vars::SLURM_STEP_TASKS_PER_NODE, vars::SLURM_TASKS_PER_NODE]);
+    let per_node = tasks.as_ref().map_or(Some(1), |tasks| {
+        let counts = task_counts(&tasks.value);
+        match counts.as_deref() {
+            Some([count]) => Some(*count),
+            Some(_) => {
+                problems.push(error::tasks_spread_unevenly(tasks));
+                None
+            }
+            None => {
+                problems.push(error::not_task_counts(tasks));
+                None
+            }
+        }
+    });
+    let (Some(per_node), true) = (per_node, problems.is_empty()) else { return Err(problems) };
+    let place = match &tasks {
+        Some(tasks) if per_node > 1 => Place::Rank(task(per_node, &nnodes, &node_rank, local_rank, tasks)),
+        _ => Place::Machine,
+    };
+    let first = hosts.as_ref().and_then(Hosts::first).zip(list.as_ref());
+    let master_addr = first.map(|(first, list)| {
+        let first = Said::new(first, list.from.clone());
+        let second = || hosts.as_ref().and_then(|hosts| hosts.get(1));
+        // Only the machine itself knows its name to be a loopback address.
+        if node_rank.value == 0 && is_this_machine(&first.value, host) {
+            meeting::not_loopback(first, second)
+        } else {
+            first
+        }
+    });
+    Ok(Seen {
+        engine: ENGINE.name,
+        owns_rank: rank_is_the_containers(host, &nnodes, per_node),
+        others: others(host, &nnodes, list.as_ref().map_or("", |list| &list.value)),
+        place,
+        nnodes,
+        node_rank,
+        gpus: gpus(host),
+        master_addr,
+        master_port: reserved_port(host).or_else(|| own_port(host)),
+    })
+}
+
+/// Ranks are numbered machine by machine, so that rank 0 sits where the others look for it whatever the distribution.
+fn task(per_node: u32, nnodes: &Said<u32>, node_rank: &Said<u32>, local_rank: Said<u32>, tasks: &Said<String>) -> Task {
+    let both = |one: &Source, two: &Source| Source::Both(Box::new(one.clone()), Box::new(two.clone()));
+    let rank = node_rank.value.saturating_mul(per_node).saturating_add(local_rank.value);
+    Task {
+        rank: Said::new(rank, both(&node_rank.from, &local_rank.from)),
+        local_rank,
+        world_size: Said::new(nnodes.value.saturating_mul(per_node), both(&nnodes.from, &tasks.from)),
+        local_world_size: Said::new(per_node, tasks.from.clone()),
+    }
+}
+
+/// The distinct neighbours of `4(x2),1`: one count if all machines have the same.
+fn task_counts(text: &str) -> Option<Vec<u32>> {
+    let count = |item: &str| item.split('(').next()?.trim().parse::<u32>().ok().filter(|count| *count > 0);
+    let mut counts: Vec<u32> = text.split(',').map(count).collect::<Option<_>>()?;
+    counts.dedup();
+    Some(counts)
+}
+
+/// The hook of enroot sets RANK and WORLD_SIZE for every task, as if each were a rank. A real launcher sets more.
+fn rank_is_the_containers(host: &Host, nnodes: &Said<u32>, per_node: u32) -> bool {
+    let number = |name: &str| host.filled(name).and_then(|value| value.parse::<u64>().ok());
+    let tasks = u64::from(nnodes.value) * u64::from(per_node);
+    number(vars::WORLD_SIZE) == Some(tasks)
+        && number(vars::RANK) == number(vars::SLURM_PROCID)
+        && [vars::LOCAL_WORLD_SIZE, vars::GROUP_RANK, vars::TORCHELASTIC_RUN_ID]
+            .iter()
+            .all(|name| host.raw(name).is_none())
+}
+
+/// Of the step on this machine. A task that was given fewer sees that in CUDA_VISIBLE_DEVICES, which is read first.
+fn gpus(host: &Host) -> Option<Said<u32>> {
+    let said = text(host, vars::SLURM_GPUS_ON_NODE)?;
+    let count = said.value.parse().ok().filter(|count| *count > 0)?;
+    Some(Said::new(count, said.from))
+}
+
+/// `--gpus` states a sum, a heterogeneous job has groups, and where nobody states anything, machines that differ in
+/// CPUs may differ in GPUs.
+fn others(host: &Host, nnodes: &Said<u32>, step_hosts: &str) -> Others {
+    if nnodes.value == 1 {
+        return Others::Same;
+    }
+    let group_list = |group: u32| host.filled(&format!("{}_HET_GROUP_{group}", vars::SLURM_JOB_NODELIST));
+    let groups = host.filled(vars::SLURM_HET_SIZE).and_then(|size| size.parse().ok()).unwrap_or(1);
+    if groups > 1 && !(0..groups).any(|group| group_list(group) == Some(step_hosts)) {
+        return Others::Differ;
+    }
+    if host.filled(vars::SLURM_GPUS_PER_NODE).is_some() {
+        return Others::Same;
+    }
+    // `a100:8` or `8`.
+    let sum = |text: &str| text.rsplit(':').next()?.parse().ok();
+    if let Some(gpus) = host.filled(vars::SLURM_GPUS).and_then(sum) {
+        let machines = host.filled(vars::SLURM_JOB_NUM_NODES).and_then(|count| count.parse().ok());
+        return Others::Together(gpus, machines.unwrap_or(nnodes.value));
+    }
+    let alike = |cpus: &str| task_counts(cpus).is_none_or(|counts| counts.len() == 1);
+    if host.filled(vars::SLURM_JOB_CPUS_PER_NODE).is_none_or(alike) { Others::Same } else { Others::Differ }
+}
+
+/// `srun --resv-ports`: nobody else gets these.
+fn reserved_port(host: &Host) -> Option<Said<u16>> {
+    let said = text(host, vars::SLURM_STEP_RESV_PORTS)?;
+    let first = said.value.split(['-', ',']).next()?.parse().ok()?;
+    Some(Said::new(first, said.from))
+}
+
+fn own_port(host: &Host) -> Option<Said<u16>> {
+    let part = |name: &str| host.filled(name).unwrap_or("0");
+    let job = text(host, vars::SLURM_JOB_ID)?;
+    let (step, restart) = (part(vars::SLURM_STEP_ID), part(vars::SLURM_RESTART_COUNT));
+    Some(port(&Said::new(format!("{}.{step}.{restart}", job.value), job.from)))
+}
+
+/// The first machine of the job, for an MPI inside of it.
+pub(super) fn first_host(host: &Host) -> Option<Said<String>> {
+    let list = text(host, vars::SLURM_JOB_NODELIST)?;
+    let first = Hosts::parse(&list.value)?.first()?;
+    Some(Said::new(first, list.from))
+}
+
+fn first_number(host: &Host, names: [&str; 2], default: u32, problems: &mut Vec<Problem>) -> Said<u32> {
+    let said = names.iter().find_map(|name| number(host, name, &default, problems));
+    said.unwrap_or(Said::new(default, Source::Default))
+}
+
+fn first_text(host: &Host, names: [&str; 2]) -> Option<Said<String>> {
+    names.iter().find_map(|name| text(host, name))
+}
