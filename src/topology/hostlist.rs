@@ -146,7 +146,7 @@ impl Part<'_> {
 mod tests {
     use super::*;
 
-    /// Recorded from Slurm: the list, then its hosts, or `!` where Slurm refuses it.
+    /// Recorded from Slurm: the list, then its hosts, `=COUNT FIRST LAST`, or `!` where Slurm refuses it.
     const RECORDED: &str = include_str!("../../tests/data/hostlists.txt");
 
     #[test]
@@ -160,7 +160,13 @@ mod tests {
             }
             let read = read.unwrap_or_else(|| panic!("{list}"));
             let names: Vec<_> = (0..read.count()).filter_map(|index| read.get(index)).collect();
-            assert_eq!(names.join(" "), hosts, "{list}");
+            match hosts.strip_prefix('=') {
+                Some(ends) => {
+                    let ours = format!("{} {} {}", names.len(), names[0], names[names.len() - 1]);
+                    assert_eq!(ours, ends, "{list}");
+                }
+                None => assert_eq!(names.join(" "), hosts, "{list}"),
+            }
         }
     }
 

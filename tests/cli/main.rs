@@ -18,4 +18,5 @@ mod ranks;
 mod recorded;
 mod sandbox;
 mod schema;
+mod slurm;
 mod templates;

@@ -101,6 +101,11 @@ impl Sandbox {
         path
     }
 
+    /// A program on PATH that records how it was executed.
+    pub(crate) fn program(&self, name: &str) {
+        executable(&self.root().join("env/bin").join(name), STUB);
+    }
+
     pub(crate) fn command<W: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = W>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_zlaunch"));
         command.args(words).env_clear().envs(&self.variables).current_dir(self.cwd()).stdin(Stdio::null());
@@ -202,6 +207,12 @@ impl From<Output> for Run {
 }
 
 impl Run {
+    /// The plan that was printed.
+    pub(crate) fn json(&self) -> Value {
+        assert_eq!(self.status, Some(0), "{self:?}");
+        serde_json::from_str(&self.stdout).unwrap()
+    }
+
     /// Refused by zlaunch with a sentence that holds all of these, and without a panic.
     pub(crate) fn refused(&self, words: &[&str]) {
         assert_eq!(self.status, Some(125), "{self:?}");
