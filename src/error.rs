@@ -547,7 +547,8 @@ pub(crate) fn rank_0_is_elsewhere(first: &Said<String>, hostname: &str) -> Probl
 }
 
 pub(crate) fn not_among_the_hosts(here: &str, name: &str, hosts: &str) -> Problem {
-    Problem::error("ranks", format!("{name}={here} is not in {hosts}"))
+    Problem::error("ranks", format!("this machine is not in {hosts}"))
+        .at(format!("{name}={here}"))
         .help("say --nnodes, --node-rank and --master-addr")
 }
 

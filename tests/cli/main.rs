@@ -9,6 +9,7 @@
 
 mod auto;
 mod cases;
+mod engines;
 mod environment;
 mod exec;
 mod files;

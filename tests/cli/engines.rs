@@ -1,0 +1,285 @@
+//! Schedulers and MPIs other than Slurm, hostfiles, and what happens when they and the user disagree.
+
+use serde_json::{Value, json};
+
+use crate::sandbox::{Run, SWIFT, Sandbox, plant};
+
+const ZERO3: &[&str] = &["--deepspeed", "zero3"];
+
+fn with(variables: &[(&str, &str)]) -> Sandbox {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("CUDA_VISIBLE_DEVICES", "0,1,2,3");
+    variables.iter().for_each(|(name, value)| drop(sandbox.var(name, *value)));
+    sandbox
+}
+
+/// nnodes, node_rank, nproc_per_node, world_size, master_addr, master_port.
+fn topology(plan: &Value) -> Value {
+    let names = ["nnodes", "node_rank", "nproc_per_node", "world_size", "master_addr", "master_port"];
+    Value::from(names.map(|name| plan["topology"][name].clone()).to_vec())
+}
+
+#[test]
+fn an_mpi_starts_one_task_for_each_rank() {
+    for (rank, size, local_rank, local_size) in [
+        ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+        ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
+        ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"),
+        ("PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE"),
+        ("JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_RANK", "JSM_NAMESPACE_LOCAL_SIZE"),
+    ] {
+        let tasks = [(rank, "5"), (size, "8"), (local_rank, "1"), (local_size, "4")];
+        let mut sandbox = with(&tasks);
+        sandbox.launch(ZERO3, SWIFT).refused(&["2 machines need the address and port"]);
+        sandbox.var("MASTER_ADDR", "h0").var("MASTER_PORT", "1234");
+        assert_eq!(sandbox.launch(ZERO3, SWIFT).status, Some(0), "{rank}");
+        let env = sandbox.recorded_env();
+        let got =
+            ["RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"].map(|it| &env[it]);
+        assert_eq!(got, ["5", "1", "8", "4", "h0", "1234"], "{rank}");
+        assert!(!sandbox.recorded().iter().any(|word| word == "torch.distributed.run"));
+        sandbox.var(size, "x");
+        sandbox.launch(ZERO3, SWIFT).refused(&[size, "=x"]);
+    }
+}
+
+#[test]
+fn one_task_of_an_mpi_on_each_machine_starts_torchrun() {
+    let sandbox = with(&[
+        ("OMPI_COMM_WORLD_RANK", "1"),
+        ("OMPI_COMM_WORLD_SIZE", "2"),
+        ("OMPI_COMM_WORLD_LOCAL_RANK", "0"),
+        ("OMPI_COMM_WORLD_LOCAL_SIZE", "1"),
+        ("SLURM_JOB_ID", "7"),
+        ("SLURM_JOB_NODELIST", "n[3-4]"),
+    ]);
+    let plan = sandbox.plan(ZERO3, SWIFT);
+    let port = plan["topology"]["master_port"].clone();
+    assert_eq!(topology(&plan), json!([2, 1, 4, 8, "n3", port]));
+    assert_eq!((&plan["launcher"], &plan["topology"]["engine"]), (&json!("torchrun"), &json!("Open MPI")));
+}
+
+#[test]
+fn the_files_of_pbs_and_lsf_name_the_first_machine() {
+    let tasks = [("PMI_RANK", "5"), ("PMI_SIZE", "8"), ("MPI_LOCALRANKID", "1"), ("MPI_LOCALNRANKS", "4")];
+    for (variable, job, text, first) in [
+        ("PBS_NODEFILE", "PBS_JOBID", "a1\na1\na2\n", "a1"),
+        ("LSB_DJOB_RANKFILE", "LSB_JOBID", "batch5\nb1\nb1\nb2\n", "b1"),
+    ] {
+        let mut sandbox = with(&tasks);
+        let file = sandbox.file("hosts", text);
+        sandbox.var(variable, file).var(job, "77");
+        let plan = sandbox.plan(ZERO3, SWIFT);
+        assert_eq!(plan["topology"]["master_addr"], first);
+        assert!(plan["topology"]["master_port"].is_number());
+        // Rank 0 must be there: it is the one who opens the door.
+        sandbox.var("PMI_RANK", "0").var("MPI_LOCALRANKID", "0");
+        sandbox.launch(ZERO3, SWIFT).refused(&["rank 0 runs on", first, "export MASTER_ADDR="]);
+    }
+}
+
+#[test]
+fn kubernetes_counts_pods() {
+    let pod = [("RANK", "2"), ("WORLD_SIZE", "3"), ("MASTER_ADDR", "job-master-0"), ("MASTER_PORT", "23456")];
+    let expected = json!([3, 2, 4, 12, "job-master-0", 23456]);
+    for mark in [("KUBERNETES_SERVICE_HOST", "10.0.0.1"), ("VC_TASK_INDEX", "1")] {
+        let mut sandbox = with(&pod);
+        sandbox.var(mark.0, mark.1);
+        assert_eq!(topology(&sandbox.plan(ZERO3, SWIFT)), expected, "{mark:?}");
+        // A launcher inside the pod already ran.
+        sandbox.var("LOCAL_RANK", "0");
+        assert_eq!(sandbox.plan(ZERO3, SWIFT)["launcher"], "direct", "{mark:?}");
+    }
+    let mut dlc = with(&pod);
+    dlc.var("MASTER_ADDR", "dlc1a2b-master-0").var("NPROC_PER_NODE", "8").unset("CUDA_VISIBLE_DEVICES");
+    assert_eq!(topology(&dlc.plan(ZERO3, SWIFT)), json!([3, 2, 8, 24, "dlc1a2b-master-0", 23456]));
+    with(&pod).launch(ZERO3, SWIFT).refused(&["may count machines or ranks", "--nnodes 3 --node-rank 2"]);
+    let volcano = with(&[("VC_TASK_INDEX", "1"), ("VC_WORKER_HOSTS", "w-0.svc,w-1.svc"), ("VC_WORKER_NUM", "2")]);
+    assert_eq!(topology(&volcano.plan(ZERO3, SWIFT)), json!([2, 1, 4, 8, "w-0.svc", 23456]));
+}
+
+#[test]
+fn sagemaker_sorts_its_machines() {
+    let mut sandbox =
+        with(&[("SM_HOSTS", r#"["algo-2", "algo-1"]"#), ("SM_CURRENT_HOST", "algo-2"), ("SM_NUM_GPUS", "8")]);
+    sandbox.unset("CUDA_VISIBLE_DEVICES");
+    assert_eq!(topology(&sandbox.plan(ZERO3, SWIFT)), json!([2, 1, 8, 16, "algo-1", 23456]));
+    sandbox.var("SM_CURRENT_HOST", "algo-3");
+    sandbox.launch(ZERO3, SWIFT).refused(&["SM_CURRENT_HOST=algo-3", "--node-rank"]);
+}
+
+fn step(more: &[(&str, &str)]) -> Sandbox {
+    let variables = [
+        ("SLURM_JOB_ID", "9"),
+        ("SLURM_STEP_ID", "0"),
+        ("SLURM_STEP_NUM_NODES", "2"),
+        ("SLURM_STEP_NODELIST", "n[1-2]"),
+        ("SLURM_STEP_TASKS_PER_NODE", "1(x2)"),
+        ("SLURM_NODEID", "1"),
+        ("SLURM_PROCID", "1"),
+        ("SLURM_LOCALID", "0"),
+    ];
+    with(&variables.iter().chain(more).copied().collect::<Vec<_>>())
+}
+
+#[test]
+fn the_hook_of_enroot_is_no_launcher() {
+    let hook =
+        [("RANK", "1"), ("WORLD_SIZE", "2"), ("LOCAL_RANK", "0"), ("MASTER_ADDR", "n1"), ("MASTER_PORT", "61007")];
+    assert_eq!(topology(&step(&hook).plan(ZERO3, SWIFT)), json!([2, 1, 4, 8, "n1", 61007]));
+    // torchrun says more than the hook.
+    let mut torchrun = step(&hook);
+    torchrun.var("LOCAL_WORLD_SIZE", "1").var("GROUP_RANK", "1");
+    assert_eq!(torchrun.plan(ZERO3, SWIFT)["launcher"], "direct");
+}
+
+#[test]
+fn what_the_user_says_beats_the_scheduler_and_is_told() {
+    let sandbox = step(&[("MASTER_ADDR", "ib-n1"), ("MASTER_PORT", "4711"), ("NODE_RANK", "0")]);
+    let run = sandbox.launch(&["--deepspeed", "zero3", "-n", "--format", "json"], SWIFT);
+    assert_eq!(topology(&run.json()), json!([2, 0, 4, 8, "ib-n1", 4711]));
+    assert!(run.stderr.contains("warning[contradicts-scheduler]: this is machine 1, not 0"), "{}", run.stderr);
+    let run =
+        step(&[("PET_NPROC_PER_NODE", "2")]).launch(&["--deepspeed", "zero3", "--nproc-per-node", "4", "-n"], SWIFT);
+    // A warning is for one reader: this is machine 1.
+    assert!(!run.stderr.contains("stray-variable"), "{}", run.stderr);
+    let mut first = step(&[("PET_NPROC_PER_NODE", "2"), ("SLURM_NODEID", "0")]);
+    let run = first.launch(&["--deepspeed", "zero3", "--nproc-per-node", "4", "-n"], SWIFT);
+    assert!(
+        run.stderr.contains("warning[stray-variable]") && run.stderr.contains("PET_NPROC_PER_NODE=2"),
+        "{}",
+        run.stderr
+    );
+    first.var("MASTER_ADDR", "127.0.0.1");
+    first.launch(ZERO3, SWIFT).refused(&["no other machine reaches 127.0.0.1", "MASTER_ADDR=127.0.0.1"]);
+}
+
+#[test]
+fn one_gpu_for_each_task_is_number_0_of_its_task() {
+    let sandbox =
+        step(&[("SLURM_STEP_TASKS_PER_NODE", "4(x2)"), ("SLURM_LOCALID", "3"), ("CUDA_VISIBLE_DEVICES", "3")]);
+    let set = &sandbox.plan(ZERO3, &["python", "x.py", "--deepspeed", "zero3"])["env"]["set"];
+    assert_eq!([&set["RANK"], &set["LOCAL_RANK"], &set["LOCAL_WORLD_SIZE"]], ["7", "0", "4"]);
+    // ms-swift divides the GPUs it sees by the ranks of its machine.
+    let set = &sandbox.plan(ZERO3, SWIFT)["env"]["set"];
+    assert_eq!([&set["RANK"], &set["LOCAL_RANK"], &set["LOCAL_WORLD_SIZE"]], ["7", "0", "1"]);
+    let few = step(&[("SLURM_STEP_TASKS_PER_NODE", "8(x2)")]);
+    few.launch(ZERO3, SWIFT).refused(&["8 tasks would share 4 GPUs", "--ntasks-per-node=4"]);
+    let asked = ["--deepspeed", "zero3", "--nproc-per-node", "4"];
+    few.launch(&asked, SWIFT).refused(&["8 tasks run on this machine, each of them a rank already"]);
+}
+
+#[test]
+fn a_batch_script_is_started_on_every_machine() {
+    let mut sandbox = with(&[
+        ("SLURM_JOB_ID", "9"),
+        ("SLURM_JOB_NUM_NODES", "2"),
+        ("SLURM_JOB_NODELIST", "n[1-2]"),
+        ("SLURM_NTASKS_PER_NODE", "4"),
+        ("SLURM_TRES_PER_TASK", "gres/gpu=1"),
+        ("ZLAUNCH_STRICT", "1"),
+    ]);
+    let path = sandbox.root().join("env/bin");
+    let run = Run::from(sandbox.command(ZERO3.iter().chain(SWIFT)).env("PATH", path).output().unwrap());
+    assert_eq!(run.status, Some(127), "{run:?}");
+    assert!(run.stderr.contains("no `srun` on PATH"), "{run:?}");
+    sandbox.program("srun");
+    assert_eq!(sandbox.launch(ZERO3, SWIFT).status, Some(0));
+    let argv = sandbox.recorded();
+    assert_eq!(argv[1..6], ["--nodes=2", "--ntasks=2", "--ntasks-per-node=1", "--kill-on-bad-exit=1", "--export=ALL"]);
+    assert_eq!(argv[6], env!("CARGO_BIN_EXE_zlaunch"));
+    assert_eq!(argv[7..10], ["--deepspeed", "zero3", "--"]);
+    assert_eq!(argv[10..], *SWIFT);
+    let env = sandbox.recorded_env();
+    assert!(!env.contains_key("SLURM_TRES_PER_TASK") && env["ZLAUNCH_STRICT"] == "1" && !env.contains_key("RANK"));
+    // A mistake is told once, before anything starts.
+    sandbox.launch(&["--deepspeed", "zero33"], SWIFT).refused(&["zero33", "zero3"]);
+    // Only here, or placed by hand.
+    assert_eq!(sandbox.plan(&["--deepspeed", "zero3", "--nnodes", "1"], SWIFT)["launcher"], "torchrun");
+    sandbox.var("SLURM_STEP_ID", "0").var("SLURM_NODEID", "0").var("SLURM_STEP_TASKS_PER_NODE", "1(x2)");
+    sandbox.launch(&["--deepspeed", "zero3", "--launcher", "srun"], SWIFT).refused(&["--launcher srun"]);
+}
+
+#[test]
+fn an_srun_in_the_command_is_turned_inside_out() {
+    let sandbox = Sandbox::new();
+    sandbox.program("srun");
+    let command: Vec<&str> = ["srun", "-N2", "--ntasks-per-node=1"].iter().chain(SWIFT).copied().collect();
+    assert_eq!(sandbox.launch(&["--deepspeed", "zero3", "-v"], &command).status, Some(0));
+    let argv = sandbox.recorded();
+    assert_eq!(argv[1..3], ["-N2", "--ntasks-per-node=1"]);
+    assert_eq!(argv[4..8], ["--deepspeed", "zero3", "-v", "--"]);
+    assert_eq!(argv[8..], *SWIFT);
+    assert_eq!(sandbox.launch(&[], &["srun", "-N2", "hostname"]).status, Some(0));
+    assert_eq!(sandbox.recorded()[1..], ["-N2", "hostname"], "what zlaunch has no part in stays as it is");
+}
+
+#[test]
+fn a_hostfile_goes_to_deepspeeds_runner() {
+    let mut sandbox = with(&[]);
+    let home = sandbox.root().join("home");
+    sandbox.file("hosts", "h0 slots=4\nh1 slots=4\n");
+    sandbox.file(".deepspeed_env", "A=1\n");
+    // This sandbox is in a folder that no other machine would see.
+    sandbox.var("TMPDIR", "/nonexistent");
+    let options =
+        ["--deepspeed", "zero3", "--hostfile", "hosts", "--include", "h0@h1:0,1", "--env", "HF_TOKEN_PATH=/x"];
+    if std::env::temp_dir().starts_with("/tmp") {
+        sandbox.launch(&options, SWIFT).refused(&["2 machines must read the config", "--config-out"]);
+    }
+    let command = ["python", "x.py"];
+    assert_eq!(sandbox.launch(&options[2..], &command).status, Some(0));
+    let argv: Vec<String> = sandbox.recorded().iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let file = sandbox.cwd().join("hosts");
+    let expected =
+        format!("-m deepspeed.launcher.runner --hostfile {} --include h0@h1:0,1 --no_local_rank x.py", file.display());
+    assert_eq!(argv[1..].join(" "), expected);
+    let carried = &sandbox.recorded_env()["DS_ENV_FILE"];
+    let text = std::fs::read_to_string(carried).unwrap();
+    assert!(text.starts_with("A=1\n") && text.contains("HF_TOKEN_PATH=/x\n"), "{text}");
+    let plan = sandbox.plan(&options[2..], &command);
+    assert_eq!((&plan["topology"]["nnodes"], &plan["topology"]["world_size"]), (&json!(2), &json!(6)));
+    plant(&home.join(".deepspeed_env"), "# no\n\n");
+    sandbox.launch(&options[2..], &command).refused(&["home/.deepspeed_env:1", "home/.deepspeed_env:2"]);
+    for (text, words) in
+        [("h0 slots=4\nh1\n", ["hosts:2", "host slots=N"]), ("h0 slots=1\nh0 slots=1\n", ["hosts:2", "twice"])]
+    {
+        sandbox.file("hosts", text);
+        sandbox.launch(&options[2..], &command).refused(&words);
+    }
+    sandbox.file("hosts", "h0 slots=4\n");
+    sandbox.launch(&options[2..], &command).refused(&["no machine `h1`", "--include h0@h1:0,1"]);
+    sandbox.launch(&["--hostfile", "hosts", "--launcher", "torchrun"], &command).refused(&["only deepspeed's runner"]);
+}
+
+#[test]
+fn included_gpus_keep_their_names() {
+    let sandbox = with(&[("CUDA_VISIBLE_DEVICES", "GPU-a,GPU-b,GPU-c")]);
+    let plan = sandbox.plan(&["--deepspeed", "zero3", "--include", "localhost:GPU-c,GPU-a"], SWIFT);
+    assert_eq!(plan["topology"]["nproc_per_node"], 2);
+    assert_eq!(plan["env"]["set"]["CUDA_VISIBLE_DEVICES"], "GPU-a,GPU-c");
+    let plan = sandbox.plan(&["--deepspeed", "zero3", "--exclude", "localhost:GPU-a"], SWIFT);
+    assert_eq!(plan["env"]["set"]["CUDA_VISIBLE_DEVICES"], "GPU-b,GPU-c");
+    sandbox.launch(&["--include", "localhost:0"], SWIFT).refused(&["no GPU `0`", "GPU-a,GPU-b,GPU-c"]);
+}
+
+#[test]
+fn a_port_that_is_taken_is_told_on_the_machine_that_opens_it() {
+    let listener = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    let mut sandbox = step(&[("MASTER_PORT", &port), ("SLURM_NODEID", "0")]);
+    sandbox.launch(ZERO3, SWIFT).refused(&["is taken", &format!("MASTER_PORT={port}")]);
+    // The others only knock.
+    sandbox.var("SLURM_NODEID", "1");
+    assert_eq!(sandbox.launch(ZERO3, SWIFT).status, Some(0));
+    drop(listener);
+    // A process that another test starts at this moment may hold it for an instant.
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    while std::net::TcpListener::bind(format!("0.0.0.0:{port}")).is_err() && std::time::Instant::now() < deadline {
+        std::thread::yield_now();
+    }
+    sandbox.var("SLURM_NODEID", "0");
+    let run = sandbox.launch(ZERO3, SWIFT);
+    assert_eq!(run.status, Some(0), "{run:?}");
+    assert_eq!(sandbox.recorded_env()["PET_SIGNALS_TO_HANDLE"], "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1,SIGUSR2");
+}
