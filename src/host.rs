@@ -83,15 +83,6 @@ impl Host {
         temporary.iter().chain(&local).any(|folder| path.starts_with(folder))
     }
 
-    /// This program and its own options again, in front of a command of so many words: all but those that only print.
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads them")]
-    pub(crate) fn own_command(&self, command: usize) -> Vec<OsString> {
-        let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
-        words.truncate(words.len().saturating_sub(command));
-        let program = std::env::current_exe().map_or_else(|_| OsString::from("zlaunch"), PathBuf::into_os_string);
-        std::iter::once(program).chain(without_printing(words)).collect()
-    }
-
     /// The same machine with these variables set and removed. Most launches change nothing, and an environment is
     /// too large to copy for that.
     pub(crate) fn with(&self, set: &[Said<(String, OsString)>], unset: &[Said<String>]) -> Cow<'_, Self> {
@@ -134,19 +125,26 @@ impl Host {
     }
 }
 
+/// This program and its own options again, in front of a command of so many words: all but those that only print.
+pub(crate) fn own_command(command: usize) -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    words.truncate(words.len().saturating_sub(command));
+    let program = std::env::current_exe().map_or_else(|_| OsString::from("zlaunch"), PathBuf::into_os_string);
+    std::iter::once(program).chain(without_printing(words)).collect()
+}
+
 /// Our options without those that print the plan instead of carrying it out, and without `--launcher srun`.
 fn without_printing(words: Vec<OsString>) -> Vec<OsString> {
     let mut kept = Vec::new();
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         match word.to_str().unwrap_or_default() {
-            "--" | "-n" | "--dry-run" | "--dry_run" => {}
+            "--" | "-n" | "--dry-run" | "--dry_run" | "--launcher=srun" => {}
             "--format" => drop(words.next()),
             "--launcher" => {
                 let value = words.next().filter(|value| value != "srun");
                 kept.extend(value.into_iter().flat_map(|value| [word.clone(), value]));
             }
-            "--launcher=srun" => {}
             text if text.starts_with("--format=") => {}
             text if text.starts_with('-') && !text.starts_with("--") && text.contains('n') => {
                 kept.push(text.replace('n', "").into());

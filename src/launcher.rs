@@ -81,7 +81,7 @@ pub(crate) fn choose(asked: Option<&Said<Kind>>, job: &Job, topology: &Topology)
     };
     match asked.value {
         Kind::Direct if !topology.already() && job.trainer.family != Family::Opaque => {
-            direct::possible(asked, topology)?
+            direct::possible(asked, topology)?;
         }
         Kind::Deepspeed => deepspeed::possible(asked, topology)?,
         Kind::Srun => srun::possible(asked, topology)?,

@@ -155,7 +155,7 @@ impl Topology {
         };
         match &seen.place {
             Place::Rank(task) => Self::of_task(flags, task.clone(), &seen, host, devices),
-            Place::Shell { groups } if !stays_here(flags, host) => Self::of_shell(flags, *groups, seen, host, devices),
+            Place::Shell { groups } if !stays_here(flags, host) => Self::of_shell(flags, *groups, &seen, host, devices),
             _ => Self::new(flags, host, devices, Some(&seen)),
         }
     }
@@ -346,7 +346,7 @@ impl Topology {
     fn of_shell(
         flags: &SaidRanks,
         groups: u32,
-        seen: Seen,
+        seen: &Seen,
         host: &Host,
         devices: Devices,
     ) -> Result<Self, Vec<Problem>> {
@@ -360,11 +360,11 @@ impl Topology {
             return Err(problems);
         }
         // A login node has no GPUs; the machines will count theirs.
-        let nproc = devices.count(stated, Some(&seen), host);
+        let nproc = devices.count(stated, Some(seen), host);
         let mut topology = Self::of(Some(seen.nnodes.clone()), nproc, devices);
         topology.engine = Some(seen.engine);
         topology.standing = Standing::Shell { groups };
-        topology.forget_unequal_machines(&seen);
+        topology.forget_unequal_machines(seen);
         Ok(topology)
     }
 
@@ -376,8 +376,8 @@ impl Topology {
         let alike = pool.0.iter().all(|(_, gpus)| gpus.len() == most);
         let mut topology = Self::of(Some(count(pool.0.len())), alike.then(|| count(most)), Devices::seen(host));
         topology.world_size = Some(count(pool.gpus()).map(u64::from));
-        topology.master_addr = flags.master_addr.clone();
-        topology.master_port = flags.master_port.clone();
+        topology.master_addr.clone_from(&flags.master_addr);
+        topology.master_port.clone_from(&flags.master_port);
         topology.pool = Some(pool);
         topology
     }

@@ -155,9 +155,10 @@ fn launch(job: &Job, topology: &Topology) -> Vec<OsString> {
         None => (0..nproc).map(Value::from).collect(),
     };
     // Of the other machines only the number counts.
-    let machine = |number: u32| match number == topology.node_rank.value {
-        true => (format!("machine{number}"), Value::from(here.clone())),
-        false => (format!("machine{number}"), Value::from((0..nproc).collect::<Vec<_>>())),
+    let machine = |number: u32| {
+        let elsewhere = || (0..nproc).map(Value::from).collect::<Vec<_>>();
+        let gpus = if number == topology.node_rank.value { here.clone() } else { elsewhere() };
+        (format!("machine{number}"), Value::from(gpus))
     };
     let machines: Map<String, Value> = (0..nnodes).map(machine).collect();
     let mut words: Vec<OsString> = vec![python(job), "-u".into(), "-m".into(), LAUNCH.into()];

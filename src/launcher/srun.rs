@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 
 use super::Kind;
 use crate::error::{self, Problem};
-use crate::host::Host;
+use crate::host::{self, Host};
 use crate::said::Said;
 use crate::target::base_name;
 use crate::topology::{Standing, Topology};
@@ -117,7 +117,7 @@ pub(super) fn argv(
         Some(through) => words.extend(through.flags.iter().cloned()),
         None => words.extend(flags(topology).into_iter().map(OsString::from)),
     }
-    words.extend(host.own_command(command.len()));
+    words.extend(host::own_command(command.len()));
     words.push("--".into());
     words.extend(through.map_or(command, |through| through.command).iter().cloned());
     Ok(words)

@@ -26,8 +26,11 @@ pub(crate) struct Engine {
     /// The variable that tells it is there.
     pub(crate) mark: &'static str,
     /// What it says; `None` if it started nothing here after all.
-    pub(super) look: fn(&Host) -> Option<Result<Seen, Vec<Problem>>>,
+    pub(super) look: fn(&Host) -> Option<Look>,
 }
+
+/// What an engine says, or what is wrong with it.
+pub(super) type Look = Result<Seen, Vec<Problem>>;
 
 /// What an engine says about this process.
 #[derive(Debug)]
@@ -101,7 +104,7 @@ pub(super) struct Tasks {
 }
 
 impl Tasks {
-    pub(super) fn look(&self, host: &Host) -> Option<Result<Seen, Vec<Problem>>> {
+    pub(super) fn look(&self, host: &Host) -> Option<Look> {
         let names = [self.rank, self.size, self.local_rank, self.local_size];
         names.iter().all(|name| host.filled(name).is_some()).then(|| self.read(host))
     }
@@ -145,7 +148,7 @@ impl Tasks {
 }
 
 /// A Kubernetes operator's RANK and WORLD_SIZE: without LOCAL_RANK they count machines.
-pub(super) fn machines(host: &Host) -> Option<Result<Seen, Vec<Problem>>> {
+pub(super) fn machines(host: &Host) -> Option<Look> {
     let present = [vars::RANK, vars::WORLD_SIZE, vars::MASTER_ADDR].iter().all(|name| host.filled(name).is_some());
     if !present || host.filled(vars::LOCAL_RANK).is_some() {
         return None;

@@ -63,7 +63,7 @@ impl Pool {
         for (name, slots) in &named {
             match self.0.iter().find(|(host, _)| host == name) {
                 None => {
-                    problems.push(error::no_such_machine(filter, name, self.0.iter().map(|(host, _)| host.as_str())))
+                    problems.push(error::no_such_machine(filter, name, self.0.iter().map(|(host, _)| host.as_str())));
                 }
                 Some((_, have)) => {
                     let missing = slots.iter().flatten().filter(|slot| !have.iter().any(|own| own == *slot));

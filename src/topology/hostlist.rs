@@ -77,9 +77,6 @@ fn parts(item: &str) -> Option<Vec<Part<'_>>> {
         parts.push(Part::Numbers(ranges?));
         rest = after;
     }
-    if rest.contains(']') {
-        return None;
-    }
     if !rest.is_empty() {
         parts.push(Part::Text(rest));
     }

@@ -1,15 +1,15 @@
 //! SageMaker training jobs: the machines as a JSON list, in an order that may differ between them.
 
-use super::engine::{Engine, Seen};
+use super::engine::{Engine, Look, Seen};
 use super::number;
-use crate::error::{self, Problem};
+use crate::error;
 use crate::host::Host;
 use crate::said::{Said, Source};
 use crate::vars;
 
 pub(super) const ENGINE: Engine = Engine { name: "SageMaker", mark: vars::SM_HOSTS, look };
 
-fn look(host: &Host) -> Option<Result<Seen, Vec<Problem>>> {
+fn look(host: &Host) -> Option<Look> {
     let mut hosts: Vec<String> = serde_json::from_str(host.filled(vars::SM_HOSTS)?).ok()?;
     hosts.sort();
     let here = host.filled(vars::SM_CURRENT_HOST)?;

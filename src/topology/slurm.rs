@@ -1,7 +1,7 @@
 //! Slurm, from the variables of the task itself. Inside a step only the step's variables tell the truth: those of the
 //! job leak in from the batch shell.
 
-use super::engine::{Engine, Others, Place, Seen, Task, is_this_machine, port};
+use super::engine::{Engine, Look, Others, Place, Seen, Task, is_this_machine, port};
 use super::hostlist::Hosts;
 use super::{meeting, number, text};
 use crate::error::{self, Problem};
@@ -24,7 +24,7 @@ fn in_step(host: &Host) -> bool {
 }
 
 /// A batch script, or the shell of `salloc`.
-fn shell(host: &Host) -> Result<Seen, Vec<Problem>> {
+fn shell(host: &Host) -> Look {
     let mut problems = Vec::new();
     let mut nnodes = first_number(host, [vars::SLURM_JOB_NUM_NODES, vars::SLURM_NNODES], 1, &mut problems);
     let groups = number(host, vars::SLURM_HET_SIZE, &1, &mut problems).map_or(1, |groups| groups.value);
@@ -52,7 +52,7 @@ fn shell(host: &Host) -> Result<Seen, Vec<Problem>> {
 }
 
 /// A task that `srun` started.
-fn step(host: &Host) -> Result<Seen, Vec<Problem>> {
+fn step(host: &Host) -> Look {
     let mut problems = Vec::new();
     let nnodes = first_number(host, [vars::SLURM_STEP_NUM_NODES, vars::SLURM_NNODES], 1, &mut problems);
     let node_rank = first_number(host, [vars::SLURM_NODEID, vars::SLURM_PROCID], 0, &mut problems);

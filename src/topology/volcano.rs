@@ -1,9 +1,8 @@
 //! Volcano. With its pytorch plugin RANK and WORLD_SIZE count pods; without it the lists of its svc plugin tell the
 //! pods, as long as there is only one kind of them.
 
-use super::engine::{Engine, Seen, machines};
+use super::engine::{Engine, Look, Seen, machines};
 use super::number;
-use crate::error::Problem;
 use crate::host::Host;
 use crate::said::{Said, Source};
 use crate::vars;
@@ -11,7 +10,7 @@ use crate::vars;
 pub(super) const ENGINE: Engine =
     Engine { name: "Volcano", mark: vars::VC_TASK_INDEX, look: |host| machines(host).or_else(|| listed(host)) };
 
-fn listed(host: &Host) -> Option<Result<Seen, Vec<Problem>>> {
+fn listed(host: &Host) -> Option<Look> {
     let list = |name: &str| name.starts_with("VC_") && name.ends_with("_HOSTS");
     let mut lists = host.env.keys().filter_map(|name| name.to_str()).filter(|name| list(name));
     let (name, None) = (lists.next()?, lists.next()) else { return None };

@@ -9,7 +9,9 @@ const ZERO3: &[&str] = &["--deepspeed", "zero3"];
 fn with(variables: &[(&str, &str)]) -> Sandbox {
     let mut sandbox = Sandbox::new();
     sandbox.var("CUDA_VISIBLE_DEVICES", "0,1,2,3");
-    variables.iter().for_each(|(name, value)| drop(sandbox.var(name, *value)));
+    for (name, value) in variables {
+        sandbox.var(name, *value);
+    }
     sandbox
 }
 

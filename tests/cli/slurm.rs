@@ -67,10 +67,14 @@ fn every_task_of_a_step_finds_its_place() {
     assert!(steps.len() > 100 && steps.values().map(Vec::len).sum::<usize>() > 378);
     for (step, tasks) in steps {
         let mut on_host: BTreeMap<&str, u64> = BTreeMap::new();
-        tasks.iter().for_each(|task| *on_host.entry(&task.host).or_default() += 1);
+        for task in &tasks {
+            *on_host.entry(&task.host).or_default() += 1;
+        }
         let counts: BTreeSet<u64> = on_host.values().copied().collect();
         if counts.len() > 1 {
-            tasks.iter().for_each(|task| task.plan(sandbox).refused(&["--ntasks-per-node"]));
+            for task in tasks {
+                task.plan(sandbox).refused(&["--ntasks-per-node"]);
+            }
         } else if counts.contains(&1) {
             one_task_per_machine(sandbox, step, &tasks, on_host.len() as u64);
         } else {
