@@ -68,14 +68,16 @@ fn items(text: &str) -> impl Iterator<Item = &str> {
 fn parts(item: &str) -> Option<Vec<Part<'_>>> {
     let mut parts = Vec::new();
     let mut rest = item;
-    while let Some((before, bracket)) = rest.split_once('[') {
-        let (inside, after) = bracket.split_once(']')?;
-        if !before.is_empty() {
-            parts.push(Part::Text(before));
+    while let Some(first) = rest.find('[') {
+        let close = first + rest[first..].find(']')?;
+        // Of several in front of it the last one opens the bracket.
+        let open = rest[..close].rfind('[')?;
+        if open > 0 {
+            parts.push(Part::Text(&rest[..open]));
         }
-        let ranges: Option<Vec<_>> = inside.split(',').map(range).collect();
+        let ranges: Option<Vec<_>> = rest[open + 1..close].split(',').map(range).collect();
         parts.push(Part::Numbers(ranges?));
-        rest = after;
+        rest = &rest[close + 1..];
     }
     if !rest.is_empty() {
         parts.push(Part::Text(rest));
