@@ -90,7 +90,9 @@ fn range(text: &str) -> Option<Range> {
     let number = |text: &str| {
         (text.len() < 19 && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse::<u64>().ok()).flatten()
     };
-    let (low, high) = text.split_once('-').unwrap_or((text, text));
+    // `1-` is 1.
+    let (low, high) =
+        text.split_once('-').map_or((text, text), |(low, high)| (low, if high.is_empty() { low } else { high }));
     // A space in front counts as a digit, as strtoul skips it.
     let (width, low, high) = (low.len(), number(low.trim_start())?, number(high.trim_start())?);
     (low <= high && high - low < MOST_HOSTS).then_some(Range { low, high, width })
