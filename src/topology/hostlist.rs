@@ -93,9 +93,14 @@ fn range(text: &str) -> Option<Range> {
     // `1-` is 1.
     let (low, high) =
         text.split_once('-').map_or((text, text), |(low, high)| (low, if high.is_empty() { low } else { high }));
-    // A space in front counts as a digit, as strtoul skips it.
-    let (width, low, high) = (low.len(), number(low.trim_start())?, number(high.trim_start())?);
+    // A space or a plus in front counts as a digit, as strtoul skips it.
+    let (width, low, high) = (low.len(), number(without_sign(low))?, number(without_sign(high))?);
     (low <= high && high - low < MOST_HOSTS).then_some(Range { low, high, width })
+}
+
+fn without_sign(text: &str) -> &str {
+    let text = text.trim_start();
+    text.strip_prefix('+').unwrap_or(text)
 }
 
 fn count(parts: &[Part<'_>]) -> u64 {
