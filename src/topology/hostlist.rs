@@ -86,16 +86,15 @@ fn parts(item: &str) -> Option<Vec<Part<'_>>> {
 }
 
 fn range(text: &str) -> Option<Range> {
-    // Longer numbers than this overflow in Slurm.
-    let number = |text: &str| {
-        (text.len() < 19 && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse::<u64>().ok()).flatten()
-    };
+    let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<u64>().ok()).flatten();
     // `1-` is 1.
     let (low, high) =
         text.split_once('-').map_or((text, text), |(low, high)| (low, if high.is_empty() { low } else { high }));
     // A space or a plus in front counts as a digit, as strtoul skips it.
     let (width, low, high) = (low.len(), number(without_sign(low))?, number(without_sign(high))?);
-    (low <= high && high - low < MOST_HOSTS).then_some(Range { low, high, width })
+    // Slurm counts one too far.
+    let overflows = low < high && high == u64::MAX;
+    (low <= high && high - low < MOST_HOSTS && !overflows).then_some(Range { low, high, width })
 }
 
 fn without_sign(text: &str) -> &str {
