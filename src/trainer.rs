@@ -277,7 +277,7 @@ pub(crate) fn is_console(word: &OsStr) -> bool {
 /// The interpreter that owns the command: the one named, or the one of the program that starts it.
 fn owner(parts: &Parts, host: &Host, blocker: &mut Option<Problem>) -> Option<Python> {
     if let Some(word) = &parts.python {
-        let found = host.find_program(word).map(Python::at);
+        let found = host.find_program(word).map(|program| Python::at(program, host));
         if found.is_none() {
             *blocker = Some(not_found(word, host));
         }

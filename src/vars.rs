@@ -29,6 +29,7 @@ vars! {
     HOME Read "the default place of the cache and configuration folders";
     XDG_CACHE_HOME Read "resolved configs go to `zlaunch/configs` in it";
     XDG_CONFIG_HOME Read "templates are searched in `zlaunch/templates` in it";
+    PYTHONPATH Read "packages of the trainer may be there";
     TMPDIR Read "resolved configs go to a private folder in it when there is no usable home";
 
     NPROC_PER_NODE ReadAndSet "processes on this machine, as ms-swift reads it; set for megatron";

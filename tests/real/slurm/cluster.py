@@ -31,7 +31,7 @@ NODES = {
     "gpu-a1-b5": ("CPUs=16", "gpu:2", "6-7"),
 }
 # In the environment of every daemon and of whatever is started through `Cluster.run`: what has it is ours to end.
-MARKER = "ZLAUNCH_TEST_CLUSTER"
+MARKER = "TEST_CLUSTER"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 ENDED = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "DEADLINE"}
 

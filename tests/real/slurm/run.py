@@ -1,0 +1,485 @@
+#!/usr/bin/env python3
+"""The real zlaunch on a real Slurm: every layout must give each rank once, all of one world, all with one place to meet.
+
+usage: run.py --bin PATH [--env VENV] [--only NAME]...      prints a line a check, then 'N passed, M failed'
+
+Most checks start a stand-in for Python that writes down how it was started (`probe.py`). With --env, an environment with
+torch and DeepSpeed (`../setup` makes it), real torchrun and a real training run across nodes as well.
+"""
+import argparse
+import contextlib
+import json
+import shlex
+import shutil
+import sys
+import time
+import traceback
+from pathlib import Path
+
+from cluster import PATH, Cluster
+
+HERE = Path(__file__).resolve().parent
+CHECKS = {}
+
+TWO = "-w node[01-02] -N2"
+PAIR = ["node01", "node02"]
+# name: the command (`@` is zlaunch), for sbatch also the script, then the nodes in order and the ranks on each.
+PER_NODE = {
+    "one_task_a_node": (f"srun {TWO} --ntasks-per-node=1 --gpus-per-node=4 @", PAIR, [4, 4]),
+    "gpus": (f"srun {TWO} --ntasks-per-node=1 --gpus=8 @", PAIR, [4, 4]),
+    "gpus_typed": (f"srun {TWO} --ntasks-per-node=1 --gpus=a100:8 @", PAIR, [4, 4]),
+    "gpus_of_a_task": (f"srun {TWO} --ntasks-per-node=1 --gpus-per-task=4 @", PAIR, [4, 4]),
+    "gres": (f"srun {TWO} --ntasks-per-node=1 --gres=gpu:a100:2 @", PAIR, [2, 2]),
+    "gpus_not_bound": (f"srun {TWO} --ntasks-per-node=1 --gpus-per-node=4 --gpu-bind=none @", PAIR, [4, 4]),
+    "unequal_nodes": ("srun -w node[01,03] -N2 --ntasks-per-node=1 --gpus=6 @", ["node01", "node03"], [4, 2]),
+    "nodes_reversed": ("srun -w node02,node01 -N2 --ntasks-per-node=1 --gpus-per-node=4 @", PAIR, [4, 4]),
+    "task_0_on_the_second_node": ("env SLURM_HOSTFILE=hostfile srun -n2 -m arbitrary --gpus-per-node=4 @", PAIR, [4, 4]),
+    "names_with_two_numbers": ("srun -w node[01-02],gpu-a1-b[3,5] -N4 --ntasks-per-node=1 --gpus-per-node=1 @", ["gpu-a1-b3", "gpu-a1-b5", *PAIR], [1, 1, 1, 1]),
+    "step_on_some_nodes": ("sbatch -w node[01-03] -N3 --ntasks-per-node=1 --gpus-per-node=2", "srun -N2 -n2 -w node[02-03] @", ["node02", "node03"], [2, 2]),
+    "heterogeneous_srun": ("srun -w node01 -N1 --ntasks-per-node=1 --gpus-per-node=4 @ : -w node03 -N1 --ntasks-per-node=1 --gpus-per-node=2 @", ["node01", "node03"], [4, 2]),
+    "heterogeneous_step": ("sbatch", "srun --het-group=0,1 @", ["node01", "node03", "node04"], [4, 2, 2]),
+    "heterogeneous_batch": ("sbatch", "@", ["node01", "node03", "node04"], [4, 2, 2]),
+    # From here on zlaunch itself has to go through srun.
+    "batch": (f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=4", "@", PAIR, [4, 4]),
+    "batch_that_says_little": (f"sbatch {TWO} --gpus-per-node=4", "@", PAIR, [4, 4]),
+    "batch_with_a_task_per_gpu": (f"sbatch {TWO} --ntasks-per-node=4 --gpus-per-task=1", "@", PAIR, [4, 4]),
+    "batch_with_tasks_and_their_gpus": (f"sbatch {TWO} -n8 --gpus-per-task=1", "@", PAIR, [4, 4]),
+    "batch_with_four_gpus_a_task": (f"sbatch {TWO} -n2 --gpus-per-task=4", "@", PAIR, [4, 4]),
+    "batch_with_uneven_tasks": (f"sbatch {TWO} -n8 --gpus-per-node=4", "@", PAIR, [4, 4]),
+    "batch_with_cpus": (f"sbatch {TWO} --ntasks-per-node=4 --cpus-per-task=4 --gres=gpu:4", "@", PAIR, [4, 4]),
+    "batch_of_unequal_nodes": ("sbatch -w node[01,03] -N2 --ntasks-per-node=1 --gpus=6", "@", ["node01", "node03"], [4, 2]),
+    "batch_without_exports": (f"sbatch --export=NONE {TWO} --ntasks-per-node=1 --gpus-per-node=4", "$ @", PAIR, [4, 4]),
+    "salloc": (f"salloc {TWO} --ntasks-per-node=1 --gpus-per-node=4 @", PAIR, [4, 4]),
+    # On one node there is nothing to meet for, but a shell of salloc is not on that node.
+    "batch_on_one_node": ("sbatch -w node01 -N1 --gpus-per-node=4", "@", ["node01"], [4]),
+    "salloc_on_one_node": ("salloc -w node01 -N1 --gpus-per-node=4 @", ["node01"], [4]),
+    "srun_on_one_node": ("srun -w node01 -N1 -n1 --gpus-per-node=4 @", ["node01"], [4]),
+}
+PER_RANK = {
+    "one_task_a_gpu": (f"srun {TWO} --ntasks-per-node=4 --gpus-per-node=4 @", PAIR, [4, 4]),
+    "gpu_of_a_task": (f"srun {TWO} --ntasks-per-node=4 --gpus-per-task=1 @", PAIR, [4, 4]),
+    "task_of_a_gpu": (f"srun {TWO} --gpus=8 --ntasks-per-gpu=1 @", PAIR, [4, 4]),
+    "tasks_not_bound": (f"srun {TWO} --ntasks-per-node=4 --gpus-per-node=4 --gpu-bind=none @", PAIR, [4, 4]),
+    "tasks_in_a_circle": (f"srun {TWO} -n8 --ntasks-per-node=4 -m cyclic --gpus-per-node=4 @", PAIR, [4, 4]),
+    "tasks_in_planes": (f"srun {TWO} -n8 --ntasks-per-node=4 -m plane=2 --gpus-per-node=4 @", PAIR, [4, 4]),
+    "tasks_of_a_batch": (f"sbatch {TWO} --ntasks-per-node=4 --gpus-per-node=4", "srun @", PAIR, [4, 4]),
+    "tasks_on_one_node": ("srun -w node01 -N1 -n4 --gpus-per-node=4 @", ["node01"], [4]),
+    "tasks_on_some_nodes": ("sbatch -w node[01-03] -N3 --ntasks-per-node=2 --gpus-per-node=2", "srun -N2 -n4 --ntasks-per-node=2 -w node[02-03] @", ["node02", "node03"], [2, 2]),
+}
+# What sbatch takes only as lines of the script.
+HETEROGENEOUS = "#SBATCH -w node01 -N1 --ntasks-per-node=1 --gpus-per-node=4\n#SBATCH hetjob\n#SBATCH -w node[03-04] -N2 --ntasks-per-node=1 --gpus-per-node=2\n"
+
+
+def check(function):
+    CHECKS[function.__name__] = function
+    return function
+
+
+class Lab:
+    def __init__(self, cluster, binary, env):
+        self.cluster, self.env, self.home = cluster, env and Path(env).resolve(), cluster.folder / "home"
+        # Whoever builds meanwhile does not change what is tested.
+        self.binary = Path(shutil.copy(binary, self.home / "zlaunch"))
+        stub = self.home / "stub"
+        # An environment with torch, as far as it can be seen without running it.
+        (stub / "lib/python3.11/site-packages/torch/distributed").mkdir(parents=True)
+        (stub / "lib/python3.11/site-packages/torch/distributed/run.py").touch()
+        (stub / "lib/python3.11/site-packages/torch-2.6.0.dist-info").mkdir()
+        (stub / "bin").mkdir()
+        (stub / "bin/python3").write_text(f'#!/bin/sh\nexec {sys.executable} {HERE}/probe.py --stub "$@"\n')
+        (stub / "bin/python3").chmod(0o755)
+        (self.home / "hostfile").write_text("node02\nnode01\n")
+        self.stub, self.count = stub, 0
+
+    def zlaunch(self):
+        return [str(self.binary), "--deepspeed", "zero2", "--", "python3", str(HERE / "probe.py"), "--per_device_train_batch_size", "2", "--gradient_accumulation_steps", "1"]
+
+    def variables(self, real=False, **more):
+        """A new folder for what the probes write, which is also the mark of their processes."""
+        self.count += 1
+        self.probe = self.home / f"probe{self.count}"
+        self.probe.mkdir()
+        more = {"PATH": f"{self.env if real else self.stub}/bin:{PATH}", "PROBE": str(self.probe), "OMP_NUM_THREADS": "1"} | more
+        return more
+
+    def start(self, command, script=None, words=None, **variables):
+        """Submits a batch job and returns its number."""
+        words = shlex.join(words or self.zlaunch())
+        exports = "".join(f"export {name}={shlex.quote(value)}; " for name, value in variables.items())
+        script = script.replace("@", words).replace("$ ", exports, 1) if script.startswith("$ ") else script.replace("@", words)
+        options = shlex.split(command)[1:]
+        return self.cluster.sbatch(options, script if options else HETEROGENEOUS + script, **variables)
+
+    def finish(self, command, script=None, timeout=60, **variables):
+        """Runs a layout to its end: status and output."""
+        if command.startswith("sbatch"):
+            number = self.start(command, script, **variables)
+            job = self.cluster.wait(number, timeout)[0]
+            status, signal = (int(part) for part in job["ExitCode"].split(":"))
+            return status or (128 + signal if signal else 0), self.cluster.output(number)
+        words = [part for word in shlex.split(command) for part in (self.zlaunch() if word == "@" else [word])]
+        result = self.cluster.run(words, timeout, **variables)
+        return result.returncode, result.stdout
+
+    def records(self, count=0, seconds=30, having=lambda record: True):
+        """What the probes wrote, when there are enough of them."""
+        limit = time.monotonic() + seconds
+        while True:
+            found = [json.loads(file.read_text()) for file in sorted(self.probe.glob("*.json"))]
+            fitting = [record for record in found if having(record)]
+            if len(fitting) >= count or time.monotonic() > limit:
+                assert len(fitting) >= count, f"{len(fitting)} of {count} in {seconds} s: {found}"
+                return fitting
+            time.sleep(0.05)
+
+    def nothing_left(self, seconds=8):
+        limit = time.monotonic() + seconds
+        while left := self.cluster.processes(f"PROBE={self.probe}"):
+            assert time.monotonic() < limit, "left behind: " + "; ".join(Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ") for pid in left)
+            time.sleep(0.05)
+
+
+def option(words, name):
+    return words[words.index(name) + 1] if name in words else None
+
+
+def ranks_of_torchrun(records, gpus):
+    """The ranks that torchrun would start: node by node, as many as it was told."""
+    for record in records:
+        words = record["words"]
+        assert words[:2] == ["-m", "torch.distributed.run"], f"not torchrun: {words}"
+        node, count = int(option(words, "--node_rank") or 0), int(option(words, "--nproc_per_node"))
+        nodes = int(option(words, "--nnodes"))
+        assert nodes == len(gpus), f"--nnodes {nodes} of {len(gpus)}: {words}"
+        assert count == gpus[node], f"--nproc_per_node {count} of {gpus[node]} on {record['node']}"
+        for local in range(count):
+            yield {"rank": sum(gpus[:node]) + local, "world": sum(gpus), "node": record["node"], "meet": option(words, "--master_addr"), "port": option(words, "--master_port"),
+                   "alone": "--standalone" in words, "record": record}
+
+
+def ranks(records):
+    for record in records:
+        env = record["env"]
+        missing = [name for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT") if name not in env]
+        assert not missing, f"without {missing}: {record}"
+        seen = env.get("CUDA_VISIBLE_DEVICES")
+        assert seen is None or int(env["LOCAL_RANK"]) < len(seen.split(",")), f"LOCAL_RANK={env['LOCAL_RANK']} with the devices {seen}"
+        yield {"rank": int(env["RANK"]), "world": int(env["WORLD_SIZE"]), "node": record["node"], "meet": env["MASTER_ADDR"], "port": env["MASTER_PORT"], "alone": False, "record": record}
+
+
+def judge(found, nodes, gpus, real=False):
+    """Every rank once, on its node, in one world, with one place to meet."""
+    found = sorted(found, key=lambda rank: rank["rank"])
+    homes = [node for node, count in zip(nodes, gpus) for _ in range(count)]
+    assert [rank["rank"] for rank in found] == list(range(len(homes))), f"ranks {[rank['rank'] for rank in found]} of {len(homes)}"
+    assert [rank["node"] for rank in found] == homes, f"on {[rank['node'] for rank in found]} instead of {homes}"
+    assert {rank["world"] for rank in found} == {len(homes)}, f"worlds {[rank['world'] for rank in found]}"
+    meet, ports = {rank["meet"] for rank in found}, {rank["port"] for rank in found}
+    if len(nodes) > 1:
+        assert meet == {nodes[0]}, f"they meet at {meet} instead of {nodes[0]}"
+        assert len(ports) == 1 and None not in ports, f"ports {ports}"
+        addresses = {rank["record"]["address"] for rank in found}
+        assert len(addresses) == 1 and addresses.pop().startswith(("10.77.", "127.77.")), f"{nodes[0]} is {addresses}"
+        port, (low, high) = int(ports.pop()), found[0]["record"]["lent"]
+        assert 1024 <= port < 65536 and not low <= port <= high, f"port {port} may be lent to any connection"
+    elif not real:
+        assert all(rank["alone"] or rank["meet"] in ("127.0.0.1", "localhost", nodes[0]) for rank in found), f"they meet at {meet}"
+    configs = {option(rank["record"]["words"], "--deepspeed") for rank in found}
+    assert len(configs) == 1, f"configs {configs}"
+    config = json.loads(Path(configs.pop()).read_text())
+    assert config["zero_optimization"]["stage"] == 2 and config["train_micro_batch_size_per_gpu"] == 2, config
+    # "auto" is for the trainer to find out; a number must be true.
+    batch = config.get("train_batch_size", "auto")
+    assert batch in ("auto", 2 * len(homes)), f"train_batch_size {batch} for {len(homes)} ranks of 2"
+
+
+def layout(name, per_rank):
+    def run(lab):
+        *command, nodes, gpus = (PER_RANK if per_rank else PER_NODE)[name]
+        status, output = lab.finish(*command, **lab.variables())
+        assert status == 0, f"status {status}\n{output}"
+        records = lab.records()
+        assert len(records) == (sum(gpus) if per_rank else len(nodes)), f"{len(records)} processes\n{output}"
+        judge(ranks(records) if per_rank else ranks_of_torchrun(records, gpus), nodes, gpus)
+    CHECKS[name] = run
+
+
+for NAME in PER_NODE:
+    layout(NAME, per_rank=False)
+for NAME in PER_RANK:
+    layout(NAME, per_rank=True)
+
+
+@check
+def one_node_needs_no_srun(lab):
+    assert lab.finish("sbatch -w node01 -N1 --ntasks-per-node=4 --gpus-per-node=4", "@", **lab.variables())[0] == 0
+    (record,) = lab.records()
+    assert "SLURM_STEP_ID" not in record["env"] and record["words"][:2] == ["-m", "torch.distributed.run"], record
+
+
+@check
+def shell_of_salloc_on_the_first_node(lab):
+    """Where a site has it so, `salloc` gives a shell that is a step of its own kind."""
+    settings = {"LaunchParameters": "use_interactive_step", "InteractiveStepOptions": '"--interactive --preserve-env $SHELL"'}
+    with Cluster(namespaces=lab.cluster.namespaces, settings=settings) as cluster:
+        other = Lab(cluster, lab.binary, lab.env)
+        shell = other.home / "shell"
+        shell.write_text(f"#!/bin/sh\nexec {shlex.join(other.zlaunch())}\n")
+        shell.chmod(0o755)
+        status, output = other.finish(f"salloc {TWO} --gpus-per-node=4", **other.variables(SHELL=str(shell)))
+        assert status == 0, output
+        judge(ranks_of_torchrun(other.records(2), [4, 4]), PAIR, [4, 4])
+
+
+@check
+def ports_that_slurm_reserves(lab):
+    with Cluster(namespaces=lab.cluster.namespaces, settings={"MpiParams": "ports=22000-22999"}) as cluster:
+        other = Lab(cluster, lab.binary, lab.env)
+        status, output = other.finish(f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=4", "@", **other.variables())
+        assert status == 0, output
+        records = other.records(2)
+        judge(ranks_of_torchrun(records, [4, 4]), PAIR, [4, 4])
+        assert 22000 <= int(option(records[0]["words"], "--master_port")) <= 22999, records[0]["words"]
+
+
+@check
+def arrays_do_not_meet(lab):
+    """Tasks of an array on the same nodes at the same time."""
+    number = lab.start("sbatch --array=0-1 -w node[01-02] -N2 --ntasks-per-node=1 --gpus-per-node=2", "@", **lab.variables(PROBE_HOLD="1"))
+    records = lab.records(4)
+    lab.cluster.run(["scancel", number])
+    lab.cluster.wait(number)
+    ports = set()
+    for task in ("0", "1"):
+        own = [record for record in records if record["env"]["SLURM_ARRAY_TASK_ID"] == task]
+        judge(ranks_of_torchrun(own, [2, 2]), PAIR, [2, 2])
+        ports.add(option(own[0]["words"], "--master_port"))
+    assert len(ports) == 2, f"both on port {ports}"
+
+
+@check
+def steps_do_not_meet(lab):
+    number = lab.start(f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=4", "srun --overlap @ & srun --overlap @ & wait", **lab.variables())
+    assert lab.cluster.wait(number)[0]["JobState"] == "COMPLETED", lab.cluster.output(number)
+    ports = {record["env"]["SLURM_STEP_ID"]: option(record["words"], "--master_port") for record in lab.records(4)}
+    assert len(ports) == 2 and len(set(ports.values())) == 2, ports
+
+
+@check
+def requeued_job_meets_elsewhere(lab):
+    script = '@ || exit\n[ "$SLURM_RESTART_COUNT" ] || { scontrol requeue $SLURM_JOB_ID; sleep 60; }'
+    number = lab.start(f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=4 --requeue", script, **lab.variables())
+    lab.records(2)
+    assert lab.cluster.wait(number, until={"PENDING", "FAILED"})[0]["JobState"] == "PENDING", lab.cluster.output(number)
+    lab.cluster.hurry(number)
+    assert lab.cluster.wait(number)[0]["JobState"] == "COMPLETED", lab.cluster.output(number)
+    ports = {}
+    for record in lab.records(4):
+        ports.setdefault(record["env"].get("SLURM_RESTART_COUNT"), set()).add(option(record["words"], "--master_port"))
+    assert len(ports) == 2 and len(set.union(*ports.values())) == 2, ports
+
+
+@check
+def said_by_the_user(lab):
+    status, output = lab.finish(PER_NODE["one_task_a_node"][0], **lab.variables(MASTER_PORT="23456"))
+    assert status == 0, output
+    judge(ranks_of_torchrun(lab.records(2), [4, 4]), PAIR, [4, 4])
+    assert {option(record["words"], "--master_port") for record in lab.records(2)} == {"23456"}
+
+
+def refused(lab, command, script, *named, **variables):
+    status, output = lab.finish(command, script, **lab.variables(**variables))
+    assert status == 125, f"status {status}\n{output}"
+    assert not lab.records(), "something was started"
+    for word in named:
+        assert word in output, f"no word of {word}\n{output}"
+
+
+@check
+def uneven_tasks_are_refused(lab):
+    refused(lab, f"srun {TWO} -n5 --gpus-per-node=4 @", None, "--ntasks-per-node")
+
+
+@check
+def uneven_tasks_of_a_batch_are_refused(lab):
+    refused(lab, f"sbatch {TWO} -n8 --gpus-per-node=4", "srun @", "--ntasks-per-node")
+
+
+@check
+def localhost_for_two_nodes_is_refused(lab):
+    refused(lab, f"srun {TWO} --ntasks-per-node=1 --gpus-per-node=4 @", None, "127.0.0.1", "MASTER_ADDR", MASTER_ADDR="127.0.0.1")
+
+
+@check
+def localhost_for_two_nodes_is_refused_in_the_batch_script(lab):
+    refused(lab, f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=4", "@", "127.0.0.1", "MASTER_ADDR", MASTER_ADDR="127.0.0.1")
+
+
+@check
+def no_gpus_is_refused(lab):
+    refused(lab, f"srun {TWO} --ntasks-per-node=1 @", None, "--nproc-per-node")
+
+
+@check
+def status_of_the_trainer(lab):
+    assert lab.finish("srun -w node01 -N1 -n1 --gpus-per-node=4 @", **lab.variables(PROBE_FAIL="node01"))[0] == 3
+    assert lab.finish("sbatch -w node01 -N1 --gpus-per-node=4", "@", **lab.variables(PROBE_FAIL="node01"))[0] == 3
+
+
+def signals_reach(lab, command, script, count):
+    number = lab.start(command, script, **lab.variables(PROBE_HOLD="1"))
+    lab.records(count)
+    lab.cluster.run(["scancel", "--signal=USR1", number])
+    lab.records(count, 10, lambda record: record["signals"] == ["SIGUSR1"])
+    lab.cluster.run(["scancel", number])
+    lab.records(count, 10, lambda record: record["signals"] == ["SIGUSR1", "SIGTERM", "saved"])
+    assert lab.cluster.wait(number)[0]["JobState"] == "CANCELLED"
+    lab.nothing_left()
+
+
+@check
+def signals_reach_a_task_a_gpu(lab):
+    signals_reach(lab, f"sbatch {TWO} --ntasks-per-node=2 --gpus-per-node=2", "srun @", 4)
+
+
+@check
+def signals_reach_through_our_own_srun(lab):
+    signals_reach(lab, f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2", "@", 2)
+
+
+@check
+def signals_reach_without_srun(lab):
+    """A batch script's own processes get SIGTERM only; `scancel --full` sends them everything."""
+    number = lab.start("sbatch -w node01 -N1 --gpus-per-node=2", "exec @", **lab.variables(PROBE_HOLD="1"))
+    lab.records(1)
+    lab.cluster.run(["scancel", "--full", "--signal=USR1", number])
+    lab.records(1, 10, lambda record: record["signals"] == ["SIGUSR1"])
+    lab.cluster.run(["scancel", number])
+    lab.cluster.wait(number)
+    lab.records(1, 10, lambda record: "saved" in record["signals"])
+    lab.nothing_left()
+
+
+@check
+def failing_task_ends_the_others(lab):
+    number = lab.start(f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2", "@", **lab.variables(PROBE_HOLD="1", PROBE_FAIL="node02", PROBE_COUNT="2"))
+    lab.records(2)
+    job = lab.cluster.wait(number, 15)[0]
+    assert job["JobState"] == "FAILED" and job["ExitCode"] != "0:0", (job["JobState"], job["ExitCode"])
+    lab.records(1, 5, lambda record: record["signals"][:1] == ["SIGTERM"])
+    lab.nothing_left()
+
+
+class Limit:
+    """A job with a limit of a minute, Slurm's shortest: started first, looked at last."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.number = lab.start("sbatch -w gpu-a1-b[3,5] -N2 --ntasks-per-node=1 --gpus-per-node=1 --time=1", "@", **lab.variables(PROBE_HOLD="1"))
+        self.probe = lab.probe
+
+    def judge(self, lab):
+        lab.probe = self.probe
+        assert lab.cluster.wait(self.number, 120)[0]["JobState"] == "TIMEOUT", lab.cluster.output(self.number)
+        # Slurm says it twice when time is up, with or without us.
+        lab.records(2, 10, lambda record: set(record["signals"]) == {"SIGTERM", "saved"})
+        lab.nothing_left()
+
+
+def real(function):
+    function.real = True
+    return check(function)
+
+
+@real
+def torchrun_on_two_nodes(lab):
+    number = lab.start(f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2", "@", **lab.variables(real=True))
+    assert lab.cluster.wait(number, 90)[0]["JobState"] == "COMPLETED", lab.cluster.output(number)
+    judge(ranks(lab.records(4)), PAIR, [2, 2], real=True)
+
+
+@real
+def torchrun_on_unequal_nodes(lab):
+    status, output = lab.finish("srun -w node[01,03] -N2 --ntasks-per-node=1 --gpus=6 @", timeout=90, **lab.variables(real=True))
+    assert status == 0, output
+    judge(ranks(lab.records(6)), ["node01", "node03"], [4, 2], real=True)
+
+
+@real
+def torchrun_is_ended_by_a_failing_rank_and_by_scancel(lab):
+    batch = f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2"
+    number = lab.start(batch, "@", **lab.variables(real=True, PROBE_HOLD="1", PROBE_FAIL="3", PROBE_COUNT="4"))
+    job = lab.cluster.wait(number, 90)[0]
+    assert job["JobState"] == "FAILED" and job["ExitCode"] != "0:0", (job["JobState"], job["ExitCode"])
+    lab.nothing_left(40)
+    number = lab.start(batch, "@", **lab.variables(real=True, PROBE_HOLD="1"))
+    lab.records(4, 60)
+    lab.cluster.run(["scancel", number])
+    lab.cluster.wait(number, 40)
+    lab.records(4, 10, lambda record: record["signals"][:1] == ["SIGTERM"] and record["signals"][-1] == "saved")
+    lab.nothing_left()
+
+
+@real
+def training_on_two_nodes(lab):
+    settings = {"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 1, "gradient_clipping": 1.0, "fp16.enabled": "false", "bf16.enabled": "false",
+                "zero_allow_untested_optimizer": "true"}
+    words = [str(lab.binary), "--deepspeed", "zero1", *(word for key, value in settings.items() for word in ("--set", f"{key}={value}")),
+             "--", "python3", str(HERE / "train.py"), "--deepspeed"]
+    cache = lab.env.parent / "extensions"
+    cache.mkdir(exist_ok=True)
+    more = {"DS_ACCELERATOR": "cpu", "TORCH_EXTENSIONS_DIR": str(cache)}
+    number = lab.start(f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=1", "@", words=words, **lab.variables(real=True, **more))
+    job = lab.cluster.wait(number, 150)[0]
+    output = lab.cluster.output(number)
+    assert job["JobState"] == "COMPLETED", output[-4000:]
+    said = [line for line in output.splitlines() if " trained 3 steps of 4: " in line]
+    assert len(said) == 2 and len({line.split(": ")[1] for line in said}) == 1, f"{said}\n{output[-3000:]}"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--env", help="an environment with torch and DeepSpeed")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME")
+    parser.add_argument("--shared", action="store_true", help="no network of its own for each node, as where the kernel forbids it")
+    arguments = parser.parse_args()
+    unknown = set(arguments.only) - set(CHECKS) - {"time_limit"}
+    assert not unknown, f"{unknown} is none of {[*CHECKS, 'time_limit']}"
+    passed = failed = 0
+    with Cluster(namespaces=False if arguments.shared else None) as cluster:
+        lab = Lab(cluster, arguments.bin, arguments.env)
+        checks = dict(CHECKS)
+        if not arguments.only or "time_limit" in arguments.only:
+            checks["time_limit"] = Limit(lab).judge
+        for name, function in checks.items():
+            if arguments.only and name not in arguments.only:
+                continue
+            if getattr(function, "real", False) and not arguments.env:
+                print(f"skip  {name}: no --env", flush=True)
+                continue
+            start = time.monotonic()
+            try:
+                function(lab)
+                passed += 1
+                print(f"ok    {name} ({time.monotonic() - start:.1f} s)", flush=True)
+            except Exception as error:
+                failed += 1
+                print(f"FAIL  {name}", flush=True)
+                print(f"      {error}" if isinstance(error, AssertionError) else traceback.format_exc(), flush=True)
+                with contextlib.suppress(Exception):
+                    # Nothing of it may be in the way of the next one.
+                    free(lab)
+    print(f"{passed} passed, {failed} failed")
+    sys.exit(1 if failed else 0)
+
+
+def free(lab):
+    for number in lab.cluster.answer(["squeue", "-h", "-o", "%A"]).split():
+        if "gpu-a1-b3,gpu-a1-b5" not in (job := lab.cluster.jobs(number))[0].get("ReqNodeList", "") and job[0].get("TimeLimit") != "00:01:00":
+            lab.cluster.run(["scancel", number])
+            lab.cluster.wait(number)
+
+
+if __name__ == "__main__":
+    main()
