@@ -104,7 +104,8 @@ pub(crate) fn resolve(known: &Known, policy: Policy, place: impl Fn(&str) -> Str
                 }
             },
             Err(Left::Why(why)) if auto => left.push(LeftAuto { key: rule.key.to_string(), why }),
-            Err(Left::Why(_)) => {}
+            Err(Left::Nobody) if auto => problems.push(error::nobody_fills(rule.key, &place(rule.key))),
+            Err(Left::Why(_) | Left::Nobody) => {}
         }
     }
     let mut config = apply(known.config, &fills);

@@ -182,7 +182,7 @@ impl Draft<'_> {
         let trainer = TrainerFacts {
             name: job.trainer.name,
             // Looking the version up means listing site-packages: only for those who read it.
-            version: if launch.output.is_read() { job.version() } else { None },
+            version: if launch.output.is_read() { job.version().map(|version| version.0) } else { None },
             python: job.python.as_ref().map(|python| python.program.clone()),
             runs: print::what_runs(job, &launch.command),
         };

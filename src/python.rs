@@ -1,7 +1,9 @@
 //! The Python that owns a command, found without starting it: the shebang names the interpreter, its folder and
 //! pyvenv.cfg the places of its packages, their dist-info the versions. In the order of Python's own `sys.path`.
 
+use std::cell::OnceCell;
 use std::ffi::OsStr;
+use std::fmt;
 use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -20,6 +22,8 @@ pub(crate) struct Python {
     named: Vec<PathBuf>,
     /// Folders of installed packages.
     sites: Vec<PathBuf>,
+    /// Distributions with their versions, listed when the first one is asked for.
+    installed: OnceCell<Vec<(String, String)>>,
 }
 
 impl Python {
@@ -34,7 +38,7 @@ impl Python {
         let named = path.into_iter().flat_map(|path| path.split(':')).map(|entry| host.cwd.join(entry)).collect();
         let user = (!ignores(&['s', 'I'])).then(|| user_base(host)).flatten();
         let sites = sites(&program, user.as_deref());
-        Python { program, named, sites }
+        Python { program, named, sites, installed: OnceCell::new() }
     }
 
     /// The interpreter of a console script.
@@ -69,12 +73,34 @@ impl Python {
     }
 
     /// The version of an installed distribution.
-    pub(crate) fn version(&self, distribution: &str) -> Option<String> {
-        let sites = || self.sites.iter();
-        let added = || sites().flat_map(|site| added_by_pth(site));
-        sites()
-            .find_map(|site| version_in(site, distribution))
-            .or_else(|| added().find_map(|it| version_in(&it, distribution)))
+    pub(crate) fn version(&self, distribution: &str) -> Option<Version> {
+        let wanted = normal(distribution);
+        let installed = self.installed.get_or_init(|| {
+            let sites = self.sites.iter();
+            sites.clone().flat_map(|it| versions_in(it)).chain(sites.flat_map(|it| egg_versions(it))).collect()
+        });
+        installed.iter().find(|(name, _)| *name == wanted).map(|(_, version)| Version(version.clone()))
+    }
+}
+
+/// `4.57.1`, compared by its first numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Version(pub(crate) String);
+
+impl Version {
+    pub(crate) fn is_before(&self, other: [u32; 3]) -> bool {
+        let mut parts = self.0.split('.').map(|part| {
+            let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+            part[..digits].parse::<u32>().unwrap_or(0)
+        });
+        let mut next = || parts.next().unwrap_or(0);
+        [next(), next(), next()] < other
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 
@@ -249,26 +275,33 @@ fn mapped_by_finder(site: &Path, inside: &str) -> Option<PathBuf> {
     })
 }
 
-/// From the name of a dist-info folder, or from an older egg-info beside the sources.
-fn version_in(folder: &Path, distribution: &str) -> Option<String> {
-    let same = |name: &str| {
-        let name = name.replace(['-', '.'], "_");
-        name.eq_ignore_ascii_case(&distribution.replace(['-', '.'], "_"))
+/// Distributions are compared without regard to case and to the kind of dash.
+fn normal(name: &str) -> String {
+    name.replace(['-', '.'], "_").to_ascii_lowercase()
+}
+
+/// From the names of dist-info folders.
+fn versions_in(folder: &Path) -> Vec<(String, String)> {
+    let names = fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.file_name()));
+    let pair = |name: &OsStr| {
+        let (name, version) = name.to_str()?.strip_suffix(".dist-info")?.rsplit_once('-')?;
+        Some((normal(name), version.to_string()))
     };
-    fs::read_dir(folder).ok()?.filter_map(Result::ok).find_map(|entry| {
+    names.filter_map(|name| pair(&name)).collect()
+}
+
+/// From an older egg-info, beside the sources of an editable install.
+fn egg_versions(site: &Path) -> Vec<(String, String)> {
+    let folders = added_by_pth(site).into_iter().chain([site.to_path_buf()]);
+    let entries = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok));
+    let pair = |entry: fs::DirEntry| {
         let name = entry.file_name();
-        let name = name.to_str()?;
-        if let Some((name, version)) = name.strip_suffix(".dist-info").and_then(|name| name.rsplit_once('-')) {
-            return same(name).then(|| version.to_string());
-        }
-        let egg = name.strip_suffix(".egg-info")?;
-        let egg = egg.split_once('-').map_or(egg, |(name, _)| name);
-        if !same(egg) {
-            return None;
-        }
+        let egg = name.to_str()?.strip_suffix(".egg-info")?;
         let text = fs::read_to_string(entry.path().join("PKG-INFO")).ok()?;
-        text.lines().find_map(|line| line.strip_prefix("Version: ")).map(|version| version.trim().to_string())
-    })
+        let version = text.lines().find_map(|line| line.strip_prefix("Version: "))?;
+        Some((normal(egg.split_once('-').map_or(egg, |(name, _)| name)), version.trim().to_string()))
+    };
+    entries.filter_map(pair).collect()
 }
 
 #[cfg(test)]
@@ -294,6 +327,13 @@ mod tests {
         }
     }
 
+    #[test]
+    fn versions_are_compared_by_their_numbers() {
+        let before = |version: &str, other| Version(version.to_string()).is_before(other);
+        assert!(before("4.44.2", [4, 45, 0]) && before("4.9", [4, 45, 0]) && before("0.9.0", [0, 9, 1]));
+        assert!(!before("4.45.0.dev0", [4, 45, 0]) && !before("5.0.0rc1", [5, 0, 0]) && !before("10.1", [9, 9, 9]));
+    }
+
     /// The layouts that pip, uv, pipx, setuptools and pyenv leave behind, as seen on real ones.
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the test's own files")]
@@ -311,7 +351,7 @@ mod tests {
             let env = env.iter().map(|(name, value)| ((*name).into(), value.into())).collect();
             let host = Host { env, cwd: root.join("work"), ..Host::default() };
             let python = Python::of_script(&root.join(script), &host).unwrap();
-            (python.file("swift/cli/sft.py"), python.version("ms-swift"))
+            (python.file("swift/cli/sft.py"), python.version("ms-swift").map(|version| version.0))
         };
         let same = |got: (Option<PathBuf>, Option<String>), file: &str, version: &str| {
             assert_eq!(got, (Some(root.join(file)), Some(version.to_string())));

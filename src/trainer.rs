@@ -20,7 +20,7 @@ use crate::argv::{self, Args, Field, OptionList};
 use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::model::Hub;
-use crate::python::Python;
+use crate::python::{Python, Version};
 use crate::said::Said;
 use crate::target::{Parts, Target, base_name};
 use crate::vars;
@@ -116,6 +116,8 @@ const COMMON: &[Field] = {
         ("parallelism_config", One),
         ("fp16", Optional),
         ("bf16", Optional),
+        ("half_precision_backend", One),
+        ("fp16_backend", One),
         ("fp16_full_eval", Optional),
         ("bf16_full_eval", Optional),
         ("deepspeed", One),
@@ -198,7 +200,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    pub(crate) fn version(&self) -> Option<String> {
+    pub(crate) fn version(&self) -> Option<Version> {
         self.python.as_ref()?.version(self.trainer.distribution?)
     }
 

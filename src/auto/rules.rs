@@ -9,7 +9,7 @@ use crate::json;
 use crate::model::HiddenSize;
 use crate::said::Said;
 use crate::topology::Topology;
-use crate::trainer::{Job, Precision};
+use crate::trainer::{Family, Job, Precision};
 use crate::vars;
 
 /// One key that may be "auto".
@@ -29,15 +29,18 @@ pub(super) type Answer = Result<(Value, String), Left>;
 #[derive(Debug)]
 pub(crate) enum Left {
     Why(String),
+    /// Neither does the trainer.
+    Nobody,
     /// The argument itself is wrong: the trainer would refuse it.
     Wrong(Problem),
 }
 
 impl From<Problem> for Left {
     fn from(problem: Problem) -> Self {
-        // `$(expr 16 / 8)` in single quotes, or a command copied out of a script: not a wrong value, but none at all.
+        // An interpolation of OmegaConf, or `$(expr 16 / 8)` in a command copied out of a script: not a wrong value,
+        // but none at all.
         match problem.places.iter().find(|place| place.contains('$')) {
-            Some(place) => Left::Why(format!("the shell did not expand {place}")),
+            Some(place) => Left::Why(format!("{place} is not resolved yet")),
             None => Left::Wrong(problem),
         }
     }
@@ -169,18 +172,21 @@ pub(crate) const RULES: &[Rule] = &[
         doc: "hidden_size²",
         compared: false,
         plain: Some("500000000"),
-        value: |known| known.sized(true, |h| (h * h, "hidden_size²")),
+        value: |known| known.sized(true, |h| (json!(h * h), "hidden_size²")),
     },
     Rule {
         key: "zero_optimization.stage3_prefetch_bucket_size",
-        doc: "⌊0.9 · hidden_size²⌋; ms-swift's GRPO sets 0",
+        doc: "⌊0.9 · hidden_size²⌋ (not rounded before transformers 4.45); ms-swift's GRPO sets 0",
         compared: false,
         plain: Some("50000000"),
         value: |known| {
             if known.job.args.text("rlhf_type").is_some_and(|said| said.value == "grpo") {
                 return Err(Left::Why("ms-swift sets it to 0 for GRPO at stage 3".to_string()));
             }
-            known.sized(false, |h| (nine_tenths_squared(h), "⌊0.9 · hidden_size²⌋"))
+            if known.transformers_before([4, 45, 0]) {
+                return known.sized(false, |h| (json!(0.9 * as_float(h) * as_float(h)), "0.9 · hidden_size²"));
+            }
+            known.sized(false, |h| (json!(nine_tenths_squared(h)), "⌊0.9 · hidden_size²⌋"))
         },
     },
     Rule {
@@ -188,7 +194,7 @@ pub(crate) const RULES: &[Rule] = &[
         doc: "10 · hidden_size",
         compared: false,
         plain: Some("100000"),
-        value: |known| known.sized(false, |h| (10 * h, "10 · hidden_size")),
+        value: |known| known.sized(false, |h| (json!(10 * h), "10 · hidden_size")),
     },
     Rule {
         key: "zero_optimization.stage",
@@ -232,6 +238,14 @@ pub(crate) const RULES: &[Rule] = &[
         plain: None,
         value: |known| known.accelerate(vars::ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL, json!(false)),
     },
+    Rule {
+        key: "amp.enabled",
+        doc: "left to transformers before 5.0; nobody fills it since",
+        compared: false,
+        plain: None,
+        value: |known| known.amp(),
+    },
+    Rule { key: "amp.opt_level", doc: "the same", compared: false, plain: None, value: |known| known.amp() },
     Rule {
         key: "steps_per_print",
         doc: "accelerate overwrites it with infinity, whatever it is",
@@ -315,7 +329,17 @@ impl Known<'_> {
         Ok((json!(steps), said.from.to_string()))
     }
 
+    /// Whether the trainer's transformers is known to be older than that.
+    fn transformers_before(&self, version: [u32; 3]) -> bool {
+        let python = self.job.python.as_ref().filter(|_| self.job.trainer.family == Family::Hf);
+        python.and_then(|python| python.version("transformers")).is_some_and(|found| found.is_before(version))
+    }
+
     fn precision(&self, of: fn(&Args) -> Precision, name: &str) -> Answer {
+        // Apex turns the sections around, in the versions that know these arguments.
+        if ["half_precision_backend", "fp16_backend"].iter().any(|name| self.job.args.is_given(name)) {
+            return Err(Left::Why("--half_precision_backend decides too".to_string()));
+        }
         match (of(&self.job.args)?, self.job.trainer.precision_unknown) {
             (Some((on, from)), _) => Ok((json!(on), from)),
             (None, Some(why)) => Err(Left::Why(why.to_string())),
@@ -325,18 +349,26 @@ impl Known<'_> {
 
     /// The three sizes that follow from the model. Below stage 3, accelerate fills the last two, and it does not look
     /// into a text model's section.
-    fn sized(&self, at_every_stage: bool, of: fn(u64) -> (u64, &'static str)) -> Answer {
+    fn sized(&self, at_every_stage: bool, of: fn(u64) -> (Value, &'static str)) -> Answer {
         let hidden = self.hidden.as_ref().map_err(|why| Left::Why(why.clone()))?;
         let stage3 = json::get(self.config, "zero_optimization.stage") == Some(&json!(3));
         if !at_every_stage && !stage3 && !hidden.at_top {
             return Err(Left::Why("below stage 3 accelerate does not look into text_config".to_string()));
+        }
+        if !hidden.at_top && self.transformers_before([4, 46, 0]) {
+            return Err(Left::Why("transformers before 4.46 does not look into text_config".to_string()));
         }
         if hidden.value == 0 || hidden.value > 1 << 24 {
             return Err(Left::Why(format!("hidden_size {} is beyond belief", hidden.value)));
         }
         let (size, formula) = of(hidden.value);
         let from = format!("{formula}, hidden_size {} in {}", hidden.value, hidden.file.display());
-        Ok((json!(size), from))
+        Ok((size, from))
+    }
+
+    fn amp(&self) -> Answer {
+        let filled = self.transformers_before([5, 0, 0]);
+        Err(if filled { Left::Why("transformers before 5.0 fills it".to_string()) } else { Left::Nobody })
     }
 
     /// accelerate's own defaults. With its variable set, what is filled early and what is filled late differ.
@@ -349,14 +381,14 @@ impl Known<'_> {
 }
 
 /// Python's `int(0.9 * h * h)`.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "h is below 2^24"
-)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "h is below 2^24")]
 fn nine_tenths_squared(h: u64) -> u64 {
-    (0.9 * h as f64 * h as f64) as u64
+    (0.9 * as_float(h) * as_float(h)) as u64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a hidden size is below 2^24")]
+fn as_float(h: u64) -> f64 {
+    h as f64
 }
 
 #[cfg(test)]
@@ -374,8 +406,8 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_the_24_keys_and_no_key_twice() {
-        assert_eq!(RULES.len(), 24);
+    fn the_table_has_the_26_keys_and_no_key_twice() {
+        assert_eq!(RULES.len(), 26);
         for (at, rule) in RULES.iter().enumerate() {
             assert!(RULES[at + 1..].iter().all(|other| other.key != rule.key), "{}", rule.key);
         }

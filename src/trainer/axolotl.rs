@@ -99,17 +99,15 @@ fn name_of(own: &str) -> Option<&'static str> {
 /// What the console script exports before it launches.
 fn variables(python: Option<&Python>, host: &Host) -> Vec<Variable> {
     let torch = python.and_then(|python| python.version("torch"));
-    let minor =
-        torch.as_deref().and_then(|version| version.strip_prefix("2.")?.split(['.', '+']).next()?.parse::<u32>().ok());
-    let allocator = match minor {
-        Some(9..) if host.raw(vars::PYTORCH_ALLOC_CONF).is_none() => {
-            Some((vars::PYTORCH_ALLOC_CONF, "expandable_segments:True"))
-        }
-        Some(2..) if host.raw(vars::PYTORCH_CUDA_ALLOC_CONF).is_none() => {
-            Some((vars::PYTORCH_CUDA_ALLOC_CONF, "expandable_segments:True,roundup_power2_divisions:16"))
-        }
-        _ => None,
+    let from = |version| torch.as_ref().is_some_and(|torch| !torch.is_before(version));
+    let allocator = if from([2, 9, 0]) {
+        Some((vars::PYTORCH_ALLOC_CONF, "expandable_segments:True"))
+    } else if from([2, 2, 0]) {
+        Some((vars::PYTORCH_CUDA_ALLOC_CONF, "expandable_segments:True,roundup_power2_divisions:16"))
+    } else {
+        None
     };
+    let allocator = allocator.filter(|(name, _)| host.raw(name).is_none());
     let check = "XFORMERS_IGNORE_FLASH_VERSION_CHECK";
     let check = host.raw(check).is_none().then_some((check, "1"));
     let set = allocator.into_iter().chain(check);

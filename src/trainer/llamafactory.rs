@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::{HandOver, Recognised, Trainer, Variable, hf, run_file};
 use crate::host::Host;
 use crate::model::Hub;
+use crate::python::Python;
 use crate::target::Parts;
 use crate::vars;
 use crate::yaml::{Dialect, scalar};
@@ -37,7 +38,7 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
         parts.target.is_module(MODULE).then(|| Recognised::unchanged(parts))?
     };
     if console {
-        recognised.variables = variables(host);
+        recognised.variables = variables(recognised.python.as_ref(), host);
     }
     if run_file::is_first(&recognised.args) {
         match run_file::read(&recognised.args[0], Dialect::OmegaConf, host) {
@@ -74,13 +75,24 @@ fn is_on(value: &str) -> bool {
     ["true", "y", "1"].contains(&value.to_ascii_lowercase().as_str())
 }
 
-/// `OPTIM_TORCH` (on unless switched off) overwrites these two.
-fn variables(host: &Host) -> Vec<Variable> {
-    let on = host.var(vars::OPTIM_TORCH).is_none_or(is_on);
+/// `OPTIM_TORCH` (on unless switched off) overwrites two; and up to 0.9.0 RANK was the number of the machine.
+fn variables(python: Option<&Python>, host: &Host) -> Vec<Variable> {
+    let before = |version| {
+        let found = python.and_then(|python| python.version("llamafactory"));
+        found.is_some_and(|found| found.is_before(version))
+    };
+    let on = host.var(vars::OPTIM_TORCH).is_none_or(is_on) && !before([0, 9, 3]);
+    let machine = host.filled(vars::RANK).filter(|_| host.filled(vars::LOCAL_RANK).is_none() && before([0, 9, 1]));
+    let machine = machine.map(|rank| Variable {
+        name: vars::NODE_RANK.to_string(),
+        value: rank.to_string(),
+        why: "RANK, as LLaMA-Factory before 0.9.1 reads it".to_string(),
+    });
     let set = [(vars::PYTORCH_CUDA_ALLOC_CONF, "expandable_segments:True"), ("TORCH_NCCL_AVOID_RECORD_STREAMS", "1")];
     let why = "as llamafactory-cli sets it (OPTIM_TORCH=0 does not)";
     let set = set.iter().filter(|_| on);
     set.map(|(name, value)| Variable { name: (*name).to_string(), value: (*value).to_string(), why: why.to_string() })
+        .chain(machine)
         .collect()
 }
 
@@ -94,6 +106,6 @@ mod tests {
     fn texts_for_numbers_are_not_read() {
         let entries = serde_json::json!({"learning_rate": "1e-5", "max_steps": 3, "model_name_or_path": "a/b", "bf16": true, "x": "${y}"});
         let words = run_file::typed_words(entries.as_object().unwrap(), run_file::NUMBERS);
-        assert_eq!(words, ["--max_steps=3", "--model_name_or_path=a/b", "--bf16=True"].map(OsString::from));
+        assert_eq!(words, ["--max_steps=3", "--model_name_or_path=a/b", "--bf16=True", "--x=${y}"].map(OsString::from));
     }
 }

@@ -75,7 +75,9 @@ pub(super) fn words(entries: &Map<String, Value>) -> Vec<OsString> {
 pub(super) fn typed_words(entries: &Map<String, Value>, numbers: &[&str]) -> Vec<OsString> {
     let usable = |key: &str, value: &Value| match value {
         Value::Number(_) | Value::Bool(_) => true,
-        Value::String(text) => !numbers.contains(&key) && !text.contains("${"),
+        // An interpolation is passed on, so that it can be told that it was seen.
+        Value::String(text) if text.contains("${") => key != "deepspeed",
+        Value::String(_) => !numbers.contains(&key),
         Value::Object(_) => key == "deepspeed",
         _ => false,
     };

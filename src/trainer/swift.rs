@@ -9,7 +9,7 @@ use crate::argv::{Args, Field, OptionList, Takes, hf_bool, names};
 use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::model::Hub;
-use crate::python::Python;
+use crate::python::{Python, Version};
 use crate::target::{Parts, Target};
 use crate::vars;
 use crate::yaml::{Dialect, python_str};
@@ -49,8 +49,12 @@ const FIELDS: &[Field] = &[
 /// The version whose options were recorded; another one may know others.
 const RECORDED: &str = "4.6.0";
 
-/// Options of older versions and what took their place.
-const RENAMED: &[(&str, &str)] = &[("--train_type", "--tuner_type"), ("--sft_type", "--tuner_type")];
+/// One option under three names: the version that brought each, and the one that no longer knows it.
+const TUNER: &[(&str, [u32; 3], [u32; 3])] = &[
+    ("sft_type", [0, 0, 0], [3, 0, 0]),
+    ("train_type", [3, 0, 0], [4, 1, 0]),
+    ("tuner_type", [4, 0, 0], [u32::MAX, 0, 0]),
+];
 
 /// The sub-commands that swift runs through torchrun, and all of their options.
 const COMMANDS: &[(&str, &str)] = &[
@@ -73,18 +77,20 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
     let mut recognised = Recognised::behind_console(parts, &module, rest.to_vec(), host);
     // A run file is read by swift's own launcher, not by the file behind it: we put its words in its place.
     if let Some(file) = rest.first().filter(|_| run_file::is_first(rest)) {
-        recognised.splice_file(0..1, file, false, host);
+        let version = recognised.version();
+        // Before 4.1 a file was no argument, and the parser refuses it.
+        if version.as_ref().is_none_or(|version| !version.is_before([4, 1, 0])) {
+            let env_block =
+                if version.is_some_and(|it| it.is_before([4, 2, 2])) { EnvBlock::Wins } else { EnvBlock::Yields };
+            recognised.splice_file(0..1, file, false, env_block, host);
+        }
     }
     // `--config x.yaml` of ms-swift 3.10 to 4.0, whose words came last and so beat the command line.
     let appended = recognised.args.iter().position(|word| word == "--config");
     if let Some((at, file)) = appended.and_then(|at| Some((at, recognised.args.get(at + 1)?.clone())))
-        && recognised
-            .python
-            .as_ref()
-            .and_then(|python| python.version("ms_swift"))
-            .is_some_and(|version| appends_config(&version))
+        && recognised.version().is_some_and(|it| !it.is_before([3, 10, 0]) && it.is_before([4, 1, 0]))
     {
-        recognised.splice_file(at..at + 2, &file, true, host);
+        recognised.splice_file(at..at + 2, &file, true, EnvBlock::Yields, host);
     }
     // Ray starts the ranks then.
     (!uses_ray(&recognised.args)).then_some(recognised)
@@ -96,15 +102,13 @@ fn uses_ray(words: &[OsString]) -> bool {
     named && read().bool("use_ray", true).ok().flatten().is_some_and(|said| said.value)
 }
 
-fn appends_config(version: &str) -> bool {
-    let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
-    let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
-    ((3, 10)..(4, 1)).contains(&version)
-}
-
 impl Recognised {
+    fn version(&self) -> Option<Version> {
+        self.python.as_ref()?.version("ms_swift")
+    }
+
     /// Puts the words of a run file in the place of those that name it, or at the end.
-    fn splice_file(&mut self, place: Range<usize>, file: &OsStr, at_end: bool, host: &Host) {
+    fn splice_file(&mut self, place: Range<usize>, file: &OsStr, at_end: bool, env: EnvBlock, host: &Host) {
         match run_file::read(file, Dialect::PyYaml, host) {
             // swift leaves the word alone then, and its parser refuses it.
             Ok(None) => {}
@@ -113,7 +117,7 @@ impl Recognised {
                 if block.as_ref().is_some_and(|block| !block.is_object() && !block.is_null()) {
                     self.problems.push(error::env_block_is_no_mapping(&file.to_string_lossy()));
                 }
-                self.variables.extend(variables(block.as_ref(), file, host));
+                self.variables.extend(variables(block.as_ref(), file, env, host));
                 let words = run_file::words(&entries);
                 self.args.drain(place.clone());
                 let at = if at_end { self.args.len() } else { place.start };
@@ -124,11 +128,24 @@ impl Recognised {
     }
 }
 
-/// The `ENV` block gives way to what is set, and swift tells the trainer which file it was.
-fn variables(block: Option<&serde_json::Value>, file: &OsStr, host: &Host) -> Vec<Variable> {
+/// Whether the `ENV` block of a run file or the environment has the last word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum EnvBlock {
+    Yields,
+    /// Before 4.2.2, and it came too late to say how many processes there are.
+    Wins,
+}
+
+/// The variables of the `ENV` block; and swift tells the trainer which file it was.
+fn variables(block: Option<&serde_json::Value>, file: &OsStr, env: EnvBlock, host: &Host) -> Vec<Variable> {
+    const RANKS: &[&str] = &[vars::NPROC_PER_NODE, vars::NNODES, vars::NODE_RANK, vars::MASTER_ADDR, vars::MASTER_PORT];
     let why = format!("ENV in {}", file.to_string_lossy());
     let entries = block.and_then(|block| block.as_object()).into_iter().flatten();
-    let wanted = entries.filter(|(name, _)| host.raw(name).is_none() && vars::is_name(name));
+    let counts = |name: &str| match env {
+        EnvBlock::Yields => host.raw(name).is_none(),
+        EnvBlock::Wins => !RANKS.contains(&name),
+    };
+    let wanted = entries.filter(|(name, _)| counts(name) && vars::is_name(name));
     let mut variables: Vec<_> = wanted
         .map(|(name, value)| Variable { name: name.clone(), value: python_str(value), why: why.clone() })
         .collect();
@@ -154,20 +171,40 @@ fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Proble
     let unknown: Vec<&str> = args.unknown(list).collect();
     let tolerated = args.bool("ignore_args_error", true).ok().flatten().is_some_and(|said| said.value);
     // Only now is the version worth a look at site-packages.
-    let recorded = || python.version("ms_swift").as_deref() == Some(RECORDED);
-    if unknown.is_empty() || tolerated || !recorded() {
+    let named = |name: &str| args.words().iter().any(|word| option_name(word).as_deref() == Some(name));
+    if tolerated || unknown.is_empty() && !named("tuner_type") {
         return Vec::new();
     }
-    let known: Vec<String> = names(list).map(|name| format!("--{name}")).collect();
+    let Some(version) = python.version("ms_swift") else { return Vec::new() };
+    let now = TUNER.iter().rev().find(|(_, since, gone)| !version.is_before(*since) && version.is_before(*gone));
+    let renamed = |name: &str| now.map(|(now, ..)| *now).filter(|now| *now != name && is_tuner(name));
+    let refused =
+        |word: &str, meant: Option<&str>| error::trainer_has_no_option(&format!("ms-swift {version}"), word, meant);
+    if version.0 != RECORDED {
+        // Of other versions only this much is known.
+        let known =
+            |(_, since, gone): &(&str, [u32; 3], [u32; 3])| !version.is_before(*since) && version.is_before(*gone);
+        let wrong = TUNER.iter().filter(|option| named(option.0) && !known(option));
+        return wrong
+            .map(|(name, ..)| refused(&format!("--{name}"), renamed(name).map(|now| format!("--{now}")).as_deref()))
+            .collect();
+    }
+    let all: Vec<String> = names(list).map(|name| format!("--{name}")).collect();
     let meant = |word: &str| {
-        let renamed =
-            RENAMED.iter().find(|(old, _)| *old == word.replace('-', "_").replacen("__", "--", 1)).map(|(_, new)| *new);
-        renamed.or_else(|| error::nearest(word, known.iter().map(String::as_str))).map(str::to_string)
+        let renamed = option_name(OsStr::new(word)).and_then(|name| renamed(&name)).map(|now| format!("--{now}"));
+        renamed.or_else(|| error::nearest(word, all.iter().map(String::as_str)).map(str::to_string))
     };
-    unknown
-        .into_iter()
-        .map(|word| error::trainer_has_no_option(&format!("ms-swift {RECORDED}"), word, meant(word).as_deref()))
-        .collect()
+    unknown.into_iter().map(|word| refused(word, meant(word).as_deref())).collect()
+}
+
+/// `train_type` of `--train-type=full`.
+fn option_name(word: &OsStr) -> Option<String> {
+    let name = word.to_str()?.strip_prefix("--")?;
+    Some(name.split('=').next().unwrap_or(name).replace('-', "_"))
+}
+
+fn is_tuner(name: &str) -> bool {
+    TUNER.iter().any(|(known, ..)| *known == name)
 }
 
 /// ModelScope unless told otherwise.

@@ -1,5 +1,7 @@
 //! How commands are recognised and rewritten, and how the config is handed over.
 
+use serde_json::json;
+
 use crate::sandbox::{SWIFT, Sandbox, executable, plant};
 
 fn words(plan: &serde_json::Value) -> Vec<String> {
@@ -535,4 +537,66 @@ fn dotted_overrides_reach_into_the_config() {
     );
     assert_eq!(plan["config"]["zero_optimization"]["stage"], 3);
     assert!(line(&sandbox, &plan).ends_with("llamafactory.launcher l.yaml deepspeed=CONFIG"));
+}
+
+#[test]
+fn rules_follow_the_versions_that_are_installed() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("CUDA_VISIBLE_DEVICES", "0,1");
+    sandbox.file("m/config.json", r#"{"hidden_size": 64}"#);
+    sandbox.file("v/config.json", r#"{"text_config": {"hidden_size": 64}}"#);
+    let bucket = |sandbox: &Sandbox, model: &str| {
+        let plan = sandbox.plan(&[], &["python", "x.py", "--deepspeed", "zero3", "--model_name_or_path", model]);
+        plan["config"]["zero_optimization"]["stage3_prefetch_bucket_size"].clone()
+    };
+    // python3 -c 'print(int(0.9*64*64), 0.9*64*64)'
+    assert_eq!((bucket(&sandbox, "m"), bucket(&sandbox, "v")), (json!(3686), json!(3686)));
+    sandbox.installed("transformers", "4.45.2");
+    assert_eq!((bucket(&sandbox, "m"), bucket(&sandbox, "v")), (json!(3686), json!("auto")));
+    sandbox.installed("transformers", "4.44.2");
+    assert_eq!((bucket(&sandbox, "m"), bucket(&sandbox, "v")), (json!(3686.4), json!("auto")));
+
+    let amp = ["--deepspeed", r#"{"amp": {"enabled": "auto"}, "zero_optimization": {"stage": 2}}"#];
+    assert_eq!(sandbox.plan(&amp, &["python", "x.py"])["config"]["amp"]["enabled"], "auto");
+    sandbox.installed("transformers", "5.0.0");
+    sandbox.launch(&amp, &["python", "x.py"]).refused(&["amp.enabled", "nobody"]);
+
+    let rank = ["llamafactory-cli", "train", "x.yaml"];
+    sandbox.file("x.yaml", "model_name_or_path: m\ndeepspeed: zero2\n");
+    sandbox.var("NNODES", "2").var("RANK", "1").var("MASTER_ADDR", "h0").var("MASTER_PORT", "2950");
+    for (version, machine, allocator) in [("0.9.0", 1, false), ("0.9.1", 0, false), ("0.9.5", 0, true)] {
+        sandbox.installed("llamafactory", version);
+        let plan = sandbox.plan(&[], &rank);
+        assert_eq!(plan["topology"]["node_rank"], machine, "{version}");
+        assert_eq!(plan["env"]["set"].get("PYTORCH_CUDA_ALLOC_CONF").is_some(), allocator, "{version}");
+    }
+}
+
+#[test]
+fn swifts_options_and_files_by_version() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("CUDA_VISIBLE_DEVICES", "0,1").var("A", "mine");
+    sandbox.file("x.yaml", "model: m\ndeepspeed: zero2\nENV:\n  A: 1\n  NPROC_PER_NODE: 1\n");
+    let sft = |option: &'static str| ["swift", "sft", "--model", "m", option, "full", "--deepspeed", "zero2"];
+    for (version, wrong, right) in [
+        ("2.6.0", "--tuner_type", "--sft_type"),
+        ("3.9.1", "--tuner_type", "--train_type"),
+        ("4.1.0", "--train_type", "--tuner_type"),
+        ("4.6.0", "--train_type", "--tuner_type"),
+    ] {
+        sandbox.installed("ms_swift", version);
+        sandbox.launch(&[], &sft(wrong)).refused(&[wrong, right, version]);
+        assert_eq!(sandbox.launch(&[], &sft(right)).status, Some(0), "{version}");
+    }
+    sandbox.installed("ms_swift", "4.0.4");
+    assert_eq!(sandbox.launch(&[], &sft("--train_type")).status, Some(0), "4.0 knew both");
+    // The ENV block: since 4.2.2 it yields and counts for the processes, before it won and came too late for them.
+    for (version, a, nproc) in [("4.6.0", None, 1), ("4.2.1", Some("1"), 2)] {
+        sandbox.installed("ms_swift", version);
+        let plan = sandbox.plan(&[], &["swift", "sft", "x.yaml"]);
+        assert_eq!(plan["env"]["set"].get("A").and_then(|it| it.as_str()), a, "{version}");
+        assert_eq!(plan["topology"]["nproc_per_node"], nproc, "{version}");
+    }
+    sandbox.installed("ms_swift", "4.0.4");
+    assert!(sandbox.plan(&[], &["swift", "sft", "x.yaml"])["config"].is_null(), "no file before 4.1");
 }

@@ -101,6 +101,16 @@ impl Sandbox {
         path
     }
 
+    /// Another version of a package.
+    pub(crate) fn installed(&self, package: &str, version: &str) {
+        for entry in fs::read_dir(self.site()).unwrap().map(Result::unwrap) {
+            if entry.file_name().to_str().unwrap().starts_with(&format!("{package}-")) {
+                fs::remove_dir(entry.path()).unwrap();
+            }
+        }
+        fs::create_dir(self.site().join(format!("{package}-{version}.dist-info"))).unwrap();
+    }
+
     /// A program on PATH that records how it was executed.
     pub(crate) fn program(&self, name: &str) {
         executable(&self.root().join("env/bin").join(name), STUB);
