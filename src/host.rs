@@ -22,6 +22,8 @@ pub(crate) struct Host {
     pub(crate) nvidia_gpus: Option<usize>,
 }
 
+const NVIDIA_GPUS: &str = "/proc/driver/nvidia/gpus";
+
 impl Host {
     #[expect(clippy::disallowed_methods, reason = "the one place that reads them")]
     pub(crate) fn read() -> Self {
@@ -30,7 +32,7 @@ impl Host {
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             hostname: gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default(),
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
-            nvidia_gpus: std::fs::read_dir("/proc/driver/nvidia/gpus").ok().map(Iterator::count),
+            nvidia_gpus: std::fs::read_dir(NVIDIA_GPUS).ok().map(Iterator::count),
         }
     }
 
@@ -74,6 +76,17 @@ impl Host {
     /// Looks a program up as exec would: a word with a `/` is a path, anything else is searched in PATH.
     pub(crate) fn find_program(&self, word: &OsStr) -> Option<PathBuf> {
         which::which_in(word, self.raw(vars::PATH), &self.cwd).ok()
+    }
+
+    /// GPUs of a kind for which accelerate switches the connections between them off, depending on the driver.
+    pub(crate) fn has_gpus_without_peers(&self) -> bool {
+        let several = self.nvidia_gpus.is_some_and(|count| count > 1);
+        let folders = several.then(|| std::fs::read_dir(NVIDIA_GPUS).ok()).flatten();
+        let mut texts = folders
+            .into_iter()
+            .flatten()
+            .filter_map(|gpu| std::fs::read_to_string(gpu.ok()?.path().join("information")).ok());
+        texts.any(|text| text.contains("RTX 40"))
     }
 
     /// Whether a path lies where no other machine sees it.

@@ -168,7 +168,18 @@ impl Draft<'_> {
             (path, text)
         });
         let path = config.as_ref().map(PlannedConfig::handed_over);
+        let variables = wrapped.and_then(|wrapped| wrapped.as_torchrun(job, &topology, path, host));
+        let kind = if variables.is_some() { Kind::Torchrun } else { kind };
+        let translated = variables.is_some();
+        for (name, value) in variables.into_iter().flatten() {
+            environment.set(name, value, "as accelerate launch sets it".to_string());
+        }
         let argv = match wrapped {
+            Some(_) if translated => {
+                let mut argv = launcher::head(kind, job, &topology, &launch.launcher_args, &launch.hosts, host);
+                argv.extend(job.words(None));
+                argv
+            }
             _ if kind == Kind::Srun => {
                 launcher::through_srun(*through, &topology, &launch.command, host).map_err(|problem| vec![problem])?
             }

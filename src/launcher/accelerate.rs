@@ -1,12 +1,14 @@
-//! `accelerate launch`: kept as it is. It exports some forty variables of its own and reads a silent
-//! default_config.yaml; only the DeepSpeed config among its flags is resolved.
+//! `accelerate launch` with `DeepSpeed`. Where its flags alone decide, it is torchrun with a few variables, and seconds
+//! faster without accelerate in front. With a run file (also the silent default_config.yaml) or a flag whose effect was
+//! not seen it is kept as it is, and only the config among its flags is resolved.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::Kind;
-use super::runner::{Runner, count, default};
+use super::runner::{Runner, count, default, port};
 use crate::argv::{Args, Takes::Nothing, Takes::One};
 use crate::host::Host;
 use crate::json;
@@ -30,6 +32,15 @@ pub(super) const RUNNER: Runner = Runner {
         ("main_process_port", One),
         ("config_file", One),
         ("use_deepspeed", Nothing),
+        ("mixed_precision", One),
+        ("zero_stage", One),
+        ("offload_optimizer_device", One),
+        ("offload_param_device", One),
+        ("gradient_accumulation_steps", One),
+        ("gradient_clipping", One),
+        ("zero3_init_flag", One),
+        ("zero3_save_16bit_model", One),
+        ("deepspeed_multinode_launcher", One),
         ("deepspeed_config_file", One),
         ("module", Nothing),
         ("no_python", Nothing),
@@ -55,14 +66,90 @@ pub(super) fn config_in_file(read: &Args, host: &Host) -> Option<Said<String>> {
     Some(Said::new(config.to_string(), Source::Argument(format!("{}, {CONFIG}", file.display()))))
 }
 
-/// `--config_file`, else the file that is read whether or not anyone thinks of it.
-fn settings(read: &Args, host: &Host) -> Option<(PathBuf, Value)> {
+/// Flags whose whole effect is known: on the ranks, on a variable, or none together with `DeepSpeed`.
+const EXACT: &[&str] = &[
+    "num_processes",
+    "num_machines",
+    "machine_rank",
+    "main_process_ip",
+    "main_process_port",
+    "same_network",
+    "use_deepspeed",
+    CONFIG,
+    "deepspeed_multinode_launcher",
+    "mixed_precision",
+    "gradient_clipping",
+    "dynamo_backend",
+    "num_cpu_threads_per_process",
+    "module",
+];
+
+/// Flags that only become a variable, in lower case.
+const VARIABLES: &[(&str, &str)] = &[
+    ("zero_stage", vars::ACCELERATE_DEEPSPEED_ZERO_STAGE),
+    ("offload_optimizer_device", vars::ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE),
+    ("offload_param_device", vars::ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_DEVICE),
+    ("gradient_accumulation_steps", "ACCELERATE_GRADIENT_ACCUMULATION_STEPS"),
+    ("zero3_init_flag", "ACCELERATE_DEEPSPEED_ZERO3_INIT"),
+    ("zero3_save_16bit_model", vars::ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL),
+];
+
+/// What each rank finds in its environment, where torchrun with these variables is exactly the same launch.
+pub(super) fn variables(
+    flags: &[OsString],
+    read: &Args,
+    config: &OsStr,
+    host: &Host,
+) -> Option<Vec<(&'static str, OsString)>> {
+    let known = |name: &str| EXACT.contains(&name) || VARIABLES.iter().any(|(flag, _)| *flag == name);
+    let named = flags.iter().filter_map(|word| word.to_str()).filter(|word| word.starts_with('-'));
+    let mut names =
+        named.map(|word| word.trim_start_matches('-').split('=').next().unwrap_or_default().replace('-', "_"));
+    let precision = read.text("mixed_precision").map_or_else(|| "no".to_string(), |said| said.value);
+    let several = count(read, "num_machines").is_some_and(|said| said.value > 1);
+    let standard = read.text("deepspeed_multinode_launcher").is_some_and(|said| said.value == "standard");
+    let exact = names.all(|name| known(&name) || name == "m")
+        && ["no", "fp16", "bf16"].contains(&precision.as_str())
+        && (!several || standard)
+        && settings_file(read, host).is_none()
+        && !host.has_gpus_without_peers();
+    if !exact {
+        return None;
+    }
+    let mut python_path = host.raw(vars::PYTHONPATH).map(|path| path.to_os_string()).unwrap_or_default();
+    if !python_path.is_empty() {
+        python_path.push(":");
+    }
+    python_path.push(&host.cwd);
+    let mut variables: Vec<(&'static str, OsString)> = vec![
+        ("ACCELERATE_USE_DEEPSPEED", "true".into()),
+        ("ACCELERATE_MIXED_PRECISION", precision.into()),
+        ("ACCELERATE_CONFIG_DS_FIELDS", "".into()),
+        ("ACCELERATE_DEEPSPEED_CONFIG_FILE", config.into()),
+        (vars::PYTHONPATH, python_path),
+    ];
+    for (flag, name) in VARIABLES {
+        variables.extend(read.text(flag).map(|said| (*name, OsString::from(said.value.to_lowercase()))));
+    }
+    // Python's `str(float(…))`; what is no number accelerate shall refuse itself.
+    if let Some(said) = read.float("gradient_clipping").ok()? {
+        variables.push(("ACCELERATE_GRADIENT_CLIPPING", yaml::python_float(said.value).into()));
+    }
+    Some(variables)
+}
+
+/// The run file: `--config_file`, else one that is read whether or not anyone thinks of it.
+fn settings_file(read: &Args, host: &Host) -> Option<PathBuf> {
     let cache =
         || host.filled(vars::HF_HOME).map(PathBuf::from).or_else(|| Some(host.cache_home()?.join("huggingface")));
-    let file = match read.text("config_file") {
-        Some(said) => host.absolute(Path::new(&said.value)),
-        None => host.absolute(&cache()?.join("accelerate/default_config.yaml")),
-    };
+    match read.text("config_file") {
+        Some(said) => Some(host.absolute(Path::new(&said.value))),
+        None => Some(host.absolute(&cache()?.join("accelerate/default_config.yaml"))).filter(|file| file.exists()),
+    }
+}
+
+fn settings(read: &Args, host: &Host) -> Option<(PathBuf, Value)> {
+    let file = settings_file(read, host)?;
     let text = json::read_text(&file).ok()?;
     Some((file, yaml::parse(&text, Dialect::PyYaml).ok()?))
 }
@@ -85,6 +172,6 @@ fn stated(read: &Args, host: &Host) -> SaidRanks {
         nnodes: Some(nnodes),
         node_rank: number("machine_rank"),
         master_addr: read.text("main_process_ip"),
-        master_port: None,
+        master_port: port(read, "main_process_port").filter(|port| port.value > 0),
     }
 }

@@ -10,7 +10,7 @@ use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::said::{Said, Source};
 use crate::target::{Parts, Target, base_name, is_python, is_script};
-use crate::topology::SaidRanks;
+use crate::topology::{SaidRanks, Topology};
 use crate::trainer::{self, Job};
 
 /// Every launcher a command may start with.
@@ -117,6 +117,19 @@ impl Wrapped {
     /// The config can be handed to the launcher itself.
     pub(crate) fn takes_config(&self) -> bool {
         self.runner.kind == Kind::Accelerate
+    }
+
+    /// The variables with which torchrun does the same without this launcher, where that is so.
+    pub(crate) fn as_torchrun(
+        &self,
+        job: &Job,
+        topology: &Topology,
+        config: Option<&OsStr>,
+        host: &Host,
+    ) -> Option<Vec<(&'static str, OsString)>> {
+        let config = config.filter(|_| self.takes_config() && !job.args.is_given("deepspeed"))?;
+        topology.nproc_per_node.as_ref()?;
+        accelerate::variables(&self.flags, &self.read, config, host)
     }
 
     /// The whole command: the launcher with its flags, ours where they leave something open, the target and its

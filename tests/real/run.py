@@ -174,6 +174,28 @@ def accelerate_trains(lab):
 
 
 @check
+def accelerate_and_torchrun_give_the_ranks_the_same_environment(lab):
+    """What zlaunch puts in the place of `accelerate launch`, variable by variable."""
+    lab.model()
+    dump = lab.root / "dump.py"
+    dump.write_text("import json, os, sys\njson.dump(dict(os.environ), open(f'{sys.argv[1]}-{os.environ[\"RANK\"]}.json', 'w'))\n")
+    config = lab.root / "dump.json"
+    config.write_text('{"zero_optimization": {"stage": 2}}')
+    flags = ["--num_processes", "2", "--num_machines", "1", "--mixed_precision", "bf16", "--use_deepspeed", "--gradient_clipping", "0.5", "--zero3_init_flag", "True",
+             "--offload_optimizer_device", "CPU", "--gradient_accumulation_steps", "3", "--dynamo_backend", "no", "--deepspeed_config_file", config, dump]
+    for name, head in (("alone", []), ("ours", [lab.binary, "-v", "--"])):
+        result = lab.run([*head, "accelerate", "launch", *flags, lab.root / name])
+        assert result.returncode == 0, result.stdout[-3000:]
+    assert "torch.distributed.run" in result.stdout, result.stdout
+    # Where the ranks meet on this machine and the names of files are new in every run; two are left behind by imports in accelerate's own process.
+    own = {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_ERROR_FILE", "ACCELERATE_DEEPSPEED_CONFIG_FILE",
+           "PYTORCH_NVML_BASED_CUDA_CHECK", "TORCHINDUCTOR_CACHE_DIR"}
+    for rank in (0, 1):
+        alone, ours = ({key: value for key, value in json.loads((lab.root / f"{name}-{rank}.json").read_text()).items() if key not in own} for name in ("alone", "ours"))
+        assert ours == alone, different(alone, ours)
+
+
+@check
 def llamafactory_trains(lab):
     other = Lab(lab.binary, lab.others["llamafactory"], lab.root)
     model = lab.model()

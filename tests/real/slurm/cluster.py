@@ -72,6 +72,8 @@ class Cluster:
         self.state = self.folder / "cluster.json"
         saved = json.loads(self.state.read_text()) if self.state.exists() else {}
         self.namespaces = saved.get("namespaces", namespaces)
+        # Jobs that `cancel_all` leaves alone.
+        self.spared = set()
 
     def __enter__(self):
         try:
@@ -132,16 +134,17 @@ class Cluster:
         return file.read_text(errors="replace") if file.exists() else ""
 
     def hurry(self, number):
-        """A job that was put back into the queue is held there for two minutes; here just long enough for word of its end to arrive."""
+        """A job that was put back into the queue is held there for two minutes, lest word of its end arrives after its new start. That end can be seen here."""
+        self.until(lambda: not any(name.startswith(f"slurmstepd: [{number}.") for name in map(title, self.processes())), f"job {number} does not end")
         time.sleep(0.5)
         self.answer(["scontrol", "update", f"JobId={number}", "StartTime=now"])
 
     def cancel_all(self):
-        """Ends every job and returns when the nodes are free again."""
-        self.answer(["scancel", "--user=root"])
+        """Ends every job that is not spared, and returns when the nodes are free again."""
         limit = time.monotonic() + 20
-        while self.answer(["squeue", "-h"]) and time.monotonic() < limit:
-            time.sleep(0.05)
+        while (others := set(self.answer(["squeue", "-h", "-o", "%A"]).split()) - self.spared) and time.monotonic() < limit:
+            self.answer(["scancel", *others])
+            time.sleep(0.1)
 
     def answer(self, argv):
         """The output of a quick question, or nothing."""
@@ -182,6 +185,7 @@ class Cluster:
     def down(self):
         if self.state.exists():
             if self.alive("slurmctld"):
+                self.spared = set()
                 self.cancel_all()
             for number in (signal.SIGTERM, signal.SIGKILL):
                 for pid in self.processes():
@@ -196,6 +200,11 @@ class Cluster:
                     quiet("ip", "link", "del", end)
             else:
                 self.name_nodes(forget=True)
+            # Left by proctrack/cgroup, if that was asked for; another cluster's are not empty.
+            for name in NODES:
+                for folder, *_ in os.walk(f"/sys/fs/cgroup/freezer/slurm_{name}", topdown=False):
+                    with contextlib.suppress(OSError):
+                        os.rmdir(folder)
             shutil.rmtree(self.folder)
         elif self.own:
             shutil.rmtree(self.folder)
@@ -307,9 +316,20 @@ class Cluster:
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and int(entry.name) != os.getpid():
                 with contextlib.suppress(OSError):
-                    if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                    if wanted in (entry / "environ").read_bytes().split(b"\0") or not variable and self.is_step(entry):
                         found.append(int(entry.name))
         return found
+
+    def is_step(self, entry):
+        """Slurm's own parent of a task writes its title over its environment, but keeps its node's log open."""
+        logs = str(self.folder / "log")
+        return title(entry.name).startswith("slurmstepd: [") and any(os.readlink(file).startswith(logs) for file in (entry / "fd").iterdir())
+
+
+def title(pid):
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text(errors="replace")
+    return ""
 
 
 def typed(gres):

@@ -28,6 +28,7 @@ LAYOUTS = [
     ("02-srun", f"srun {TWO} --ntasks-per-node=1 --gpus-per-node=4 @", []),
     ("03-srun-per-gpu", f"srun {TWO} --ntasks-per-node=4 --gpus-per-node=4 @", []),
     ("04-salloc", f"salloc {TWO} --ntasks-per-node=1 --gpus-per-node=4", ["@", "srun @"]),
+    ("04-salloc-one-node", "salloc -w node01 -N1 --gpus-per-node=4", ["@", "srun @"]),
     ("05-array", "sbatch --array=1-3%2 -N1 --gpus=1 -w node01", ["@", "srun @"]),
     ("06-het-sbatch", "sbatch -w node01 -N1 --ntasks-per-node=1 --gpus-per-node=4 : -w node[03-04] -N2 --ntasks-per-node=1 --gpus-per-node=2",
      ["@", "srun @", "srun --het-group=0,1 @", "srun --het-group=1 @"]),
@@ -51,6 +52,8 @@ LAYOUTS = [
     ("09-per-node-typed-sbatch", f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=a100:3", ["@", "srun @"]),
     ("10-unequal", "srun -w node[01,03-04] -N3 --ntasks-per-node=1 --gpus=14 @", []),
     ("10-unequal-sbatch", "sbatch -w node[01,03-04] -N3 --ntasks-per-node=1 --gpus=14", ["@", "srun @"]),
+    ("10-unequal-alike-cpus", "srun -w node[01,03] -N2 --ntasks-per-node=1 --gpus=6 @", []),
+    ("10-unequal-alike-cpus-sbatch", "sbatch -w node[01,03] -N2 --ntasks-per-node=1 --gpus=6", ["@", "srun @"]),
     ("10-unequal-per-gpu", "srun -w node[01,03-04] -N3 -n7 --gpus-per-task=1 @", []),
     ("10-exclusive", "srun -w node[01,03] -N2 --exclusive --ntasks-per-node=1 @", []),
     ("10-high-minors", "srun -w gpu-a1-b[3,5] -N2 --ntasks-per-node=1 --gpus-per-node=2 @", []),
@@ -84,6 +87,8 @@ LAYOUTS = [
     # The re-execution of a batch script that asked for a task per GPU.
     ("34-again-per-node", f"sbatch {TWO} --ntasks-per-node=4 --gpus-per-task=1",
      ["srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 @"]),
+    ("34-again-with-gres", f"sbatch {TWO} --ntasks-per-node=4 --gpus-per-task=1",
+     ["env -u SLURM_GPUS_PER_TASK -u SLURM_TRES_PER_TASK srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --gres=gpu:4 --kill-on-bad-exit=1 @"]),
     ("34-again-uneven", f"sbatch {TWO} -n8 --gpus-per-node=4", ["srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 @"]),
     ("35-step-in-a-step", f"srun {TWO} --ntasks-per-node=1 --gpus-per-node=4 nested @", []),
 ]

@@ -7,7 +7,7 @@ Most checks start a stand-in for Python that writes down how it was started (`pr
 torch and DeepSpeed (`../setup` makes it), real torchrun and a real training run across nodes as well.
 """
 import argparse
-import contextlib
+import functools
 import json
 import shlex
 import shutil
@@ -48,7 +48,7 @@ PER_NODE = {
     "batch_with_uneven_tasks": (f"sbatch {TWO} -n8 --gpus-per-node=4", "@", PAIR, [4, 4]),
     "batch_with_cpus": (f"sbatch {TWO} --ntasks-per-node=4 --cpus-per-task=4 --gres=gpu:4", "@", PAIR, [4, 4]),
     "batch_of_unequal_nodes": ("sbatch -w node[01,03] -N2 --ntasks-per-node=1 --gpus=6", "@", ["node01", "node03"], [4, 2]),
-    "batch_without_exports": (f"sbatch --export=NONE {TWO} --ntasks-per-node=1 --gpus-per-node=4", "$ @", PAIR, [4, 4]),
+    "batch_without_exports": (f"sbatch --export=NONE {TWO} --ntasks-per-node=1 --gpus-per-node=4", "@", PAIR, [4, 4]),
     "salloc": (f"salloc {TWO} --ntasks-per-node=1 --gpus-per-node=4 @", PAIR, [4, 4]),
     # On one node there is nothing to meet for, but a shell of salloc is not on that node.
     "batch_on_one_node": ("sbatch -w node01 -N1 --gpus-per-node=4", "@", ["node01"], [4]),
@@ -68,6 +68,10 @@ PER_RANK = {
 }
 # What sbatch takes only as lines of the script.
 HETEROGENEOUS = "#SBATCH -w node01 -N1 --ntasks-per-node=1 --gpus-per-node=4\n#SBATCH hetjob\n#SBATCH -w node[03-04] -N2 --ntasks-per-node=1 --gpus-per-node=2\n"
+
+
+class Skip(Exception):
+    """What this machine cannot show."""
 
 
 def check(function):
@@ -99,16 +103,13 @@ class Lab:
         self.count += 1
         self.probe = self.home / f"probe{self.count}"
         self.probe.mkdir()
-        more = {"PATH": f"{self.env if real else self.stub}/bin:{PATH}", "PROBE": str(self.probe), "OMP_NUM_THREADS": "1"} | more
-        return more
+        return {"PATH": f"{self.env if real else self.stub}/bin:{PATH}", "PROBE": str(self.probe), "OMP_NUM_THREADS": "1"} | more
 
-    def start(self, command, script=None, words=None, **variables):
-        """Submits a batch job and returns its number."""
-        words = shlex.join(words or self.zlaunch())
-        exports = "".join(f"export {name}={shlex.quote(value)}; " for name, value in variables.items())
-        script = script.replace("@", words).replace("$ ", exports, 1) if script.startswith("$ ") else script.replace("@", words)
+    def start(self, command, script, words=None, **variables):
+        """Submits a batch job and returns its number. The script sets the variables: sbatch may be told to pass none."""
+        exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
         options = shlex.split(command)[1:]
-        return self.cluster.sbatch(options, script if options else HETEROGENEOUS + script, **variables)
+        return self.cluster.sbatch(options, ("" if options else HETEROGENEOUS) + exports + script.replace("@", shlex.join(words or self.zlaunch())))
 
     def finish(self, command, script=None, timeout=60, **variables):
         """Runs a layout to its end: status and output."""
@@ -370,13 +371,27 @@ def failing_task_ends_the_others(lab):
     lab.nothing_left()
 
 
+@check
+def signals_where_slurm_tracks_by_cgroup(lab):
+    """As on most clusters: a task's children are then not told anything, and killed when it ends."""
+    if not Path("/sys/fs/cgroup/freezer/tasks").exists():
+        raise Skip("no cgroup freezer here")
+    with Cluster(namespaces=lab.cluster.namespaces, settings={"ProctrackType": "proctrack/cgroup"}) as cluster:
+        other = Lab(cluster, lab.binary, lab.env)
+        signals_reach_a_task_a_gpu(other)
+        signals_reach_through_our_own_srun(other)
+        failing_task_ends_the_others(other)
+        if lab.env:
+            torchrun_is_ended_by_a_failing_rank_and_by_scancel(other)
+
+
 class Limit:
     """A job with a limit of a minute, Slurm's shortest: started first, looked at last."""
 
     def __init__(self, lab):
-        self.lab = lab
         self.number = lab.start("sbatch -w gpu-a1-b[3,5] -N2 --ntasks-per-node=1 --gpus-per-node=1 --time=1", "@", **lab.variables(PROBE_HOLD="1"))
         self.probe = lab.probe
+        lab.cluster.spared.add(self.number)
 
     def judge(self, lab):
         lab.probe = self.probe
@@ -387,8 +402,12 @@ class Limit:
 
 
 def real(function):
-    function.real = True
-    return check(function)
+    @functools.wraps(function)
+    def run(lab):
+        if not lab.env:
+            raise Skip("no --env")
+        function(lab)
+    return check(run)
 
 
 @real
@@ -455,30 +474,20 @@ def main():
         for name, function in checks.items():
             if arguments.only and name not in arguments.only:
                 continue
-            if getattr(function, "real", False) and not arguments.env:
-                print(f"skip  {name}: no --env", flush=True)
-                continue
             start = time.monotonic()
             try:
                 function(lab)
                 passed += 1
                 print(f"ok    {name} ({time.monotonic() - start:.1f} s)", flush=True)
+            except Skip as why:
+                print(f"skip  {name}: {why}", flush=True)
             except Exception as error:
                 failed += 1
                 print(f"FAIL  {name}", flush=True)
                 print(f"      {error}" if isinstance(error, AssertionError) else traceback.format_exc(), flush=True)
-                with contextlib.suppress(Exception):
-                    # Nothing of it may be in the way of the next one.
-                    free(lab)
+                cluster.cancel_all()
     print(f"{passed} passed, {failed} failed")
     sys.exit(1 if failed else 0)
-
-
-def free(lab):
-    for number in lab.cluster.answer(["squeue", "-h", "-o", "%A"]).split():
-        if "gpu-a1-b3,gpu-a1-b5" not in (job := lab.cluster.jobs(number))[0].get("ReqNodeList", "") and job[0].get("TimeLimit") != "00:01:00":
-            lab.cluster.run(["scancel", number])
-            lab.cluster.wait(number)
 
 
 if __name__ == "__main__":
