@@ -116,7 +116,7 @@ pub(super) fn variables(
     if !exact {
         return None;
     }
-    let mut python_path = host.raw(vars::PYTHONPATH).map(|path| path.to_os_string()).unwrap_or_default();
+    let mut python_path = host.raw(vars::PYTHONPATH).map(OsStr::to_os_string).unwrap_or_default();
     if !python_path.is_empty() {
         python_path.push(":");
     }
