@@ -353,7 +353,8 @@ impl Topology {
         let mut problems = Vec::new();
         let stated = stated_processes(flags, host, &mut problems);
         let (address, _) = meeting_place(flags, None, host, &mut problems);
-        if let Some(address) = address.filter(|address| meeting::is_loopback(&address.value)) {
+        let several = seen.nnodes.value > 1;
+        if let Some(address) = address.filter(|address| several && meeting::is_loopback(&address.value)) {
             problems.push(error::meets_on_loopback(&address, &seen.nnodes));
         }
         if !problems.is_empty() {

@@ -57,6 +57,7 @@ vars! {
     SLURM_STEP_NUM_NODES Read "number of machines of the step";
     SLURM_STEP_TASKS_PER_NODE Read "1: torchrun starts the ranks; more: each task is a rank";
     SLURM_NODEID Read "number of this machine";
+    SLURMD_NODENAME Read "without it and SLURM_NODEID: the shell of salloc, which is on none of the machines";
     SLURM_LOCALID Read "number of this task on its machine";
     SLURM_PROCID Read "compared with RANK, which the hook of enroot sets for every task";
     SLURM_GPUS_ON_NODE Read "GPUs of the step on this machine, where CUDA_VISIBLE_DEVICES is not set";

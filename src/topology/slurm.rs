@@ -37,10 +37,12 @@ fn shell(host: &Host) -> Look {
     if !problems.is_empty() {
         return Err(problems);
     }
-    let several = nnodes.value > 1;
+    // The shell of `salloc` is not on the machines of the job at all.
+    let elsewhere = [vars::SLURM_NODEID, vars::SLURMD_NODENAME].iter().all(|name| host.filled(name).is_none());
+    let through_srun = nnodes.value > 1 || elsewhere;
     Ok(Seen {
         engine: ENGINE.name,
-        place: if several { Place::Shell { groups } } else { Place::Machine },
+        place: if through_srun { Place::Shell { groups } } else { Place::Machine },
         node_rank: Said::new(0, Source::Default),
         gpus: gpus(host),
         master_addr: None,

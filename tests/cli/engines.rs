@@ -196,6 +196,12 @@ fn a_batch_script_is_started_on_every_machine() {
     assert!(!env.contains_key("SLURM_TRES_PER_TASK") && env["ZLAUNCH_STRICT"] == "1" && !env.contains_key("RANK"));
     // A mistake is told once, before anything starts.
     sandbox.launch(&["--deepspeed", "zero33"], SWIFT).refused(&["zero33", "zero3"]);
+    // The shell of salloc is not even on the one machine of its job.
+    sandbox.var("SLURM_JOB_NUM_NODES", "1");
+    assert_eq!(sandbox.plan(ZERO3, SWIFT)["launcher"], "srun");
+    sandbox.var("SLURM_NODEID", "0");
+    assert_eq!(sandbox.plan(ZERO3, SWIFT)["launcher"], "torchrun");
+    sandbox.var("SLURM_JOB_NUM_NODES", "2");
     // Only here, or placed by hand.
     assert_eq!(sandbox.plan(&["--deepspeed", "zero3", "--nnodes", "1"], SWIFT)["launcher"], "torchrun");
     sandbox.var("SLURM_STEP_ID", "0").var("SLURM_NODEID", "0").var("SLURM_STEP_TASKS_PER_NODE", "1(x2)");

@@ -170,7 +170,8 @@ fn a_shell_on_several_machines_goes_through_srun() {
             },
         );
         let plan = task.plan(sandbox);
-        if machines == 1 {
+        let on_a_machine = task.env.contains_key("SLURM_NODEID");
+        if machines == 1 && on_a_machine {
             let known = task.gpus().is_some();
             assert_eq!(plan.status == Some(0), known, "{}: {}", task.name, plan.stderr);
             continue;
