@@ -116,6 +116,11 @@ impl Host {
     }
 }
 
+/// zlaunch itself, for a script that starts it again.
+pub(crate) fn this_program() -> PathBuf {
+    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("zlaunch"))
+}
+
 /// Whether the folder, or the nearest one above it that exists, can be written.
 fn can_be_written(folder: &Path) -> bool {
     folder

@@ -4,6 +4,7 @@
 mod accelerate;
 mod deepspeed;
 mod direct;
+pub(crate) mod local;
 mod runner;
 mod torchrun;
 pub(crate) mod wrapped;
@@ -25,6 +26,8 @@ pub(crate) enum Kind {
     Torchrun,
     Deepspeed,
     Direct,
+    /// zlaunch itself.
+    Local,
     /// Only where the command itself starts with it.
     Accelerate,
 }
@@ -36,6 +39,7 @@ impl Kind {
         ("torchrun", Some(Kind::Torchrun)),
         ("deepspeed", Some(Kind::Deepspeed)),
         ("direct", Some(Kind::Direct)),
+        ("local", Some(Kind::Local)),
     ];
 }
 
@@ -45,13 +49,15 @@ impl fmt::Display for Kind {
             Kind::Torchrun => "torchrun",
             Kind::Deepspeed => "deepspeed",
             Kind::Direct => "direct",
+            Kind::Local => "local",
             Kind::Accelerate => "accelerate",
         })
     }
 }
 
-/// Whoever was asked for, if that is possible; else torchrun, or nobody where one process is all.
-pub(crate) fn choose(asked: Option<&Said<Kind>>, job: &Job, topology: &Topology) -> Result<Kind, Problem> {
+/// Whoever was asked for, if that is possible; else torchrun, or nobody where one process is all, or zlaunch itself
+/// where there is no torchrun.
+pub(crate) fn choose(asked: Option<&Said<Kind>>, job: &Job, topology: &Topology, host: &Host) -> Result<Kind, Problem> {
     // A variable serves a whole site; it does not launch ranks a second time.
     let asked = asked.filter(|asked| !topology.already || matches!(asked.from, Source::Flag(_)));
     let direct = asked.is_none_or(|asked| asked.value == Kind::Direct);
@@ -61,11 +67,16 @@ pub(crate) fn choose(asked: Option<&Said<Kind>>, job: &Job, topology: &Topology)
     let Some(asked) = asked else {
         // What zlaunch does not know may be a launcher itself: it is never launched twice.
         let one = topology.already || topology.is_one_process() || job.trainer.family == Family::Opaque;
-        return Ok(if one { Kind::Direct } else { Kind::Torchrun });
+        return Ok(match one {
+            true => Kind::Direct,
+            false if local::is_needed(job, topology, host) => Kind::Local,
+            false => Kind::Torchrun,
+        });
     };
     match asked.value {
         Kind::Direct if !topology.already && job.trainer.family != Family::Opaque => direct::possible(asked, topology)?,
         Kind::Deepspeed => deepspeed::possible(asked, topology)?,
+        Kind::Local if !topology.already => local::possible(asked, topology)?,
         _ if topology.already => return Err(error::ranks_exist(asked)),
         _ => {}
     }
@@ -77,6 +88,7 @@ pub(crate) fn head(kind: Kind, job: &Job, topology: &Topology, extra: &[OsString
     match kind {
         Kind::Torchrun => torchrun::head(job, topology, extra, host),
         Kind::Deepspeed => deepspeed::head(job, topology, extra, host),
+        Kind::Local => local::head(job, host),
         Kind::Direct | Kind::Accelerate => direct::head(job, host),
     }
 }
@@ -86,7 +98,7 @@ pub(crate) fn check_extra(kind: Kind, extra: &[OsString]) -> Vec<Problem> {
     let runner = match kind {
         Kind::Torchrun => &torchrun::RUNNER,
         Kind::Deepspeed => &deepspeed::RUNNER,
-        Kind::Direct | Kind::Accelerate => return Vec::new(),
+        Kind::Direct | Kind::Local | Kind::Accelerate => return Vec::new(),
     };
     runner.topology_options(extra).into_iter().map(|(ours, said)| error::say_it_to_us(&said, ours)).collect()
 }

@@ -15,6 +15,7 @@ use crate::environment::{self, Environment};
 use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::json;
+use crate::launcher::local::Local;
 use crate::launcher::{self, Kind, Wrapped, wrapped};
 use crate::said::{Said, Source};
 use crate::target::Parts;
@@ -26,6 +27,8 @@ pub(crate) struct Plan {
     pub(crate) trainer: TrainerFacts,
     pub(crate) topology: Topology,
     pub(crate) launcher: Kind,
+    /// The ranks, where zlaunch starts them itself.
+    pub(crate) local: Option<Local>,
     pub(crate) config: Option<PlannedConfig>,
     pub(crate) environment: Environment,
     pub(crate) argv: Vec<OsString>,
@@ -110,6 +113,7 @@ impl Draft<'_> {
         diagnostics.extend(self.ranks_without_effect());
         let topology = keep(self.topology(), &mut problems);
         let kind = topology.as_ref().and_then(|topology| keep(self.launcher(topology), &mut problems));
+        diagnostics.extend(kind.into_iter().flat_map(|kind| launch.rank_output.without_effect(kind)));
         let template = self.template(&mut problems, &mut diagnostics);
         let config = match (&topology, template) {
             (Some(topology), Some(template)) => keep(self.config(template, topology), &mut problems),
@@ -158,11 +162,13 @@ impl Draft<'_> {
             python: job.python.as_ref().map(|python| python.program.clone()),
             runs: print::what_runs(job, &launch.command),
         };
+        let local = (kind == Kind::Local).then(|| Local::new(&topology, &launch.rank_output, host));
         let blocker = job.blocker.clone();
         Ok(Plan {
             trainer,
             topology,
             launcher: kind,
+            local,
             config,
             environment,
             argv,
@@ -198,7 +204,7 @@ impl Draft<'_> {
                 Some(asked) => return Err(vec![error::already_a_launcher(asked, wrapped.name())]),
                 None => wrapped.runner.kind,
             },
-            None => launcher::choose(asked, self.job, topology).map_err(|problem| vec![problem])?,
+            None => launcher::choose(asked, self.job, topology, self.host).map_err(|problem| vec![problem])?,
         };
         let problems = launcher::check_extra(kind, &self.launch.launcher_args);
         if problems.is_empty() { Ok(kind) } else { Err(problems) }

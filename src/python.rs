@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::host::Host;
 use crate::target::is_python;
+use crate::vars;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Python {
@@ -33,6 +34,27 @@ impl Python {
     /// What `python3`, else `python`, means on PATH.
     pub(crate) fn on_path(host: &Host) -> Option<Self> {
         ["python3", "python"].iter().find_map(|name| host.find_program(OsStr::new(name))).map(Self::at)
+    }
+
+    /// Whether a file is nowhere this interpreter looks for packages; not so where that cannot be told from outside.
+    pub(crate) fn lacks(&self, inside: &str, host: &Host) -> bool {
+        let Some((site, prefix)) = self.site.as_ref().zip(self.program.parent().and_then(Path::parent)) else {
+            return false;
+        };
+        let environment = fs::read_to_string(prefix.join("pyvenv.cfg")).unwrap_or_default();
+        let mut settings = environment.lines().filter_map(|line| line.split_once('='));
+        let sees_outside = settings.any(|(name, value)| {
+            name.trim() == "include-system-site-packages" && value.trim().eq_ignore_ascii_case("true")
+        });
+        // Debian spreads its own packages over several folders.
+        if sees_outside || !site.ends_with("site-packages") {
+            return false;
+        }
+        let version = site.parent().and_then(Path::file_name).unwrap_or_default();
+        let of_user = host.home().map(|home| home.join(".local/lib").join(version).join("site-packages"));
+        let named = host.raw(vars::PYTHONPATH).into_iter().flat_map(std::env::split_paths);
+        let mut folders = [site.clone()].into_iter().chain(of_user).chain(named.map(|folder| host.absolute(&folder)));
+        !folders.any(|folder| folder.join(inside).is_file())
     }
 
     /// A file of an installed package, if it is there: `swift/cli/sft.py`.

@@ -6,6 +6,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     Read,
+    Set,
     ReadAndSet,
 }
 
@@ -34,17 +35,25 @@ vars! {
     NPROC_PER_NODE ReadAndSet "processes on this machine, as ms-swift reads it; set for megatron";
     NNODES ReadAndSet "number of machines; set for megatron";
     NODE_RANK ReadAndSet "number of this machine; set for megatron";
-    MASTER_ADDR ReadAndSet "address of the first machine; `direct` sets it to 127.0.0.1";
-    MASTER_PORT ReadAndSet "port on the first machine; `direct` lets the one rank take any";
+    MASTER_ADDR ReadAndSet "address of the first machine; `direct` and `local` set it to 127.0.0.1";
+    MASTER_PORT ReadAndSet "port on the first machine; `direct` lets the one rank take any, `local` finds a free one";
     PET_NPROC_PER_NODE Read "torchrun's own default for --nproc_per_node";
     PET_NNODES Read "torchrun's own default for --nnodes";
     PET_NODE_RANK Read "torchrun's own default for --node_rank";
     PET_MASTER_ADDR Read "torchrun's own default for --master_addr";
     PET_MASTER_PORT Read "torchrun's own default for --master_port";
-    RANK ReadAndSet "with LOCAL_RANK and WORLD_SIZE: a launcher already ran, so none is started; `direct` sets it";
+    RANK ReadAndSet "with LOCAL_RANK and WORLD_SIZE: a launcher already ran, so none is started; `direct` and `local` set it";
     LOCAL_RANK ReadAndSet "see RANK";
     WORLD_SIZE ReadAndSet "see RANK; the number of ranks";
     LOCAL_WORLD_SIZE ReadAndSet "see RANK; the number of ranks on this machine";
+    GROUP_RANK Set "`local` sets it to 0: the number of this machine";
+    GROUP_WORLD_SIZE Set "`local` sets it to 1: the number of machines";
+    ROLE_RANK Set "`local` sets it to RANK";
+    ROLE_WORLD_SIZE Set "`local` sets it to WORLD_SIZE";
+    ROLE_NAME Set "`local` sets it to `default`";
+    TORCHELASTIC_USE_AGENT_STORE Set "`local` removes it: there is no agent of torchrun";
+    TORCH_ELASTIC_SHUTDOWN_TIMEOUT Read "seconds the ranks of `local` get to end before they are killed (30), as torchrun reads it";
+    PYTHONPATH Read "torch is looked for there too, to know whether there is a torchrun";
 
     CUDA_VISIBLE_DEVICES ReadAndSet "its entries are counted; narrowed when ms-swift gets fewer processes than GPUs";
     HIP_VISIBLE_DEVICES Read "counted like CUDA_VISIBLE_DEVICES (ROCm)";
