@@ -114,6 +114,7 @@ fn inherited(number: i32) -> Option<File> {
 
 /// The watcher as zlaunch sees it. Dropped without `dismiss` it ends every group it was told of.
 pub(super) struct Watcher {
+    child: Child,
     words: io::PipeWriter,
 }
 
@@ -121,8 +122,9 @@ impl Watcher {
     pub(super) fn start() -> io::Result<Self> {
         let (theirs, ours) = io::pipe()?;
         // It inherits the blocked signals: nothing but the end of its pipe moves it.
-        this_program(WATCHER).stdin(theirs).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        Ok(Watcher { words: ours })
+        let mut command = this_program(WATCHER);
+        let child = command.stdin(theirs).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        Ok(Watcher { child, words: ours })
     }
 
     pub(super) fn keep(&mut self, group: Pid) {
@@ -136,6 +138,8 @@ impl Watcher {
 
     pub(super) fn dismiss(mut self) {
         self.tell("done");
+        // An init that buries nobody would keep it for ever.
+        let _ = self.child.wait();
     }
 
     fn tell(&mut self, words: &str) {
