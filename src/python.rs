@@ -41,6 +41,9 @@ impl Python {
         let Some((site, prefix)) = self.site.as_ref().zip(self.program.parent().and_then(Path::parent)) else {
             return false;
         };
+        if site.join(inside).is_file() {
+            return false;
+        }
         let environment = fs::read_to_string(prefix.join("pyvenv.cfg")).unwrap_or_default();
         let mut settings = environment.lines().filter_map(|line| line.split_once('='));
         let sees_outside = settings.any(|(name, value)| {
@@ -53,8 +56,8 @@ impl Python {
         let version = site.parent().and_then(Path::file_name).unwrap_or_default();
         let of_user = host.home().map(|home| home.join(".local/lib").join(version).join("site-packages"));
         let named = host.raw(vars::PYTHONPATH).into_iter().flat_map(std::env::split_paths);
-        let mut folders = [site.clone()].into_iter().chain(of_user).chain(named.map(|folder| host.absolute(&folder)));
-        !folders.any(|folder| folder.join(inside).is_file())
+        let mut others = of_user.into_iter().chain(named.map(|folder| host.absolute(&folder)));
+        !others.any(|folder| folder.join(inside).is_file())
     }
 
     /// A file of an installed package, if it is there: `swift/cli/sft.py`.

@@ -15,7 +15,7 @@ use crate::error::{self, Problem};
 /// A pipe takes this much at once or not at all.
 const PIPE_BUF: usize = 4096;
 /// Read at once.
-const PORTION: usize = 16 << 10;
+pub(super) const PORTION: usize = 16 << 10;
 /// A reader this far behind holds the ranks up.
 const MOST_QUEUED: usize = 1 << 20;
 /// Longer lines are cut: nobody reads them, and they have to be kept until they end.

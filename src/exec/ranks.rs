@@ -19,7 +19,7 @@ use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::Pid;
 
 use super::helper::{Refusal, Starter, Watcher, group_of};
-use super::output::{Console, Log, Stream};
+use super::output::{Console, Log, PORTION, Stream};
 use super::{change_environment, make_private_folder};
 use crate::environment::{Environment, Setting};
 use crate::error::{self, Problem};
@@ -30,6 +30,8 @@ use crate::vars;
 const STOPS: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
 /// Are for the ranks to understand.
 const OTHERS: [Signal; 4] = [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGTSTP, Signal::SIGCONT];
+/// What the system lets a pipe grow to.
+const LARGEST_PIPE: usize = 1 << 20;
 /// What is still there so long after it was killed is out of everybody's reach.
 const AFTER_KILL: Duration = Duration::from_secs(1);
 
@@ -244,10 +246,11 @@ impl Crew {
         }
     }
 
-    /// Not to the end: somebody who left the group may hold the other side open.
+    /// What a pipe can hold, not to its end: somebody who left the group may have the other side, and go on.
     fn close_streams(&mut self) {
         for mut stream in self.streams.drain(..) {
-            while stream.read(&mut self.consoles) {}
+            let portions = LARGEST_PIPE / PORTION;
+            let _ = (0..portions).all(|_| stream.read(&mut self.consoles));
             stream.end(&mut self.consoles);
         }
     }
@@ -342,6 +345,7 @@ impl Crew {
             let ending = match rank.child.try_wait() {
                 Ok(None) => continue,
                 Ok(Some(ending)) => ending,
+                // The answer was given to somebody else: it counts as a failure.
                 Err(_) => ExitStatus::from_raw(i32::from(error::REFUSED) << 8),
             };
             rank.ending = Some(ending);

@@ -367,6 +367,20 @@ printf '%s\\n' \"$x\"; printf '\\r10%%\\r20%%\\n'; printf 'no end'";
 }
 
 #[test]
+fn somebody_who_left_does_not_hold_the_others() {
+    let sandbox = Sandbox::new();
+    // In a session of its own, and never silent.
+    let script = "setsid sh -c 'echo $$ > daemon.$RANK; while :; do echo y; done' & \
+while [ ! -s daemon.$RANK ]; do sleep 0.01; done; echo done";
+    let run = run(&sandbox, 2, &["--prefix"], script);
+    for rank in 0..2 {
+        let daemon = fs::read_to_string(sandbox.cwd().join(format!("daemon.{rank}"))).unwrap();
+        let _ = kill(Pid::from_raw(daemon.trim().parse().unwrap()), Signal::SIGKILL);
+    }
+    assert_eq!((run.status, run.stdout.matches("] done\n").count()), (Some(0), 2));
+}
+
+#[test]
 fn a_reader_that_is_slow_or_gone_holds_nobody() {
     let mut sandbox = Sandbox::new();
     sandbox.var("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "0.1");
