@@ -48,6 +48,7 @@ pub(crate) struct Launch {
     pub(crate) topology: SaidRanks,
     pub(crate) hosts: SaidHosts,
     pub(crate) launcher_args: Vec<OsString>,
+    pub(crate) rank_output: launcher::local::OutputFlags,
     pub(crate) environment: EnvironmentFlags,
     pub(crate) config_out: Option<Said<PathBuf>>,
     pub(crate) output: Output,
@@ -231,6 +232,10 @@ impl<'a> Reader<'a> {
                 exclude: self.text("exclude"),
             },
             launcher_args: self.raw_many("launcher-arg").into_iter().map(|said| said.value).collect(),
+            rank_output: launcher::local::OutputFlags {
+                log_dir: self.raw_one("log-dir").map(|said| said.map(PathBuf::from)),
+                prefix: self.said_switch("prefix"),
+            },
             environment: EnvironmentFlags { set: self.assigned_variables(), unset: self.variable_names() },
             config_out: self.raw_one("config-out").map(|said| said.map(PathBuf::from)),
             output: self.output(),
@@ -304,16 +309,21 @@ impl<'a> Reader<'a> {
     }
 
     fn switch(&mut self, name: &'static str) -> bool {
+        self.said_switch(name).is_some()
+    }
+
+    /// Who turned it on.
+    fn said_switch(&mut self, name: &'static str) -> Option<Source> {
         if self.matches.get_flag(name) {
-            return true;
+            return Some(flag(name));
         }
-        let Some(said) = self.variable(name).and_then(|said| self.readable(said)) else { return false };
+        let said = self.variable(name).and_then(|said| self.readable(said))?;
         match said.value.to_ascii_lowercase().as_str() {
-            "1" | "true" | "yes" | "on" => true,
-            "0" | "false" | "no" | "off" => false,
+            "1" | "true" | "yes" | "on" => Some(said.from),
+            "0" | "false" | "no" | "off" => None,
             _ => {
                 self.problems.push(error::not_a_switch(&said));
-                false
+                None
             }
         }
     }

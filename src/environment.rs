@@ -78,6 +78,9 @@ pub(crate) fn decide(
     if launcher == Kind::Direct && (template.is_some() || script) && !topology.already() {
         environment.single_rank(topology);
     }
+    if launcher == Kind::Local {
+        environment.ranks_of_ours(topology, machine);
+    }
     for said in &flags.unset {
         environment.set.retain(|setting| setting.name != said.value);
         if machine.raw(&said.value).is_some() {
@@ -230,5 +233,30 @@ impl Environment {
             self.set(name, value, "one process".to_string());
         }
         self.set(vars::MASTER_PORT, port.0.to_string(), port.1);
+    }
+
+    /// What torchrun tells all ranks alike; `local::PER_RANK` is what it tells each.
+    fn ranks_of_ours(&mut self, topology: &Topology, machine: &Host) {
+        let Some(nproc) = &topology.nproc_per_node else { return };
+        for name in [vars::WORLD_SIZE, vars::LOCAL_WORLD_SIZE, vars::ROLE_WORLD_SIZE] {
+            self.set(name, nproc.value.to_string(), nproc.from.to_string());
+        }
+        for (name, value) in [(vars::GROUP_RANK, "0"), (vars::GROUP_WORLD_SIZE, "1"), (vars::ROLE_NAME, "default")] {
+            self.set(name, value, "as torchrun sets it".to_string());
+        }
+        let (address, from) = topology.master_addr.as_ref().map_or_else(
+            || ("127.0.0.1", "one machine".to_string()),
+            |said| (said.value.as_str(), said.from.to_string()),
+        );
+        self.set(vars::MASTER_ADDR, address, from);
+        let (port, from) = topology.master_port.as_ref().map_or_else(
+            || (0, "a free port, found at launch".to_string()),
+            |said| (said.value, said.from.to_string()),
+        );
+        self.set(vars::MASTER_PORT, port.to_string(), from);
+        // Then rank 0 would wait for a store that an agent of torchrun holds.
+        if machine.raw(vars::TORCHELASTIC_USE_AGENT_STORE).is_some() {
+            self.unset.push(vars::TORCHELASTIC_USE_AGENT_STORE.to_string());
+        }
     }
 }

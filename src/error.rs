@@ -4,9 +4,12 @@
 use std::ffi::OsStr;
 use std::fmt;
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::ExitStatus;
 
 use anstyle::{AnsiColor, Style};
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::said::{Said, Source};
@@ -19,6 +22,7 @@ pub(crate) const WARNINGS: &[&str] = &[
     "two-configs",
     "unknown-variable",
     "ranks-without-effect",
+    "output-without-effect",
     "machines-differ",
     "stray-variable",
     "contradicts-scheduler",
@@ -677,6 +681,25 @@ pub(crate) fn direct_is_one_process(asked: &Said<impl fmt::Display>, world: &Sai
         .help("--launcher torchrun, or --nproc-per-node 1")
 }
 
+pub(crate) fn local_is_one_machine(asked: &Said<impl fmt::Display>, nnodes: &Said<u32>) -> Problem {
+    Problem::error(
+        "launcher",
+        format!("`local` starts the ranks of one machine; {} machines need torchrun", nnodes.value),
+    )
+    .at(asked.place())
+    .at(nnodes.place())
+    .help("--launcher torchrun, once on each machine")
+}
+
+pub(crate) fn output_without_effect(from: &Source, kind: &impl fmt::Display) -> Problem {
+    Problem::warning(
+        "output-without-effect",
+        format!("{from} has no effect: it is for the ranks of `--launcher local`, not of `{kind}`"),
+    )
+    .at(from)
+    .help("--launcher local; torchrun has --log-dir and --tee of its own: --launcher-arg --tee=3")
+}
+
 pub(crate) fn deepspeed_needs_a_hostfile(asked: &Said<impl fmt::Display>) -> Problem {
     Problem::error("launcher", "deepspeed must know how many GPUs every machine has".to_string())
         .at(asked.place())
@@ -780,6 +803,57 @@ pub(crate) fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {
         .at(&name)
         .help("check the command and the environment it is in")
         .status(status)
+}
+
+pub(crate) fn cannot_start_ranks(rank: u32, count: u32, why: &io::Error) -> Problem {
+    let help = match why.kind() {
+        io::ErrorKind::WouldBlock => "`ulimit -u` limits the processes of a user, pids.max those of a container",
+        io::ErrorKind::OutOfMemory => "there is no memory left on this machine",
+        _ => "`ulimit -a` shows the limits of this session",
+    };
+    Problem::error("ranks", format!("rank {rank} of {count} cannot be started: {why}"))
+        .at(format!("rank {rank}"))
+        .help(help)
+}
+
+pub(crate) fn cannot_watch_ranks(why: &io::Error) -> Problem {
+    Problem::error("ranks", format!("the ranks cannot be watched: {why}"))
+        .at("--launcher local")
+        .help("`ulimit -a` shows the limits of this session; --launcher torchrun does without")
+}
+
+pub(crate) fn endings_are_hidden() -> Problem {
+    Problem::error("ranks", "SIGCHLD is ignored, so nobody can tell how a rank ended".to_string())
+        .at("SIGCHLD, inherited from the program that starts zlaunch")
+        .help("env --default-signal=CHLD zlaunch …")
+}
+
+pub(crate) fn cannot_log(path: &Path, why: &io::Error) -> Problem {
+    Problem::error("write", format!("the log of a rank cannot be written: {why}"))
+        .at(path.display())
+        .help("--log-dir DIR names another folder")
+}
+
+/// How a rank ended; the exit status is that of the rank, as a shell would tell it.
+pub(crate) fn rank_failed(rank: usize, ending: ExitStatus, several: bool, log: Option<&Path>) -> Problem {
+    let (how, status) = match (ending.code(), ending.signal()) {
+        (Some(code), _) => (format!("exited with status {code}"), code),
+        (None, signal) => {
+            let number = signal.unwrap_or_default();
+            let name = Signal::try_from(number).map_or("", Signal::as_str);
+            (format!("was ended by signal {number} {name}").trim_end().to_string(), 128 + number)
+        }
+    };
+    let others = if several { "; the others were stopped" } else { "" };
+    let help = match (ending.signal(), log) {
+        (Some(9), _) => "`dmesg` tells whether the system ran out of memory",
+        (_, None) => "its own output says why; --log-dir DIR keeps the ranks' output apart",
+        (_, Some(_)) => "its own output says why",
+    };
+    Problem::error("rank", format!("rank {rank} {how}{others}"))
+        .at(log.map_or_else(|| format!("rank {rank}"), |log| log.display().to_string()))
+        .help(help)
+        .status(u8::try_from(status).unwrap_or(REFUSED))
 }
 
 pub(crate) fn cannot_print(why: &io::Error) -> Problem {

@@ -1,6 +1,9 @@
-//! The effects: write the config, become the program. Nothing decides here.
+//! The effects: write the config, become the program or start the ranks. Nothing decides here.
 
-use std::convert::Infallible;
+mod helper;
+mod output;
+mod ranks;
+
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -14,13 +17,17 @@ use nix::fcntl::OFlag;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::geteuid;
 
+use crate::environment::Environment;
 use crate::error::{self, Problem};
 use crate::launcher::Kind;
 use crate::plan::{FileKind, Plan, PlannedConfig};
 use crate::said::Said;
 
-/// Writes what the plan says and replaces this process. Comes back only with a problem.
-pub(crate) fn carry_out(plan: Plan) -> Result<Infallible, Problem> {
+pub(crate) use helper::helper;
+
+/// Writes what the plan says and replaces this process. Comes back only with a problem, or with the exit status of ranks
+/// that were started from here.
+pub(crate) fn carry_out(plan: Plan) -> Result<u8, Problem> {
     if let Some(problem) = plan.blocker {
         return Err(problem);
     }
@@ -36,14 +43,12 @@ pub(crate) fn carry_out(plan: Plan) -> Result<Infallible, Problem> {
     }
     raise_memlock();
     let Some((program, arguments)) = plan.argv.split_first() else { return Err(error::nothing_to_launch()) };
+    if let Some(local) = &plan.local {
+        return ranks::run(local, &plan.argv, &plan.environment);
+    }
     let mut command = Command::new(program);
     command.args(arguments);
-    for name in &plan.environment.unset {
-        command.env_remove(name);
-    }
-    for setting in &plan.environment.set {
-        command.env(&setting.name, &setting.value);
-    }
+    change_environment(&mut command, &plan.environment);
     // std gives SIGPIPE back its default, which Rust's runtime had taken; everything else is inherited.
     Err(error::cannot_execute(program, &command.exec()))
 }
@@ -63,6 +68,15 @@ fn raise_memlock() {
     {
         // The trainer will say so if it needed more.
         let _ = setrlimit(Resource::RLIMIT_MEMLOCK, hard, hard);
+    }
+}
+
+fn change_environment(command: &mut Command, environment: &Environment) {
+    for name in &environment.unset {
+        command.env_remove(name);
+    }
+    for setting in &environment.set {
+        command.env(&setting.name, &setting.value);
     }
 }
 

@@ -142,8 +142,7 @@ impl Host {
 pub(crate) fn own_command(command: usize) -> Vec<OsString> {
     let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
     words.truncate(words.len().saturating_sub(command));
-    let program = std::env::current_exe().map_or_else(|_| OsString::from("zlaunch"), PathBuf::into_os_string);
-    std::iter::once(program).chain(without_printing(words)).collect()
+    std::iter::once(this_program().into_os_string()).chain(without_printing(words)).collect()
 }
 
 /// Our options without those that print the plan instead of carrying it out, and without `--launcher srun`.
@@ -166,6 +165,11 @@ fn without_printing(words: Vec<OsString>) -> Vec<OsString> {
         }
     }
     kept
+}
+
+/// zlaunch itself, for a script that starts it again.
+pub(crate) fn this_program() -> PathBuf {
+    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("zlaunch"))
 }
 
 /// Whether the folder, or the nearest one above it that exists, can be written.

@@ -4,6 +4,7 @@
 mod accelerate;
 mod deepspeed;
 mod direct;
+pub(crate) mod local;
 mod runner;
 pub(crate) mod srun;
 mod torchrun;
@@ -28,6 +29,8 @@ pub(crate) enum Kind {
     Deepspeed,
     Direct,
     Srun,
+    /// zlaunch itself.
+    Local,
     /// Only where the command itself starts with it.
     Accelerate,
 }
@@ -40,6 +43,7 @@ impl Kind {
         ("deepspeed", Some(Kind::Deepspeed)),
         ("srun", Some(Kind::Srun)),
         ("direct", Some(Kind::Direct)),
+        ("local", Some(Kind::Local)),
     ];
 }
 
@@ -50,12 +54,14 @@ impl fmt::Display for Kind {
             Kind::Deepspeed => "deepspeed",
             Kind::Direct => "direct",
             Kind::Srun => "srun",
+            Kind::Local => "local",
             Kind::Accelerate => "accelerate",
         })
     }
 }
 
-/// Whoever was asked for, if that is possible; else torchrun, or nobody where one process is all.
+/// Whoever was asked for, if that is possible; else torchrun, or nobody where one process is all, or zlaunch itself
+/// where there is no torchrun.
 pub(crate) fn choose(asked: Option<&Said<Kind>>, job: &Job, topology: &Topology) -> Result<Kind, Problem> {
     // A variable serves a whole site; it does not launch ranks a second time.
     let asked = asked.filter(|asked| !topology.already() || matches!(asked.from, Source::Flag(_)));
@@ -77,7 +83,11 @@ pub(crate) fn choose(asked: Option<&Said<Kind>>, job: &Job, topology: &Topology)
     let Some(asked) = asked else {
         // What zlaunch does not know may be a launcher itself: it is never launched twice.
         let one = topology.already() || topology.is_one_process() || job.trainer.family == Family::Opaque;
-        return Ok(if one { Kind::Direct } else { Kind::Torchrun });
+        return Ok(match one {
+            true => Kind::Direct,
+            false if local::is_needed(job, topology) => Kind::Local,
+            false => Kind::Torchrun,
+        });
     };
     match asked.value {
         Kind::Direct if !topology.already() && job.trainer.family != Family::Opaque => {
@@ -85,6 +95,7 @@ pub(crate) fn choose(asked: Option<&Said<Kind>>, job: &Job, topology: &Topology)
         }
         Kind::Deepspeed => deepspeed::possible(asked, topology)?,
         Kind::Srun => srun::possible(asked, topology)?,
+        Kind::Local if !topology.already() => local::possible(asked, topology)?,
         _ if topology.already() => return Err(error::ranks_exist(asked)),
         _ => {}
     }
@@ -103,6 +114,7 @@ pub(crate) fn head(
     match kind {
         Kind::Torchrun => torchrun::head(job, topology, extra, host),
         Kind::Deepspeed => deepspeed::head(job, topology, extra, hosts, host),
+        Kind::Local => local::head(job, host),
         Kind::Direct | Kind::Srun | Kind::Accelerate => direct::head(job, host),
     }
 }
@@ -132,7 +144,7 @@ pub(crate) fn check_extra(kind: Kind, extra: &[OsString]) -> Vec<Problem> {
     let runner = match kind {
         Kind::Torchrun => &torchrun::RUNNER,
         Kind::Deepspeed => &deepspeed::RUNNER,
-        Kind::Direct | Kind::Srun | Kind::Accelerate => return Vec::new(),
+        Kind::Direct | Kind::Local | Kind::Srun | Kind::Accelerate => return Vec::new(),
     };
     runner.topology_options(extra).into_iter().map(|(ours, said)| error::say_it_to_us(&said, ours)).collect()
 }

@@ -31,8 +31,11 @@ use host::Host;
 use plan::Plan;
 
 fn main() -> ExitCode {
+    if let Some(status) = exec::helper(std::env::args_os()) {
+        return ExitCode::from(status);
+    }
     match run() {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => ExitCode::from(status),
         Err(problems) => {
             error::report(&problems);
             ExitCode::from(problems.first().map_or(125, |problem| problem.status))
@@ -40,10 +43,11 @@ fn main() -> ExitCode {
     }
 }
 
-fn run() -> Result<(), Vec<Problem>> {
+/// The exit status, where zlaunch does not become another program.
+fn run() -> Result<u8, Vec<Problem>> {
     let host = Host::read();
-    match cli::parse(std::env::args_os().collect(), &host)? {
-        Request::Launch(launch) => run_launch(&launch, &host),
+    let shown = match cli::parse(std::env::args_os().collect(), &host)? {
+        Request::Launch(launch) => return run_launch(&launch, &host),
         Request::Templates { name: None, search, .. } => out(template::list(&search, &host).as_bytes()),
         Request::Templates { name: Some(name), raw: true, search } => {
             out(template::raw(&name, &search, &host).map_err(|problem| vec![problem])?.as_bytes())
@@ -59,10 +63,11 @@ fn run() -> Result<(), Vec<Problem>> {
             let _ = anstream::stdout().write_all(text.as_bytes());
             Ok(())
         }
-    }
+    };
+    shown.map(|()| 0)
 }
 
-fn run_launch(launch: &Launch, host: &Host) -> Result<(), Vec<Problem>> {
+fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let plan = Plan::new(launch, host)?;
     let Output { dry_run, quiet, verbose } = launch.output;
     if !quiet && (plan.topology.is_first() || verbose) {
@@ -71,12 +76,12 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<(), Vec<Problem>> {
     if let Some(format) = dry_run {
         // A plan can be read on another machine than the one it is for.
         error::report(plan.blocker.clone().filter(|_| !quiet).map(Problem::into_warning).as_slice());
-        return out(&plan.render(format));
+        return out(&plan.render(format)).map(|()| 0);
     }
     if verbose && !quiet {
         err(plan.text().as_bytes());
     }
-    match exec::carry_out(plan).map_err(|problem| vec![problem])? {}
+    exec::carry_out(plan).map_err(|problem| vec![problem])
 }
 
 /// Data. A reader that went away is no failure of ours.
@@ -130,7 +135,11 @@ mod readme {
     }
 
     fn variables() -> String {
-        let does = |var: &vars::Var| if var.r#use == vars::Use::Read { "reads" } else { "reads, sets" };
+        let does = |var: &vars::Var| match var.r#use {
+            vars::Use::Read => "reads",
+            vars::Use::Set => "sets",
+            vars::Use::ReadAndSet => "reads, sets",
+        };
         let rows = vars::ALL.iter().map(|var| format!("| `{}` | {} | {} |\n", var.name, does(var), cell(var.about)));
         "| variable | zlaunch | for |\n| --- | --- | --- |\n".to_string() + &rows.collect::<String>()
     }

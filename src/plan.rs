@@ -15,6 +15,7 @@ use crate::environment::{self, Environment};
 use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::json;
+use crate::launcher::local::Local;
 use crate::launcher::srun::{self, Through};
 use crate::launcher::{self, Kind, Wrapped, wrapped};
 use crate::said::{Said, Source};
@@ -28,6 +29,8 @@ pub(crate) struct Plan {
     pub(crate) trainer: TrainerFacts,
     pub(crate) topology: Topology,
     pub(crate) launcher: Kind,
+    /// The ranks, where zlaunch starts them itself.
+    pub(crate) local: Option<Local>,
     pub(crate) config: Option<PlannedConfig>,
     pub(crate) environment: Environment,
     pub(crate) argv: Vec<OsString>,
@@ -125,6 +128,7 @@ impl Draft<'_> {
         diagnostics.extend(self.ranks_without_effect());
         let topology = keep(self.topology(), &mut problems);
         let kind = topology.as_ref().and_then(|topology| keep(self.launcher(topology), &mut problems));
+        diagnostics.extend(kind.into_iter().flat_map(|kind| launch.rank_output.without_effect(kind)));
         let template = self.template(&mut problems, &mut diagnostics);
         let config = match (&topology, template) {
             (Some(topology), Some(template)) => keep(self.config(template, topology), &mut problems),
@@ -200,10 +204,12 @@ impl Draft<'_> {
         // What is missing here may be there on the machines.
         let blocker = job.blocker.clone().filter(|_| kind != Kind::Srun);
         let opens = topology.opens_port(kind == Kind::Torchrun).cloned();
+        let local = (kind == Kind::Local).then(|| Local::new(&topology, &launch.rank_output, host));
         Ok(Plan {
             trainer,
             topology,
             launcher: kind,
+            local,
             config,
             environment,
             argv,

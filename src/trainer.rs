@@ -37,6 +37,9 @@ pub(crate) const ALL: &[&Trainer] = &[
     &command::TRAINER,
 ];
 
+/// The front end that takes a command as it is.
+pub(crate) const ANY_COMMAND: &str = command::TRAINER.name;
+
 /// Console scripts that start ranks themselves: never to be run by a launcher as they are.
 const CONSOLES: &[&str] = &["swift", "megatron", "llamafactory-cli", "lmf", "axolotl", "trl"];
 

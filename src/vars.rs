@@ -6,6 +6,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     Read,
+    Set,
     ReadAndSet,
 }
 
@@ -35,20 +36,25 @@ vars! {
     NPROC_PER_NODE ReadAndSet "processes on this machine, as ms-swift reads it; set for megatron";
     NNODES ReadAndSet "number of machines; set for megatron";
     NODE_RANK ReadAndSet "number of this machine; set for megatron";
-    MASTER_ADDR ReadAndSet "address of the first machine; `direct` sets it to 127.0.0.1";
-    MASTER_PORT ReadAndSet "port on the first machine; `direct` lets the one rank take any";
+    MASTER_ADDR ReadAndSet "address of the first machine; `direct` and `local` set it to 127.0.0.1";
+    MASTER_PORT ReadAndSet "port on the first machine; `direct` lets the one rank take any, `local` finds a free one";
     PET_NPROC_PER_NODE Read "torchrun's own default for --nproc_per_node";
     PET_NNODES Read "torchrun's own default for --nnodes";
     PET_NODE_RANK Read "torchrun's own default for --node_rank";
     PET_MASTER_ADDR Read "torchrun's own default for --master_addr";
     PET_MASTER_PORT Read "torchrun's own default for --master_port";
     PET_SIGNALS_TO_HANDLE ReadAndSet "under a scheduler: torchrun passes USR1 and USR2 on to the ranks";
-    TORCH_ELASTIC_SHUTDOWN_TIMEOUT ReadAndSet "under a scheduler: seconds the ranks have between TERM and KILL";
-    RANK ReadAndSet "with LOCAL_RANK and WORLD_SIZE: a launcher already ran, so none is started; `direct` sets it";
+    TORCH_ELASTIC_SHUTDOWN_TIMEOUT ReadAndSet "seconds between TERM and KILL: read for `local` (30), set to 300 for torchrun under a scheduler";
+    RANK ReadAndSet "with LOCAL_RANK and WORLD_SIZE: a launcher already ran, so none is started; `direct` and `local` set it";
     LOCAL_RANK ReadAndSet "see RANK";
     WORLD_SIZE ReadAndSet "see RANK; the number of ranks";
     LOCAL_WORLD_SIZE ReadAndSet "see RANK; the number of ranks on this machine";
-    GROUP_RANK Read "set by torchrun: RANK is a real one";
+    GROUP_RANK ReadAndSet "set by torchrun: RANK is a real one; `local` sets it to 0, the number of this machine";
+    GROUP_WORLD_SIZE Set "`local` sets it to 1: the number of machines";
+    ROLE_RANK Set "`local` sets it to RANK";
+    ROLE_WORLD_SIZE Set "`local` sets it to WORLD_SIZE";
+    ROLE_NAME Set "`local` sets it to `default`";
+    TORCHELASTIC_USE_AGENT_STORE Set "`local` removes it: there is no agent of torchrun";
     TORCHELASTIC_RUN_ID Read "set by torchrun: RANK is a real one";
 
     SLURM_JOB_ID Read "Slurm started this";

@@ -15,6 +15,7 @@ mod exec;
 mod files;
 mod front_ends;
 mod layers;
+mod local;
 mod ranks;
 mod recorded;
 mod sandbox;
