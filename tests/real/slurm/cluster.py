@@ -120,7 +120,7 @@ class Cluster:
         lines = self.run(["scontrol", "-o", "show", "job", number]).stdout.splitlines()
         return [dict(word.split("=", 1) for word in line.split() if "=" in word) for line in lines if "JobState=" in line]
 
-    def wait(self, number, timeout=20, until=ENDED):
+    def wait(self, number, timeout=60, until=ENDED):
         limit = time.monotonic() + timeout
         while not ((jobs := self.jobs(number)) and all(job["JobState"] in until for job in jobs)):
             if time.monotonic() > limit:
