@@ -16,7 +16,7 @@ import time
 import traceback
 from pathlib import Path
 
-from cluster import PATH, Cluster
+from cluster import PATH, Cluster, title
 
 HERE = Path(__file__).resolve().parent
 CHECKS = {}
@@ -136,7 +136,7 @@ class Lab:
     def nothing_left(self, seconds=8):
         limit = time.monotonic() + seconds
         while left := self.cluster.processes(f"PROBE={self.probe}"):
-            assert time.monotonic() < limit, "left behind: " + "; ".join(Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ") for pid in left)
+            assert time.monotonic() < limit, "left behind: " + "; ".join(title(pid).replace("\0", " ") for pid in left)
             time.sleep(0.05)
 
 
