@@ -73,7 +73,8 @@ vars! {
     SLURM_JOB_NUM_NODES Read "number of machines of the job: a batch script on several is started on each through srun";
     SLURM_NNODES Read "number of machines, where no step says otherwise";
     SLURM_TASKS_PER_NODE Read "tasks on each machine, where no step says otherwise";
-    SLURM_NTASKS_PER_NODE Read "a batch script with several: its variables for each task are not handed to the one per machine";
+    SLURM_GPUS_PER_TASK Read "of a batch script: the one task on each machine gets the GPUs of all that were asked for";
+    SLURM_TRES_PER_TASK Read "the same in newer versions";
     SLURM_JOB_CPUS_PER_NODE Read "machines that differ in CPUs may differ in GPUs";
     SLURM_HET_SIZE Read "groups of a heterogeneous job";
     SLURM_STEP_RESV_PORTS Read "the first of them is where the ranks meet";

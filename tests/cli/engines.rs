@@ -177,7 +177,7 @@ fn a_batch_script_is_started_on_every_machine() {
         ("SLURM_JOB_ID", "9"),
         ("SLURM_JOB_NUM_NODES", "2"),
         ("SLURM_JOB_NODELIST", "n[1-2]"),
-        ("SLURM_NTASKS_PER_NODE", "4"),
+        ("SLURM_TASKS_PER_NODE", "4(x2)"),
         ("SLURM_TRES_PER_TASK", "gres/gpu=1"),
         ("ZLAUNCH_STRICT", "1"),
     ]);
@@ -189,9 +189,9 @@ fn a_batch_script_is_started_on_every_machine() {
     assert_eq!(sandbox.launch(ZERO3, SWIFT).status, Some(0));
     let argv = sandbox.recorded();
     assert_eq!(argv[1..6], ["--nodes=2", "--ntasks=2", "--ntasks-per-node=1", "--kill-on-bad-exit=1", "--export=ALL"]);
-    assert_eq!(argv[6], env!("CARGO_BIN_EXE_zlaunch"));
-    assert_eq!(argv[7..10], ["--deepspeed", "zero3", "--"]);
-    assert_eq!(argv[10..], *SWIFT);
+    assert_eq!((&argv[6], &argv[7]), (&"--gres=gpu:4".into(), &env!("CARGO_BIN_EXE_zlaunch").into()));
+    assert_eq!(argv[8..11], ["--deepspeed", "zero3", "--"]);
+    assert_eq!(argv[11..], *SWIFT);
     let env = sandbox.recorded_env();
     assert!(!env.contains_key("SLURM_TRES_PER_TASK") && env["ZLAUNCH_STRICT"] == "1" && !env.contains_key("RANK"));
     // A mistake is told once, before anything starts.
