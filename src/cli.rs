@@ -11,6 +11,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::Value;
 
+use crate::completions;
 use crate::config::Layers;
 use crate::environment::EnvironmentFlags;
 use crate::error::{self, Problem};
@@ -18,6 +19,7 @@ use crate::host::Host;
 use crate::json;
 use crate::launcher;
 use crate::said::{Said, Source};
+use crate::shims::Shims;
 use crate::template::Search;
 use crate::topology::{Processes, SaidHosts, SaidRanks};
 use crate::trainer;
@@ -33,7 +35,8 @@ pub(crate) enum Request {
         raw: bool,
         search: Search,
     },
-    /// `--help`, `--version`: text for stdout.
+    Shims(Shims),
+    /// `--help`, `--version`, completions: text for stdout.
     Show(String),
 }
 
@@ -82,10 +85,14 @@ pub(crate) enum Format {
 }
 
 const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...
-       zlaunch templates [NAME]";
+       zlaunch templates [NAME]
+       zlaunch shims install|remove|list [DIR]
+       zlaunch completions bash|zsh|fish";
 
 const COMMANDS: &str = "\x1b[1m\x1b[4mCommands:\x1b[0m
-  templates [NAME]  List the templates, or print one resolved (--raw: as it is written)
+  templates [NAME]    List the templates, or print one resolved (--raw: as it is written)
+  shims ACTION [DIR]  Install, remove or list PATH shims, so that scripts run unchanged
+  completions SHELL   Print completions for bash, zsh or fish
 
 Every option has a variable: --template-dir is ZLAUNCH_TEMPLATE_DIR. A flag beats its variable.
 Exit status: 125 zlaunch refused, 126 not executable, 127 not found; anything else is the trainer's.
@@ -94,8 +101,11 @@ Exit status: 125 zlaunch refused, 126 not executable, 127 not found; anything el
   zlaunch --deepspeed zero3_offload -- swift sft --model Qwen/Qwen3-8B --tuner_type full";
 
 pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Problem>> {
-    if argv.get(1).is_some_and(|word| word == "templates") {
-        return parse_templates(argv, host);
+    match argv.get(1).and_then(|word| word.to_str()) {
+        Some("templates") => return parse_templates(argv, host),
+        Some("shims") => return one(Shims::parse(&argv[2..], host)).map(Request::Shims),
+        Some("completions") => return one(completions::script(&argv[2..])).map(Request::Show),
+        _ => {}
     }
     if argv.len() == 1 {
         return Err(vec![error::nothing_to_launch()]);
@@ -105,6 +115,10 @@ pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
         Err(why) => return shown(&why).map(Request::Show),
     };
     Reader::new(&matches, host).launch().map(|launch| Request::Launch(Box::new(launch)))
+}
+
+fn one<T>(result: Result<T, Problem>) -> Result<T, Vec<Problem>> {
+    result.map_err(|problem| vec![problem])
 }
 
 fn launch_command() -> Command {
@@ -432,7 +446,9 @@ impl<'a> Reader<'a> {
     }
 
     fn unknown_variables(&self) -> Vec<Problem> {
+        const OF_SHIMS: &[&str] = &[vars::ZLAUNCH_SHIM, vars::ZLAUNCH_SHIM_OF, vars::ZLAUNCH_SHIM_DEPTH];
         let unknown = self.variables().filter(|name| !OPTIONS.iter().any(|option| variable_of(option.name) == **name));
+        let unknown = unknown.filter(|name| !OF_SHIMS.contains(name));
         unknown
             .map(|name| {
                 let known: Vec<_> = OPTIONS.iter().map(|option| variable_of(option.name)).collect();

@@ -643,6 +643,23 @@ pub(crate) fn ranks_without_effect(from: &Source, program: &str, starts_ranks: b
         .help(help)
 }
 
+pub(crate) fn unknown_action(usage: &str, word: Option<&str>, known: &[&str]) -> Problem {
+    let near = word.and_then(|word| nearest(word, known.iter().copied()));
+    let help = near.map_or_else(|| usage.to_string(), |near| format!("did you mean `{near}`? {usage}"));
+    let what = word.map_or_else(|| "a word is missing".to_string(), |word| format!("`{word}` is not understood here"));
+    Problem::error("usage", what).at(usage.split(' ').take(2).collect::<Vec<_>>().join(" ")).help(help)
+}
+
+pub(crate) fn no_folder_for_shims(usage: &str) -> Problem {
+    Problem::error("usage", "without a home folder a folder must be named".to_string()).at("HOME").help(usage)
+}
+
+pub(crate) fn not_a_shim(file: &Path) -> Problem {
+    Problem::error("shims", "this file is not a shim of zlaunch and stays".to_string())
+        .at(file.display())
+        .help("choose another folder: zlaunch shims install DIR")
+}
+
 pub(crate) fn srun_not_here(asked: &Said<impl fmt::Display>) -> Problem {
     Problem::error("launcher", "there is no job shell on several machines here that srun could start from".to_string())
         .at(asked.place())

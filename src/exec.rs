@@ -71,6 +71,25 @@ fn raise_memlock() {
     }
 }
 
+/// Writes a program that anybody may run, whole or not at all.
+pub(crate) fn write_program(path: &Path, text: &str) -> Result<(), Problem> {
+    let failed = |why: &io::Error| error::cannot_write(path, why);
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    DirBuilder::new().recursive(true).create(folder).map_err(|why| failed(&why))?;
+    let written = write_atomically(path, text.as_bytes(), 0o755);
+    written.map_err(|why| failed(&why))
+}
+
+/// Removes files, and their folder if nothing else is in it.
+pub(crate) fn remove(files: &[PathBuf], folder: &Path) -> Result<(), Problem> {
+    for file in files {
+        fs::remove_file(file).map_err(|why| error::cannot_write(file, &why))?;
+    }
+    // Somebody else's files keep it.
+    let _ = fs::remove_dir(folder);
+    Ok(())
+}
+
 fn change_environment(command: &mut Command, environment: &Environment) {
     for name in &environment.unset {
         command.env_remove(name);
@@ -100,7 +119,7 @@ fn write_file(path: &Path, text: &str, kind: FileKind) -> Result<(), Problem> {
     if holds(path, text.as_bytes()) {
         return Ok(());
     }
-    write_atomically(path, text.as_bytes()).map_err(|why| failed(&why))
+    write_atomically(path, text.as_bytes(), 0o600).map_err(|why| failed(&why))
 }
 
 fn make_private_folder(folder: &Path) -> io::Result<()> {
@@ -125,8 +144,8 @@ fn holds(path: &Path, content: &[u8]) -> bool {
 }
 
 /// A new file beside the target, then a rename: others see the old one or the whole new one.
-fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
-    let (mut file, temporary) = create_beside(path)?;
+fn write_atomically(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    let (mut file, temporary) = create_beside(path, mode)?;
     let written = file.write_all(content).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         // The first failure is the one worth reporting.
@@ -135,13 +154,13 @@ fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
     written
 }
 
-fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
+fn create_beside(path: &Path, mode: u32) -> io::Result<(File, PathBuf)> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let name = path.file_name().unwrap_or(OsStr::new("config")).to_string_lossy().into_owned();
     let mut attempt = 0;
     loop {
         let temporary = folder.join(format!(".{name}.{}.{attempt}", process::id()));
-        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary) {
+        match OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary) {
             Ok(file) => return Ok((file, temporary)),
             // Left behind by a process of the same number, here or on another machine.
             Err(why) if why.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => attempt += 1,

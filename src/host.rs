@@ -63,6 +63,10 @@ impl Host {
         self.folder(vars::XDG_CACHE_HOME).or_else(|| self.home().map(|home| home.join(".cache")))
     }
 
+    pub(crate) fn data_home(&self) -> Option<PathBuf> {
+        self.folder(vars::XDG_DATA_HOME).or_else(|| self.home().map(|home| home.join(".local/share")))
+    }
+
     pub(crate) fn config_home(&self) -> Option<PathBuf> {
         self.folder(vars::XDG_CONFIG_HOME).or_else(|| self.home().map(|home| home.join(".config")))
     }

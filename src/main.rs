@@ -3,6 +3,7 @@
 mod argv;
 mod auto;
 mod cli;
+mod completions;
 mod config;
 mod environment;
 mod error;
@@ -15,6 +16,7 @@ mod patch;
 mod plan;
 mod python;
 mod said;
+mod shims;
 mod target;
 mod template;
 mod topology;
@@ -29,6 +31,7 @@ use cli::{Launch, Output, Request};
 use error::Problem;
 use host::Host;
 use plan::Plan;
+use shims::{Action, Shims};
 
 fn main() -> ExitCode {
     if let Some(status) = exec::helper(std::env::args_os()) {
@@ -58,6 +61,7 @@ fn run() -> Result<u8, Vec<Problem>> {
             err(template.summary().as_bytes());
             out(json::write(&template.config).as_bytes())
         }
+        Request::Shims(shims) => run_shims(&shims, &host),
         Request::Show(text) => {
             // The only stylised text on stdout; colours go when it is piped.
             let _ = anstream::stdout().write_all(text.as_bytes());
@@ -65,6 +69,21 @@ fn run() -> Result<u8, Vec<Problem>> {
         }
     };
     shown.map(|()| 0)
+}
+
+fn run_shims(shims: &Shims, host: &Host) -> Result<(), Vec<Problem>> {
+    let foreign = shims.foreign();
+    match shims.action {
+        Action::List => return out(shims.listing(host).as_bytes()),
+        Action::Install if !foreign.is_empty() => return Err(foreign),
+        Action::Install => shims.files().try_for_each(|file| exec::write_program(&file, shims::SHIM)),
+        Action::Remove => exec::remove(&shims.present(), &shims.folder),
+    }
+    .map_err(|problem| vec![problem])?;
+    if shims.action == Action::Install {
+        err(shims.advice(host).as_bytes());
+    }
+    Ok(())
 }
 
 fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {

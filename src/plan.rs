@@ -100,6 +100,14 @@ impl Plan {
             job = trainer::understand(&Parts::of(&launch.command), launch.trainer.as_ref(), &wanted);
         }
         let through = through.filter(|_| wrapped.is_some() || job.trainer.family != Family::Opaque);
+        // An unchanged script that knows nothing of a config must run as if nobody stood in front of it.
+        let draft = Draft { launch, host: &wanted, through: None, wrapped: wrapped.as_ref(), job: &job };
+        let untouched = wanted.filled(vars::ZLAUNCH_SHIM_OF).is_some() && !draft.names_config();
+        let wrapped = wrapped.filter(|_| !untouched);
+        let through = through.filter(|_| !untouched);
+        if untouched {
+            job = trainer::untouched(&launch.command, &wanted);
+        }
         // Then the launcher is given the config, not the script.
         if wrapped.as_ref().is_some_and(Wrapped::takes_config) {
             job.run_file = None;
@@ -282,6 +290,10 @@ impl Draft<'_> {
         let mut template = resolved.map_err(|problem| problems.push(problem)).ok()?;
         diagnostics.append(&mut template.notes);
         Some(template)
+    }
+
+    fn names_config(&self) -> bool {
+        self.launch.deepspeed.is_some() || self.own_config().is_some_and(|own| !own.value.is_empty())
     }
 
     fn own_config(&self) -> Option<Said<String>> {

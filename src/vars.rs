@@ -30,8 +30,13 @@ vars! {
     HOME Read "the default place of the cache and configuration folders";
     XDG_CACHE_HOME Read "resolved configs go to `zlaunch/configs` in it";
     XDG_CONFIG_HOME Read "templates are searched in `zlaunch/templates` in it";
+    XDG_DATA_HOME Read "PATH shims go to `zlaunch/shims` in it";
     PYTHONPATH Read "packages of the trainer may be there";
     TMPDIR Read "resolved configs go to a private folder in it when there is no usable home";
+
+    ZLAUNCH_SHIM Read "0: the PATH shims stand aside";
+    ZLAUNCH_SHIM_OF Read "set by a PATH shim: a command that names no config is executed as it is";
+    ZLAUNCH_SHIM_DEPTH Read "counts shims that found each other";
 
     NPROC_PER_NODE ReadAndSet "processes on this machine, as ms-swift reads it; set for megatron";
     NNODES ReadAndSet "number of machines; set for megatron";

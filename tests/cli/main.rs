@@ -20,5 +20,6 @@ mod ranks;
 mod recorded;
 mod sandbox;
 mod schema;
+mod shims;
 mod slurm;
 mod templates;
