@@ -4,7 +4,7 @@ mod options;
 
 use std::ffi::{OsStr, OsString};
 use std::ops::Bound;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::OsStringValueParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -36,6 +36,10 @@ pub(crate) enum Request {
         search: Search,
     },
     Shims(Shims),
+    Replay {
+        folder: PathBuf,
+        dry_run: bool,
+    },
     /// `--help`, `--version`, completions: text for stdout.
     Show(String),
 }
@@ -54,6 +58,9 @@ pub(crate) struct Launch {
     pub(crate) rank_output: launcher::local::OutputFlags,
     pub(crate) environment: EnvironmentFlags,
     pub(crate) config_out: Option<Said<PathBuf>>,
+    pub(crate) record: Option<Said<PathBuf>>,
+    /// All words as they were given, where somebody will want them.
+    pub(crate) words: Vec<OsString>,
     pub(crate) output: Output,
     pub(crate) strict: bool,
     pub(crate) allow: Vec<String>,
@@ -86,11 +93,13 @@ pub(crate) enum Format {
 
 const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...
        zlaunch templates [NAME]
+       zlaunch replay DIR
        zlaunch shims install|remove|list [DIR]
        zlaunch completions bash|zsh|fish";
 
 const COMMANDS: &str = "\x1b[1m\x1b[4mCommands:\x1b[0m
   templates [NAME]    List the templates, or print one resolved (--raw: as it is written)
+  replay DIR          Launch a record (--record) again; --dry-run shows what differs today
   shims ACTION [DIR]  Install, remove or list PATH shims, so that scripts run unchanged
   completions SHELL   Print completions for bash, zsh or fish
 
@@ -104,17 +113,39 @@ pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
     match argv.get(1).and_then(|word| word.to_str()) {
         Some("templates") => return parse_templates(argv, host),
         Some("shims") => return one(Shims::parse(&argv[2..], host)).map(Request::Shims),
+        Some("replay") => return one(parse_replay(&argv[2..], host)),
         Some("completions") => return one(completions::script(&argv[2..])).map(Request::Show),
         _ => {}
     }
     if argv.len() == 1 {
         return Err(vec![error::nothing_to_launch()]);
     }
+    parse_launch(argv, host).map(|launch| launch.map_or_else(Request::Show, |launch| Request::Launch(Box::new(launch))))
+}
+
+fn parse_replay(words: &[OsString], host: &Host) -> Result<Request, Problem> {
+    const USAGE: &str = "zlaunch replay DIR [--dry-run]";
+    let is_dry = |word: &&OsString| *word == "-n" || *word == "--dry-run";
+    let mut folders = words.iter().filter(|word| !is_dry(word));
+    match (folders.next(), folders.next()) {
+        (Some(folder), None) if !folder.as_encoded_bytes().starts_with(b"-") => {
+            let dry_run = words.iter().any(|word| is_dry(&word));
+            Ok(Request::Replay { folder: host.absolute(Path::new(folder)), dry_run })
+        }
+        (first, second) => Err(error::unknown_action(USAGE, second.or(first).and_then(|word| word.to_str()), &[])),
+    }
+}
+
+/// A launch, or a text to show instead.
+pub(crate) fn parse_launch(argv: Vec<OsString>, host: &Host) -> Result<Result<Launch, String>, Vec<Problem>> {
+    let words = argv.get(1..).unwrap_or_default().to_vec();
     let matches = match launch_command().try_get_matches_from(argv) {
         Ok(matches) => matches,
-        Err(why) => return shown(&why).map(Request::Show),
+        Err(why) => return shown(&why).map(Err),
     };
-    Reader::new(&matches, host).launch().map(|launch| Request::Launch(Box::new(launch)))
+    let mut launch = Reader::new(&matches, host).launch()?;
+    launch.words = words;
+    Ok(Ok(launch))
 }
 
 fn one<T>(result: Result<T, Problem>) -> Result<T, Vec<Problem>> {
@@ -252,10 +283,12 @@ impl<'a> Reader<'a> {
             },
             environment: EnvironmentFlags { set: self.assigned_variables(), unset: self.variable_names() },
             config_out: self.raw_one("config-out").map(|said| said.map(PathBuf::from)),
+            record: self.raw_one("record").map(|said| said.map(PathBuf::from)),
             output: self.output(),
             strict: self.switch("strict"),
             allow: self.rules(),
             warnings: self.unknown_variables(),
+            words: Vec::new(),
             command,
         };
         if self.problems.is_empty() { Ok(launch) } else { Err(self.problems) }

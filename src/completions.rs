@@ -12,6 +12,7 @@ const USAGE: &str = "zlaunch completions bash|zsh|fish";
 /// Words in the place of the first argument.
 pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("templates", "List the templates, or print one"),
+    ("replay", "Launch a record again"),
     ("shims", "Install, remove or list PATH shims"),
     ("completions", "Print completions for a shell"),
 ];
@@ -51,7 +52,7 @@ fn follows(option: &Opt) -> Follows {
         "trainer" => Follows::Words(trainer::ALL.iter().map(|trainer| trainer.name).collect()),
         "format" => Follows::Words(vec!["text", "json", "shell"]),
         "allow" => Follows::Words(error::WARNINGS.to_vec()),
-        "template-dir" | "log-dir" => Follows::Folders,
+        "template-dir" | "log-dir" | "record" => Follows::Folders,
         "patch" | "config-out" | "hostfile" => Follows::Files,
         _ => Follows::Text,
     }

@@ -654,6 +654,30 @@ pub(crate) fn no_folder_for_shims(usage: &str) -> Problem {
     Problem::error("usage", "without a home folder a folder must be named".to_string()).at("HOME").help(usage)
 }
 
+pub(crate) fn no_output_folder(asked: &Said<std::path::PathBuf>) -> Problem {
+    Problem::error("record", "--output_dir is not given, so there is no folder of the trainer's".to_string())
+        .at(asked.from.with("auto"))
+        .help("--record DIR")
+}
+
+pub(crate) fn not_a_record(path: &Path) -> Problem {
+    Problem::error("record", "this is no launch record".to_string())
+        .at(path.display())
+        .help("zlaunch --record DIR -- COMMAND writes one")
+}
+
+pub(crate) fn secret_not_recorded(path: &Path, name: Option<&str>) -> Problem {
+    Problem::error("record", format!("the value of {} was not recorded", name.unwrap_or("a word")))
+        .at(path.display())
+        .help("launch with the recorded words and the value itself: they are in `words`")
+}
+
+pub(crate) fn cannot_enter(folder: &Path, why: &io::Error) -> Problem {
+    Problem::error("record", format!("the folder of the launch cannot be entered: {why}"))
+        .at(folder.display())
+        .help("run it where that folder is")
+}
+
 pub(crate) fn not_a_shim(file: &Path) -> Problem {
     Problem::error("shims", "this file is not a shim of zlaunch and stays".to_string())
         .at(file.display())
@@ -794,6 +818,10 @@ pub(crate) fn cannot_write(path: &Path, why: &io::Error) -> Problem {
     Problem::error("write", format!("the resolved config cannot be written: {why}"))
         .at(path.display())
         .help("--config-out PATH names another place")
+}
+
+pub(crate) fn cannot_write_there(path: &Path, why: &io::Error) -> Problem {
+    Problem::error("write", format!("this cannot be written: {why}")).at(path.display()).help("name another folder")
 }
 
 pub(crate) fn folder_not_ours(folder: &Path) -> Problem {

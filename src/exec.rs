@@ -13,6 +13,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 
+use std::time::SystemTime;
+
 use nix::fcntl::OFlag;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::geteuid;
@@ -21,6 +23,7 @@ use crate::environment::Environment;
 use crate::error::{self, Problem};
 use crate::launcher::Kind;
 use crate::plan::{FileKind, Plan, PlannedConfig};
+use crate::record::Record;
 use crate::said::Said;
 
 pub(crate) use helper::helper;
@@ -38,6 +41,9 @@ pub(crate) fn carry_out(plan: Plan) -> Result<u8, Problem> {
     if let Some((path, text)) = &plan.carried {
         write_file(path, text, FileKind::Ours)?;
     }
+    if let Some(record) = plan.record.as_ref().filter(|_| plan.topology.is_first() && plan.launcher != Kind::Srun) {
+        write_record(record)?;
+    }
     if let Some(port) = &plan.opens {
         try_port(port)?;
     }
@@ -51,6 +57,19 @@ pub(crate) fn carry_out(plan: Plan) -> Result<u8, Problem> {
     change_environment(&mut command, &plan.environment);
     // std gives SIGPIPE back its default, which Rust's runtime had taken; everything else is inherited.
     Err(error::cannot_execute(program, &command.exec()))
+}
+
+fn write_record(record: &Record) -> Result<(), Problem> {
+    let write = |name: &str, text: &str| {
+        let path = record.folder.join(name);
+        make_private_folder(&record.folder)
+            .and_then(|()| write_atomically(&path, text.as_bytes(), 0o600))
+            .map_err(|why| error::cannot_write_there(&path, &why))
+    };
+    if let Some(config) = &record.config {
+        write(Record::CONFIG, config)?;
+    }
+    write(Record::FILE, &record.text(SystemTime::now()))
 }
 
 /// Rank 0 will listen here. Found out now, before the others come and wait.
@@ -73,7 +92,7 @@ fn raise_memlock() {
 
 /// Writes a program that anybody may run, whole or not at all.
 pub(crate) fn write_program(path: &Path, text: &str) -> Result<(), Problem> {
-    let failed = |why: &io::Error| error::cannot_write(path, why);
+    let failed = |why: &io::Error| error::cannot_write_there(path, why);
     let folder = path.parent().unwrap_or(Path::new("/"));
     DirBuilder::new().recursive(true).create(folder).map_err(|why| failed(&why))?;
     let written = write_atomically(path, text.as_bytes(), 0o755);
@@ -83,7 +102,7 @@ pub(crate) fn write_program(path: &Path, text: &str) -> Result<(), Problem> {
 /// Removes files, and their folder if nothing else is in it.
 pub(crate) fn remove(files: &[PathBuf], folder: &Path) -> Result<(), Problem> {
     for file in files {
-        fs::remove_file(file).map_err(|why| error::cannot_write(file, &why))?;
+        fs::remove_file(file).map_err(|why| error::cannot_write_there(file, &why))?;
     }
     // Somebody else's files keep it.
     let _ = fs::remove_dir(folder);

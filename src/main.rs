@@ -15,6 +15,7 @@ mod model;
 mod patch;
 mod plan;
 mod python;
+mod record;
 mod said;
 mod shims;
 mod target;
@@ -25,12 +26,15 @@ mod vars;
 mod yaml;
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use cli::{Launch, Output, Request};
 use error::Problem;
 use host::Host;
 use plan::Plan;
+use record::Recorded;
+use said::{Said, Source};
 use shims::{Action, Shims};
 
 fn main() -> ExitCode {
@@ -61,6 +65,7 @@ fn run() -> Result<u8, Vec<Problem>> {
             err(template.summary().as_bytes());
             out(json::write(&template.config).as_bytes())
         }
+        Request::Replay { folder, dry_run } => return replay(&folder, dry_run),
         Request::Shims(shims) => run_shims(&shims, &host),
         Request::Show(text) => {
             // The only stylised text on stdout; colours go when it is piped.
@@ -69,6 +74,31 @@ fn run() -> Result<u8, Vec<Problem>> {
         }
     };
     shown.map(|()| 0)
+}
+
+/// Launches what was recorded, as it would be launched today; what differs is told.
+fn replay(folder: &Path, dry_run: bool) -> Result<u8, Vec<Problem>> {
+    let recorded = Recorded::read(folder).map_err(|problem| vec![problem])?;
+    std::env::set_current_dir(&recorded.folder).map_err(|why| vec![error::cannot_enter(&recorded.folder, &why)])?;
+    let host = Host::read();
+    let words = std::iter::once("zlaunch".into()).chain(recorded.words.clone()).collect();
+    let mut launch = match cli::parse_launch(words, &host)? {
+        Ok(launch) => launch,
+        Err(text) => return out(text.as_bytes()).map(|()| 0),
+    };
+    // Only to compare: the old record stays as it is.
+    launch.record.get_or_insert_with(|| Said::new(folder.to_path_buf(), Source::Default));
+    let mut plan = Plan::new(&launch, &host)?;
+    let today = plan.record.take();
+    let differences = today.map_or_else(Vec::new, |today| recorded.differences(&today));
+    if dry_run {
+        let text = if differences.is_empty() { "nothing differs\n".to_string() } else { differences.join("\n") + "\n" };
+        return out(text.as_bytes()).map(|()| 0);
+    }
+    for line in differences {
+        err(format!("differs: {line}\n").as_bytes());
+    }
+    exec::carry_out(plan).map_err(|problem| vec![problem])
 }
 
 fn run_shims(shims: &Shims, host: &Host) -> Result<(), Vec<Problem>> {

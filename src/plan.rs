@@ -18,6 +18,7 @@ use crate::json;
 use crate::launcher::local::Local;
 use crate::launcher::srun::{self, Through};
 use crate::launcher::{self, Kind, Wrapped, wrapped};
+use crate::record::Record;
 use crate::said::{Said, Source};
 use crate::target::Parts;
 use crate::template::{self, Origin, Template};
@@ -41,6 +42,7 @@ pub(crate) struct Plan {
     pub(crate) carried: Option<(PathBuf, String)>,
     /// The port on which the ranks meet, if that is on this machine.
     pub(crate) opens: Option<Said<u16>>,
+    pub(crate) record: Option<Record>,
     home: Option<PathBuf>,
 }
 
@@ -205,7 +207,11 @@ impl Draft<'_> {
         let trainer = TrainerFacts {
             name: job.trainer.name,
             // Looking the version up means listing site-packages: only for those who read it.
-            version: if launch.output.is_read() { job.version().map(|version| version.0) } else { None },
+            version: if launch.output.is_read() || launch.record.is_some() {
+                job.version().map(|version| version.0)
+            } else {
+                None
+            },
             python: job.python.as_ref().map(|python| python.program.clone()),
             runs: print::what_runs(job, &launch.command),
         };
@@ -213,7 +219,7 @@ impl Draft<'_> {
         let blocker = job.blocker.clone().filter(|_| kind != Kind::Srun);
         let opens = topology.opens_port(kind == Kind::Torchrun).cloned();
         let local = (kind == Kind::Local).then(|| Local::new(&topology, &launch.rank_output, host));
-        Ok(Plan {
+        let mut plan = Plan {
             trainer,
             topology,
             launcher: kind,
@@ -225,8 +231,11 @@ impl Draft<'_> {
             blocker,
             carried,
             opens,
+            record: None,
             home: host.home(),
-        })
+        };
+        plan.record = Record::new(&plan, launch, job, host).map_err(|problem| vec![problem])?;
+        Ok(plan)
     }
 
     fn topology(&self) -> Result<Topology, Vec<Problem>> {

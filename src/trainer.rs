@@ -124,6 +124,7 @@ const COMMON: &[Field] = {
         ("fp16_full_eval", Optional),
         ("bf16_full_eval", Optional),
         ("deepspeed", One),
+        ("output_dir", One),
         ("model_revision", One),
     ]
 };

@@ -62,6 +62,7 @@ pub(crate) const OPTIONS: &[Opt] = &[
     opt!(RANKS, "trainer", One "NAME", "What the command is, if zlaunch cannot tell: swift, llamafactory, axolotl, trl, hf, deepspeed …"),
     opt!(ENVIRONMENT, "env", Many "K=V", "Set a variable; beats the template and the environment"),
     opt!(ENVIRONMENT, "unset-env", Many "K" ["unset_env"], "Remove a variable"),
+    opt!(OUTPUT, "record", One "DIR|auto", "Write the launch record there; auto: into the trainer's output_dir"),
     opt!(OUTPUT, "dry-run" / 'n', Switch "" ["dry_run"], "Print the plan and do nothing"),
     opt!(OUTPUT, "format", One "FORMAT", "Of the plan: text, json or shell"),
     opt!(OUTPUT, "strict", Switch "", "Warnings are errors"),

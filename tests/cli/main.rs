@@ -17,6 +17,7 @@ mod front_ends;
 mod layers;
 mod local;
 mod ranks;
+mod record;
 mod recorded;
 mod sandbox;
 mod schema;
