@@ -68,6 +68,36 @@ pub(crate) struct Launch {
     pub(crate) command: Vec<OsString>,
 }
 
+impl Launch {
+    /// Our options as they were given, for the same launch on another machine: without those that only print, and without
+    /// what was meant for srun.
+    pub(crate) fn options_again(&self) -> Vec<OsString> {
+        let through_srun = self.launcher.as_ref().is_some_and(|asked| asked.value == launcher::Kind::Srun);
+        let mut again = Vec::new();
+        let end = self.words.len().saturating_sub(self.command.len());
+        let mut words = self.words[..end].iter();
+        while let Some(word) = words.next() {
+            let text = word.to_str().unwrap_or_default();
+            let Some(long) = text.strip_prefix("--") else {
+                // A cluster of switches.
+                let kept = text.replace('n', "");
+                again.extend((kept != "-").then(|| OsString::from(kept)));
+                continue;
+            };
+            let (name, joined) = long.split_once('=').map_or((long, false), |(name, _)| (name, true));
+            let named = |option: &&Opt| option.name == name || option.aliases.contains(&name);
+            let Some(option) = OPTIONS.iter().find(named) else { continue };
+            let value = if option.kind == Kind::Switch || joined { None } else { words.next() };
+            let dropped = ["dry-run", "format"].contains(&option.name)
+                || through_srun && ["launcher", "launcher-arg"].contains(&option.name);
+            if !dropped {
+                again.extend(std::iter::once(word).chain(value).cloned());
+            }
+        }
+        again
+    }
+}
+
 /// What is shown, and whether anything is done.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Output {

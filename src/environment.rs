@@ -18,6 +18,13 @@ pub(crate) struct EnvironmentFlags {
     pub(crate) unset: Vec<Said<String>>,
 }
 
+impl EnvironmentFlags {
+    /// The user has the last word on this one.
+    pub(crate) fn says(&self, name: &str) -> bool {
+        self.set.iter().any(|said| said.value.0 == name) || self.unset.iter().any(|said| said.value == name)
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Environment {
     pub(crate) set: Vec<Setting>,
@@ -69,6 +76,10 @@ pub(crate) fn decide(
     environment.threads(topology, host);
     if let Standing::Task(task) = &topology.standing {
         environment.task(task, topology, job);
+    }
+    if launcher == Kind::Torchrun {
+        let stray = vars::PET_ELSEWHERE.iter().filter(|name| machine.raw(name).is_some());
+        environment.unset.extend(stray.map(|name| (*name).to_string()));
     }
     if launcher == Kind::Torchrun && topology.engine.is_some() {
         environment.survive_warnings(host);
@@ -132,7 +143,7 @@ impl Environment {
     fn choose_devices(&mut self, topology: &Topology, by: &Source) {
         let nproc = topology.nproc_per_node.as_ref().map_or(usize::MAX, |said| said.value as usize);
         let names = topology.devices.names.iter().flatten().take(nproc);
-        self.set(vars::CUDA_VISIBLE_DEVICES, names.cloned().collect::<Vec<_>>().join(","), by.to_string());
+        self.set(topology.devices.variable, names.cloned().collect::<Vec<_>>().join(","), by.to_string());
     }
 
     /// A console script that starts the ranks itself reads these.
@@ -167,8 +178,14 @@ impl Environment {
         if self.set.iter().any(|setting| setting.name == vars::OMP_NUM_THREADS) {
             return;
         }
-        let threads = (host.cpus / nproc.value as usize).max(1);
-        let why = format!("{} CPUs ÷ {} processes", host.cpus, nproc.value);
+        // A task that is bound to its share of the CPUs has it for itself.
+        let bound = matches!(topology.standing, Standing::Task(_)) && host.cpus < host.online_cpus();
+        let (threads, why) = if bound {
+            (host.cpus, format!("{} CPUs of this task", host.cpus))
+        } else {
+            let share = (host.cpus / nproc.value as usize).max(1);
+            (share, format!("{} CPUs ÷ {} processes", host.cpus, nproc.value))
+        };
         self.set(vars::OMP_NUM_THREADS, threads.to_string(), why);
     }
 

@@ -522,7 +522,11 @@ pub(crate) fn more_ranks_than_gpus(asked: &Said<impl fmt::Display>, from: &Sourc
     Problem::error("launcher", format!("the deepspeed launcher starts one process a GPU: {gpus}, not {ranks}"))
         .at(asked.place())
         .at(from)
-        .help(format!("--nproc-per-node {gpus}, or --launcher torchrun"))
+        .help(if gpus == 0 {
+            "--launcher torchrun".to_string()
+        } else {
+            format!("--nproc-per-node {gpus}, or --launcher torchrun")
+        })
 }
 
 pub(crate) fn variable_not_a_number(said: &Said<String>, least: &str, most: u64) -> Problem {
@@ -593,6 +597,80 @@ pub(crate) fn rank_of_unknown_kind(rank: &Said<String>, world: &Said<String>) ->
         .at(rank.place())
         .at(world.place())
         .help(format!("machines: --nnodes {} --node-rank {}; else unset RANK WORLD_SIZE", world.value, rank.value))
+}
+
+pub(crate) fn other_number_of_machines(said: &Said<u32>, seen: &Said<u32>) -> Problem {
+    Problem::error("ranks", format!("{} machines are asked for, but the job has {}", said.value, seen.value))
+        .at(said.place())
+        .at(seen.place())
+        .help("leave the number to the scheduler, or say --node-rank, --master-addr and --master-port on each machine too")
+}
+
+pub(crate) fn not_the_schedulers_machines(said: &Said<u32>, seen: &Said<u32>) -> Problem {
+    let what = format!("the job has {} machines, and this launch is for {}", seen.value, said.value);
+    Problem::warning("contradicts-scheduler", what)
+        .at(said.place())
+        .at(seen.place())
+        .help(format!("leave {} away to use all of them together", said.from))
+}
+
+pub(crate) fn mpi_tasks_spread_unevenly(size: &Said<u32>, local: &Said<u32>) -> Problem {
+    Problem::error("uneven-tasks", "the machines do not have equally many tasks".to_string())
+        .at(size.place())
+        .at(local.place())
+        .help("start equally many on each: mpirun --map-by ppr:N:node")
+}
+
+pub(crate) fn engine_not_understood(engine: &str, variable: &str) -> Problem {
+    Problem::error("ranks", format!("{engine} started this, but which machine this is cannot be read"))
+        .at(variable)
+        .help("say --nnodes, --node-rank, --master-addr and --master-port")
+}
+
+pub(crate) fn hostfile_for_ranks_that_exist(file: &Said<std::path::PathBuf>) -> Problem {
+    Problem::error("hosts", "the ranks exist already: no hostfile is needed".to_string())
+        .at(file.from.with(file.value.display()))
+        .help(format!("leave {} away", file.from))
+}
+
+pub(crate) fn hostfile_says_how_many(file: Option<&Said<std::path::PathBuf>>, said: Vec<String>) -> Problem {
+    let place = file.map(|file| file.from.with(file.value.display())).unwrap_or_default();
+    let problem =
+        Problem::error("hosts", "the hostfile says how many machines and GPUs there are".to_string()).at(place);
+    said.into_iter().fold(problem, Problem::at).help("choose among them with --include and --exclude")
+}
+
+pub(crate) fn hosts_of_the_command(said: &str, program: &str) -> Problem {
+    Problem::error(
+        "hosts",
+        format!("the command already starts with `{program}`, which has options of its own for that"),
+    )
+    .at(said)
+    .help(format!("say it to `{program}`, or leave `{program}` away"))
+}
+
+pub(crate) fn not_in_a_job_shell(asked: &Said<impl fmt::Display>) -> Problem {
+    Problem::error("launcher", "this shell is not on all machines of the job".to_string())
+        .at(asked.place())
+        .help("leave --launcher away: zlaunch starts itself on each of them; or --nnodes 1 for this machine alone")
+}
+
+pub(crate) fn srun_in_step() -> Problem {
+    Problem::error("launcher", "an srun inside of a step waits for the step to end".to_string())
+        .at("SLURM_STEP_ID")
+        .help("leave `srun` away: zlaunch finds its place by itself; or srun --overlap")
+}
+
+pub(crate) fn tasks_have_no_launcher(asked: &Said<impl fmt::Display>, tasks: u32) -> Problem {
+    Problem::error("launcher", format!("{tasks} tasks run on this machine, each of them a rank already"))
+        .at(asked.place())
+        .help("start one task on each machine: srun --ntasks-per-node=1, mpirun --map-by ppr:1:node")
+}
+
+pub(crate) fn value_cannot_travel(name: &str) -> Problem {
+    Problem::error("hosts", "deepspeed's runner carries one line of text for each variable".to_string())
+        .at(name)
+        .help(format!("--unset-env {name}, or set it on the machines"))
 }
 
 pub(crate) fn machines_differ(nproc: &Said<u32>) -> Problem {

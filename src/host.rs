@@ -93,6 +93,16 @@ impl Host {
         texts.any(|text| text.contains("RTX 40"))
     }
 
+    /// CPUs of the whole machine, whoever may use them.
+    pub(crate) fn online_cpus(&self) -> usize {
+        let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+        let count = |range: &str| {
+            let (low, high) = range.split_once('-').unwrap_or((range, range));
+            Some(high.parse::<usize>().ok()?.checked_sub(low.parse().ok()?)? + 1)
+        };
+        text.trim().split(',').filter_map(count).sum::<usize>().max(self.cpus)
+    }
+
     /// Whether a path lies where no other machine sees it.
     pub(crate) fn is_of_this_machine(&self, path: &Path) -> bool {
         let temporary = self.folder(vars::TMPDIR);
@@ -140,35 +150,6 @@ impl Host {
             temporary.join(format!("zlaunch-{}", geteuid()))
         })
     }
-}
-
-/// This program and its own options again, in front of a command of so many words: all but those that only print.
-pub(crate) fn own_command(command: usize) -> Vec<OsString> {
-    let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    words.truncate(words.len().saturating_sub(command));
-    std::iter::once(this_program().into_os_string()).chain(without_printing(words)).collect()
-}
-
-/// Our options without those that print the plan instead of carrying it out, and without `--launcher srun`.
-fn without_printing(words: Vec<OsString>) -> Vec<OsString> {
-    let mut kept = Vec::new();
-    let mut words = words.into_iter();
-    while let Some(word) = words.next() {
-        match word.to_str().unwrap_or_default() {
-            "--" | "-n" | "--dry-run" | "--dry_run" | "--launcher=srun" => {}
-            "--format" => drop(words.next()),
-            "--launcher" => {
-                let value = words.next().filter(|value| value != "srun");
-                kept.extend(value.into_iter().flat_map(|value| [word.clone(), value]));
-            }
-            text if text.starts_with("--format=") => {}
-            text if text.starts_with('-') && !text.starts_with("--") && text.contains('n') => {
-                kept.push(text.replace('n', "").into());
-            }
-            _ => kept.push(word),
-        }
-    }
-    kept
 }
 
 /// zlaunch itself, for a script that starts it again.

@@ -8,6 +8,7 @@ mod config;
 mod environment;
 mod error;
 mod exec;
+mod hash;
 mod host;
 mod json;
 mod launcher;

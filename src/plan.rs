@@ -13,6 +13,7 @@ use crate::cli::Launch;
 use crate::config::{self, Layers};
 use crate::environment::{self, Environment};
 use crate::error::{self, Problem};
+use crate::hash::fnv1a;
 use crate::host::Host;
 use crate::json;
 use crate::launcher::local::Local;
@@ -182,10 +183,11 @@ impl Draft<'_> {
             (path, text)
         });
         let path = config.as_ref().map(PlannedConfig::handed_over);
-        let variables = wrapped.and_then(|wrapped| wrapped.as_torchrun(job, &topology, path, host));
+        let plain = launch.launcher_args.is_empty();
+        let variables = wrapped.filter(|_| plain).and_then(|wrapped| wrapped.as_torchrun(job, &topology, path, host));
         let kind = if variables.is_some() { Kind::Torchrun } else { kind };
         let translated = variables.is_some();
-        for (name, value) in variables.into_iter().flatten() {
+        for (name, value) in variables.into_iter().flatten().filter(|(name, _)| !launch.environment.says(name)) {
             environment.set(name, value, "as accelerate launch sets it".to_string());
         }
         let argv = match wrapped {
@@ -195,9 +197,12 @@ impl Draft<'_> {
                 argv
             }
             _ if kind == Kind::Srun => {
-                launcher::through_srun(*through, &topology, &launch.command, host).map_err(|problem| vec![problem])?
+                let asked = launch.launcher.as_ref().is_some_and(|asked| asked.value == Kind::Srun);
+                let extra = if asked { launch.launcher_args.as_slice() } else { &[] };
+                srun::argv(*through, &topology, launch.options_again(), extra, &launch.command, host)
+                    .map_err(|problem| vec![problem])?
             }
-            Some(wrapped) => wrapped.argv(job, &launch.topology, &launch.launcher_args, path, host),
+            Some(wrapped) => wrapped.argv(job, &launch.topology, &topology, &launch.launcher_args, path, host),
             None => {
                 let mut argv = launcher::head(kind, job, &topology, &launch.launcher_args, &launch.hosts, host);
                 argv.extend(job.words(path));
@@ -240,11 +245,14 @@ impl Draft<'_> {
 
     fn topology(&self) -> Result<Topology, Vec<Problem>> {
         let flags = &self.launch.topology;
-        if self.through.is_some() {
+        if let Some(through) = self.through {
+            through.possible(self.host).map_err(|problem| vec![problem])?;
             return Ok(Topology::elsewhere(self.host));
         }
         if let Some(wrapped) = self.wrapped {
-            let contradictions = wrapped.contradictions(flags, self.host);
+            let mut contradictions = wrapped.contradictions(flags, self.host);
+            contradictions
+                .extend(self.launch.hosts.flags().map(|said| error::hosts_of_the_command(&said, wrapped.name())));
             let stated = wrapped.stated(flags, self.host);
             return if contradictions.is_empty() {
                 Ok(Topology::wrapped(flags, stated, self.host))
@@ -252,9 +260,10 @@ impl Draft<'_> {
                 Err(contradictions)
             };
         }
-        let asked = self.launch.launcher.as_ref().is_some_and(|asked| asked.value != Kind::Direct);
-        let ranked =
-            asked || self.job.trainer.launches_itself && (flags.nproc_per_node.is_some() || flags.nnodes.is_some());
+        let asked = self.launch.launcher.as_ref();
+        let asked = asked.is_some_and(|asked| asked.value != Kind::Direct && asked.from.is_flag());
+        let said = || flags.nproc_per_node.is_some() || flags.nnodes.is_some() || Topology::is_scheduled(self.host);
+        let ranked = asked || self.job.trainer.launches_itself && said();
         Topology::decide(flags, &self.launch.hosts, ranked || self.job.trainer.family != Family::Opaque, self.host)
     }
 
@@ -262,9 +271,7 @@ impl Draft<'_> {
         let asked = self.launch.launcher.as_ref();
         let kind = match self.wrapped {
             _ if self.through.is_some() => Kind::Srun,
-            Some(wrapped) => match asked
-                .filter(|asked| matches!(asked.from, Source::Flag(_)) && asked.value != wrapped.runner.kind)
-            {
+            Some(wrapped) => match asked.filter(|asked| asked.from.is_flag() && asked.value != wrapped.runner.kind) {
                 Some(asked) => return Err(vec![error::already_a_launcher(asked, wrapped.name())]),
                 None => wrapped.runner.kind,
             },
@@ -435,23 +442,7 @@ fn same_file(one: &Path, two: &Path) -> bool {
     }
 }
 
-/// 64-bit FNV-1a: a file name needs no cryptography.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
 /// Goes on without the value, so that all problems are found at once.
 fn keep<T>(result: Result<T, Vec<Problem>>, problems: &mut Vec<Problem>) -> Option<T> {
     result.map_err(|mut found| problems.append(&mut found)).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn fnv1a_is_fnv1a() {
-        // The published vectors of the 64-bit variant.
-        assert_eq!(super::fnv1a(b""), 0xcbf2_9ce4_8422_2325);
-        assert_eq!(super::fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
-        assert_eq!(super::fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
-    }
 }

@@ -71,6 +71,7 @@ vars! {
     SLURMD_NODENAME Read "without it and SLURM_NODEID: the shell of salloc, which is on none of the machines";
     SLURM_LOCALID Read "number of this task on its machine";
     SLURM_PROCID Read "compared with RANK, which the hook of enroot sets for every task";
+    SLURM_PTY_PORT Read "`srun --pty`: a terminal on the first machine, not one of many tasks";
     SLURM_GPUS_ON_NODE Read "GPUs of the step on this machine, where CUDA_VISIBLE_DEVICES is not set";
     SLURM_GPUS Read "GPUs of the whole job: tells whether the machines have equally many";
     SLURM_GPUS_PER_NODE Read "every machine has as many";
@@ -123,6 +124,18 @@ vars! {
 /// Variables that select accelerators, in the order they are looked at.
 pub(crate) const VISIBLE_DEVICES: &[&str] =
     &[CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES, ASCEND_RT_VISIBLE_DEVICES];
+
+/// torchrun's own variables for what zlaunch decides otherwise.
+pub(crate) const PET_ELSEWHERE: &[&str] = &[
+    "PET_RDZV_BACKEND",
+    "PET_RDZV_ENDPOINT",
+    "PET_RDZV_ID",
+    "PET_RDZV_CONF",
+    "PET_STANDALONE",
+    "PET_MODULE",
+    "PET_NO_PYTHON",
+    "PET_RUN_PATH",
+];
 
 /// Shown in every plan when set, because they change how the ranks start.
 pub(crate) const SHOWN_WHEN_SET: &[&str] = &[

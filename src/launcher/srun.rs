@@ -4,10 +4,8 @@
 
 use std::ffi::{OsStr, OsString};
 
-use super::Kind;
 use crate::error::{self, Problem};
 use crate::host::{self, Host};
-use crate::said::Said;
 use crate::target::base_name;
 use crate::topology::{Standing, Topology};
 use crate::vars;
@@ -16,11 +14,14 @@ const PROGRAM: &str = "srun";
 
 /// Options of srun without a value, or with one only behind `=`. All others take the next word.
 const SWITCHES: &[&str] = &[
+    "bcast",
     "compress",
     "contiguous",
+    "debugger-test",
     "disable-status",
     "exact",
     "exclusive",
+    "external-launcher",
     "help",
     "hold",
     "immediate",
@@ -43,11 +44,14 @@ const SWITCHES: &[&str] = &[
     "send-libs",
     "share",
     "spread-job",
+    "stepmgr",
+    "test-only",
     "unbuffered",
     "usage",
     "use-min-nodes",
     "verbose",
     "version",
+    "x11",
 ];
 
 /// The same in one letter.
@@ -67,6 +71,15 @@ const PER_TASK: &[&str] = &[
 pub(crate) struct Through<'a> {
     flags: &'a [OsString],
     pub(crate) command: &'a [OsString],
+}
+
+impl Through<'_> {
+    /// Inside a step another one waits for it for ever, unless they share the machines.
+    pub(crate) fn possible(&self, host: &Host) -> Result<(), Problem> {
+        let step = host.filled(vars::SLURM_STEP_ID).and_then(|step| step.parse::<u32>().ok());
+        let shares = self.flags.iter().any(|flag| flag == "--overlap") || host.filled("SLURM_OVERLAP").is_some();
+        if step.is_some_and(|step| step < 0xffff_fff0) && !shares { Err(error::srun_in_step()) } else { Ok(()) }
+    }
 }
 
 /// Several programs at once (`:` or `--multi-prog`) are left alone.
@@ -97,17 +110,12 @@ fn takes_next(word: &str) -> bool {
     }
 }
 
-/// Only from the shell of a job: inside a step another one would wait for it for ever.
-pub(super) fn possible(asked: &Said<Kind>, topology: &Topology) -> Result<(), Problem> {
-    match topology.standing {
-        Standing::Shell { .. } => Ok(()),
-        _ => Err(error::srun_not_here(asked)),
-    }
-}
-
-pub(super) fn argv(
+/// `options` are our own, for each machine again; `extra` is for srun itself.
+pub(crate) fn argv(
     through: Option<&Through<'_>>,
     topology: &Topology,
+    options: Vec<OsString>,
+    extra: &[OsString],
     command: &[OsString],
     host: &Host,
 ) -> Result<Vec<OsString>, Problem> {
@@ -117,7 +125,9 @@ pub(super) fn argv(
         Some(through) => words.extend(through.flags.iter().cloned()),
         None => words.extend(flags(topology, host).into_iter().map(OsString::from)),
     }
-    words.extend(host::own_command(command.len()));
+    words.extend(extra.iter().cloned());
+    words.push(host::this_program().into_os_string());
+    words.extend(options);
     words.push("--".into());
     words.extend(through.map_or(command, |through| through.command).iter().cloned());
     Ok(words)

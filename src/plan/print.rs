@@ -75,7 +75,7 @@ impl Plan {
     fn ranks_text(&self) -> String {
         let topology = &self.topology;
         match &topology.standing {
-            Standing::Rank => {
+            Standing::Rank { .. } => {
                 let world = topology.world_size.as_ref().map_or(0, |world| world.value);
                 return format!("already started: this is one of {world}; no second launch");
             }
