@@ -134,7 +134,7 @@ struct Draft<'a> {
 
 impl Draft<'_> {
     fn finish(&self, mut problems: Vec<Problem>, machine: &Host) -> Result<Plan, Vec<Problem>> {
-        let Draft { launch, host, through, wrapped, job } = self;
+        let Draft { launch, host, wrapped, job, .. } = self;
         let mut diagnostics = launch.warnings.clone();
         diagnostics.extend(self.ranks_without_effect());
         let topology = keep(self.topology(), &mut problems);
@@ -190,36 +190,8 @@ impl Draft<'_> {
         for (name, value) in variables.into_iter().flatten().filter(|(name, _)| !launch.environment.says(name)) {
             environment.set(name, value, "as accelerate launch sets it".to_string());
         }
-        let argv = match wrapped {
-            Some(_) if translated => {
-                let mut argv = launcher::head(kind, job, &topology, &launch.launcher_args, &launch.hosts, host);
-                argv.extend(job.words(None));
-                argv
-            }
-            _ if kind == Kind::Srun => {
-                let asked = launch.launcher.as_ref().is_some_and(|asked| asked.value == Kind::Srun);
-                let extra = if asked { launch.launcher_args.as_slice() } else { &[] };
-                srun::argv(*through, &topology, launch.options_again(), extra, &launch.command, host)
-                    .map_err(|problem| vec![problem])?
-            }
-            Some(wrapped) => wrapped.argv(job, &launch.topology, &topology, &launch.launcher_args, path, host),
-            None => {
-                let mut argv = launcher::head(kind, job, &topology, &launch.launcher_args, &launch.hosts, host);
-                argv.extend(job.words(path));
-                argv
-            }
-        };
-        let trainer = TrainerFacts {
-            name: job.trainer.name,
-            // Looking the version up means listing site-packages: only for those who read it.
-            version: if launch.output.is_read() || launch.record.is_some() {
-                job.version().map(|version| version.0)
-            } else {
-                None
-            },
-            python: job.python.as_ref().map(|python| python.program.clone()),
-            runs: print::what_runs(job, &launch.command),
-        };
+        let argv = self.argv(kind, translated, &topology, path).map_err(|problem| vec![problem])?;
+        let trainer = self.trainer_facts();
         // What is missing here may be there on the machines.
         let blocker = job.blocker.clone().filter(|_| kind != Kind::Srun);
         let opens = topology.opens_port(kind == Kind::Torchrun).cloned();
@@ -241,6 +213,40 @@ impl Draft<'_> {
         };
         plan.record = Record::new(&plan, launch, job, host).map_err(|problem| vec![problem])?;
         Ok(plan)
+    }
+
+    /// Everything that is executed. `translated`: torchrun stands in for the launcher of the command.
+    fn argv(
+        &self,
+        kind: Kind,
+        translated: bool,
+        topology: &Topology,
+        config: Option<&OsStr>,
+    ) -> Result<Vec<OsString>, Problem> {
+        let Draft { launch, host, through, wrapped, job } = self;
+        if kind == Kind::Srun {
+            let asked = launch.launcher.as_ref().is_some_and(|asked| asked.value == Kind::Srun);
+            let extra = if asked { launch.launcher_args.as_slice() } else { &[] };
+            return srun::argv(*through, topology, launch.options_again(), extra, &launch.command, host);
+        }
+        if let Some(wrapped) = wrapped.filter(|_| !translated) {
+            return Ok(wrapped.argv(job, &launch.topology, topology, &launch.launcher_args, config, host));
+        }
+        let mut argv = launcher::head(kind, job, topology, &launch.launcher_args, &launch.hosts, host);
+        argv.extend(job.words(config.filter(|_| !translated)));
+        Ok(argv)
+    }
+
+    fn trainer_facts(&self) -> TrainerFacts {
+        let Draft { launch, job, .. } = self;
+        // Looking the version up means listing site-packages: only for those who read it.
+        let is_read = launch.output.is_read() || launch.record.is_some();
+        TrainerFacts {
+            name: job.trainer.name,
+            version: is_read.then(|| job.version()).flatten().map(|version| version.0),
+            python: job.python.as_ref().map(|python| python.program.clone()),
+            runs: print::what_runs(job, &launch.command),
+        }
     }
 
     fn topology(&self) -> Result<Topology, Vec<Problem>> {
