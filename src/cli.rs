@@ -33,6 +33,11 @@ pub(crate) enum Request {
         raw: bool,
         search: Search,
     },
+    Explain {
+        /// Without: what can be asked for.
+        words: Option<String>,
+        search: Search,
+    },
     /// `--help`, `--version`: text for stdout.
     Show(String),
 }
@@ -82,10 +87,12 @@ pub(crate) enum Format {
 }
 
 const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...
-       zlaunch templates [NAME]";
+       zlaunch templates [NAME]
+       zlaunch explain [WORD]";
 
 const COMMANDS: &str = "\x1b[1m\x1b[4mCommands:\x1b[0m
   templates [NAME]  List the templates, or print one resolved (--raw: as it is written)
+  explain [WORD]    Say what a DeepSpeed key, a stage, a variable, a template or a diagnostic means
 
 Every option has a variable: --template-dir is ZLAUNCH_TEMPLATE_DIR. A flag beats its variable.
 Exit status: 125 zlaunch refused, 126 not executable, 127 not found; anything else is the trainer's.
@@ -94,8 +101,10 @@ Exit status: 125 zlaunch refused, 126 not executable, 127 not found; anything el
   zlaunch --deepspeed zero3_offload -- swift sft --model Qwen/Qwen3-8B --tuner_type full";
 
 pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Problem>> {
-    if argv.get(1).is_some_and(|word| word == "templates") {
-        return parse_templates(argv, host);
+    match argv.get(1).and_then(|word| word.to_str()) {
+        Some("templates") => return parse_templates(argv, host),
+        Some("explain") => return parse_explain(argv, host),
+        _ => {}
     }
     if argv.len() == 1 {
         return Err(vec![error::nothing_to_launch()]);
@@ -146,14 +155,39 @@ fn clap_arg(option: &Opt) -> Arg {
     }
 }
 
+fn template_dir() -> impl Iterator<Item = Arg> {
+    OPTIONS.iter().filter(|option| option.name == "template-dir").map(clap_arg)
+}
+
+fn parse_explain(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Problem>> {
+    let words =
+        Arg::new("words").value_name("WORD").num_args(0..).help("A key, `stage 3`, a variable, a template, a rule");
+    let command = Command::new("zlaunch explain")
+        .about("Say what a DeepSpeed key, a stage, a variable, a template or a diagnostic means; alone, list them")
+        .after_help("In Chinese where ZLAUNCH_LANG or the locale starts with zh.")
+        .no_binary_name(true)
+        .arg(words.value_parser(OsStringValueParser::new()))
+        .args(template_dir());
+    let matches = match command.try_get_matches_from(argv.into_iter().skip(2)) {
+        Ok(matches) => matches,
+        Err(why) => return shown(&why).map(Request::Show),
+    };
+    let words: Vec<&OsString> = matches.get_many("words").into_iter().flatten().collect();
+    if let Some(odd) = words.iter().find(|word| word.to_str().is_none()) {
+        return Err(vec![error::not_text("explain", odd)]);
+    }
+    let words = words.iter().filter_map(|word| word.to_str()).collect::<Vec<_>>().join(" ");
+    let search = Reader::new(&matches, host).search();
+    Ok(Request::Explain { words: Some(words).filter(|words| !words.trim().is_empty()), search })
+}
+
 fn parse_templates(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Problem>> {
-    let directory = OPTIONS.iter().filter(|option| option.name == "template-dir").map(clap_arg);
     let command = Command::new("zlaunch templates")
         .about("List the templates, or print one resolved")
         .no_binary_name(true)
         .arg(Arg::new("name").value_name("NAME").help("Print this one").value_parser(OsStringValueParser::new()))
         .arg(Arg::new("raw").long("raw").action(ArgAction::SetTrue).requires("name").help("Print the file as it is"))
-        .args(directory);
+        .args(template_dir());
     let matches = match command.try_get_matches_from(argv.into_iter().skip(2)) {
         Ok(matches) => matches,
         Err(why) => return shown(&why).map(Request::Show),
@@ -432,7 +466,8 @@ impl<'a> Reader<'a> {
     }
 
     fn unknown_variables(&self) -> Vec<Problem> {
-        let unknown = self.variables().filter(|name| !OPTIONS.iter().any(|option| variable_of(option.name) == **name));
+        let is_option = |name: &&str| OPTIONS.iter().any(|option| variable_of(option.name) == **name);
+        let unknown = self.variables().filter(|name| *name != vars::ZLAUNCH_LANG && !is_option(name));
         unknown
             .map(|name| {
                 let known: Vec<_> = OPTIONS.iter().map(|option| variable_of(option.name)).collect();

@@ -219,6 +219,12 @@ pub(crate) fn unknown_variable(name: &str, nearest: Option<&str>) -> Problem {
         .help(did_you_mean(nearest, all))
 }
 
+pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>) -> Problem {
+    Problem::error("usage", format!("nothing is known of `{words}`"))
+        .at(format!("explain {words}"))
+        .help(did_you_mean(nearest, "`zlaunch explain` lists what can be asked for"))
+}
+
 // Files
 
 pub(crate) fn unreadable_file(path: &Path, why: &io::Error) -> Problem {

@@ -7,9 +7,11 @@ mod config;
 mod environment;
 mod error;
 mod exec;
+mod explain;
 mod host;
 mod json;
 mod launcher;
+mod layout;
 mod model;
 mod patch;
 mod plan;
@@ -57,6 +59,10 @@ fn run() -> Result<u8, Vec<Problem>> {
             error::report(&template.notes);
             err(template.summary().as_bytes());
             out(json::write(&template.config).as_bytes())
+        }
+        Request::Explain { words: None, search } => out(explain::subjects(&search).as_bytes()),
+        Request::Explain { words: Some(words), search } => {
+            out(explain::explain(&words, &search, &host).map_err(|problem| vec![problem])?.as_bytes())
         }
         Request::Show(text) => {
             // The only stylised text on stdout; colours go when it is piped.
@@ -135,12 +141,7 @@ mod readme {
     }
 
     fn variables() -> String {
-        let does = |var: &vars::Var| match var.r#use {
-            vars::Use::Read => "reads",
-            vars::Use::Set => "sets",
-            vars::Use::ReadAndSet => "reads, sets",
-        };
-        let rows = vars::ALL.iter().map(|var| format!("| `{}` | {} | {} |\n", var.name, does(var), cell(var.about)));
+        let rows = vars::ALL.iter().map(|var| format!("| `{}` | {} | {} |\n", var.name, var.does(), cell(var.about)));
         "| variable | zlaunch | for |\n| --- | --- | --- |\n".to_string() + &rows.collect::<String>()
     }
 

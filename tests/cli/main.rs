@@ -12,6 +12,7 @@ mod cases;
 mod engines;
 mod environment;
 mod exec;
+mod explain;
 mod files;
 mod front_ends;
 mod layers;
