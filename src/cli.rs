@@ -38,6 +38,8 @@ pub(crate) enum Request {
         words: Option<String>,
         search: Search,
     },
+    /// The command may be empty.
+    Doctor(Box<Launch>),
     /// `--help`, `--version`: text for stdout.
     Show(String),
 }
@@ -88,11 +90,13 @@ pub(crate) enum Format {
 
 const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...
        zlaunch templates [NAME]
-       zlaunch explain [WORD]";
+       zlaunch explain [WORD]
+       zlaunch doctor [OPTIONS] [-- COMMAND [ARGS]...]";
 
 const COMMANDS: &str = "\x1b[1m\x1b[4mCommands:\x1b[0m
   templates [NAME]  List the templates, or print one resolved (--raw: as it is written)
   explain [WORD]    Say what a DeepSpeed key, a stage, a variable, a template or a diagnostic means
+  doctor            Report what zlaunch sees here, for this command or for any (--format json)
 
 Every option has a variable: --template-dir is ZLAUNCH_TEMPLATE_DIR. A flag beats its variable.
 Exit status: 125 zlaunch refused, 126 not executable, 127 not found; anything else is the trainer's.
@@ -109,11 +113,17 @@ pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
     if argv.len() == 1 {
         return Err(vec![error::nothing_to_launch()]);
     }
+    let mut argv = argv;
+    let doctor = argv[1] == "doctor";
+    if doctor {
+        argv.remove(1);
+    }
     let matches = match launch_command().try_get_matches_from(argv) {
         Ok(matches) => matches,
         Err(why) => return shown(&why).map(Request::Show),
     };
-    Reader::new(&matches, host).launch().map(|launch| Request::Launch(Box::new(launch)))
+    let launch = Reader { doctor, ..Reader::new(&matches, host) }.launch().map(Box::new)?;
+    Ok(if doctor { Request::Doctor(launch) } else { Request::Launch(launch) })
 }
 
 fn launch_command() -> Command {
@@ -227,17 +237,19 @@ fn shown(why: &clap::Error) -> Result<String, Vec<Problem>> {
 struct Reader<'a> {
     matches: &'a ArgMatches,
     host: &'a Host,
+    /// Only a report is wanted, and perhaps about no command.
+    doctor: bool,
     problems: Vec<Problem>,
 }
 
 impl<'a> Reader<'a> {
     fn new(matches: &'a ArgMatches, host: &'a Host) -> Self {
-        Reader { matches, host, problems: Vec::new() }
+        Reader { matches, host, doctor: false, problems: Vec::new() }
     }
 
     fn launch(mut self) -> Result<Launch, Vec<Problem>> {
         let command: Vec<OsString> = self.matches.get_many("command").into_iter().flatten().cloned().collect();
-        if command.is_empty() {
+        if command.is_empty() && !self.doctor {
             self.problems.push(error::nothing_to_launch());
         }
         let launch = Launch {
@@ -287,8 +299,10 @@ impl<'a> Reader<'a> {
     }
 
     fn output(&mut self) -> Output {
-        let format = self.one_of("format", [("text", Format::Text), ("json", Format::Json), ("shell", Format::Shell)]);
-        let dry_run = self.switch("dry-run");
+        let formats = [("text", Format::Text), ("json", Format::Json), ("shell", Format::Shell)];
+        let known = if self.doctor { &formats[..2] } else { &formats };
+        let format = self.one_of("format", known.iter().copied());
+        let dry_run = self.switch("dry-run") || self.doctor;
         if let (Some(Said { from: Source::Flag(_), .. }), false) = (&format, dry_run) {
             self.problems.push(error::format_without_dry_run());
         }

@@ -150,7 +150,9 @@ impl Answer {
         }
         let width = self.rows.iter().map(|(label, _)| columns(label)).max().unwrap_or(0);
         for (label, text) in &self.rows {
-            let lines = wrapped(text, width + 4, WIDTH);
+            // An example is there to be pasted.
+            let most = if *label == language.word("example", "示例") { usize::MAX } else { WIDTH };
+            let lines = wrapped(text, width + 4, most);
             page += &format!("  {}  {}", padded(label, width), lines.trim_start());
         }
         page

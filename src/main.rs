@@ -4,6 +4,7 @@ mod argv;
 mod auto;
 mod cli;
 mod config;
+mod doctor;
 mod environment;
 mod error;
 mod exec;
@@ -12,6 +13,7 @@ mod host;
 mod json;
 mod launcher;
 mod layout;
+mod machine;
 mod model;
 mod patch;
 mod plan;
@@ -64,6 +66,7 @@ fn run() -> Result<u8, Vec<Problem>> {
         Request::Explain { words: Some(words), search } => {
             out(explain::explain(&words, &search, &host).map_err(|problem| vec![problem])?.as_bytes())
         }
+        Request::Doctor(launch) => out(doctor::doctor(&launch, &host).as_bytes()),
         Request::Show(text) => {
             // The only stylised text on stdout; colours go when it is piped.
             let _ = anstream::stdout().write_all(text.as_bytes());

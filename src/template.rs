@@ -146,6 +146,12 @@ impl Search {
         found
     }
 
+    /// The folders that are there, in search order.
+    pub(crate) fn in_words(&self) -> String {
+        let there = self.folders.iter().filter(|folder| folder.is_dir()).map(|folder| folder.display().to_string());
+        there.chain(["built in".to_string()]).collect::<Vec<_>>().join(", ")
+    }
+
     /// Every name once, in search order.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();

@@ -53,6 +53,26 @@ const RULES: &[(&str, &str)] = &[
     ("exec", "The program was found, and the system would not execute it."),
     ("rank", "A rank that zlaunch started has failed; the others were stopped."),
     ("print", "Standard output cannot be written."),
+    ("package-missing", "torch or deepspeed is not installed in the environment of the trainer."),
+    (
+        "stale-lock",
+        "A run was killed while it compiled an operation of DeepSpeed, and its lock stayed: the next run waits for ever.",
+    ),
+    ("nvme-path", "The folder for NVMe offload cannot be written, or is on a file system that other machines share."),
+    (
+        "cache-on-nfs",
+        "A folder in which ranks lock files (torch_extensions, Triton's cache) is on a network file system.",
+    ),
+    ("no-compiler", "c++ or ninja is missing, with which DeepSpeed compiles its CPU optimizer at the first offload."),
+    ("small-memlock", "Too little memory may be locked for InfiniBand or NVMe offload (`ulimit -l`)."),
+    ("small-shm", "/dev/shm is too small for NCCL and the workers of data loaders, as in a container by default."),
+    ("few-files", "Too few files may be open at once (`ulimit -n`)."),
+    ("ranks-share-gpus", "More processes are started on a machine than it has GPUs."),
+    ("no-bf16", "bf16 is on, and a GPU of this machine is older than Ampere."),
+    (
+        "not-enough-host-memory",
+        "Offloading this model needs more host memory than the machine, or the job's cgroup, has.",
+    ),
 ];
 
 #[cfg(test)]
