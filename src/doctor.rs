@@ -195,20 +195,14 @@ impl<'a> Sight<'a> {
         let Some(python) = &self.python else {
             return vec![Row::seen("interpreter", None)];
         };
-        let mut missing = machine::missing_packages(python);
-        // Without a command nobody asked for DeepSpeed yet.
-        if self.plan.is_none() {
-            missing = missing.into_iter().map(Problem::into_warning).collect();
-        }
         let mut rows = vec![Row::seen("interpreter", Some(python.program.display().to_string()))];
         for name in PACKAGES {
-            let version = python.version(name).map(|version| version.0);
-            let about = missing.iter().position(|problem| problem.what.starts_with(&format!("`{name}` ")));
-            match (version, about) {
-                (_, Some(at)) => {
-                    rows.push(Row::judged(*name, Some("not installed".to_string()), Some(missing.remove(at))));
-                }
-                (Some(version), None) => rows.push(Row::seen(*name, Some(version))),
+            // Without a command nobody asked for DeepSpeed yet.
+            let missing = machine::missing_package(name, python);
+            let missing = if self.plan.is_none() { missing.map(Problem::into_warning) } else { missing };
+            match (python.version(name), missing) {
+                (_, Some(problem)) => rows.push(Row::judged(*name, Some("not installed".to_string()), Some(problem))),
+                (Some(version), None) => rows.push(Row::seen(*name, Some(version.0))),
                 (None, None) => {}
             }
         }
@@ -218,7 +212,8 @@ impl<'a> Sight<'a> {
 
     fn compilers(&self) -> Vec<Row> {
         let find = |word: &str| self.host.find_program(OsStr::new(word));
-        let compiler = find(self.host.filled(vars::CXX).unwrap_or("c++"));
+        let compiler = self.host.filled(vars::CXX).and_then(|words| words.split_whitespace().next());
+        let compiler = find(compiler.unwrap_or("c++"));
         let (ninja, nvcc) = (find("ninja"), find("nvcc"));
         let problem = machine::no_compiler(compiler.is_some(), ninja.is_some(), self.wants.compiles());
         let path = |path: Option<PathBuf>| path.map_or("not found".to_string(), |path| path.display().to_string());
@@ -336,7 +331,7 @@ fn ranks_row(ranks: &Topology) -> Row {
 
 fn may_be_shown(name: &str) -> bool {
     let listed = |known: &&str| name == *known || known.ends_with('_') && name.starts_with(known);
-    SHOWN.iter().chain(vars::SHOWN_WHEN_SET).any(|known| listed(known)) && !report::is_secret(name)
+    SHOWN.iter().chain(vars::SHOWN_WHEN_SET).any(listed) && !report::is_secret(name)
 }
 
 /// `4 × NVIDIA H200, 1 × Tesla T4`.

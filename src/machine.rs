@@ -97,11 +97,17 @@ pub(crate) fn extensions_folder(host: &Host) -> Option<PathBuf> {
     named.or_else(|| Some(host.cache_home()?.join("torch_extensions")))
 }
 
-/// Packages without which no DeepSpeed training starts. An interpreter whose packages are not found lacks nothing.
-pub(crate) fn missing_packages(python: &Python) -> Vec<Problem> {
-    let needed = [("torch/distributed/run.py", "torch"), ("deepspeed/__init__.py", "deepspeed")];
-    let missing = needed.iter().filter(|(file, name)| python.lacks(file, name));
-    missing.map(|(_, name)| error::package_missing(name, &python.program)).collect()
+/// Packages without which no DeepSpeed training starts, each with a file of it.
+const NEEDED: &[(&str, &str)] = &[("torch", "torch/distributed/run.py"), ("deepspeed", "deepspeed/__init__.py")];
+
+/// A needed package that is not there. An interpreter whose packages are not found lacks nothing.
+pub(crate) fn missing_package(name: &str, python: &Python) -> Option<Problem> {
+    let (name, _) = NEEDED.iter().find(|(needed, file)| *needed == name && python.lacks(file, name))?;
+    Some(error::package_missing(name, &python.program))
+}
+
+fn missing_packages(python: &Python) -> impl Iterator<Item = Problem> {
+    NEEDED.iter().filter_map(|(name, _)| missing_package(name, python))
 }
 
 pub(crate) fn stale_locks(locks: &[Lock]) -> Vec<Problem> {
