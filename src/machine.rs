@@ -8,9 +8,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::error::{self, Problem};
-use crate::host::machine::{Limit, Lock, Memory, locks_in};
+use crate::host::machine::{Limit, Lock, Memory, locks_of};
 use crate::host::{Host, can_be_written};
-use crate::json;
 use crate::python::Python;
 use crate::vars;
 
@@ -57,25 +56,38 @@ pub(crate) struct Wants {
 
 impl Wants {
     pub(crate) fn of(config: &Value) -> Self {
-        let zero = |key: &str| json::get(config, &format!("zero_optimization.{key}"));
-        let device = |section: &str| zero(&format!("{section}.device")).and_then(Value::as_str).unwrap_or("none");
-        let stage = zero("stage").and_then(Value::as_u64).unwrap_or(0);
-        let path = |section: &str| {
-            let key = format!("zero_optimization.{section}.nvme_path");
-            let path = json::get(config, &key)?.as_str().filter(|_| stage == 3 && device(section) == "nvme")?;
-            Some((key, PathBuf::from(path)))
+        // Every launch asks: the section is looked up once.
+        let Some(zero) = config.get("zero_optimization") else { return Wants::default() };
+        let stage = zero.get("stage").and_then(Value::as_u64).unwrap_or(0);
+        let device = |section: &str| zero.get(section)?.get("device")?.as_str().filter(|device| *device != "none");
+        let (optimizer, parameters) = (device("offload_optimizer"), device("offload_param"));
+        let path = |section: &str, device: Option<&str>| {
+            device.filter(|device| stage == 3 && *device == "nvme")?;
+            let path = zero.get(section)?.get("nvme_path")?.as_str()?;
+            Some((format!("zero_optimization.{section}.nvme_path"), PathBuf::from(path)))
         };
+        let paths = [path("offload_optimizer", optimizer), path("offload_param", parameters)];
+        let is_real = |device: Option<&str>| matches!(device, Some("cpu" | "nvme"));
         Wants {
-            offloads_optimizer: stage > 0 && matches!(device("offload_optimizer"), "cpu" | "nvme"),
-            offloads_parameters: stage == 3 && matches!(device("offload_param"), "cpu" | "nvme"),
-            bf16: json::get(config, "bf16.enabled") == Some(&Value::Bool(true)),
-            nvme: ["offload_optimizer", "offload_param"].iter().filter_map(|section| path(section)).collect(),
+            offloads_optimizer: stage > 0 && is_real(optimizer),
+            offloads_parameters: stage == 3 && is_real(parameters),
+            bf16: config.get("bf16").and_then(|bf16| bf16.get("enabled")) == Some(&Value::Bool(true)),
+            nvme: paths.into_iter().flatten().collect(),
         }
     }
 
     /// DeepSpeed compiles an operation for it at the first use.
     pub(crate) fn compiles(&self) -> bool {
         self.offloads_optimizer || !self.nvme.is_empty()
+    }
+
+    /// The operations it compiles.
+    fn operations(&self) -> &'static [&'static str] {
+        match (self.compiles(), self.nvme.is_empty()) {
+            (false, _) => &[],
+            (true, true) => &["cpu_adam", "utils"],
+            (true, false) => &["cpu_adam", "utils", "async_io"],
+        }
     }
 }
 
@@ -84,9 +96,8 @@ pub(crate) fn at_launch(config: &Value, python: Option<&Python>, host: &Host) ->
     let wants = Wants::of(config);
     let mut problems: Vec<Problem> = python.into_iter().flat_map(missing_packages).collect();
     problems.extend(unusable_nvme(&wants, host));
-    if wants.compiles() {
-        let locks = extensions_folder(host).map(|folder| locks_in(&folder)).unwrap_or_default();
-        problems.extend(stale_locks(&locks));
+    if let Some(folder) = extensions_folder(host).filter(|_| wants.compiles()) {
+        problems.extend(stale_locks(&locks_of(&folder, wants.operations())));
     }
     problems.into_iter().map(Problem::into_warning).collect()
 }

@@ -170,21 +170,34 @@ fn is_listening(table: &str, port: u16) -> bool {
 
 /// The locks in a folder of torch's extensions: `<folder>/[py311_cu121/]cpu_adam/lock`.
 pub(crate) fn locks_in(folder: &Path) -> Vec<Lock> {
-    let below = |folder: &Path| {
-        let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
-        entries.filter(|it| it.file_type().is_ok_and(|kind| kind.is_dir())).map(|it| it.path()).collect::<Vec<_>>()
-    };
-    let first = below(folder);
-    let second: Vec<PathBuf> = first.iter().flat_map(|folder| below(folder)).collect();
-    let lock = |folder: &PathBuf| {
-        let path = folder.join("lock");
-        let changed = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?.modified().ok()?;
-        let age = SystemTime::now().duration_since(changed).unwrap_or_default();
-        Some(Lock { path, age })
-    };
-    let mut found: Vec<Lock> = first.iter().chain(&second).filter_map(lock).collect();
+    let first = folders_in(folder);
+    let second: Vec<PathBuf> = first.iter().flat_map(|folder| folders_in(folder)).collect();
+    let mut found: Vec<Lock> = first.iter().chain(&second).filter_map(|folder| lock_in(folder)).collect();
     found.sort_by(|one, two| one.path.cmp(&two.path));
     found
+}
+
+/// Those of some operations only, for a launch: fewer folders are listed.
+pub(crate) fn locks_of(folder: &Path, operations: &[&str]) -> Vec<Lock> {
+    let is_one = |folder: &Path| operations.iter().any(|name| folder.ends_with(name));
+    let of = |folder: PathBuf| -> Vec<Lock> {
+        if is_one(&folder) {
+            return lock_in(&folder).into_iter().collect();
+        }
+        operations.iter().filter_map(|name| lock_in(&folder.join(name))).collect()
+    };
+    folders_in(folder).into_iter().flat_map(of).collect()
+}
+
+fn folders_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    entries.filter(|it| it.file_type().is_ok_and(|kind| kind.is_dir())).map(|it| it.path()).collect()
+}
+
+fn lock_in(folder: &Path) -> Option<Lock> {
+    let path = folder.join("lock");
+    let changed = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?.modified().ok()?;
+    Some(Lock { path, age: SystemTime::now().duration_since(changed).unwrap_or_default() })
 }
 
 #[cfg(test)]
@@ -283,5 +296,7 @@ mod tests {
         plant(folder.path(), "py311_cu121/utils/utils.so", "");
         let found: Vec<PathBuf> = locks_in(folder.path()).into_iter().map(|lock| lock.path).collect();
         assert_eq!(found, [folder.path().join("fused_adam/lock"), folder.path().join("py311_cu121/cpu_adam/lock")]);
+        let of = |name: &str| locks_of(folder.path(), &[name]).len();
+        assert_eq!((of("cpu_adam"), of("fused_adam"), of("utils")), (1, 1, 0));
     }
 }
