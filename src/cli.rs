@@ -35,6 +35,13 @@ pub(crate) enum Request {
         raw: bool,
         search: Search,
     },
+    Explain {
+        /// Without: what can be asked for.
+        words: Option<String>,
+        search: Search,
+    },
+    /// The command may be empty.
+    Doctor(Box<Launch>),
     Shims(Shims),
     Replay {
         folder: PathBuf,
@@ -123,12 +130,16 @@ pub(crate) enum Format {
 
 const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...
        zlaunch templates [NAME]
+       zlaunch explain [WORD]
+       zlaunch doctor [OPTIONS] [-- COMMAND [ARGS]...]
        zlaunch replay DIR
        zlaunch shims install|remove|list [DIR]
        zlaunch completions bash|zsh|fish";
 
 const COMMANDS: &str = "\x1b[1m\x1b[4mCommands:\x1b[0m
   templates [NAME]    List the templates, or print one resolved (--raw: as it is written)
+  explain [WORD]      Say what a DeepSpeed key, a stage, a variable, a template or a diagnostic means
+  doctor              Report what zlaunch sees here, for this command or for any (--format json)
   replay DIR          Launch a record (--record) again; --dry-run shows what differs today
   shims ACTION [DIR]  Install, remove or list PATH shims, so that scripts run unchanged
   completions SHELL   Print completions for bash, zsh or fish
@@ -145,12 +156,22 @@ pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
         Some("shims") => return one(Shims::parse(&argv[2..], host)).map(Request::Shims),
         Some("replay") => return one(parse_replay(&argv[2..], host)),
         Some("completions") => return one(completions::script(&argv[2..])).map(Request::Show),
+        Some("explain") => return parse_explain(argv, host),
         _ => {}
     }
     if argv.len() == 1 {
         return Err(vec![error::nothing_to_launch()]);
     }
-    parse_launch(argv, host).map(|launch| launch.map_or_else(Request::Show, |launch| Request::Launch(Box::new(launch))))
+    let mut argv = argv;
+    let doctor = argv[1] == "doctor";
+    if doctor {
+        argv.remove(1);
+    }
+    parse_launch(argv, doctor, host).map(|launch| match launch {
+        Ok(launch) if doctor => Request::Doctor(Box::new(launch)),
+        Ok(launch) => Request::Launch(Box::new(launch)),
+        Err(text) => Request::Show(text),
+    })
 }
 
 fn parse_replay(words: &[OsString], host: &Host) -> Result<Request, Problem> {
@@ -167,13 +188,17 @@ fn parse_replay(words: &[OsString], host: &Host) -> Result<Request, Problem> {
 }
 
 /// A launch, or a text to show instead.
-pub(crate) fn parse_launch(argv: Vec<OsString>, host: &Host) -> Result<Result<Launch, String>, Vec<Problem>> {
+pub(crate) fn parse_launch(
+    argv: Vec<OsString>,
+    doctor: bool,
+    host: &Host,
+) -> Result<Result<Launch, String>, Vec<Problem>> {
     let words = argv.get(1..).unwrap_or_default().to_vec();
     let matches = match launch_command().try_get_matches_from(argv) {
         Ok(matches) => matches,
         Err(why) => return shown(&why).map(Err),
     };
-    let mut launch = Reader::new(&matches, host).launch()?;
+    let mut launch = Reader { doctor, ..Reader::new(&matches, host) }.launch()?;
     launch.words = words;
     Ok(Ok(launch))
 }
@@ -221,14 +246,39 @@ fn clap_arg(option: &Opt) -> Arg {
     }
 }
 
+fn template_dir() -> impl Iterator<Item = Arg> {
+    OPTIONS.iter().filter(|option| option.name == "template-dir").map(clap_arg)
+}
+
+fn parse_explain(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Problem>> {
+    let words =
+        Arg::new("words").value_name("WORD").num_args(0..).help("A key, `stage 3`, a variable, a template, a rule");
+    let command = Command::new("zlaunch explain")
+        .about("Say what a DeepSpeed key, a stage, a variable, a template or a diagnostic means; alone, list them")
+        .after_help("In Chinese where ZLAUNCH_LANG or the locale starts with zh.")
+        .no_binary_name(true)
+        .arg(words.value_parser(OsStringValueParser::new()))
+        .args(template_dir());
+    let matches = match command.try_get_matches_from(argv.into_iter().skip(2)) {
+        Ok(matches) => matches,
+        Err(why) => return shown(&why).map(Request::Show),
+    };
+    let words: Vec<&OsString> = matches.get_many("words").into_iter().flatten().collect();
+    if let Some(odd) = words.iter().find(|word| word.to_str().is_none()) {
+        return Err(vec![error::not_text("explain", odd)]);
+    }
+    let words = words.iter().filter_map(|word| word.to_str()).collect::<Vec<_>>().join(" ");
+    let search = Reader::new(&matches, host).search();
+    Ok(Request::Explain { words: Some(words).filter(|words| !words.trim().is_empty()), search })
+}
+
 fn parse_templates(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Problem>> {
-    let directory = OPTIONS.iter().filter(|option| option.name == "template-dir").map(clap_arg);
     let command = Command::new("zlaunch templates")
         .about("List the templates, or print one resolved")
         .no_binary_name(true)
         .arg(Arg::new("name").value_name("NAME").help("Print this one").value_parser(OsStringValueParser::new()))
         .arg(Arg::new("raw").long("raw").action(ArgAction::SetTrue).requires("name").help("Print the file as it is"))
-        .args(directory);
+        .args(template_dir());
     let matches = match command.try_get_matches_from(argv.into_iter().skip(2)) {
         Ok(matches) => matches,
         Err(why) => return shown(&why).map(Request::Show),
@@ -268,17 +318,19 @@ fn shown(why: &clap::Error) -> Result<String, Vec<Problem>> {
 struct Reader<'a> {
     matches: &'a ArgMatches,
     host: &'a Host,
+    /// Only a report is wanted, and perhaps about no command.
+    doctor: bool,
     problems: Vec<Problem>,
 }
 
 impl<'a> Reader<'a> {
     fn new(matches: &'a ArgMatches, host: &'a Host) -> Self {
-        Reader { matches, host, problems: Vec::new() }
+        Reader { matches, host, doctor: false, problems: Vec::new() }
     }
 
     fn launch(mut self) -> Result<Launch, Vec<Problem>> {
         let command: Vec<OsString> = self.matches.get_many("command").into_iter().flatten().cloned().collect();
-        if command.is_empty() {
+        if command.is_empty() && !self.doctor {
             self.problems.push(error::nothing_to_launch());
         }
         let launch = Launch {
@@ -330,8 +382,10 @@ impl<'a> Reader<'a> {
     }
 
     fn output(&mut self) -> Output {
-        let format = self.one_of("format", [("text", Format::Text), ("json", Format::Json), ("shell", Format::Shell)]);
-        let dry_run = self.switch("dry-run");
+        let formats = [("text", Format::Text), ("json", Format::Json), ("shell", Format::Shell)];
+        let known = if self.doctor { &formats[..2] } else { &formats };
+        let format = self.one_of("format", known.iter().copied());
+        let dry_run = self.switch("dry-run") || self.doctor;
         if let (Some(Said { from: Source::Flag(_), .. }), false) = (&format, dry_run) {
             self.problems.push(error::format_without_dry_run());
         }
@@ -509,9 +563,10 @@ impl<'a> Reader<'a> {
     }
 
     fn unknown_variables(&self) -> Vec<Problem> {
-        const OF_SHIMS: &[&str] = &[vars::ZLAUNCH_SHIM, vars::ZLAUNCH_SHIM_OF, vars::ZLAUNCH_SHIM_DEPTH];
-        let unknown = self.variables().filter(|name| !OPTIONS.iter().any(|option| variable_of(option.name) == **name));
-        let unknown = unknown.filter(|name| !OF_SHIMS.contains(name));
+        const OTHERS: &[&str] =
+            &[vars::ZLAUNCH_LANG, vars::ZLAUNCH_SHIM, vars::ZLAUNCH_SHIM_OF, vars::ZLAUNCH_SHIM_DEPTH];
+        let is_option = |name: &&str| OPTIONS.iter().any(|option| variable_of(option.name) == **name);
+        let unknown = self.variables().filter(|name| !OTHERS.contains(name) && !is_option(name));
         unknown
             .map(|name| {
                 let known: Vec<_> = OPTIONS.iter().map(|option| variable_of(option.name)).collect();

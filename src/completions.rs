@@ -12,6 +12,8 @@ const USAGE: &str = "zlaunch completions bash|zsh|fish";
 /// Words in the place of the first argument.
 pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("templates", "List the templates, or print one"),
+    ("explain", "Say what a key, a variable or a diagnostic means"),
+    ("doctor", "Report what zlaunch sees here"),
     ("replay", "Launch a record again"),
     ("shims", "Install, remove or list PATH shims"),
     ("completions", "Print completions for a shell"),

@@ -1,6 +1,8 @@
 //! What was seen: the environment, the folder, the CPUs, the GPUs. The only reader of the environment; it decides
 //! nothing.
 
+pub(crate) mod machine;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -158,7 +160,7 @@ pub(crate) fn this_program() -> PathBuf {
 }
 
 /// Whether the folder, or the nearest one above it that exists, can be written.
-fn can_be_written(folder: &Path) -> bool {
+pub(crate) fn can_be_written(folder: &Path) -> bool {
     folder
         .ancestors()
         .find(|path| path.exists())

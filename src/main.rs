@@ -5,13 +5,17 @@ mod auto;
 mod cli;
 mod completions;
 mod config;
+mod doctor;
 mod environment;
 mod error;
 mod exec;
+mod explain;
 mod hash;
 mod host;
 mod json;
 mod launcher;
+mod layout;
+mod machine;
 mod model;
 mod patch;
 mod plan;
@@ -68,6 +72,11 @@ fn run() -> Result<u8, Vec<Problem>> {
         }
         Request::Replay { folder, dry_run } => return replay(&folder, dry_run),
         Request::Shims(shims) => run_shims(&shims, &host),
+        Request::Explain { words: None, search } => out(explain::subjects(&search).as_bytes()),
+        Request::Explain { words: Some(words), search } => {
+            out(explain::explain(&words, &search, &host).map_err(|problem| vec![problem])?.as_bytes())
+        }
+        Request::Doctor(launch) => out(doctor::doctor(&launch, &host).as_bytes()),
         Request::Show(text) => {
             // The only stylised text on stdout; colours go when it is piped.
             let _ = anstream::stdout().write_all(text.as_bytes());
@@ -83,7 +92,7 @@ fn replay(folder: &Path, dry_run: bool) -> Result<u8, Vec<Problem>> {
     std::env::set_current_dir(&recorded.folder).map_err(|why| vec![error::cannot_enter(&recorded.folder, &why)])?;
     let host = Host::read();
     let words = std::iter::once("zlaunch".into()).chain(recorded.words.clone()).collect();
-    let mut launch = match cli::parse_launch(words, &host)? {
+    let mut launch = match cli::parse_launch(words, false, &host)? {
         Ok(launch) => launch,
         Err(text) => return out(text.as_bytes()).map(|()| 0),
     };
@@ -185,12 +194,7 @@ mod readme {
     }
 
     fn variables() -> String {
-        let does = |var: &vars::Var| match var.r#use {
-            vars::Use::Read => "reads",
-            vars::Use::Set => "sets",
-            vars::Use::ReadAndSet => "reads, sets",
-        };
-        let rows = vars::ALL.iter().map(|var| format!("| `{}` | {} | {} |\n", var.name, does(var), cell(var.about)));
+        let rows = vars::ALL.iter().map(|var| format!("| `{}` | {} | {} |\n", var.name, var.does(), cell(var.about)));
         "| variable | zlaunch | for |\n| --- | --- | --- |\n".to_string() + &rows.collect::<String>()
     }
 

@@ -19,6 +19,7 @@ use crate::json;
 use crate::launcher::local::Local;
 use crate::launcher::srun::{self, Through};
 use crate::launcher::{self, Kind, Wrapped, wrapped};
+use crate::machine;
 use crate::record::Record;
 use crate::said::{Said, Source};
 use crate::target::Parts;
@@ -90,6 +91,11 @@ pub(crate) enum FileKind {
 impl Plan {
     /// Decides. Reads files the user named; changes nothing.
     pub(crate) fn new(launch: &Launch, machine: &Host) -> Result<Self, Vec<Problem>> {
+        Self::with_job(launch, machine).0
+    }
+
+    /// The decision, and the command as it was understood.
+    pub(crate) fn with_job(launch: &Launch, machine: &Host) -> (Result<Self, Vec<Problem>>, Job) {
         let wanted = machine.with(&launch.environment.set, &launch.environment.unset);
         let through = srun::unwrap(&launch.command);
         let command = through.as_ref().map_or(launch.command.as_slice(), |through| through.command);
@@ -118,7 +124,7 @@ impl Plan {
         let host = wanted.overlaid(job.variables.iter().map(|it| (it.name.as_str(), it.value.as_str())));
         let problems = std::mem::take(&mut job.problems);
         let draft = Draft { launch, host: &host, through: through.as_ref(), wrapped: wrapped.as_ref(), job: &job };
-        draft.finish(problems, machine)
+        (draft.finish(problems, machine), job)
     }
 }
 
@@ -133,7 +139,7 @@ struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    fn finish(&self, mut problems: Vec<Problem>, machine: &Host) -> Result<Plan, Vec<Problem>> {
+    fn finish(&self, mut problems: Vec<Problem>, seen: &Host) -> Result<Plan, Vec<Problem>> {
         let Draft { launch, host, wrapped, job, .. } = self;
         let mut diagnostics = launch.warnings.clone();
         diagnostics.extend(self.ranks_without_effect());
@@ -154,6 +160,10 @@ impl Draft<'_> {
             }
             (_, None) => None,
         };
+        // What is missing here may be there on the machines.
+        if let Some(config) = config.as_ref().filter(|_| kind != Some(Kind::Srun)) {
+            diagnostics.extend(machine::at_launch(&config.value, job.python.as_ref(), host));
+        }
         diagnostics.retain(|problem| !launch.allow.iter().any(|rule| rule == problem.rule));
         if let Some(topology) = &topology {
             diagnostics.extend(
@@ -175,7 +185,7 @@ impl Draft<'_> {
             &topology,
             job,
             host,
-            machine,
+            seen,
         );
         let carried = launcher::environment_file(&topology, &environment.set, host)?.map(|text| {
             let path = host.configs_folder().join(format!("deepspeed_env-{:016x}", fnv1a(text.as_bytes())));

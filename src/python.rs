@@ -22,8 +22,8 @@ pub(crate) struct Python {
     named: Vec<PathBuf>,
     /// Folders of installed packages.
     sites: Vec<PathBuf>,
-    /// Distributions with their versions, listed when the first one is asked for.
-    installed: OnceCell<Vec<(String, String)>>,
+    /// The dist-info folders, listed when the first version is asked for.
+    installed: OnceCell<Vec<String>>,
 }
 
 impl Python {
@@ -79,12 +79,13 @@ impl Python {
 
     /// The version of an installed distribution.
     pub(crate) fn version(&self, distribution: &str) -> Option<Version> {
-        let wanted = normal(distribution);
-        let installed = self.installed.get_or_init(|| {
-            let sites = self.sites.iter();
-            sites.clone().flat_map(|it| versions_in(it)).chain(sites.flat_map(|it| egg_versions(it))).collect()
-        });
-        installed.iter().find(|(name, _)| *name == wanted).map(|(_, version)| Version(version.clone()))
+        let installed = self.installed.get_or_init(|| self.sites.iter().flat_map(|site| dist_infos(site)).collect());
+        let in_name = |folder: &String| {
+            let (name, version) = folder.strip_suffix(DIST_INFO)?.rsplit_once('-')?;
+            is_same(name, distribution).then(|| Version(version.to_string()))
+        };
+        let egg = || self.sites.iter().find_map(|site| egg_version(site, distribution));
+        installed.iter().find_map(in_name).or_else(egg)
     }
 }
 
@@ -280,33 +281,33 @@ fn mapped_by_finder(site: &Path, inside: &str) -> Option<PathBuf> {
     })
 }
 
+const DIST_INFO: &str = ".dist-info";
+
 /// Distributions are compared without regard to case and to the kind of dash.
-fn normal(name: &str) -> String {
-    name.replace(['-', '.'], "_").to_ascii_lowercase()
+fn is_same(one: &str, two: &str) -> bool {
+    let plain = |byte: u8| if byte == b'-' || byte == b'.' { b'_' } else { byte.to_ascii_lowercase() };
+    one.len() == two.len() && one.bytes().zip(two.bytes()).all(|(one, two)| plain(one) == plain(two))
 }
 
-/// From the names of dist-info folders.
-fn versions_in(folder: &Path) -> Vec<(String, String)> {
+fn dist_infos(folder: &Path) -> Vec<String> {
     let names = fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.file_name()));
-    let pair = |name: &OsStr| {
-        let (name, version) = name.to_str()?.strip_suffix(".dist-info")?.rsplit_once('-')?;
-        Some((normal(name), version.to_string()))
-    };
-    names.filter_map(|name| pair(&name)).collect()
+    let wanted = names.filter(|name| name.as_encoded_bytes().ends_with(DIST_INFO.as_bytes()));
+    wanted.filter_map(|name| name.into_string().ok()).collect()
 }
 
 /// From an older egg-info, beside the sources of an editable install.
-fn egg_versions(site: &Path) -> Vec<(String, String)> {
+fn egg_version(site: &Path, distribution: &str) -> Option<Version> {
     let folders = added_by_pth(site).into_iter().chain([site.to_path_buf()]);
-    let entries = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok));
-    let pair = |entry: fs::DirEntry| {
+    let mut entries = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok));
+    entries.find_map(|entry| {
         let name = entry.file_name();
         let egg = name.to_str()?.strip_suffix(".egg-info")?;
-        let text = fs::read_to_string(entry.path().join("PKG-INFO")).ok()?;
+        let egg = egg.split_once('-').map_or(egg, |(name, _)| name);
+        let text =
+            is_same(egg, distribution).then(|| fs::read_to_string(entry.path().join("PKG-INFO")).ok()).flatten()?;
         let version = text.lines().find_map(|line| line.strip_prefix("Version: "))?;
-        Some((normal(egg.split_once('-').map_or(egg, |(name, _)| name)), version.trim().to_string()))
-    };
-    entries.filter_map(pair).collect()
+        Some(Version(version.trim().to_string()))
+    })
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::json;
+use crate::layout;
 use crate::patch;
 use crate::said::Said;
 
@@ -88,7 +89,7 @@ impl Template {
     /// What the config itself does not show: where it comes from, what it is for, what it sets.
     pub(crate) fn summary(&self) -> String {
         let mut text = format!("{} ({})\n", self.chain.join(" → "), self.origin);
-        text += &self.about.as_ref().map(|about| list::wrapped(about, 2, 110)).unwrap_or_default();
+        text += &self.about.as_ref().map(|about| layout::wrapped(about, 2, 110)).unwrap_or_default();
         for (name, value) in &self.env {
             text += &format!("  sets {name}={value}\n");
         }
@@ -143,6 +144,28 @@ impl Search {
         }
         found.extend(BUILT_IN.iter().map(|(name, _)| ((*name).to_string(), Origin::BuiltIn)));
         found
+    }
+
+    /// The folders that are there, in search order.
+    pub(crate) fn in_words(&self) -> String {
+        let there = self.folders.iter().filter(|folder| folder.is_dir()).map(|folder| folder.display().to_string());
+        there.chain(["built in".to_string()]).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Every name once, in search order.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for (name, _) in self.all() {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Whether it is a template's name or another spelling of one.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        is_name(name) && self.find(alias(name).unwrap_or(name), 0).is_some()
     }
 
     fn unknown(&self, spec: &Said<String>, name: &str) -> Problem {

@@ -123,6 +123,21 @@ impl Topology {
         }
     }
 
+    /// How many ranks are to be started where, and who says so.
+    pub(crate) fn in_words(&self) -> String {
+        match (&self.nnodes, &self.nproc_per_node) {
+            (Some(nodes), Some(nproc)) if nodes.value > 1 => {
+                format!(
+                    "{} × {} on {} machines ({}, {})",
+                    nodes.value, nproc.value, nodes.value, nodes.from, nproc.from
+                )
+            }
+            (Some(nodes), None) if nodes.value > 1 => format!("on {} machines ({})", nodes.value, nodes.from),
+            (_, Some(nproc)) => format!("{} on this machine ({})", nproc.value, nproc.from),
+            (_, None) => "as the command says".to_string(),
+        }
+    }
+
     /// `ranked`: the command is started as ranks, not passed through.
     pub(crate) fn decide(
         flags: &SaidRanks,

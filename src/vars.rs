@@ -2,7 +2,6 @@
 //! launch option besides (see `cli::OPTIONS`). The README's table is compared with this one.
 
 /// What zlaunch does with a variable.
-#[cfg(test)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     Read,
@@ -10,17 +9,26 @@ pub(crate) enum Use {
     ReadAndSet,
 }
 
-#[cfg(test)]
 pub(crate) struct Var {
     pub(crate) name: &'static str,
     pub(crate) r#use: Use,
     pub(crate) about: &'static str,
 }
 
+impl Var {
+    /// What zlaunch does with it, in words.
+    pub(crate) fn does(&self) -> &'static str {
+        match self.r#use {
+            Use::Read => "reads",
+            Use::Set => "sets",
+            Use::ReadAndSet => "reads, sets",
+        }
+    }
+}
+
 macro_rules! vars {
     ($($name:ident $use:ident $about:literal;)*) => {
         $(#[doc = $about] pub(crate) const $name: &str = stringify!($name);)*
-        #[cfg(test)]
         pub(crate) const ALL: &[Var] = &[$(Var { name: stringify!($name), r#use: Use::$use, about: $about },)*];
     };
 }
@@ -33,6 +41,10 @@ vars! {
     XDG_DATA_HOME Read "PATH shims go to `zlaunch/shims` in it";
     PYTHONPATH Read "packages of the trainer may be there";
     TMPDIR Read "resolved configs go to a private folder in it when there is no usable home";
+    ZLAUNCH_LANG Read "the language of `explain`: en or zh";
+    LC_ALL Read "the language of `explain`, unless ZLAUNCH_LANG says it";
+    LC_MESSAGES Read "the same, unless LC_ALL says it";
+    LANG Read "the same, unless LC_MESSAGES says it";
 
     ZLAUNCH_SHIM Read "0: the PATH shims stand aside";
     ZLAUNCH_SHIM_OF Read "set by a PATH shim: a command that names no config is executed as it is";
@@ -103,6 +115,10 @@ vars! {
     PYTORCH_ALLOC_CONF ReadAndSet "the same, axolotl with newer torch";
     OMP_NUM_THREADS ReadAndSet "if unset: CPUs divided by processes (torchrun alone would set 1)";
 
+    TORCH_EXTENSIONS_DIR Read "where DeepSpeed's operations are compiled: a lock that was left there is told";
+    TRITON_CACHE_DIR Read "shown by `doctor`, with its file system";
+    CXX Read "the compiler that `doctor` looks for";
+
     DS_ENV_FILE ReadAndSet "with a hostfile: the file of variables that DeepSpeed's runner hands to the other machines";
 
     HF_HOME Read "Hugging Face cache: `hub` in it is searched for the model's config.json";
@@ -170,11 +186,11 @@ pub(crate) fn changes_what_is_executed(name: &str) -> bool {
         "CONDA_PREFIX",
         "GCONV_PATH",
         "CC",
-        "CXX",
+        CXX,
         "NVCC",
         "CUDA_HOME",
         "CUDA_PATH",
-        "TORCH_EXTENSIONS_DIR",
+        TORCH_EXTENSIONS_DIR,
         RANK,
         LOCAL_RANK,
         WORLD_SIZE,

@@ -90,18 +90,7 @@ impl Plan {
         } else {
             format!("{}", self.launcher)
         };
-        let count = match (&topology.nnodes, &topology.nproc_per_node) {
-            (Some(nodes), Some(nproc)) if nodes.value > 1 => {
-                format!(
-                    "{} × {} on {} machines ({}, {})",
-                    nodes.value, nproc.value, nodes.value, nodes.from, nproc.from
-                )
-            }
-            (Some(nodes), None) if nodes.value > 1 => format!("on {} machines ({})", nodes.value, nodes.from),
-            (_, Some(nproc)) => format!("{} on this machine ({})", nproc.value, nproc.from),
-            (_, None) => "as the command says".to_string(),
-        };
-        format!("{count}, {by}")
+        format!("{}, {by}", topology.in_words())
     }
 
     fn environment_text(&self) -> String {

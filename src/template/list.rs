@@ -2,6 +2,7 @@
 
 use super::{Origin, Search, resolve};
 use crate::host::Host;
+use crate::layout::wrapped;
 use crate::said::{Said, Source};
 
 /// All of them, hidden ones included.
@@ -31,21 +32,4 @@ pub(crate) fn list(search: &Search, host: &Host) -> String {
         }
     }
     text
-}
-
-/// Words filled into lines of at most `most` columns, indented.
-pub(super) fn wrapped(text: &str, indent: usize, most: usize) -> String {
-    let mut lines = String::new();
-    let mut line = String::new();
-    for word in text.split_whitespace() {
-        if !line.is_empty() && indent + line.chars().count() + 1 + word.chars().count() > most {
-            lines += &format!("{:indent$}{line}\n", "");
-            line.clear();
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line += word;
-    }
-    lines + &format!("{:indent$}{line}\n", "")
 }

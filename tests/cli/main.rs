@@ -9,9 +9,11 @@
 
 mod auto;
 mod cases;
+mod doctor;
 mod engines;
 mod environment;
 mod exec;
+mod explain;
 mod files;
 mod front_ends;
 mod layers;

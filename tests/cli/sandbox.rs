@@ -63,6 +63,7 @@ impl Sandbox {
             plant(&site.join(format!("swift/cli/{command}.py")), "");
         }
         plant(&site.join("torch/distributed/run.py"), "");
+        plant(&site.join("deepspeed/__init__.py"), "");
         for package in ["ms_swift-4.6.0", "transformers-5.19.0", "deepspeed-0.19.8"] {
             fs::create_dir(site.join(format!("{package}.dist-info"))).unwrap();
         }
@@ -222,6 +223,12 @@ impl Run {
     pub(crate) fn json(&self) -> Value {
         assert_eq!(self.status, Some(0), "{self:?}");
         serde_json::from_str(&self.stdout).unwrap()
+    }
+
+    /// Refused for one rule.
+    pub(crate) fn refused_by(&self, rule: &str) {
+        assert_eq!(self.status, Some(125), "{self:?}");
+        assert!(self.stderr.contains(&format!("error[{rule}]")), "{self:?}");
     }
 
     /// Refused by zlaunch with a sentence that holds all of these, and without a panic.

@@ -1,0 +1,175 @@
+//! `zlaunch doctor` from outside, and what a launch says about the machine. The rules themselves are tested over written
+//! facts in `src/machine.rs`, the report of a whole machine in `src/doctor.rs`.
+
+use std::fs::{self, File};
+use std::time::{Duration, SystemTime};
+
+use crate::sandbox::{SWIFT, Sandbox, plant};
+
+const OFFLOAD: &[&str] = &["--dry-run", "--nproc-per-node", "2", "--deepspeed", "zero3_offload"];
+
+/// A lock that a killed compiler left two hours ago.
+fn leave_lock(sandbox: &Sandbox, folder: &str) {
+    let path = sandbox.root().join(folder).join("cpu_adam/lock");
+    plant(&path, "");
+    let then = SystemTime::now() - Duration::from_secs(2 * 60 * 60);
+    File::options().write(true).open(path).unwrap().set_modified(then).unwrap();
+}
+
+fn rules(report: &serde_json::Value) -> Vec<&str> {
+    report["diagnostics"].as_array().unwrap().iter().map(|it| it["rule"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_report_needs_no_command_and_never_fails() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.run(["doctor"]);
+    assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""));
+    for word in
+        ["machine\n", "limits\n", "python\n", "launch\n", "folders\n", "Linux", "deepspeed", "0.19.8", "/dev/shm"]
+    {
+        assert!(run.stdout.contains(word), "{word}: {}", run.stdout);
+    }
+    // The interpreter of `swift`.
+    assert!(run.stdout.contains("env/bin/python3.11"), "{}", run.stdout);
+    assert!(!sandbox.executed() && sandbox.files("home").is_empty());
+    // Also with nothing at all around it.
+    let mut bare = Sandbox::new();
+    bare.unset("PATH").unset("HOME").unset("LANG");
+    assert_eq!(bare.run(["doctor"]).status, Some(0));
+}
+
+#[test]
+fn a_command_is_planned_but_not_started() {
+    let sandbox = Sandbox::new();
+    let words = ["doctor", "--format", "json", "--deepspeed", "zero3_offload", "--nproc-per-node", "2", "--"];
+    let report = sandbox.run(words.iter().chain(SWIFT)).json();
+    assert_eq!((&report["version"], &report["launch"]["trainer"]), (&1.into(), &"swift: swift sft".into()));
+    assert_eq!(report["launch"]["config"], "zero3_offload (built in)");
+    assert_eq!(report["launch"]["ranks"], "2 on this machine (--nproc-per-node)");
+    assert_eq!(report["python"]["ms-swift"], "4.6.0");
+    assert!(!sandbox.executed());
+    // What would be refused is shown.
+    let words = ["doctor", "--format", "json", "--deepspeed", "zero3_ofload", "--nproc-per-node", "2", "--"];
+    let report = sandbox.run(words.iter().chain(SWIFT)).json();
+    assert!(rules(&report).contains(&"template"), "{report}");
+    assert_eq!(report["launch"]["plan"], "refused");
+}
+
+#[test]
+fn more_ranks_than_gpus_and_a_scheduler() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("CUDA_VISIBLE_DEVICES", "0,1");
+    let report = sandbox.run(["doctor", "--format", "json", "--nproc-per-node", "3"]).json();
+    assert!(rules(&report).contains(&"ranks-share-gpus"), "{report}");
+    assert_eq!(report["variables"]["CUDA_VISIBLE_DEVICES"], "0,1");
+    for (name, value) in [("SLURM_JOB_ID", "7"), ("SLURM_STEP_ID", "0"), ("SLURM_NODEID", "0"), ("SLURM_LOCALID", "0")]
+    {
+        sandbox.var(name, value);
+    }
+    for (name, value) in
+        [("SLURM_STEP_NODELIST", "n1"), ("SLURM_STEP_NUM_NODES", "1"), ("SLURM_STEP_TASKS_PER_NODE", "1")]
+    {
+        sandbox.var(name, value);
+    }
+    let report = sandbox.run(["doctor", "--format", "json"]).json();
+    assert_eq!(report["launch"]["scheduler"], "Slurm", "{report}");
+}
+
+#[test]
+fn no_secrets() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("HF_TOKEN", "hunter2").var("NCCL_SECRET", "hunter2").var("WANDB_API_KEY", "hunter2");
+    sandbox.var("NCCL_NET", "https://me:hunter2@proxy/x").var("UNLISTED", "hunter2");
+    let options = ["--nproc-per-node", "2", "--deepspeed", "zero2", "--set", "comet.api_key=hunter2"];
+    let trainer = ["--", "swift", "sft", "--hub_token", "hunter2", "--hub_tokn=hunter2"];
+    for format in ["text", "json"] {
+        let run = sandbox.run(["doctor", "--format", format].iter().chain(&options).chain(&trainer));
+        assert_eq!(run.status, Some(0));
+        assert!(!run.stdout.contains("hunter2") && !run.stderr.contains("hunter2"), "{run:?}");
+        assert!(run.stdout.contains("https://…@proxy/x"), "{run:?}");
+        assert!(!run.stdout.contains(sandbox.root().join("home").to_str().unwrap()), "{run:?}");
+    }
+}
+
+#[test]
+fn usage() {
+    let sandbox = Sandbox::new();
+    sandbox.run(["doctor", "--format", "shell"]).refused(&["shell"]);
+    sandbox.run(["doctor", "--wrong"]).refused(&["--wrong"]);
+    let help = sandbox.run(["doctor", "--help"]).stdout;
+    assert!(help.contains("zlaunch doctor") && help.contains("zlaunch explain"), "{help}");
+}
+
+#[test]
+fn a_package_that_is_missing_is_told_at_launch() {
+    let sandbox = Sandbox::new();
+    let launch = |options: &[&str]| sandbox.launch(&OFFLOAD.iter().chain(options).copied().collect::<Vec<_>>(), SWIFT);
+    assert_eq!(launch(&[]).stderr, "");
+    fs::remove_dir_all(sandbox.site().join("deepspeed")).unwrap();
+    assert_eq!(launch(&[]).stderr, "", "its dist-info is still there");
+    fs::remove_dir(sandbox.site().join("deepspeed-0.19.8.dist-info")).unwrap();
+    let run = launch(&[]);
+    assert_eq!(run.status, Some(0));
+    assert!(run.stderr.starts_with("warning[package-missing]: `deepspeed` is not installed"), "{}", run.stderr);
+    assert!(run.stderr.contains("-m pip install deepspeed"), "{}", run.stderr);
+    assert_eq!(launch(&["--allow", "package-missing"]).stderr, "");
+    launch(&["--strict"]).refused_by("package-missing");
+    // Nothing is said where no config is used.
+    assert_eq!(sandbox.launch(&["--dry-run", "--nproc-per-node", "2"], SWIFT).stderr, "");
+    let report = sandbox.run(["doctor", "--format", "json"]).json();
+    assert!(rules(&report).contains(&"package-missing"), "{report}");
+}
+
+#[test]
+fn a_stale_lock_is_told_where_something_is_compiled() {
+    let mut sandbox = Sandbox::new();
+    leave_lock(&sandbox, "home/.cache/torch_extensions/py311_cu121");
+    let run = sandbox.launch(OFFLOAD, SWIFT);
+    assert!(run.stderr.starts_with("warning[stale-lock]: a lock of 2 hours ago"), "{}", run.stderr);
+    assert!(run.stderr.contains("torch_extensions/py311_cu121/cpu_adam"), "{}", run.stderr);
+    let plain = sandbox.launch(&["--dry-run", "--nproc-per-node", "2", "--deepspeed", "zero3"], SWIFT);
+    assert_eq!(plain.stderr, "");
+    let report = sandbox.run(["doctor", "--format", "json"]).json();
+    assert!(rules(&report).contains(&"stale-lock"), "{report}");
+    // One that is being compiled now is none.
+    plant(&sandbox.root().join("other/cpu_adam/lock"), "");
+    let other = sandbox.root().join("other");
+    sandbox.var("TORCH_EXTENSIONS_DIR", other);
+    assert_eq!(sandbox.launch(OFFLOAD, SWIFT).stderr, "");
+}
+
+#[test]
+fn an_nvme_folder_that_cannot_be_is_told() {
+    let sandbox = Sandbox::new();
+    let key = "zero_optimization.offload_optimizer.nvme_path";
+    let other = "zero_optimization.offload_param.nvme_path=/tmp/x";
+    // Below a file there can be no folder, not even for root.
+    let path = format!("{key}={}/a", sandbox.file("file", "").display());
+    let options = ["--dry-run", "--nproc-per-node", "2", "--deepspeed", "zero3_nvme", "--set", other, "--set", &path];
+    let run = sandbox.launch(&options, SWIFT);
+    assert_eq!(run.status, Some(0));
+    assert!(run.stderr.contains("warning[nvme-path]") && run.stderr.contains(key), "{}", run.stderr);
+    let report = sandbox.run(["doctor", "--format", "json"].iter().chain(&options).chain(&["--"]).chain(SWIFT)).json();
+    assert!(rules(&report).contains(&"nvme-path"), "{report}");
+}
+
+#[test]
+fn host_memory_is_held_against_the_model() {
+    let sandbox = Sandbox::new();
+    let model = sandbox.root().join("model");
+    plant(&model.join("config.json"), r#"{"hidden_size": 64, "dtype": "bfloat16"}"#);
+    // A hole of 8 TiB: no machine of this world offloads that.
+    File::create(model.join("model.safetensors")).unwrap().set_len(1 << 43).unwrap();
+    let report = |tuner: &str| {
+        let model = model.to_str().unwrap();
+        let words = ["doctor", "--format", "json", "--deepspeed", "zero3_offload", "--nproc-per-node", "2", "--"];
+        let command = ["swift", "sft", "--model", model, "--tuner_type", tuner];
+        sandbox.run(words.iter().chain(&command)).json()
+    };
+    let full = report("full");
+    let found = full["diagnostics"].as_array().unwrap().iter().find(|it| it["rule"] == "not-enough-host-memory");
+    assert!(found.is_some_and(|it| it["message"].as_str().unwrap().contains("72 TiB")), "{full}");
+    let lora = report("lora");
+    assert!(lora.to_string().contains("8 TiB in host memory"), "{lora}");
+}

@@ -1,0 +1,127 @@
+//! `zlaunch explain`, from outside: what is answered, in which language, and what is not known.
+
+use std::fs;
+
+use crate::sandbox::{SWIFT, Sandbox, plant};
+
+#[test]
+fn a_key_by_its_whole_name_its_end_and_its_other_name() {
+    let sandbox = Sandbox::new();
+    let whole = sandbox.run(["explain", "zero_optimization.stage3_prefetch_bucket_size"]);
+    assert_eq!((whole.status, whole.stderr.as_str()), (Some(0), ""));
+    for word in ["default  5e7", "⌊0.9 · hidden_size²⌋", "integer ≥ 0", "stages   3", "advice", "example"] {
+        assert!(whole.stdout.contains(word), "{word}: {}", whole.stdout);
+    }
+    for other in ["stage3_prefetch_bucket_size", "prefetch_bucket_size"] {
+        assert_eq!(sandbox.run(["explain", other]).stdout, whole.stdout);
+    }
+}
+
+#[test]
+fn an_ambiguous_end_shows_all_that_are_meant() {
+    let sandbox = Sandbox::new();
+    let few = sandbox.run(["explain", "pin_memory"]).stdout;
+    for key in ["offload_param.pin_memory", "offload_optimizer.pin_memory"] {
+        assert!(few.contains(&format!("zero_optimization.{key}  (")), "{few}");
+    }
+    let part = sandbox.run(["explain", "offload_param.pin_memory"]).stdout;
+    assert!(part.starts_with("zero_optimization.offload_param.pin_memory") && !part.contains("offload_optimizer.pin"));
+    let many = sandbox.run(["explain", "enabled"]).stdout;
+    for key in ["fp16.enabled\n", "bf16.enabled\n", "torch_autocast.enabled\n"] {
+        assert!(many.contains(key), "{many}");
+    }
+    assert!(!many.contains("default"), "only listed: {many}");
+}
+
+#[test]
+fn a_default_that_changed_is_told_with_its_version() {
+    let sandbox = Sandbox::new();
+    for (key, told) in [
+        ("gradient_clipping", "1.0 (< 0.19.3: 0.0)"),
+        ("zero_optimization.offload_param.pin_memory", "true (< 0.19.5: false)"),
+        ("steps_per_print", "null (< 0.15.2: 10)"),
+    ] {
+        assert!(sandbox.run(["explain", key]).stdout.contains(told), "{key}");
+    }
+}
+
+#[test]
+fn stages_variables_rules_and_templates() {
+    let sandbox = Sandbox::new();
+    let stage = sandbox.run(["explain", "stage", "3"]).stdout;
+    assert!(stage.starts_with("stage 3  (a stage of ZeRO)"), "{stage}");
+    let both = sandbox.run(["explain", "zero3"]).stdout;
+    assert!(both.contains("a stage of ZeRO") && both.contains("zlaunch templates zero3"), "{both}");
+    for (word, told) in [
+        ("DS_REUSE_BUFFERS", "Read by nothing"),
+        ("ds_reuse_buffers", "Read by nothing"),
+        ("OMP_NUM_THREADS", "CPUs divided by processes"),
+        ("SLURM_NODEID", "number of this machine"),
+        ("ZLAUNCH_DEEPSPEED", "--deepspeed NAME"),
+        ("mismatch", "a rule"),
+        ("old-spelling", "--allow old-spelling"),
+        ("zero3_offload", "extends"),
+        ("use_dynamic_tiling", "No key of DeepSpeed"),
+        ("amp", "Removed in 0.19.8"),
+    ] {
+        let run = sandbox.run(["explain", word]);
+        assert_eq!(run.status, Some(0), "{word}");
+        assert!(run.stdout.contains(told), "{word}: {}", run.stdout);
+    }
+    plant(
+        &sandbox.root().join("home/.config/zlaunch/templates/ours.json"),
+        r#"{"$zlaunch": {"extends": "zero2", "about": "the way we do it"}}"#,
+    );
+    assert!(sandbox.run(["explain", "ours"]).stdout.contains("the way we do it"));
+}
+
+#[test]
+fn chinese_by_the_locale_and_by_our_variable() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("LANG", "zh_CN.UTF-8");
+    let chinese = sandbox.run(["explain", "stage3_max_live_parameters"]).stdout;
+    assert!(chinese.contains("默认值") && chinese.contains("不是“1GB”"), "{chinese}");
+    // What is not translated is told in English.
+    assert!(sandbox.run(["explain", "disable_allgather"]).stdout.contains("Dead key"));
+    sandbox.var("ZLAUNCH_LANG", "en");
+    assert!(sandbox.run(["explain", "stage3_max_live_parameters"]).stdout.contains("default"));
+    // And a launch does not take it for a misspelt option.
+    let run = sandbox.launch(&["--dry-run", "--nproc-per-node", "2", "--deepspeed", "zero2"], SWIFT);
+    assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn alone_it_lists_everything_once() {
+    let sandbox = Sandbox::new();
+    let list = sandbox.run(["explain"]).stdout;
+    for word in [
+        "stage 3",
+        "zero3_offload",
+        "zero_optimization.offload_param",
+        "round_robin_gradients",
+        "DS_PIPE_RESERVE",
+        "two-configs",
+    ] {
+        assert!(list.contains(word), "{word}");
+    }
+    let keys = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/deepspeed-keys.txt")).unwrap();
+    assert!(keys.lines().filter(|key| list.contains(key.rsplit('.').next().unwrap())).count() > 395);
+}
+
+#[test]
+fn an_unknown_word_is_refused_with_the_nearest() {
+    let sandbox = Sandbox::new();
+    for (word, meant) in [
+        ("stage3_prefetch_bucket_sise", "stage3_prefetch_bucket_size"),
+        ("zero_optimization.overlap_com", "zero_optimization.overlap_comm"),
+        ("NCCL_DEBUGG", "NCCL_DEBUG"),
+        ("mismach", "mismatch"),
+        ("zero3_ofload", "zero3_offload"),
+    ] {
+        sandbox.run(["explain", word]).refused(&[word, &format!("did you mean `{meant}`?")]);
+    }
+    sandbox.run(["explain", "photosynthesis"]).refused(&["zlaunch explain"]);
+    sandbox.run(["explain", "--wrong"]).refused(&["--wrong"]);
+    let help = sandbox.run(["explain", "--help"]);
+    assert!(help.status == Some(0) && help.stdout.contains("WORD") && help.stdout.contains("ZLAUNCH_LANG"));
+}
