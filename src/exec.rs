@@ -103,6 +103,22 @@ fn write_file(path: &Path, text: &str, kind: FileKind) -> Result<(), Problem> {
     write_atomically(path, text.as_bytes()).map_err(|why| failed(&why))
 }
 
+/// A file for the user: readable by whom the umask lets, and never in the place of another one unless that is asked for.
+pub(crate) fn write_new(path: &Path, text: &str, force: bool) -> Result<(), Problem> {
+    let failed = |why: &io::Error| error::cannot_write(path, why);
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    DirBuilder::new().recursive(true).create(folder).map_err(|why| failed(&why))?;
+    let (mut file, temporary) = create_beside(path, 0o666).map_err(|why| failed(&why))?;
+    // A second name for a file cannot be given where one exists; renaming would replace it.
+    let put = |temporary: &Path| if force { fs::rename(temporary, path) } else { fs::hard_link(temporary, path) };
+    let written = file.write_all(text.as_bytes()).and_then(|()| put(&temporary));
+    let _ = fs::remove_file(&temporary);
+    match written {
+        Err(why) if why.kind() == io::ErrorKind::AlreadyExists => Err(error::would_overwrite(path)),
+        other => other.map_err(|why| failed(&why)),
+    }
+}
+
 fn make_private_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
@@ -126,7 +142,7 @@ fn holds(path: &Path, content: &[u8]) -> bool {
 
 /// A new file beside the target, then a rename: others see the old one or the whole new one.
 fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
-    let (mut file, temporary) = create_beside(path)?;
+    let (mut file, temporary) = create_beside(path, 0o600)?;
     let written = file.write_all(content).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         // The first failure is the one worth reporting.
@@ -135,13 +151,13 @@ fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
     written
 }
 
-fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
+fn create_beside(path: &Path, mode: u32) -> io::Result<(File, PathBuf)> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let name = path.file_name().unwrap_or(OsStr::new("config")).to_string_lossy().into_owned();
     let mut attempt = 0;
     loop {
         let temporary = folder.join(format!(".{name}.{}.{attempt}", process::id()));
-        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary) {
+        match OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary) {
             Ok(file) => return Ok((file, temporary)),
             // Left behind by a process of the same number, here or on another machine.
             Err(why) if why.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => attempt += 1,

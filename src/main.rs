@@ -7,6 +7,8 @@ mod config;
 mod environment;
 mod error;
 mod exec;
+mod fit;
+mod generate;
 mod host;
 mod json;
 mod launcher;
@@ -22,10 +24,10 @@ mod trainer;
 mod vars;
 mod yaml;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
-use cli::{Launch, Output, Request};
+use cli::{Format, Launch, Output, Request};
 use error::Problem;
 use host::Host;
 use plan::Plan;
@@ -48,6 +50,8 @@ fn run() -> Result<u8, Vec<Problem>> {
     let host = Host::read();
     let shown = match cli::parse(std::env::args_os().collect(), &host)? {
         Request::Launch(launch) => return run_launch(&launch, &host),
+        Request::Fit(request) => return run_fit(&request, &host),
+        Request::Generate(request) => run_generate(&request, &host),
         Request::Templates { name: None, search, .. } => out(template::list(&search, &host).as_bytes()),
         Request::Templates { name: Some(name), raw: true, search } => {
             out(template::raw(&name, &search, &host).map_err(|problem| vec![problem])?.as_bytes())
@@ -73,6 +77,9 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     if !quiet && (plan.topology.is_first() || verbose) {
         error::report(&plan.diagnostics);
     }
+    if let Some(chosen) = plan.chosen.as_ref().filter(|_| !quiet && plan.topology.is_first()) {
+        err(format!("{chosen}\n").as_bytes());
+    }
     if let Some(format) = dry_run {
         // A plan can be read on another machine than the one it is for.
         error::report(plan.blocker.clone().filter(|_| !quiet).map(Problem::into_warning).as_slice());
@@ -82,6 +89,29 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
         err(plan.text().as_bytes());
     }
     exec::carry_out(plan).map_err(|problem| vec![problem])
+}
+
+/// Exit status 1: nothing fits.
+fn run_fit(request: &fit::Request, host: &Host) -> Result<u8, Vec<Problem>> {
+    let report = fit::answer(request, host)?;
+    error::report(&request.launch.warnings);
+    let text = match request.format {
+        Format::Json => format!("{:#}\n", report.json()),
+        Format::Text | Format::Shell => report.text(std::io::stdout().is_terminal()),
+    };
+    out(text.as_bytes()).map(|()| u8::from(report.nothing_fits()))
+}
+
+fn run_generate(request: &generate::Request, host: &Host) -> Result<(), Vec<Problem>> {
+    let generated = generate::generate(request, host).map_err(|problem| vec![problem])?;
+    for (path, text) in &generated.files {
+        match path {
+            Some(path) => exec::write_new(path, text, request.force).map_err(|problem| vec![problem])?,
+            None => out(text.as_bytes())?,
+        }
+    }
+    generated.notes.iter().for_each(|note| err(format!("{note}\n").as_bytes()));
+    Ok(())
 }
 
 /// Data. A reader that went away is no failure of ours.

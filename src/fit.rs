@@ -1,0 +1,550 @@
+//! Does it fit: what a training needs on each GPU and each host under every template, and which one to take. Reads the
+//! model's files; everything else is sums.
+
+mod advice;
+mod architecture;
+mod checkpoint;
+#[cfg(test)]
+mod measured;
+mod memory;
+mod print;
+mod training;
+mod weights;
+
+use std::fmt;
+
+use crate::cli::{Format, Launch};
+use crate::error::{self, Problem};
+use crate::host::Host;
+use crate::model::Hub;
+use crate::plan;
+use crate::said::{Said, Source};
+use crate::template::{self, Search, Template};
+use crate::topology::{Processes, SaidRanks, Topology};
+use crate::trainer::{Family, Job};
+
+use advice::Advice;
+use memory::{Machines, Need, Strategy, Training};
+pub(crate) use training::{Attention, Dtype, Optimizer, SaidTraining, Tuner};
+use training::{Attention as Scores, Settled};
+use weights::{Lookup, Weights};
+pub(crate) use weights::{bytes, parameters};
+
+/// `zlaunch fit`, as it was said.
+pub(crate) struct Request {
+    pub(crate) launch: Box<Launch>,
+    pub(crate) training: SaidTraining,
+    pub(crate) accounting: Accounting,
+    pub(crate) format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Accounting {
+    /// What DeepSpeed and transformers allocate.
+    Real,
+    /// 2 + 2 + 8 bytes a parameter.
+    Textbook,
+}
+
+/// Memory that was said instead of seen.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SaidMemory {
+    pub(crate) gpu: Option<Said<u64>>,
+    pub(crate) host: Option<Said<u64>>,
+}
+
+/// Rows of the table that are templates; `none` stands before them.
+const ROWS: &[&str] = &["zero0", "zero1", "zero2", "zero2_offload", "zero3", "zero3_offload", "zero3_nvme"];
+
+/// The largest micro batch that is looked for.
+const MOST: u64 = 4096;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Fits,
+    /// It fits by the sums, but not with the margin.
+    Tight,
+    Not,
+    Unknown,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) strategy: Strategy,
+    pub(crate) need: Need,
+    pub(crate) verdict: Verdict,
+}
+
+/// The answer, as a plain value.
+pub(crate) struct Report {
+    pub(crate) model: Option<String>,
+    pub(crate) weights: Weights,
+    pub(crate) settled: Settled,
+    pub(crate) training: Training,
+    pub(crate) machines: Machines,
+    pub(crate) gpu_memory: Option<Said<u64>>,
+    pub(crate) host_memory: Option<Said<u64>>,
+    pub(crate) accounting: Accounting,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) recommended: Option<Recommended>,
+    /// What would make it fit, if nothing does.
+    pub(crate) would: Vec<String>,
+    pub(crate) rules_of_thumb: Vec<String>,
+    pub(crate) assumed: Vec<String>,
+}
+
+pub(crate) struct Recommended {
+    pub(crate) template: String,
+    pub(crate) why: String,
+    pub(crate) largest_micro_batch: u64,
+}
+
+/// Nobody runs out of memory at 100 %: the allocator loses some to gaps. Measured: up to a tenth where memory is short.
+pub(crate) fn with_margin(need: &Need) -> u64 {
+    need.gpu() + need.allocated() / 10
+}
+
+/// `zlaunch fit`.
+pub(crate) fn answer(request: &Request, machine: &Host) -> Result<Report, Vec<Problem>> {
+    let Request { launch, training, accounting, .. } = request;
+    if launch.command.is_empty() {
+        let machines = machines(&launch.topology, None, machine)?;
+        let question = Question {
+            said: training.clone(),
+            trainer: None,
+            lookup: Lookup { hub: Hub::HuggingFace, revision: None, trusts_names: true },
+            machines,
+            memory: &launch.memory,
+            accounting: *accounting,
+            search: &launch.search,
+            own: launch.deepspeed.as_ref(),
+        };
+        return question.answer(machine).map_err(|problem| vec![problem]);
+    }
+    plan::understood(launch, machine, |job, topology, host| {
+        let machines = machines(&launch.topology, Some(topology), host)?;
+        let mut question = Question::of_job(job, machines, launch, *accounting, host);
+        question.said = training.clone().or(question.said);
+        question.lookup.trusts_names = true;
+        question.answer(host).map_err(|problem| vec![problem])
+    })
+}
+
+/// `--deepspeed auto`: the template, and why in one line.
+pub(crate) fn choose(
+    spec: &Said<String>,
+    job: &Job,
+    topology: &Topology,
+    launch: &Launch,
+    host: &Host,
+) -> Result<(String, String), Problem> {
+    let count = |said: &Option<Said<u32>>| said.as_ref().map(|said| u64::from(said.value));
+    let (Some(nodes), Some(gpus)) = (count(&topology.nnodes), count(&topology.nproc_per_node)) else {
+        return Err(error::auto_without_ranks(spec));
+    };
+    let mut question = Question::of_job(job, Machines { nodes, gpus }, launch, Accounting::Real, host);
+    question.own = None;
+    if job.trainer.family == Family::Opaque || question.said.model.is_none() {
+        return Err(error::auto_without_model(spec, job.trainer.model_argument));
+    }
+    let report = question.answer(host)?;
+    match (&report.gpu_memory, &report.recommended) {
+        (None, _) => Err(error::auto_without_memory(spec, report.lines())),
+        (Some(_), None) => Err(error::auto_fits_nothing(spec, report.lines(), &report.would)),
+        (Some(_), Some(chosen)) => Ok((chosen.template.clone(), report.sentence(chosen))),
+    }
+}
+
+/// The ranks that were said; what the command or the machine says where that is open.
+fn machines(
+    flags: &SaidRanks,
+    topology: Option<Result<Topology, Vec<Problem>>>,
+    host: &Host,
+) -> Result<Machines, Vec<Problem>> {
+    let flag = flags.nproc_per_node.as_ref().and_then(|said| match said.value {
+        Processes::Count(count) => Some(u64::from(count)),
+        Processes::Gpus | Processes::Cpus => None,
+    });
+    let nodes = flags.nnodes.as_ref().map(|said| u64::from(said.value));
+    if let Some(gpus) = flag {
+        return Ok(Machines { nodes: nodes.unwrap_or(1), gpus });
+    }
+    // Where the machines meet is of no interest here.
+    let alone = SaidRanks { nnodes: None, ..flags.clone() };
+    let topology = match topology {
+        Some(topology) => topology?,
+        None => Topology::decide(&alone, &crate::topology::SaidHosts::default(), true, host)?,
+    };
+    let seen = |said: &Option<Said<u32>>| said.as_ref().map(|said| u64::from(said.value));
+    match seen(&topology.nproc_per_node) {
+        Some(gpus) => Ok(Machines { nodes: nodes.or(seen(&topology.nnodes)).unwrap_or(1), gpus }),
+        None => Err(vec![error::gpus_not_said()]),
+    }
+}
+
+/// All that is asked.
+struct Question<'a> {
+    said: SaidTraining,
+    /// Whose defaults hold.
+    trainer: Option<&'static str>,
+    lookup: Lookup,
+    machines: Machines,
+    memory: &'a SaidMemory,
+    accounting: Accounting,
+    search: &'a Search,
+    /// A config the user named, for a row of its own.
+    own: Option<&'a Said<String>>,
+}
+
+impl<'a> Question<'a> {
+    fn of_job(job: &Job, machines: Machines, launch: &'a Launch, accounting: Accounting, host: &Host) -> Self {
+        Question {
+            said: training::of_command(job),
+            trainer: Some(job.trainer.name),
+            lookup: Lookup {
+                hub: (job.trainer.hub)(&job.args, host),
+                revision: job.args.text("model_revision").map(|said| said.value),
+                trusts_names: false,
+            },
+            machines,
+            memory: &launch.memory,
+            accounting,
+            search: &launch.search,
+            own: launch.deepspeed.as_ref(),
+        }
+    }
+
+    fn answer(&self, host: &Host) -> Result<Report, Problem> {
+        let weights = weights::find(&self.said, &self.lookup, host)?;
+        let settled = Settled::new(&self.said, self.trainer);
+        let training = training_of(&weights, &settled);
+        let strategies = self.strategies(weights.shape.hidden, host)?;
+        let real = self.accounting == Accounting::Real;
+        let gpu_memory = self.memory.gpu.clone().or_else(|| host.gpu_memory(include_str!("fit/cards.txt")));
+        let seen = || host.memory().map(|bytes| Said::new(bytes, Source::Machine("this machine")));
+        let host_memory = self.memory.host.clone().or_else(|| seen().filter(|_| real));
+        let limits = Limits {
+            gpu: gpu_memory.as_ref().map(|said| said.value),
+            host: host_memory.as_ref().map(|said| said.value),
+            accounting: self.accounting,
+        };
+        let advice = Advice::read();
+        let rows = limits.rows(&training, &strategies, self.machines);
+        let order = advice.order(self.machines.world());
+        let recommended = recommend(&rows, &order, &training, self.machines, &limits, &advice);
+        let would = match (&recommended, limits.gpu) {
+            (None, Some(_)) if real => {
+                Ways { limits: &limits, order: &order, strategies: &strategies, weights: &weights, settled: &settled }
+                    .all(self.machines)
+            }
+            _ => Vec::new(),
+        };
+        let assumed = weights.assumed.iter().cloned().chain(self.assumed(&settled)).collect();
+        let rules = advice.rules_of_thumb(weights.params, settled.tuner.value, limits.gpu);
+        let rules_of_thumb = rules.into_iter().map(str::to_string).collect();
+        let model = self.said.model.as_ref().map(|said| said.value.clone());
+        Ok(Report {
+            model,
+            weights,
+            settled,
+            training,
+            machines: self.machines,
+            gpu_memory,
+            host_memory,
+            accounting: self.accounting,
+            rows,
+            recommended,
+            would,
+            rules_of_thumb,
+            assumed,
+        })
+    }
+
+    /// The rows and what each does: the templates as they are found here, then the user's own config.
+    fn strategies(&self, hidden: u64, host: &Host) -> Result<Vec<(String, Strategy)>, Problem> {
+        let mut all = vec![("none".to_string(), Strategy::NONE)];
+        for name in ROWS {
+            let spec = Said::new((*name).to_string(), Source::Default);
+            let template = template::resolve(&spec, self.search, host)?;
+            all.push((template.name.clone(), Strategy::of(&template.config, hidden)));
+        }
+        if let Some(own) = self.own.filter(|own| own.value != AUTO && !ROWS.contains(&own.value.as_str())) {
+            let Template { name, config, .. } = template::resolve(own, self.search, host)?;
+            all.push((name, Strategy::of(&config, hidden)));
+        }
+        Ok(all)
+    }
+
+    fn assumed(&self, settled: &Settled) -> Vec<String> {
+        let mut assumed = Vec::new();
+        if self.accounting == Accounting::Textbook {
+            return assumed;
+        }
+        if settled.seq_len.from == Source::Default {
+            assumed.push(format!("{} tokens a sequence", settled.seq_len.value));
+        }
+        if settled.micro_batch.from == Source::Default {
+            assumed.push(format!("a micro batch of {}", settled.micro_batch.value));
+        }
+        assumed
+    }
+}
+
+impl Report {
+    /// The memory is known, and it is too little.
+    pub(crate) fn nothing_fits(&self) -> bool {
+        self.gpu_memory.is_some() && self.recommended.is_none()
+    }
+}
+
+/// The word that stands for "choose".
+pub(crate) const AUTO: &str = "auto";
+
+fn training_of(weights: &Weights, settled: &Settled) -> Training {
+    let element = settled.dtype.value.bytes();
+    let Weights { params, unquantised, shape, .. } = weights;
+    let (trainable, adapters, adapted_inputs) = match settled.tuner.value {
+        Tuner::Full => (*params, 0, 0),
+        Tuner::Lora | Tuner::Quantised(_) => adapters(weights, settled),
+    };
+    let frozen = match settled.tuner.value {
+        Tuner::Full => 0,
+        Tuner::Lora => element * params,
+        // A scale of four bytes for every 64 weights comes on top.
+        Tuner::Quantised(bits) => element * unquantised + (params - unquantised) * (2 * bits + 1) / 16,
+    };
+    Training {
+        params: *params,
+        trainable,
+        weights: frozen + element * trainable,
+        element,
+        optimizer: settled.optimizer.value.bytes,
+        follows_dtype: settled.optimizer.value.follows_dtype,
+        shape: shape.clone(),
+        micro_batch: settled.micro_batch.value,
+        seq_len: settled.seq_len.value,
+        accumulates: settled.grad_accum.value > 1,
+        checkpointing: settled.checkpointing.value,
+        eager: settled.attention.value == Scores::Eager,
+        fused_loss: settled.fused_loss.value,
+        adapters,
+        adapted_inputs,
+    }
+}
+
+/// Parameters of LoRA, the elements it keeps for each token of a layer, and those that go into what it adapts.
+fn adapters(weights: &Weights, settled: &Settled) -> (u64, u64, u64) {
+    let targets = &settled.lora_targets.value;
+    let all = ["all-linear", "all", "default"].contains(&targets.as_str());
+    let named = |name: &str| targets.split(',').any(|target| target.trim() == name);
+    let rank = settled.lora_rank.value;
+    let (mut params, mut kept, mut entered) = (0, 0, 0);
+    for (_, inputs, outputs) in weights.shape.linears.iter().filter(|(name, ..)| all || named(name)) {
+        params += rank * (inputs + outputs);
+        kept += rank + if settled.dropout.value { inputs + inputs / 2 } else { 0 };
+        entered += inputs;
+    }
+    ((params * weights.shape.layers).max(1), kept, entered.max(1))
+}
+
+/// What the machines have.
+struct Limits {
+    gpu: Option<u64>,
+    host: Option<u64>,
+    accounting: Accounting,
+}
+
+impl Limits {
+    fn rows(&self, training: &Training, strategies: &[(String, Strategy)], machines: Machines) -> Vec<Row> {
+        let row = |(name, strategy): &(String, Strategy)| {
+            let need = self.need(training, strategy, machines);
+            Row { name: name.clone(), strategy: strategy.clone(), verdict: self.verdict(&need, strategy), need }
+        };
+        strategies.iter().map(row).collect()
+    }
+
+    fn need(&self, training: &Training, strategy: &Strategy, machines: Machines) -> Need {
+        match self.accounting {
+            Accounting::Real => memory::need(training, strategy, machines),
+            Accounting::Textbook => memory::textbook(training, strategy, machines),
+        }
+    }
+
+    fn verdict(&self, need: &Need, strategy: &Strategy) -> Verdict {
+        let Some(gpu) = self.gpu else { return Verdict::Unknown };
+        let full = if self.accounting == Accounting::Real { with_margin(need) } else { need.gpu() };
+        match self.host {
+            _ if need.gpu() > gpu => Verdict::Not,
+            Some(host) if need.host > host => Verdict::Not,
+            None if strategy.offloads() => Verdict::Unknown,
+            _ if full > gpu => Verdict::Tight,
+            _ => Verdict::Fits,
+        }
+    }
+
+    fn fits(&self, training: &Training, strategy: &Strategy, machines: Machines) -> bool {
+        self.verdict(&self.need(training, strategy, machines), strategy) == Verdict::Fits
+    }
+
+    fn largest_micro_batch(&self, training: &Training, strategy: &Strategy, machines: Machines) -> u64 {
+        largest(MOST, |micro_batch| self.fits(&Training { micro_batch, ..training.clone() }, strategy, machines))
+    }
+}
+
+/// The largest number up to `most` for which it holds, where it holds for all smaller ones; 0 if for none.
+fn largest(most: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (0, most + 1);
+    while low + 1 < high {
+        let middle = low.midpoint(high);
+        if holds(middle) { low = middle } else { high = middle }
+    }
+    low
+}
+
+fn recommend(
+    rows: &[Row],
+    order: &[&str],
+    training: &Training,
+    machines: Machines,
+    limits: &Limits,
+    advice: &Advice,
+) -> Option<Recommended> {
+    let named = |name: &&str| rows.iter().find(|row| row.name == **name);
+    let row = order.iter().filter_map(named).find(|row| row.verdict == Verdict::Fits)?;
+    let before: Vec<&str> = order.iter().copied().take_while(|name| *name != row.name).collect();
+    let mut why = if before.is_empty() {
+        "the fastest, and it fits".to_string()
+    } else {
+        format!("the first that fits after {}", before.join(", "))
+    };
+    if row.strategy.offloads() {
+        why += &format!("; offload makes a step {}× slower", advice.offload_factor());
+    }
+    let largest_micro_batch = match limits.accounting {
+        Accounting::Real => limits.largest_micro_batch(training, &row.strategy, machines),
+        Accounting::Textbook => training.micro_batch,
+    };
+    Some(Recommended { template: row.name.clone(), why, largest_micro_batch })
+}
+
+/// Ways out, where nothing fits: each is tried by the same sums.
+struct Ways<'a> {
+    limits: &'a Limits,
+    order: &'a [&'a str],
+    strategies: &'a [(String, Strategy)],
+    weights: &'a Weights,
+    settled: &'a Settled,
+}
+
+impl Ways<'_> {
+    fn all(&self, machines: Machines) -> Vec<String> {
+        let mut ways = Vec::new();
+        let mut try_out = |what: &str, settled: &Settled| {
+            let found = self.first(settled, machines);
+            ways.extend(found.map(|name| format!("{what}: {name}")));
+        };
+        let with = |change: fn(&mut Settled)| {
+            let mut settled = self.settled.clone();
+            change(&mut settled);
+            settled
+        };
+        let Settled { micro_batch, checkpointing, fused_loss, tuner, .. } = self.settled;
+        if micro_batch.value > 1 {
+            try_out("a micro batch of 1", &with(|it| it.micro_batch.value = 1));
+        }
+        if !checkpointing.value {
+            try_out("gradient checkpointing", &with(|it| it.checkpointing.value = true));
+        }
+        if !fused_loss.value {
+            try_out("a fused loss (Liger)", &with(|it| it.fused_loss.value = true));
+        }
+        if tuner.value == Tuner::Full {
+            try_out("LoRA", &with(|it| it.tuner.value = Tuner::Lora));
+        }
+        if tuner.value != Tuner::Quantised(4) {
+            try_out("QLoRA in 4 bits", &with(|it| it.tuner.value = Tuner::Quantised(4)));
+        }
+        ways.extend(self.shorter(machines));
+        ways.extend(self.more_gpus(machines));
+        ways.extend(self.disk(machines));
+        ways
+    }
+
+    /// The first template that fits then.
+    fn first(&self, settled: &Settled, machines: Machines) -> Option<&str> {
+        let training = training_of(self.weights, settled);
+        self.order.iter().copied().find(|name| {
+            let strategy = self.strategies.iter().find(|(known, _)| known == name);
+            strategy.is_some_and(|(_, strategy)| self.limits.fits(&training, strategy, machines))
+        })
+    }
+
+    fn shorter(&self, machines: Machines) -> Option<String> {
+        let with = |seq_len: u64| {
+            let mut settled = self.settled.clone();
+            settled.seq_len.value = seq_len;
+            settled
+        };
+        let most = self.settled.seq_len.value / 64;
+        let pieces = largest(most, |pieces| self.first(&with(64 * pieces), machines).is_some());
+        let name = self.first(&with(64 * pieces), machines).filter(|_| pieces > 0)?;
+        Some(format!("sequences of {} tokens: {name}", 64 * pieces))
+    }
+
+    fn more_gpus(&self, machines: Machines) -> Option<String> {
+        let more = (1..=10).map(|power| Machines { nodes: machines.nodes << power, gpus: machines.gpus });
+        let wider = (1..=3).map(|power| Machines { gpus: machines.gpus << power, ..machines });
+        let wider = wider.filter(|machines| machines.gpus <= 8);
+        let (name, machines) =
+            wider.chain(more).find_map(|machines| Some((self.first(self.settled, machines)?, machines)))?;
+        let each = if machines.nodes > 1 {
+            format!("{} machines with {} each", machines.nodes, machines.gpus)
+        } else {
+            format!("{} GPUs", machines.gpus)
+        };
+        Some(format!("{each}: {name}"))
+    }
+
+    /// What a disk could take, for who has a fast one.
+    fn disk(&self, machines: Machines) -> Option<String> {
+        let training = training_of(self.weights, self.settled);
+        let (name, strategy) = self.strategies.iter().find(|(name, _)| name == "zero3_nvme")?;
+        let need = self.limits.need(&training, strategy, machines);
+        let fits = self.limits.fits(&training, strategy, machines);
+        fits.then(|| format!("a local NVMe disk with {} free: {name}", Size(need.disk)))
+    }
+}
+
+/// Bytes for a person.
+pub(crate) struct Size(pub(crate) u64);
+
+impl fmt::Display for Size {
+    #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let gib = self.0 as f64 / f64::from(1 << 30);
+        if gib >= 1024.0 { write!(f, "{:.1} TiB", gib / 1024.0) } else { write!(f, "{gib:.1} GiB") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) fn template(name: &str) -> Template {
+        let spec = Said::new(name.to_string(), Source::Default);
+        template::resolve(&spec, &Search::default(), &Host::default()).unwrap()
+    }
+
+    /// A model of this size with the settings most people start with.
+    pub(super) fn training(params: u64, tuner: Tuner) -> Training {
+        let said = SaidTraining {
+            params: Some(Said::new(params, Source::Default)),
+            tuner: Some(Said::new(tuner, Source::Default)),
+            ..SaidTraining::default()
+        };
+        let lookup = Lookup { hub: Hub::HuggingFace, revision: None, trusts_names: false };
+        let weights = weights::find(&said, &lookup, &Host::default()).unwrap();
+        training_of(&weights, &Settled::new(&said, None))
+    }
+}
