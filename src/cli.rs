@@ -38,7 +38,7 @@ pub(crate) enum Request {
         raw: bool,
         search: Search,
     },
-    Fit(crate::fit::Request),
+    Fit(Box<crate::fit::Request>),
     Generate(crate::generate::Request),
     /// `--help`, `--version`: text for stdout.
     Show(String),

@@ -538,6 +538,11 @@ pub(crate) fn auto_without_model(spec: &Said<String>, argument: &str) -> Problem
         .help(format!("add --{argument} to the command, or name a template: --deepspeed zero3"))
 }
 
+pub(crate) fn auto_counts_one_model(spec: &Said<String>) -> Problem {
+    let what = "a template cannot be chosen: this training keeps more than one model, and only one is counted";
+    Problem::error("auto-template", what.to_string()).at(spec.place()).help("name one: --deepspeed zero3")
+}
+
 pub(crate) fn auto_without_memory(spec: &Said<String>, rows: Vec<String>) -> Problem {
     let what = "a template cannot be chosen: how much memory a GPU has is not known here";
     let problem = Problem::error("auto-template", what.to_string()).at(spec.place());

@@ -25,14 +25,14 @@ use crate::trainer::{Family, Job};
 
 use advice::Advice;
 use memory::{Machines, Need, Strategy, Training};
+use training::Settled;
 pub(crate) use training::{Attention, Dtype, Optimizer, SaidTraining, Tuner};
-use training::{Attention as Scores, Settled};
 use weights::{Lookup, Weights};
 pub(crate) use weights::{bytes, parameters};
 
 /// `zlaunch fit`, as it was said.
 pub(crate) struct Request {
-    pub(crate) launch: Box<Launch>,
+    pub(crate) launch: Launch,
     pub(crate) training: SaidTraining,
     pub(crate) accounting: Accounting,
     pub(crate) format: Format,
@@ -119,6 +119,7 @@ pub(crate) fn answer(request: &Request, machine: &Host) -> Result<Report, Vec<Pr
             accounting: *accounting,
             search: &launch.search,
             own: launch.deepspeed.as_ref(),
+            more_models: false,
         };
         return question.answer(machine).map_err(|problem| vec![problem]);
     }
@@ -147,6 +148,9 @@ pub(crate) fn choose(
     question.own = None;
     if job.trainer.family == Family::Opaque || question.said.model.is_none() {
         return Err(error::auto_without_model(spec, job.trainer.model_argument));
+    }
+    if question.more_models {
+        return Err(error::auto_counts_one_model(spec));
     }
     let report = question.answer(host)?;
     match (&report.gpu_memory, &report.recommended) {
@@ -195,6 +199,8 @@ struct Question<'a> {
     search: &'a Search,
     /// A config the user named, for a row of its own.
     own: Option<&'a Said<String>>,
+    /// The command trains with a second model beside the first.
+    more_models: bool,
 }
 
 impl<'a> Question<'a> {
@@ -212,6 +218,7 @@ impl<'a> Question<'a> {
             accounting,
             search: &launch.search,
             own: launch.deepspeed.as_ref(),
+            more_models: training::has_more_models(job),
         }
     }
 
@@ -240,7 +247,7 @@ impl<'a> Question<'a> {
             }
             _ => Vec::new(),
         };
-        let assumed = weights.assumed.iter().cloned().chain(self.assumed(&settled)).collect();
+        let assumed = if real { self.assumed(&weights, &settled) } else { Vec::new() };
         let rules = advice.rules_of_thumb(weights.params, settled.tuner.value, limits.gpu);
         let rules_of_thumb = rules.into_iter().map(str::to_string).collect();
         let model = self.said.model.as_ref().map(|said| said.value.clone());
@@ -276,16 +283,19 @@ impl<'a> Question<'a> {
         Ok(all)
     }
 
-    fn assumed(&self, settled: &Settled) -> Vec<String> {
-        let mut assumed = Vec::new();
-        if self.accounting == Accounting::Textbook {
-            return assumed;
+    fn assumed(&self, weights: &Weights, settled: &Settled) -> Vec<String> {
+        let mut assumed = weights.assumed.clone();
+        if settled.tuner.from == Source::Default && settled.tuner.value != Tuner::Full {
+            assumed.push(format!("LoRA, as {} does unless told", self.trainer.unwrap_or_default()));
         }
         if settled.seq_len.from == Source::Default {
             assumed.push(format!("{} tokens a sequence", settled.seq_len.value));
         }
         if settled.micro_batch.from == Source::Default {
             assumed.push(format!("a micro batch of {}", settled.micro_batch.value));
+        }
+        if self.more_models {
+            assumed.push("one model: a reference or reward model comes on top".to_string());
         }
         assumed
     }
@@ -319,14 +329,13 @@ fn training_of(weights: &Weights, settled: &Settled) -> Training {
         trainable,
         weights: frozen + element * trainable,
         element,
-        optimizer: settled.optimizer.value.bytes,
-        follows_dtype: settled.optimizer.value.follows_dtype,
+        optimizer: settled.optimizer.value,
         shape: shape.clone(),
         micro_batch: settled.micro_batch.value,
         seq_len: settled.seq_len.value,
         accumulates: settled.grad_accum.value > 1,
         checkpointing: settled.checkpointing.value,
-        eager: settled.attention.value == Scores::Eager,
+        attention: settled.attention.value,
         fused_loss: settled.fused_loss.value,
         adapters,
         adapted_inputs,
@@ -468,6 +477,12 @@ impl Ways<'_> {
         ways.extend(self.shorter(machines));
         ways.extend(self.more_gpus(machines));
         ways.extend(self.disk(machines));
+        if ways.is_empty() {
+            ways.push(
+                "machines with more memory: neither LoRA, nor shorter sequences, nor more of these would do"
+                    .to_string(),
+            );
+        }
         ways
     }
 
@@ -499,7 +514,7 @@ impl Ways<'_> {
         let (name, machines) =
             wider.chain(more).find_map(|machines| Some((self.first(self.settled, machines)?, machines)))?;
         let each = if machines.nodes > 1 {
-            format!("{} machines with {} each", machines.nodes, machines.gpus)
+            format!("{} machines with {} GPUs each", machines.nodes, machines.gpus)
         } else {
             format!("{} GPUs", machines.gpus)
         };

@@ -39,7 +39,7 @@ pub(crate) enum Output {
     Tiers(PathBuf),
 }
 
-/// What is to be written, or printed where there is no path.
+/// What is to be written, by paths as they were said; or printed where there is none.
 pub(crate) struct Generated {
     pub(crate) files: Vec<(Option<PathBuf>, String)>,
     /// What is worth saying, a line each.
@@ -105,13 +105,13 @@ pub(crate) fn generate(request: &Request, host: &Host) -> Result<Generated, Prob
                 let (micro, accum) = (tier.batch)(whole.micro, whole.accum);
                 let batch = Batch { micro, accum, ..whole };
                 let config = ready(&batch, tier.stage, tier.offload, tier.buffers, request.precision);
-                let path = host.absolute(folder).join(format!("{}.json", tier.name));
+                let path = folder.join(format!("{}.json", tier.name));
                 generated.add(Some(path), &config, &batch, Some(tier.about));
             }
         }
         output => {
             let path = match output {
-                Output::File(path) => Some(host.absolute(path)),
+                Output::File(path) => Some(path.clone()),
                 _ => None,
             };
             let config = match &request.from {
@@ -121,7 +121,7 @@ pub(crate) fn generate(request: &Request, host: &Host) -> Result<Generated, Prob
             generated.add(path, &config, &whole, None);
         }
     }
-    let taken = generated.files.iter().filter_map(|(path, _)| path.as_ref()).find(|path| path.exists());
+    let taken = generated.files.iter().filter_map(|(path, _)| path.as_ref()).find(|path| host.absolute(path).exists());
     match taken.filter(|_| !request.force) {
         Some(path) => Err(error::would_overwrite(path)),
         None => Ok(generated),

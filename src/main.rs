@@ -105,10 +105,11 @@ fn run_fit(request: &fit::Request, host: &Host) -> Result<u8, Vec<Problem>> {
 fn run_generate(request: &generate::Request, host: &Host) -> Result<(), Vec<Problem>> {
     let generated = generate::generate(request, host).map_err(|problem| vec![problem])?;
     for (path, text) in &generated.files {
-        match path {
-            Some(path) => exec::write_new(path, text, request.force).map_err(|problem| vec![problem])?,
-            None => out(text.as_bytes())?,
-        }
+        let Some(path) = path else {
+            out(text.as_bytes())?;
+            continue;
+        };
+        exec::write_new(&host.absolute(path), text, request.force).map_err(|problem| vec![problem])?;
     }
     generated.notes.iter().for_each(|note| err(format!("{note}\n").as_bytes()));
     Ok(())
@@ -153,9 +154,9 @@ mod readme {
         "| key | becomes | compared |\n| --- | --- | --- |\n".to_string() + &rows.collect::<String>()
     }
 
-    fn options() -> String {
+    fn options(table: &[cli::Opt]) -> String {
         let mut rows = String::from("| option | meaning |\n| --- | --- |\n");
-        for option in cli::OPTIONS {
+        for option in table {
             let short = option.short.map(|short| format!("-{short}, ")).unwrap_or_default();
             let value = if option.value.is_empty() { String::new() } else { format!(" {}", option.value) };
             let repeat = if option.kind == cli::Kind::Many { " (repeatable)" } else { "" };
@@ -178,9 +179,14 @@ mod readme {
     #[expect(clippy::disallowed_methods, reason = "BLESS is the test's own")]
     fn tables() {
         let mut readme = std::fs::read_to_string(README).unwrap();
-        for (name, table) in
-            [("templates", templates()), ("rules", rules()), ("options", options()), ("variables", variables())]
-        {
+        for (name, table) in [
+            ("templates", templates()),
+            ("rules", rules()),
+            ("fit", options(cli::FIT)),
+            ("generate", options(cli::GENERATE)),
+            ("options", options(cli::OPTIONS)),
+            ("variables", variables()),
+        ] {
             let (before, rest) = readme.split_once(&format!("<!-- {name} -->\n")).unwrap();
             let (block, after) = rest.split_once("<!-- end -->").unwrap();
             if std::env::var_os("BLESS").is_none() {

@@ -59,12 +59,12 @@ pub(super) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
     if !reader.problems.is_empty() {
         return Err(reader.problems);
     }
-    Ok(Request::Fit(fit::Request {
-        launch: Box::new(launch),
+    Ok(Request::Fit(Box::new(fit::Request {
+        launch,
         training,
         accounting: accounting.map_or(Accounting::Real, |said| said.value),
         format: format.map_or(Format::Text, |said| said.value),
-    }))
+    })))
 }
 
 impl Reader<'_> {

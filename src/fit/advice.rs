@@ -61,7 +61,9 @@ mod tests {
         for gpus in [1, 8] {
             let order = advice.order(gpus);
             assert!(order.len() >= 4, "{order:?}");
-            order.into_iter().for_each(|name| drop(template(name)));
+            for name in order {
+                assert_eq!(template(name).name, name);
+            }
         }
     }
 
@@ -71,9 +73,13 @@ mod tests {
             let tuner = if card["tuner"] == "lora" { Tuner::Lora } else { Tuner::Full };
             let training = training(card["params"].as_u64().unwrap(), tuner);
             let machines = Machines { nodes: 1, gpus: card["gpus"].as_u64().unwrap() };
-            let strategy = Strategy::of(&template(card["take"].as_str().unwrap()).config, training.shape.hidden);
-            let need = memory::need(&training, &strategy, machines);
-            assert!(super::super::with_margin(&need) <= card["memory"].as_u64().unwrap() << 30, "{card}: {need:?}");
+            let fits = |name: &Value| {
+                let strategy = Strategy::of(&template(name.as_str().unwrap()).config, training.shape.hidden);
+                let need = memory::need(&training, &strategy, machines);
+                super::super::with_margin(&need) <= card["memory"].as_u64().unwrap() << 30
+            };
+            assert!(fits(&card["take"]), "{card}");
+            assert!(card.get("not").is_none_or(|other| !fits(other)), "{card}");
         }
     }
 }

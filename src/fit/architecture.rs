@@ -189,7 +189,7 @@ pub(crate) struct Model {
     /// The parameters that a quantised copy keeps in 16 bits: embedding, head and norms.
     pub(crate) unquantised: u64,
     /// The `model_type`, and whether it is one of the table.
-    pub(crate) model_type: String,
+    pub(crate) kind: String,
     pub(crate) known: bool,
     /// Only the language model of several parts was counted.
     pub(crate) is_part: bool,
@@ -202,8 +202,7 @@ pub(crate) fn read(config: &Value) -> Option<Model> {
     let found = ALL.iter().find(|architecture| architecture.types.contains(&model_type));
     let reader = Reader { config: text, outer: config, of: found.unwrap_or(&LLAMA) };
     let (shape, params, unquantised) = reader.count()?;
-    let (model_type, known) = (model_type.to_string(), found.is_some());
-    Some(Model { shape, params, unquantised, model_type, known, is_part })
+    Some(Model { shape, params, unquantised, kind: model_type.to_string(), known: found.is_some(), is_part })
 }
 
 fn text_model(config: &Value) -> (&Value, bool) {

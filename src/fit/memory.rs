@@ -8,6 +8,7 @@
 use serde_json::Value;
 
 use super::architecture::Shape;
+use super::training::{Attention, Optimizer};
 use crate::json;
 
 /// What is trained, and how.
@@ -20,17 +21,13 @@ pub(crate) struct Training {
     pub(crate) weights: u64,
     /// Bytes of a number in the weights that are trained and in activations.
     pub(crate) element: u64,
-    /// Bytes the optimizer keeps for each parameter it updates, beside the fp32 copy.
-    pub(crate) optimizer: u64,
-    /// Its states have the type of the parameter: halved where that is a 16-bit one.
-    pub(crate) follows_dtype: bool,
+    pub(crate) optimizer: Optimizer,
     pub(crate) shape: Shape,
     pub(crate) micro_batch: u64,
     pub(crate) seq_len: u64,
     pub(crate) accumulates: bool,
     pub(crate) checkpointing: bool,
-    /// Attention that writes all its scores down.
-    pub(crate) eager: bool,
+    pub(crate) attention: Attention,
     /// The loss is computed in pieces, without the logits of all tokens at once.
     pub(crate) fused_loss: bool,
     /// Elements that LoRA keeps for each token of a layer.
@@ -90,7 +87,7 @@ impl Strategy {
     pub(crate) fn of(config: &Value, hidden: u64) -> Self {
         let number = |key: &str, default: u64| {
             let value = json::get(config, &format!("zero_optimization.{key}"));
-            value.and_then(|value| value.as_u64()).unwrap_or(default)
+            value.and_then(Value::as_u64).unwrap_or(default)
         };
         let stage = number("stage", 0).min(3);
         let place = |section: &str| match json::get(config, &format!("zero_optimization.{section}.device")) {
@@ -272,7 +269,7 @@ impl Sums<'_> {
 
     /// The fp32 copy of the weights and the optimizer's states.
     fn optimizer(&self) -> u64 {
-        let Training { trainable, optimizer, element, follows_dtype, .. } = self.training;
+        let Training { trainable, optimizer, element, .. } = self.training;
         if self.strategy.optimizer != Place::Gpu {
             return 0;
         }
@@ -284,8 +281,8 @@ impl Sums<'_> {
             _ => 0,
         };
         let states = match self.strategy.stage {
-            None if *follows_dtype => optimizer * element / FP32,
-            _ => *optimizer,
+            None if optimizer.follows_dtype => optimizer.bytes * element / FP32,
+            _ => optimizer.bytes,
         };
         let whole = (copy + states) * trainable;
         if self.strategy.stage.is_some_and(|stage| stage >= 1) { self.share(whole) } else { whole }
@@ -298,11 +295,11 @@ impl Sums<'_> {
         // While one group of parameters is updated, its gradients are there three times.
         let copies = |elements: u64| (self.training.element + if self.is_mixed() { FP32 } else { 0 }) * elements;
         match (self.strategy.stage, moment) {
-            // Stage 3 keeps a buffer for them at all times.
-            (Some(3), _) if offloaded => 0,
+            // They are on their way to the host as soon as they are there.
+            (Some(3), _) | (Some(1 | 2), Moment::Step) if offloaded => 0,
             (Some(3), Moment::Step) => part + copies(self.share(self.training.trainable).min(self.strategy.sub_group)),
+            // Stage 3 keeps a buffer for them at all times.
             (Some(3), _) => part,
-            (Some(1 | 2), Moment::Step) if offloaded => 0,
             (Some(1 | 2), Moment::Step) => part + copies(self.share(self.training.trainable)),
             (Some(0), Moment::Step) if self.is_mixed() => whole + FP32 * self.training.trainable,
             (Some(2), Moment::Reduced) => {
@@ -382,13 +379,15 @@ impl Sums<'_> {
         let layer = self.layer();
         let kept = if *checkpointing { element * shape.hidden } else { layer };
         let all = shape.layers * kept;
-        let at_work = element * (3 * shape.inner + 4 * shape.hidden) + if *checkpointing { layer } else { 0 };
+        // The gradients inside the layer that goes back, and what was computed again for it.
+        let at_work = element * (3 * shape.inner + 4 * shape.hidden);
+        let again = if *checkpointing { layer } else { 0 };
         match moment {
             Moment::Loss => {
                 let logits = if *fused_loss { 0 } else { LOGIT * tokens * shape.vocab };
                 (tokens * (all + self.norm_bytes() * shape.hidden), logits)
             }
-            Moment::Backward => (tokens * (all + at_work), 0),
+            Moment::Backward => (tokens * (all + again + at_work), 0),
             Moment::Reduced => (tokens * (layer + at_work), 0),
             Moment::Step | Moment::Always => (0, 0),
         }
@@ -408,8 +407,8 @@ impl Sums<'_> {
 
     /// Bytes one token leaves behind in one layer.
     fn layer(&self) -> u64 {
-        let Training { shape, element, eager, adapters, adapted_inputs, seq_len, .. } = self.training;
-        let scores = if *eager { (2 * element + FP32) * shape.heads * seq_len } else { 0 };
+        let Training { shape, element, attention, adapters, adapted_inputs, seq_len, .. } = self.training;
+        let scores = if *attention == Attention::Eager { (2 * element + FP32) * shape.heads * seq_len } else { 0 };
         // PEFT makes adapters fp32; only stage 3 leaves them so, and then each casts its input for itself.
         let cast = if self.strategy.stage == Some(3) { FP32 * adapted_inputs } else { 0 };
         shape.norms * self.norm_bytes() * shape.hidden
@@ -435,11 +434,15 @@ impl Sums<'_> {
                 let group = own.min(self.strategy.sub_group);
                 self.strategy.disk_buffers * pinned(FP32 * group) + pinned(element * group)
             }
-            (Some(3), _) => pinned(element * own) + self.subgroups(own) + (FP32 + self.training.optimizer) * own,
+            (Some(3), _) => pinned(element * own) + self.subgroups(own) + (FP32 + self.training.optimizer.bytes) * own,
             _ => {
                 let accumulated = if *accumulates { self.pieces(*trainable, 1) / self.world } else { 0 };
                 let staged = pinned(element * self.largest());
-                2 * pinned(FP32 * own) + pinned(element * own) + self.training.optimizer * own + accumulated + staged
+                2 * pinned(FP32 * own)
+                    + pinned(element * own)
+                    + self.training.optimizer.bytes * own
+                    + accumulated
+                    + staged
             }
         };
         // The buffer, and the pieces it was put together from: pinned memory is never given back.
@@ -472,7 +475,7 @@ impl Sums<'_> {
 
     fn disk(&self) -> u64 {
         let ranks = self.machines.gpus;
-        let states = (2 * FP32 + self.training.optimizer) * self.share(self.training.trainable);
+        let states = (2 * FP32 + self.training.optimizer.bytes) * self.share(self.training.trainable);
         let of = |place, bytes| if place == Place::Disk { ranks * bytes } else { 0 };
         of(self.strategy.optimizer, states) + of(self.strategy.params, self.share(self.training.weights))
     }

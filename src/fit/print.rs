@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::memory::Parts;
-use super::{Accounting, Recommended, Report, Row, Size, Tuner, Verdict};
+use super::{Accounting, Attention, Recommended, Report, Row, Size, Tuner, Verdict};
 use crate::said::{Said, Source};
 
 /// Characters of a bar that stands for all of a GPU's memory.
@@ -70,7 +70,7 @@ impl Report {
         words.push(format!("{} × {} tokens", settled.micro_batch.value, settled.seq_len.value));
         let checkpointing = if settled.checkpointing.value { "" } else { "no " };
         words.push(format!("{checkpointing}gradient checkpointing"));
-        words.extend(self.training.eager.then(|| "eager attention".to_string()));
+        words.extend((settled.attention.value == Attention::Eager).then(|| "eager attention".to_string()));
         words.extend(self.training.fused_loss.then(|| "fused loss".to_string()));
         words.join(", ")
     }

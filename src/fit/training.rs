@@ -1,7 +1,7 @@
 //! What is to be trained and how: our options first, then the arguments of the training command as its front end spells
 //! them, then what holds when nothing is said. What was assumed is told.
 
-use crate::argv::{Args, Field, Takes, hf_bool};
+use crate::argv::{Args, Field, OptionList, Takes, hf_bool};
 use crate::said::{Said, Source};
 use crate::trainer::{Family, Job};
 
@@ -232,6 +232,20 @@ pub(crate) fn of_command(job: &Job) -> SaidTraining {
     }
 }
 
+/// Preference and reward training keeps another model, or several, beside the one that is trained.
+pub(crate) fn has_more_models(job: &Job) -> bool {
+    const KINDS: &[&str] = &["rlhf", "dpo", "kto", "ppo", "grpo", "rloo", "orpo", "simpo"];
+    let args = Args::read(
+        job.args.words().to_vec(),
+        &[("rlhf_type", Takes::One), ("stage", Takes::One), ("rl", Takes::One)],
+        OptionList::Open,
+    );
+    let told = ["rlhf_type", "stage", "rl"].iter().filter_map(|name| args.text(name));
+    let target = job.target.name().to_string();
+    let stem = target.trim_end_matches(".py").rsplit(['/', '.']).next().unwrap_or_default();
+    KINDS.contains(&stem) || told.into_iter().any(|said| KINDS.contains(&said.value.as_str()))
+}
+
 /// A name that stands for scores written down; everything else avoids them.
 fn attention(name: &str) -> Attention {
     if ["eager", "disabled"].contains(&name) { Attention::Eager } else { Attention::Flash }
@@ -327,26 +341,26 @@ pub(crate) struct Settled {
 impl Settled {
     /// `trainer`: whose defaults hold.
     pub(crate) fn new(said: &SaidTraining, trainer: Option<&str>) -> Self {
-        fn or<T: Clone>(said: &Option<Said<T>>, default: T) -> Said<T> {
-            said.clone().unwrap_or(Said::new(default, Source::Default))
+        fn or<T: Clone>(said: Option<&Said<T>>, default: T) -> Said<T> {
+            said.cloned().unwrap_or(Said::new(default, Source::Default))
         }
         let defaults = match trainer {
             Some(name) => DEFAULTS.iter().find(|it| it.trainer == name).unwrap_or(&HF),
             None => &ALONE,
         };
         Settled {
-            micro_batch: or(&said.micro_batch, defaults.micro_batch),
-            grad_accum: or(&said.grad_accum, 1),
-            seq_len: or(&said.seq_len, defaults.seq_len.unwrap_or(SEQ_LEN)),
-            tuner: or(&said.tuner, defaults.tuner),
-            lora_rank: or(&said.lora_rank, defaults.lora_rank),
-            lora_targets: or(&said.lora_targets, defaults.lora_targets.to_string()),
-            dtype: or(&said.dtype, Dtype::Bf16),
-            optimizer: or(&said.optimizer, Optimizer::named("adamw")),
-            checkpointing: or(&said.checkpointing, defaults.checkpointing),
-            attention: or(&said.attention, Attention::Flash),
-            fused_loss: or(&said.fused_loss, false),
-            dropout: or(&said.dropout, defaults.dropout),
+            micro_batch: or(said.micro_batch.as_ref(), defaults.micro_batch),
+            grad_accum: or(said.grad_accum.as_ref(), 1),
+            seq_len: or(said.seq_len.as_ref(), defaults.seq_len.unwrap_or(SEQ_LEN)),
+            tuner: or(said.tuner.as_ref(), defaults.tuner),
+            lora_rank: or(said.lora_rank.as_ref(), defaults.lora_rank),
+            lora_targets: or(said.lora_targets.as_ref(), defaults.lora_targets.to_string()),
+            dtype: or(said.dtype.as_ref(), Dtype::Bf16),
+            optimizer: or(said.optimizer.as_ref(), Optimizer::named("adamw")),
+            checkpointing: or(said.checkpointing.as_ref(), defaults.checkpointing),
+            attention: or(said.attention.as_ref(), Attention::Flash),
+            fused_loss: or(said.fused_loss.as_ref(), false),
+            dropout: or(said.dropout.as_ref(), defaults.dropout),
         }
     }
 }

@@ -66,7 +66,7 @@ fn nothing() -> architecture::Model {
         shape: Shape::default(),
         params: 0,
         unquantised: 0,
-        model_type: String::new(),
+        kind: String::new(),
         known: false,
         is_part: false,
     }
@@ -122,7 +122,7 @@ fn here(name: &Said<String>, lookup: &Lookup, host: &Host) -> Result<Option<Weig
 fn of_config(model: architecture::Model, config: &Value) -> Weights {
     let mut assumed = Vec::new();
     if !model.known {
-        assumed.push(format!("the architecture `{}` counts like llama", model.model_type));
+        assumed.push(format!("the architecture `{}` counts like llama", model.kind));
     }
     if model.is_part {
         let whole = config.get("model_type").and_then(Value::as_str).unwrap_or("this model");
