@@ -149,7 +149,8 @@ fn trailing_command() -> Arg {
 }
 
 fn clap_arg(option: &Opt) -> Arg {
-    let mut arg = Arg::new(option.name).long(option.name).help(option.help).help_heading(option.heading);
+    let mut arg =
+        Arg::new(option.name).long(option.name).help(option.help).help_heading(option.heading).hide(option.hidden);
     if let Some(short) = option.short {
         arg = arg.short(short);
     }

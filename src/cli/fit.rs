@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::Command;
 
-use super::options::{FIT, OPTIONS};
+use super::options::{FIT, OPTIONS, Opt};
 use super::{Format, Output, Reader, Request, clap_arg, flag, shown, trailing_command};
 use crate::error::{self, Problem};
 use crate::fit::{self, Accounting, Attention, Dtype, Optimizer, SaidTraining, Tuner};
@@ -24,14 +24,11 @@ const SHOWN: &[&str] =
     &["deepspeed", "template-dir", "gpu-memory", "host-memory", "nproc-per-node", "nnodes", "trainer", "format"];
 
 fn command() -> Command {
-    let launch = OPTIONS.iter().map(|option| {
-        let arg = clap_arg(option).hide(!SHOWN.contains(&option.name));
-        match option.name {
-            "nproc-per-node" => arg.long("gpus").alias("nproc-per-node").help("GPUs of each machine"),
-            "nnodes" => arg.alias("nodes"),
-            "format" => arg.help("text or json"),
-            _ => arg,
-        }
+    // One function makes every argument: clap's builders are inlined there, and copied around anywhere else.
+    let launch = OPTIONS.iter().map(|option| match option.name {
+        "nproc-per-node" => clap_arg(&Opt { help: "GPUs of each machine; --gpus is the same", ..*option }),
+        "format" => clap_arg(&Opt { help: "text or json", ..*option }),
+        name => clap_arg(&Opt { hidden: !SHOWN.contains(&name), ..*option }),
     });
     Command::new("zlaunch fit")
         .about("Tell what a training needs under each template, and which one to take")

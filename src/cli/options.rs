@@ -18,6 +18,7 @@ pub(crate) struct Opt {
     pub(crate) aliases: &'static [&'static str],
     pub(super) heading: &'static str,
     pub(crate) help: &'static str,
+    pub(super) hidden: bool,
 }
 
 const CONFIG: &str = "Config";
@@ -35,6 +36,7 @@ macro_rules! opt {
             aliases: &[$($($alias),*)?],
             heading: $heading,
             help: $help,
+            hidden: false,
         }
     };
 }
@@ -49,7 +51,7 @@ pub(crate) const OPTIONS: &[Opt] = &[
     opt!(CONFIG, "config-out", One "PATH" ["config_out"], "Write the resolved config here"),
     opt!(CONFIG, "gpu-memory", One "SIZE" ["gpu_memory"], "Memory of each GPU (80GiB) for `auto` and `fit`, instead of what its name tells"),
     opt!(CONFIG, "host-memory", One "SIZE" ["host_memory"], "Memory of each machine for `auto` and `fit`, instead of what is seen"),
-    opt!(RANKS, "nproc-per-node", One "N" ["nproc_per_node", "num-gpus", "num_gpus"], "Processes on this machine, or `gpu`, `cpu`"),
+    opt!(RANKS, "nproc-per-node", One "N" ["nproc_per_node", "num-gpus", "num_gpus", "gpus"], "Processes on this machine, or `gpu`, `cpu`"),
     opt!(RANKS, "nnodes", One "N" ["num-nodes", "num_nodes"], "Number of machines"),
     opt!(RANKS, "node-rank", One "N" ["node_rank"], "Number of this machine, from 0"),
     opt!(RANKS, "master-addr", One "HOST" ["master_addr"], "Address of machine 0"),

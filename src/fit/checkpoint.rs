@@ -1,10 +1,11 @@
 //! The exact number of parameters in a folder of safetensors files. Only the headers are read: a few hundred kilobytes of a
 //! checkpoint of any size.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::Path;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -28,8 +29,8 @@ const LONGEST_HEADER: u64 = 100 << 20;
 pub(crate) fn read(folder: &Path) -> Result<Option<Checkpoint>, Problem> {
     let (single, index) = (folder.join("model.safetensors"), folder.join("model.safetensors.index.json"));
     let files: BTreeSet<String> = if index.is_file() {
-        let file = File::open(&index).map_err(|why| error::unreadable_file(&index, &why))?;
-        let parsed: Result<Index, _> = serde_json::from_reader(BufReader::new(file));
+        let text = fs::read(&index).map_err(|why| error::unreadable_file(&index, &why))?;
+        let parsed: Result<Index, _> = serde_json::from_slice(&text);
         parsed.map_err(|why| error::bad_checkpoint(&index, &why.to_string()))?.0
     } else if single.is_file() {
         ["model.safetensors".to_string()].into()
@@ -75,6 +76,33 @@ fn read_header(path: &Path) -> Result<(Header, u64), Unreadable> {
     Ok((header, size))
 }
 
+/// A text that is not copied: a checkpoint has tens of thousands of names.
+struct Text<'de>(Cow<'de, str>);
+
+impl<'de> Deserialize<'de> for Text<'de> {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        reader.deserialize_str(TextVisitor)
+    }
+}
+
+struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Text<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'de>, E> {
+        Ok(Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Text<'de>, E> {
+        Ok(Text(Cow::Owned(text.to_string())))
+    }
+}
+
 /// The names of the files in `weight_map`; the tensors' own names are not kept.
 struct Index(BTreeSet<String>);
 
@@ -95,7 +123,7 @@ impl<'de> Visitor<'de> for IndexVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Index, A::Error> {
         let mut found = Index(BTreeSet::new());
-        while let Some(key) = entries.next_key::<String>()? {
+        while let Some(Text(key)) = entries.next_key()? {
             if key == "weight_map" {
                 found.0 = entries.next_value::<Files>()?.0;
             } else {
@@ -125,10 +153,9 @@ impl<'de> Visitor<'de> for FilesVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Files, A::Error> {
         let mut files = BTreeSet::new();
-        while let Some((_, file)) = entries.next_entry::<IgnoredAny, String>()? {
-            // Nearly always the one before.
-            if !files.contains(&file) {
-                files.insert(file);
+        while let Some((_, Text(file))) = entries.next_entry::<IgnoredAny, Text>()? {
+            if !files.contains(file.as_ref()) {
+                files.insert(file.into_owned());
             }
         }
         Ok(Files(files))
@@ -159,7 +186,7 @@ impl<'de> Visitor<'de> for HeaderVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Header, A::Error> {
         let mut header = Header::default();
-        while let Some(name) = entries.next_key::<String>()? {
+        while let Some(Text(name)) = entries.next_key()? {
             if name == "__metadata__" {
                 entries.next_value::<IgnoredAny>()?;
                 continue;
@@ -197,15 +224,15 @@ impl<'de> Visitor<'de> for TensorVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Tensor, A::Error> {
         let mut tensor = Tensor { elements: 1, packed: false };
-        while let Some(key) = entries.next_key::<String>()? {
-            match key.as_str() {
+        while let Some(Text(key)) = entries.next_key()? {
+            match key.as_ref() {
                 "shape" => {
                     let shape: Vec<u64> = entries.next_value()?;
                     tensor.elements = shape.iter().fold(1, |all, size| all.saturating_mul(*size));
                 }
                 "dtype" => {
-                    let dtype: String = entries.next_value()?;
-                    tensor.packed = ["U8", "I8", "I32"].contains(&dtype.as_str());
+                    let Text(dtype) = entries.next_value()?;
+                    tensor.packed = ["U8", "I8", "I32"].contains(&dtype.as_ref());
                 }
                 _ => drop(entries.next_value::<IgnoredAny>()?),
             }
