@@ -45,7 +45,8 @@ impl Advice {
 
 #[cfg(test)]
 mod tests {
-    use super::super::memory::{self, Machines, Strategy};
+    use super::super::memory::{self, Machines};
+    use super::super::strategy::Strategy;
     use super::super::tests::{template, training};
     use super::*;
 
@@ -76,7 +77,7 @@ mod tests {
             let fits = |name: &Value| {
                 let strategy = Strategy::of(&template(name.as_str().unwrap()).config, training.shape.hidden);
                 let need = memory::need(&training, &strategy, machines);
-                super::super::with_margin(&need) <= card["memory"].as_u64().unwrap() << 30
+                super::super::choice::with_margin(&need) <= card["memory"].as_u64().unwrap() << 30
             };
             assert!(fits(&card["take"]), "{card}");
             assert!(card.get("not").is_none_or(|other| !fits(other)), "{card}");

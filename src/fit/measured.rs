@@ -4,7 +4,8 @@
 use serde_json::{Value, json};
 
 use super::architecture;
-use super::memory::{self, Machines, Need, Strategy};
+use super::memory::{self, Machines, Need};
+use super::strategy::Strategy;
 use super::tests::template;
 use super::training::{SaidTraining, Settled, Tuner};
 use super::training_of;

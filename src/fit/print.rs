@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::choice::{Recommended, Row, Verdict};
 use super::memory::Parts;
-use super::{Accounting, Attention, Recommended, Report, Row, Size, Tuner, Verdict};
+use super::{Accounting, Attention, Report, Size, Tuner};
 use crate::said::{Said, Source};
 
 /// Characters of a bar that stands for all of a GPU's memory.
