@@ -131,7 +131,7 @@ struct Defaults {
     dropout: bool,
 }
 
-/// Read from ms-swift 4.6, LLaMA-Factory 0.9.5, TRL 0.29 and 1.x, axolotl 0.19; the last one is transformers' own.
+/// Read from the sources of ms-swift 4.6, LLaMA-Factory 0.9.5 and TRL 0.29; axolotl's and transformers' own as documented.
 const DEFAULTS: &[Defaults] = &[
     Defaults {
         trainer: "swift",
