@@ -1,5 +1,7 @@
 //! The command line: argv and `ZLAUNCH_*` variables → `Request`. Validates form, touches nothing.
 
+mod fit;
+mod generate;
 mod options;
 
 use std::ffi::{OsStr, OsString};
@@ -15,6 +17,7 @@ use crate::completions;
 use crate::config::Layers;
 use crate::environment::EnvironmentFlags;
 use crate::error::{self, Problem};
+use crate::fit::SaidMemory;
 use crate::host::Host;
 use crate::json;
 use crate::launcher;
@@ -25,6 +28,8 @@ use crate::topology::{Processes, SaidHosts, SaidRanks};
 use crate::trainer;
 use crate::vars;
 
+#[cfg(test)]
+pub(crate) use options::{FIT, GENERATE};
 pub(crate) use options::{Kind, OPTIONS, Opt};
 
 /// What the user asked for.
@@ -35,6 +40,8 @@ pub(crate) enum Request {
         raw: bool,
         search: Search,
     },
+    Fit(Box<crate::fit::Request>),
+    Generate(crate::generate::Request),
     Explain {
         /// Without: what can be asked for.
         words: Option<String>,
@@ -56,6 +63,7 @@ pub(crate) struct Launch {
     pub(crate) deepspeed: Option<Said<String>>,
     pub(crate) search: Search,
     pub(crate) layers: Layers,
+    pub(crate) memory: SaidMemory,
     pub(crate) no_fill: bool,
     pub(crate) trainer: Option<Said<&'static trainer::Trainer>>,
     pub(crate) launcher: Option<Said<launcher::Kind>>,
@@ -131,6 +139,8 @@ pub(crate) enum Format {
 const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...
        zlaunch templates [NAME]
        zlaunch explain [WORD]
+       zlaunch fit [OPTIONS] [-- COMMAND [ARGS]...]
+       zlaunch generate [OPTIONS]
        zlaunch doctor [OPTIONS] [-- COMMAND [ARGS]...]
        zlaunch replay DIR
        zlaunch shims install|remove|list [DIR]
@@ -139,6 +149,8 @@ const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...
 const COMMANDS: &str = "\x1b[1m\x1b[4mCommands:\x1b[0m
   templates [NAME]    List the templates, or print one resolved (--raw: as it is written)
   explain [WORD]      Say what a DeepSpeed key, a stage, a variable, a template or a diagnostic means
+  fit                 Tell what a training needs under each template, and which one to take
+  generate            Write a ready config from a few numbers
   doctor              Report what zlaunch sees here, for this command or for any (--format json)
   replay DIR          Launch a record (--record) again; --dry-run shows what differs today
   shims ACTION [DIR]  Install, remove or list PATH shims, so that scripts run unchanged
@@ -157,6 +169,8 @@ pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
         Some("replay") => return one(parse_replay(&argv[2..], host)),
         Some("completions") => return one(completions::script(&argv[2..])).map(Request::Show),
         Some("explain") => return parse_explain(argv, host),
+        Some("fit") => return fit::parse(argv, host),
+        Some("generate") => return generate::parse(argv, host),
         _ => {}
     }
     if argv.len() == 1 {
@@ -215,23 +229,27 @@ fn launch_command() -> Command {
         .after_help(COMMANDS)
         .max_term_width(110)
         .args_override_self(true)
-        .arg(
-            Arg::new("command")
-                .value_name("COMMAND")
-                .action(ArgAction::Append)
-                .num_args(1..)
-                .trailing_var_arg(true)
-                .value_parser(OsStringValueParser::new())
-                .hide(true),
-        );
+        .arg(trailing_command());
     for option in OPTIONS {
         command = command.arg(clap_arg(option));
     }
     command
 }
 
+/// Everything from the first word on that is no option of ours.
+fn trailing_command() -> Arg {
+    Arg::new("command")
+        .value_name("COMMAND")
+        .action(ArgAction::Append)
+        .num_args(1..)
+        .trailing_var_arg(true)
+        .value_parser(OsStringValueParser::new())
+        .hide(true)
+}
+
 fn clap_arg(option: &Opt) -> Arg {
-    let mut arg = Arg::new(option.name).long(option.name).help(option.help).help_heading(option.heading);
+    let mut arg =
+        Arg::new(option.name).long(option.name).help(option.help).help_heading(option.heading).hide(option.hidden);
     if let Some(short) = option.short {
         arg = arg.short(short);
     }
@@ -329,11 +347,16 @@ impl<'a> Reader<'a> {
     }
 
     fn launch(mut self) -> Result<Launch, Vec<Problem>> {
-        let command: Vec<OsString> = self.matches.get_many("command").into_iter().flatten().cloned().collect();
-        if command.is_empty() && !self.doctor {
+        if self.matches.get_many::<OsString>("command").is_none() && !self.doctor {
             self.problems.push(error::nothing_to_launch());
         }
-        let launch = Launch {
+        let launch = self.described(Self::output);
+        if self.problems.is_empty() { Ok(launch) } else { Err(self.problems) }
+    }
+
+    /// The launch, whether there is a command or not.
+    fn described(&mut self, output: fn(&mut Self) -> Output) -> Launch {
+        Launch {
             deepspeed: self.text("deepspeed"),
             search: self.search(),
             layers: Layers {
@@ -341,6 +364,7 @@ impl<'a> Reader<'a> {
                 unset: self.keys("unset"),
                 set: self.assignments(),
             },
+            memory: SaidMemory { gpu: self.size("gpu-memory", "80GiB"), host: self.size("host-memory", "1TiB") },
             no_fill: self.switch("no-fill"),
             trainer: self.one_of("trainer", trainer::ALL.iter().map(|it| (it.name, *it))),
             launcher: self
@@ -366,14 +390,27 @@ impl<'a> Reader<'a> {
             environment: EnvironmentFlags { set: self.assigned_variables(), unset: self.variable_names() },
             config_out: self.raw_one("config-out").map(|said| said.map(PathBuf::from)),
             record: self.raw_one("record").map(|said| said.map(PathBuf::from)),
-            output: self.output(),
+            output: output(self),
             strict: self.switch("strict"),
             allow: self.rules(),
             warnings: self.unknown_variables(),
             words: Vec::new(),
-            command,
-        };
-        if self.problems.is_empty() { Ok(launch) } else { Err(self.problems) }
+            command: self.matches.get_many("command").into_iter().flatten().cloned().collect(),
+        }
+    }
+
+    fn size(&mut self, name: &'static str, example: &str) -> Option<Said<u64>> {
+        self.measured(name, example, crate::fit::bytes)
+    }
+
+    /// A number with a unit.
+    fn measured(&mut self, name: &'static str, example: &str, read: fn(&str) -> Option<u64>) -> Option<Said<u64>> {
+        let said = self.text(name)?;
+        let size = read(&said.value);
+        if size.is_none() {
+            self.problems.push(error::not_a_size(&said, example));
+        }
+        size.map(|size| Said::new(size, said.from))
     }
 
     fn search(&self) -> Search {
@@ -413,8 +450,9 @@ impl<'a> Reader<'a> {
     }
 
     fn variable(&self, name: &str) -> Option<Said<OsString>> {
-        // Most launches have none: then no name is even spelled.
+        // Most launches have none: then no name is even spelled. Options of sub-commands have none at all.
         self.variables().next()?;
+        OPTIONS.iter().find(|option| option.name == name)?;
         let variable = variable_of(name);
         let value = self.host.raw(&variable).filter(|value| !value.is_empty())?;
         Some(Said::new(value.to_os_string(), Source::Variable(variable)))

@@ -13,6 +13,8 @@ const USAGE: &str = "zlaunch completions bash|zsh|fish";
 pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("templates", "List the templates, or print one"),
     ("explain", "Say what a key, a variable or a diagnostic means"),
+    ("fit", "Tell what a training needs under each template"),
+    ("generate", "Write a ready config from a few numbers"),
     ("doctor", "Report what zlaunch sees here"),
     ("replay", "Launch a record again"),
     ("shims", "Install, remove or list PATH shims"),

@@ -141,6 +141,22 @@ fn write_file(path: &Path, text: &str, kind: FileKind) -> Result<(), Problem> {
     write_atomically(path, text.as_bytes(), 0o600).map_err(|why| failed(&why))
 }
 
+/// A file for the user: readable by whom the umask lets, and never in the place of another one unless that is asked for.
+pub(crate) fn write_new(path: &Path, text: &str, force: bool) -> Result<(), Problem> {
+    let failed = |why: &io::Error| error::cannot_write(path, why);
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    DirBuilder::new().recursive(true).create(folder).map_err(|why| failed(&why))?;
+    let (mut file, temporary) = create_beside(path, 0o666).map_err(|why| failed(&why))?;
+    // A second name for a file cannot be given where one exists; renaming would replace it.
+    let put = |temporary: &Path| if force { fs::rename(temporary, path) } else { fs::hard_link(temporary, path) };
+    let written = file.write_all(text.as_bytes()).and_then(|()| put(&temporary));
+    let _ = fs::remove_file(&temporary);
+    match written {
+        Err(why) if why.kind() == io::ErrorKind::AlreadyExists => Err(error::would_overwrite(path)),
+        other => other.map_err(|why| failed(&why)),
+    }
+}
+
 fn make_private_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }

@@ -10,6 +10,8 @@ mod environment;
 mod error;
 mod exec;
 mod explain;
+mod fit;
+mod generate;
 mod hash;
 mod host;
 mod json;
@@ -30,11 +32,11 @@ mod trainer;
 mod vars;
 mod yaml;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use cli::{Launch, Output, Request};
+use cli::{Format, Launch, Output, Request};
 use error::Problem;
 use host::Host;
 use plan::Plan;
@@ -60,6 +62,8 @@ fn run() -> Result<u8, Vec<Problem>> {
     let host = Host::read();
     let shown = match cli::parse(std::env::args_os().collect(), &host)? {
         Request::Launch(launch) => return run_launch(&launch, &host),
+        Request::Fit(request) => return run_fit(&request, &host),
+        Request::Generate(request) => run_generate(&request, &host),
         Request::Templates { name: None, search, .. } => out(template::list(&search, &host).as_bytes()),
         Request::Templates { name: Some(name), raw: true, search } => {
             out(template::raw(&name, &search, &host).map_err(|problem| vec![problem])?.as_bytes())
@@ -132,6 +136,9 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     if !quiet && (plan.topology.is_first() || verbose) {
         error::report(&plan.diagnostics);
     }
+    if let Some(chosen) = plan.chosen.as_ref().filter(|_| !quiet && plan.topology.is_first()) {
+        err(format!("{chosen}\n").as_bytes());
+    }
     if let Some(format) = dry_run {
         // A plan can be read on another machine than the one it is for.
         error::report(plan.blocker.clone().filter(|_| !quiet).map(Problem::into_warning).as_slice());
@@ -141,6 +148,30 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
         err(plan.text().as_bytes());
     }
     exec::carry_out(plan).map_err(|problem| vec![problem])
+}
+
+/// Exit status 1: nothing fits.
+fn run_fit(request: &fit::Request, host: &Host) -> Result<u8, Vec<Problem>> {
+    let report = fit::answer(request, host)?;
+    error::report(&request.launch.warnings);
+    let text = match request.format {
+        Format::Json => format!("{:#}\n", report.json()),
+        Format::Text | Format::Shell => report.text(std::io::stdout().is_terminal()),
+    };
+    out(text.as_bytes()).map(|()| u8::from(report.nothing_fits()))
+}
+
+fn run_generate(request: &generate::Request, host: &Host) -> Result<(), Vec<Problem>> {
+    let generated = generate::generate(request, host).map_err(|problem| vec![problem])?;
+    for (path, text) in &generated.files {
+        let Some(path) = path else {
+            out(text.as_bytes())?;
+            continue;
+        };
+        exec::write_new(&host.absolute(path), text, request.force).map_err(|problem| vec![problem])?;
+    }
+    generated.notes.iter().for_each(|note| err(format!("{note}\n").as_bytes()));
+    Ok(())
 }
 
 /// Data. A reader that went away is no failure of ours.
@@ -182,9 +213,9 @@ mod readme {
         "| key | becomes | compared |\n| --- | --- | --- |\n".to_string() + &rows.collect::<String>()
     }
 
-    fn options() -> String {
+    fn options(table: &[cli::Opt]) -> String {
         let mut rows = String::from("| option | meaning |\n| --- | --- |\n");
-        for option in cli::OPTIONS {
+        for option in table {
             let short = option.short.map(|short| format!("-{short}, ")).unwrap_or_default();
             let value = if option.value.is_empty() { String::new() } else { format!(" {}", option.value) };
             let repeat = if option.kind == cli::Kind::Many { " (repeatable)" } else { "" };
@@ -202,9 +233,14 @@ mod readme {
     #[expect(clippy::disallowed_methods, reason = "BLESS is the test's own")]
     fn tables() {
         let mut readme = std::fs::read_to_string(README).unwrap();
-        for (name, table) in
-            [("templates", templates()), ("rules", rules()), ("options", options()), ("variables", variables())]
-        {
+        for (name, table) in [
+            ("templates", templates()),
+            ("rules", rules()),
+            ("fit", options(cli::FIT)),
+            ("generate", options(cli::GENERATE)),
+            ("options", options(cli::OPTIONS)),
+            ("variables", variables()),
+        ] {
             let (before, rest) = readme.split_once(&format!("<!-- {name} -->\n")).unwrap();
             let (block, after) = rest.split_once("<!-- end -->").unwrap();
             if std::env::var_os("BLESS").is_none() {

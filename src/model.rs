@@ -1,5 +1,5 @@
-//! A model's config.json, offline: a local folder, the Hugging Face cache or the ModelScope cache. Only its hidden size
-//! is of interest here.
+//! A model's config.json, offline: a local folder, the Hugging Face cache or the ModelScope cache. Of its sizes only the
+//! hidden size is of interest here; `fit` counts the rest.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -115,7 +115,8 @@ fn own_size(config: &Value) -> Option<u64> {
     config.get("hidden_sizes")?.as_array()?.iter().map(Value::as_u64).max().flatten()
 }
 
-fn config_file(name: &str, revision: Option<&str>, hub: Hub, host: &Host) -> Option<PathBuf> {
+/// Where the model's config.json lies, with its other files beside it.
+pub(crate) fn config_file(name: &str, revision: Option<&str>, hub: Hub, host: &Host) -> Option<PathBuf> {
     let local = host.absolute(Path::new(name));
     if local.is_dir() {
         return Some(local.join("config.json")).filter(|file| file.is_file());

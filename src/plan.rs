@@ -13,6 +13,7 @@ use crate::cli::Launch;
 use crate::config::{self, Layers};
 use crate::environment::{self, Environment};
 use crate::error::{self, Problem};
+use crate::fit;
 use crate::hash::fnv1a;
 use crate::host::Host;
 use crate::json;
@@ -35,6 +36,8 @@ pub(crate) struct Plan {
     /// The ranks, where zlaunch starts them itself.
     pub(crate) local: Option<Local>,
     pub(crate) config: Option<PlannedConfig>,
+    /// Why `auto` became this template.
+    pub(crate) chosen: Option<String>,
     pub(crate) environment: Environment,
     pub(crate) argv: Vec<OsString>,
     pub(crate) diagnostics: Vec<Problem>,
@@ -96,36 +99,54 @@ impl Plan {
 
     /// The decision, and the command as it was understood.
     pub(crate) fn with_job(launch: &Launch, machine: &Host) -> (Result<Self, Vec<Problem>>, Job) {
-        let wanted = machine.with(&launch.environment.set, &launch.environment.unset);
-        let through = srun::unwrap(&launch.command);
-        let command = through.as_ref().map_or(launch.command.as_slice(), |through| through.command);
-        let (wrapped, parts) = match wrapped::unwrap(command) {
-            Some((wrapped, parts)) => (Some(wrapped), parts),
-            None => (None, Parts::of(command)),
-        };
-        let mut job = trainer::understand(&parts, launch.trainer.as_ref(), &wanted);
-        // What zlaunch has no part in stays as it is.
-        if through.is_some() && wrapped.is_none() && job.trainer.family == Family::Opaque {
-            job = trainer::understand(&Parts::of(&launch.command), launch.trainer.as_ref(), &wanted);
-        }
-        let through = through.filter(|_| wrapped.is_some() || job.trainer.family != Family::Opaque);
-        // An unchanged script that knows nothing of a config must run as if nobody stood in front of it.
-        let draft = Draft { launch, host: &wanted, through: None, wrapped: wrapped.as_ref(), job: &job };
-        let untouched = wanted.filled(vars::ZLAUNCH_SHIM_OF).is_some() && !draft.names_config();
-        let wrapped = wrapped.filter(|_| !untouched);
-        let through = through.filter(|_| !untouched);
-        if untouched {
-            job = trainer::untouched(&launch.command, &wanted);
-        }
-        // Then the launcher is given the config, not the script.
-        if wrapped.as_ref().is_some_and(Wrapped::takes_config) {
-            job.run_file = None;
-        }
-        let host = wanted.overlaid(job.variables.iter().map(|it| (it.name.as_str(), it.value.as_str())));
-        let problems = std::mem::take(&mut job.problems);
-        let draft = Draft { launch, host: &host, through: through.as_ref(), wrapped: wrapped.as_ref(), job: &job };
-        (draft.finish(problems, machine), job)
+        drafted(launch, machine, |draft, problems| draft.finish(problems, machine))
     }
+}
+
+/// What a command trains and where, for who does not want to launch it.
+pub(crate) fn understood<T>(
+    launch: &Launch,
+    machine: &Host,
+    then: impl FnOnce(&Job, Result<Topology, Vec<Problem>>, &Host) -> Result<T, Vec<Problem>>,
+) -> Result<T, Vec<Problem>> {
+    drafted(launch, machine, |draft, problems| {
+        if problems.is_empty() { then(draft.job, draft.topology(), draft.host) } else { Err(problems) }
+    })
+    .0
+}
+
+/// Understands the command; `then` is told what is wrong with it.
+fn drafted<T>(launch: &Launch, machine: &Host, then: impl FnOnce(&Draft, Vec<Problem>) -> T) -> (T, Job) {
+    let wanted = machine.with(&launch.environment.set, &launch.environment.unset);
+    let through = srun::unwrap(&launch.command);
+    let command = through.as_ref().map_or(launch.command.as_slice(), |through| through.command);
+    let (wrapped, parts) = match wrapped::unwrap(command) {
+        Some((wrapped, parts)) => (Some(wrapped), parts),
+        None => (None, Parts::of(command)),
+    };
+    let mut job = trainer::understand(&parts, launch.trainer.as_ref(), &wanted);
+    // What zlaunch has no part in stays as it is.
+    if through.is_some() && wrapped.is_none() && job.trainer.family == Family::Opaque {
+        job = trainer::understand(&Parts::of(&launch.command), launch.trainer.as_ref(), &wanted);
+    }
+    let through = through.filter(|_| wrapped.is_some() || job.trainer.family != Family::Opaque);
+    // An unchanged script that knows nothing of a config must run as if nobody stood in front of it.
+    let draft = Draft { launch, host: &wanted, through: None, wrapped: wrapped.as_ref(), job: &job };
+    let untouched = wanted.filled(vars::ZLAUNCH_SHIM_OF).is_some() && !draft.names_config();
+    let wrapped = wrapped.filter(|_| !untouched);
+    let through = through.filter(|_| !untouched);
+    if untouched {
+        job = trainer::untouched(&launch.command, &wanted);
+    }
+    // Then the launcher is given the config, not the script.
+    if wrapped.as_ref().is_some_and(Wrapped::takes_config) {
+        job.run_file = None;
+    }
+    let host = wanted.overlaid(job.variables.iter().map(|it| (it.name.as_str(), it.value.as_str())));
+    let problems = std::mem::take(&mut job.problems);
+    let draft = Draft { launch, host: &host, through: through.as_ref(), wrapped: wrapped.as_ref(), job: &job };
+    let said = then(&draft, problems);
+    (said, job)
 }
 
 /// What is known before the first decision.
@@ -146,7 +167,8 @@ impl Draft<'_> {
         let topology = keep(self.topology(), &mut problems);
         let kind = topology.as_ref().and_then(|topology| keep(self.launcher(topology), &mut problems));
         diagnostics.extend(kind.into_iter().flat_map(|kind| launch.rank_output.without_effect(kind)));
-        let template = self.template(&mut problems, &mut diagnostics);
+        let mut chosen = None;
+        let template = self.template(topology.as_ref(), &mut chosen, &mut problems, &mut diagnostics);
         let config = match (&topology, template) {
             (Some(topology), Some(template)) => keep(self.config(template, topology), &mut problems),
             (_, None) if problems.is_empty() => {
@@ -212,6 +234,7 @@ impl Draft<'_> {
             launcher: kind,
             local,
             config,
+            chosen,
             environment,
             argv,
             diagnostics,
@@ -307,7 +330,13 @@ impl Draft<'_> {
     }
 
     /// The config that was asked for: our flag, else the command's own.
-    fn template(&self, problems: &mut Vec<Problem>, diagnostics: &mut Vec<Problem>) -> Option<Template> {
+    fn template(
+        &self,
+        topology: Option<&Topology>,
+        chosen: &mut Option<String>,
+        problems: &mut Vec<Problem>,
+        diagnostics: &mut Vec<Problem>,
+    ) -> Option<Template> {
         let own = self.own_config();
         let spec = match (&self.launch.deepspeed, own) {
             (Some(flag), own) => {
@@ -317,8 +346,16 @@ impl Draft<'_> {
             // The trainers take an empty text as no config.
             (None, own) => own.filter(|own| !own.value.is_empty())?,
         };
-        let resolved =
-            self.can_hand_over(&spec).and_then(|()| template::resolve(&spec, &self.launch.search, self.host));
+        let mut named = spec.clone();
+        let resolved = self.can_hand_over(&spec).and_then(|()| {
+            // Without ranks there is nothing to choose by, and that is the problem told.
+            if let Some(topology) = topology.filter(|_| spec.value == fit::AUTO) {
+                let (name, why) = fit::choose(&spec, self.job, topology, self.launch, self.host)?;
+                named.value = name;
+                *chosen = Some(why);
+            }
+            template::resolve(&named, &self.launch.search, self.host)
+        });
         let mut template = resolved.map_err(|problem| problems.push(problem)).ok()?;
         diagnostics.append(&mut template.notes);
         Some(template)

@@ -18,6 +18,7 @@ pub(crate) struct Opt {
     pub(crate) aliases: &'static [&'static str],
     pub(super) heading: &'static str,
     pub(crate) help: &'static str,
+    pub(super) hidden: bool,
 }
 
 const CONFIG: &str = "Config";
@@ -35,19 +36,22 @@ macro_rules! opt {
             aliases: &[$($($alias),*)?],
             heading: $heading,
             help: $help,
+            hidden: false,
         }
     };
 }
 
 pub(crate) const OPTIONS: &[Opt] = &[
-    opt!(CONFIG, "deepspeed", One "NAME|PATH|JSON", "The DeepSpeed config; without it, the trainer's own --deepspeed"),
+    opt!(CONFIG, "deepspeed", One "NAME|PATH|JSON|auto", "The DeepSpeed config, or `auto`: the fastest that fits; without it, the trainer's own --deepspeed"),
     opt!(CONFIG, "template-dir", Many "DIR" ["template_dir"], "Search templates here first"),
     opt!(CONFIG, "patch", Many "FILE", "Apply a JSON Patch (list) or a merge patch (object)"),
     opt!(CONFIG, "unset", Many "KEY", "Remove a dotted key"),
     opt!(CONFIG, "set", Many "KEY=VALUE", "Set a dotted key; VALUE is JSON, else a string"),
     opt!(CONFIG, "no-fill", Switch "" ["no_fill"], "Leave every \"auto\" to the trainer"),
     opt!(CONFIG, "config-out", One "PATH" ["config_out"], "Write the resolved config here"),
-    opt!(RANKS, "nproc-per-node", One "N" ["nproc_per_node", "num-gpus", "num_gpus"], "Processes on this machine, or `gpu`, `cpu`"),
+    opt!(CONFIG, "gpu-memory", One "SIZE" ["gpu_memory"], "Memory of each GPU (80GiB) for `auto` and `fit`, instead of what its name tells"),
+    opt!(CONFIG, "host-memory", One "SIZE" ["host_memory"], "Memory of each machine for `auto` and `fit`, instead of what is seen"),
+    opt!(RANKS, "nproc-per-node", One "N" ["nproc_per_node", "num-gpus", "num_gpus", "gpus"], "Processes on this machine, or `gpu`, `cpu`"),
     opt!(RANKS, "nnodes", One "N" ["num-nodes", "num_nodes"], "Number of machines"),
     opt!(RANKS, "node-rank", One "N" ["node_rank"], "Number of this machine, from 0"),
     opt!(RANKS, "master-addr", One "HOST" ["master_addr"], "Address of machine 0"),
@@ -69,4 +73,41 @@ pub(crate) const OPTIONS: &[Opt] = &[
     opt!(OUTPUT, "allow", Many "RULE", "Silence a warning by its name"),
     opt!(OUTPUT, "quiet" / 'q', Switch "", "Print nothing but errors"),
     opt!(OUTPUT, "verbose" / 'v', Switch "", "Print the whole plan before the launch"),
+];
+
+const MODEL: &str = "Model";
+const TRAINING: &str = "Training";
+
+/// What `zlaunch fit` takes besides.
+pub(crate) const FIT: &[Opt] = &[
+    opt!(MODEL, "model", One "MODEL", "A folder, or a name in the Hugging Face or ModelScope cache"),
+    opt!(MODEL, "params", One "N", "The number of parameters: 8B, 350M"),
+    opt!(TRAINING, "tuner", One "NAME", "full, lora or qlora"),
+    opt!(TRAINING, "lora-rank", One "N" ["lora_rank"], "Rank of the adapters"),
+    opt!(TRAINING, "lora-targets", One "NAMES" ["lora_targets"], "What they adapt: all-linear, or names with commas"),
+    opt!(TRAINING, "quant-bits", One "N" ["quant_bits"], "Bits of the frozen weights: 4 or 8"),
+    opt!(TRAINING, "dtype", One "NAME", "bf16, fp16 or fp32"),
+    opt!(TRAINING, "optimizer", One "NAME", "adamw, adamw_8bit, adafactor, lion, muon or sgd"),
+    opt!(TRAINING, "micro-batch", One "N" ["micro_batch"], "Sequences of one forward pass on one GPU"),
+    opt!(TRAINING, "grad-accum", One "N" ["grad_accum"], "Micro batches of one step"),
+    opt!(TRAINING, "seq-len", One "N" ["seq_len"], "Tokens of a sequence"),
+    opt!(TRAINING, "gradient-checkpointing", One "BOOL" ["gradient_checkpointing"], "Whether activations are computed again"),
+    opt!(TRAINING, "attention", One "NAME", "flash (or sdpa), or eager"),
+    opt!(TRAINING, "fused-loss", Switch "" ["fused_loss"], "The loss never sees all logits at once (Liger)"),
+    opt!(OUTPUT, "accounting", One "NAME", "real: what DeepSpeed allocates; textbook: 2 + 2 + 8 bytes a parameter"),
+];
+
+/// What `zlaunch generate` takes.
+pub(crate) const GENERATE: &[Opt] = &[
+    opt!(TRAINING, "micro-batch", One "N" ["micro_batch"], "Sequences of one forward pass on one GPU (1)"),
+    opt!(TRAINING, "grad-accum", One "N" ["grad_accum"], "Micro batches of one step (1)"),
+    opt!(TRAINING, "world-size", One "N" ["world_size"], "GPUs of all machines together (1)"),
+    opt!(CONFIG, "stage", One "N", "ZeRO stage, 0 to 3 (3)"),
+    opt!(CONFIG, "offload", Switch "", "Optimizer, and at stage 3 parameters, in host memory"),
+    opt!(CONFIG, "bf16", Switch "", "Mixed precision with bf16: this is so if nothing is said"),
+    opt!(CONFIG, "fp16", Switch "", "Mixed precision with fp16 and dynamic loss scaling"),
+    opt!(CONFIG, "from", One "TEMPLATE", "Start from this template; --stage and --offload are its own"),
+    opt!(OUTPUT, "out" / 'o', One "FILE", "Write it here; without, it is printed"),
+    opt!(OUTPUT, "tiers", Switch "", "Three files in the folder -o: for little, medium and much GPU memory"),
+    opt!(OUTPUT, "force", Switch "", "Overwrite what is there"),
 ];

@@ -294,6 +294,41 @@ def every_template_is_accepted_by_deepspeed(lab):
 
 
 @check
+def generated_configs_are_accepted_by_deepspeed(lab):
+    """Every stage and precision, the tiers, and every template with its "auto"s replaced go through DeepSpeed's own parser, which also checks the batch."""
+    batch = ["--micro-batch", "2", "--grad-accum", "8", "--world-size", "2"]
+    words = {f"stage {stage} {' '.join(more)}": ["--stage", stage, *more] for stage in "0123" for more in ([], ["--fp16"], ["--offload"]) if (stage, more) != ("0", ["--offload"])}
+    words |= {name: ["--from", name] for name in ("zero0", "zero1", "zero2", "zero2_offload", "zero3", "zero3_offload", "hf_zero2", "hf_zero3", "zero3_lowmem", "zeropp")}
+    configs = {name: json.loads(subprocess.run([lab.binary, "generate", *batch, *more], capture_output=True, check=True).stdout) for name, more in words.items()}
+    subprocess.run([lab.binary, "generate", *batch, "--tiers", "-o", lab.root / "tiers"], capture_output=True, check=True)
+    configs |= {path.stem: json.loads(path.read_text()) for path in (lab.root / "tiers").iterdir()}
+    assert len(configs) == 24, list(configs)
+    program = textwrap.dedent("""
+        import json, sys
+        import deepspeed.comm as dist
+        dist.get_rank, dist.get_world_size = lambda *a, **k: 0, lambda *a, **k: 2
+        from deepspeed.runtime.config import DeepSpeedConfig
+        for name, config in json.load(sys.stdin).items():
+            parsed = DeepSpeedConfig(config)
+            assert parsed.train_batch_size == 32, (name, parsed.train_batch_size)
+            print(name, flush=True)
+    """)
+    (lab.root / "home").mkdir(exist_ok=True)
+    result = subprocess.run([lab.python, "-c", program], input=json.dumps(configs), env=lab.variables(), cwd=lab.root, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert all(name in result.stdout.splitlines() for name in configs), result.stdout
+
+
+@check
+def parameters_are_counted_as_transformers_counts_them(lab):
+    """The recorded counts are those of the installed transformers; `cargo test` compares ours with them."""
+    (lab.root / "home").mkdir(exist_ok=True)
+    result = subprocess.run([lab.python, HERE / "parameter_counts.py"], env=lab.variables(), cwd=lab.root, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert result.stdout == (HERE.parent / "data/parameter-counts.jsonl").read_text()
+
+
+@check
 def swifts_templates_are_ours(lab):
     """The six shorthands of ms-swift hold what the installed ms-swift holds, key order included."""
     folder = next(lab.env.glob("lib/python3*/site-packages/swift/config"))

@@ -1,0 +1,79 @@
+//! `zlaunch generate`: a few numbers.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Command;
+
+use super::options::{GENERATE, OPTIONS};
+use super::{Reader, Request, clap_arg, shown};
+use crate::error::{self, Problem};
+use crate::generate::{self, Output, Precision};
+use crate::host::Host;
+
+const EXAMPLES: &str = "\x1b[1m\x1b[4mExamples:\x1b[0m
+  zlaunch generate --micro-batch 2 --grad-accum 32 --world-size 4 --offload -o ds_zero3.json
+  zlaunch generate --micro-batch 2 --grad-accum 32 --world-size 8 --tiers -o configs";
+
+fn command() -> Command {
+    let directory = OPTIONS.iter().filter(|option| option.name == "template-dir").map(clap_arg);
+    Command::new("zlaunch generate")
+        .about("Write a ready DeepSpeed config from a few numbers")
+        .override_usage("zlaunch generate [OPTIONS]")
+        .after_help(EXAMPLES)
+        .max_term_width(110)
+        .no_binary_name(true)
+        .args_override_self(true)
+        .args(GENERATE.iter().map(clap_arg))
+        .args(directory)
+}
+
+pub(super) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Problem>> {
+    let matches = match command().try_get_matches_from(argv.into_iter().skip(2)) {
+        Ok(matches) => matches,
+        Err(why) => return shown(&why).map(Request::Show),
+    };
+    let mut reader = Reader::new(&matches, host);
+    let switch = |name: &str| matches.get_flag(name);
+    let most = u64::from(u32::MAX);
+    let count = |said: Option<crate::said::Said<u64>>| said.map_or(1, |said| said.value);
+    let request = generate::Request {
+        micro_batch: count(reader.number("micro-batch", 1, most)),
+        grad_accum: count(reader.number("grad-accum", 1, most)),
+        world_size: count(reader.number("world-size", 1, most)),
+        stage: reader.number("stage", 0, 3u64).map(|said| said.value),
+        offload: switch("offload"),
+        precision: if switch("fp16") { Precision::Fp16 } else { Precision::Bf16 },
+        from: reader.text("from"),
+        output: match (matches.get_one::<OsString>("out").map(PathBuf::from), switch("tiers")) {
+            (Some(folder), true) => Output::Tiers(folder),
+            (Some(file), false) => Output::File(file),
+            (None, _) => Output::Stdout,
+        },
+        force: switch("force"),
+        search: reader.search(),
+    };
+    let mut refuse = |wrong: bool, problem: fn() -> Problem| reader.problems.extend(wrong.then(problem));
+    refuse(switch("tiers") && request.output == Output::Stdout, error::tiers_need_a_folder);
+    refuse(switch("bf16") && switch("fp16"), || error::contradicting_options("--bf16", "--fp16", "--bf16"));
+    refuse(request.offload && request.stage == Some(0), error::nothing_to_offload);
+    let shaped = request.stage.is_some() || request.offload;
+    refuse(shaped && request.from.is_some(), || {
+        error::contradicting_options("--from", "--stage, --offload", "--from zero3_offload")
+    });
+    refuse(shaped && switch("tiers"), || {
+        error::contradicting_options("--tiers", "--stage, --offload", "--tiers: each of the three has its own")
+    });
+    refuse(switch("tiers") && request.from.is_some(), || {
+        error::contradicting_options("--tiers", "--from", "--tiers: each of the three has its own")
+    });
+    if reader.problems.is_empty() { Ok(Request::Generate(request)) } else { Err(reader.problems) }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn clap_accepts_the_table() {
+        super::command().debug_assert();
+    }
+}

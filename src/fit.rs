@@ -1,0 +1,364 @@
+//! Does it fit: what a training needs on each GPU and each host under every template, and which one to take. Reads the
+//! model's files; everything else is sums.
+
+mod advice;
+mod architecture;
+mod checkpoint;
+mod choice;
+#[cfg(test)]
+mod measured;
+mod memory;
+mod print;
+mod strategy;
+mod training;
+mod weights;
+
+use std::fmt;
+
+use crate::cli::{Format, Launch};
+use crate::error::{self, Problem};
+use crate::host::Host;
+use crate::model::Hub;
+use crate::plan;
+use crate::said::{Said, Source};
+use crate::template::{self, Search, Template};
+use crate::topology::{Processes, SaidRanks, Topology};
+use crate::trainer::{Family, Job};
+
+use advice::Advice;
+use choice::{Limits, Recommended, Row, Ways, recommend};
+use memory::{Machines, Training};
+use strategy::Strategy;
+use training::Settled;
+pub(crate) use training::{Attention, Dtype, Optimizer, SaidTraining, Tuner};
+use weights::{Lookup, Weights};
+pub(crate) use weights::{bytes, parameters};
+
+/// `zlaunch fit`, as it was said.
+pub(crate) struct Request {
+    pub(crate) launch: Launch,
+    pub(crate) training: SaidTraining,
+    pub(crate) accounting: Accounting,
+    pub(crate) format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Accounting {
+    /// What DeepSpeed and transformers allocate.
+    Real,
+    /// 2 + 2 + 8 bytes a parameter.
+    Textbook,
+}
+
+/// Memory that was said instead of seen.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SaidMemory {
+    pub(crate) gpu: Option<Said<u64>>,
+    pub(crate) host: Option<Said<u64>>,
+}
+
+/// Rows of the table that are templates; `none` stands before them.
+const ROWS: &[&str] = &["zero0", "zero1", "zero2", "zero2_offload", "zero3", "zero3_offload", "zero3_nvme"];
+
+/// The answer, as a plain value.
+pub(crate) struct Report {
+    pub(crate) model: Option<String>,
+    pub(crate) weights: Weights,
+    pub(crate) settled: Settled,
+    pub(crate) training: Training,
+    pub(crate) machines: Machines,
+    pub(crate) gpu_memory: Option<Said<u64>>,
+    pub(crate) host_memory: Option<Said<u64>>,
+    pub(crate) accounting: Accounting,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) recommended: Option<Recommended>,
+    /// What would make it fit, if nothing does.
+    pub(crate) would: Vec<String>,
+    pub(crate) rules_of_thumb: Vec<String>,
+    pub(crate) assumed: Vec<String>,
+}
+
+/// `zlaunch fit`.
+pub(crate) fn answer(request: &Request, machine: &Host) -> Result<Report, Vec<Problem>> {
+    let Request { launch, training, accounting, .. } = request;
+    if launch.command.is_empty() {
+        let machines = machines(&launch.topology, None, machine)?;
+        let question = Question {
+            said: training.clone(),
+            trainer: None,
+            lookup: Lookup { hub: Hub::HuggingFace, revision: None, trusts_names: true },
+            machines,
+            memory: &launch.memory,
+            accounting: *accounting,
+            search: &launch.search,
+            own: launch.deepspeed.as_ref(),
+            more_models: false,
+        };
+        return question.answer(machine).map_err(|problem| vec![problem]);
+    }
+    plan::understood(launch, machine, |job, topology, host| {
+        let machines = machines(&launch.topology, Some(topology), host)?;
+        let mut question = Question::of_job(job, machines, launch, *accounting, host);
+        question.said = training.clone().or(question.said);
+        question.lookup.trusts_names = true;
+        question.answer(host).map_err(|problem| vec![problem])
+    })
+}
+
+/// `--deepspeed auto`: the template, and why in one line.
+pub(crate) fn choose(
+    spec: &Said<String>,
+    job: &Job,
+    topology: &Topology,
+    launch: &Launch,
+    host: &Host,
+) -> Result<(String, String), Problem> {
+    let count = |said: &Option<Said<u32>>| said.as_ref().map(|said| u64::from(said.value));
+    let (Some(nodes), Some(gpus)) = (count(&topology.nnodes), count(&topology.nproc_per_node)) else {
+        return Err(error::auto_without_ranks(spec));
+    };
+    let mut question = Question::of_job(job, Machines { nodes, gpus }, launch, Accounting::Real, host);
+    question.own = None;
+    if job.trainer.family == Family::Opaque || question.said.model.is_none() {
+        return Err(error::auto_without_model(spec, job.trainer.model_argument));
+    }
+    if question.more_models {
+        return Err(error::auto_counts_one_model(spec));
+    }
+    let report = question.answer(host)?;
+    match (&report.gpu_memory, &report.recommended) {
+        (None, _) => Err(error::auto_without_memory(spec, report.lines())),
+        (Some(_), None) => Err(error::auto_fits_nothing(spec, report.lines(), &report.would)),
+        (Some(_), Some(chosen)) => Ok((chosen.template.clone(), report.sentence(chosen))),
+    }
+}
+
+/// The ranks that were said; what the command or the machine says where that is open.
+fn machines(
+    flags: &SaidRanks,
+    topology: Option<Result<Topology, Vec<Problem>>>,
+    host: &Host,
+) -> Result<Machines, Vec<Problem>> {
+    let flag = flags.nproc_per_node.as_ref().and_then(|said| match said.value {
+        Processes::Count(count) => Some(u64::from(count)),
+        Processes::Gpus | Processes::Cpus => None,
+    });
+    let nodes = flags.nnodes.as_ref().map(|said| u64::from(said.value));
+    if let Some(gpus) = flag {
+        return Ok(Machines { nodes: nodes.unwrap_or(1), gpus });
+    }
+    // Where the machines meet is of no interest here.
+    let alone = SaidRanks { nnodes: None, ..flags.clone() };
+    let topology = match topology {
+        Some(topology) => topology?,
+        None => Topology::decide(&alone, &crate::topology::SaidHosts::default(), true, host)?,
+    };
+    let seen = |said: &Option<Said<u32>>| said.as_ref().map(|said| u64::from(said.value));
+    match seen(&topology.nproc_per_node) {
+        Some(gpus) => Ok(Machines { nodes: nodes.or(seen(&topology.nnodes)).unwrap_or(1), gpus }),
+        None => Err(vec![error::gpus_not_said()]),
+    }
+}
+
+/// All that is asked.
+struct Question<'a> {
+    said: SaidTraining,
+    /// Whose defaults hold.
+    trainer: Option<&'static str>,
+    lookup: Lookup,
+    machines: Machines,
+    memory: &'a SaidMemory,
+    accounting: Accounting,
+    search: &'a Search,
+    /// A config the user named, for a row of its own.
+    own: Option<&'a Said<String>>,
+    /// The command trains with a second model beside the first.
+    more_models: bool,
+}
+
+impl<'a> Question<'a> {
+    fn of_job(job: &Job, machines: Machines, launch: &'a Launch, accounting: Accounting, host: &Host) -> Self {
+        Question {
+            said: training::of_command(job),
+            trainer: Some(job.trainer.name),
+            lookup: Lookup {
+                hub: (job.trainer.hub)(&job.args, host),
+                revision: job.args.text("model_revision").map(|said| said.value),
+                trusts_names: false,
+            },
+            machines,
+            memory: &launch.memory,
+            accounting,
+            search: &launch.search,
+            own: launch.deepspeed.as_ref(),
+            more_models: training::has_more_models(job),
+        }
+    }
+
+    fn answer(&self, host: &Host) -> Result<Report, Problem> {
+        let weights = weights::find(&self.said, &self.lookup, host)?;
+        let settled = Settled::new(&self.said, self.trainer);
+        let training = training_of(&weights, &settled);
+        let strategies = self.strategies(weights.shape.hidden, host)?;
+        let real = self.accounting == Accounting::Real;
+        let gpu_memory = self.memory.gpu.clone().or_else(|| host.gpu_memory(include_str!("fit/cards.txt")));
+        let seen = || host.memory().map(|bytes| Said::new(bytes, Source::Machine("this machine")));
+        let host_memory = self.memory.host.clone().or_else(|| seen().filter(|_| real));
+        let limits = Limits {
+            gpu: gpu_memory.as_ref().map(|said| said.value),
+            host: host_memory.as_ref().map(|said| said.value),
+            accounting: self.accounting,
+        };
+        let advice = Advice::read();
+        let rows = limits.rows(&training, &strategies, self.machines);
+        let order = advice.order(self.machines.world());
+        let recommended = recommend(&rows, &order, &training, self.machines, &limits, &advice);
+        let would = match (&recommended, limits.gpu) {
+            (None, Some(_)) if real => {
+                Ways { limits: &limits, order: &order, strategies: &strategies, weights: &weights, settled: &settled }
+                    .all(self.machines)
+            }
+            _ => Vec::new(),
+        };
+        let assumed = if real { self.assumed(&weights, &settled) } else { Vec::new() };
+        let rules = advice.rules_of_thumb(weights.params, settled.tuner.value, limits.gpu);
+        let rules_of_thumb = rules.into_iter().map(str::to_string).collect();
+        let model = self.said.model.as_ref().map(|said| said.value.clone());
+        Ok(Report {
+            model,
+            weights,
+            settled,
+            training,
+            machines: self.machines,
+            gpu_memory,
+            host_memory,
+            accounting: self.accounting,
+            rows,
+            recommended,
+            would,
+            rules_of_thumb,
+            assumed,
+        })
+    }
+
+    /// The rows and what each does: the templates as they are found here, then the user's own config.
+    fn strategies(&self, hidden: u64, host: &Host) -> Result<Vec<(String, Strategy)>, Problem> {
+        let mut all = vec![("none".to_string(), Strategy::NONE)];
+        for name in ROWS {
+            let spec = Said::new((*name).to_string(), Source::Default);
+            let template = template::resolve(&spec, self.search, host)?;
+            all.push((template.name.clone(), Strategy::of(&template.config, hidden)));
+        }
+        if let Some(own) = self.own.filter(|own| own.value != AUTO && !ROWS.contains(&own.value.as_str())) {
+            let Template { name, config, .. } = template::resolve(own, self.search, host)?;
+            all.push((name, Strategy::of(&config, hidden)));
+        }
+        Ok(all)
+    }
+
+    fn assumed(&self, weights: &Weights, settled: &Settled) -> Vec<String> {
+        let mut assumed = weights.assumed.clone();
+        if settled.tuner.from == Source::Default && settled.tuner.value != Tuner::Full {
+            assumed.push(format!("LoRA, as {} does unless told", self.trainer.unwrap_or_default()));
+        }
+        if settled.seq_len.from == Source::Default {
+            assumed.push(format!("{} tokens a sequence", settled.seq_len.value));
+        }
+        if settled.micro_batch.from == Source::Default {
+            assumed.push(format!("a micro batch of {}", settled.micro_batch.value));
+        }
+        if self.more_models {
+            assumed.push("one model: a reference or reward model comes on top".to_string());
+        }
+        assumed
+    }
+}
+
+impl Report {
+    /// The memory is known, and it is too little.
+    pub(crate) fn nothing_fits(&self) -> bool {
+        self.gpu_memory.is_some() && self.recommended.is_none()
+    }
+}
+
+/// The word that stands for "choose".
+pub(crate) const AUTO: &str = "auto";
+
+fn training_of(weights: &Weights, settled: &Settled) -> Training {
+    let element = settled.dtype.value.bytes();
+    let Weights { params, unquantised, shape, .. } = weights;
+    let (trainable, adapters, adapted_inputs) = match settled.tuner.value {
+        Tuner::Full => (*params, 0, 0),
+        Tuner::Lora | Tuner::Quantised(_) => adapters(weights, settled),
+    };
+    let frozen = match settled.tuner.value {
+        Tuner::Full => 0,
+        Tuner::Lora => element * params,
+        // A scale of four bytes for every 64 weights comes on top.
+        Tuner::Quantised(bits) => element * unquantised + (params - unquantised) * (2 * bits + 1) / 16,
+    };
+    Training {
+        params: *params,
+        trainable,
+        weights: frozen + element * trainable,
+        element,
+        optimizer: settled.optimizer.value,
+        shape: shape.clone(),
+        micro_batch: settled.micro_batch.value,
+        seq_len: settled.seq_len.value,
+        accumulates: settled.grad_accum.value > 1,
+        checkpointing: settled.checkpointing.value,
+        attention: settled.attention.value,
+        fused_loss: settled.fused_loss.value,
+        adapters,
+        adapted_inputs,
+    }
+}
+
+/// Parameters of LoRA, the elements it keeps for each token of a layer, and those that go into what it adapts.
+fn adapters(weights: &Weights, settled: &Settled) -> (u64, u64, u64) {
+    let targets = &settled.lora_targets.value;
+    let all = ["all-linear", "all", "default"].contains(&targets.as_str());
+    let named = |name: &str| targets.split(',').any(|target| target.trim() == name);
+    let rank = settled.lora_rank.value;
+    let (mut params, mut kept, mut entered) = (0, 0, 0);
+    for (_, inputs, outputs) in weights.shape.linears.iter().filter(|(name, ..)| all || named(name)) {
+        params += rank * (inputs + outputs);
+        kept += rank + if settled.dropout.value { inputs + inputs / 2 } else { 0 };
+        entered += inputs;
+    }
+    ((params * weights.shape.layers).max(1), kept, entered.max(1))
+}
+
+/// Bytes for a person.
+pub(crate) struct Size(pub(crate) u64);
+
+impl fmt::Display for Size {
+    #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let gib = self.0 as f64 / f64::from(1 << 30);
+        if gib >= 1024.0 { write!(f, "{:.1} TiB", gib / 1024.0) } else { write!(f, "{gib:.1} GiB") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) fn template(name: &str) -> Template {
+        let spec = Said::new(name.to_string(), Source::Default);
+        template::resolve(&spec, &Search::default(), &Host::default()).unwrap()
+    }
+
+    /// A model of this size with the settings most people start with.
+    pub(super) fn training(params: u64, tuner: Tuner) -> Training {
+        let said = SaidTraining {
+            params: Some(Said::new(params, Source::Default)),
+            tuner: Some(Said::new(tuner, Source::Default)),
+            ..SaidTraining::default()
+        };
+        let lookup = Lookup { hub: Hub::HuggingFace, revision: None, trusts_names: false };
+        let weights = weights::find(&said, &lookup, &Host::default()).unwrap();
+        training_of(&weights, &Settled::new(&said, None))
+    }
+}

@@ -1,0 +1,71 @@
+//! What of a DeepSpeed config decides about memory.
+
+use serde_json::Value;
+
+use crate::json;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Gpu,
+    Host,
+    Disk,
+}
+
+/// What of a DeepSpeed config decides about memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Strategy {
+    /// `None`: DeepSpeed is not used.
+    pub(crate) stage: Option<u64>,
+    pub(crate) optimizer: Place,
+    pub(crate) params: Place,
+    pub(super) bucket: u64,
+    pub(super) buckets: u64,
+    pub(super) sub_group: u64,
+    /// Parameters that stage 3 may keep whole.
+    pub(super) live: u64,
+    pub(super) disk_buffers: u64,
+}
+
+impl Strategy {
+    pub(crate) const NONE: Strategy = Strategy {
+        stage: None,
+        optimizer: Place::Gpu,
+        params: Place::Gpu,
+        bucket: 0,
+        buckets: 0,
+        sub_group: 0,
+        live: 0,
+        disk_buffers: 0,
+    };
+
+    /// Reads a config; what is "auto" becomes what the trainer would make of it.
+    pub(crate) fn of(config: &Value, hidden: u64) -> Self {
+        let number = |key: &str, default: u64| {
+            let value = json::get(config, &format!("zero_optimization.{key}"));
+            value.and_then(Value::as_u64).unwrap_or(default)
+        };
+        let stage = number("stage", 0).min(3);
+        let place = |section: &str| match json::get(config, &format!("zero_optimization.{section}.device")) {
+            Some(Value::String(device)) if device == "cpu" => Place::Host,
+            Some(Value::String(device)) if device == "nvme" => Place::Disk,
+            _ => Place::Gpu,
+        };
+        let overlap = json::get(config, "zero_optimization.overlap_comm").and_then(Value::as_bool);
+        let auto = json::get(config, "zero_optimization.reduce_bucket_size").is_some_and(Value::is_string);
+        Strategy {
+            stage: Some(stage),
+            optimizer: if stage == 0 { Place::Gpu } else { place("offload_optimizer") },
+            params: if stage == 3 { place("offload_param") } else { Place::Gpu },
+            bucket: if auto { hidden * hidden } else { number("reduce_bucket_size", 500_000_000) },
+            buckets: if overlap.unwrap_or(stage == 3) && stage < 3 { 2 } else { 1 },
+            sub_group: number("sub_group_size", 1_000_000_000),
+            live: number("stage3_max_reuse_distance", 1_000_000_000)
+                .max(number("stage3_max_live_parameters", 1_000_000_000)),
+            disk_buffers: number("offload_optimizer.buffer_count", 4),
+        }
+    }
+
+    pub(crate) fn offloads(&self) -> bool {
+        self.optimizer != Place::Gpu || self.params != Place::Gpu
+    }
+}

@@ -1,0 +1,366 @@
+//! What is to be trained and how: our options first, then the arguments of the training command as its front end spells
+//! them, then what holds when nothing is said. What was assumed is told.
+
+use crate::argv::{Args, Field, OptionList, Takes, hf_bool};
+use crate::said::{Said, Source};
+use crate::trainer::{Family, Job};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tuner {
+    Full,
+    Lora,
+    /// LoRA on weights of so many bits.
+    Quantised(u64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dtype {
+    Bf16,
+    Fp16,
+    Fp32,
+}
+
+impl Dtype {
+    pub(crate) const NAMES: &'static [(&'static str, Dtype)] = &[
+        ("bf16", Dtype::Bf16),
+        ("bfloat16", Dtype::Bf16),
+        ("fp16", Dtype::Fp16),
+        ("float16", Dtype::Fp16),
+        ("fp32", Dtype::Fp32),
+        ("float32", Dtype::Fp32),
+    ];
+
+    pub(crate) fn bytes(self) -> u64 {
+        if self == Dtype::Fp32 { 4 } else { 2 }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, dtype)| *dtype == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// An optimizer by what it keeps for each parameter: bytes, and whether they have the type of the parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Optimizer {
+    pub(crate) name: &'static str,
+    pub(crate) bytes: u64,
+    pub(crate) follows_dtype: bool,
+    /// What the names that trainers give it have in common.
+    part_of_name: &'static str,
+}
+
+impl Optimizer {
+    const fn new(name: &'static str, bytes: u64, follows_dtype: bool, part_of_name: &'static str) -> Self {
+        Optimizer { name, bytes, follows_dtype, part_of_name }
+    }
+
+    /// The first whose part of the name fits; adamw stands last and takes all others.
+    pub(crate) const ALL: &'static [Optimizer] = &[
+        Optimizer::new("adamw_8bit", 2, false, "8bit"),
+        Optimizer::new("adafactor", 0, true, "adafactor"),
+        Optimizer::new("lion", 4, true, "lion"),
+        Optimizer::new("muon", 4, true, "muon"),
+        Optimizer::new("sgd", 0, true, "sgd"),
+        Optimizer::new("adamw", 8, true, ""),
+    ];
+
+    pub(crate) fn named(name: &str) -> Self {
+        let adamw = Self::ALL[Self::ALL.len() - 1];
+        Self::ALL.iter().copied().find(|it| name.to_lowercase().contains(it.part_of_name)).unwrap_or(adamw)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attention {
+    /// Without a matrix of all scores: FlashAttention, SDPA.
+    Flash,
+    Eager,
+}
+
+/// What our options say; the same fields read from a command; and, with nothing left open, what is taken.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SaidTraining {
+    pub(crate) model: Option<Said<String>>,
+    pub(crate) params: Option<Said<u64>>,
+    pub(crate) micro_batch: Option<Said<u64>>,
+    pub(crate) grad_accum: Option<Said<u64>>,
+    pub(crate) seq_len: Option<Said<u64>>,
+    pub(crate) tuner: Option<Said<Tuner>>,
+    pub(crate) lora_rank: Option<Said<u64>>,
+    pub(crate) lora_targets: Option<Said<String>>,
+    pub(crate) dtype: Option<Said<Dtype>>,
+    pub(crate) optimizer: Option<Said<Optimizer>>,
+    pub(crate) checkpointing: Option<Said<bool>>,
+    pub(crate) attention: Option<Said<Attention>>,
+    pub(crate) fused_loss: Option<Said<bool>>,
+    /// LoRA drops some of its inputs, and so keeps a copy of them.
+    pub(crate) dropout: Option<Said<bool>>,
+}
+
+impl SaidTraining {
+    /// This where it says something, else the other.
+    pub(crate) fn or(self, other: SaidTraining) -> SaidTraining {
+        SaidTraining {
+            model: self.model.or(other.model),
+            params: self.params.or(other.params),
+            micro_batch: self.micro_batch.or(other.micro_batch),
+            grad_accum: self.grad_accum.or(other.grad_accum),
+            seq_len: self.seq_len.or(other.seq_len),
+            tuner: self.tuner.or(other.tuner),
+            lora_rank: self.lora_rank.or(other.lora_rank),
+            lora_targets: self.lora_targets.or(other.lora_targets),
+            dtype: self.dtype.or(other.dtype),
+            optimizer: self.optimizer.or(other.optimizer),
+            checkpointing: self.checkpointing.or(other.checkpointing),
+            attention: self.attention.or(other.attention),
+            fused_loss: self.fused_loss.or(other.fused_loss),
+            dropout: self.dropout.or(other.dropout),
+        }
+    }
+}
+
+/// What a front end does when nothing is said.
+struct Defaults {
+    trainer: &'static str,
+    micro_batch: u64,
+    seq_len: Option<u64>,
+    tuner: Tuner,
+    lora_rank: u64,
+    lora_targets: &'static str,
+    checkpointing: bool,
+    dropout: bool,
+}
+
+/// Read from the sources of ms-swift 4.6, LLaMA-Factory 0.9.5 and TRL 0.29; axolotl's and transformers' own as documented.
+const DEFAULTS: &[Defaults] = &[
+    Defaults {
+        trainer: "swift",
+        micro_batch: 1,
+        tuner: Tuner::Lora,
+        lora_rank: 8,
+        checkpointing: true,
+        dropout: true,
+        ..HF
+    },
+    Defaults {
+        trainer: "llamafactory",
+        seq_len: Some(2048),
+        tuner: Tuner::Lora,
+        lora_rank: 8,
+        checkpointing: true,
+        ..HF
+    },
+    Defaults { trainer: "trl", seq_len: Some(1024), lora_rank: 16, checkpointing: true, ..HF },
+    Defaults { trainer: "axolotl", micro_batch: 1, ..HF },
+    HF,
+];
+
+const HF: Defaults = Defaults {
+    trainer: "hf",
+    micro_batch: 8,
+    seq_len: None,
+    tuner: Tuner::Full,
+    lora_rank: 8,
+    lora_targets: "all-linear",
+    checkpointing: false,
+    dropout: false,
+};
+
+/// Where no command says how it trains: the settings most people start with.
+const ALONE: Defaults = Defaults { trainer: "", micro_batch: 1, checkpointing: true, ..HF };
+
+/// Where no front end says it either.
+pub(crate) const SEQ_LEN: u64 = 2048;
+
+// Every front end's name for the same thing.
+const SEQ_LEN_NAMES: &[&str] =
+    &["max_length", "cutoff_len", "max_seq_length", "max_seq_len", "sequence_len", "model_max_length", "block_size"];
+const TUNER_NAMES: &[&str] = &["tuner_type", "train_type", "sft_type", "finetuning_type", "adapter"];
+const RANK_NAMES: &[&str] = &["lora_rank", "lora_r"];
+const TARGET_NAMES: &[&str] = &["target_modules", "lora_target", "lora_target_modules"];
+const BITS_NAMES: &[&str] = &["quant_bits", "quantization_bit"];
+const DTYPE_NAMES: &[&str] = &["torch_dtype", "dtype"];
+const OPTIMIZER_NAMES: &[&str] = &["optim", "optimizer"];
+const ATTENTION_NAMES: &[&str] = &["attn_impl", "attn_implementation", "flash_attn"];
+const LIGER_NAMES: &[&str] = &["use_liger_kernel", "enable_liger_kernel", "liger_fused_linear_cross_entropy"];
+
+/// All of them, for the reader of arguments.
+fn fields(model: &'static str) -> Vec<Field> {
+    let values = [
+        SEQ_LEN_NAMES,
+        TUNER_NAMES,
+        RANK_NAMES,
+        TARGET_NAMES,
+        BITS_NAMES,
+        DTYPE_NAMES,
+        OPTIMIZER_NAMES,
+        ATTENTION_NAMES,
+        &["per_device_train_batch_size", "gradient_accumulation_steps", "lora_dropout"],
+    ];
+    let switches = [
+        LIGER_NAMES,
+        &["gradient_checkpointing", "disable_gradient_checkpointing", "load_in_4bit", "load_in_8bit", "use_peft"],
+        &["bf16", "fp16"],
+    ];
+    let values = values.into_iter().flatten().chain([&model]).map(|name| (*name, Takes::One));
+    values.chain(switches.into_iter().flatten().map(|name| (*name, Takes::Optional))).collect()
+}
+
+/// What the arguments of a command say.
+pub(crate) fn of_command(job: &Job) -> SaidTraining {
+    if job.trainer.family == Family::Opaque {
+        return SaidTraining::default();
+    }
+    let model = job.trainer.model_argument;
+    let args = Args::read(job.args.words().to_vec(), &fields(model), (job.trainer.options)(&job.target));
+    let told = Told(&args);
+    SaidTraining {
+        model: args.text(model),
+        params: None,
+        micro_batch: told.count(&["per_device_train_batch_size"]),
+        grad_accum: told.count(&["gradient_accumulation_steps"]),
+        seq_len: told.count(SEQ_LEN_NAMES),
+        tuner: told.tuner(),
+        lora_rank: told.count(RANK_NAMES),
+        lora_targets: told.targets(),
+        dtype: told.dtype(),
+        optimizer: told.text(OPTIMIZER_NAMES).map(|said| said.map(|name| Optimizer::named(&name))),
+        checkpointing: told.checkpointing(),
+        attention: told.text(ATTENTION_NAMES).map(|said| said.map(|name| attention(&name))),
+        fused_loss: told.switch(LIGER_NAMES),
+        dropout: args.float("lora_dropout").ok().flatten().map(|said| said.map(|value| value > 0.0)),
+    }
+}
+
+/// Preference and reward training keeps another model, or several, beside the one that is trained.
+pub(crate) fn has_more_models(job: &Job) -> bool {
+    const KINDS: &[&str] = &["rlhf", "dpo", "kto", "ppo", "grpo", "rloo", "orpo", "simpo"];
+    let args = Args::read(
+        job.args.words().to_vec(),
+        &[("rlhf_type", Takes::One), ("stage", Takes::One), ("rl", Takes::One)],
+        OptionList::Open,
+    );
+    let told = ["rlhf_type", "stage", "rl"].iter().filter_map(|name| args.text(name));
+    let target = job.target.name().to_string();
+    let stem = target.trim_end_matches(".py").rsplit(['/', '.']).next().unwrap_or_default();
+    KINDS.contains(&stem) || told.into_iter().any(|said| KINDS.contains(&said.value.as_str()))
+}
+
+/// A name that stands for scores written down; everything else avoids them.
+fn attention(name: &str) -> Attention {
+    if ["eager", "disabled"].contains(&name) { Attention::Eager } else { Attention::Flash }
+}
+
+/// The arguments, asked by several names. What cannot be read is the trainer's to refuse.
+struct Told<'a>(&'a Args);
+
+impl Told<'_> {
+    fn text(&self, names: &[&str]) -> Option<Said<String>> {
+        names.iter().find_map(|name| self.0.text(name))
+    }
+
+    fn count(&self, names: &[&str]) -> Option<Said<u64>> {
+        let found = names.iter().find_map(|name| self.0.int(name).ok().flatten())?;
+        let value = u64::try_from(found.value).ok().filter(|value| *value > 0)?;
+        Some(Said::new(value, found.from))
+    }
+
+    fn switch(&self, names: &[&str]) -> Option<Said<bool>> {
+        names.iter().find_map(|name| self.0.bool(name, true).ok().flatten())
+    }
+
+    fn tuner(&self) -> Option<Said<Tuner>> {
+        let bits = self.count(BITS_NAMES).map(|said| said.value);
+        let loaded = |name, bits| self.switch(&[name]).filter(|said| said.value).map(|_| bits);
+        let bits = bits.or_else(|| loaded("load_in_4bit", 4)).or_else(|| loaded("load_in_8bit", 8));
+        let lora = bits.map_or(Tuner::Lora, Tuner::Quantised);
+        if let Some(said) = self.text(TUNER_NAMES) {
+            let tuner = match said.value.as_str() {
+                "full" | "freeze" | "none" => Tuner::Full,
+                "qlora" => Tuner::Quantised(bits.unwrap_or(4)),
+                _ => lora,
+            };
+            return Some(Said::new(tuner, said.from));
+        }
+        self.switch(&["use_peft"]).filter(|said| said.value).map(|said| said.map(|_| lora))
+    }
+
+    /// Several words, or one with commas.
+    fn targets(&self) -> Option<Said<String>> {
+        let first = self.text(TARGET_NAMES)?;
+        let words = self.0.words().iter().filter_map(|word| word.to_str());
+        let spelled = first.from.to_string();
+        let behind = words.skip_while(|word| *word != spelled).skip(1).take_while(|word| !word.starts_with("--"));
+        let all: Vec<&str> = behind.collect();
+        let value = if all.len() > 1 { all.join(",") } else { first.value.clone() };
+        Some(Said::new(value, first.from))
+    }
+
+    fn dtype(&self) -> Option<Said<Dtype>> {
+        let named = self.text(DTYPE_NAMES).and_then(|said| {
+            let (_, dtype) = Dtype::NAMES.iter().find(|(name, _)| *name == said.value)?;
+            Some(Said::new(*dtype, said.from))
+        });
+        let bf16 = self.switch(&["bf16"]);
+        let fp16 = self.switch(&["fp16"]);
+        let on = |said: &Option<Said<bool>>, dtype| {
+            said.as_ref().filter(|said| said.value).map(|said| Said::new(dtype, said.from.clone()))
+        };
+        let off = || match (&bf16, &fp16) {
+            (Some(one), Some(_)) => Some(Said::new(Dtype::Fp32, one.from.clone())),
+            _ => None,
+        };
+        on(&bf16, Dtype::Bf16).or_else(|| on(&fp16, Dtype::Fp16)).or(named).or_else(off)
+    }
+
+    fn checkpointing(&self) -> Option<Said<bool>> {
+        let off = self.switch(&["disable_gradient_checkpointing"]).map(|said| said.map(|off| !off));
+        // axolotl takes `offload` and the like for yes.
+        let on = self.text(&["gradient_checkpointing"]).map(|said| said.map(|text| hf_bool(&text).unwrap_or(true)));
+        off.or(on).or_else(|| self.switch(&["gradient_checkpointing"]))
+    }
+}
+
+/// Everything that decides, each with who said it.
+#[derive(Clone, Debug)]
+pub(crate) struct Settled {
+    pub(crate) micro_batch: Said<u64>,
+    pub(crate) grad_accum: Said<u64>,
+    pub(crate) seq_len: Said<u64>,
+    pub(crate) tuner: Said<Tuner>,
+    pub(crate) lora_rank: Said<u64>,
+    pub(crate) lora_targets: Said<String>,
+    pub(crate) dtype: Said<Dtype>,
+    pub(crate) optimizer: Said<Optimizer>,
+    pub(crate) checkpointing: Said<bool>,
+    pub(crate) attention: Said<Attention>,
+    pub(crate) fused_loss: Said<bool>,
+    pub(crate) dropout: Said<bool>,
+}
+
+impl Settled {
+    /// `trainer`: whose defaults hold.
+    pub(crate) fn new(said: &SaidTraining, trainer: Option<&str>) -> Self {
+        fn or<T: Clone>(said: Option<&Said<T>>, default: T) -> Said<T> {
+            said.cloned().unwrap_or(Said::new(default, Source::Default))
+        }
+        let defaults = match trainer {
+            Some(name) => DEFAULTS.iter().find(|it| it.trainer == name).unwrap_or(&HF),
+            None => &ALONE,
+        };
+        Settled {
+            micro_batch: or(said.micro_batch.as_ref(), defaults.micro_batch),
+            grad_accum: or(said.grad_accum.as_ref(), 1),
+            seq_len: or(said.seq_len.as_ref(), defaults.seq_len.unwrap_or(SEQ_LEN)),
+            tuner: or(said.tuner.as_ref(), defaults.tuner),
+            lora_rank: or(said.lora_rank.as_ref(), defaults.lora_rank),
+            lora_targets: or(said.lora_targets.as_ref(), defaults.lora_targets.to_string()),
+            dtype: or(said.dtype.as_ref(), Dtype::Bf16),
+            optimizer: or(said.optimizer.as_ref(), Optimizer::named("adamw")),
+            checkpointing: or(said.checkpointing.as_ref(), defaults.checkpointing),
+            attention: or(said.attention.as_ref(), Attention::Flash),
+            fused_loss: or(said.fused_loss.as_ref(), false),
+            dropout: or(said.dropout.as_ref(), defaults.dropout),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Does it fit: counts, sums, the recommendation, and `--deepspeed auto`.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::sandbox::{Run, Sandbox, plant};
+
+const QWEN3_8B: &str = r#"{"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "hidden_size": 4096, "num_hidden_layers": 36,
+    "intermediate_size": 12288, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936}"#;
+
+fn fit(sandbox: &Sandbox, words: &[&str]) -> Run {
+    sandbox.run(["fit"].iter().chain(words))
+}
+
+fn json(sandbox: &Sandbox, words: &[&str]) -> Value {
+    let run = sandbox.run(["fit", "--format", "json"].iter().chain(words));
+    assert!(matches!(run.status, Some(0 | 1)), "{run:?}");
+    serde_json::from_str(&run.stdout).unwrap()
+}
+
+fn row<'a>(report: &'a Value, name: &str) -> &'a Value {
+    report["rows"].as_array().unwrap().iter().find(|row| row["template"] == name).unwrap()
+}
+
+/// 8B on five GPUs of 44 GB, as seed 003 has it: parameters, gradients, optimizer, sum, and whether it fits.
+#[test]
+fn the_seeds_table_to_the_gigabyte() {
+    let report =
+        json(&Sandbox::new(), &["--params", "8B", "--gpus", "5", "--gpu-memory", "44GB", "--accounting", "textbook"]);
+    for (name, cells, fits) in [
+        ("none", [16, 16, 64, 96], false),
+        ("zero1", [16, 16, 13, 45], false),
+        ("zero2", [16, 3, 13, 32], true),
+        ("zero3", [3, 3, 13, 19], true),
+    ] {
+        let row = row(&report, name);
+        let gigabytes = |value: &Value| (value.as_f64().unwrap() / 1e9).round();
+        let parts = &row["parts"];
+        let seen = [&parts["parameters"], &parts["gradients"], &parts["optimizer"], &row["gpu_bytes"]].map(gigabytes);
+        assert_eq!((seen, &row["fits"]), (cells.map(f64::from), &fits.into()), "{name}");
+    }
+    // Without ZeRO-1, the optimizer's 64 GB are 21 on three GPUs.
+    let three = json(&Sandbox::new(), &["--params", "8B", "--gpus", "3", "--accounting", "textbook"]);
+    assert_eq!(row(&three, "zero1")["parts"]["optimizer"].as_u64().unwrap().div_ceil(1_000_000_000), 22);
+    assert_eq!((&three["recommended"], &row(&three, "zero1")["fits"]), (&Value::Null, &Value::Null));
+}
+
+/// The seed's first case: 8B on five GPUs of 44 GB, where ZeRO-2 is not enough.
+#[test]
+fn the_seeds_case_by_real_sums() {
+    let sandbox = Sandbox::new();
+    let options = ["--gpus", "5", "--gpu-memory", "44GB", "--host-memory", "512GiB"];
+    plant(&sandbox.cwd().join("m/config.json"), QWEN3_8B);
+    let command = ["--", "swift", "sft", "--model", "m", "--tuner_type", "full", "--deepspeed", "zero3"];
+    let words: Vec<&str> = options.iter().chain(&command).copied().collect();
+    let report = json(&sandbox, &words);
+    assert_eq!((&report["params"], &report["recommended"]), (&8_190_735_360_u64.into(), &"zero3".into()));
+    assert_eq!(row(&report, "zero2")["fits"], false);
+}
+
+#[test]
+fn the_recommendation_grows_with_the_model() {
+    let sandbox = Sandbox::new();
+    let mut seen = Vec::new();
+    for params in ["1B", "7B", "14B", "32B", "70B"] {
+        let options = ["--gpus", "8", "--gpu-memory", "80GiB", "--host-memory", "2TiB"];
+        let report = json(&sandbox, &[&["--params", params], &options[..]].concat());
+        seen.push(report["recommended"].as_str().unwrap().to_string());
+        assert!(report["largest_micro_batch"].as_u64().unwrap() >= 1);
+    }
+    assert_eq!(seen, ["zero1", "zero1", "zero2", "zero3", "zero3_offload"]);
+}
+
+#[test]
+fn nothing_fits_and_what_would() {
+    let sandbox = Sandbox::new();
+    let run = fit(&sandbox, &["--params", "32B", "--gpus", "2", "--gpu-memory", "48GiB", "--host-memory", "256GiB"]);
+    assert_eq!(run.status, Some(1), "{run:?}");
+    for words in ["nothing fits", "with LoRA: ", "with QLoRA in 4 bits: ", " GPUs each: ", "a local NVMe disk with "] {
+        assert!(run.stdout.contains(words), "{words}: {}", run.stdout);
+    }
+    // Each way that is named holds.
+    let more =
+        ["--params", "32B", "--gpus", "2", "--gpu-memory", "48GiB", "--host-memory", "256GiB", "--tuner", "lora"];
+    assert_eq!(fit(&sandbox, &more).status, Some(0));
+    let huge = fit(&sandbox, &["--params", "400B", "--gpus", "1", "--gpu-memory", "24GiB", "--host-memory", "64GiB"]);
+    assert_eq!(huge.status, Some(1));
+    assert!(huge.stdout.contains("machines with more memory"), "{}", huge.stdout);
+}
+
+#[test]
+fn a_command_says_what_it_trains() {
+    let sandbox = Sandbox::new();
+    plant(&sandbox.cwd().join("m/config.json"), QWEN3_8B);
+    let report = |command: &str| {
+        let words: Vec<&str> = ["--gpus", "4", "--gpu-memory", "80GiB", "--host-memory", "1TiB", "--"]
+            .into_iter()
+            .chain(command.split(' '))
+            .collect();
+        json(&sandbox, &words)
+    };
+    let swift = report(
+        "swift sft --model m --tuner_type lora --lora_rank 16 --target_modules q_proj v_proj --max_length 4096 --torch_dtype float16 --per_device_train_batch_size 2 --gradient_checkpointing false --optim adafactor",
+    );
+    // 36 layers, rank 16: q 4096 to 4096, v 4096 to 1024.
+    assert_eq!(swift["trainable"], 36 * 16 * (8192 + 5120));
+    let expected = serde_json::json!({"tuner": "lora", "dtype": "fp16", "optimizer": "adafactor", "micro_batch": 2, "seq_len": 4096,
+        "gradient_accumulation_steps": 1, "gradient_checkpointing": false});
+    assert_eq!(swift["training"], expected);
+    sandbox.file(
+        "lf.yaml",
+        "model_name_or_path: m\nfinetuning_type: full\ncutoff_len: 1024\nbf16: true\noptim: adamw_8bit\n",
+    );
+    let factory = report("llamafactory-cli train lf.yaml");
+    assert_eq!(factory["trainable"], factory["params"]);
+    assert_eq!(
+        (&factory["training"]["seq_len"], &factory["training"]["optimizer"]),
+        (&1024.into(), &"adamw_8bit".into())
+    );
+    let torchrun =
+        report("torchrun --nproc_per_node=4 train.py --model_name_or_path m --bf16 --gradient_checkpointing");
+    assert_eq!(
+        (&torchrun["training"]["micro_batch"], &torchrun["training"]["gradient_checkpointing"]),
+        (&8.into(), &true.into())
+    );
+    let dpo = report("swift rlhf --rlhf_type dpo --model m");
+    assert!(dpo["assumed"].to_string().contains("a reference or reward model"), "{}", dpo["assumed"]);
+    // Our own option beats the command's.
+    let ours = json(
+        &sandbox,
+        &["--gpus", "1", "--seq-len", "128", "--", "swift", "sft", "--model", "m", "--max_length", "4096"],
+    );
+    assert_eq!(ours["training"]["seq_len"], 128);
+}
+
+#[test]
+fn quantised_weights_and_fused_losses_need_less() {
+    let sandbox = Sandbox::new();
+    let gpu = |more: &[&str]| {
+        let base = ["--params", "8B", "--gpus", "1", "--seq-len", "8192"];
+        let report = json(&sandbox, &[&base[..], more].concat());
+        row(&report, "zero0")["gpu_bytes"].as_u64().unwrap()
+    };
+    let (full, lora, qlora) = (gpu(&[]), gpu(&["--tuner", "lora"]), gpu(&["--tuner", "qlora"]));
+    assert!(full > 4 * lora && lora > qlora + (8 << 30), "{full} {lora} {qlora}");
+    assert_eq!(qlora, gpu(&["--quant-bits", "4"]));
+    assert!(gpu(&["--tuner", "lora", "--fused-loss"]) < lora);
+    assert!(gpu(&["--tuner", "lora", "--attention", "eager"]) > lora);
+    assert!(gpu(&["--optimizer", "adamw_8bit"]) < full);
+    assert!(gpu(&["--tuner", "lora", "--gradient-checkpointing", "false"]) > lora);
+    sandbox
+        .run(["fit", "--params", "8B", "--gpus", "1", "--tuner", "full", "--quant-bits", "4"])
+        .refused(&["--tuner qlora"]);
+}
+
+/// A hundred files: the headers alone are read.
+#[test]
+fn headers_count_exactly() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.cwd().join("big");
+    plant(&folder.join("config.json"), QWEN3_8B);
+    let mut map = serde_json::Map::new();
+    for file in 0..100 {
+        let name = format!("model-{file:05}.safetensors");
+        let header =
+            format!(r#"{{"t{file}": {{"dtype": "BF16", "shape": [1000, 80000], "data_offsets": [0, 160000000]}}}}"#);
+        let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(header.as_bytes());
+        fs::write(folder.join(&name), bytes).unwrap();
+        map.insert(format!("t{file}"), name.into());
+    }
+    fs::write(folder.join("model.safetensors.index.json"), serde_json::json!({"weight_map": map}).to_string()).unwrap();
+    let report = json(&sandbox, &["--model", "big", "--gpus", "1"]);
+    assert_eq!(report["params"], 8_000_000_000_u64);
+    assert_eq!(report["params_from"], "the headers of 100 safetensors files");
+    fs::write(folder.join("model-00003.safetensors"), b"version https://git-lfs").unwrap();
+    fit(&sandbox, &["--model", "big", "--gpus", "1"]).refused(&["model-00003.safetensors", "Git LFS"]);
+}
+
+#[test]
+fn what_cannot_be_known_is_asked_for() {
+    let sandbox = Sandbox::new();
+    fit(&sandbox, &[]).refused(&["--nproc-per-node 8"]);
+    fit(&sandbox, &["--gpus", "1"]).refused(&["no model", "--params 8B"]);
+    fit(&sandbox, &["--gpus", "1", "--model", "a/b"]).refused(&["a/b", "neither a folder nor"]);
+    fit(&sandbox, &["--gpus", "1", "--params", "8Q"]).refused(&["8Q", "--params 8B"]);
+    fit(&sandbox, &["--params", "8B", "--gpus", "1", "--gpu-memory", "much"]).refused(&["--gpu-memory 80GiB"]);
+    fit(&sandbox, &["--params", "8B", "--gpus", "1", "--dtype", "bfloat1"]).refused(&["did you mean `bfloat16`"]);
+    let run = fit(&sandbox, &["--params", "8B", "--gpus", "1"]);
+    assert_eq!(run.status, Some(0), "{run:?}");
+    assert!(run.stdout.contains("not known here: --gpu-memory 80GiB"), "{}", run.stdout);
+}
+
+const AUTO: &[&str] = &["--deepspeed", "auto", "--nproc-per-node", "8"];
+
+fn swift<'a>(model: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [
+        &[
+            "swift",
+            "sft",
+            "--tuner_type",
+            "full",
+            "--max_length",
+            "2048",
+            "--per_device_train_batch_size",
+            "1",
+            "--model",
+            model,
+        ],
+        more,
+    ]
+    .concat()
+}
+
+#[test]
+fn auto_takes_the_fastest_that_fits_and_says_so_in_a_line() {
+    let mut sandbox = Sandbox::new();
+    plant(&sandbox.cwd().join("m/config.json"), QWEN3_8B);
+    sandbox.var("ZLAUNCH_HOST_MEMORY", "1TiB");
+    for (memory, name) in [("80GiB", "zero1"), ("48GiB", "zero2"), ("32GiB", "zero3"), ("24GiB", "zero3_offload")] {
+        sandbox.var("ZLAUNCH_GPU_MEMORY", memory);
+        let plan = sandbox.plan(AUTO, &swift("m", &[]));
+        assert_eq!(plan["template"]["name"], name, "{memory}");
+        assert!(plan["template"]["chosen"].as_str().unwrap().starts_with(&format!("{name} needs about")));
+        let run = sandbox.launch(AUTO, &swift("m", &[]));
+        assert_eq!((run.status, run.stderr.lines().count()), (Some(0), 1), "{run:?}");
+        assert!(run.stderr.starts_with(name), "{}", run.stderr);
+    }
+    let quiet: Vec<&str> = AUTO.iter().chain(&["-q"]).copied().collect();
+    assert_eq!(sandbox.launch(&quiet, &swift("m", &[])).stderr, "");
+    // The trainer's own argument may say it too.
+    let own = sandbox.plan(&["--nproc-per-node", "8"], &swift("m", &["--deepspeed", "auto"]));
+    assert_eq!(own["template"]["name"], "zero3_offload");
+    // A site's own zero1 is the one that is taken.
+    sandbox.var("ZLAUNCH_GPU_MEMORY", "80GiB");
+    sandbox.file("t/zero1.json", r#"{"$zlaunch": {"extends": "zero1"}, "steps_per_print": 7}"#);
+    let options: Vec<&str> = AUTO.iter().chain(&["--template-dir", "t"]).copied().collect();
+    assert_eq!(sandbox.plan(&options, &swift("m", &[]))["config"]["steps_per_print"], 7);
+}
+
+#[test]
+fn auto_refuses_with_the_table_when_it_cannot_know() {
+    let mut sandbox = Sandbox::new();
+    plant(&sandbox.cwd().join("m/config.json"), QWEN3_8B);
+    sandbox.launch(AUTO, &swift("m", &[])).refused(&["zero3_offload needs ", "on each GPU", "--gpu-memory 80GiB"]);
+    sandbox.var("ZLAUNCH_GPU_MEMORY", "80GiB").var("ZLAUNCH_HOST_MEMORY", "1TiB");
+    sandbox.launch(AUTO, &swift("Qwen/Qwen3-8B", &[])).refused(&["Qwen/Qwen3-8B", "neither a folder nor"]);
+    sandbox.launch(AUTO, &["swift", "sft", "--tuner_type", "full"]).refused(&["names no model", "--model"]);
+    sandbox.launch(AUTO, &["swift", "rlhf", "--rlhf_type", "dpo", "--model", "m"]).refused(&["more than one model"]);
+    sandbox.var("ZLAUNCH_GPU_MEMORY", "8GiB");
+    sandbox.launch(AUTO, &swift("m", &[])).refused(&["no template makes this training fit", "QLoRA"]);
+    assert!(!sandbox.executed());
+}

@@ -1,0 +1,152 @@
+//! A ready config from a few numbers.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+
+const KEYS: &str = include_str!("../data/deepspeed-keys.txt");
+
+fn generate(sandbox: &Sandbox, words: &[&str]) -> Value {
+    let run = sandbox.run(["generate"].iter().chain(words));
+    assert_eq!(run.status, Some(0), "{run:?}");
+    serde_json::from_str(&run.stdout).unwrap()
+}
+
+fn known_keys(prefix: &str, value: &Value) {
+    for (key, value) in value.as_object().unwrap() {
+        let key = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+        assert!(KEYS.lines().any(|known| known == key), "{key}");
+        if value.is_object() {
+            known_keys(&key, value);
+        }
+    }
+}
+
+/// What seed 004 generates, with the batch it means.
+#[test]
+fn the_seeds_config_with_a_true_batch_size() {
+    let sandbox = Sandbox::new();
+    let config = generate(&sandbox, &["--micro-batch", "2", "--grad-accum", "32", "--world-size", "4", "--offload"]);
+    assert_eq!(
+        (
+            &config["train_batch_size"],
+            &config["train_micro_batch_size_per_gpu"],
+            &config["gradient_accumulation_steps"]
+        ),
+        (&256.into(), &2.into(), &32.into())
+    );
+    let cpu = serde_json::json!({"device": "cpu", "pin_memory": true});
+    let zero = &config["zero_optimization"];
+    assert_eq!((&zero["stage"], &zero["offload_param"], &zero["offload_optimizer"]), (&3.into(), &cpu, &cpu));
+    assert_eq!((&zero["overlap_comm"], &zero["contiguous_gradients"]), (&true.into(), &true.into()));
+    assert_eq!((&config["bf16"]["enabled"], &config["fp16"]["enabled"]), (&true.into(), &false.into()));
+    assert_eq!((&config["steps_per_print"], &config["gradient_clipping"]), (&50.into(), &1.0.into()));
+    assert!(zero["stage3_max_live_parameters"].is_u64() && zero["stage3_prefetch_bucket_size"].is_u64());
+}
+
+#[test]
+fn every_stage_holds_known_keys_and_nothing_auto() {
+    let sandbox = Sandbox::new();
+    for stage in ["0", "1", "2", "3"] {
+        for more in [&["--bf16"][..], &["--fp16"], &["--offload"]] {
+            if stage == "0" && more == ["--offload"] {
+                continue;
+            }
+            let config = generate(&sandbox, &[&["--stage", stage], more].concat());
+            known_keys("", &config);
+            assert!(!config.to_string().contains("auto"), "{config}");
+            assert_eq!(
+                config["zero_optimization"].get("offload_param").is_some(),
+                stage == "3" && more == ["--offload"]
+            );
+        }
+    }
+    let half = generate(&sandbox, &["--fp16"]);
+    assert_eq!((&half["fp16"]["enabled"], &half["bf16"]["enabled"]), (&true.into(), &false.into()));
+    assert_eq!((&half["fp16"]["loss_scale"], &half["fp16"]["initial_scale_power"]), (&0.into(), &12.into()));
+}
+
+#[test]
+fn a_file_is_never_overwritten_unless_asked() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.run(["generate", "--world-size", "8", "-o", "new/ds.json"]);
+    assert_eq!((run.status, run.stdout.as_str()), (Some(0), ""), "{run:?}");
+    assert!(run.stderr.contains("train_batch_size 8 = 1 × 1 × 8 GPUs"), "{}", run.stderr);
+    let path = sandbox.cwd().join("new/ds.json");
+    let before = fs::read(&path).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o400, 0o400);
+    sandbox.run(["generate", "-o", "new/ds.json"]).refused(&["new/ds.json", "--force"]);
+    assert_eq!(fs::read(&path).unwrap(), before);
+    assert_eq!(sandbox.run(["generate", "-o", "new/ds.json", "--force"]).status, Some(0));
+    assert_ne!(fs::read(&path).unwrap(), before);
+    assert_eq!(sandbox.files("cwd").len(), 1, "{:?}", sandbox.files("cwd"));
+}
+
+#[test]
+fn three_tiers_with_one_global_batch() {
+    let sandbox = Sandbox::new();
+    let words = ["generate", "--micro-batch", "2", "--grad-accum", "32", "--world-size", "8", "--tiers", "-o", "tiers"];
+    assert_eq!(sandbox.run(words).status, Some(0));
+    let mut seen = Vec::new();
+    for name in ["small", "medium", "large"] {
+        let text = fs::read_to_string(sandbox.cwd().join(format!("tiers/{name}.json"))).unwrap();
+        let config: Value = serde_json::from_str(&text).unwrap();
+        known_keys("", &config);
+        assert_eq!(config["train_batch_size"], 512, "{name}");
+        let zero = &config["zero_optimization"];
+        seen.push((
+            config["train_micro_batch_size_per_gpu"].clone(),
+            zero["stage"].clone(),
+            zero.get("offload_param").is_some(),
+        ));
+    }
+    assert_eq!(seen, [(1.into(), 3.into(), true), (2.into(), 3.into(), false), (4.into(), 2.into(), false)]);
+    sandbox.run(words).refused(&["tiers/small.json", "--force"]);
+}
+
+#[test]
+fn a_template_with_its_autos_replaced() {
+    let sandbox = Sandbox::new();
+    let config = generate(&sandbox, &["--from", "zero3_offload", "--micro-batch", "4", "--world-size", "2"]);
+    known_keys("", &config);
+    assert!(!config.to_string().contains("auto"), "{config}");
+    assert_eq!((&config["train_batch_size"], &config["bf16"]["enabled"]), (&8.into(), &true.into()));
+    assert_eq!(config["zero_optimization"]["offload_param"]["device"], "cpu");
+    let run = sandbox.run(["generate", "--from", "hf_zero3"]);
+    assert!(run.stderr.contains("still \"auto\", for transformers to fill: optimizer.params.lr"), "{run:?}");
+    assert!(sandbox.run(["generate", "--from", "zero3_lowmem"]).stderr.contains("CUDA_AUTO_BOOST"));
+    sandbox.run(["generate", "--from", "zero3_nvme"]).refused(&["nvme_path"]);
+    sandbox.run(["generate", "--from", "zero33"]).refused(&["did you mean `zero3`"]);
+}
+
+#[test]
+fn what_does_not_go_together() {
+    let sandbox = Sandbox::new();
+    for (words, told) in [
+        (&["--bf16", "--fp16"][..], "--bf16"),
+        (&["--stage", "0", "--offload"], "--stage 2 --offload"),
+        (&["--stage", "4"], "from 0 to 3"),
+        (&["--tiers"], "--tiers -o configs"),
+        (&["--tiers", "-o", "x", "--stage", "2"], "do not go together"),
+        (&["--from", "zero2", "--offload"], "zero3_offload"),
+        (&["--micro-batch", "0"], "from 1 to"),
+        (&["--micro_bach", "1"], "--micro"),
+    ] {
+        sandbox.run(["generate"].iter().chain(words)).refused(&[told]);
+    }
+}
+
+/// A generated file launches, and the trainer's numbers agree with it.
+#[test]
+fn what_is_generated_launches() {
+    let sandbox = Sandbox::new();
+    sandbox.run(["generate", "--micro-batch", "1", "--grad-accum", "16", "--world-size", "2", "-o", "ds.json"]);
+    let plan = sandbox.plan(
+        &["--nproc-per-node", "2", "--deepspeed", "ds.json"],
+        &[crate::sandbox::SWIFT, &["--max_grad_norm", "1.0", "--torch_dtype", "bfloat16"]].concat(),
+    );
+    assert_eq!((&plan["config"]["train_batch_size"], plan["fills"].as_array().unwrap().len()), (&32.into(), 0));
+}
