@@ -11,6 +11,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::Value;
 
+use crate::check;
 use crate::config::Layers;
 use crate::environment::EnvironmentFlags;
 use crate::error::{self, Problem};
@@ -64,12 +65,19 @@ pub(crate) struct Output {
     pub(crate) dry_run: Option<Format>,
     pub(crate) quiet: bool,
     pub(crate) verbose: bool,
+    /// Print what the rules find and do nothing; the format is `dry_run`'s.
+    pub(crate) check: bool,
 }
 
 impl Output {
     /// Somebody will read the plan.
     pub(crate) fn is_read(self) -> bool {
         matches!(self.dry_run, Some(Format::Text | Format::Json)) || self.verbose
+    }
+
+    /// Also what is only worth knowing.
+    pub(crate) fn wants_notes(self) -> bool {
+        self.check || self.verbose
     }
 }
 
@@ -81,13 +89,16 @@ pub(crate) enum Format {
 }
 
 const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...
+       zlaunch check [OPTIONS] -- COMMAND [ARGS]...
        zlaunch templates [NAME]";
 
 const COMMANDS: &str = "\x1b[1m\x1b[4mCommands:\x1b[0m
+  check             Say everything that is wrong or odd about a launch, and do nothing
   templates [NAME]  List the templates, or print one resolved (--raw: as it is written)
 
 Every option has a variable: --template-dir is ZLAUNCH_TEMPLATE_DIR. A flag beats its variable.
 Exit status: 125 zlaunch refused, 126 not executable, 127 not found; anything else is the trainer's.
+`check`: 1 where there is an error (with --strict: a warning), else 0.
 
 \x1b[1m\x1b[4mExample:\x1b[0m
   zlaunch --deepspeed zero3_offload -- swift sft --model Qwen/Qwen3-8B --tuner_type full";
@@ -99,11 +110,16 @@ pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
     if argv.len() == 1 {
         return Err(vec![error::nothing_to_launch()]);
     }
+    let mut argv = argv;
+    let check = argv.get(1).is_some_and(|word| word == "check");
+    if check {
+        argv.remove(1);
+    }
     let matches = match launch_command().try_get_matches_from(argv) {
         Ok(matches) => matches,
         Err(why) => return shown(&why).map(Request::Show),
     };
-    Reader::new(&matches, host).launch().map(|launch| Request::Launch(Box::new(launch)))
+    Reader::new(&matches, host, check).launch().map(|launch| Request::Launch(Box::new(launch)))
 }
 
 fn launch_command() -> Command {
@@ -162,7 +178,7 @@ fn parse_templates(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Prob
         Some(Ok(name)) => Some(Said::new(name, Source::Argument("templates".to_string()))),
         Some(Err(name)) => return Err(vec![error::not_text("templates", name)]),
     };
-    let search = Reader::new(&matches, host).search();
+    let search = Reader::new(&matches, host, false).search();
     Ok(Request::Templates { name, raw: matches.get_flag("raw"), search })
 }
 
@@ -192,12 +208,14 @@ fn shown(why: &clap::Error) -> Result<String, Vec<Problem>> {
 struct Reader<'a> {
     matches: &'a ArgMatches,
     host: &'a Host,
+    /// `zlaunch check`.
+    check: bool,
     problems: Vec<Problem>,
 }
 
 impl<'a> Reader<'a> {
-    fn new(matches: &'a ArgMatches, host: &'a Host) -> Self {
-        Reader { matches, host, problems: Vec::new() }
+    fn new(matches: &'a ArgMatches, host: &'a Host, check: bool) -> Self {
+        Reader { matches, host, check, problems: Vec::new() }
     }
 
     fn launch(mut self) -> Result<Launch, Vec<Problem>> {
@@ -249,7 +267,7 @@ impl<'a> Reader<'a> {
 
     fn output(&mut self) -> Output {
         let format = self.one_of("format", [("text", Format::Text), ("json", Format::Json), ("shell", Format::Shell)]);
-        let dry_run = self.switch("dry-run");
+        let dry_run = self.switch("dry-run") || self.check;
         if let (Some(Said { from: Source::Flag(_), .. }), false) = (&format, dry_run) {
             self.problems.push(error::format_without_dry_run());
         }
@@ -257,6 +275,7 @@ impl<'a> Reader<'a> {
             dry_run: dry_run.then(|| format.map_or(Format::Text, |said| said.value)),
             quiet: self.switch("quiet"),
             verbose: self.switch("verbose"),
+            check: self.check,
         }
     }
 
@@ -399,9 +418,13 @@ impl<'a> Reader<'a> {
     }
 
     fn rules(&mut self) -> Vec<String> {
-        let (good, bad): (Vec<_>, Vec<_>) =
-            self.text_many("allow").into_iter().partition(|said| error::WARNINGS.contains(&said.value.as_str()));
-        self.problems.extend(bad.iter().map(|said| error::not_one_of(said, error::WARNINGS)));
+        let said = self.text_many("allow");
+        if said.is_empty() {
+            return Vec::new();
+        }
+        let known: Vec<&str> = error::WARNINGS.iter().copied().chain(check::rules().map(|rule| rule.name)).collect();
+        let (good, bad): (Vec<_>, Vec<_>) = said.into_iter().partition(|said| known.contains(&said.value.as_str()));
+        self.problems.extend(bad.iter().map(|said| error::not_one_of(said, &known)));
         good.into_iter().map(|said| said.value).collect()
     }
 

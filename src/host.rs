@@ -89,6 +89,13 @@ impl Host {
         texts.any(|text| text.contains("RTX 40"))
     }
 
+    /// The name of the first GPU, as the NVIDIA driver lists it.
+    pub(crate) fn gpu_name(&self) -> Option<String> {
+        let folder = std::fs::read_dir(NVIDIA_GPUS).ok()?.find_map(Result::ok)?.path();
+        let text = std::fs::read_to_string(folder.join("information")).ok()?;
+        text.lines().find_map(|line| line.strip_prefix("Model:")).map(|name| name.trim().to_string())
+    }
+
     /// Whether a path lies where no other machine sees it.
     pub(crate) fn is_of_this_machine(&self, path: &Path) -> bool {
         let temporary = self.folder(vars::TMPDIR);

@@ -2,6 +2,7 @@
 
 mod argv;
 mod auto;
+mod check;
 mod cli;
 mod config;
 mod environment;
@@ -15,6 +16,7 @@ mod patch;
 mod plan;
 mod python;
 mod said;
+mod schema;
 mod target;
 mod template;
 mod topology;
@@ -25,14 +27,14 @@ mod yaml;
 use std::io::Write;
 use std::process::ExitCode;
 
-use cli::{Launch, Output, Request};
-use error::Problem;
+use cli::{Format, Launch, Output, Request};
+use error::{Problem, Severity};
 use host::Host;
 use plan::Plan;
 
 fn main() -> ExitCode {
     match run() {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => status,
         Err(problems) => {
             error::report(&problems);
             ExitCode::from(problems.first().map_or(125, |problem| problem.status))
@@ -40,9 +42,10 @@ fn main() -> ExitCode {
     }
 }
 
-fn run() -> Result<(), Vec<Problem>> {
+fn run() -> Result<ExitCode, Vec<Problem>> {
     let host = Host::read();
     match cli::parse(std::env::args_os().collect(), &host)? {
+        Request::Launch(launch) if launch.output.check => run_check(&launch, &host),
         Request::Launch(launch) => run_launch(&launch, &host),
         Request::Templates { name: None, search, .. } => out(template::list(&search, &host).as_bytes()),
         Request::Templates { name: Some(name), raw: true, search } => {
@@ -57,14 +60,37 @@ fn run() -> Result<(), Vec<Problem>> {
         Request::Show(text) => {
             // The only stylised text on stdout; colours go when it is piped.
             let _ = anstream::stdout().write_all(text.as_bytes());
-            Ok(())
+            Ok(ExitCode::SUCCESS)
         }
     }
 }
 
-fn run_launch(launch: &Launch, host: &Host) -> Result<(), Vec<Problem>> {
+/// `zlaunch check`: what was found is the data here.
+fn run_check(launch: &Launch, host: &Host) -> Result<ExitCode, Vec<Problem>> {
+    let plan = Plan::new(launch, host);
+    let problems = match &plan {
+        Ok(plan) => plan.all_diagnostics(),
+        Err(problems) => problems.clone(),
+    };
+    let count = |severity| problems.iter().filter(|problem| problem.severity == severity).count();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    match (launch.output.dry_run, &plan) {
+        (Some(Format::Json), Ok(plan)) => out(&plan.render(Format::Json))?,
+        (Some(Format::Json), Err(problems)) => out(format!("{:#}\n", plan::refused_json(problems)).as_bytes())?,
+        _ => {
+            let mut stdout = anstream::stdout().lock();
+            error::write(&problems, &mut stdout);
+            let _ = writeln!(stdout, "{}", error::counted(errors, warnings, count(Severity::Note)));
+            ExitCode::SUCCESS
+        }
+    };
+    let refused = errors > 0 || launch.strict && warnings > 0;
+    Ok(if refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn run_launch(launch: &Launch, host: &Host) -> Result<ExitCode, Vec<Problem>> {
     let plan = Plan::new(launch, host)?;
-    let Output { dry_run, quiet, verbose } = launch.output;
+    let Output { dry_run, quiet, verbose, check: _ } = launch.output;
     if !quiet && (plan.topology.is_first() || verbose) {
         error::report(&plan.diagnostics);
     }
@@ -80,11 +106,11 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<(), Vec<Problem>> {
 }
 
 /// Data. A reader that went away is no failure of ours.
-fn out(bytes: &[u8]) -> Result<(), Vec<Problem>> {
+fn out(bytes: &[u8]) -> Result<ExitCode, Vec<Problem>> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => Err(vec![error::cannot_print(&why)]),
-        _ => Ok(()),
+        _ => Ok(ExitCode::SUCCESS),
     }
 }
 

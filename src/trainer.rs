@@ -122,6 +122,13 @@ const COMMON: &[Field] = {
         ("bf16_full_eval", Optional),
         ("deepspeed", One),
         ("model_revision", One),
+        ("optim", One),
+        ("fsdp", One),
+        ("save_only_model", Optional),
+        ("load_best_model_at_end", Optional),
+        ("tuner_type", One),
+        ("train_type", One),
+        ("finetuning_type", One),
     ]
 };
 
