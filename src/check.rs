@@ -15,15 +15,14 @@ use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::auto;
 use crate::error::{Problem, Severity};
 use crate::host::Host;
-use crate::json;
 use crate::launcher::Kind;
 use crate::python::Version;
-use crate::schema::{self, Entry, Policy};
+use crate::schema::{self, Entry, Fault, Policy};
 use crate::target::Target;
 use crate::topology::Topology;
 use crate::trainer::{Family, Job};
@@ -127,12 +126,14 @@ struct Key<'a> {
     policy: Policy,
     /// The section says `"strict": true`, so that its "auto" is not dropped.
     keeps_auto: bool,
+    /// What the newest version has against the value, where it looks.
+    fault: Option<Fault>,
 }
 
 /// The keys of ZeRO that half of the rules ask for, as DeepSpeed understands them.
 #[derive(Default)]
 struct Zero<'a> {
-    section: Option<&'a serde_json::Map<String, Value>>,
+    section: Option<&'a Map<String, Value>>,
     /// Unknown while it is "auto".
     stage: Option<u8>,
     /// Where the optimizer's states and the parameters are: `none`, `cpu`, `nvme`.
@@ -141,7 +142,6 @@ struct Zero<'a> {
 }
 
 impl<'a> Subject<'a> {
-    #[expect(clippy::too_many_arguments, reason = "the one place where everything that is known meets")]
     pub(crate) fn new(
         config: &'a Value,
         job: &'a Job,
@@ -171,14 +171,24 @@ impl<'a> Subject<'a> {
         }
     }
 
+    /// A dotted key. The sections are small and the rules are many, so that looking along them beats hashing.
     fn get(&self, key: &str) -> Option<&'a Value> {
-        json::get(self.config, key)
+        let mut node = self.config;
+        let mut rest = key;
+        loop {
+            let end = rest.bytes().position(|b| b == b'.').unwrap_or(rest.len());
+            node = entry_of(node.as_object()?, &rest[..end])?;
+            match rest.get(end + 1..) {
+                Some(more) => rest = more,
+                None => return Some(node),
+            }
+        }
     }
 
     /// A key of `zero_optimization`, by either of its names.
     fn zero(&self, key: &str) -> Option<&'a Value> {
         let section = self.zero.section?;
-        section.get(key).or_else(|| section.get(key.strip_prefix("stage3_")?))
+        entry_of(section, key).or_else(|| entry_of(section, key.strip_prefix("stage3_")?))
     }
 
     /// A bool as DeepSpeed understands it; an "auto" or a wrong value says nothing.
@@ -255,7 +265,10 @@ impl<'a> Zero<'a> {
         };
         let stage = match section.get("stage") {
             None => Some(0),
-            Some(value) => schema::whole(value).and_then(|stage| (0..=3).find(|known| f64::from(*known) == stage)),
+            Some(value) => {
+                let stage = schema::whole(value);
+                (0..=3).find(|known| stage.is_some_and(|stage| (stage - f64::from(*known)).abs() < f64::EPSILON))
+            }
         };
         let old = |key: &str| section.get(key).and_then(schema::truth).is_some_and(|on| on).then_some("cpu");
         let device = |key: &str| section.get(key)?.as_object().map(|it| it.get("device").map_or("none", name_of));
@@ -270,13 +283,17 @@ impl<'a> Zero<'a> {
     }
 }
 
+fn entry_of<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    object.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
+}
+
 /// A device; what is no text is no device, and reported as such.
 fn name_of(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
 /// Collects the keys of all sections that DeepSpeed knows.
-fn walk<'a>(prefix: &mut String, section: &'a serde_json::Map<String, Value>, policy: Policy, keys: &mut Vec<Key<'a>>) {
+fn walk<'a>(prefix: &mut String, section: &'a Map<String, Value>, policy: Policy, keys: &mut Vec<Key<'a>>) {
     let length = prefix.len();
     let strict = matches!(policy, Policy::Strict(_));
     let keeps_auto = strict && section.get("strict").is_some_and(schema::is_true);
@@ -294,7 +311,9 @@ fn walk<'a>(prefix: &mut String, section: &'a serde_json::Map<String, Value>, po
         }
         prefix.push_str(name);
         let entry = schema::find(prefix);
-        keys.push(Key { path: prefix.clone(), value, entry, policy, keeps_auto });
+        let judged = entry.filter(|entry| entry.checked && (keeps_auto || value != "auto"));
+        let fault = judged.and_then(|entry| entry.fault(value, |_| false));
+        keys.push(Key { path: prefix.clone(), value, entry, policy, keeps_auto, fault });
         if let (Some(inner), Some(object)) = (entry.and_then(|entry| entry.policy()), value.as_object()) {
             walk(prefix, object, inner, keys);
         }
@@ -342,7 +361,7 @@ mod tests {
         let all: Vec<&Rule> = rules().collect();
         for (at, rule) in all.iter().enumerate() {
             assert!(all[at + 1..].iter().all(|other| other.name != rule.name), "{}", rule.name);
-            assert!(rule.doc.len() > 30 && !rule.doc.ends_with('.'), "{}: {}", rule.name, rule.doc);
+            assert!(rule.doc.len() > 20 && !rule.doc.ends_with('.'), "{}: {}", rule.name, rule.doc);
             assert!(
                 rule.name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'),
                 "{}",

@@ -30,7 +30,7 @@ pub(crate) const NOT_EXECUTABLE: u8 = 126;
 /// Not found.
 pub(crate) const NOT_FOUND: u8 = 127;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Severity {
     Error,
     Warning,

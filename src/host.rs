@@ -91,6 +91,7 @@ impl Host {
 
     /// The name of the first GPU, as the NVIDIA driver lists it.
     pub(crate) fn gpu_name(&self) -> Option<String> {
+        self.nvidia_gpus?;
         let folder = std::fs::read_dir(NVIDIA_GPUS).ok()?.find_map(Result::ok)?.path();
         let text = std::fs::read_to_string(folder.join("information")).ok()?;
         text.lines().find_map(|line| line.strip_prefix("Model:")).map(|name| name.trim().to_string())

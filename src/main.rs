@@ -68,10 +68,11 @@ fn run() -> Result<ExitCode, Vec<Problem>> {
 /// `zlaunch check`: what was found is the data here.
 fn run_check(launch: &Launch, host: &Host) -> Result<ExitCode, Vec<Problem>> {
     let plan = Plan::new(launch, host);
-    let problems = match &plan {
+    let mut problems = match &plan {
         Ok(plan) => plan.all_diagnostics(),
         Err(problems) => problems.clone(),
     };
+    problems.sort_by_key(|problem| problem.severity);
     let count = |severity| problems.iter().filter(|problem| problem.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     match (launch.output.dry_run, &plan) {
@@ -144,6 +145,11 @@ mod readme {
         "| key | becomes | compared |\n| --- | --- | --- |\n".to_string() + &rows.collect::<String>()
     }
 
+    fn checks() -> String {
+        let rows = check::rules().map(|rule| format!("| `{}` | {} | {} |\n", rule.name, rule.severity, cell(rule.doc)));
+        "| rule | | says |\n| --- | --- | --- |\n".to_string() + &rows.collect::<String>()
+    }
+
     fn options() -> String {
         let mut rows = String::from("| option | meaning |\n| --- | --- |\n");
         for option in cli::OPTIONS {
@@ -165,9 +171,13 @@ mod readme {
     #[expect(clippy::disallowed_methods, reason = "BLESS is the test's own")]
     fn tables() {
         let mut readme = std::fs::read_to_string(README).unwrap();
-        for (name, table) in
-            [("templates", templates()), ("rules", rules()), ("options", options()), ("variables", variables())]
-        {
+        for (name, table) in [
+            ("templates", templates()),
+            ("rules", rules()),
+            ("check", checks()),
+            ("options", options()),
+            ("variables", variables()),
+        ] {
             let (before, rest) = readme.split_once(&format!("<!-- {name} -->\n")).unwrap();
             let (block, after) = rest.split_once("<!-- end -->").unwrap();
             if std::env::var_os("BLESS").is_none() {

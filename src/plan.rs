@@ -151,19 +151,9 @@ impl Draft<'_> {
         if config.is_none() && findings.is_empty() {
             self.check_environment(topology.as_ref(), kind, &mut findings);
         }
-        // Both say the same then.
-        let mismatched = problems.iter().any(|problem| problem.rule == "mismatch");
-        findings.retain(|problem| !(mismatched && problem.rule == "batch-product"));
-        let (errors, others): (Vec<_>, Vec<_>) =
-            findings.into_iter().partition(|problem| problem.severity == Severity::Error);
-        problems.extend(errors);
-        diagnostics.extend(others);
+        sort_in(findings, &mut problems, &mut diagnostics);
+        diagnostics.extend(topology.iter().flat_map(|topology| topology.notes.iter().cloned()));
         diagnostics.retain(|problem| !launch.allow.iter().any(|rule| rule == problem.rule));
-        if let Some(topology) = &topology {
-            diagnostics.extend(
-                topology.notes.iter().filter(|note| !launch.allow.iter().any(|rule| rule == note.rule)).cloned(),
-            );
-        }
         let (Some(topology), Some(kind), true) = (topology, kind, problems.is_empty()) else {
             problems.append(&mut diagnostics);
             return Err(problems);
@@ -401,6 +391,15 @@ impl Draft<'_> {
     }
 }
 
+/// What the rules found, where it belongs.
+fn sort_in(findings: Vec<Problem>, problems: &mut Vec<Problem>, diagnostics: &mut Vec<Problem>) {
+    // A mismatch says the same as these.
+    let mismatched = problems.iter().any(|problem| problem.rule == "mismatch");
+    for found in findings.into_iter().filter(|found| !(mismatched && found.rule.starts_with("batch-"))) {
+        if found.severity == Severity::Error { problems.push(found) } else { diagnostics.push(found) }
+    }
+}
+
 /// Layers that were asked for here and now; a variable may serve a whole site.
 fn without_config(layers: &Layers, out: Option<&Said<PathBuf>>) -> Option<Problem> {
     let Layers { patch, unset, set } = layers;
@@ -435,7 +434,7 @@ fn place_of(key: &str, config: &Value, template: &Template, layers: &Layers, hos
         Origin::File(path) => Some(path),
         _ => None,
     });
-    files.filter_map(|path| inside(path)).next().unwrap_or_else(|| match &template.origin {
+    files.map(PathBuf::as_path).find_map(inside).unwrap_or_else(|| match &template.origin {
         Origin::BuiltIn => format!("template {}, {key}", template.name),
         origin => format!("{origin}, {key}"),
     })

@@ -57,8 +57,9 @@ fn lower_bound(key: &str) -> usize {
     while low < high {
         let middle = low.midpoint(high);
         let start = usize::from(STARTS[middle]);
-        // The key and its tab against the key alone: a tab is smaller than any byte of a key.
-        let smaller = TEXT.as_bytes()[start..].iter().take_while(|b| **b != b'\t').lt(key.as_bytes());
+        // As many bytes as the key has: a line's own key ends in a tab, which is smaller than any byte of a key.
+        let end = TEXT.len().min(start + key.len());
+        let smaller = TEXT.as_bytes()[start..end] < *key.as_bytes();
         if smaller {
             low = middle + 1;
         } else {
@@ -72,8 +73,12 @@ fn lower_bound(key: &str) -> usize {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) key: &'static str,
-    /// As the file writes it.
+    /// As the file writes it, without its marks.
     kind: &'static str,
+    /// null is taken too.
+    nullable: bool,
+    /// A section refuses keys it does not know since that version.
+    strict_since: Option<[u32; 3]>,
     /// DeepSpeed looks at the value when it reads the config.
     pub(crate) checked: bool,
     range: &'static str,
@@ -143,14 +148,20 @@ pub(crate) enum Fault {
 
 impl Entry {
     fn read(line: &'static str) -> Self {
-        let mut columns = line.split('\t');
-        let mut next = || columns.next().unwrap_or("-");
-        let (key, kind, range, default) = (next(), next(), next(), next());
-        let (since, removed, now) = (next(), next(), next());
+        let [key, kind, range, default, since, removed, now] = columns(line);
+        let checked = !kind.starts_with('~');
+        let kind = kind.strip_prefix('~').unwrap_or(kind);
+        let (kind, strict_since) = match kind.bytes().position(|b| b == b'@') {
+            Some(at) => (&kind[..at], version(&kind[at + 1..])),
+            None => (kind, None),
+        };
+        let nullable = kind.ends_with('?');
         Entry {
             key,
-            kind: kind.strip_prefix('~').unwrap_or(kind),
-            checked: !kind.starts_with('~'),
+            kind: kind.strip_suffix('?').unwrap_or(kind),
+            nullable,
+            strict_since,
+            checked,
             range,
             default,
             since: version(since),
@@ -160,20 +171,10 @@ impl Entry {
         }
     }
 
-    /// The type without its version and without `?`.
-    fn base(&self) -> &'static str {
-        let kind = self.kind.split('@').next().unwrap_or(self.kind);
-        kind.strip_suffix('?').unwrap_or(kind)
-    }
-
-    fn takes_null(&self) -> bool {
-        self.kind.split('@').next().is_some_and(|kind| kind.ends_with('?'))
-    }
-
     /// A section of known keys, and what it does with others.
     pub(crate) fn policy(&self) -> Option<Policy> {
-        match self.base() {
-            "model" | "model|bool" => Some(Policy::Strict(self.kind.split_once('@').and_then(|(_, v)| version(v)))),
+        match self.kind {
+            "model" | "model|bool" => Some(Policy::Strict(self.strict_since)),
             "section" | "section|falsy" | "section|iterable" => Some(Policy::Loose),
             _ => None,
         }
@@ -181,20 +182,24 @@ impl Entry {
 
     /// The range, and the version it is checked since.
     fn bounds(&self) -> (&'static str, Option<[u32; 3]>) {
-        let (range, since) = self.range.split_once('@').unwrap_or((self.range, ""));
-        (range, version(since))
+        match self.range {
+            "-" => ("-", None),
+            range => range.split_once('@').map_or((range, None), |(range, since)| (range, version(since))),
+        }
     }
 
     /// Whether DeepSpeed refuses the value (of an unchecked key: whether it is of another type than is meant).
     /// `is_before` tells whether the version that reads it is older than that.
     pub(crate) fn fault(&self, value: &Value, is_before: impl Fn([u32; 3]) -> bool) -> Option<Fault> {
         if value.is_null() {
-            let falsy = self.base() == "section|falsy" || self.base() == "any";
-            return (!self.takes_null() && !falsy).then_some(Fault::Type);
+            let falsy = self.kind == "section|falsy" || self.kind == "any";
+            return (!self.nullable && !falsy).then_some(Fault::Type);
         }
         let (range, since) = self.bounds();
-        let range = if since.is_some_and(is_before) { "-" } else { range };
-        match self.base() {
+        let range = if since.is_some_and(&is_before) { "-" } else { range };
+        match self.kind {
+            // The first version of pydantic cut fractions off.
+            "int" if value.is_f64() && is_before([0, 15, 1]) => None,
             "int" => whole(value).map_or(Some(Fault::Type), |number| outside(number, range)),
             "float" => real(value).map_or(Some(Fault::Type), |number| outside(number, range)),
             "str" | "path" => value.as_str().map_or(Some(Fault::Type), |text| not_among(text, range)),
@@ -219,12 +224,12 @@ impl Entry {
     /// Whether the value of a key that nobody checks is of another type than is meant. Nothing is coerced there.
     pub(crate) fn is_odd(&self, value: &Value) -> bool {
         let (range, _) = self.bounds();
-        match (self.base(), value) {
-            (_, Value::Null) => !self.takes_null(),
+        match (self.kind, value) {
+            (_, Value::Null) => !self.nullable,
             ("bool", value) => !value.is_boolean() && !matches!(value.as_u64(), Some(0 | 1)),
             ("int", value) => !is_whole(value),
             ("float", value) => !value.is_number(),
-            ("str", value) => !value.as_str().is_some_and(|text| not_among(text, range).is_none()),
+            ("str", value) => value.as_str().is_none_or(|text| not_among(text, range).is_some()),
             (kind, value) => !is_of(kind, value),
         }
     }
@@ -232,8 +237,8 @@ impl Entry {
     /// What the key takes, in words.
     pub(crate) fn wanted(&self) -> String {
         let (range, _) = self.bounds();
-        let null = if self.takes_null() { " or null" } else { "" };
-        let kind = match self.base() {
+        let null = if self.nullable { " or null" } else { "" };
+        let kind = match self.kind {
             "int" if range.contains('|') => format!("one of {}", range.replace('|', ", ")),
             "int" | "count" | "castint" => format!("a whole number{}", bounds_in_words(range)),
             "float" => format!("a number{}", bounds_in_words(range)),
@@ -262,13 +267,30 @@ pub(crate) fn refuses_auto(key: &str) -> bool {
     let in_model = key.rsplit_once('.').and_then(|(section, _)| find(section)?.policy());
     let monitor = ["tensorboard", "wandb", "csv_monitor", "comet"].contains(&key);
     let batch = ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"].contains(&key);
-    let compared = ["sequence_parallel_size", "optimizer.params.max_grad_norm", "vocabulary_size"].contains(&key);
+    let compared = ["sequence_parallel_size", "vocabulary_size"].contains(&key);
     let refused = || find(key).is_some_and(|entry| entry.checked && entry.fault(&"auto".into(), |_| false).is_some());
     !monitor && !matches!(in_model, Some(Policy::Strict(_))) && (batch || compared || refused())
 }
 
+/// The seven columns of a line. Bytes are counted by hand: this is done for every key of a config at every launch.
+fn columns(line: &'static str) -> [&'static str; 7] {
+    let mut columns = ["-"; 7];
+    let (mut start, mut column) = (0, 0);
+    for (at, byte) in line.bytes().enumerate() {
+        if byte == b'\t' && column < 6 {
+            columns[column] = &line[start..at];
+            (start, column) = (at + 1, column + 1);
+        }
+    }
+    columns[column] = &line[start..];
+    columns
+}
+
 /// `0.19.8` as three numbers.
 pub(crate) fn version(text: &str) -> Option<[u32; 3]> {
+    if text == "-" {
+        return None;
+    }
     let mut parts = text.trim_end_matches('!').split('.').map(|part| part.parse().ok());
     Some([parts.next()??, parts.next()??, parts.next()??])
 }
@@ -474,7 +496,7 @@ mod tests {
                              section|iterable any";
         for line in TEXT.lines() {
             let entry = Entry::read(line);
-            assert!(KINDS.split_whitespace().any(|kind| kind == entry.base()), "{line}");
+            assert!(KINDS.split_whitespace().any(|kind| kind == entry.kind), "{line}");
         }
     }
 

@@ -86,7 +86,7 @@ struct Idle {
     why: &'static str,
     help: &'static str,
     /// Given the value, which is there and not "auto".
-    idle: fn(&Subject, &Value) -> bool,
+    holds: fn(&Subject, &Value) -> bool,
 }
 
 const fn idle_entry(
@@ -94,9 +94,9 @@ const fn idle_entry(
     key: &'static str,
     why: &'static str,
     help: &'static str,
-    idle: fn(&Subject, &Value) -> bool,
+    holds: fn(&Subject, &Value) -> bool,
 ) -> Idle {
-    Idle { key, severity, why, help, idle }
+    Idle { key, severity, why, help, holds }
 }
 
 const IDLE: &[Idle] = &[
@@ -187,7 +187,7 @@ const IDLE: &[Idle] = &[
 fn idle(subject: &Subject, found: &mut Findings, severity: Severity) {
     for it in IDLE.iter().filter(|it| it.severity == severity) {
         let value = subject.get(it.key).filter(|value| !value.is_null() && *value != "auto");
-        if value.is_some_and(|value| (it.idle)(subject, value)) {
+        if value.is_some_and(|value| (it.holds)(subject, value)) {
             found.key(&[it.key], format!("`{}` has no effect here: {}", it.key, it.why), it.help);
         }
     }
@@ -288,7 +288,8 @@ fn quantizer(subject: &Subject, found: &mut Findings) {
 }
 
 fn pinned_memory(subject: &Subject, found: &mut Findings) {
-    for (section, device) in [("offload_optimizer", subject.zero.optimizer), ("offload_param", subject.zero.param)] {
+    let param = if subject.stage_is(&[3]) { subject.zero.param } else { "none" };
+    for (section, device) in [("offload_optimizer", subject.zero.optimizer), ("offload_param", param)] {
         let key = format!("zero_optimization.{section}.pin_memory");
         if matches!(device, "cpu" | "nvme") && subject.get(&key).is_none() && !subject.is_before([0, 19, 5]) {
             let what = format!("`{section}` locks its host memory by default: `ulimit -l` must allow it");

@@ -1,5 +1,7 @@
 //! Variables that nothing reads, that contradict each other, or that stop torch before it starts.
 
+use serde_json::Value;
+
 use super::{Findings, Rule, Subject, When};
 use crate::error::Severity;
 use crate::launcher::Kind;
@@ -117,8 +119,7 @@ fn max_connections(subject: &Subject, found: &mut Findings) {
         return;
     }
     let parallel = ["tensor_parallel.autotp_size", "sequence_parallel_size"];
-    let splits =
-        parallel.iter().any(|key| subject.get(key).and_then(|size| size.as_u64()).is_some_and(|size| size > 1));
+    let splits = parallel.iter().any(|key| subject.get(key).and_then(Value::as_u64).is_some_and(|size| size > 1));
     if !splits {
         let what =
             format!("{name}=1 keeps communication from overlapping: it is meant for Megatron's tensor parallelism");

@@ -1,7 +1,7 @@
 //! Keys that DeepSpeed does not know, no longer knows, or knows by two names.
 
 use super::{Findings, Key, Rule, Subject, When};
-use crate::error::{Severity, did_you_mean, nearest};
+use crate::error::{Severity, nearest};
 use crate::schema::{self, Entry, Policy};
 
 pub(super) const RULES: &[Rule] = &[
@@ -42,11 +42,15 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
+/// Keys that came with this version or before are taken as known: to look the version up means to list site-packages, and
+/// most configs hold one of them.
+const TAKEN_AS_KNOWN: [u32; 3] = [0, 12, 4];
+
 /// Why this version does not know the key; `None` if it does.
 fn why_unknown(key: &Key, subject: &Subject) -> Option<String> {
     match key.entry {
         None => Some(format!("DeepSpeed knows no `{}`", key.path)),
-        Some(Entry { since: Some(since), .. }) if subject.is_before(since) => {
+        Some(Entry { since: Some(since), .. }) if since > TAKEN_AS_KNOWN && subject.is_before(since) => {
             Some(format!("{} does not know `{}` yet: it came with {}", subject.deepspeed(), key.path, dotted(since)))
         }
         Some(Entry { removed: Some(removed), .. }) if !removed.refused && !subject.is_before(removed.version) => {
@@ -112,7 +116,13 @@ fn advice(key: &Key) -> String {
         return format!("its place is `{}`: {remove} --set {}={}", entry.key, entry.key, key.value);
     }
     let siblings: Vec<&str> = schema::children(section).map(|it| it.key.rsplit('.').next().unwrap_or(it.key)).collect();
-    did_you_mean(nearest(name, siblings), &remove)
+    match nearest(name, siblings) {
+        Some(near) => {
+            let meant = if section.is_empty() { near.to_string() } else { format!("{section}.{near}") };
+            format!("did you mean `{near}`? {remove} --set {meant}={}", key.value)
+        }
+        None => remove,
+    }
 }
 
 fn removed_key(subject: &Subject, found: &mut Findings) {
@@ -148,7 +158,14 @@ fn two_names(subject: &Subject, found: &mut Findings) {
 fn old_key(subject: &Subject, found: &mut Findings) {
     for key in &subject.keys {
         let Some(Entry { replaced_by: Some(now), removed: None, .. }) = key.entry else { continue };
-        found.key(&[&key.path], format!("`{}` is the old name of `{now}`", key.path), format!("write `{now}` instead"));
+        // Then it is more than old.
+        if key.policy != Policy::Loose && subject.get(now).is_some() {
+            continue;
+        }
+        let written =
+            if now.contains(".offload_") { format!("{now}.device=cpu") } else { format!("{now}={}", key.value) };
+        let help = format!("--unset {} --set '{written}'", key.path);
+        found.key(&[&key.path], format!("`{}` is the old name of `{now}`", key.path), help);
     }
 }
 

@@ -167,7 +167,7 @@ const WITHOUT_FP16: &[&str] =
 
 fn precision_of_gpu(subject: &Subject, found: &mut Findings) {
     let wants = |name: &str| subject.is_on(&format!("{name}.enabled")) == Some(true);
-    if subject.host.nvidia_gpus.is_none() || !wants("bf16") && !wants("fp16") {
+    if !wants("bf16") && !wants("fp16") {
         return;
     }
     let Some(name) = subject.host.gpu_name() else { return };

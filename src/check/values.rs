@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::{Findings, Key, Rule, Subject, When};
 use crate::error::{Severity, nearest, typed};
-use crate::json;
 use crate::schema::{self, Entry, Fault};
 
 pub(super) const RULES: &[Rule] = &[
@@ -34,25 +33,15 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// The keys this version reads, with what it knows about them.
-fn known<'k>(subject: &'k Subject) -> impl Iterator<Item = (&'k Key<'k>, Entry)> {
-    let reads = |entry: &Entry| {
-        entry.removed.is_none() && entry.since.is_none_or(|since| !entry.checked || !subject.is_before(since))
-    };
-    let keys = subject.keys.iter().filter(|key| key.value != "auto" || key.keeps_auto);
-    keys.filter_map(move |key| Some((key, key.entry.filter(|entry| reads(entry))?)))
-}
-
 fn judge(subject: &Subject, found: &mut Findings, kind: Fault) {
-    let faulty = |key: &Key, entry: Entry| {
-        // Most values fit, and then no version needs to be looked up.
-        entry.checked
-            && entry.fault(key.value, |_| false) == Some(kind)
-            && entry.fault(key.value, |version| subject.is_before(version)) == Some(kind)
-    };
-    for key in &subject.keys {
-        let Some(entry) = key.entry.filter(|entry| faulty(key, *entry)) else { continue };
-        if known(subject).any(|(known, _)| std::ptr::eq(known, key)) {
+    for key in subject.keys.iter().filter(|key| key.fault == Some(kind)) {
+        // Most values fit, so that the version is looked up for the few that do not.
+        let read = |entry: &Entry| {
+            entry.removed.is_none()
+                && entry.since.is_none_or(|since| !subject.is_before(since))
+                && entry.fault(key.value, |version| subject.is_before(version)) == Some(kind)
+        };
+        if let Some(entry) = key.entry.filter(read) {
             found.key(&[&key.path], sentence(key, &entry), advice(key, &entry));
         }
     }
@@ -74,7 +63,6 @@ fn advice(key: &Key, entry: &Entry) -> String {
 
 /// What only the code that reads it shows.
 fn unlisted(subject: &Subject, found: &mut Findings) {
-    let config = subject.config;
     // `wall_clock_breakdown | flops_profiler.enabled`
     let (clock, flops) = (subject.get("wall_clock_breakdown"), subject.get("flops_profiler.enabled"));
     if clock.is_some_and(Value::is_object) != flops.is_some_and(Value::is_object) {
@@ -82,12 +70,12 @@ fn unlisted(subject: &Subject, found: &mut Findings) {
         found.key(&[key], format!("`{key}` is an object, but DeepSpeed wants true or false"), format!("--unset {key}"));
     }
     if subject.get("optimizer.type").is_some_and(|name| !name.is_null()) {
-        let params = subject.get("optimizer.params").filter(|params| !params.is_null() && *params != "auto");
+        let params = subject.get("optimizer.params").filter(|params| !params.is_null());
         if let Some(value) = params.filter(|params| !params.is_object()) {
             let what = format!("`optimizer.params` is {}, but DeepSpeed wants an object", typed(value));
             found.key(&["optimizer.params"], what, "--unset optimizer.params");
         }
-        let norm = params.and_then(|params| params.get("max_grad_norm")).filter(|norm| *norm != "auto");
+        let norm = params.and_then(|params| params.get("max_grad_norm"));
         if let Some(norm) = norm.filter(|norm| !norm.is_number() && !norm.is_boolean()) {
             let key = "optimizer.params.max_grad_norm";
             found.key(
@@ -103,7 +91,7 @@ fn unlisted(subject: &Subject, found: &mut Findings) {
         found.key(&["vocabulary_size"], what, "--unset vocabulary_size");
     }
     // The old form of ZeRO takes its one size from the top.
-    if json::get(config, "zero_optimization") == Some(&Value::Bool(true))
+    if subject.get("zero_optimization") == Some(&Value::Bool(true))
         && let Some(size) = subject.get("allgather_size")
         && let Some(entry) = schema::find("zero_optimization.allgather_bucket_size")
         && *size != "auto"

@@ -9,6 +9,7 @@
 
 mod auto;
 mod cases;
+mod check;
 mod engines;
 mod environment;
 mod exec;
