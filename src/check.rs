@@ -165,7 +165,7 @@ impl<'a> Subject<'a> {
             brought,
             place,
             keys,
-            zero: Zero::of(config),
+            zero: Zero::of(config, job.trainer.family == Family::Plain),
             version: OnceCell::new(),
             script: OnceCell::new(),
         }
@@ -257,7 +257,8 @@ impl<'a> Subject<'a> {
 }
 
 impl<'a> Zero<'a> {
-    fn of(config: &'a Value) -> Self {
+    /// `dropped`: nobody fills an "auto" stage, and DeepSpeed takes its default.
+    fn of(config: &'a Value, dropped: bool) -> Self {
         let section = match config.get("zero_optimization") {
             Some(Value::Bool(on)) => return Zero { stage: Some(u8::from(*on)), ..Zero::none() },
             Some(Value::Object(section)) => section,
@@ -265,6 +266,7 @@ impl<'a> Zero<'a> {
         };
         let stage = match section.get("stage") {
             None => Some(0),
+            Some(value) if dropped && value == "auto" => Some(0),
             Some(value) => {
                 let stage = schema::whole(value);
                 (0..=3).find(|known| stage.is_some_and(|stage| (stage - f64::from(*known)).abs() < f64::EPSILON))

@@ -266,7 +266,9 @@ impl<'a> Reader<'a> {
     }
 
     fn output(&mut self) -> Output {
-        let format = self.one_of("format", [("text", Format::Text), ("json", Format::Json), ("shell", Format::Shell)]);
+        let formats = [("text", Format::Text), ("json", Format::Json), ("shell", Format::Shell)];
+        // What a check finds is nothing to run.
+        let format = self.one_of("format", formats.into_iter().take(if self.check { 2 } else { 3 }));
         let dry_run = self.switch("dry-run") || self.check;
         if let (Some(Said { from: Source::Flag(_), .. }), false) = (&format, dry_run) {
             self.problems.push(error::format_without_dry_run());

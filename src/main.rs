@@ -79,9 +79,11 @@ fn run_check(launch: &Launch, host: &Host) -> Result<ExitCode, Vec<Problem>> {
         (Some(Format::Json), Ok(plan)) => out(&plan.render(Format::Json))?,
         (Some(Format::Json), Err(problems)) => out(format!("{:#}\n", plan::refused_json(problems)).as_bytes())?,
         _ => {
+            let notes = count(Severity::Note);
+            problems.retain(|problem| !launch.output.quiet || problem.severity == Severity::Error);
             let mut stdout = anstream::stdout().lock();
             error::write(&problems, &mut stdout);
-            let _ = writeln!(stdout, "{}", error::counted(errors, warnings, count(Severity::Note)));
+            let _ = writeln!(stdout, "{}", error::counted(errors, warnings, notes));
             ExitCode::SUCCESS
         }
     };

@@ -132,8 +132,11 @@ fn batch_size(subject: &Subject, found: &mut Findings) {
 fn batch_product(subject: &Subject, found: &mut Findings) {
     let (Some(sizes), Some(ranks)) = (triangle(subject), ranks(subject)) else { return };
     let Err(Wrong::Product { global, micro, steps }) = sizes.judge(ranks) else { return };
+    let inferred = |key: &str| if subject.get(key).is_none_or(Value::is_null) { ", inferred" } else { "" };
     let what = format!(
-        "`{GLOBAL}` is {global}, but {micro} (micro batch) × {steps} (accumulation steps) × {ranks} (ranks) make {}",
+        "`{GLOBAL}` is {global}, but {micro} (micro batch{}) × {steps} (accumulation steps{}) × {ranks} (ranks) make {}",
+        inferred(MICRO),
+        inferred(STEPS),
         micro * steps * ranks
     );
     let help =

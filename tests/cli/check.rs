@@ -248,4 +248,17 @@ fn a_refused_plan_is_told_as_data_too() {
     // The command line itself is no subject of a check.
     sandbox.run(["check", "--nproc-per-node", "x", "--", "python"]).refused(&["whole number"]);
     sandbox.run(["check", "--allow", "ignored-keys", "--", "python"]).refused(&["did you mean `ignored-key`?"]);
+    sandbox.run(["check", "--format", "shell", "--", "python"]).refused(&["one of text, json"]);
+    let quiet = sandbox.run([
+        "check",
+        "-q",
+        "--nproc-per-node",
+        "2",
+        "--",
+        "python",
+        "train.py",
+        "--deepspeed_config",
+        "ds.json",
+    ]);
+    assert_eq!(quiet.stdout, "0 errors, 0 warnings, 1 note\n", "{quiet:?}");
 }

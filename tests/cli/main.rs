@@ -19,6 +19,5 @@ mod layers;
 mod ranks;
 mod recorded;
 mod sandbox;
-mod schema;
 mod slurm;
 mod templates;
