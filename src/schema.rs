@@ -265,7 +265,8 @@ impl Entry {
 /// describe it is dropped instead.
 pub(crate) fn refuses_auto(key: &str) -> bool {
     let in_model = key.rsplit_once('.').and_then(|(section, _)| find(section)?.policy());
-    let monitor = ["tensorboard", "wandb", "csv_monitor", "comet"].contains(&key);
+    // The monitors stand in a model of their own; whether the old name of bf16 is read at all depends on the new one.
+    let monitor = ["tensorboard", "wandb", "csv_monitor", "comet", "bfloat16"].contains(&key);
     let batch = ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"].contains(&key);
     let compared = ["sequence_parallel_size", "vocabulary_size"].contains(&key);
     let refused = || find(key).is_some_and(|entry| entry.checked && entry.fault(&"auto".into(), |_| false).is_some());

@@ -148,7 +148,9 @@ fn two_names(subject: &Subject, found: &mut Findings) {
     let counts = |key: &Key| key.value != "auto" || key.keeps_auto;
     for key in subject.keys.iter().filter(|key| key.policy != Policy::Loose && counts(key)) {
         let Some(other) = key.entry.and_then(|entry| entry.alias_of.or(entry.replaced_by)) else { continue };
-        if subject.keys.iter().any(|key| key.path == other && counts(key)) {
+        let is_it =
+            |it: &Key| it.path == other || it.path != key.path && it.entry.is_some_and(|it| it.alias_of == Some(other));
+        if subject.keys.iter().any(|it| is_it(it) && counts(it)) {
             let what = format!("`{}` and `{other}` are the same setting: DeepSpeed refuses both together", key.path);
             found.key(&[&key.path, other], what, format!("--unset {}", key.path));
         }

@@ -85,6 +85,13 @@ fn unlisted(subject: &Subject, found: &mut Findings) {
             );
         }
     }
+    if subject.get("bfloat16").is_some_and(|it| it == "auto") && subject.get("bf16").is_none_or(Value::is_null) {
+        found.key(
+            &["bfloat16"],
+            "`bfloat16` is \"auto\", but DeepSpeed wants an object".to_string(),
+            "--unset bfloat16",
+        );
+    }
     let size = subject.get("vocabulary_size").filter(|size| schema::is_true(size) && *size != "auto");
     if let Some(size) = size.filter(|size| !size.is_number() && !size.is_boolean()) {
         let what = format!("`vocabulary_size` is {}, but DeepSpeed divides it", typed(size));
