@@ -13,7 +13,6 @@ mod values;
 
 use std::cell::OnceCell;
 use std::ffi::OsStr;
-use std::path::Path;
 
 use serde_json::{Map, Value};
 
@@ -25,7 +24,7 @@ use crate::python::Version;
 use crate::schema::{self, Entry, Fault, Policy};
 use crate::target::Target;
 use crate::topology::Topology;
-use crate::trainer::{Family, Job};
+use crate::trainer::{self, Family, Job};
 
 /// Rules about the config, by subject. Their order is that of the output.
 const CONFIG: &[&[Rule]] = &[
@@ -238,7 +237,7 @@ impl<'a> Subject<'a> {
     /// The text of the script that is run, if it can be seen. Read only when a rule is in doubt.
     fn script(&self) -> Option<&str> {
         let read = || match &self.job.target {
-            Target::Script { path, .. } => std::fs::read_to_string(self.host.absolute(Path::new(path))).ok(),
+            Target::Script { path, .. } => trainer::script_text(path, self.host),
             _ => None,
         };
         self.script.get_or_init(read).as_deref()

@@ -417,8 +417,12 @@ fn without_config(layers: &Layers, out: Option<&Said<PathBuf>>) -> Option<Proble
 /// Where a key of the config was written: the last `--set` of it, a `--patch` that changed it, else the file it stands in.
 /// Only asked for when there is something to say, so the files are read again.
 fn place_of(key: &str, config: &Value, template: &Template, layers: &Layers, host: &Host) -> String {
-    if let Some(said) = layers.set.iter().rev().find(|said| said.value.0 == key) {
-        return said.from.with(format!("{key}={}", said.value.1));
+    // Itself, or the section around it.
+    let sets = |said: &&Said<(String, Value)>| {
+        key.strip_prefix(&said.value.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    if let Some(said) = layers.set.iter().rev().find(sets) {
+        return said.from.with(format!("{}={}", said.value.0, said.value.1));
     }
     let inside = |path: &Path| {
         let (line, column) = json::position(&json::read_text(path).ok()?, key)?;

@@ -221,6 +221,8 @@ fn places_are_where_the_key_was_written() {
     }
     let site = places(&["--deepspeed", "site.json"]);
     assert!(site.contains("site.json:2:1"), "{site}");
+    let section = places(&["--deepspeed", "zero2", "--set", "fp16={\"loss_scal\":1}"]);
+    assert!(section.contains("--set fp16="), "{section}");
     let built_in = places(&["--deepspeed", "zero2_offload", "--set", "zero_optimization.stage=0"]);
     assert!(built_in.contains("template zero2_offload, zero_optimization.offload_optimizer"), "{built_in}");
     assert!(built_in.contains("--set zero_optimization.stage=0"), "{built_in}");
