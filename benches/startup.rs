@@ -67,10 +67,32 @@ fn main() {
         lab.memory(&lab.zlaunch(zlaunch)),
         lab.memory(&lab.bare())
     );
-    match lab.instructions(zlaunch) {
-        Some(count) => println!("instructions       {count:>9} (dry run)"),
-        None => println!("instructions       not counted: valgrind is not here"),
-    }
+    let Some(count) = lab.instructions(zlaunch, &[]) else {
+        return println!("instructions       not counted: valgrind is not here");
+    };
+    println!("instructions       {count:>9} (dry run)");
+    let [two, many] = [2, 10_000].map(|machines| {
+        let last = lab.instructions(zlaunch, &last_of(machines)).unwrap_or(0);
+        println!("on the last of     {last:>9} ({machines} machines of Slurm)");
+        last
+    });
+    #[expect(clippy::cast_precision_loss, reason = "a ratio to two digits")]
+    let ratio = many as f64 / two as f64;
+    println!("ratio              {ratio:>9.2}");
+}
+
+/// The variables of the task on the last machine of a step.
+fn last_of(machines: u32) -> Vec<(&'static str, String)> {
+    let nodes = format!("node[00001-{machines:05}]");
+    vec![
+        ("SLURM_JOB_ID", "4242".to_string()),
+        ("SLURM_STEP_ID", "0".to_string()),
+        ("SLURM_STEP_NUM_NODES", machines.to_string()),
+        ("SLURM_STEP_NODELIST", nodes),
+        ("SLURM_STEP_TASKS_PER_NODE", format!("1(x{machines})")),
+        ("SLURM_NODEID", (machines - 1).to_string()),
+        ("SLURM_LOCALID", "0".to_string()),
+    ]
 }
 
 struct Times {
@@ -148,7 +170,7 @@ impl Lab {
         String::from_utf8_lossy(&again.output().unwrap().stdout).trim().to_string()
     }
 
-    fn instructions(&self, program: &Path) -> Option<u64> {
+    fn instructions(&self, program: &Path, variables: &[(&str, String)]) -> Option<u64> {
         let mut command = Command::new("valgrind");
         command
             .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
@@ -157,7 +179,9 @@ impl Lab {
             .args(OPTIONS)
             .arg("swift")
             .args(SWIFT);
-        let output = self.clean(command).env("PATH", "/usr/bin:/bin").stderr(Stdio::piped()).output().ok()?;
+        let mut command = self.clean(command);
+        command.env("PATH", "/usr/bin:/bin").envs(variables.iter().map(|(name, value)| (name, value)));
+        let output = command.stderr(Stdio::piped()).output().ok()?;
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         text.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok())
     }

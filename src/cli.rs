@@ -4,7 +4,7 @@ mod options;
 
 use std::ffi::{OsStr, OsString};
 use std::ops::Bound;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::OsStringValueParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -12,6 +12,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::Value;
 
 use crate::check;
+use crate::completions;
 use crate::config::Layers;
 use crate::environment::EnvironmentFlags;
 use crate::error::{self, Problem};
@@ -19,6 +20,7 @@ use crate::host::Host;
 use crate::json;
 use crate::launcher;
 use crate::said::{Said, Source};
+use crate::shims::Shims;
 use crate::template::Search;
 use crate::topology::{Processes, SaidHosts, SaidRanks};
 use crate::trainer;
@@ -34,7 +36,12 @@ pub(crate) enum Request {
         raw: bool,
         search: Search,
     },
-    /// `--help`, `--version`: text for stdout.
+    Shims(Shims),
+    Replay {
+        folder: PathBuf,
+        dry_run: bool,
+    },
+    /// `--help`, `--version`, completions: text for stdout.
     Show(String),
 }
 
@@ -49,13 +56,47 @@ pub(crate) struct Launch {
     pub(crate) topology: SaidRanks,
     pub(crate) hosts: SaidHosts,
     pub(crate) launcher_args: Vec<OsString>,
+    pub(crate) rank_output: launcher::local::OutputFlags,
     pub(crate) environment: EnvironmentFlags,
     pub(crate) config_out: Option<Said<PathBuf>>,
+    pub(crate) record: Option<Said<PathBuf>>,
+    /// All words as they were given, where somebody will want them.
+    pub(crate) words: Vec<OsString>,
     pub(crate) output: Output,
     pub(crate) strict: bool,
     pub(crate) allow: Vec<String>,
     pub(crate) warnings: Vec<Problem>,
     pub(crate) command: Vec<OsString>,
+}
+
+impl Launch {
+    /// Our options as they were given, for the same launch on another machine: without those that only print, and without
+    /// what was meant for srun.
+    pub(crate) fn options_again(&self) -> Vec<OsString> {
+        let through_srun = self.launcher.as_ref().is_some_and(|asked| asked.value == launcher::Kind::Srun);
+        let mut again = Vec::new();
+        let end = self.words.len().saturating_sub(self.command.len());
+        let mut words = self.words[..end].iter();
+        while let Some(word) = words.next() {
+            let text = word.to_str().unwrap_or_default();
+            let Some(long) = text.strip_prefix("--") else {
+                // A cluster of switches.
+                let kept = text.replace('n', "");
+                again.extend((kept != "-").then(|| OsString::from(kept)));
+                continue;
+            };
+            let (name, joined) = long.split_once('=').map_or((long, false), |(name, _)| (name, true));
+            let named = |option: &&Opt| option.name == name || option.aliases.contains(&name);
+            let Some(option) = OPTIONS.iter().find(named) else { continue };
+            let value = if option.kind == Kind::Switch || joined { None } else { words.next() };
+            let dropped = ["dry-run", "format"].contains(&option.name)
+                || through_srun && ["launcher", "launcher-arg"].contains(&option.name);
+            if !dropped {
+                again.extend(std::iter::once(word).chain(value).cloned());
+            }
+        }
+        again
+    }
 }
 
 /// What is shown, and whether anything is done.
@@ -90,11 +131,17 @@ pub(crate) enum Format {
 
 const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...
        zlaunch check [OPTIONS] -- COMMAND [ARGS]...
-       zlaunch templates [NAME]";
+       zlaunch templates [NAME]
+       zlaunch replay DIR
+       zlaunch shims install|remove|list [DIR]
+       zlaunch completions bash|zsh|fish";
 
 const COMMANDS: &str = "\x1b[1m\x1b[4mCommands:\x1b[0m
-  check             Say everything that is wrong or odd about a launch, and do nothing
-  templates [NAME]  List the templates, or print one resolved (--raw: as it is written)
+  check               Say everything that is wrong or odd about a launch, and do nothing
+  templates [NAME]    List the templates, or print one resolved (--raw: as it is written)
+  replay DIR          Launch a record (--record) again; --dry-run shows what differs today
+  shims ACTION [DIR]  Install, remove or list PATH shims, so that scripts run unchanged
+  completions SHELL   Print completions for bash, zsh or fish
 
 Every option has a variable: --template-dir is ZLAUNCH_TEMPLATE_DIR. A flag beats its variable.
 Exit status: 125 zlaunch refused, 126 not executable, 127 not found; anything else is the trainer's.
@@ -104,22 +151,51 @@ Exit status: 125 zlaunch refused, 126 not executable, 127 not found; anything el
   zlaunch --deepspeed zero3_offload -- swift sft --model Qwen/Qwen3-8B --tuner_type full";
 
 pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Problem>> {
-    if argv.get(1).is_some_and(|word| word == "templates") {
-        return parse_templates(argv, host);
+    match argv.get(1).and_then(|word| word.to_str()) {
+        Some("templates") => return parse_templates(argv, host),
+        Some("shims") => return one(Shims::parse(&argv[2..], host)).map(Request::Shims),
+        Some("replay") => return one(parse_replay(&argv[2..], host)),
+        Some("completions") => return one(completions::script(&argv[2..])).map(Request::Show),
+        _ => {}
     }
     if argv.len() == 1 {
         return Err(vec![error::nothing_to_launch()]);
     }
+    parse_launch(argv, host).map(|launch| launch.map_or_else(Request::Show, |launch| Request::Launch(Box::new(launch))))
+}
+
+fn parse_replay(words: &[OsString], host: &Host) -> Result<Request, Problem> {
+    const USAGE: &str = "zlaunch replay DIR [--dry-run]";
+    let is_dry = |word: &&OsString| *word == "-n" || *word == "--dry-run";
+    let mut folders = words.iter().filter(|word| !is_dry(word));
+    match (folders.next(), folders.next()) {
+        (Some(folder), None) if !folder.as_encoded_bytes().starts_with(b"-") => {
+            let dry_run = words.iter().any(|word| is_dry(&word));
+            Ok(Request::Replay { folder: host.absolute(Path::new(folder)), dry_run })
+        }
+        (first, second) => Err(error::unknown_action(USAGE, second.or(first).and_then(|word| word.to_str()), &[])),
+    }
+}
+
+/// A launch, or a text to show instead.
+pub(crate) fn parse_launch(argv: Vec<OsString>, host: &Host) -> Result<Result<Launch, String>, Vec<Problem>> {
     let mut argv = argv;
     let check = argv.get(1).is_some_and(|word| word == "check");
     if check {
         argv.remove(1);
     }
+    let words = argv.get(1..).unwrap_or_default().to_vec();
     let matches = match launch_command().try_get_matches_from(argv) {
         Ok(matches) => matches,
-        Err(why) => return shown(&why).map(Request::Show),
+        Err(why) => return shown(&why).map(Err),
     };
-    Reader::new(&matches, host, check).launch().map(|launch| Request::Launch(Box::new(launch)))
+    let mut launch = Reader::new(&matches, host, check).launch()?;
+    launch.words = words;
+    Ok(Ok(launch))
+}
+
+fn one<T>(result: Result<T, Problem>) -> Result<T, Vec<Problem>> {
+    result.map_err(|problem| vec![problem])
 }
 
 fn launch_command() -> Command {
@@ -249,12 +325,18 @@ impl<'a> Reader<'a> {
                 exclude: self.text("exclude"),
             },
             launcher_args: self.raw_many("launcher-arg").into_iter().map(|said| said.value).collect(),
+            rank_output: launcher::local::OutputFlags {
+                log_dir: self.raw_one("log-dir").map(|said| said.map(PathBuf::from)),
+                prefix: self.said_switch("prefix"),
+            },
             environment: EnvironmentFlags { set: self.assigned_variables(), unset: self.variable_names() },
             config_out: self.raw_one("config-out").map(|said| said.map(PathBuf::from)),
+            record: self.raw_one("record").map(|said| said.map(PathBuf::from)),
             output: self.output(),
             strict: self.switch("strict"),
             allow: self.rules(),
             warnings: self.unknown_variables(),
+            words: Vec::new(),
             command,
         };
         if self.problems.is_empty() { Ok(launch) } else { Err(self.problems) }
@@ -325,16 +407,21 @@ impl<'a> Reader<'a> {
     }
 
     fn switch(&mut self, name: &'static str) -> bool {
+        self.said_switch(name).is_some()
+    }
+
+    /// Who turned it on.
+    fn said_switch(&mut self, name: &'static str) -> Option<Source> {
         if self.matches.get_flag(name) {
-            return true;
+            return Some(flag(name));
         }
-        let Some(said) = self.variable(name).and_then(|said| self.readable(said)) else { return false };
+        let said = self.variable(name).and_then(|said| self.readable(said))?;
         match said.value.to_ascii_lowercase().as_str() {
-            "1" | "true" | "yes" | "on" => true,
-            "0" | "false" | "no" | "off" => false,
+            "1" | "true" | "yes" | "on" => Some(said.from),
+            "0" | "false" | "no" | "off" => None,
             _ => {
                 self.problems.push(error::not_a_switch(&said));
-                false
+                None
             }
         }
     }
@@ -447,7 +534,9 @@ impl<'a> Reader<'a> {
     }
 
     fn unknown_variables(&self) -> Vec<Problem> {
+        const OF_SHIMS: &[&str] = &[vars::ZLAUNCH_SHIM, vars::ZLAUNCH_SHIM_OF, vars::ZLAUNCH_SHIM_DEPTH];
         let unknown = self.variables().filter(|name| !OPTIONS.iter().any(|option| variable_of(option.name) == **name));
+        let unknown = unknown.filter(|name| !OF_SHIMS.contains(name));
         unknown
             .map(|name| {
                 let known: Vec<_> = OPTIONS.iter().map(|option| variable_of(option.name)).collect();

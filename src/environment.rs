@@ -18,6 +18,13 @@ pub(crate) struct EnvironmentFlags {
     pub(crate) unset: Vec<Said<String>>,
 }
 
+impl EnvironmentFlags {
+    /// The user has the last word on this one.
+    pub(crate) fn says(&self, name: &str) -> bool {
+        self.set.iter().any(|said| said.value.0 == name) || self.unset.iter().any(|said| said.value == name)
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Environment {
     pub(crate) set: Vec<Setting>,
@@ -70,6 +77,10 @@ pub(crate) fn decide(
     if let Standing::Task(task) = &topology.standing {
         environment.task(task, topology, job);
     }
+    if launcher == Kind::Torchrun {
+        let stray = vars::PET_ELSEWHERE.iter().filter(|name| machine.raw(name).is_some());
+        environment.unset.extend(stray.map(|name| (*name).to_string()));
+    }
     if launcher == Kind::Torchrun && topology.engine.is_some() {
         environment.survive_warnings(host);
     }
@@ -77,6 +88,9 @@ pub(crate) fn decide(
     let script = job.trainer.family != Family::Opaque && !job.rewritten;
     if launcher == Kind::Direct && (template.is_some() || script) && !topology.already() {
         environment.single_rank(topology);
+    }
+    if launcher == Kind::Local {
+        environment.ranks_of_ours(topology, machine);
     }
     for said in &flags.unset {
         environment.set.retain(|setting| setting.name != said.value);
@@ -129,7 +143,7 @@ impl Environment {
     fn choose_devices(&mut self, topology: &Topology, by: &Source) {
         let nproc = topology.nproc_per_node.as_ref().map_or(usize::MAX, |said| said.value as usize);
         let names = topology.devices.names.iter().flatten().take(nproc);
-        self.set(vars::CUDA_VISIBLE_DEVICES, names.cloned().collect::<Vec<_>>().join(","), by.to_string());
+        self.set(topology.devices.variable, names.cloned().collect::<Vec<_>>().join(","), by.to_string());
     }
 
     /// A console script that starts the ranks itself reads these.
@@ -164,8 +178,14 @@ impl Environment {
         if self.set.iter().any(|setting| setting.name == vars::OMP_NUM_THREADS) {
             return;
         }
-        let threads = (host.cpus / nproc.value as usize).max(1);
-        let why = format!("{} CPUs ÷ {} processes", host.cpus, nproc.value);
+        // A task that is bound to its share of the CPUs has it for itself.
+        let bound = matches!(topology.standing, Standing::Task(_)) && host.cpus < host.online_cpus();
+        let (threads, why) = if bound {
+            (host.cpus, format!("{} CPUs of this task", host.cpus))
+        } else {
+            let share = (host.cpus / nproc.value as usize).max(1);
+            (share, format!("{} CPUs ÷ {} processes", host.cpus, nproc.value))
+        };
         self.set(vars::OMP_NUM_THREADS, threads.to_string(), why);
     }
 
@@ -230,5 +250,30 @@ impl Environment {
             self.set(name, value, "one process".to_string());
         }
         self.set(vars::MASTER_PORT, port.0.to_string(), port.1);
+    }
+
+    /// What torchrun tells all ranks alike; `local::PER_RANK` is what it tells each.
+    fn ranks_of_ours(&mut self, topology: &Topology, machine: &Host) {
+        let Some(nproc) = &topology.nproc_per_node else { return };
+        for name in [vars::WORLD_SIZE, vars::LOCAL_WORLD_SIZE, vars::ROLE_WORLD_SIZE] {
+            self.set(name, nproc.value.to_string(), nproc.from.to_string());
+        }
+        for (name, value) in [(vars::GROUP_RANK, "0"), (vars::GROUP_WORLD_SIZE, "1"), (vars::ROLE_NAME, "default")] {
+            self.set(name, value, "as torchrun sets it".to_string());
+        }
+        let (address, from) = topology.master_addr.as_ref().map_or_else(
+            || ("127.0.0.1", "one machine".to_string()),
+            |said| (said.value.as_str(), said.from.to_string()),
+        );
+        self.set(vars::MASTER_ADDR, address, from);
+        let (port, from) = topology.master_port.as_ref().map_or_else(
+            || (0, "a free port, found at launch".to_string()),
+            |said| (said.value, said.from.to_string()),
+        );
+        self.set(vars::MASTER_PORT, port.to_string(), from);
+        // Then rank 0 would wait for a store that an agent of torchrun holds.
+        if machine.raw(vars::TORCHELASTIC_USE_AGENT_STORE).is_some() {
+            self.unset.push(vars::TORCHELASTIC_USE_AGENT_STORE.to_string());
+        }
     }
 }

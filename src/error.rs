@@ -4,9 +4,12 @@
 use std::ffi::OsStr;
 use std::fmt;
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::ExitStatus;
 
 use anstyle::{AnsiColor, Style};
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::said::{Said, Source};
@@ -20,6 +23,7 @@ pub(crate) const WARNINGS: &[&str] = &[
     "two-configs",
     "unknown-variable",
     "ranks-without-effect",
+    "output-without-effect",
     "machines-differ",
     "stray-variable",
     "contradicts-scheduler",
@@ -562,7 +566,11 @@ pub(crate) fn more_ranks_than_gpus(asked: &Said<impl fmt::Display>, from: &Sourc
     Problem::error("launcher", format!("the deepspeed launcher starts one process a GPU: {gpus}, not {ranks}"))
         .at(asked.place())
         .at(from)
-        .help(format!("--nproc-per-node {gpus}, or --launcher torchrun"))
+        .help(if gpus == 0 {
+            "--launcher torchrun".to_string()
+        } else {
+            format!("--nproc-per-node {gpus}, or --launcher torchrun")
+        })
 }
 
 pub(crate) fn variable_not_a_number(said: &Said<String>, least: &str, most: u64) -> Problem {
@@ -635,6 +643,80 @@ pub(crate) fn rank_of_unknown_kind(rank: &Said<String>, world: &Said<String>) ->
         .help(format!("machines: --nnodes {} --node-rank {}; else unset RANK WORLD_SIZE", world.value, rank.value))
 }
 
+pub(crate) fn other_number_of_machines(said: &Said<u32>, seen: &Said<u32>) -> Problem {
+    Problem::error("ranks", format!("{} machines are asked for, but the job has {}", said.value, seen.value))
+        .at(said.place())
+        .at(seen.place())
+        .help("leave the number to the scheduler, or say --node-rank, --master-addr and --master-port on each machine too")
+}
+
+pub(crate) fn not_the_schedulers_machines(said: &Said<u32>, seen: &Said<u32>) -> Problem {
+    let what = format!("the job has {} machines, and this launch is for {}", seen.value, said.value);
+    Problem::warning("contradicts-scheduler", what)
+        .at(said.place())
+        .at(seen.place())
+        .help(format!("leave {} away to use all of them together", said.from))
+}
+
+pub(crate) fn mpi_tasks_spread_unevenly(size: &Said<u32>, local: &Said<u32>) -> Problem {
+    Problem::error("uneven-tasks", "the machines do not have equally many tasks".to_string())
+        .at(size.place())
+        .at(local.place())
+        .help("start equally many on each: mpirun --map-by ppr:N:node")
+}
+
+pub(crate) fn engine_not_understood(engine: &str, variable: &str) -> Problem {
+    Problem::error("ranks", format!("{engine} started this, but which machine this is cannot be read"))
+        .at(variable)
+        .help("say --nnodes, --node-rank, --master-addr and --master-port")
+}
+
+pub(crate) fn hostfile_for_ranks_that_exist(file: &Said<std::path::PathBuf>) -> Problem {
+    Problem::error("hosts", "the ranks exist already: no hostfile is needed".to_string())
+        .at(file.from.with(file.value.display()))
+        .help(format!("leave {} away", file.from))
+}
+
+pub(crate) fn hostfile_says_how_many(file: Option<&Said<std::path::PathBuf>>, said: Vec<String>) -> Problem {
+    let place = file.map(|file| file.from.with(file.value.display())).unwrap_or_default();
+    let problem =
+        Problem::error("hosts", "the hostfile says how many machines and GPUs there are".to_string()).at(place);
+    said.into_iter().fold(problem, Problem::at).help("choose among them with --include and --exclude")
+}
+
+pub(crate) fn hosts_of_the_command(said: &str, program: &str) -> Problem {
+    Problem::error(
+        "hosts",
+        format!("the command already starts with `{program}`, which has options of its own for that"),
+    )
+    .at(said)
+    .help(format!("say it to `{program}`, or leave `{program}` away"))
+}
+
+pub(crate) fn not_in_a_job_shell(asked: &Said<impl fmt::Display>) -> Problem {
+    Problem::error("launcher", "this shell is not on all machines of the job".to_string())
+        .at(asked.place())
+        .help("leave --launcher away: zlaunch starts itself on each of them; or --nnodes 1 for this machine alone")
+}
+
+pub(crate) fn srun_in_step() -> Problem {
+    Problem::error("launcher", "an srun inside of a step waits for the step to end".to_string())
+        .at("SLURM_STEP_ID")
+        .help("leave `srun` away: zlaunch finds its place by itself; or srun --overlap")
+}
+
+pub(crate) fn tasks_have_no_launcher(asked: &Said<impl fmt::Display>, tasks: u32) -> Problem {
+    Problem::error("launcher", format!("{tasks} tasks run on this machine, each of them a rank already"))
+        .at(asked.place())
+        .help("start one task on each machine: srun --ntasks-per-node=1, mpirun --map-by ppr:1:node")
+}
+
+pub(crate) fn value_cannot_travel(name: &str) -> Problem {
+    Problem::error("hosts", "deepspeed's runner carries one line of text for each variable".to_string())
+        .at(name)
+        .help(format!("--unset-env {name}, or set it on the machines"))
+}
+
 pub(crate) fn machines_differ(nproc: &Said<u32>) -> Problem {
     Problem::warning(
         "machines-differ",
@@ -683,6 +765,47 @@ pub(crate) fn ranks_without_effect(from: &Source, program: &str, starts_ranks: b
         .help(help)
 }
 
+pub(crate) fn unknown_action(usage: &str, word: Option<&str>, known: &[&str]) -> Problem {
+    let near = word.and_then(|word| nearest(word, known.iter().copied()));
+    let help = near.map_or_else(|| usage.to_string(), |near| format!("did you mean `{near}`? {usage}"));
+    let what = word.map_or_else(|| "a word is missing".to_string(), |word| format!("`{word}` is not understood here"));
+    Problem::error("usage", what).at(usage.split(' ').take(2).collect::<Vec<_>>().join(" ")).help(help)
+}
+
+pub(crate) fn no_folder_for_shims(usage: &str) -> Problem {
+    Problem::error("usage", "without a home folder a folder must be named".to_string()).at("HOME").help(usage)
+}
+
+pub(crate) fn no_output_folder(asked: &Said<std::path::PathBuf>) -> Problem {
+    Problem::error("record", "--output_dir is not given, so there is no folder of the trainer's".to_string())
+        .at(asked.from.with("auto"))
+        .help("--record DIR")
+}
+
+pub(crate) fn not_a_record(path: &Path) -> Problem {
+    Problem::error("record", "this is no launch record".to_string())
+        .at(path.display())
+        .help("zlaunch --record DIR -- COMMAND writes one")
+}
+
+pub(crate) fn secret_not_recorded(path: &Path, name: Option<&str>) -> Problem {
+    Problem::error("record", format!("the value of {} was not recorded", name.unwrap_or("a word")))
+        .at(path.display())
+        .help("launch with the recorded words and the value itself: they are in `words`")
+}
+
+pub(crate) fn cannot_enter(folder: &Path, why: &io::Error) -> Problem {
+    Problem::error("record", format!("the folder of the launch cannot be entered: {why}"))
+        .at(folder.display())
+        .help("run it where that folder is")
+}
+
+pub(crate) fn not_a_shim(file: &Path) -> Problem {
+    Problem::error("shims", "this file is not a shim of zlaunch and stays".to_string())
+        .at(file.display())
+        .help("choose another folder: zlaunch shims install DIR")
+}
+
 pub(crate) fn srun_not_here(asked: &Said<impl fmt::Display>) -> Problem {
     Problem::error("launcher", "there is no job shell on several machines here that srun could start from".to_string())
         .at(asked.place())
@@ -719,6 +842,25 @@ pub(crate) fn direct_is_one_process(asked: &Said<impl fmt::Display>, world: &Sai
         .at(asked.place())
         .at(&world.from)
         .help("--launcher torchrun, or --nproc-per-node 1")
+}
+
+pub(crate) fn local_is_one_machine(asked: &Said<impl fmt::Display>, nnodes: &Said<u32>) -> Problem {
+    Problem::error(
+        "launcher",
+        format!("`local` starts the ranks of one machine; {} machines need torchrun", nnodes.value),
+    )
+    .at(asked.place())
+    .at(nnodes.place())
+    .help("--launcher torchrun, once on each machine")
+}
+
+pub(crate) fn output_without_effect(from: &Source, kind: &impl fmt::Display) -> Problem {
+    Problem::warning(
+        "output-without-effect",
+        format!("{from} has no effect: it is for the ranks of `--launcher local`, not of `{kind}`"),
+    )
+    .at(from)
+    .help("--launcher local; torchrun has --log-dir and --tee of its own: --launcher-arg --tee=3")
 }
 
 pub(crate) fn deepspeed_needs_a_hostfile(asked: &Said<impl fmt::Display>) -> Problem {
@@ -800,6 +942,10 @@ pub(crate) fn cannot_write(path: &Path, why: &io::Error) -> Problem {
         .help("--config-out PATH names another place")
 }
 
+pub(crate) fn cannot_write_there(path: &Path, why: &io::Error) -> Problem {
+    Problem::error("write", format!("this cannot be written: {why}")).at(path.display()).help("name another folder")
+}
+
 pub(crate) fn folder_not_ours(folder: &Path) -> Problem {
     Problem::error("write", "the folder for resolved configs does not belong to you alone".to_string())
         .at(folder.display())
@@ -824,6 +970,57 @@ pub(crate) fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {
         .at(&name)
         .help("check the command and the environment it is in")
         .status(status)
+}
+
+pub(crate) fn cannot_start_ranks(rank: u32, count: u32, why: &io::Error) -> Problem {
+    let help = match why.kind() {
+        io::ErrorKind::WouldBlock => "`ulimit -u` limits the processes of a user, pids.max those of a container",
+        io::ErrorKind::OutOfMemory => "there is no memory left on this machine",
+        _ => "`ulimit -a` shows the limits of this session",
+    };
+    Problem::error("ranks", format!("rank {rank} of {count} cannot be started: {why}"))
+        .at(format!("rank {rank}"))
+        .help(help)
+}
+
+pub(crate) fn cannot_watch_ranks(why: &io::Error) -> Problem {
+    Problem::error("ranks", format!("the ranks cannot be watched: {why}"))
+        .at("--launcher local")
+        .help("`ulimit -a` shows the limits of this session; --launcher torchrun does without")
+}
+
+pub(crate) fn endings_are_hidden() -> Problem {
+    Problem::error("ranks", "SIGCHLD is ignored, so nobody can tell how a rank ended".to_string())
+        .at("SIGCHLD, inherited from the program that starts zlaunch")
+        .help("env --default-signal=CHLD zlaunch …")
+}
+
+pub(crate) fn cannot_log(path: &Path, why: &io::Error) -> Problem {
+    Problem::error("write", format!("the log of a rank cannot be written: {why}"))
+        .at(path.display())
+        .help("--log-dir DIR names another folder")
+}
+
+/// How a rank ended; the exit status is that of the rank, as a shell would tell it.
+pub(crate) fn rank_failed(rank: usize, ending: ExitStatus, several: bool, log: Option<&Path>) -> Problem {
+    let (how, status) = match (ending.code(), ending.signal()) {
+        (Some(code), _) => (format!("exited with status {code}"), code),
+        (None, signal) => {
+            let number = signal.unwrap_or_default();
+            let name = Signal::try_from(number).map_or("", Signal::as_str);
+            (format!("was ended by signal {number} {name}").trim_end().to_string(), 128 + number)
+        }
+    };
+    let others = if several { "; the others were stopped" } else { "" };
+    let help = match (ending.signal(), log) {
+        (Some(9), _) => "`dmesg` tells whether the system ran out of memory",
+        (_, None) => "its own output says why; --log-dir DIR keeps the ranks' output apart",
+        (_, Some(_)) => "its own output says why",
+    };
+    Problem::error("rank", format!("rank {rank} {how}{others}"))
+        .at(log.map_or_else(|| format!("rank {rank}"), |log| log.display().to_string()))
+        .help(help)
+        .status(u8::try_from(status).unwrap_or(REFUSED))
 }
 
 pub(crate) fn cannot_print(why: &io::Error) -> Problem {

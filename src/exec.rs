@@ -1,6 +1,9 @@
-//! The effects: write the config, become the program. Nothing decides here.
+//! The effects: write the config, become the program or start the ranks. Nothing decides here.
 
-use std::convert::Infallible;
+mod helper;
+mod output;
+mod ranks;
+
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -10,17 +13,24 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 
+use std::time::SystemTime;
+
 use nix::fcntl::OFlag;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::geteuid;
 
+use crate::environment::Environment;
 use crate::error::{self, Problem};
 use crate::launcher::Kind;
 use crate::plan::{FileKind, Plan, PlannedConfig};
+use crate::record::Record;
 use crate::said::Said;
 
-/// Writes what the plan says and replaces this process. Comes back only with a problem.
-pub(crate) fn carry_out(plan: Plan) -> Result<Infallible, Problem> {
+pub(crate) use helper::helper;
+
+/// Writes what the plan says and replaces this process. Comes back only with a problem, or with the exit status of ranks
+/// that were started from here.
+pub(crate) fn carry_out(plan: Plan) -> Result<u8, Problem> {
     if let Some(problem) = plan.blocker {
         return Err(problem);
     }
@@ -31,21 +41,35 @@ pub(crate) fn carry_out(plan: Plan) -> Result<Infallible, Problem> {
     if let Some((path, text)) = &plan.carried {
         write_file(path, text, FileKind::Ours)?;
     }
+    if let Some(record) = plan.record.as_ref().filter(|_| plan.topology.is_first() && plan.launcher != Kind::Srun) {
+        write_record(record)?;
+    }
     if let Some(port) = &plan.opens {
         try_port(port)?;
     }
     raise_memlock();
     let Some((program, arguments)) = plan.argv.split_first() else { return Err(error::nothing_to_launch()) };
+    if let Some(local) = &plan.local {
+        return ranks::run(local, &plan.argv, &plan.environment);
+    }
     let mut command = Command::new(program);
     command.args(arguments);
-    for name in &plan.environment.unset {
-        command.env_remove(name);
-    }
-    for setting in &plan.environment.set {
-        command.env(&setting.name, &setting.value);
-    }
+    change_environment(&mut command, &plan.environment);
     // std gives SIGPIPE back its default, which Rust's runtime had taken; everything else is inherited.
     Err(error::cannot_execute(program, &command.exec()))
+}
+
+fn write_record(record: &Record) -> Result<(), Problem> {
+    let write = |name: &str, text: &str| {
+        let path = record.folder.join(name);
+        make_private_folder(&record.folder)
+            .and_then(|()| write_atomically(&path, text.as_bytes(), 0o600))
+            .map_err(|why| error::cannot_write_there(&path, &why))
+    };
+    if let Some(config) = &record.config {
+        write(Record::CONFIG, config)?;
+    }
+    write(Record::FILE, &record.text(SystemTime::now()))
 }
 
 /// Rank 0 will listen here. Found out now, before the others come and wait.
@@ -63,6 +87,34 @@ fn raise_memlock() {
     {
         // The trainer will say so if it needed more.
         let _ = setrlimit(Resource::RLIMIT_MEMLOCK, hard, hard);
+    }
+}
+
+/// Writes a program that anybody may run, whole or not at all.
+pub(crate) fn write_program(path: &Path, text: &str) -> Result<(), Problem> {
+    let failed = |why: &io::Error| error::cannot_write_there(path, why);
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    DirBuilder::new().recursive(true).create(folder).map_err(|why| failed(&why))?;
+    let written = write_atomically(path, text.as_bytes(), 0o755);
+    written.map_err(|why| failed(&why))
+}
+
+/// Removes files, and their folder if nothing else is in it.
+pub(crate) fn remove(files: &[PathBuf], folder: &Path) -> Result<(), Problem> {
+    for file in files {
+        fs::remove_file(file).map_err(|why| error::cannot_write_there(file, &why))?;
+    }
+    // Somebody else's files keep it.
+    let _ = fs::remove_dir(folder);
+    Ok(())
+}
+
+fn change_environment(command: &mut Command, environment: &Environment) {
+    for name in &environment.unset {
+        command.env_remove(name);
+    }
+    for setting in &environment.set {
+        command.env(&setting.name, &setting.value);
     }
 }
 
@@ -86,7 +138,7 @@ fn write_file(path: &Path, text: &str, kind: FileKind) -> Result<(), Problem> {
     if holds(path, text.as_bytes()) {
         return Ok(());
     }
-    write_atomically(path, text.as_bytes()).map_err(|why| failed(&why))
+    write_atomically(path, text.as_bytes(), 0o600).map_err(|why| failed(&why))
 }
 
 fn make_private_folder(folder: &Path) -> io::Result<()> {
@@ -111,8 +163,8 @@ fn holds(path: &Path, content: &[u8]) -> bool {
 }
 
 /// A new file beside the target, then a rename: others see the old one or the whole new one.
-fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
-    let (mut file, temporary) = create_beside(path)?;
+fn write_atomically(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    let (mut file, temporary) = create_beside(path, mode)?;
     let written = file.write_all(content).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         // The first failure is the one worth reporting.
@@ -121,13 +173,13 @@ fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
     written
 }
 
-fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
+fn create_beside(path: &Path, mode: u32) -> io::Result<(File, PathBuf)> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let name = path.file_name().unwrap_or(OsStr::new("config")).to_string_lossy().into_owned();
     let mut attempt = 0;
     loop {
         let temporary = folder.join(format!(".{name}.{}.{attempt}", process::id()));
-        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary) {
+        match OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary) {
             Ok(file) => return Ok((file, temporary)),
             // Left behind by a process of the same number, here or on another machine.
             Err(why) if why.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => attempt += 1,

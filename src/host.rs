@@ -63,6 +63,10 @@ impl Host {
         self.folder(vars::XDG_CACHE_HOME).or_else(|| self.home().map(|home| home.join(".cache")))
     }
 
+    pub(crate) fn data_home(&self) -> Option<PathBuf> {
+        self.folder(vars::XDG_DATA_HOME).or_else(|| self.home().map(|home| home.join(".local/share")))
+    }
+
     pub(crate) fn config_home(&self) -> Option<PathBuf> {
         self.folder(vars::XDG_CONFIG_HOME).or_else(|| self.home().map(|home| home.join(".config")))
     }
@@ -95,6 +99,16 @@ impl Host {
         let folder = std::fs::read_dir(NVIDIA_GPUS).ok()?.find_map(Result::ok)?.path();
         let text = std::fs::read_to_string(folder.join("information")).ok()?;
         text.lines().find_map(|line| line.strip_prefix("Model:")).map(|name| name.trim().to_string())
+    }
+
+    /// CPUs of the whole machine, whoever may use them.
+    pub(crate) fn online_cpus(&self) -> usize {
+        let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+        let count = |range: &str| {
+            let (low, high) = range.split_once('-').unwrap_or((range, range));
+            Some(high.parse::<usize>().ok()?.checked_sub(low.parse().ok()?)? + 1)
+        };
+        text.trim().split(',').filter_map(count).sum::<usize>().max(self.cpus)
     }
 
     /// Whether a path lies where no other machine sees it.
@@ -146,34 +160,9 @@ impl Host {
     }
 }
 
-/// This program and its own options again, in front of a command of so many words: all but those that only print.
-pub(crate) fn own_command(command: usize) -> Vec<OsString> {
-    let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    words.truncate(words.len().saturating_sub(command));
-    let program = std::env::current_exe().map_or_else(|_| OsString::from("zlaunch"), PathBuf::into_os_string);
-    std::iter::once(program).chain(without_printing(words)).collect()
-}
-
-/// Our options without those that print the plan instead of carrying it out, and without `--launcher srun`.
-fn without_printing(words: Vec<OsString>) -> Vec<OsString> {
-    let mut kept = Vec::new();
-    let mut words = words.into_iter();
-    while let Some(word) = words.next() {
-        match word.to_str().unwrap_or_default() {
-            "--" | "-n" | "--dry-run" | "--dry_run" | "--launcher=srun" => {}
-            "--format" => drop(words.next()),
-            "--launcher" => {
-                let value = words.next().filter(|value| value != "srun");
-                kept.extend(value.into_iter().flat_map(|value| [word.clone(), value]));
-            }
-            text if text.starts_with("--format=") => {}
-            text if text.starts_with('-') && !text.starts_with("--") && text.contains('n') => {
-                kept.push(text.replace('n', "").into());
-            }
-            _ => kept.push(word),
-        }
-    }
-    kept
+/// zlaunch itself, for a script that starts it again.
+pub(crate) fn this_program() -> PathBuf {
+    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("zlaunch"))
 }
 
 /// Whether the folder, or the nearest one above it that exists, can be written.

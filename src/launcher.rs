@@ -4,6 +4,7 @@
 mod accelerate;
 mod deepspeed;
 mod direct;
+pub(crate) mod local;
 mod runner;
 pub(crate) mod srun;
 mod torchrun;
@@ -15,7 +16,7 @@ use std::fmt;
 use crate::environment::Setting;
 use crate::error::{self, Problem};
 use crate::host::Host;
-use crate::said::{Said, Source};
+use crate::said::Said;
 use crate::target::Target;
 use crate::topology::{SaidHosts, Standing, Topology};
 use crate::trainer::{Family, Job};
@@ -28,6 +29,8 @@ pub(crate) enum Kind {
     Deepspeed,
     Direct,
     Srun,
+    /// zlaunch itself.
+    Local,
     /// Only where the command itself starts with it.
     Accelerate,
 }
@@ -40,6 +43,7 @@ impl Kind {
         ("deepspeed", Some(Kind::Deepspeed)),
         ("srun", Some(Kind::Srun)),
         ("direct", Some(Kind::Direct)),
+        ("local", Some(Kind::Local)),
     ];
 }
 
@@ -50,43 +54,69 @@ impl fmt::Display for Kind {
             Kind::Deepspeed => "deepspeed",
             Kind::Direct => "direct",
             Kind::Srun => "srun",
+            Kind::Local => "local",
             Kind::Accelerate => "accelerate",
         })
     }
 }
 
-/// Whoever was asked for, if that is possible; else torchrun, or nobody where one process is all.
+/// Whoever was asked for, if that is possible; else whoever fits. A variable serves a whole site: where it cannot be
+/// followed, or the command is none of ours, it gives way.
 pub(crate) fn choose(asked: Option<&Said<Kind>>, job: &Job, topology: &Topology) -> Result<Kind, Problem> {
-    // A variable serves a whole site; it does not launch ranks a second time.
-    let asked = asked.filter(|asked| !topology.already() || matches!(asked.from, Source::Flag(_)));
-    let direct = asked.is_none_or(|asked| asked.value == Kind::Direct);
-    if job.starts_ranks() && (job.trainer.family != Family::Opaque || !direct) {
+    let opaque = job.trainer.family == Family::Opaque;
+    match asked {
+        Some(asked) if asked.from.is_flag() => insisted(asked, job, topology),
+        Some(asked) if !opaque && !topology.already() => {
+            insisted(asked, job, topology).or_else(|_| fitting(job, topology))
+        }
+        _ => fitting(job, topology),
+    }
+}
+
+/// torchrun; nobody where one process is all; zlaunch itself where there is no torchrun.
+fn fitting(job: &Job, topology: &Topology) -> Result<Kind, Problem> {
+    let opaque = job.trainer.family == Family::Opaque;
+    if job.starts_ranks() && !opaque {
         return Err(error::starts_ranks_itself(job.target.name()));
     }
-    if topology.pool.is_some() {
-        return match asked.filter(|asked| asked.value != Kind::Deepspeed) {
-            Some(asked) => Err(error::hostfile_is_deepspeeds(asked)),
-            None => Ok(Kind::Deepspeed),
-        };
-    }
-    if let Standing::Shell { .. } = topology.standing
-        && asked.is_none_or(|asked| matches!(asked.value, Kind::Torchrun | Kind::Srun))
+    if let Standing::Task(task) = &topology.standing
+        && job.trainer.launches_itself
     {
-        return Ok(Kind::Srun);
+        return Err(error::tasks_are_ranks(&task.local_world_size, job.target.name()));
     }
-    let Some(asked) = asked else {
+    Ok(match &topology.standing {
+        _ if topology.pool.is_some() => Kind::Deepspeed,
+        Standing::Shell { .. } => Kind::Srun,
+        Standing::Rank { .. } | Standing::Task(_) => Kind::Direct,
         // What zlaunch does not know may be a launcher itself: it is never launched twice.
-        let one = topology.already() || topology.is_one_process() || job.trainer.family == Family::Opaque;
-        return Ok(if one { Kind::Direct } else { Kind::Torchrun });
-    };
-    match asked.value {
-        Kind::Direct if !topology.already() && job.trainer.family != Family::Opaque => {
-            direct::possible(asked, topology)?;
+        Standing::Starter if topology.is_one_process() || opaque => Kind::Direct,
+        Standing::Starter if local::is_needed(job, topology) => Kind::Local,
+        Standing::Starter => Kind::Torchrun,
+    })
+}
+
+fn insisted(asked: &Said<Kind>, job: &Job, topology: &Topology) -> Result<Kind, Problem> {
+    let opaque = job.trainer.family == Family::Opaque;
+    if job.starts_ranks() && !(opaque && asked.value == Kind::Direct) {
+        return Err(error::starts_ranks_itself(job.target.name()));
+    }
+    if topology.pool.is_some() && asked.value != Kind::Deepspeed {
+        return Err(error::hostfile_is_deepspeeds(asked));
+    }
+    match (&topology.standing, asked.value) {
+        // Each machine chooses its launcher again.
+        (Standing::Shell { .. }, Kind::Torchrun | Kind::Deepspeed | Kind::Srun) => return Ok(Kind::Srun),
+        (Standing::Shell { .. }, _) => return Err(error::not_in_a_job_shell(asked)),
+        (_, Kind::Srun) => return Err(error::srun_not_here(asked)),
+        (Standing::Rank { .. } | Standing::Task(_), Kind::Direct) => {}
+        (Standing::Rank { .. }, _) => return Err(error::ranks_exist(asked)),
+        (Standing::Task(task), _) => {
+            return Err(error::tasks_have_no_launcher(asked, task.local_world_size.value));
         }
-        Kind::Deepspeed => deepspeed::possible(asked, topology)?,
-        Kind::Srun => srun::possible(asked, topology)?,
-        _ if topology.already() => return Err(error::ranks_exist(asked)),
-        _ => {}
+        (Standing::Starter, Kind::Direct) if !opaque => direct::possible(asked, topology)?,
+        (Standing::Starter, Kind::Deepspeed) => deepspeed::possible(asked, topology)?,
+        (Standing::Starter, Kind::Local) => local::possible(asked, topology)?,
+        (Standing::Starter, _) => {}
     }
     Ok(asked.value)
 }
@@ -103,18 +133,9 @@ pub(crate) fn head(
     match kind {
         Kind::Torchrun => torchrun::head(job, topology, extra, host),
         Kind::Deepspeed => deepspeed::head(job, topology, extra, hosts, host),
+        Kind::Local => local::head(job, host),
         Kind::Direct | Kind::Srun | Kind::Accelerate => direct::head(job, host),
     }
-}
-
-/// The whole command of a launch that goes through `srun`.
-pub(crate) fn through_srun(
-    through: Option<&srun::Through<'_>>,
-    topology: &Topology,
-    command: &[OsString],
-    host: &Host,
-) -> Result<Vec<OsString>, Problem> {
-    srun::argv(through, topology, command, host)
 }
 
 /// The file with the variables that must reach every machine of a hostfile.
@@ -132,7 +153,8 @@ pub(crate) fn check_extra(kind: Kind, extra: &[OsString]) -> Vec<Problem> {
     let runner = match kind {
         Kind::Torchrun => &torchrun::RUNNER,
         Kind::Deepspeed => &deepspeed::RUNNER,
-        Kind::Direct | Kind::Srun | Kind::Accelerate => return Vec::new(),
+        Kind::Accelerate => &accelerate::RUNNER,
+        Kind::Direct | Kind::Local | Kind::Srun => return Vec::new(),
     };
     runner.topology_options(extra).into_iter().map(|(ours, said)| error::say_it_to_us(&said, ours)).collect()
 }

@@ -4,10 +4,12 @@ mod argv;
 mod auto;
 mod check;
 mod cli;
+mod completions;
 mod config;
 mod environment;
 mod error;
 mod exec;
+mod hash;
 mod host;
 mod json;
 mod launcher;
@@ -15,8 +17,10 @@ mod model;
 mod patch;
 mod plan;
 mod python;
+mod record;
 mod said;
 mod schema;
+mod shims;
 mod target;
 mod template;
 mod topology;
@@ -25,16 +29,23 @@ mod vars;
 mod yaml;
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use cli::{Format, Launch, Output, Request};
 use error::{Problem, Severity};
 use host::Host;
 use plan::Plan;
+use record::Recorded;
+use said::{Said, Source};
+use shims::{Action, Shims};
 
 fn main() -> ExitCode {
+    if let Some(status) = exec::helper(std::env::args_os()) {
+        return ExitCode::from(status);
+    }
     match run() {
-        Ok(status) => status,
+        Ok(status) => ExitCode::from(status),
         Err(problems) => {
             error::report(&problems);
             ExitCode::from(problems.first().map_or(125, |problem| problem.status))
@@ -42,11 +53,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn run() -> Result<ExitCode, Vec<Problem>> {
+/// The exit status, where zlaunch does not become another program.
+fn run() -> Result<u8, Vec<Problem>> {
     let host = Host::read();
-    match cli::parse(std::env::args_os().collect(), &host)? {
-        Request::Launch(launch) if launch.output.check => run_check(&launch, &host),
-        Request::Launch(launch) => run_launch(&launch, &host),
+    let shown = match cli::parse(std::env::args_os().collect(), &host)? {
+        Request::Launch(launch) if launch.output.check => return run_check(&launch, &host),
+        Request::Launch(launch) => return run_launch(&launch, &host),
         Request::Templates { name: None, search, .. } => out(template::list(&search, &host).as_bytes()),
         Request::Templates { name: Some(name), raw: true, search } => {
             out(template::raw(&name, &search, &host).map_err(|problem| vec![problem])?.as_bytes())
@@ -57,16 +69,19 @@ fn run() -> Result<ExitCode, Vec<Problem>> {
             err(template.summary().as_bytes());
             out(json::write(&template.config).as_bytes())
         }
+        Request::Replay { folder, dry_run } => return replay(&folder, dry_run),
+        Request::Shims(shims) => run_shims(&shims, &host),
         Request::Show(text) => {
             // The only stylised text on stdout; colours go when it is piped.
             let _ = anstream::stdout().write_all(text.as_bytes());
-            Ok(ExitCode::SUCCESS)
+            Ok(())
         }
-    }
+    };
+    shown.map(|()| 0)
 }
 
 /// `zlaunch check`: what was found is the data here.
-fn run_check(launch: &Launch, host: &Host) -> Result<ExitCode, Vec<Problem>> {
+fn run_check(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let plan = Plan::new(launch, host);
     let mut problems = match &plan {
         Ok(plan) => plan.all_diagnostics(),
@@ -84,14 +99,53 @@ fn run_check(launch: &Launch, host: &Host) -> Result<ExitCode, Vec<Problem>> {
             let mut stdout = anstream::stdout().lock();
             error::write(&problems, &mut stdout);
             let _ = writeln!(stdout, "{}", error::counted(errors, warnings, notes));
-            ExitCode::SUCCESS
         }
-    };
+    }
     let refused = errors > 0 || launch.strict && warnings > 0;
-    Ok(if refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(u8::from(refused))
 }
 
-fn run_launch(launch: &Launch, host: &Host) -> Result<ExitCode, Vec<Problem>> {
+/// Launches what was recorded, as it would be launched today; what differs is told.
+fn replay(folder: &Path, dry_run: bool) -> Result<u8, Vec<Problem>> {
+    let recorded = Recorded::read(folder).map_err(|problem| vec![problem])?;
+    std::env::set_current_dir(&recorded.folder).map_err(|why| vec![error::cannot_enter(&recorded.folder, &why)])?;
+    let host = Host::read();
+    let words = std::iter::once("zlaunch".into()).chain(recorded.words.clone()).collect();
+    let mut launch = match cli::parse_launch(words, &host)? {
+        Ok(launch) => launch,
+        Err(text) => return out(text.as_bytes()).map(|()| 0),
+    };
+    // Only to compare: the old record stays as it is.
+    launch.record.get_or_insert_with(|| Said::new(folder.to_path_buf(), Source::Default));
+    let mut plan = Plan::new(&launch, &host)?;
+    let today = plan.record.take();
+    let differences = today.map_or_else(Vec::new, |today| recorded.differences(&today));
+    if dry_run {
+        let text = if differences.is_empty() { "nothing differs\n".to_string() } else { differences.join("\n") + "\n" };
+        return out(text.as_bytes()).map(|()| 0);
+    }
+    for line in differences {
+        err(format!("differs: {line}\n").as_bytes());
+    }
+    exec::carry_out(plan).map_err(|problem| vec![problem])
+}
+
+fn run_shims(shims: &Shims, host: &Host) -> Result<(), Vec<Problem>> {
+    let foreign = shims.foreign();
+    match shims.action {
+        Action::List => return out(shims.listing(host).as_bytes()),
+        Action::Install if !foreign.is_empty() => return Err(foreign),
+        Action::Install => shims.files().try_for_each(|file| exec::write_program(&file, shims::SHIM)),
+        Action::Remove => exec::remove(&shims.present(), &shims.folder),
+    }
+    .map_err(|problem| vec![problem])?;
+    if shims.action == Action::Install {
+        err(shims.advice(host).as_bytes());
+    }
+    Ok(())
+}
+
+fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let plan = Plan::new(launch, host)?;
     let Output { dry_run, quiet, verbose, check: _ } = launch.output;
     if !quiet && (plan.topology.is_first() || verbose) {
@@ -100,20 +154,20 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<ExitCode, Vec<Problem>> {
     if let Some(format) = dry_run {
         // A plan can be read on another machine than the one it is for.
         error::report(plan.blocker.clone().filter(|_| !quiet).map(Problem::into_warning).as_slice());
-        return out(&plan.render(format));
+        return out(&plan.render(format)).map(|()| 0);
     }
     if verbose && !quiet {
         err(plan.text().as_bytes());
     }
-    match exec::carry_out(plan).map_err(|problem| vec![problem])? {}
+    exec::carry_out(plan).map_err(|problem| vec![problem])
 }
 
 /// Data. A reader that went away is no failure of ours.
-fn out(bytes: &[u8]) -> Result<ExitCode, Vec<Problem>> {
+fn out(bytes: &[u8]) -> Result<(), Vec<Problem>> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => Err(vec![error::cannot_print(&why)]),
-        _ => Ok(ExitCode::SUCCESS),
+        _ => Ok(()),
     }
 }
 
@@ -164,7 +218,11 @@ mod readme {
     }
 
     fn variables() -> String {
-        let does = |var: &vars::Var| if var.r#use == vars::Use::Read { "reads" } else { "reads, sets" };
+        let does = |var: &vars::Var| match var.r#use {
+            vars::Use::Read => "reads",
+            vars::Use::Set => "sets",
+            vars::Use::ReadAndSet => "reads, sets",
+        };
         let rows = vars::ALL.iter().map(|var| format!("| `{}` | {} | {} |\n", var.name, does(var), cell(var.about)));
         "| variable | zlaunch | for |\n| --- | --- | --- |\n".to_string() + &rows.collect::<String>()
     }

@@ -16,10 +16,13 @@ use crate::cli::Launch;
 use crate::config::{self, Layers};
 use crate::environment::{self, Environment};
 use crate::error::{self, Problem, Severity};
+use crate::hash::fnv1a;
 use crate::host::Host;
 use crate::json;
+use crate::launcher::local::Local;
 use crate::launcher::srun::{self, Through};
 use crate::launcher::{self, Kind, Wrapped, wrapped};
+use crate::record::Record;
 use crate::said::{Said, Source};
 use crate::target::Parts;
 use crate::template::{self, Origin, Template};
@@ -31,6 +34,8 @@ pub(crate) struct Plan {
     pub(crate) trainer: TrainerFacts,
     pub(crate) topology: Topology,
     pub(crate) launcher: Kind,
+    /// The ranks, where zlaunch starts them itself.
+    pub(crate) local: Option<Local>,
     pub(crate) config: Option<PlannedConfig>,
     pub(crate) environment: Environment,
     pub(crate) argv: Vec<OsString>,
@@ -41,6 +46,7 @@ pub(crate) struct Plan {
     pub(crate) carried: Option<(PathBuf, String)>,
     /// The port on which the ranks meet, if that is on this machine.
     pub(crate) opens: Option<Said<u16>>,
+    pub(crate) record: Option<Record>,
     home: Option<PathBuf>,
 }
 
@@ -100,6 +106,14 @@ impl Plan {
             job = trainer::understand(&Parts::of(&launch.command), launch.trainer.as_ref(), &wanted);
         }
         let through = through.filter(|_| wrapped.is_some() || job.trainer.family != Family::Opaque);
+        // An unchanged script that knows nothing of a config must run as if nobody stood in front of it.
+        let draft = Draft { launch, host: &wanted, through: None, wrapped: wrapped.as_ref(), job: &job };
+        let untouched = wanted.filled(vars::ZLAUNCH_SHIM_OF).is_some() && !draft.names_config();
+        let wrapped = wrapped.filter(|_| !untouched);
+        let through = through.filter(|_| !untouched);
+        if untouched {
+            job = trainer::untouched(&launch.command, &wanted);
+        }
         // Then the launcher is given the config, not the script.
         if wrapped.as_ref().is_some_and(Wrapped::takes_config) {
             job.run_file = None;
@@ -123,12 +137,13 @@ struct Draft<'a> {
 
 impl Draft<'_> {
     fn finish(&self, mut problems: Vec<Problem>, machine: &Host) -> Result<Plan, Vec<Problem>> {
-        let Draft { launch, host, through, wrapped, job } = self;
+        let Draft { launch, host, wrapped, job, .. } = self;
         let mut diagnostics = launch.warnings.clone();
         diagnostics.extend(self.ranks_without_effect());
         let mut findings = Vec::new();
         let topology = keep(self.topology(), &mut problems);
         let kind = topology.as_ref().and_then(|topology| keep(self.launcher(topology), &mut problems));
+        diagnostics.extend(kind.into_iter().flat_map(|kind| launch.rank_output.without_effect(kind)));
         let template = self.template(&mut problems, &mut diagnostics);
         let config = match (&topology, template) {
             (Some(topology), Some(template)) => {
@@ -179,42 +194,24 @@ impl Draft<'_> {
             (path, text)
         });
         let path = config.as_ref().map(PlannedConfig::handed_over);
-        let variables = wrapped.and_then(|wrapped| wrapped.as_torchrun(job, &topology, path, host));
+        let plain = launch.launcher_args.is_empty();
+        let variables = wrapped.filter(|_| plain).and_then(|wrapped| wrapped.as_torchrun(job, &topology, path, host));
         let kind = if variables.is_some() { Kind::Torchrun } else { kind };
         let translated = variables.is_some();
-        for (name, value) in variables.into_iter().flatten() {
+        for (name, value) in variables.into_iter().flatten().filter(|(name, _)| !launch.environment.says(name)) {
             environment.set(name, value, "as accelerate launch sets it".to_string());
         }
-        let argv = match wrapped {
-            Some(_) if translated => {
-                let mut argv = launcher::head(kind, job, &topology, &launch.launcher_args, &launch.hosts, host);
-                argv.extend(job.words(None));
-                argv
-            }
-            _ if kind == Kind::Srun => {
-                launcher::through_srun(*through, &topology, &launch.command, host).map_err(|problem| vec![problem])?
-            }
-            Some(wrapped) => wrapped.argv(job, &launch.topology, &launch.launcher_args, path, host),
-            None => {
-                let mut argv = launcher::head(kind, job, &topology, &launch.launcher_args, &launch.hosts, host);
-                argv.extend(job.words(path));
-                argv
-            }
-        };
-        let trainer = TrainerFacts {
-            name: job.trainer.name,
-            // Looking the version up means listing site-packages: only for those who read it.
-            version: if launch.output.is_read() { job.version().map(|version| version.0) } else { None },
-            python: job.python.as_ref().map(|python| python.program.clone()),
-            runs: print::what_runs(job, &launch.command),
-        };
+        let argv = self.argv(kind, translated, &topology, path).map_err(|problem| vec![problem])?;
+        let trainer = self.trainer_facts();
         // What is missing here may be there on the machines.
         let blocker = job.blocker.clone().filter(|_| kind != Kind::Srun);
         let opens = topology.opens_port(kind == Kind::Torchrun).cloned();
-        Ok(Plan {
+        let local = (kind == Kind::Local).then(|| Local::new(&topology, &launch.rank_output, host));
+        let mut plan = Plan {
             trainer,
             topology,
             launcher: kind,
+            local,
             config,
             environment,
             argv,
@@ -222,17 +219,57 @@ impl Draft<'_> {
             blocker,
             carried,
             opens,
+            record: None,
             home: host.home(),
-        })
+        };
+        plan.record = Record::new(&plan, launch, job, host).map_err(|problem| vec![problem])?;
+        Ok(plan)
+    }
+
+    /// Everything that is executed. `translated`: torchrun stands in for the launcher of the command.
+    fn argv(
+        &self,
+        kind: Kind,
+        translated: bool,
+        topology: &Topology,
+        config: Option<&OsStr>,
+    ) -> Result<Vec<OsString>, Problem> {
+        let Draft { launch, host, through, wrapped, job } = self;
+        if kind == Kind::Srun {
+            let asked = launch.launcher.as_ref().is_some_and(|asked| asked.value == Kind::Srun);
+            let extra = if asked { launch.launcher_args.as_slice() } else { &[] };
+            return srun::argv(*through, topology, launch.options_again(), extra, &launch.command, host);
+        }
+        if let Some(wrapped) = wrapped.filter(|_| !translated) {
+            return Ok(wrapped.argv(job, &launch.topology, topology, &launch.launcher_args, config, host));
+        }
+        let mut argv = launcher::head(kind, job, topology, &launch.launcher_args, &launch.hosts, host);
+        argv.extend(job.words(config.filter(|_| !translated)));
+        Ok(argv)
+    }
+
+    fn trainer_facts(&self) -> TrainerFacts {
+        let Draft { launch, job, .. } = self;
+        // Looking the version up means listing site-packages: only for those who read it.
+        let is_read = launch.output.is_read() || launch.record.is_some();
+        TrainerFacts {
+            name: job.trainer.name,
+            version: is_read.then(|| job.version()).flatten().map(|version| version.0),
+            python: job.python.as_ref().map(|python| python.program.clone()),
+            runs: print::what_runs(job, &launch.command),
+        }
     }
 
     fn topology(&self) -> Result<Topology, Vec<Problem>> {
         let flags = &self.launch.topology;
-        if self.through.is_some() {
+        if let Some(through) = self.through {
+            through.possible(self.host).map_err(|problem| vec![problem])?;
             return Ok(Topology::elsewhere(self.host));
         }
         if let Some(wrapped) = self.wrapped {
-            let contradictions = wrapped.contradictions(flags, self.host);
+            let mut contradictions = wrapped.contradictions(flags, self.host);
+            contradictions
+                .extend(self.launch.hosts.flags().map(|said| error::hosts_of_the_command(&said, wrapped.name())));
             let stated = wrapped.stated(flags, self.host);
             return if contradictions.is_empty() {
                 Ok(Topology::wrapped(flags, stated, self.host))
@@ -240,9 +277,10 @@ impl Draft<'_> {
                 Err(contradictions)
             };
         }
-        let asked = self.launch.launcher.as_ref().is_some_and(|asked| asked.value != Kind::Direct);
-        let ranked =
-            asked || self.job.trainer.launches_itself && (flags.nproc_per_node.is_some() || flags.nnodes.is_some());
+        let asked = self.launch.launcher.as_ref();
+        let asked = asked.is_some_and(|asked| asked.value != Kind::Direct && asked.from.is_flag());
+        let said = || flags.nproc_per_node.is_some() || flags.nnodes.is_some() || Topology::is_scheduled(self.host);
+        let ranked = asked || self.job.trainer.launches_itself && said();
         Topology::decide(flags, &self.launch.hosts, ranked || self.job.trainer.family != Family::Opaque, self.host)
     }
 
@@ -250,9 +288,7 @@ impl Draft<'_> {
         let asked = self.launch.launcher.as_ref();
         let kind = match self.wrapped {
             _ if self.through.is_some() => Kind::Srun,
-            Some(wrapped) => match asked
-                .filter(|asked| matches!(asked.from, Source::Flag(_)) && asked.value != wrapped.runner.kind)
-            {
+            Some(wrapped) => match asked.filter(|asked| asked.from.is_flag() && asked.value != wrapped.runner.kind) {
                 Some(asked) => return Err(vec![error::already_a_launcher(asked, wrapped.name())]),
                 None => wrapped.runner.kind,
             },
@@ -287,6 +323,10 @@ impl Draft<'_> {
         let mut template = resolved.map_err(|problem| problems.push(problem)).ok()?;
         diagnostics.append(&mut template.notes);
         Some(template)
+    }
+
+    fn names_config(&self) -> bool {
+        self.launch.deepspeed.is_some() || self.own_config().is_some_and(|own| !own.value.is_empty())
     }
 
     fn own_config(&self) -> Option<Said<String>> {
@@ -483,23 +523,7 @@ fn same_file(one: &Path, two: &Path) -> bool {
     }
 }
 
-/// 64-bit FNV-1a: a file name needs no cryptography.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
 /// Goes on without the value, so that all problems are found at once.
 fn keep<T>(result: Result<T, Vec<Problem>>, problems: &mut Vec<Problem>) -> Option<T> {
     result.map_err(|mut found| problems.append(&mut found)).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn fnv1a_is_fnv1a() {
-        // The published vectors of the 64-bit variant.
-        assert_eq!(super::fnv1a(b""), 0xcbf2_9ce4_8422_2325);
-        assert_eq!(super::fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
-        assert_eq!(super::fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
-    }
 }

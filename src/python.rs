@@ -61,6 +61,11 @@ impl Python {
         Some(Self::at(behind.unwrap_or(program), host))
     }
 
+    /// Whether it is known where packages are, and this one is not among them.
+    pub(crate) fn lacks(&self, inside: &str, distribution: &str) -> bool {
+        !self.sites.is_empty() && self.file(inside).is_none() && self.version(distribution).is_none()
+    }
+
     /// A file of an installed package, if it is there: `swift/cli/sft.py`.
     pub(crate) fn file(&self, inside: &str) -> Option<PathBuf> {
         let in_folder = |folder: &PathBuf| Some(folder.join(inside)).filter(|path| path.is_file());

@@ -49,6 +49,11 @@ impl<T> Said<T> {
 }
 
 impl Source {
+    /// Said here and now; a variable may serve a whole site.
+    pub(crate) fn is_flag(&self) -> bool {
+        matches!(self, Source::Flag(_))
+    }
+
     /// As a person would type it with this value: `--deepspeed zero3`, `ZLAUNCH_DEEPSPEED=zero3`.
     pub(crate) fn with(&self, value: impl fmt::Display) -> String {
         match self {

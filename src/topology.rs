@@ -96,7 +96,7 @@ pub(crate) enum Standing {
     /// Before them: they are to be started.
     Starter,
     /// It is one of them: a launcher already ran.
-    Rank,
+    Rank { first: bool },
     /// It is one of them, as its engine counts; the variables of a rank are ours to set.
     Task(Task),
     /// In the shell of a job on several machines (and in so many groups): nothing runs on the others yet.
@@ -111,14 +111,15 @@ impl Topology {
 
     /// The ranks exist already.
     pub(crate) fn already(&self) -> bool {
-        matches!(self.standing, Standing::Rank | Standing::Task(_))
+        matches!(self.standing, Standing::Rank { .. } | Standing::Task(_))
     }
 
     /// Warnings are for one reader: the first rank, or whoever starts the first.
     pub(crate) fn is_first(&self) -> bool {
         match &self.standing {
             Standing::Task(task) => task.rank.value == 0,
-            _ => self.node_rank.value == 0,
+            Standing::Rank { first } => *first,
+            Standing::Starter | Standing::Shell { .. } => self.node_rank.value == 0,
         }
     }
 
@@ -129,25 +130,31 @@ impl Topology {
         ranked: bool,
         host: &Host,
     ) -> Result<Self, Vec<Problem>> {
-        if let Some(pool) = hosts.pool(host)? {
-            return Ok(Self::of_pool(flags, hosts, pool, host));
-        }
         let devices = Devices::seen(host).chosen(hosts)?;
-        let insists = flags.nproc_per_node.as_ref().is_some_and(|said| is_flag(&said.from))
-            || flags.nnodes.as_ref().is_some_and(|said| is_flag(&said.from));
-        let seen = if ranked { engine::look(host)? } else { None };
+        let insists = |said: Option<&Source>| said.is_some_and(Source::is_flag);
+        let machines = insists(flags.nnodes.as_ref().map(|said| &said.from));
+        let beats_ranks = machines || insists(flags.nproc_per_node.as_ref().map(|said| &said.from));
+        let seen = if ranked { Self::look(flags, host)? } else { None };
         let owned = seen.as_ref().is_some_and(|seen| seen.owns_rank);
-        if !insists
-            && !owned
-            && let Some(already) = Self::existing(host, &devices)?
-        {
-            return Ok(already);
+        let existing = if owned { None } else { Self::existing(host, &devices)? };
+        let is_task = seen.as_ref().is_some_and(|seen| matches!(seen.place, Place::Rank(_)));
+        if let Some(file) = hosts.hostfile.as_ref().filter(|_| ranked) {
+            if existing.is_none() && !is_task {
+                return Self::of_pool(flags, hosts, host);
+            }
+            // One of many ranks reaches nobody else.
+            if file.from.is_flag() {
+                return Err(vec![error::hostfile_for_ranks_that_exist(file)]);
+            }
+        }
+        if let Some(existing) = existing.filter(|_| !beats_ranks) {
+            return Ok(existing);
         }
         if !ranked {
             return Ok(Self::of(None, None, devices));
         }
         let Some(seen) = seen else {
-            let unclear = (!insists).then(|| rank_of_unknown_kind(host)).flatten();
+            let unclear = (!machines).then(|| rank_of_unknown_kind(host)).flatten();
             return match unclear {
                 Some(problem) => Err(vec![problem]),
                 None => Self::new(flags, host, devices, None),
@@ -155,9 +162,32 @@ impl Topology {
         };
         match &seen.place {
             Place::Rank(task) => Self::of_task(flags, task.clone(), &seen, host, devices),
-            Place::Shell { groups } if !stays_here(flags, host) => Self::of_shell(flags, *groups, &seen, host, devices),
+            Place::Shell { groups, elsewhere } if !stays_here(flags, *elsewhere, host) => {
+                Self::of_shell(flags, *groups, &seen, host, devices)
+            }
             _ => Self::new(flags, host, devices, Some(&seen)),
         }
+    }
+
+    /// What the engine says. Where our flags say everything, it need not be understood.
+    fn look(flags: &SaidRanks, host: &Host) -> Result<Option<Seen>, Vec<Problem>> {
+        let complete = flags.nnodes.is_some() && flags.node_rank.is_some() && flags.master_addr.is_some();
+        match engine::look(host) {
+            Err(_) if complete => Ok(None),
+            looked => looked,
+        }
+    }
+
+    /// An engine started this process, whatever it is.
+    pub(crate) fn is_scheduled(host: &Host) -> bool {
+        engine::look(host).is_ok_and(|seen| seen.is_some())
+    }
+
+    /// Several machines, and where they meet and which of them this is can be told.
+    pub(crate) fn can_meet(&self) -> bool {
+        let Some(nnodes) = self.nnodes.as_ref() else { return false };
+        let there = self.master_addr.as_ref().is_some_and(|address| !meeting::is_loopback(&address.value));
+        nnodes.value == 1 || there && self.master_port.is_some() && self.node_rank.value < nnodes.value
     }
 
     /// A launcher in the command decides; what it leaves open our flags may say.
@@ -181,7 +211,7 @@ impl Topology {
     /// The address the ranks must be told: on one machine they meet on localhost, unless a flag insists.
     pub(crate) fn meeting_address(&self) -> Option<&Said<String>> {
         let several = self.nnodes.as_ref().is_none_or(|nnodes| nnodes.value > 1);
-        self.master_addr.as_ref().filter(|said| several || is_flag(&said.from))
+        self.master_addr.as_ref().filter(|said| several || said.from.is_flag())
     }
 
     /// Where machines meet on this one. `starts`: a launcher starts the ranks.
@@ -190,7 +220,7 @@ impl Topology {
         let here = match &self.standing {
             Standing::Starter => starts && several && self.node_rank.value == 0,
             Standing::Task(task) => task.rank.value == 0 && task.world_size.value > 1,
-            Standing::Rank | Standing::Shell { .. } => false,
+            Standing::Rank { .. } | Standing::Shell { .. } => false,
         };
         self.master_port.as_ref().filter(|_| here)
     }
@@ -242,7 +272,7 @@ impl Topology {
         topology.world_size = world;
         topology.master_addr = address;
         topology.master_port = port;
-        topology.standing = Standing::Rank;
+        topology.standing = Standing::Rank { first: host.filled(vars::RANK) == Some("0") };
         Ok(Some(topology))
     }
 
@@ -257,23 +287,20 @@ impl Topology {
         let nnodes = nnodes.or_else(|| seen.map(|seen| seen.nnodes.clone())).unwrap_or(Said::new(1, Source::Default));
         let seen_rank = || seen.filter(|seen| seen.nnodes.value == nnodes.value).map(|seen| seen.node_rank.clone());
         let node_rank = node_rank.or_else(seen_rank).unwrap_or(Said::new(0, Source::Default));
-        let (address, port) = meeting_place(flags, seen, host, &mut problems);
+        let meeting = Meeting::new(flags, seen, host, &mut problems);
         let stated = stated_processes(flags, host, &mut problems);
         let nproc = devices.count(stated, seen, host);
         if nproc.is_none() {
             problems.push(devices.unknown());
         }
-        if nnodes.value > 1 {
-            match (&address, &port) {
-                (Some(address), Some(_)) if meeting::is_loopback(&address.value) => {
-                    problems.push(error::meets_on_loopback(address, &nnodes));
-                }
-                (Some(_), Some(_)) => {}
-                _ => problems.push(error::no_meeting_place(&nnodes)),
-            }
-        }
+        problems.extend(meeting.problem(&nnodes, seen));
         if node_rank.value >= nnodes.value {
             problems.push(error::node_rank_too_large(&node_rank, &nnodes));
+        }
+        // Which of the stated machines this one is, only the user could say.
+        let placed = nnodes.value == 1 || !matches!(node_rank.from, Source::Default);
+        if let Some(seen) = seen.filter(|seen| seen.nnodes.value != nnodes.value && !placed) {
+            problems.push(error::other_number_of_machines(&nnodes, &seen.nnodes));
         }
         if !problems.is_empty() {
             return Err(problems);
@@ -282,12 +309,9 @@ impl Topology {
         let mut topology = Self::of(Some(nnodes), nproc, devices);
         topology.node_rank = node_rank;
         // A left-over MASTER_ADDR means nothing on one machine, and the port a scheduler would give is not needed.
-        let by_engine = |from: &Source, own: Option<&Source>| own == Some(from);
-        let own_address = seen.and_then(|seen| seen.master_addr.as_ref()).map(|said| &said.from);
-        let own_port = seen.and_then(|seen| seen.master_port.as_ref()).map(|said| &said.from);
-        topology.master_addr =
-            address.filter(|said| several || is_flag(&said.from) || by_engine(&said.from, own_address));
-        topology.master_port = port.filter(|said| several || !by_engine(&said.from, own_port));
+        let Meeting { address, port, engines_address, engines_port } = meeting;
+        topology.master_addr = address.filter(|said| several || said.from.is_flag() || engines_address);
+        topology.master_port = port.filter(|_| several || !engines_port);
         topology.engine = seen.map(|seen| seen.engine);
         topology.note_contradictions(seen, host);
         if let Some(seen) = seen {
@@ -305,7 +329,7 @@ impl Topology {
         devices: Devices,
     ) -> Result<Self, Vec<Problem>> {
         let mut problems = Vec::new();
-        let (address, port) = meeting_place(flags, Some(seen), host, &mut problems);
+        let meeting = Meeting::new(flags, Some(seen), host, &mut problems);
         let local = &task.local_world_size;
         if let Some(asked) = flags.nproc_per_node.as_ref().filter(|asked| asked.value != Processes::Count(local.value))
         {
@@ -318,22 +342,16 @@ impl Topology {
         if let Some(gpus) = gpus.filter(|gpus| gpus.value > 1 && gpus.value < local.value) {
             problems.push(error::more_tasks_than_gpus(local, &gpus));
         }
-        let several = seen.nnodes.value > 1;
-        match &address {
-            Some(address) if several && meeting::is_loopback(&address.value) => {
-                problems.push(error::meets_on_loopback(address, &seen.nnodes));
-            }
-            None if several => problems.push(error::no_meeting_place(&seen.nnodes)),
-            _ => {}
-        }
+        problems.extend(meeting.problem(&seen.nnodes, Some(seen)));
         if !problems.is_empty() {
             return Err(problems);
         }
+        let several = seen.nnodes.value > 1;
+        let Meeting { address, port, engines_address, .. } = meeting;
         let mut topology = Self::of(Some(seen.nnodes.clone()), Some(local.clone()), devices);
         topology.node_rank = seen.node_rank.clone();
         topology.world_size = Some(task.world_size.clone().map(u64::from));
-        let given =
-            address.filter(|said| several || !matches!(seen.master_addr.as_ref(), Some(own) if own.from == said.from));
+        let given = address.filter(|_| several || !engines_address);
         topology.master_addr = given.or_else(|| Some(Said::new("127.0.0.1".to_string(), Source::Default)));
         // torch's own default, where nobody says anything.
         topology.master_port = port.or(Some(Said::new(29500, Source::Default)));
@@ -352,16 +370,23 @@ impl Topology {
     ) -> Result<Self, Vec<Problem>> {
         let mut problems = Vec::new();
         let stated = stated_processes(flags, host, &mut problems);
-        let (address, _) = meeting_place(flags, None, host, &mut problems);
-        if let Some(address) = address.filter(|address| meeting::is_loopback(&address.value)) {
-            problems.push(error::meets_on_loopback(&address, &seen.nnodes));
+        let names = [vars::NNODES, vars::PET_NNODES];
+        let machines = flags.nnodes.clone();
+        let machines = machines.or_else(|| names.iter().find_map(|name| number(host, name, &1, &mut problems)));
+        let nnodes = machines.unwrap_or_else(|| seen.nnodes.clone());
+        if nnodes.value > seen.nnodes.value {
+            problems.push(error::other_number_of_machines(&nnodes, &seen.nnodes));
+        }
+        let Meeting { address, .. } = Meeting::new(flags, None, host, &mut problems);
+        if let Some(address) = address.filter(|address| nnodes.value > 1 && meeting::is_loopback(&address.value)) {
+            problems.push(error::meets_on_loopback(&address, &nnodes));
         }
         if !problems.is_empty() {
             return Err(problems);
         }
         // A login node has no GPUs; the machines will count theirs.
         let nproc = devices.count(stated, Some(seen), host);
-        let mut topology = Self::of(Some(seen.nnodes.clone()), nproc, devices);
+        let mut topology = Self::of(Some(nnodes), nproc, devices);
         topology.engine = Some(seen.engine);
         topology.standing = Standing::Shell { groups };
         topology.forget_unequal_machines(seen);
@@ -369,7 +394,18 @@ impl Topology {
     }
 
     /// The machines and GPUs of a hostfile, which the runner reaches by itself.
-    fn of_pool(flags: &SaidRanks, hosts: &SaidHosts, pool: Pool, host: &Host) -> Self {
+    fn of_pool(flags: &SaidRanks, hosts: &SaidHosts, host: &Host) -> Result<Self, Vec<Problem>> {
+        let Some(pool) = hosts.pool(host)? else { return Ok(Self::of(None, None, Devices::seen(host))) };
+        let numbers = [
+            flags.nnodes.as_ref().map(|said| (&said.from, said.place())),
+            flags.node_rank.as_ref().map(|said| (&said.from, said.place())),
+            flags.nproc_per_node.as_ref().map(|said| (&said.from, said.place())),
+        ];
+        let said: Vec<String> =
+            numbers.into_iter().flatten().filter(|(from, _)| from.is_flag()).map(|it| it.1).collect();
+        if !said.is_empty() {
+            return Err(vec![error::hostfile_says_how_many(hosts.hostfile.as_ref(), said)]);
+        }
         let from = hosts.hostfile.as_ref().map_or(Source::Default, |file| file.from.clone());
         let count = |count: usize| Said::new(u32::try_from(count).unwrap_or(u32::MAX), from.clone());
         let most = pool.0.iter().map(|(_, gpus)| gpus.len()).max().unwrap_or(0);
@@ -379,7 +415,7 @@ impl Topology {
         topology.master_addr.clone_from(&flags.master_addr);
         topology.master_port.clone_from(&flags.master_port);
         topology.pool = Some(pool);
-        topology
+        Ok(topology)
     }
 
     /// Where machines differ, the number of all ranks is not this machine's times the number of machines.
@@ -418,34 +454,62 @@ impl Topology {
                 }
             }
         }
-        if let Some(seen) =
-            seen.filter(|seen| several && self.nnodes.as_ref().is_some_and(|it| it.value == seen.nnodes.value))
-            && seen.node_rank.value != self.node_rank.value
+        for name in vars::PET_ELSEWHERE.iter().filter(|name| host.filled(name).is_some()) {
+            let said =
+                Said::new(host.filled(name).unwrap_or_default().to_string(), Source::Variable((*name).to_string()));
+            self.notes.push(error::stray_variable(&said, "static rendezvous, as zlaunch decides it"));
+        }
+        if [vars::RANK, vars::LOCAL_RANK, vars::WORLD_SIZE].iter().all(|name| host.filled(name).is_some())
+            && seen.is_none_or(|seen| !seen.owns_rank)
+            && let Some(rank) = text(host, vars::RANK)
         {
+            self.notes.push(error::stray_variable(&rank, "ranks are started in spite of it"));
+        }
+        let Some((seen, nnodes)) = seen.zip(self.nnodes.as_ref()) else { return };
+        if seen.nnodes.value != nnodes.value {
+            self.notes.push(error::not_the_schedulers_machines(nnodes, &seen.nnodes));
+        } else if several && seen.node_rank.value != self.node_rank.value {
             self.notes.push(error::contradicts_scheduler(&self.node_rank, &seen.node_rank));
         }
     }
 }
 
-fn is_flag(from: &Source) -> bool {
-    matches!(from, Source::Flag(_))
+/// Machine 0's address and port: a flag, a variable, what the engine says.
+struct Meeting {
+    address: Option<Said<String>>,
+    port: Option<Said<u16>>,
+    /// Nobody but the engine says so.
+    engines_address: bool,
+    engines_port: bool,
 }
 
-/// The address and port of machine 0: a flag, a variable, what the engine says.
-fn meeting_place(
-    flags: &SaidRanks,
-    seen: Option<&Seen>,
-    host: &Host,
-    problems: &mut Vec<Problem>,
-) -> (Option<Said<String>>, Option<Said<u16>>) {
-    let address = [vars::MASTER_ADDR, vars::PET_MASTER_ADDR];
-    let address = flags.master_addr.clone().or_else(|| address.iter().find_map(|name| text(host, name)));
-    let port = [vars::MASTER_PORT, vars::PET_MASTER_PORT];
-    let port = flags.master_port.clone().or_else(|| port.iter().find_map(|name| number(host, name, &1, problems)));
-    (
-        address.or_else(|| seen.and_then(|seen| seen.master_addr.clone())),
-        port.or_else(|| seen.and_then(|seen| seen.master_port.clone())),
-    )
+impl Meeting {
+    fn new(flags: &SaidRanks, seen: Option<&Seen>, host: &Host, problems: &mut Vec<Problem>) -> Self {
+        let address = [vars::MASTER_ADDR, vars::PET_MASTER_ADDR];
+        let address = flags.master_addr.clone().or_else(|| address.iter().find_map(|name| text(host, name)));
+        let port = [vars::MASTER_PORT, vars::PET_MASTER_PORT];
+        let port = flags.master_port.clone().or_else(|| port.iter().find_map(|name| number(host, name, &1, problems)));
+        Meeting {
+            engines_address: address.is_none(),
+            engines_port: port.is_none(),
+            address: address.or_else(|| seen.and_then(|seen| seen.master_addr.clone())),
+            port: port.or_else(|| seen.and_then(|seen| seen.master_port.clone())),
+        }
+    }
+
+    /// Why machines could not meet there.
+    fn problem(&self, nnodes: &Said<u32>, seen: Option<&Seen>) -> Option<Problem> {
+        if nnodes.value == 1 {
+            return None;
+        }
+        match (&self.address, &self.port) {
+            (Some(address), Some(_)) if meeting::is_loopback(&address.value) => {
+                Some(error::meets_on_loopback(address, nnodes))
+            }
+            (Some(_), Some(_)) => seen.and_then(|seen| seen.not_there.clone()).filter(|_| self.engines_address),
+            _ => Some(error::no_meeting_place(nnodes)),
+        }
+    }
 }
 
 fn stated_processes(flags: &SaidRanks, host: &Host, problems: &mut Vec<Problem>) -> Option<Said<Processes>> {
@@ -455,13 +519,15 @@ fn stated_processes(flags: &SaidRanks, host: &Host, problems: &mut Vec<Problem>)
     })
 }
 
-/// In the shell of a job, but the user places the machines, or wants only this one.
-fn stays_here(flags: &SaidRanks, host: &Host) -> bool {
+/// In the shell of a job, but the user places the machines, or wants only this one; a shell that is on none of them
+/// (`elsewhere`) cannot be the one.
+fn stays_here(flags: &SaidRanks, elsewhere: bool, host: &Host) -> bool {
     let one = |said: Option<&str>| said.is_some_and(|said| said.trim() == "1");
     let flag = flags.nnodes.as_ref().map(|said| said.value.to_string());
+    let said = flag.as_deref().or_else(|| [vars::NNODES, vars::PET_NNODES].iter().find_map(|name| host.filled(name)));
     flags.node_rank.is_some()
         || [vars::NODE_RANK, vars::PET_NODE_RANK].iter().any(|name| host.filled(name).is_some())
-        || one(flag.as_deref().or_else(|| [vars::NNODES, vars::PET_NNODES].iter().find_map(|name| host.filled(name))))
+        || one(said) && !elsewhere
 }
 
 /// RANK and WORLD_SIZE without LOCAL_RANK: some count machines by them, some ranks.
@@ -478,6 +544,8 @@ pub(crate) struct Devices {
     /// By the names of the variable that lists them, or by number.
     pub(crate) names: Option<Vec<String>>,
     from: Source,
+    /// The variable that selects among them.
+    pub(crate) variable: &'static str,
     /// CUDA_VISIBLE_DEVICES can select among them.
     pub(crate) cuda: bool,
     /// Who chose these among more.
@@ -493,13 +561,20 @@ impl Devices {
             return Devices {
                 names: Some(entries(list)),
                 from: Source::Variable(name.to_string()),
+                variable: name,
                 cuda,
                 chosen_by: None,
             };
         }
         let names = host.nvidia_gpus.filter(|count| *count > 0);
         let names = names.map(|count| (0..count).map(|number| number.to_string()).collect());
-        Devices { names, from: Source::Machine("/proc/driver/nvidia/gpus"), cuda: true, chosen_by: None }
+        Devices {
+            names,
+            from: Source::Machine("/proc/driver/nvidia/gpus"),
+            variable: vars::CUDA_VISIBLE_DEVICES,
+            cuda: true,
+            chosen_by: None,
+        }
     }
 
     /// Those that `--include` or `--exclude` leave.

@@ -21,7 +21,7 @@ use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::model::Hub;
 use crate::python::{Python, Version};
-use crate::said::Said;
+use crate::said::{Said, Source};
 use crate::target::{Parts, Target, base_name};
 use crate::vars;
 
@@ -36,6 +36,9 @@ pub(crate) const ALL: &[&Trainer] = &[
     &hf::TRAINER,
     &command::TRAINER,
 ];
+
+/// The front end that takes a command as it is.
+pub(crate) const ANY_COMMAND: &str = command::TRAINER.name;
 
 /// Console scripts that start ranks themselves: never to be run by a launcher as they are.
 const CONSOLES: &[&str] = &["swift", "megatron", "llamafactory-cli", "lmf", "axolotl", "trl"];
@@ -121,6 +124,7 @@ const COMMON: &[Field] = {
         ("fp16_full_eval", Optional),
         ("bf16_full_eval", Optional),
         ("deepspeed", One),
+        ("output_dir", One),
         ("model_revision", One),
         ("optim", One),
         ("fsdp", One),
@@ -276,6 +280,12 @@ pub(crate) fn understand(parts: &Parts, forced: Option<&Said<&'static Trainer>>,
     problems.extend((trainer.refusals)(&args, &target, python.as_ref()));
     let rewritten = target != parts.target;
     Job { trainer, target, rewritten, args, outer, run_file, python, variables, problems, blocker }
+}
+
+/// The command as it stands, whatever it is.
+pub(crate) fn untouched(command: &[OsString], host: &Host) -> Job {
+    let opaque: &'static Trainer = &command::TRAINER;
+    understand(&Parts::of(command), Some(&Said::new(opaque, Source::Default)), host)
 }
 
 /// Whether a word names a console script of a front end.

@@ -6,6 +6,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     Read,
+    Set,
     ReadAndSet,
 }
 
@@ -29,26 +30,36 @@ vars! {
     HOME Read "the default place of the cache and configuration folders";
     XDG_CACHE_HOME Read "resolved configs go to `zlaunch/configs` in it";
     XDG_CONFIG_HOME Read "templates are searched in `zlaunch/templates` in it";
+    XDG_DATA_HOME Read "PATH shims go to `zlaunch/shims` in it";
     PYTHONPATH Read "packages of the trainer may be there";
     TMPDIR Read "resolved configs go to a private folder in it when there is no usable home";
+
+    ZLAUNCH_SHIM Read "0: the PATH shims stand aside";
+    ZLAUNCH_SHIM_OF Read "set by a PATH shim: a command that names no config is executed as it is";
+    ZLAUNCH_SHIM_DEPTH Read "counts shims that found each other";
 
     NPROC_PER_NODE ReadAndSet "processes on this machine, as ms-swift reads it; set for megatron";
     NNODES ReadAndSet "number of machines; set for megatron";
     NODE_RANK ReadAndSet "number of this machine; set for megatron";
-    MASTER_ADDR ReadAndSet "address of the first machine; `direct` sets it to 127.0.0.1";
-    MASTER_PORT ReadAndSet "port on the first machine; `direct` lets the one rank take any";
+    MASTER_ADDR ReadAndSet "address of the first machine; `direct` and `local` set it to 127.0.0.1";
+    MASTER_PORT ReadAndSet "port on the first machine; `direct` lets the one rank take any, `local` finds a free one";
     PET_NPROC_PER_NODE Read "torchrun's own default for --nproc_per_node";
     PET_NNODES Read "torchrun's own default for --nnodes";
     PET_NODE_RANK Read "torchrun's own default for --node_rank";
     PET_MASTER_ADDR Read "torchrun's own default for --master_addr";
     PET_MASTER_PORT Read "torchrun's own default for --master_port";
     PET_SIGNALS_TO_HANDLE ReadAndSet "under a scheduler: torchrun passes USR1 and USR2 on to the ranks";
-    TORCH_ELASTIC_SHUTDOWN_TIMEOUT ReadAndSet "under a scheduler: seconds the ranks have between TERM and KILL";
-    RANK ReadAndSet "with LOCAL_RANK and WORLD_SIZE: a launcher already ran, so none is started; `direct` sets it";
+    TORCH_ELASTIC_SHUTDOWN_TIMEOUT ReadAndSet "seconds between TERM and KILL: read for `local` (30), set to 300 for torchrun under a scheduler";
+    RANK ReadAndSet "with LOCAL_RANK and WORLD_SIZE: a launcher already ran, so none is started; `direct` and `local` set it";
     LOCAL_RANK ReadAndSet "see RANK";
     WORLD_SIZE ReadAndSet "see RANK; the number of ranks";
     LOCAL_WORLD_SIZE ReadAndSet "see RANK; the number of ranks on this machine";
-    GROUP_RANK Read "set by torchrun: RANK is a real one";
+    GROUP_RANK ReadAndSet "set by torchrun: RANK is a real one; `local` sets it to 0, the number of this machine";
+    GROUP_WORLD_SIZE Set "`local` sets it to 1: the number of machines";
+    ROLE_RANK Set "`local` sets it to RANK";
+    ROLE_WORLD_SIZE Set "`local` sets it to WORLD_SIZE";
+    ROLE_NAME Set "`local` sets it to `default`";
+    TORCHELASTIC_USE_AGENT_STORE Set "`local` removes it: there is no agent of torchrun";
     TORCHELASTIC_RUN_ID Read "set by torchrun: RANK is a real one";
 
     SLURM_JOB_ID Read "Slurm started this";
@@ -57,8 +68,10 @@ vars! {
     SLURM_STEP_NUM_NODES Read "number of machines of the step";
     SLURM_STEP_TASKS_PER_NODE Read "1: torchrun starts the ranks; more: each task is a rank";
     SLURM_NODEID Read "number of this machine";
+    SLURMD_NODENAME Read "without it and SLURM_NODEID: the shell of salloc, which is on none of the machines";
     SLURM_LOCALID Read "number of this task on its machine";
     SLURM_PROCID Read "compared with RANK, which the hook of enroot sets for every task";
+    SLURM_PTY_PORT Read "`srun --pty`: a terminal on the first machine, not one of many tasks";
     SLURM_GPUS_ON_NODE Read "GPUs of the step on this machine, where CUDA_VISIBLE_DEVICES is not set";
     SLURM_GPUS Read "GPUs of the whole job: tells whether the machines have equally many";
     SLURM_GPUS_PER_NODE Read "every machine has as many";
@@ -66,7 +79,8 @@ vars! {
     SLURM_JOB_NUM_NODES Read "number of machines of the job: a batch script on several is started on each through srun";
     SLURM_NNODES Read "number of machines, where no step says otherwise";
     SLURM_TASKS_PER_NODE Read "tasks on each machine, where no step says otherwise";
-    SLURM_NTASKS_PER_NODE Read "a batch script with several: its variables for each task are not handed to the one per machine";
+    SLURM_GPUS_PER_TASK Read "of a batch script: the one task on each machine gets the GPUs of all that were asked for";
+    SLURM_TRES_PER_TASK Read "the same in newer versions";
     SLURM_JOB_CPUS_PER_NODE Read "machines that differ in CPUs may differ in GPUs";
     SLURM_HET_SIZE Read "groups of a heterogeneous job";
     SLURM_STEP_RESV_PORTS Read "the first of them is where the ranks meet";
@@ -110,6 +124,18 @@ vars! {
 /// Variables that select accelerators, in the order they are looked at.
 pub(crate) const VISIBLE_DEVICES: &[&str] =
     &[CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES, ASCEND_RT_VISIBLE_DEVICES];
+
+/// torchrun's own variables for what zlaunch decides otherwise.
+pub(crate) const PET_ELSEWHERE: &[&str] = &[
+    "PET_RDZV_BACKEND",
+    "PET_RDZV_ENDPOINT",
+    "PET_RDZV_ID",
+    "PET_RDZV_CONF",
+    "PET_STANDALONE",
+    "PET_MODULE",
+    "PET_NO_PYTHON",
+    "PET_RUN_PATH",
+];
 
 /// Shown in every plan when set, because they change how the ranks start.
 pub(crate) const SHOWN_WHEN_SET: &[&str] = &[

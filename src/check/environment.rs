@@ -176,7 +176,7 @@ fn env_file_unread(subject: &Subject, found: &mut Findings) {
 fn incomplete_ranks(subject: &Subject, found: &mut Findings) {
     const MPI: &[&str] = &["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
     // What an engine started gets them from us.
-    if !subject.topology.is_some_and(|topology| matches!(topology.standing, Standing::Rank)) {
+    if !subject.topology.is_some_and(|topology| matches!(topology.standing, Standing::Rank { .. })) {
         return;
     }
     if MPI.iter().any(|name| subject.host.raw(name).is_some()) {

@@ -98,6 +98,7 @@ const VARIABLES: &[(&str, &str)] = &[
 pub(super) fn variables(
     flags: &[OsString],
     read: &Args,
+    several: bool,
     config: &OsStr,
     host: &Host,
 ) -> Option<Vec<(&'static str, OsString)>> {
@@ -106,7 +107,6 @@ pub(super) fn variables(
     let mut names =
         named.map(|word| word.trim_start_matches('-').split('=').next().unwrap_or_default().replace('-', "_"));
     let precision = read.text("mixed_precision").map_or_else(|| "no".to_string(), |said| said.value);
-    let several = count(read, "num_machines").is_some_and(|said| said.value > 1);
     let standard = read.text("deepspeed_multinode_launcher").is_some_and(|said| said.value == "standard");
     let exact = names.all(|name| known(&name) || name == "m")
         && ["no", "fp16", "bf16"].contains(&precision.as_str())
@@ -116,11 +116,10 @@ pub(super) fn variables(
     if !exact {
         return None;
     }
-    let mut python_path = host.raw(vars::PYTHONPATH).map(OsStr::to_os_string).unwrap_or_default();
-    if !python_path.is_empty() {
-        python_path.push(":");
-    }
-    python_path.push(&host.cwd);
+    // Empty entries are dropped.
+    let old = host.raw(vars::PYTHONPATH).unwrap_or_default();
+    let entries = std::env::split_paths(old).filter(|entry| !entry.as_os_str().is_empty()).chain([host.cwd.clone()]);
+    let python_path = std::env::join_paths(entries).ok()?;
     let mut variables: Vec<(&'static str, OsString)> = vec![
         ("ACCELERATE_USE_DEEPSPEED", "true".into()),
         ("ACCELERATE_MIXED_PRECISION", precision.into()),

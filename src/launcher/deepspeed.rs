@@ -138,7 +138,10 @@ pub(super) fn environment_file(settings: &[Setting], host: &Host) -> Result<Stri
     }
     let stays = |setting: &&Setting| !TRAVELS.iter().any(|prefix| setting.name.starts_with(prefix));
     for Setting { name, value, .. } in settings.iter().filter(stays) {
-        text += &format!("{name}={}\n", value.to_string_lossy());
+        match value.to_str().filter(|value| !value.contains('\n')) {
+            Some(value) => text += &format!("{name}={value}\n"),
+            None => problems.push(error::value_cannot_travel(name)),
+        }
     }
     if problems.is_empty() { Ok(text) } else { Err(problems) }
 }

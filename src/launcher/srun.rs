@@ -4,10 +4,8 @@
 
 use std::ffi::{OsStr, OsString};
 
-use super::Kind;
 use crate::error::{self, Problem};
 use crate::host::{self, Host};
-use crate::said::Said;
 use crate::target::base_name;
 use crate::topology::{Standing, Topology};
 use crate::vars;
@@ -16,11 +14,14 @@ const PROGRAM: &str = "srun";
 
 /// Options of srun without a value, or with one only behind `=`. All others take the next word.
 const SWITCHES: &[&str] = &[
+    "bcast",
     "compress",
     "contiguous",
+    "debugger-test",
     "disable-status",
     "exact",
     "exclusive",
+    "external-launcher",
     "help",
     "hold",
     "immediate",
@@ -43,20 +44,23 @@ const SWITCHES: &[&str] = &[
     "send-libs",
     "share",
     "spread-job",
+    "stepmgr",
+    "test-only",
     "unbuffered",
     "usage",
     "use-min-nodes",
     "verbose",
     "version",
+    "x11",
 ];
 
 /// The same in one letter.
 const SHORT_SWITCHES: &[u8] = b"EHIkKlOQsuvXZhV";
 
-/// What the job asked for each of its tasks. One task on each machine must have all of it.
+/// What the job asked for each of its tasks: several of them on a machine become one, which must have all of it.
 const PER_TASK: &[&str] = &[
-    "SLURM_GPUS_PER_TASK",
-    "SLURM_TRES_PER_TASK",
+    vars::SLURM_GPUS_PER_TASK,
+    vars::SLURM_TRES_PER_TASK,
     "SLURM_TRES_BIND",
     "SLURM_GPU_BIND",
     "SLURM_CPUS_PER_TASK",
@@ -67,6 +71,15 @@ const PER_TASK: &[&str] = &[
 pub(crate) struct Through<'a> {
     flags: &'a [OsString],
     pub(crate) command: &'a [OsString],
+}
+
+impl Through<'_> {
+    /// Inside a step another one waits for it for ever, unless they share the machines.
+    pub(crate) fn possible(&self, host: &Host) -> Result<(), Problem> {
+        let step = host.filled(vars::SLURM_STEP_ID).and_then(|step| step.parse::<u32>().ok());
+        let shares = self.flags.iter().any(|flag| flag == "--overlap") || host.filled("SLURM_OVERLAP").is_some();
+        if step.is_some_and(|step| step < 0xffff_fff0) && !shares { Err(error::srun_in_step()) } else { Ok(()) }
+    }
 }
 
 /// Several programs at once (`:` or `--multi-prog`) are left alone.
@@ -97,17 +110,12 @@ fn takes_next(word: &str) -> bool {
     }
 }
 
-/// Only from the shell of a job: inside a step another one would wait for it for ever.
-pub(super) fn possible(asked: &Said<Kind>, topology: &Topology) -> Result<(), Problem> {
-    match topology.standing {
-        Standing::Shell { .. } => Ok(()),
-        _ => Err(error::srun_not_here(asked)),
-    }
-}
-
-pub(super) fn argv(
+/// `options` are our own, for each machine again; `extra` is for srun itself.
+pub(crate) fn argv(
     through: Option<&Through<'_>>,
     topology: &Topology,
+    options: Vec<OsString>,
+    extra: &[OsString],
     command: &[OsString],
     host: &Host,
 ) -> Result<Vec<OsString>, Problem> {
@@ -115,15 +123,17 @@ pub(super) fn argv(
     let mut words: Vec<OsString> = vec![program.into_os_string()];
     match through {
         Some(through) => words.extend(through.flags.iter().cloned()),
-        None => words.extend(flags(topology).into_iter().map(OsString::from)),
+        None => words.extend(flags(topology, host).into_iter().map(OsString::from)),
     }
-    words.extend(host::own_command(command.len()));
+    words.extend(extra.iter().cloned());
+    words.push(host::this_program().into_os_string());
+    words.extend(options);
     words.push("--".into());
     words.extend(through.map_or(command, |through| through.command).iter().cloned());
     Ok(words)
 }
 
-fn flags(topology: &Topology) -> Vec<String> {
+fn flags(topology: &Topology, host: &Host) -> Vec<String> {
     let mut flags = Vec::new();
     match topology.standing {
         // Each group has its own number of machines.
@@ -134,12 +144,48 @@ fn flags(topology: &Topology) -> Vec<String> {
         }
     }
     flags.extend(["--ntasks-per-node=1", "--kill-on-bad-exit=1", "--export=ALL"].map(str::to_string));
+    flags.extend(gpus_of_all_tasks(host));
     flags
+}
+
+/// A job that asked for GPUs by task remembers that, and would give the one task of a machine only its own.
+fn gpus_of_all_tasks(host: &Host) -> Option<String> {
+    let tasks = counts(host.filled(vars::SLURM_TASKS_PER_NODE)?)?;
+    let each = gpus_per_task(host).filter(|_| tasks.iter().any(|(tasks, _)| *tasks > 1))?;
+    match tasks.as_slice() {
+        [(tasks, _)] => Some(format!("--gres=gpu:{}", tasks.checked_mul(each)?)),
+        uneven => {
+            let all = uneven
+                .iter()
+                .try_fold(0_u32, |sum, (tasks, machines)| sum.checked_add(tasks.checked_mul(*machines)?))?;
+            Some(format!("--gpus={}", all.checked_mul(each)?))
+        }
+    }
+}
+
+/// `4(x2),1`: so many tasks on so many machines.
+fn counts(text: &str) -> Option<Vec<(u32, u32)>> {
+    let count = |item: &str| match item.split_once("(x") {
+        Some((tasks, machines)) => Some((tasks.parse().ok()?, machines.strip_suffix(')')?.parse().ok()?)),
+        None => Some((item.parse().ok()?, 1)),
+    };
+    text.split(',').map(count).collect()
+}
+
+/// `2`, `a100:2`, or `cpu=4,gres/gpu:a100=2` in newer versions.
+fn gpus_per_task(host: &Host) -> Option<u32> {
+    let old = host.filled(vars::SLURM_GPUS_PER_TASK).and_then(|text| text.rsplit(':').next()?.parse().ok());
+    let new = || {
+        let mut parts = host.filled(vars::SLURM_TRES_PER_TASK)?.split(',');
+        parts.find_map(|part| part.strip_prefix("gres/gpu")?.rsplit(['=', ':']).next()?.parse().ok())
+    };
+    old.or_else(new)
 }
 
 /// Variables that would give each task only its share of the machine.
 pub(crate) fn per_task_variables(host: &Host) -> Vec<String> {
-    let several = host.filled(vars::SLURM_NTASKS_PER_NODE).is_some_and(|tasks| tasks != "1");
+    let several = host.filled(vars::SLURM_TASKS_PER_NODE).and_then(counts);
+    let several = several.is_some_and(|counts| counts.iter().any(|(tasks, _)| *tasks > 1));
     let named = PER_TASK.iter().filter(|name| several && host.raw(name).is_some());
     named.map(|name| (*name).to_string()).collect()
 }
@@ -147,6 +193,24 @@ pub(crate) fn per_task_variables(host: &Host) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_task_has_the_gpus_of_all() {
+        for (tasks, variable, value, flag) in [
+            ("4(x2)", vars::SLURM_GPUS_PER_TASK, "1", Some("--gres=gpu:4")),
+            ("4(x2)", vars::SLURM_GPUS_PER_TASK, "a100:2", Some("--gres=gpu:8")),
+            ("2(x16)", vars::SLURM_TRES_PER_TASK, "cpu=4,gres/gpu:a100=4", Some("--gres=gpu:8")),
+            ("7,1", vars::SLURM_TRES_PER_TASK, "gres/gpu=1", Some("--gpus=8")),
+            ("1(x2)", vars::SLURM_GPUS_PER_TASK, "4", None),
+            ("4(x2)", vars::SLURM_TRES_PER_TASK, "cpu=4", None),
+            ("x", vars::SLURM_GPUS_PER_TASK, "4", None),
+        ] {
+            let env = [(vars::SLURM_TASKS_PER_NODE, tasks), (variable, value)];
+            let host =
+                Host { env: env.iter().map(|(name, value)| (name.into(), value.into())).collect(), ..Host::default() };
+            assert_eq!(gpus_of_all_tasks(&host).as_deref(), flag, "{tasks} {value}");
+        }
+    }
 
     #[test]
     fn flags_end_where_the_command_begins() {

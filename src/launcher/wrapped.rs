@@ -8,9 +8,9 @@ use super::{Kind, accelerate, deepspeed, python, torchrun};
 use crate::argv::{Args, python_int};
 use crate::error::{self, Problem};
 use crate::host::Host;
-use crate::said::{Said, Source};
+use crate::said::Said;
 use crate::target::{Parts, Target, base_name, is_python, is_script};
-use crate::topology::{SaidRanks, Topology};
+use crate::topology::{Processes, SaidRanks, Topology};
 use crate::trainer::{self, Job};
 
 /// Every launcher a command may start with.
@@ -89,7 +89,7 @@ impl Wrapped {
     pub(crate) fn contradictions(&self, flags: &SaidRanks, host: &Host) -> Vec<Problem> {
         let stated = (self.runner.stated)(&self.read, host);
         let mut problems = Vec::new();
-        if let Some(asked) = flags.nproc_per_node.as_ref().filter(|asked| self.states_count() && is_flag(&asked.from)) {
+        if let Some(asked) = flags.nproc_per_node.as_ref().filter(|asked| self.states_count() && asked.from.is_flag()) {
             let same = stated.nproc_per_node.as_ref().is_some_and(|stated| stated.value == asked.value);
             if !same {
                 let there = self.runner.count.iter().find_map(|name| self.read.text(name));
@@ -98,7 +98,7 @@ impl Wrapped {
             }
         }
         for (name, asked) in numbers(flags) {
-            let there = self.read.text(self.name_of(name)).filter(|_| is_flag(&asked.from));
+            let there = self.read.text(self.name_of(name)).filter(|_| asked.from.is_flag());
             if let Some(there) = there.filter(|there| !same_value(&there.value, &asked.value)) {
                 problems.push(error::contradiction(&asked.place(), &there.place()));
             }
@@ -128,8 +128,9 @@ impl Wrapped {
         host: &Host,
     ) -> Option<Vec<(&'static str, OsString)>> {
         let config = config.filter(|_| self.takes_config() && !job.args.is_given("deepspeed"))?;
-        topology.nproc_per_node.as_ref()?;
-        accelerate::variables(&self.flags, &self.read, config, host)
+        topology.nproc_per_node.as_ref().filter(|_| topology.can_meet())?;
+        let several = topology.nnodes.as_ref().is_some_and(|nnodes| nnodes.value > 1);
+        accelerate::variables(&self.flags, &self.read, several, config, host)
     }
 
     /// The whole command: the launcher with its flags, ours where they leave something open, the target and its
@@ -138,6 +139,7 @@ impl Wrapped {
         &self,
         job: &Job,
         flags: &SaidRanks,
+        topology: &Topology,
         extra: &[OsString],
         config: Option<&OsStr>,
         host: &Host,
@@ -154,7 +156,7 @@ impl Wrapped {
             let switch = (!self.read.is_given("use_deepspeed")).then(|| OsString::from("--use_deepspeed"));
             words.extend(switch.into_iter().chain([format!("--{}", accelerate::CONFIG).into(), config.to_os_string()]));
         }
-        words.extend(self.open_words(flags));
+        words.extend(self.open_words(flags, topology));
         words.extend(extra.iter().cloned());
         match &job.target {
             Target::Module { name, .. } if !self.read.is_given("module") => {
@@ -169,11 +171,18 @@ impl Wrapped {
     }
 
     /// Our topology flags that the command leaves open, in its own spelling.
-    fn open_words(&self, flags: &SaidRanks) -> Vec<OsString> {
+    fn open_words(&self, flags: &SaidRanks, topology: &Topology) -> Vec<OsString> {
         let mut words: Vec<OsString> = Vec::new();
         let count = flags.nproc_per_node.as_ref().filter(|_| !self.states_count());
-        let mut open: Vec<(&str, String)> =
-            count.map(|said| ("nproc-per-node", said.value.to_string())).into_iter().collect();
+        let counted = topology.nproc_per_node.as_ref().map(|said| said.value);
+        let machines = topology.nnodes.as_ref().map_or(1, |said| said.value);
+        // Only torchrun knows words such as `gpu`, and only accelerate counts over all machines.
+        let written = |said: &Said<Processes>| match self.runner.kind {
+            Kind::Torchrun => said.value.to_string(),
+            Kind::Accelerate => counted.map_or_else(|| said.value.to_string(), |count| (count * machines).to_string()),
+            _ => counted.map_or_else(|| said.value.to_string(), |count| count.to_string()),
+        };
+        let mut open: Vec<(&str, String)> = count.map(|said| ("nproc-per-node", written(said))).into_iter().collect();
         open.extend(numbers(flags).into_iter().map(|(name, said)| (name, said.value)));
         for (ours, value) in open {
             let there = self.name_of(ours);
@@ -195,10 +204,6 @@ impl Wrapped {
         }
         head
     }
-}
-
-fn is_flag(from: &Source) -> bool {
-    matches!(from, Source::Flag(_))
 }
 
 /// Our topology flags besides the number of processes, as text.

@@ -9,10 +9,14 @@ use serde_json::{Map, Value, json};
 use super::{FileKind, Plan, PlannedConfig};
 use crate::cli::Format;
 use crate::error::Problem;
+use crate::host;
+use crate::launcher::Kind;
+use crate::launcher::local::{Local, PER_RANK};
 use crate::said::Said;
 use crate::target::{Target, base_name};
 use crate::topology::Standing;
 use crate::trainer::{self, Job};
+use crate::vars;
 
 /// Columns a command may take.
 const WIDTH: usize = 100;
@@ -33,7 +37,7 @@ impl Plan {
             text += &config_text(config);
         }
         text += &self.environment_text();
-        text += "\nruns\n";
+        text += if self.local.is_some() { "\neach rank runs\n" } else { "\nruns\n" };
         text += &self.command_text();
         text
     }
@@ -58,6 +62,9 @@ impl Plan {
             .unwrap_or_default();
         rows.push(("trainer", format!("{}{version}: {}{python}", self.trainer.name, self.trainer.runs)));
         rows.push(("ranks", self.ranks_text()));
+        if let Some(folder) = self.local.as_ref().and_then(|local| local.log_dir.as_ref()) {
+            rows.push(("", format!("→ {} and so on", self.short(folder.join("rank0.log").as_os_str()))));
+        }
         let mut text = String::new();
         for (name, value) in rows {
             text += &format!("{name:<9}{value}\n");
@@ -68,7 +75,7 @@ impl Plan {
     fn ranks_text(&self) -> String {
         let topology = &self.topology;
         match &topology.standing {
-            Standing::Rank => {
+            Standing::Rank { .. } => {
                 let world = topology.world_size.as_ref().map_or(0, |world| world.value);
                 return format!("already started: this is one of {world}; no second launch");
             }
@@ -101,6 +108,9 @@ impl Plan {
         let mut rows: Vec<(String, String)> = Vec::new();
         for setting in &self.environment.set {
             rows.push((format!("{}={}", setting.name, setting.value.to_string_lossy()), setting.why.clone()));
+        }
+        if let Some(local) = &self.local {
+            rows.push((PER_RANK.join(", "), format!("the number of the rank: 0 to {}", local.count - 1)));
         }
         for name in &self.environment.unset {
             rows.push((name.clone(), "removed".to_string()));
@@ -159,6 +169,13 @@ impl Plan {
             },
             "topology": self.topology_json(),
             "launcher": self.launcher.to_string(),
+            "local": self.local.as_ref().map(|it| json!({
+                "ranks": it.count,
+                "per_rank": PER_RANK,
+                "grace_seconds": it.grace.as_secs_f64(),
+                "log_dir": it.log_dir.as_deref().map(Path::to_string_lossy),
+                "prefix": it.prefix,
+            })),
             "config": config.map(|it| it.value.clone()),
             "config_path": config.map(|it| it.file.path.to_string_lossy()),
             "run_file_path": config.and_then(|it| it.run_file.as_ref()).map(|(path, _)| path.to_string_lossy()),
@@ -224,22 +241,48 @@ impl Plan {
         for name in &self.environment.unset {
             script.extend(format!("unset {name}\n").bytes());
         }
-        for setting in &self.environment.set {
+        // zlaunch finds the port again, where it was not given.
+        let found_later = |name: &str, value: &OsStr| self.local.is_some() && name == vars::MASTER_PORT && value == "0";
+        for setting in self.environment.set.iter().filter(|it| !found_later(&it.name, &it.value)) {
             script.extend(format!("export {}=", setting.name).bytes());
             script.extend(quoted(&setting.value));
             script.push(b'\n');
         }
+        let ours = self.local.as_ref().map(|local| self.words_of_ours(local)).unwrap_or_default();
+        if !ours.is_empty() {
+            // Variables of a site would add to what is said here.
+            script.extend(UNSET_OURS);
+        }
         script.extend(b"exec ");
-        script.extend(self.command_line());
+        script.extend(shell_line(ours.iter().chain(&self.argv)));
         script.push(b'\n');
         script
     }
 
-    /// The command as one shell line.
-    pub(crate) fn command_line(&self) -> Vec<u8> {
-        let words: Vec<Vec<u8>> = self.argv.iter().map(|word| quoted(word)).collect();
-        words.join(&b' ')
+    /// A shell cannot see several processes through: zlaunch is told to do that, and to decide nothing else.
+    fn words_of_ours(&self, local: &Local) -> Vec<OsString> {
+        let mut words: Vec<OsString> = vec![host::this_program().into_os_string()];
+        let mut option = |name: &str, value: OsString| words.extend([name.into(), value]);
+        option("--launcher", Kind::Local.to_string().into());
+        option("--trainer", trainer::ANY_COMMAND.into());
+        option("--nproc-per-node", local.count.to_string().into());
+        if let Some(address) = &self.topology.master_addr {
+            option("--master-addr", address.value.clone().into());
+        }
+        if let Some(folder) = &local.log_dir {
+            option("--log-dir", folder.clone().into_os_string());
+        }
+        words.extend(local.prefix.then(|| "--prefix".into()));
+        words.push("--".into());
+        words
     }
+}
+
+const UNSET_OURS: &[u8] =
+    b"for name in $(env | sed -n 's/^\\(ZLAUNCH_[A-Z_]*\\)=.*/\\1/p'); do unset \"$name\"; done\n";
+
+fn shell_line<'a>(words: impl Iterator<Item = &'a OsString>) -> Vec<u8> {
+    words.map(|word| quoted(word)).collect::<Vec<_>>().join(&b' ')
 }
 
 fn config_text(config: &PlannedConfig) -> String {

@@ -3,6 +3,7 @@
 
 use super::{dlc, kubernetes, lsf, mpich, mvapich, number, openmpi, pals, sagemaker, slurm, text, volcano};
 use crate::error::{self, Problem};
+use crate::hash::fnv1a;
 use crate::host::Host;
 use crate::said::{Said, Source};
 use crate::vars;
@@ -44,6 +45,8 @@ pub(crate) struct Seen {
     pub(super) master_addr: Option<Said<String>>,
     pub(super) master_port: Option<Said<u16>>,
     pub(super) others: Others,
+    /// Why the address would be wrong.
+    pub(super) not_there: Option<Problem>,
     /// RANK and WORLD_SIZE are this engine's, and count machines or tasks.
     pub(super) owns_rank: bool,
 }
@@ -55,7 +58,8 @@ pub(super) enum Place {
     /// One task for each rank.
     Rank(Task),
     /// The shell of a job on several machines: nothing runs on the others yet.
-    Shell { groups: u32 },
+    /// `elsewhere`: it is on none of them.
+    Shell { groups: u32, elsewhere: bool },
 }
 
 /// A rank that an engine started.
@@ -120,15 +124,18 @@ impl Tasks {
         else {
             return Err(problems);
         };
-        let nnodes = world_size.value.div_ceil(local_world_size.value);
+        let nnodes = world_size.value / local_world_size.value;
+        let whole = world_size.value % local_world_size.value == 0 && rank.value < world_size.value;
+        // From a machine with fewer tasks than the others all looks even, but the machines are too few for that.
+        let listed = machines_of_the_job(host).filter(|listed| local_world_size.value == 1 && nnodes > *listed);
+        if !whole || listed.is_some() {
+            return Err(vec![error::mpi_tasks_spread_unevenly(&world_size, &local_world_size)]);
+        }
         let machine = Said::new(rank.value / local_world_size.value, rank.from.clone());
         let first = if nnodes == 1 { None } else { first_host(host) };
-        if let Some(first) = first.as_ref().filter(|first| rank.value == 0 && !is_this_machine(&first.value, host)) {
-            // Whoever waits at the first machine of the list would wait for a rank that sits elsewhere.
-            if host.filled(vars::MASTER_ADDR).is_none() {
-                return Err(vec![error::rank_0_is_elsewhere(first, &host.hostname)]);
-            }
-        }
+        // Whoever waits at the first machine of the list would wait for a rank that sits elsewhere.
+        let strayed = first.as_ref().filter(|first| rank.value == 0 && !is_this_machine(&first.value, host));
+        let not_there = strayed.map(|first| error::rank_0_is_elsewhere(first, &host.hostname));
         Ok(Seen {
             engine: "",
             nnodes: Said::new(nnodes, world_size.from.clone()),
@@ -137,6 +144,7 @@ impl Tasks {
             master_addr: first,
             master_port: job(host).map(|job| port(&job)),
             others: Others::Same,
+            not_there,
             owns_rank: false,
             place: if local_world_size.value == 1 && nnodes > 1 {
                 Place::Machine
@@ -172,6 +180,7 @@ impl Seen {
             master_addr: first,
             master_port: Some(Said::new(23456, Source::Default)),
             others: Others::Same,
+            not_there: None,
             owns_rank: false,
         }
     }
@@ -180,6 +189,11 @@ impl Seen {
 /// The first machine of the job an MPI runs in.
 fn first_host(host: &Host) -> Option<Said<String>> {
     slurm::first_host(host).or_else(|| pals::first_host(host)).or_else(|| lsf::first_host(host))
+}
+
+/// How many machines the job of an MPI has.
+fn machines_of_the_job(host: &Host) -> Option<u32> {
+    slurm::machines(host).or_else(|| pals::machines(host))
 }
 
 /// What all ranks of one job have in common and no other job on the machine has.
@@ -194,10 +208,7 @@ fn job(host: &Host) -> Option<Said<String>> {
 pub(super) fn port(job: &Said<String>) -> Said<u16> {
     const FIRST: u16 = 20_000;
     const MANY: u64 = 12_000;
-    let hash = job
-        .value
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let hash = fnv1a(job.value.as_bytes());
     // The low bits of this hash alone hardly differ for neighbouring numbers.
     let number = (hash ^ (hash >> 32)) % MANY;
     Said::new(FIRST + u16::try_from(number).unwrap_or(0), job.from.clone())

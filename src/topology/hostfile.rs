@@ -29,13 +29,20 @@ impl SaidHosts {
         self.filtered(pool).map(Some)
     }
 
-    /// The GPUs of this machine, after the filters; `None` if there are no filters.
+    /// The GPUs of this machine, after the filters; `None` if there are no filters for it.
     pub(super) fn local(&self, gpus: &[String]) -> Result<Option<Vec<String>>, Vec<Problem>> {
-        if self.include.is_none() && self.exclude.is_none() {
+        if self.hostfile.is_some() || self.include.is_none() && self.exclude.is_none() {
             return Ok(None);
         }
         let pool = self.filtered(Pool(vec![("localhost".to_string(), gpus.to_vec())]))?;
         Ok(pool.0.into_iter().next().map(|(_, gpus)| gpus))
+    }
+
+    /// What was said here and now.
+    pub(crate) fn flags(&self) -> impl Iterator<Item = String> {
+        let file = self.hostfile.iter().map(|said| (&said.from, said.from.with(said.value.display())));
+        let filters = self.include.iter().chain(&self.exclude).map(|said| (&said.from, said.place()));
+        file.chain(filters).filter(|(from, _)| from.is_flag()).map(|(_, place)| place)
     }
 
     fn filtered(&self, pool: Pool) -> Result<Pool, Vec<Problem>> {

@@ -10,6 +10,13 @@ pub(super) const ENGINE: Engine = Engine { name: "PALS", mark: "PALS_LOCAL_SIZE"
 const TASKS: Tasks =
     Tasks { rank: "PALS_RANKID", size: "PMI_SIZE", local_rank: "PALS_LOCAL_RANKID", local_size: "PALS_LOCAL_SIZE" };
 
+/// The machines in the list, each once.
+pub(super) fn machines(host: &Host) -> Option<u32> {
+    let text = std::fs::read_to_string(host.filled(vars::PBS_NODEFILE)?).ok()?;
+    let names: std::collections::BTreeSet<&str> = text.split_whitespace().collect();
+    u32::try_from(names.len()).ok().filter(|count| *count > 0)
+}
+
 pub(super) fn first_host(host: &Host) -> Option<Said<String>> {
     let text = std::fs::read_to_string(host.filled(vars::PBS_NODEFILE)?).ok()?;
     let first = text.split_whitespace().next()?;

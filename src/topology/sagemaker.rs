@@ -10,9 +10,11 @@ use crate::vars;
 pub(super) const ENGINE: Engine = Engine { name: "SageMaker", mark: vars::SM_HOSTS, look };
 
 fn look(host: &Host) -> Option<Look> {
-    let mut hosts: Vec<String> = serde_json::from_str(host.filled(vars::SM_HOSTS)?).ok()?;
+    let hosts = serde_json::from_str::<Vec<String>>(host.filled(vars::SM_HOSTS)?).ok();
+    let (Some(mut hosts), Some(here)) = (hosts, host.filled(vars::SM_CURRENT_HOST)) else {
+        return Some(Err(vec![error::engine_not_understood(ENGINE.name, vars::SM_HOSTS)]));
+    };
     hosts.sort();
-    let here = host.filled(vars::SM_CURRENT_HOST)?;
     let from = Source::Variable(vars::SM_HOSTS.to_string());
     let Some(rank) = hosts.iter().position(|name| name == here) else {
         return Some(Err(vec![error::not_among_the_hosts(here, vars::SM_CURRENT_HOST, vars::SM_HOSTS)]));

@@ -37,15 +37,18 @@ fn shell(host: &Host) -> Look {
     if !problems.is_empty() {
         return Err(problems);
     }
-    let several = nnodes.value > 1;
+    // The shell of `salloc` is not on the machines of the job at all.
+    let elsewhere = [vars::SLURM_NODEID, vars::SLURMD_NODENAME].iter().all(|name| host.filled(name).is_none());
+    let through_srun = nnodes.value > 1 || elsewhere;
     Ok(Seen {
         engine: ENGINE.name,
-        place: if several { Place::Shell { groups } } else { Place::Machine },
+        place: if through_srun { Place::Shell { groups, elsewhere } } else { Place::Machine },
         node_rank: Said::new(0, Source::Default),
         gpus: gpus(host),
         master_addr: None,
         master_port: None,
         others: others(host, &nnodes, ""),
+        not_there: None,
         nnodes,
         owns_rank: false,
     })
@@ -82,6 +85,8 @@ fn step(host: &Host) -> Look {
     });
     let (Some(per_node), true) = (per_node, problems.is_empty()) else { return Err(problems) };
     let place = match &tasks {
+        // `srun --pty` connects the first task to a terminal; the others are not this command.
+        Some(_) if host.filled(vars::SLURM_PTY_PORT).is_some() => Place::Machine,
         Some(tasks) if per_node > 1 => Place::Rank(task(per_node, &nnodes, &node_rank, local_rank, tasks)),
         _ => Place::Machine,
     };
@@ -100,6 +105,7 @@ fn step(host: &Host) -> Look {
         engine: ENGINE.name,
         owns_rank: rank_is_the_containers(host, &nnodes, per_node),
         others: others(host, &nnodes, list.as_ref().map_or("", |list| &list.value)),
+        not_there: None,
         place,
         nnodes,
         node_rank,
@@ -183,6 +189,11 @@ fn own_port(host: &Host) -> Option<Said<u16>> {
     let job = text(host, vars::SLURM_JOB_ID)?;
     let (step, restart) = (part(vars::SLURM_STEP_ID), part(vars::SLURM_RESTART_COUNT));
     Some(port(&Said::new(format!("{}.{step}.{restart}", job.value), job.from)))
+}
+
+/// How many machines the job has, for an MPI inside of it.
+pub(super) fn machines(host: &Host) -> Option<u32> {
+    host.filled(vars::SLURM_JOB_NUM_NODES)?.parse().ok()
 }
 
 /// The first machine of the job, for an MPI inside of it.

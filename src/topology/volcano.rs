@@ -3,6 +3,7 @@
 
 use super::engine::{Engine, Look, Seen, machines};
 use super::number;
+use crate::error;
 use crate::host::Host;
 use crate::said::{Said, Source};
 use crate::vars;
@@ -13,7 +14,9 @@ pub(super) const ENGINE: Engine =
 fn listed(host: &Host) -> Option<Look> {
     let list = |name: &str| name.starts_with("VC_") && name.ends_with("_HOSTS");
     let mut lists = host.env.keys().filter_map(|name| name.to_str()).filter(|name| list(name));
-    let (name, None) = (lists.next()?, lists.next()) else { return None };
+    let (name, None) = (lists.next()?, lists.next()) else {
+        return Some(Err(vec![error::engine_not_understood(ENGINE.name, "VC_*_HOSTS")]));
+    };
     let hosts: Vec<&str> = host.filled(name)?.split(',').map(str::trim).filter(|host| !host.is_empty()).collect();
     let from = Source::Variable(name.to_string());
     let first = Said::new((*hosts.first()?).to_string(), from.clone());

@@ -30,6 +30,7 @@ fn documents_show_what_happens() {
 /// The document with the output of every command as it is now. All blocks of a document share a folder.
 fn executed(document: &str) -> String {
     let sandbox = Sandbox::new();
+    sandbox.program("srun");
     let mut text = String::new();
     let mut lines = document.lines();
     while let Some(line) = lines.next() {

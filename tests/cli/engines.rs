@@ -177,7 +177,7 @@ fn a_batch_script_is_started_on_every_machine() {
         ("SLURM_JOB_ID", "9"),
         ("SLURM_JOB_NUM_NODES", "2"),
         ("SLURM_JOB_NODELIST", "n[1-2]"),
-        ("SLURM_NTASKS_PER_NODE", "4"),
+        ("SLURM_TASKS_PER_NODE", "4(x2)"),
         ("SLURM_TRES_PER_TASK", "gres/gpu=1"),
         ("ZLAUNCH_STRICT", "1"),
     ]);
@@ -189,14 +189,21 @@ fn a_batch_script_is_started_on_every_machine() {
     assert_eq!(sandbox.launch(ZERO3, SWIFT).status, Some(0));
     let argv = sandbox.recorded();
     assert_eq!(argv[1..6], ["--nodes=2", "--ntasks=2", "--ntasks-per-node=1", "--kill-on-bad-exit=1", "--export=ALL"]);
-    assert_eq!(argv[6], env!("CARGO_BIN_EXE_zlaunch"));
-    assert_eq!(argv[7..10], ["--deepspeed", "zero3", "--"]);
-    assert_eq!(argv[10..], *SWIFT);
+    assert_eq!((&argv[6], &argv[7]), (&"--gres=gpu:4".into(), &env!("CARGO_BIN_EXE_zlaunch").into()));
+    assert_eq!(argv[8..11], ["--deepspeed", "zero3", "--"]);
+    assert_eq!(argv[11..], *SWIFT);
     let env = sandbox.recorded_env();
     assert!(!env.contains_key("SLURM_TRES_PER_TASK") && env["ZLAUNCH_STRICT"] == "1" && !env.contains_key("RANK"));
     // A mistake is told once, before anything starts.
     sandbox.launch(&["--deepspeed", "zero33"], SWIFT).refused(&["zero33", "zero3"]);
+    // The shell of salloc is not even on the one machine of its job.
+    sandbox.var("SLURM_JOB_NUM_NODES", "1");
+    assert_eq!(sandbox.plan(ZERO3, SWIFT)["launcher"], "srun");
+    sandbox.var("SLURM_NODEID", "0");
+    assert_eq!(sandbox.plan(ZERO3, SWIFT)["launcher"], "torchrun");
+    sandbox.var("SLURM_JOB_NUM_NODES", "2");
     // Only here, or placed by hand.
+    sandbox.unset("ZLAUNCH_STRICT");
     assert_eq!(sandbox.plan(&["--deepspeed", "zero3", "--nnodes", "1"], SWIFT)["launcher"], "torchrun");
     sandbox.var("SLURM_STEP_ID", "0").var("SLURM_NODEID", "0").var("SLURM_STEP_TASKS_PER_NODE", "1(x2)");
     sandbox.launch(&["--deepspeed", "zero3", "--launcher", "srun"], SWIFT).refused(&["--launcher srun"]);
@@ -284,4 +291,184 @@ fn a_port_that_is_taken_is_told_on_the_machine_that_opens_it() {
     let run = sandbox.launch(ZERO3, SWIFT);
     assert_eq!(run.status, Some(0), "{run:?}");
     assert_eq!(sandbox.recorded_env()["PET_SIGNALS_TO_HANDLE"], "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1,SIGUSR2");
+}
+
+/// The shell of a batch job on so many machines.
+fn batch(machines: &str) -> Sandbox {
+    let sandbox = with(&[
+        ("SLURM_JOB_ID", "9"),
+        ("SLURM_JOB_NUM_NODES", machines),
+        ("SLURM_JOB_NODELIST", "n[1-4]"),
+        ("SLURM_NODEID", "0"),
+    ]);
+    sandbox.program("srun");
+    sandbox
+}
+
+fn argv(plan: &Value) -> String {
+    serde_json::from_value::<Vec<String>>(plan["argv"].clone()).unwrap()[1..].join(" ")
+}
+
+const SCRIPT: &[&str] = &["python", "x.py"];
+
+#[test]
+fn fewer_machines_than_the_job_has_and_never_more() {
+    let plan = batch("4").plan(&["--nnodes", "2"], SCRIPT);
+    assert!(argv(&plan).starts_with("--nodes=2 --ntasks=2 "), "{plan}");
+    batch("2").launch(&["--nnodes", "4"], SCRIPT).refused(&["4 machines are asked for, but the job has 2"]);
+    // In a step nobody knows which of them this one would be.
+    let inside = step(&[("NNODES", "4")]);
+    inside.launch(&[], SCRIPT).refused(&["4 machines are asked for, but the job has 2", "NNODES=4"]);
+    let run = step(&[("NNODES", "1"), ("SLURM_NODEID", "0")]).launch(&["-n"], SCRIPT);
+    assert!(
+        run.stderr.contains("warning[contradicts-scheduler]: the job has 2 machines, and this launch is for 1"),
+        "{run:?}"
+    );
+    // The one machine of a salloc is not where its shell is.
+    let mut salloc = batch("1");
+    salloc.unset("SLURM_NODEID");
+    assert!(argv(&salloc.plan(&["--nnodes", "1"], SCRIPT)).starts_with("--nodes=1 --ntasks=1 "));
+}
+
+#[test]
+fn a_job_shell_and_the_launchers() {
+    let mut sandbox = batch("2");
+    for asked in ["torchrun", "deepspeed"] {
+        let plan = sandbox.plan(&["--launcher", asked, "-v"], SCRIPT);
+        assert!(argv(&plan).contains(&format!("--launcher {asked} -v -- python")), "{plan}");
+    }
+    let plan = sandbox.plan(&["--launcher", "srun", "--launcher-arg", "--mpi=none", "-q"], SCRIPT);
+    assert!(argv(&plan).contains("--export=ALL --mpi=none ") && argv(&plan).ends_with("-q -- python x.py"), "{plan}");
+    for asked in ["direct", "local"] {
+        sandbox
+            .launch(&["--launcher", asked], SCRIPT)
+            .refused(&["not on all machines of the job", "leave --launcher away"]);
+    }
+    // A site's variable gives way where it cannot be followed, and to commands that are none of ours.
+    for asked in ["local", "srun", "torchrun"] {
+        sandbox.var("ZLAUNCH_LAUNCHER", asked);
+        assert_eq!(sandbox.plan(&[], SCRIPT)["launcher"], "srun", "{asked}");
+        assert_eq!(sandbox.plan(&[], &["true"])["launcher"], "direct", "{asked}");
+        assert_eq!(sandbox.plan(&[], &["swift", "export"])["launcher"], "direct", "{asked}");
+    }
+    let mut inside = step(&[]);
+    inside.var("ZLAUNCH_LAUNCHER", "srun");
+    assert_eq!(inside.plan(&[], SCRIPT)["launcher"], "torchrun");
+    let srun: Vec<&str> = ["srun"].iter().chain(SCRIPT).copied().collect();
+    inside.program("srun");
+    inside.launch(ZERO3, &srun).refused(&["an srun inside of a step waits"]);
+    let tasks = step(&[("SLURM_STEP_TASKS_PER_NODE", "4(x2)")]);
+    tasks.launch(&["--launcher", "torchrun"], SCRIPT).refused(&["4 tasks run on this machine", "--ntasks-per-node=1"]);
+}
+
+#[test]
+fn options_reach_the_machines_as_they_were_given() {
+    let sandbox = batch("2");
+    let options = [
+        "-nq",
+        "--format=json",
+        "--launcher-arg",
+        "-n",
+        "--launcher-arg=--format",
+        "--env",
+        "A=--dry-run",
+        "--nproc_per_node",
+        "4",
+    ];
+    let run = sandbox.launch(&options, SCRIPT);
+    let expected = "-q --launcher-arg -n --launcher-arg=--format --env A=--dry-run --nproc_per_node 4 -- python x.py";
+    assert!(argv(&run.json()).ends_with(expected), "{run:?}");
+}
+
+#[test]
+fn tasks_that_do_not_fit_together_are_refused() {
+    let mpi = |rank: &str, size: &str, local: &str| {
+        with(&[
+            ("OMPI_COMM_WORLD_RANK", rank),
+            ("OMPI_COMM_WORLD_SIZE", size),
+            ("OMPI_COMM_WORLD_LOCAL_RANK", "0"),
+            ("OMPI_COMM_WORLD_LOCAL_SIZE", local),
+            ("MASTER_ADDR", "h0"),
+            ("MASTER_PORT", "1234"),
+            ("SLURM_JOB_ID", "1"),
+            ("SLURM_JOB_NUM_NODES", "2"),
+        ])
+    };
+    mpi("0", "4", "3").launch(&[], SCRIPT).refused(&["equally many tasks", "OMPI_COMM_WORLD_LOCAL_SIZE=3"]);
+    mpi("3", "4", "1").launch(&[], SCRIPT).refused(&["equally many tasks"]);
+    assert_eq!(mpi("1", "2", "1").plan(&[], SCRIPT)["launcher"], "torchrun");
+    // A terminal on the first machine is no rank of eight.
+    let pty = step(&[
+        ("SLURM_STEP_TASKS_PER_NODE", "8"),
+        ("SLURM_STEP_NUM_NODES", "1"),
+        ("SLURM_NODEID", "0"),
+        ("SLURM_PTY_PORT", "1"),
+    ]);
+    assert_eq!(pty.plan(&[], SCRIPT)["launcher"], "torchrun");
+}
+
+#[test]
+fn what_an_engine_does_not_say_is_asked_for_and_then_believed() {
+    let said = ["--nnodes", "2", "--node-rank", "1", "--master-addr", "h0", "--master-port", "1234"];
+    for variables in [
+        &[("SM_HOSTS", "[\"a\""), ("SM_CURRENT_HOST", "a")][..],
+        &[("VC_TASK_INDEX", "0"), ("VC_MASTER_HOSTS", "m"), ("VC_WORKER_HOSTS", "w")],
+    ] {
+        let sandbox = with(variables);
+        sandbox.launch(&[], SCRIPT).refused(&["cannot be read", "--node-rank"]);
+        assert_eq!(topology(&sandbox.plan(&said, SCRIPT)), json!([2, 1, 4, 8, "h0", 1234]));
+    }
+    let odd = step(&[("SLURM_STEP_NODELIST", "n[2-1]")]);
+    odd.launch(&[], SCRIPT).refused(&["no host list", "--node-rank"]);
+    assert_eq!(topology(&odd.plan(&said, SCRIPT)), json!([2, 1, 4, 8, "h0", 1234]));
+    // The number of processes does not say what RANK counts.
+    let pod = with(&[("RANK", "1"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "m"), ("MASTER_PORT", "1234")]);
+    pod.launch(&["--nproc-per-node", "4"], SCRIPT).refused(&["may count machines or ranks"]);
+    assert_eq!(pod.plan(&said, SCRIPT)["topology"]["node_rank"], 1);
+}
+
+#[test]
+fn a_hostfile_is_not_for_ranks_that_exist() {
+    let meeting = [("MASTER_ADDR", "h0"), ("MASTER_PORT", "29500")];
+    let rank = [("RANK", "0"), ("LOCAL_RANK", "0"), ("WORLD_SIZE", "4")];
+    let mut sandbox = with(&[rank.as_slice(), &meeting].concat());
+    sandbox.file("hosts", "h0 slots=4\n");
+    sandbox.launch(&["--hostfile", "hosts"], SCRIPT).refused(&["the ranks exist already", "--hostfile hosts"]);
+    sandbox.var("ZLAUNCH_HOSTFILE", "hosts");
+    assert_eq!(sandbox.plan(&[], SCRIPT)["launcher"], "direct");
+    let plain = with(&[]);
+    plain.file("hosts", "h0 slots=4\n");
+    assert_eq!(plain.plan(&["--hostfile", "hosts"], &["true"])["launcher"], "direct", "none of ours");
+    plain.launch(&["--hostfile", "hosts", "--nnodes", "3"], SCRIPT).refused(&["--nnodes 3", "--include"]);
+    plain.launch(&["--hostfile", "hosts"], &["deepspeed", "x.py"]).refused(&["say it to `deepspeed`"]);
+    plain.launch(&["--include", "localhost:0"], &["torchrun", "x.py"]).refused(&["say it to `torchrun`"]);
+    let odd = ["--hostfile", "hosts", "--env", "A=x\ny"];
+    plain.file("hosts", "h0 slots=4\nh1 slots=4\n");
+    plain.launch(&odd, SCRIPT).refused(&["one line of text", "--unset-env A"]);
+}
+
+#[test]
+fn torchruns_own_variables_do_not_move_the_meeting() {
+    let sandbox = step(&[("PET_RDZV_BACKEND", "c10d"), ("PET_NO_PYTHON", "1"), ("SLURM_NODEID", "0")]);
+    let run = sandbox.launch(&["-n", "--format", "json"], SCRIPT);
+    assert_eq!(run.json()["env"]["unset"], json!(["PET_RDZV_BACKEND", "PET_NO_PYTHON"]));
+    assert!(run.stderr.contains("PET_RDZV_BACKEND says otherwise and is not followed"), "{run:?}");
+}
+
+#[test]
+fn other_accelerators_are_chosen_by_their_own_variable() {
+    let mut sandbox = with(&[("ASCEND_RT_VISIBLE_DEVICES", "0,1")]);
+    sandbox.unset("CUDA_VISIBLE_DEVICES");
+    let set = &sandbox.plan(&["--include", "localhost:1"], SCRIPT)["env"]["set"];
+    assert_eq!((&set["ASCEND_RT_VISIBLE_DEVICES"], set.get("CUDA_VISIBLE_DEVICES")), (&json!("1"), None));
+}
+
+#[test]
+fn megatron_learns_its_place_from_the_scheduler() {
+    let set = &step(&[]).plan(&[], &["megatron", "sft"])["env"]["set"];
+    assert_eq!([&set["NPROC_PER_NODE"], &set["NNODES"], &set["NODE_RANK"], &set["MASTER_ADDR"]], ["4", "2", "1", "n1"]);
+    assert_eq!(batch("2").plan(&[], &["megatron", "sft"])["launcher"], "srun");
+    step(&[("SLURM_STEP_TASKS_PER_NODE", "4(x2)")])
+        .launch(&[], &["megatron", "sft"])
+        .refused(&["each of them a rank already"]);
 }

@@ -1,11 +1,13 @@
-//! Recorded truth: what the real HF Trainer made of several hundred cases (`tests/real/record.py` records them). zlaunch
+//! Recorded truth: what the real HF Trainer and ms-swift's own classes made of several hundred cases
+//! (`tests/real/record.py` and `record_swift.py` record them). zlaunch
 //! may fill less than the trainer, never otherwise; it refuses only what the trainer refused.
 
 use serde_json::Value;
 
-use crate::sandbox::{Sandbox, plant};
+use crate::sandbox::{Run, Sandbox, plant};
 
-const CASES: &str = include_str!("../data/recorded-hf.jsonl");
+const HF: &str = include_str!("../data/recorded-hf.jsonl");
+const MS_SWIFT: &str = include_str!("../data/recorded-swift.jsonl");
 
 fn get<'a>(config: &'a Value, key: &str) -> &'a Value {
     key.split('.').fold(config, |node, part| &node[part])
@@ -19,61 +21,93 @@ fn equal(one: &Value, two: &Value) -> bool {
     }
 }
 
-#[test]
-fn fills_and_refusals_are_the_trainers() {
-    let sandbox = Sandbox::new();
-    let mut counts = [0; 4];
-    for line in CASES.lines().skip(1) {
-        let case: Value = serde_json::from_str(line).unwrap();
-        plant(&sandbox.cwd().join("model/config.json"), &case["model"].to_string());
-        let argv: Vec<String> = serde_json::from_value(case["argv"].clone()).unwrap();
-        let (config, world) = (case["config"].to_string(), case["world"].to_string());
-        let options = [
-            "-n",
-            "--format",
-            "json",
-            "--deepspeed",
-            &config,
-            "--nproc-per-node",
-            &world,
-            "--",
-            "python",
-            "train.py",
-            "--model_name_or_path",
-            "model",
-        ];
-        let run =
-            |more: &[&str]| sandbox.run(more.iter().chain(&options).copied().chain(argv.iter().map(String::as_str)));
-        // What `check` knows about DeepSpeed itself was not recorded here: the recorder stands in its place.
-        let first = run(&[]);
-        let rules = first.stderr.lines().filter_map(|line| line.strip_prefix("error[")?.split(']').next());
-        let allowed: Vec<&str> = rules.flat_map(|rule| ["--allow", rule]).collect();
-        let run = if allowed.is_empty() { first } else { run(&allowed) };
+/// How zlaunch's answers stand to the recorded ones.
+#[derive(Debug, Default)]
+struct Counts {
+    /// The answers end before accelerate fills its own keys.
+    early: bool,
+    refused: usize,
+    left_to_refuse: usize,
+    equal: usize,
+    fills: usize,
+}
+
+impl Counts {
+    fn compare(&mut self, case: &Value, run: &Run) {
         let answer = &case["answer"];
         if run.status == Some(125) {
             assert!(answer.get("refused").is_some(), "case {}: {}", case["number"], run.stderr);
-            counts[0] += 1;
-            continue;
+            self.refused += 1;
+            return;
         }
-        assert_eq!(run.status, Some(0), "case {}: {}", case["number"], run.stderr);
-        let plan: Value = serde_json::from_str(&run.stdout).unwrap();
+        let plan = run.json();
         if answer.get("refused").is_some() {
-            counts[1] += 1;
-            continue;
+            self.left_to_refuse += 1;
+            return;
         }
         let fills = plan["fills"].as_array().unwrap();
         for fill in fills {
             let theirs = get(&answer["config"], fill["key"].as_str().unwrap());
+            if self.early && theirs == "auto" {
+                continue;
+            }
             assert!(equal(&fill["value"], theirs), "case {}: {fill} is {theirs} there", case["number"]);
             let same_type =
                 fill["value"].is_f64() == theirs.is_f64() && fill["value"].is_boolean() == theirs.is_boolean();
             assert!(same_type, "case {}: {fill} has another type than {theirs}", case["number"]);
         }
-        counts[2] += 1;
-        counts[3] += fills.len();
+        self.equal += 1;
+        self.fills += fills.len();
     }
-    let [refused, left_to_refuse, equal, fills] = counts;
-    assert!(refused + left_to_refuse + equal >= 400, "{counts:?}");
+}
+
+fn words(case: &Value, name: &str) -> Vec<String> {
+    serde_json::from_value(case[name].clone()).unwrap()
+}
+
+/// What `check` knows about DeepSpeed itself was not recorded: the recorder stands in its place.
+fn run_without_check<'a>(sandbox: &Sandbox, words: impl Iterator<Item = &'a str>) -> Run {
+    let words: Vec<&str> = words.collect();
+    let first = sandbox.run(&words);
+    let rules = first.stderr.lines().filter_map(|line| line.strip_prefix("error[")?.split(']').next());
+    let allowed: Vec<&str> = rules.flat_map(|rule| ["--allow", rule]).collect();
+    if allowed.is_empty() { first } else { sandbox.run(allowed.iter().chain(&words)) }
+}
+
+#[test]
+fn fills_and_refusals_are_the_trainers() {
+    let sandbox = Sandbox::new();
+    let mut counts = Counts::default();
+    for line in HF.lines().skip(1) {
+        let case: Value = serde_json::from_str(line).unwrap();
+        plant(&sandbox.cwd().join("model/config.json"), &case["model"].to_string());
+        let (config, world) = (case["config"].to_string(), case["world"].to_string());
+        let head = ["-n", "--format", "json", "--deepspeed", &config, "--nproc-per-node", &world, "--"];
+        let command = ["python", "train.py", "--model_name_or_path", "model"];
+        let argv = words(&case, "argv");
+        counts.compare(
+            &case,
+            &run_without_check(&sandbox, head.into_iter().chain(command).chain(argv.iter().map(String::as_str))),
+        );
+    }
     // The cases are worth something only if they exercise both sides.
-    assert!(refused > 100 && equal > 150 && fills > 800, "{counts:?}");
+    assert!(counts.refused + counts.left_to_refuse + counts.equal >= 400, "{counts:?}");
+    assert!(counts.refused > 100 && counts.equal > 150 && counts.fills > 800, "{counts:?}");
+}
+
+#[test]
+fn fills_and_refusals_are_ms_swifts() {
+    let sandbox = Sandbox::new();
+    let mut lines = MS_SWIFT.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let model = lines.next().unwrap()["model"].to_string();
+    plant(&sandbox.cwd().join("MODEL/config.json"), &model);
+    let mut counts = Counts { early: true, ..Counts::default() };
+    for case in lines {
+        let world = case["world"].to_string();
+        let head =
+            ["-n", "--format", "json", "--nproc-per-node", &world, "--", "swift", case["command"].as_str().unwrap()];
+        let argv = words(&case, "argv");
+        counts.compare(&case, &run_without_check(&sandbox, head.into_iter().chain(argv.iter().map(String::as_str))));
+    }
+    assert!(counts.refused > 25 && counts.equal > 100 && counts.fills > 300, "{counts:?}");
 }

@@ -62,6 +62,7 @@ impl Sandbox {
         for command in ["sft", "pt", "rlhf", "infer"] {
             plant(&site.join(format!("swift/cli/{command}.py")), "");
         }
+        plant(&site.join("torch/distributed/run.py"), "");
         for package in ["ms_swift-4.6.0", "transformers-5.19.0", "deepspeed-0.19.8"] {
             fs::create_dir(site.join(format!("{package}.dist-info"))).unwrap();
         }

@@ -102,6 +102,19 @@ def hf_script_trains_with_zero3(lab):
 
 
 @check
+def every_launcher_trains_the_same(lab):
+    """torchrun, DeepSpeed's own launcher and the embedded one: the ranks cannot tell."""
+    model = lab.model()
+    script = [HERE / "train_hf.py", "--model_name_or_path", model, "--use_cpu", "--bf16", "true", "--per_device_train_batch_size", "2",
+              "--gradient_accumulation_steps", "1", "--max_steps", "3", "--report_to", "none", "--save_strategy", "no"]
+    configs = {launcher: lab.trained([lab.binary, "--nproc-per-node", "2", "--launcher", launcher, "--", "python", *script, "--output_dir", lab.root / launcher,
+                                      "--deepspeed", "zero2"], "trained 3 steps", CUDA_VISIBLE_DEVICES="0,1" if launcher == "deepspeed" else "")
+               for launcher in ("torchrun", "deepspeed", "local")}
+    for launcher, config in configs.items():
+        assert config == configs["torchrun"], (launcher, different(configs["torchrun"], config))
+
+
+@check
 def hf_script_trains_in_one_process_without_a_launcher(lab):
     model = lab.model()
     script = [HERE / "train_hf.py", "--model_name_or_path", model, "--use_cpu", "--bf16", "true", "--per_device_train_batch_size", "2",

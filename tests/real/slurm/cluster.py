@@ -120,7 +120,7 @@ class Cluster:
         lines = self.run(["scontrol", "-o", "show", "job", number]).stdout.splitlines()
         return [dict(word.split("=", 1) for word in line.split() if "=" in word) for line in lines if "JobState=" in line]
 
-    def wait(self, number, timeout=20, until=ENDED):
+    def wait(self, number, timeout=60, until=ENDED):
         limit = time.monotonic() + timeout
         while not ((jobs := self.jobs(number)) and all(job["JobState"] in until for job in jobs)):
             if time.monotonic() > limit:
@@ -134,9 +134,9 @@ class Cluster:
         return file.read_text(errors="replace") if file.exists() else ""
 
     def hurry(self, number):
-        """A job that was put back into the queue is held there for two minutes, lest word of its end arrives after its new start. That end can be seen here."""
-        self.until(lambda: not any(name.startswith(f"slurmstepd: [{number}.") for name in map(title, self.processes())), f"job {number} does not end")
-        time.sleep(0.5)
+        """A job that was put back into the queue is held there for two minutes; not here. But what started before its end is
+        refused, and Slurm counts in seconds."""
+        time.sleep(1.1)
         self.answer(["scontrol", "update", f"JobId={number}", "StartTime=now"])
 
     def cancel_all(self):

@@ -16,7 +16,7 @@ import time
 import traceback
 from pathlib import Path
 
-from cluster import PATH, Cluster
+from cluster import PATH, Cluster, title
 
 HERE = Path(__file__).resolve().parent
 CHECKS = {}
@@ -31,7 +31,8 @@ PER_NODE = {
     "gpus_of_a_task": (f"srun {TWO} --ntasks-per-node=1 --gpus-per-task=4 @", PAIR, [4, 4]),
     "gres": (f"srun {TWO} --ntasks-per-node=1 --gres=gpu:a100:2 @", PAIR, [2, 2]),
     "gpus_not_bound": (f"srun {TWO} --ntasks-per-node=1 --gpus-per-node=4 --gpu-bind=none @", PAIR, [4, 4]),
-    "unequal_nodes": ("srun -w node[01,03] -N2 --ntasks-per-node=1 --gpus=6 @", ["node01", "node03"], [4, 2]),
+    # In a batch script: a plain srun of 22.05 tells its tasks nothing of a sum of GPUs, and 4 + 2 look like 4 + 4 and 2 + 2.
+    "unequal_nodes": ("sbatch -w node[01,03] -N2 --ntasks-per-node=1 --gpus=6", "srun @", ["node01", "node03"], [4, 2]),
     "nodes_reversed": ("srun -w node02,node01 -N2 --ntasks-per-node=1 --gpus-per-node=4 @", PAIR, [4, 4]),
     "task_0_on_the_second_node": ("env SLURM_HOSTFILE=hostfile srun -n2 -m arbitrary --gpus-per-node=4 @", PAIR, [4, 4]),
     "names_with_two_numbers": ("srun -w node[01-02],gpu-a1-b[3,5] -N4 --ntasks-per-node=1 --gpus-per-node=1 @", ["gpu-a1-b3", "gpu-a1-b5", *PAIR], [1, 1, 1, 1]),
@@ -92,6 +93,12 @@ class Lab:
         (stub / "bin").mkdir()
         (stub / "bin/python3").write_text(f'#!/bin/sh\nexec {sys.executable} {HERE}/probe.py --stub "$@"\n')
         (stub / "bin/python3").chmod(0o755)
+        # What the documented batch files start.
+        (stub / "lib/python3.11/site-packages/swift/cli").mkdir(parents=True)
+        (stub / "lib/python3.11/site-packages/swift/cli/sft.py").touch()
+        (stub / "bin/swift").write_text(f"#!{stub}/bin/python3\n")
+        (stub / "bin/swift").chmod(0o755)
+        shutil.copy(self.binary, stub / "bin/zlaunch")
         (self.home / "hostfile").write_text("node02\nnode01\n")
         self.stub, self.count = stub, 0
 
@@ -136,7 +143,7 @@ class Lab:
     def nothing_left(self, seconds=8):
         limit = time.monotonic() + seconds
         while left := self.cluster.processes(f"PROBE={self.probe}"):
-            assert time.monotonic() < limit, "left behind: " + "; ".join(Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ") for pid in left)
+            assert time.monotonic() < limit, "left behind: " + "; ".join(title(pid).replace("\0", " ") for pid in left)
             time.sleep(0.05)
 
 
@@ -280,6 +287,48 @@ def requeued_job_meets_elsewhere(lab):
     assert len(ports) == 2 and len(set.union(*ports.values())) == 2, ports
 
 
+DOCUMENTED = HERE.parent.parent.parent / "docs/slurm"
+
+
+def submit(lab, name, *options, **variables):
+    """A documented batch file as it stands, on two nodes of this cluster."""
+    variables = lab.variables(**variables)
+    exports = "ALL," + ",".join(f"{key}={value}" for key, value in variables.items())
+    result = lab.cluster.run(["sbatch", "--parsable", "-w", "node[01-02]", "--time=5", f"--export={exports}", f"--output={lab.probe}.log", *options, str(DOCUMENTED / name)])
+    assert result.returncode == 0, result.stdout
+    return result.stdout.strip()
+
+
+@check
+def documented_batch_files(lab):
+    for name, per_rank in (("batch.sbatch", False), ("task-per-node.sbatch", False), ("task-per-gpu.sbatch", True)):
+        number = submit(lab, name)
+        assert lab.cluster.wait(number)[0]["JobState"] == "COMPLETED", (name, Path(f"{lab.probe}.log").read_text())
+        records = lab.records()
+        found = sorted((ranks(records) if per_rank else ranks_of_torchrun(records, [4, 4])), key=lambda rank: rank["rank"])
+        assert [rank["node"] for rank in found] == ["node01"] * 4 + ["node02"] * 4 and len({rank["port"] for rank in found}) == 1, (name, found)
+
+
+@check
+def documented_requeue_resumes(lab):
+    """The batch shell is told in time, puts the job back, the ranks are ended, and the next run goes on from the checkpoint."""
+    folder = lab.home / "requeue"
+    (folder / "output/v0/checkpoint-9").mkdir(parents=True)
+    number = submit(lab, "requeue.sbatch", f"--chdir={folder}", PROBE_HOLD="1")
+    first = lab.records(2)
+    (folder / "output/v0/checkpoint-100").mkdir()
+    lab.cluster.run(["scancel", "--batch", "--signal=USR1", number])
+    lab.records(2, 30, lambda record: "SIGTERM" in record["signals"])
+    assert lab.cluster.wait(number, until={"PENDING", "FAILED", "COMPLETED"})[0]["JobState"] == "PENDING", Path(f"{lab.probe}.log").read_text()
+    lab.cluster.hurry(number)
+    again = lab.records(2, 60, lambda record: record["env"].get("SLURM_RESTART_COUNT") == "1")
+    lab.cluster.run(["scancel", number])
+    lab.cluster.wait(number)
+    resumed = [{option(record["words"], "--resume_from_checkpoint") for record in records} for records in (first, again)]
+    assert resumed == [{"output/v0/checkpoint-9"}, {"output/v0/checkpoint-100"}], resumed
+    lab.nothing_left()
+
+
 @check
 def said_by_the_user(lab):
     status, output = lab.finish(PER_NODE["one_task_a_node"][0], **lab.variables(MASTER_PORT="23456"))
@@ -419,7 +468,7 @@ def torchrun_on_two_nodes(lab):
 
 @real
 def torchrun_on_unequal_nodes(lab):
-    status, output = lab.finish("srun -w node[01,03] -N2 --ntasks-per-node=1 --gpus=6 @", timeout=90, **lab.variables(real=True))
+    status, output = lab.finish("sbatch -w node[01,03] -N2 --ntasks-per-node=1 --gpus=6", "srun @", timeout=90, **lab.variables(real=True))
     assert status == 0, output
     judge(ranks(lab.records(6)), ["node01", "node03"], [4, 2], real=True)
 

@@ -1,0 +1,177 @@
+//! PATH shims in front of an unchanged script, and completions. With every `sh` that is here.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::sandbox::{Run, Sandbox, executable, option};
+
+/// A sandbox with shims in front of its PATH, and zlaunch behind them.
+fn shimmed() -> Sandbox {
+    let mut sandbox = Sandbox::new();
+    let folder = sandbox.root().join("shims");
+    let run = sandbox.run(["shims".as_ref(), "install".as_ref(), folder.as_os_str()]);
+    assert_eq!(run.status, Some(0), "{run:?}");
+    assert!(run.stderr.contains(&format!("export PATH={}:\"$PATH\"", folder.display())), "{run:?}");
+    let programs = Path::new(env!("CARGO_BIN_EXE_zlaunch")).parent().unwrap().display().to_string();
+    let path = format!("{}:{programs}:{}:/usr/bin:/bin", folder.display(), sandbox.root().join("env/bin").display());
+    sandbox.var("PATH", path);
+    sandbox
+}
+
+fn sh(sandbox: &Sandbox, shell: &[&str], script: &str) -> Run {
+    let mut command = sandbox.command([""; 0]);
+    let (environment, folder) = (command.get_envs(), sandbox.cwd());
+    let environment: Vec<_> =
+        environment.filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))).collect();
+    command = Command::new(shell[0]);
+    command.args(&shell[1..]).arg("-c").arg(script).env_clear().envs(environment).current_dir(folder);
+    Run::from(command.output().unwrap())
+}
+
+const SCRIPT: &str = "NPROC_PER_NODE=2 swift sft --model a/b --deepspeed zero2 --per_device_train_batch_size 2 --gradient_accumulation_steps 4";
+
+#[test]
+fn an_unchanged_script_gets_the_config_resolved() {
+    let sandbox = shimmed();
+    let run = sh(&sandbox, &["sh"], SCRIPT);
+    assert_eq!(run.status, Some(0), "{run:?}");
+    let argv = sandbox.recorded();
+    assert_eq!(argv[1..3], ["-m", "torch.distributed.run"]);
+    let config: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(option(&argv, "--deepspeed").unwrap()).unwrap()).unwrap();
+    assert_eq!(config["train_batch_size"], 16);
+    let env = sandbox.recorded_env();
+    assert!(!env["PATH"].contains("/shims"), "nobody behind comes here again: {}", env["PATH"]);
+    // A mistake is told as ever.
+    let run = sh(&sandbox, &["sh"], "swift sft --model a/b --deepspeed zero22");
+    assert!(run.status == Some(125) && run.stderr.contains("did you mean"), "{run:?}");
+}
+
+#[test]
+fn what_names_no_config_runs_as_it_is() {
+    let sandbox = shimmed();
+    for script in [
+        "swift export --model 'a b'",
+        "swift sft --model 'a b'",
+        "torchrun --nproc_per_node 2 'x y.py' --a",
+        "accelerate env",
+    ] {
+        let run = sh(&sandbox, &["sh"], script);
+        assert_eq!(run.status, Some(0), "{script}: {run:?}");
+        assert!(run.stderr.is_empty(), "{script}: {run:?}");
+        // The stub is started as the interpreter of the console script, with its words behind.
+        let words: Vec<_> = sandbox.recorded().iter().skip(2).map(|word| word.to_string_lossy().into_owned()).collect();
+        let expected: Vec<&str> = script.split([' ', '\'']).filter(|word| !word.is_empty()).skip(1).collect();
+        assert_eq!(words.join(" "), expected.join(" "), "{script}");
+    }
+}
+
+#[test]
+fn the_exit_status_and_odd_words_survive() {
+    let mut sandbox = shimmed();
+    sandbox.var("STUB_EXIT", "7");
+    let run = sh(&sandbox, &["sh"], "swift sft --system 'a \"b\" $c `d` *' ''");
+    assert_eq!(run.status, Some(7));
+    assert_eq!(sandbox.recorded()[3..], ["--system", "a \"b\" $c `d` *", ""]);
+}
+
+#[test]
+fn shims_never_loop_and_can_be_switched_off() {
+    let mut sandbox = shimmed();
+    let plain = sh(&sandbox, &["sh"], &format!("ZLAUNCH_SHIM=0 {SCRIPT}"));
+    assert_eq!(plain.status, Some(0), "{plain:?}");
+    assert_eq!(option(&sandbox.recorded(), "--deepspeed").unwrap(), "zero2", "swift itself, untouched");
+    // Two folders that are one: the second shim must not start zlaunch again.
+    let link = sandbox.root().join("link");
+    std::os::unix::fs::symlink(sandbox.root().join("shims"), &link).unwrap();
+    let path = sandbox.recorded_env()["PATH"].clone();
+    let (link, shims) = (link.display().to_string(), sandbox.root().join("shims").display().to_string());
+    sandbox.var("PATH", format!("{link}:{shims}:{shims}/:{path}"));
+    assert_eq!(sh(&sandbox, &["sh"], SCRIPT).status, Some(0));
+    assert_ne!(option(&sandbox.recorded(), "--deepspeed").unwrap(), "zero2", "resolved once");
+    // Nothing behind them.
+    sandbox.var("PATH", format!("{link}:{shims}:/usr/bin:/bin"));
+    assert_eq!(sh(&sandbox, &["sh"], "swift sft").status, Some(127));
+    let programs = Path::new(env!("CARGO_BIN_EXE_zlaunch")).parent().unwrap().display().to_string();
+    sandbox.var("PATH", format!("{link}:{shims}:{programs}:/usr/bin:/bin"));
+    assert_eq!(sh(&sandbox, &["sh"], "swift sft").status, Some(127));
+}
+
+#[test]
+fn every_shell_here_reads_the_shim() {
+    let mut seen = 0;
+    for shell in [&["dash"][..], &["bash", "--posix"], &["busybox", "sh"], &["ksh"]] {
+        if Command::new(shell[0]).arg("-c").arg(":").output().is_err() {
+            continue;
+        }
+        seen += 1;
+        let sandbox = shimmed();
+        let shim = sandbox.root().join("shims/swift");
+        let text = fs::read_to_string(&shim).unwrap();
+        let found = sh(&sandbox, &["sh"], &format!("command -v {}", shell[0])).stdout;
+        executable(&shim, &text.replacen("#!/bin/sh", &format!("#!{} {}", found.trim(), shell[1..].join(" ")), 1));
+        let run = sh(&sandbox, &["sh"], SCRIPT);
+        assert_eq!(run.status, Some(0), "{shell:?}: {run:?}");
+        assert_eq!(sandbox.recorded()[1..3], ["-m", "torch.distributed.run"], "{shell:?}");
+    }
+    assert!(seen > 0);
+}
+
+#[test]
+fn only_our_own_files_are_written_and_removed() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.root().join("mine");
+    let shims = |action: &str| sandbox.run(["shims".as_ref(), action.as_ref(), folder.as_os_str()]);
+    executable(&folder.join("swift"), "#!/bin/sh\necho mine\n");
+    shims("install").refused(&["mine/swift", "not a shim"]);
+    assert!(!folder.join("torchrun").exists(), "all or nothing");
+    fs::remove_file(folder.join("swift")).unwrap();
+    assert_eq!(shims("install").status, Some(0));
+    assert_eq!(shims("install").status, Some(0), "twice is once");
+    let listed = shims("list").stdout;
+    assert!(
+        listed.lines().count() == 7 && listed.contains(&format!("{}", sandbox.root().join("env/bin/swift").display())),
+        "{listed}"
+    );
+    executable(&folder.join("other"), "");
+    assert_eq!(shims("remove").status, Some(0));
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    fs::remove_file(folder.join("other")).unwrap();
+    assert_eq!((shims("install").status, shims("remove").status), (Some(0), Some(0)));
+    assert!(!folder.exists(), "without trace");
+    sandbox.run(["shims", "instal"]).refused(&["did you mean `install`"]);
+}
+
+#[test]
+fn completions_know_every_option_and_the_sites_templates() {
+    let mut sandbox = Sandbox::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let run = sandbox.run(["completions", shell]);
+        assert_eq!(run.status, Some(0));
+        for word in ["deepspeed", "nproc-per-node", "launcher", "templates", "shims"] {
+            assert!(run.stdout.contains(word), "{shell}: {word}");
+        }
+    }
+    sandbox.run(["completions", "bsh"]).refused(&["did you mean `bash`"]);
+    sandbox.run(["completions"]).refused(&["zlaunch completions bash|zsh|fish"]);
+    if Command::new("bash").arg("-c").arg(":").output().is_err() {
+        return;
+    }
+    sandbox.file("site/ours.json", "{}");
+    let programs = Path::new(env!("CARGO_BIN_EXE_zlaunch")).parent().unwrap().display().to_string();
+    sandbox.var("ZLAUNCH_TEMPLATE_DIR", sandbox.cwd().join("site")).var("PATH", format!("{programs}:/usr/bin:/bin"));
+    let complete = |words: &str| {
+        let script = format!(
+            "source <(zlaunch completions bash); COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _zlaunch; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        );
+        let run = sh(&sandbox, &["bash"], &script);
+        assert_eq!(run.status, Some(0), "{run:?}");
+        run.stdout.lines().map(str::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(complete("zlaunch --deepspeed zero2_"), ["zero2_offload"]);
+    assert_eq!(complete("zlaunch --deepspeed our"), ["ours"]);
+    assert_eq!(complete("zlaunch --launcher d"), ["deepspeed", "direct"]);
+    assert_eq!(complete("zlaunch --nproc"), ["--nproc-per-node"]);
+    assert_eq!(complete("zlaunch shims re"), ["remove"]);
+}
