@@ -38,6 +38,11 @@ pub(crate) fn hidden_size(job: &Job, config: &Value, host: &Host) -> Result<Hidd
     if !wanted.iter().any(is_auto) {
         return Err("not needed".to_string());
     }
+    model_size(job, host)
+}
+
+/// The same, whatever the config asks for.
+pub(crate) fn model_size(job: &Job, host: &Host) -> Result<HiddenSize, String> {
     let name = job.trainer.model_argument;
     let Some(model) = job.args.text(name) else {
         return Err(format!("needs the model's hidden_size: --{name} is not given"));
@@ -67,8 +72,9 @@ pub(crate) enum Policy {
 }
 
 /// Fills what is known, leaves or refuses the rest, and compares what is concrete, as the trainer would.
-/// `place` says where a key of the config was written.
-pub(crate) fn resolve(known: &Known, policy: Policy, place: impl Fn(&str) -> String) -> Result<Resolved, Vec<Problem>> {
+/// `place` says where a key of the config was written. The config is told also where there are problems: there may be
+/// more to say about it.
+pub(crate) fn resolve(known: &Known, policy: Policy, place: impl Fn(&str) -> String) -> (Resolved, Vec<Problem>) {
     let family = known.job.trainer.family;
     let mut problems = Vec::new();
     let mut fills = Vec::new();
@@ -118,7 +124,7 @@ pub(crate) fn resolve(known: &Known, policy: Policy, place: impl Fn(&str) -> Str
             problems.push(error::nobody_fills(&key, &place(&key)));
         }
     }
-    if problems.is_empty() { Ok(Resolved { config, fills, left }) } else { Err(problems) }
+    (Resolved { config, fills, left }, problems)
 }
 
 /// Nobody fills after us: the global batch may go, `DeepSpeed` infers it; every other "auto" is an error.

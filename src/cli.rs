@@ -13,6 +13,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::Value;
 
+use crate::check;
 use crate::completions;
 use crate::config::Layers;
 use crate::environment::EnvironmentFlags;
@@ -120,12 +121,19 @@ pub(crate) struct Output {
     pub(crate) dry_run: Option<Format>,
     pub(crate) quiet: bool,
     pub(crate) verbose: bool,
+    /// Print what the rules find and do nothing; the format is `dry_run`'s.
+    pub(crate) check: bool,
 }
 
 impl Output {
     /// Somebody will read the plan.
     pub(crate) fn is_read(self) -> bool {
         matches!(self.dry_run, Some(Format::Text | Format::Json)) || self.verbose
+    }
+
+    /// Also what is only worth knowing.
+    pub(crate) fn wants_notes(self) -> bool {
+        self.check || self.verbose
     }
 }
 
@@ -137,6 +145,7 @@ pub(crate) enum Format {
 }
 
 const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...
+       zlaunch check [OPTIONS] -- COMMAND [ARGS]...
        zlaunch templates [NAME]
        zlaunch explain [WORD]
        zlaunch fit [OPTIONS] [-- COMMAND [ARGS]...]
@@ -147,6 +156,7 @@ const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...
        zlaunch completions bash|zsh|fish";
 
 const COMMANDS: &str = "\x1b[1m\x1b[4mCommands:\x1b[0m
+  check               Say everything that is wrong or odd about a launch, and do nothing
   templates [NAME]    List the templates, or print one resolved (--raw: as it is written)
   explain [WORD]      Say what a DeepSpeed key, a stage, a variable, a template or a diagnostic means
   fit                 Tell what a training needs under each template, and which one to take
@@ -158,6 +168,7 @@ const COMMANDS: &str = "\x1b[1m\x1b[4mCommands:\x1b[0m
 
 Every option has a variable: --template-dir is ZLAUNCH_TEMPLATE_DIR. A flag beats its variable.
 Exit status: 125 zlaunch refused, 126 not executable, 127 not found; anything else is the trainer's.
+`check`: 1 where there is an error (with --strict: a warning), else 0.
 
 \x1b[1m\x1b[4mExample:\x1b[0m
   zlaunch --deepspeed zero3_offload -- swift sft --model Qwen/Qwen3-8B --tuner_type full";
@@ -176,16 +187,30 @@ pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
     if argv.len() == 1 {
         return Err(vec![error::nothing_to_launch()]);
     }
+    let mode = match argv[1].to_str() {
+        Some("check") => Mode::Check,
+        Some("doctor") => Mode::Doctor,
+        _ => Mode::Launch,
+    };
     let mut argv = argv;
-    let doctor = argv[1] == "doctor";
-    if doctor {
+    if mode != Mode::Launch {
         argv.remove(1);
     }
-    parse_launch(argv, doctor, host).map(|launch| match launch {
-        Ok(launch) if doctor => Request::Doctor(Box::new(launch)),
+    parse_launch(argv, mode, host).map(|launch| match launch {
+        Ok(launch) if mode == Mode::Doctor => Request::Doctor(Box::new(launch)),
         Ok(launch) => Request::Launch(Box::new(launch)),
         Err(text) => Request::Show(text),
     })
+}
+
+/// What is done with a launch that was described.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Launch,
+    /// Everything odd about it is said.
+    Check,
+    /// Only a report is wanted, and perhaps about no command.
+    Doctor,
 }
 
 fn parse_replay(words: &[OsString], host: &Host) -> Result<Request, Problem> {
@@ -204,7 +229,7 @@ fn parse_replay(words: &[OsString], host: &Host) -> Result<Request, Problem> {
 /// A launch, or a text to show instead.
 pub(crate) fn parse_launch(
     argv: Vec<OsString>,
-    doctor: bool,
+    mode: Mode,
     host: &Host,
 ) -> Result<Result<Launch, String>, Vec<Problem>> {
     let words = argv.get(1..).unwrap_or_default().to_vec();
@@ -212,7 +237,7 @@ pub(crate) fn parse_launch(
         Ok(matches) => matches,
         Err(why) => return shown(&why).map(Err),
     };
-    let mut launch = Reader { doctor, ..Reader::new(&matches, host) }.launch()?;
+    let mut launch = Reader { mode, ..Reader::new(&matches, host) }.launch()?;
     launch.words = words;
     Ok(Ok(launch))
 }
@@ -336,18 +361,17 @@ fn shown(why: &clap::Error) -> Result<String, Vec<Problem>> {
 struct Reader<'a> {
     matches: &'a ArgMatches,
     host: &'a Host,
-    /// Only a report is wanted, and perhaps about no command.
-    doctor: bool,
+    mode: Mode,
     problems: Vec<Problem>,
 }
 
 impl<'a> Reader<'a> {
     fn new(matches: &'a ArgMatches, host: &'a Host) -> Self {
-        Reader { matches, host, doctor: false, problems: Vec::new() }
+        Reader { matches, host, mode: Mode::Launch, problems: Vec::new() }
     }
 
     fn launch(mut self) -> Result<Launch, Vec<Problem>> {
-        if self.matches.get_many::<OsString>("command").is_none() && !self.doctor {
+        if self.matches.get_many::<OsString>("command").is_none() && self.mode != Mode::Doctor {
             self.problems.push(error::nothing_to_launch());
         }
         let launch = self.described(Self::output);
@@ -420,9 +444,10 @@ impl<'a> Reader<'a> {
 
     fn output(&mut self) -> Output {
         let formats = [("text", Format::Text), ("json", Format::Json), ("shell", Format::Shell)];
-        let known = if self.doctor { &formats[..2] } else { &formats };
-        let format = self.one_of("format", known.iter().copied());
-        let dry_run = self.switch("dry-run") || self.doctor;
+        // A report is nothing to run.
+        let report = self.mode != Mode::Launch;
+        let format = self.one_of("format", formats.into_iter().take(if report { 2 } else { 3 }));
+        let dry_run = self.switch("dry-run") || report;
         if let (Some(Said { from: Source::Flag(_), .. }), false) = (&format, dry_run) {
             self.problems.push(error::format_without_dry_run());
         }
@@ -430,6 +455,7 @@ impl<'a> Reader<'a> {
             dry_run: dry_run.then(|| format.map_or(Format::Text, |said| said.value)),
             quiet: self.switch("quiet"),
             verbose: self.switch("verbose"),
+            check: self.mode == Mode::Check,
         }
     }
 
@@ -578,9 +604,13 @@ impl<'a> Reader<'a> {
     }
 
     fn rules(&mut self) -> Vec<String> {
-        let (good, bad): (Vec<_>, Vec<_>) =
-            self.text_many("allow").into_iter().partition(|said| error::WARNINGS.contains(&said.value.as_str()));
-        self.problems.extend(bad.iter().map(|said| error::not_one_of(said, error::WARNINGS)));
+        let said = self.text_many("allow");
+        if said.is_empty() {
+            return Vec::new();
+        }
+        let known: Vec<&str> = error::WARNINGS.iter().copied().chain(check::rules().map(|rule| rule.name)).collect();
+        let (good, bad): (Vec<_>, Vec<_>) = said.into_iter().partition(|said| known.contains(&said.value.as_str()));
+        self.problems.extend(bad.iter().map(|said| error::not_one_of(said, &known)));
         good.into_iter().map(|said| said.value).collect()
     }
 

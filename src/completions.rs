@@ -5,12 +5,13 @@ use std::ffi::OsString;
 
 use crate::cli::{Kind, OPTIONS, Opt};
 use crate::error::{self, Problem};
-use crate::{launcher, trainer};
+use crate::{check, launcher, trainer};
 
 const USAGE: &str = "zlaunch completions bash|zsh|fish";
 
 /// Words in the place of the first argument.
 pub(crate) const COMMANDS: &[(&str, &str)] = &[
+    ("check", "Say everything that is wrong or odd about a launch"),
     ("templates", "List the templates, or print one"),
     ("explain", "Say what a key, a variable or a diagnostic means"),
     ("fit", "Tell what a training needs under each template"),
@@ -55,7 +56,9 @@ fn follows(option: &Opt) -> Follows {
         "launcher" => Follows::Words(launcher::Kind::NAMES.iter().map(|(name, _)| *name).collect()),
         "trainer" => Follows::Words(trainer::ALL.iter().map(|trainer| trainer.name).collect()),
         "format" => Follows::Words(vec!["text", "json", "shell"]),
-        "allow" => Follows::Words(error::WARNINGS.to_vec()),
+        "allow" => {
+            Follows::Words(error::WARNINGS.iter().copied().chain(check::rules().map(|rule| rule.name)).collect())
+        }
         "template-dir" | "log-dir" | "record" => Follows::Folders,
         "patch" | "config-out" | "hostfile" => Follows::Files,
         _ => Follows::Text,

@@ -14,6 +14,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::said::{Said, Source};
+use crate::schema;
 
 /// zlaunch refused.
 pub(crate) const REFUSED: u8 = 125;
@@ -29,7 +30,7 @@ pub(crate) const WARNINGS: &[&str] = &[
     "contradicts-scheduler",
     "package-missing",
     "stale-lock",
-    "nvme-path",
+    "nvme-folder",
     "cache-on-nfs",
     "no-compiler",
     "small-memlock",
@@ -45,15 +46,21 @@ pub(crate) const NOT_EXECUTABLE: u8 = 126;
 /// Not found.
 pub(crate) const NOT_FOUND: u8 = 127;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Severity {
     Error,
     Warning,
+    /// Worth knowing; said only where everything is.
+    Note,
 }
 
 impl fmt::Display for Severity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if *self == Severity::Error { "error" } else { "warning" })
+        f.write_str(match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        })
     }
 }
 
@@ -66,16 +73,34 @@ pub(crate) struct Problem {
     pub(crate) places: Vec<String>,
     pub(crate) help: String,
     pub(crate) status: u8,
+    /// When the trainer would come upon it, in one word, where that is known.
+    pub(crate) when: Option<&'static str>,
+    /// `--allow` silences it.
+    pub(crate) allowable: bool,
 }
 
 impl Problem {
+    /// What a rule of `check` found.
+    pub(crate) fn found(rule: &'static str, severity: Severity, when: &'static str, what: String) -> Self {
+        Problem { severity, when: Some(when), allowable: true, ..Self::error(rule, what) }
+    }
+
     fn error(rule: &'static str, what: String) -> Self {
-        Problem { rule, severity: Severity::Error, what, places: Vec::new(), help: String::new(), status: REFUSED }
+        Problem {
+            rule,
+            severity: Severity::Error,
+            what,
+            places: Vec::new(),
+            help: String::new(),
+            status: REFUSED,
+            when: None,
+            allowable: false,
+        }
     }
 
     fn warning(rule: &'static str, what: String) -> Self {
         debug_assert!(WARNINGS.contains(&rule), "{rule}");
-        Problem { severity: Severity::Warning, ..Self::error(rule, what) }
+        Problem { severity: Severity::Warning, allowable: true, ..Self::error(rule, what) }
     }
 
     /// `--strict`.
@@ -84,16 +109,22 @@ impl Problem {
     }
 
     pub(crate) fn into_warning(self) -> Self {
-        Problem { severity: Severity::Warning, ..self }
+        let allowable = self.allowable || WARNINGS.contains(&self.rule);
+        Problem { severity: Severity::Warning, allowable, ..self }
     }
 
-    fn at(mut self, place: impl fmt::Display) -> Self {
+    pub(crate) fn at(mut self, place: impl fmt::Display) -> Self {
         self.places.push(place.to_string());
         self
     }
 
-    fn help(mut self, help: impl fmt::Display) -> Self {
+    pub(crate) fn help(mut self, help: impl fmt::Display) -> Self {
         self.help = help.to_string();
+        self
+    }
+
+    fn when(mut self, when: Option<&'static str>) -> Self {
+        self.when = when;
         self
     }
 
@@ -105,18 +136,24 @@ impl Problem {
 
 /// Prints problems to standard error; colour only adds.
 pub(crate) fn report(problems: &[Problem]) {
-    use std::io::Write;
-    if problems.is_empty() {
-        return;
+    if !problems.is_empty() {
+        write(problems, &mut anstream::stderr().lock());
     }
-    let mut stderr = anstream::stderr().lock();
+}
+
+/// Writes problems where somebody reads them.
+pub(crate) fn write(problems: &[Problem], stderr: &mut impl io::Write) {
     let place = Style::new().fg_color(Some(AnsiColor::Blue.into()));
     let bold = Style::new().bold();
     for problem in problems {
-        let colour = if problem.severity == Severity::Error { AnsiColor::Red } else { AnsiColor::Yellow };
+        let colour = match problem.severity {
+            Severity::Error => AnsiColor::Red,
+            Severity::Warning => AnsiColor::Yellow,
+            Severity::Note => AnsiColor::Cyan,
+        };
         let word = bold.fg_color(Some(colour.into()));
-        // The name of a warning is what `--allow` takes.
-        let name = if WARNINGS.contains(&problem.rule) { format!("[{}]", problem.rule) } else { String::new() };
+        // The name of what `--allow` silences.
+        let name = if problem.allowable { format!("[{}]", problem.rule) } else { String::new() };
         // Nobody to tell if standard error itself is gone.
         let _ = writeln!(stderr, "{word}{}{name}{word:#}: {}", problem.severity, problem.what);
         for it in &problem.places {
@@ -128,6 +165,12 @@ pub(crate) fn report(problems: &[Problem]) {
     }
 }
 
+/// `2 errors, 1 warning, 0 notes`.
+pub(crate) fn counted(errors: usize, warnings: usize, notes: usize) -> String {
+    let word = |count: usize, name: &str| format!("{count} {name}{}", if count == 1 { "" } else { "s" });
+    format!("{}, {}, {}", word(errors, "error"), word(warnings, "warning"), word(notes, "note"))
+}
+
 /// The known word that was probably meant: at most three slips, and no more than half of the word.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = word.to_lowercase();
@@ -137,12 +180,12 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     best.filter(|(far, _)| *far <= most).map(|(_, candidate)| candidate)
 }
 
-fn did_you_mean(nearest: Option<&str>, otherwise: &str) -> String {
+pub(crate) fn did_you_mean(nearest: Option<&str>, otherwise: &str) -> String {
     nearest.map_or_else(|| otherwise.to_string(), |word| format!("did you mean `{word}`? {otherwise}"))
 }
 
 /// A JSON value with its Python type, since `"8"` and `8` print alike.
-fn typed(value: &Value) -> String {
+pub(crate) fn typed(value: &Value) -> String {
     let kind = match value {
         Value::Null => "None",
         Value::Bool(_) => "bool",
@@ -499,12 +542,14 @@ pub(crate) fn nobody_fills(key: &str, place: &str) -> Problem {
     )
     .at(place)
     .help(format!("--set {key}=VALUE, or --unset {key}"))
+    .when(schema::refuses_auto(key).then_some("parse"))
 }
 
 pub(crate) fn left_for_nobody(key: &str, place: &str, why: &str, example: &str) -> Problem {
     Problem::error("auto", format!("`{key}` is \"auto\", and nobody fills it after zlaunch: {why}"))
         .at(place)
         .help(format!("--set {key}={example}"))
+        .when(schema::refuses_auto(key).then_some("parse"))
 }
 
 // Memory
@@ -1034,13 +1079,13 @@ pub(crate) fn stale_lock(path: &Path, old: Duration) -> Problem {
 }
 
 pub(crate) fn nvme_not_writable(key: &str, path: &Path) -> Problem {
-    Problem::error("nvme-path", format!("`{}` cannot be written: offloading to NVMe fails at start", path.display()))
+    Problem::error("nvme-folder", format!("`{}` cannot be written: offloading to NVMe fails at start", path.display()))
         .at(key)
         .help(format!("--set {key}=/local/nvme/$USER-$$"))
 }
 
 pub(crate) fn nvme_is_shared(key: &str, path: &Path, kind: &str) -> Problem {
-    Problem::warning("nvme-path", format!("`{}` is on {kind}: slow, and other jobs may empty it", path.display()))
+    Problem::warning("nvme-folder", format!("`{}` is on {kind}: slow, and other jobs may empty it", path.display()))
         .at(key)
         .help("a folder of its own for every job, on a disk of this machine")
 }

@@ -350,9 +350,18 @@ mod tests {
 
     #[test]
     fn every_key_of_deepspeed_has_an_entry() {
-        let keys = include_str!("../tests/data/deepspeed-keys.txt");
-        assert!(keys.lines().count() > 400);
-        for key in keys.lines() {
+        // Not the parameters of each kind of optimizer and scheduler, what is gone, and sections by another name.
+        let other_names = ["bfloat16.", "tensor_parallel.tensor_parallel."];
+        let keys: Vec<&str> = include_str!("recorded/deepspeed-schema.txt")
+            .lines()
+            .map(|line| line.split('\t').collect::<Vec<_>>())
+            .filter(|row| {
+                !row[0].contains('@') && row[5] == "-" && !other_names.iter().any(|it| row[0].starts_with(it))
+            })
+            .map(|row| row[0])
+            .collect();
+        assert!(keys.len() > 300, "{}", keys.len());
+        for key in keys {
             let found = entries().filter(|entry| entry.all_names().any(|name| name == key)).count();
             assert_eq!(found, 1, "{key}");
             assert!(asked(key, &[]).is_ok_and(|text| text.contains(key)), "{key}");

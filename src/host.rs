@@ -95,6 +95,14 @@ impl Host {
         texts.any(|text| text.contains("RTX 40"))
     }
 
+    /// The name of the first GPU, as the NVIDIA driver lists it.
+    pub(crate) fn gpu_name(&self) -> Option<String> {
+        self.nvidia_gpus?;
+        let folder = std::fs::read_dir(NVIDIA_GPUS).ok()?.find_map(Result::ok)?.path();
+        let text = std::fs::read_to_string(folder.join("information")).ok()?;
+        text.lines().find_map(|line| line.strip_prefix("Model:")).map(|name| name.trim().to_string())
+    }
+
     /// CPUs of the whole machine, whoever may use them.
     pub(crate) fn online_cpus(&self) -> usize {
         let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();

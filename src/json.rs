@@ -121,6 +121,49 @@ pub(crate) fn leaves(config: &Value, wanted: fn(&Value) -> bool) -> Vec<String> 
     found
 }
 
+/// Line and column of a dotted key in a text that was read before.
+pub(crate) fn position(text: &str, key: &str) -> Option<(usize, usize)> {
+    /// A bracket that is open.
+    struct Open {
+        object: bool,
+        /// The next string is a key.
+        expects_key: bool,
+        /// How much of the path leads here.
+        path: usize,
+    }
+    let plain = without_comments(text).ok()?;
+    let bytes = plain.as_bytes();
+    let mut open: Vec<Open> = Vec::new();
+    let mut path = String::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        match (bytes[at], open.last_mut()) {
+            (b'"', inside) => {
+                let end = end_of_string(bytes, at);
+                if let Some(inside) = inside.filter(|inside| inside.expects_key) {
+                    inside.expects_key = false;
+                    path.truncate(inside.path);
+                    path += if path.is_empty() { "" } else { "." };
+                    path += &serde_json::from_str::<String>(&plain[at..end]).ok()?;
+                    if path == key {
+                        let place = fault_at(&bytes[..at], String::new());
+                        return Some((place.line, place.column));
+                    }
+                }
+                at = end;
+                continue;
+            }
+            (b'{', _) => open.push(Open { object: true, expects_key: true, path: path.len() }),
+            (b'[', _) => open.push(Open { object: false, expects_key: false, path: path.len() }),
+            (b'}' | b']', _) => drop(open.pop()),
+            (b',', Some(inside)) => inside.expects_key = inside.object,
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
 /// Not nested deeper than a file may be, and of a size a config can have.
 pub(crate) fn is_sensible(value: &Value) -> bool {
     fn walk(value: &Value, depth: usize, count: &mut usize) -> bool {
@@ -388,6 +431,19 @@ mod tests {
             assert!(fault.what.contains(word), "{text}: {fault:?}");
         }
         assert!(parse(&"[".repeat(100_000)).unwrap_err().what.contains("128 levels"));
+    }
+
+    #[test]
+    fn keys_have_a_position() {
+        let text = "// c\n{\"a\": 1, \"x\": {\"a\": [\"b\", {\"b\": 1}, 2],\n  /* \"b\": */ \"b\" : \"a\", \"c.d\": 1},\n\t\"b\": {}}";
+        for (key, place) in
+            [("a", (2, 2)), ("x", (2, 10)), ("x.a", (2, 16)), ("x.b", (3, 14)), ("x.c.d", (3, 25)), ("b", (4, 2))]
+        {
+            assert_eq!(position(text, key), Some(place), "{key}");
+        }
+        assert_eq!(position(text, "x.a.b"), Some((2, 28)));
+        assert_eq!(position(text, "y"), None);
+        assert_eq!(position("{", "y"), None);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::vars;
 pub(crate) const RULES: &[&str] = &[
     "package-missing",
     "stale-lock",
-    "nvme-path",
+    "nvme-folder",
     "cache-on-nfs",
     "no-compiler",
     "small-memlock",

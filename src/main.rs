@@ -2,6 +2,7 @@
 
 mod argv;
 mod auto;
+mod check;
 mod cli;
 mod completions;
 mod config;
@@ -24,6 +25,7 @@ mod plan;
 mod python;
 mod record;
 mod said;
+mod schema;
 mod shims;
 mod target;
 mod template;
@@ -37,7 +39,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use cli::{Format, Launch, Output, Request};
-use error::Problem;
+use error::{Problem, Severity};
 use host::Host;
 use plan::Plan;
 use record::Recorded;
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
 fn run() -> Result<u8, Vec<Problem>> {
     let host = Host::read();
     let shown = match cli::parse(std::env::args_os().collect(), &host)? {
+        Request::Launch(launch) if launch.output.check => return run_check(&launch, &host),
         Request::Launch(launch) => return run_launch(&launch, &host),
         Request::Fit(request) => return run_fit(&request, &host),
         Request::Generate(request) => run_generate(&request, &host),
@@ -90,13 +93,38 @@ fn run() -> Result<u8, Vec<Problem>> {
     shown.map(|()| 0)
 }
 
+/// `zlaunch check`: what was found is the data here.
+fn run_check(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
+    let plan = Plan::new(launch, host);
+    let mut problems = match &plan {
+        Ok(plan) => plan.all_diagnostics(),
+        Err(problems) => problems.clone(),
+    };
+    problems.sort_by_key(|problem| problem.severity);
+    let count = |severity| problems.iter().filter(|problem| problem.severity == severity).count();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    match (launch.output.dry_run, &plan) {
+        (Some(Format::Json), Ok(plan)) => out(&plan.render(Format::Json))?,
+        (Some(Format::Json), Err(problems)) => out(format!("{:#}\n", plan::refused_json(problems)).as_bytes())?,
+        _ => {
+            let notes = count(Severity::Note);
+            problems.retain(|problem| !launch.output.quiet || problem.severity == Severity::Error);
+            let mut stdout = anstream::stdout().lock();
+            error::write(&problems, &mut stdout);
+            let _ = writeln!(stdout, "{}", error::counted(errors, warnings, notes));
+        }
+    }
+    let refused = errors > 0 || launch.strict && warnings > 0;
+    Ok(u8::from(refused))
+}
+
 /// Launches what was recorded, as it would be launched today; what differs is told.
 fn replay(folder: &Path, dry_run: bool) -> Result<u8, Vec<Problem>> {
     let recorded = Recorded::read(folder).map_err(|problem| vec![problem])?;
     std::env::set_current_dir(&recorded.folder).map_err(|why| vec![error::cannot_enter(&recorded.folder, &why)])?;
     let host = Host::read();
     let words = std::iter::once("zlaunch".into()).chain(recorded.words.clone()).collect();
-    let mut launch = match cli::parse_launch(words, false, &host)? {
+    let mut launch = match cli::parse_launch(words, cli::Mode::Launch, &host)? {
         Ok(launch) => launch,
         Err(text) => return out(text.as_bytes()).map(|()| 0),
     };
@@ -132,7 +160,7 @@ fn run_shims(shims: &Shims, host: &Host) -> Result<(), Vec<Problem>> {
 
 fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let plan = Plan::new(launch, host)?;
-    let Output { dry_run, quiet, verbose } = launch.output;
+    let Output { dry_run, quiet, verbose, check: _ } = launch.output;
     if !quiet && (plan.topology.is_first() || verbose) {
         error::report(&plan.diagnostics);
     }
@@ -213,6 +241,11 @@ mod readme {
         "| key | becomes | compared |\n| --- | --- | --- |\n".to_string() + &rows.collect::<String>()
     }
 
+    fn checks() -> String {
+        let rows = check::rules().map(|rule| format!("| `{}` | {} | {} |\n", rule.name, rule.severity, cell(rule.doc)));
+        "| rule | | says |\n| --- | --- | --- |\n".to_string() + &rows.collect::<String>()
+    }
+
     fn options(table: &[cli::Opt]) -> String {
         let mut rows = String::from("| option | meaning |\n| --- | --- |\n");
         for option in table {
@@ -236,6 +269,7 @@ mod readme {
         for (name, table) in [
             ("templates", templates()),
             ("rules", rules()),
+            ("check", checks()),
             ("fit", options(cli::FIT)),
             ("generate", options(cli::GENERATE)),
             ("options", options(cli::OPTIONS)),

@@ -2,6 +2,8 @@
 
 mod print;
 
+pub(crate) use print::refused_json;
+
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -9,10 +11,11 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::auto::{self, Fill, Known, LeftAuto, Resolved};
+use crate::check::{self, Subject};
 use crate::cli::Launch;
 use crate::config::{self, Layers};
 use crate::environment::{self, Environment};
-use crate::error::{self, Problem};
+use crate::error::{self, Problem, Severity};
 use crate::fit;
 use crate::hash::fnv1a;
 use crate::host::Host;
@@ -164,20 +167,26 @@ impl Draft<'_> {
         let Draft { launch, host, wrapped, job, .. } = self;
         let mut diagnostics = launch.warnings.clone();
         diagnostics.extend(self.ranks_without_effect());
+        let mut findings = Vec::new();
         let topology = keep(self.topology(), &mut problems);
         let kind = topology.as_ref().and_then(|topology| keep(self.launcher(topology), &mut problems));
         diagnostics.extend(kind.into_iter().flat_map(|kind| launch.rank_output.without_effect(kind)));
         let mut chosen = None;
         let template = self.template(topology.as_ref(), &mut chosen, &mut problems, &mut diagnostics);
         let config = match (&topology, template) {
-            (Some(topology), Some(template)) => keep(self.config(template, topology), &mut problems),
+            (Some(topology), Some(template)) => {
+                keep(self.config(template, topology, kind, &mut findings), &mut problems)
+            }
             (_, None) if problems.is_empty() => {
                 problems.extend(without_config(&launch.layers, launch.config_out.as_ref()));
                 None
             }
             // The ranks are not known, but wrong layers can be told all the same.
             (None, Some(template)) => {
-                problems.extend(config::with_layers(&template, &launch.layers, host).err().into_iter().flatten());
+                match config::with_layers(&template, &launch.layers, host) {
+                    Ok(config) => self.check(&config, &config, &template, None, None, &mut findings),
+                    Err(wrong) => problems.extend(wrong),
+                }
                 None
             }
             (_, None) => None,
@@ -186,17 +195,19 @@ impl Draft<'_> {
         if let Some(config) = config.as_ref().filter(|_| kind != Some(Kind::Srun)) {
             diagnostics.extend(machine::at_launch(&config.value, job.python.as_ref(), host));
         }
-        diagnostics.retain(|problem| !launch.allow.iter().any(|rule| rule == problem.rule));
-        if let Some(topology) = &topology {
-            diagnostics.extend(
-                topology.notes.iter().filter(|note| !launch.allow.iter().any(|rule| rule == note.rule)).cloned(),
-            );
+        if config.is_none() && findings.is_empty() {
+            self.check_environment(topology.as_ref(), kind, &mut findings);
         }
+        sort_in(findings, &mut problems, &mut diagnostics);
+        diagnostics.extend(topology.iter().flat_map(|topology| topology.notes.iter().cloned()));
+        diagnostics.retain(|problem| !launch.allow.iter().any(|rule| rule == problem.rule));
         let (Some(topology), Some(kind), true) = (topology, kind, problems.is_empty()) else {
             problems.append(&mut diagnostics);
             return Err(problems);
         };
-        if launch.strict && !diagnostics.is_empty() {
+        let warned = diagnostics.iter().any(|problem| problem.severity == Severity::Warning);
+        if launch.strict && warned && !launch.output.check {
+            diagnostics.retain(|problem| problem.severity == Severity::Warning);
             diagnostics.iter_mut().for_each(Problem::make_error);
             return Err(diagnostics);
         }
@@ -389,7 +400,13 @@ impl Draft<'_> {
         Ok(())
     }
 
-    fn config(&self, template: Template, topology: &Topology) -> Result<PlannedConfig, Vec<Problem>> {
+    fn config(
+        &self,
+        template: Template,
+        topology: &Topology,
+        kind: Option<Kind>,
+        findings: &mut Vec<Problem>,
+    ) -> Result<PlannedConfig, Vec<Problem>> {
         let Launch { layers, no_fill, config_out, .. } = self.launch;
         let config = config::with_layers(&template, layers, self.host)?;
         // A variable the template brings counts as set.
@@ -403,7 +420,12 @@ impl Draft<'_> {
         } else {
             auto::Policy::Fill
         };
-        let resolved = auto::resolve(&known, policy, |key| place_of(key, &config, &template, layers))?;
+        let (resolved, problems) =
+            auto::resolve(&known, policy, |key| place_of(key, &config, &template, layers, self.host));
+        self.check(&resolved.config, &config, &template, Some(topology), kind, findings);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
         let mut planned =
             planned_config(template, resolved, config_out.as_ref(), self.host).map_err(|problem| vec![problem])?;
         planned.run_file = self.run_file(&planned.file.path);
@@ -413,6 +435,33 @@ impl Draft<'_> {
             return Err(vec![error::config_not_shared(&planned.file.path, pool.0.len())]);
         }
         Ok(planned)
+    }
+
+    /// The rules about the config and about the environment it meets. `written` is the config before it was filled.
+    fn check(
+        &self,
+        config: &Value,
+        written: &Value,
+        template: &Template,
+        topology: Option<&Topology>,
+        kind: Option<Kind>,
+        findings: &mut Vec<Problem>,
+    ) {
+        let place = |key: &str| place_of(key, written, template, &self.launch.layers, self.host);
+        let subject = Subject::new(config, self.job, topology, kind, self.host, &template.env, &place);
+        let notes = self.launch.output.wants_notes();
+        findings.extend(check::config(&subject, &self.launch.allow, notes));
+        findings.extend(check::environment(&subject, &self.launch.allow, notes));
+    }
+
+    /// The same for a command without a config.
+    fn check_environment(&self, topology: Option<&Topology>, kind: Option<Kind>, findings: &mut Vec<Problem>) {
+        if self.job.trainer.family == Family::Opaque {
+            return;
+        }
+        let place = |key: &str| key.to_string();
+        let subject = Subject::new(&Value::Null, self.job, topology, kind, self.host, &[], &place);
+        findings.extend(check::environment(&subject, &self.launch.allow, self.launch.output.wants_notes()));
     }
 
     /// The run file that holds all arguments, naming our config.
@@ -426,6 +475,15 @@ impl Draft<'_> {
             (source.file_stem()?.to_string_lossy().into_owned(), source.extension()?.to_string_lossy().into_owned());
         let name = format!("{stem}-{:016x}.{ending}", fnv1a(text.as_bytes()));
         Some((self.host.configs_folder().join(name), text))
+    }
+}
+
+/// What the rules found, where it belongs.
+fn sort_in(findings: Vec<Problem>, problems: &mut Vec<Problem>, diagnostics: &mut Vec<Problem>) {
+    // A mismatch says the same as these.
+    let mismatched = problems.iter().any(|problem| problem.rule == "mismatch");
+    for found in findings.into_iter().filter(|found| !(mismatched && found.rule.starts_with("batch-"))) {
+        if found.severity == Severity::Error { problems.push(found) } else { diagnostics.push(found) }
     }
 }
 
@@ -443,17 +501,34 @@ fn without_config(layers: &Layers, out: Option<&Said<PathBuf>>) -> Option<Proble
     (!places.is_empty()).then(|| error::layers_without_config(places))
 }
 
-/// Where a key of the config was written: the last `--set` of it, a `--patch` that changed it, else the template.
-fn place_of(key: &str, config: &Value, template: &Template, layers: &Layers) -> String {
-    if let Some(said) = layers.set.iter().rev().find(|said| said.value.0 == key) {
-        return said.from.with(format!("{key}={}", said.value.1));
+/// Where a key of the config was written: the last `--set` of it, a `--patch` that changed it, else the file it stands in.
+/// Only asked for when there is something to say, so the files are read again.
+fn place_of(key: &str, config: &Value, template: &Template, layers: &Layers, host: &Host) -> String {
+    // Itself, or the section around it.
+    let sets = |said: &&Said<(String, Value)>| {
+        key.strip_prefix(&said.value.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    if let Some(said) = layers.set.iter().rev().find(sets) {
+        return said.from.with(format!("{}={}", said.value.0, said.value.1));
     }
+    let inside = |path: &Path| {
+        let (line, column) = json::position(&json::read_text(path).ok()?, key)?;
+        Some(format!("{}:{line}:{column}", path.display()))
+    };
     let patched = json::get(config, key) != json::get(&template.config, key);
-    match (layers.patch.last().filter(|_| patched), &template.origin) {
-        (Some(patch), _) => format!("{}, {key}", patch.value.display()),
-        (None, Origin::BuiltIn) => format!("template {}, {key}", template.name),
-        (None, origin) => format!("{origin}, {key}"),
+    if let Some(patch) = layers.patch.last().filter(|_| patched) {
+        let path = host.absolute(&patch.value);
+        return inside(&path).unwrap_or_else(|| format!("{}, {key}", patch.value.display()));
     }
+    // Of a chain, the first file that has it.
+    let files = template.origins.iter().filter_map(|origin| match origin {
+        Origin::File(path) => Some(path),
+        _ => None,
+    });
+    files.map(PathBuf::as_path).find_map(inside).unwrap_or_else(|| match &template.origin {
+        Origin::BuiltIn => format!("template {}, {key}", template.name),
+        origin => format!("{origin}, {key}"),
+    })
 }
 
 fn planned_config(

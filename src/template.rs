@@ -76,6 +76,8 @@ pub(crate) struct Template {
     pub(crate) origin: Origin,
     /// Names from this one down to the one that extends nothing.
     pub(crate) chain: Vec<String>,
+    /// Where each of them is.
+    pub(crate) origins: Vec<Origin>,
     pub(crate) about: Option<String>,
     pub(crate) config: Value,
     pub(crate) env: Vec<(String, String)>,
@@ -327,8 +329,9 @@ fn merge(chain: Vec<Link>, documents: Vec<Document>, notes: Vec<Problem>) -> Res
         about = document.about;
     }
     let names = chain.iter().map(|link| link.name.clone()).collect();
+    let origins = chain.iter().map(|link| link.origin.clone()).collect();
     let Some(first) = chain.into_iter().next() else { return Err(error::not_an_object(&Origin::Inline)) };
-    Ok(Template { name: first.name, origin: first.origin, chain: names, about, config, env, needs, notes })
+    Ok(Template { name: first.name, origin: first.origin, chain: names, origins, about, config, env, needs, notes })
 }
 
 fn built_in_text(name: &str) -> &'static str {

@@ -126,6 +126,13 @@ const COMMON: &[Field] = {
         ("deepspeed", One),
         ("output_dir", One),
         ("model_revision", One),
+        ("optim", One),
+        ("fsdp", One),
+        ("save_only_model", Optional),
+        ("load_best_model_at_end", Optional),
+        ("tuner_type", One),
+        ("train_type", One),
+        ("finetuning_type", One),
     ]
 };
 
@@ -317,7 +324,7 @@ fn not_found(word: &OsStr, host: &Host) -> Problem {
 }
 
 /// The text of a script the user named, if it is one that can be looked at cheaply.
-fn script_text(path: &OsStr, host: &Host) -> Option<String> {
+pub(crate) fn script_text(path: &OsStr, host: &Host) -> Option<String> {
     const MOST: u64 = 512 << 10;
     let path = host.absolute(Path::new(path));
     std::fs::metadata(&path).ok().filter(|seen| seen.is_file() && seen.len() <= MOST)?;

@@ -68,9 +68,9 @@ pub(crate) const OPTIONS: &[Opt] = &[
     opt!(ENVIRONMENT, "unset-env", Many "K" ["unset_env"], "Remove a variable"),
     opt!(OUTPUT, "record", One "DIR|auto", "Write the launch record there; auto: into the trainer's output_dir"),
     opt!(OUTPUT, "dry-run" / 'n', Switch "" ["dry_run"], "Print the plan and do nothing"),
-    opt!(OUTPUT, "format", One "FORMAT", "Of the plan: text, json or shell"),
+    opt!(OUTPUT, "format", One "FORMAT", "Of the plan: text, json or shell; of check: text or json"),
     opt!(OUTPUT, "strict", Switch "", "Warnings are errors"),
-    opt!(OUTPUT, "allow", Many "RULE", "Silence a warning by its name"),
+    opt!(OUTPUT, "allow", Many "RULE", "Silence a rule by its name"),
     opt!(OUTPUT, "quiet" / 'q', Switch "", "Print nothing but errors"),
     opt!(OUTPUT, "verbose" / 'v', Switch "", "Print the whole plan before the launch"),
 ];

@@ -1,8 +1,10 @@
 //! The diagnostics that zlaunch names, each with one sentence.
 
+use crate::check;
+
 /// Every rule with what it is about.
 pub(crate) fn rules() -> impl Iterator<Item = (&'static str, &'static str)> {
-    RULES.iter().copied()
+    RULES.iter().copied().chain(check::rules().map(|rule| (rule.name, rule.doc)))
 }
 
 /// The rules whose sentences are in `error`.
@@ -64,7 +66,7 @@ const RULES: &[(&str, &str)] = &[
         "stale-lock",
         "A run was killed while it compiled an operation of DeepSpeed, and its lock stayed: the next run waits for ever.",
     ),
-    ("nvme-path", "The folder for NVMe offload cannot be written, or is on a file system that other machines share."),
+    ("nvme-folder", "The folder for NVMe offload cannot be written, or is on a file system that other machines share."),
     (
         "cache-on-nfs",
         "A folder in which ranks lock files (torch_extensions, Triton's cache) is on a network file system.",
@@ -99,8 +101,8 @@ mod tests {
         for name in named.iter().chain(crate::error::WARNINGS) {
             assert_eq!(rules().filter(|(rule, _)| rule == name).count(), 1, "{name}");
         }
-        for (name, about) in rules() {
-            assert!(named.contains(&name), "no sentence has the rule {name}");
+        for (name, about) in RULES {
+            assert!(named.contains(name), "no sentence has the rule {name}");
             assert!(about.ends_with('.') && about.len() > 30, "{name}");
         }
     }

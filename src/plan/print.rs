@@ -176,14 +176,13 @@ impl Plan {
                 .map(|left| json!({"key": left.key, "why": left.why})).collect::<Vec<_>>(),
             "env": self.environment_json(),
             "argv": self.argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
-            "diagnostics": self.diagnostics.iter().cloned().chain(self.blocker.clone().map(Problem::into_warning)).map(|problem| json!({
-                "rule": problem.rule,
-                "severity": problem.severity.to_string(),
-                "message": problem.what,
-                "where": problem.places,
-                "help": problem.help,
-            })).collect::<Vec<_>>(),
+            "diagnostics": diagnostics_json(&self.all_diagnostics()),
         })
+    }
+
+    /// With what keeps it from being started here: a plan can be read on another machine than the one it is for.
+    pub(crate) fn all_diagnostics(&self) -> Vec<Problem> {
+        self.diagnostics.iter().cloned().chain(self.blocker.clone().map(Problem::into_warning)).collect()
     }
 
     fn topology_json(&self) -> Value {
@@ -293,6 +292,31 @@ fn config_text(config: &PlannedConfig) -> String {
         text += &format!("\nleft \"auto\" for the trainer\n{}", table(&rows));
     }
     text
+}
+
+/// A plan that was refused: every field is there, and the reasons.
+pub(crate) fn refused_json(problems: &[Problem]) -> Value {
+    let nothing = ["template", "trainer", "topology", "launcher", "config", "config_path", "run_file_path"];
+    let mut object: Map<String, Value> = [("version".to_string(), json!(1))].into_iter().collect();
+    object.extend(nothing.map(|name| (name.to_string(), Value::Null)));
+    object.extend(["fills", "left_auto"].map(|name| (name.to_string(), json!([]))));
+    object.extend(["env", "argv"].map(|name| (name.to_string(), Value::Null)));
+    object.insert("diagnostics".to_string(), diagnostics_json(problems));
+    Value::Object(object)
+}
+
+fn diagnostics_json(problems: &[Problem]) -> Value {
+    let row = |problem: &Problem| {
+        json!({
+            "rule": problem.rule,
+            "severity": problem.severity.to_string(),
+            "message": problem.what,
+            "where": problem.places,
+            "help": problem.help,
+            "when": problem.when,
+        })
+    };
+    problems.iter().map(row).collect()
 }
 
 /// Two columns, the second aligned unless the first is very long.

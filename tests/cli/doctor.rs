@@ -149,9 +149,9 @@ fn an_nvme_folder_that_cannot_be_is_told() {
     let options = ["--dry-run", "--nproc-per-node", "2", "--deepspeed", "zero3_nvme", "--set", other, "--set", &path];
     let run = sandbox.launch(&options, SWIFT);
     assert_eq!(run.status, Some(0));
-    assert!(run.stderr.contains("warning[nvme-path]") && run.stderr.contains(key), "{}", run.stderr);
+    assert!(run.stderr.contains("warning[nvme-folder]") && run.stderr.contains(key), "{}", run.stderr);
     let report = sandbox.run(["doctor", "--format", "json"].iter().chain(&options).chain(&["--"]).chain(SWIFT)).json();
-    assert!(rules(&report).contains(&"nvme-path"), "{report}");
+    assert!(rules(&report).contains(&"nvme-folder"), "{report}");
 }
 
 #[test]

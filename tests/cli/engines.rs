@@ -429,7 +429,9 @@ fn what_an_engine_does_not_say_is_asked_for_and_then_believed() {
 
 #[test]
 fn a_hostfile_is_not_for_ranks_that_exist() {
-    let mut sandbox = with(&[("RANK", "0"), ("LOCAL_RANK", "0"), ("WORLD_SIZE", "4")]);
+    let meeting = [("MASTER_ADDR", "h0"), ("MASTER_PORT", "29500")];
+    let rank = [("RANK", "0"), ("LOCAL_RANK", "0"), ("WORLD_SIZE", "4")];
+    let mut sandbox = with(&[rank.as_slice(), &meeting].concat());
     sandbox.file("hosts", "h0 slots=4\n");
     sandbox.launch(&["--hostfile", "hosts"], SCRIPT).refused(&["the ranks exist already", "--hostfile hosts"]);
     sandbox.var("ZLAUNCH_HOSTFILE", "hosts");

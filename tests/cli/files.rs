@@ -61,7 +61,8 @@ fn things_that_are_no_files() {
 #[test]
 fn a_file_nobody_may_read() {
     let sandbox = Sandbox::new();
-    let path = sandbox.file("secret.json", "{}");
+    let path =
+        sandbox.file("secret.json", r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 1}}"#);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(&path).is_err() {
         load(&sandbox, "secret.json").refused(&["secret.json", "may not be read"]);

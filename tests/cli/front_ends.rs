@@ -49,7 +49,7 @@ fn other_swift_commands_are_passed_through_untouched() {
 #[test]
 fn the_trainers_own_argument_is_replaced_in_place() {
     let sandbox = Sandbox::new();
-    sandbox.file("c/mine.json", r#"{"zero_optimization": {"stage": 1}}"#);
+    sandbox.file("c/mine.json", r#"{"zero_optimization": {"stage": 1}, "train_micro_batch_size_per_gpu": 1}"#);
     for (given, expected) in [
         ("--deepspeed zero3 --bf16 true", "--deepspeed CONFIG --bf16 true"),
         ("--deepspeed=c/mine.json --bf16 true", "--deepspeed=CONFIG --bf16 true"),
@@ -146,7 +146,7 @@ fn plain_deepspeed_scripts_are_told_from_hf_ones() {
         ("python plain.py --deepspeed x.json", "deepspeed"),
         ("python unknown.py --deepspeed", "deepspeed"),
     ] {
-        sandbox.file("x.json", r#"{"zero_optimization": {"stage": 1}}"#);
+        sandbox.file("x.json", r#"{"zero_optimization": {"stage": 1}, "train_micro_batch_size_per_gpu": 1}"#);
         let plan = sandbox.plan(&["--nproc-per-node", "2"], &command.split(' ').collect::<Vec<_>>());
         assert_eq!(plan["trainer"]["name"], trainer, "{command}");
     }
@@ -318,9 +318,12 @@ fn swift_run_files_become_words() {
         (&"3".into(), &"c.yaml".into(), None)
     );
     sandbox
-        .file("d.json", r#"{"model": "a/b", "deepspeed": {"zero_optimization": {"stage": 2}}, "max_grad_norm": 0.5}"#);
+        .file("d.json", r#"{"model": "a/b", "deepspeed": {"zero_optimization": {"stage": 2}, "train_batch_size": 2}, "max_grad_norm": 0.5}"#);
     let plan = sandbox.plan(&["--nproc-per-node", "2", "--set", "gradient_clipping=auto"], &["swift", "sft", "d.json"]);
-    assert_eq!(plan["config"], serde_json::json!({"zero_optimization": {"stage": 2}, "gradient_clipping": 0.5}));
+    assert_eq!(
+        plan["config"],
+        serde_json::json!({"zero_optimization": {"stage": 2}, "train_batch_size": 2, "gradient_clipping": 0.5})
+    );
     sandbox.file("bad.yaml", "a: [1\nb: 2\n");
     sandbox.launch(&["--nproc-per-node", "2"], &["swift", "sft", "bad.yaml"]).refused(&["bad.yaml:2:", "not YAML"]);
 }
@@ -486,7 +489,8 @@ fn accelerate_launch_is_kept_and_its_config_resolved() {
     );
     assert_eq!(plan["topology"]["world_size"], 4);
     // Its own loop has its own rules: nothing of the script's arguments is compared.
-    let concrete = r#"{"zero_optimization": {"stage": 2}, "gradient_accumulation_steps": 4}"#;
+    let concrete =
+        r#"{"zero_optimization": {"stage": 2}, "train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 4}"#;
     let own_loop = [
         "accelerate",
         "launch",
@@ -604,9 +608,17 @@ fn rules_follow_the_versions_that_are_installed() {
     sandbox.installed("transformers", "4.45.2");
     assert_eq!((bucket(&sandbox, "m"), bucket(&sandbox, "v")), (json!(3686), json!("auto")));
     sandbox.installed("transformers", "4.44.2");
+    sandbox
+        .launch(&[], &["python", "x.py", "--deepspeed", "zero3", "--model_name_or_path", "m"])
+        .refused(&["3686.4 (float)"]);
+    // That was fine with the DeepSpeed of its time.
+    sandbox.installed("deepspeed", "0.14.5");
     assert_eq!((bucket(&sandbox, "m"), bucket(&sandbox, "v")), (json!(3686.4), json!("auto")));
 
-    let amp = ["--deepspeed", r#"{"amp": {"enabled": "auto"}, "zero_optimization": {"stage": 2}}"#];
+    let amp = [
+        "--deepspeed",
+        r#"{"amp": {"enabled": "auto"}, "train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 2}}"#,
+    ];
     assert_eq!(sandbox.plan(&amp, &["python", "x.py"])["config"]["amp"]["enabled"], "auto");
     sandbox.installed("transformers", "5.0.0");
     sandbox.launch(&amp, &["python", "x.py"]).refused(&["amp.enabled", "nobody"]);

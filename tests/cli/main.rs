@@ -9,6 +9,7 @@
 
 mod auto;
 mod cases;
+mod check;
 mod doctor;
 mod engines;
 mod environment;
@@ -24,7 +25,6 @@ mod ranks;
 mod record;
 mod recorded;
 mod sandbox;
-mod schema;
 mod shims;
 mod slurm;
 mod templates;

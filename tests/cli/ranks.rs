@@ -194,6 +194,8 @@ fn a_sites_variables_never_launch_a_second_time() {
         ("RANK", "3"),
         ("LOCAL_RANK", "1"),
         ("WORLD_SIZE", "8"),
+        ("MASTER_ADDR", "h"),
+        ("MASTER_PORT", "1"),
         ("ZLAUNCH_LAUNCHER", "torchrun"),
         ("ZLAUNCH_NPROC_PER_NODE", "8"),
     ] {

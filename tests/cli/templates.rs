@@ -17,7 +17,9 @@ fn folders_are_searched_in_order_and_the_first_wins() {
     let template = |folder: &str, n: u32| {
         plant(
             &root.join(folder).join("t.json"),
-            &format!("{{\"zero_optimization\": {{\"stage\": 1}}, \"steps_per_print\": {n}}}"),
+            &format!(
+                "{{\"zero_optimization\": {{\"stage\": 1}}, \"train_micro_batch_size_per_gpu\": \"auto\", \"steps_per_print\": {n}}}"
+            ),
         );
     };
     let steps = |sandbox: &Sandbox, options: &[&str]| {

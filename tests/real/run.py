@@ -350,7 +350,7 @@ def hidden_sizes_are_those_transformers_finds(lab):
     for model in models:
         (folder / "config.json").write_text(json.dumps(model["json"]))
         for stage, by in ((3, "trainer"), (2, "accelerate")):
-            config = {"zero_optimization": {"stage": stage, "stage3_param_persistence_threshold": "auto"}}
+            config = {"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": stage, "stage3_param_persistence_threshold": "auto"}}
             plan = subprocess.run([lab.binary, "-n", "--format", "json", "--nproc-per-node", "2", "--deepspeed", json.dumps(config), "--", "python", "x.py",
                                    "--model_name_or_path", folder], env=lab.variables(), cwd=lab.root, capture_output=True, text=True, check=True).stdout
             ours = json.loads(plan)["config"]["zero_optimization"]["stage3_param_persistence_threshold"]

@@ -1,0 +1,200 @@
+//! The batch triangle: `train_batch_size` = micro batch × accumulation × data-parallel ranks, computed as DeepSpeed does.
+
+use serde_json::Value;
+
+use super::{Findings, Rule, Subject, When};
+use crate::error::{Severity, typed};
+use crate::json;
+
+const GLOBAL: &str = "train_batch_size";
+const MICRO: &str = "train_micro_batch_size_per_gpu";
+const STEPS: &str = "gradient_accumulation_steps";
+const SEQUENCE: &str = "sequence_parallel_size";
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "batch-size",
+        severity: Severity::Error,
+        when: When::Parse,
+        doc: "a batch size that is no number above 0, or none at all",
+        check: batch_size,
+    },
+    Rule {
+        name: "batch-product",
+        severity: Severity::Error,
+        when: When::Parse,
+        doc: "train_batch_size is not micro batch × accumulation steps × data-parallel ranks",
+        check: batch_product,
+    },
+    Rule {
+        name: "batch-sequence",
+        severity: Severity::Warning,
+        when: When::Silent,
+        doc: "sequence_parallel_size does not divide the ranks: DeepSpeed goes on with a fraction of a rank",
+        check: batch_sequence,
+    },
+    Rule {
+        name: "batch-tensor",
+        severity: Severity::Note,
+        when: When::Silent,
+        doc: "with AutoTP every rank counts in train_batch_size, though a tensor-parallel group reads the same samples",
+        check: batch_tensor,
+    },
+];
+
+/// The three as DeepSpeed finds them: null is as good as missing.
+struct Triangle {
+    global: Option<f64>,
+    micro: Option<f64>,
+    steps: Option<f64>,
+}
+
+/// What is wrong with a triangle.
+#[derive(Debug, PartialEq)]
+enum Wrong {
+    Missing,
+    NotPositive,
+    Product { global: f64, micro: f64, steps: f64 },
+}
+
+impl Triangle {
+    /// Infers what is missing, then compares. `ranks` is a float: DeepSpeed divides it by the sequence-parallel size.
+    fn judge(&self, ranks: f64) -> Result<(), Wrong> {
+        let over = |one: f64, two: f64| if two == 0.0 { Err(Wrong::NotPositive) } else { Ok((one / two).floor()) };
+        let (global, micro, steps) = match (self.global, self.micro, self.steps) {
+            (Some(global), Some(micro), Some(steps)) => (global, micro, steps),
+            (Some(global), Some(micro), None) => (global, micro, over(over(global, micro)?, ranks)?),
+            (Some(global), None, Some(steps)) => (global, over(over(global, ranks)?, steps)?, steps),
+            (None, Some(micro), Some(steps)) => (micro * steps * ranks, micro, steps),
+            (Some(global), None, None) => (global, over(global, ranks)?, 1.0),
+            (None, Some(micro), None) => (micro * ranks, micro, 1.0),
+            (None, None, _) => return Err(Wrong::Missing),
+        };
+        if [global, micro, steps].iter().any(|size| *size <= 0.0) {
+            let given = [self.global, self.micro, self.steps].into_iter().flatten().all(|size| size > 0.0);
+            return Err(if given { Wrong::Product { global, micro, steps } } else { Wrong::NotPositive });
+        }
+        #[expect(clippy::float_cmp, reason = "Python compares exactly too")]
+        if global == micro * steps * ranks { Ok(()) } else { Err(Wrong::Product { global, micro, steps }) }
+    }
+}
+
+/// The three numbers, unless one of them is still open or no number.
+fn triangle(subject: &Subject) -> Option<Triangle> {
+    let size = |key: &str| match subject.get(key) {
+        None | Some(Value::Null) => Some(None),
+        Some(value) => number(value).map(Some),
+    };
+    // accelerate writes 1 where nothing is said.
+    let missing = subject.is_hf() && subject.get(STEPS).is_none();
+    let steps = if missing { Some(1.0) } else { size(STEPS)? };
+    Some(Triangle { global: size(GLOBAL)?, micro: size(MICRO)?, steps })
+}
+
+/// A bool is a number in Python.
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Bool(flag) => Some(f64::from(u8::from(*flag))),
+        other => other.as_f64(),
+    }
+}
+
+/// Data-parallel ranks, as DeepSpeed counts them without a model-parallel unit.
+fn ranks(subject: &Subject) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 ranks")]
+    let world = subject.world()? as f64;
+    match subject.get(SEQUENCE) {
+        None => Some(world),
+        Some(size) => number(size).filter(|size| *size != 0.0).map(|size| world / size),
+    }
+}
+
+fn batch_size(subject: &Subject, found: &mut Findings) {
+    for key in [GLOBAL, MICRO, STEPS] {
+        let Some(value) = subject.get(key).filter(|value| !value.is_null() && *value != "auto") else { continue };
+        if number(value).is_none_or(|size| size <= 0.0) {
+            let what = format!("`{key}` is {}, but DeepSpeed wants a number above 0", typed(value));
+            found.key(&[key], what, format!("--set {key}=1, without quotes"));
+        }
+    }
+    let divides = |size: &&Value| number(size).is_some_and(|size| size != 0.0);
+    if let Some(size) = subject.get(SEQUENCE).filter(|size| *size != "auto" && !divides(size)) {
+        let what = format!("`{SEQUENCE}` is {}, but DeepSpeed divides the ranks by it", typed(size));
+        found.key(&[SEQUENCE], what, format!("--set {SEQUENCE}=1"));
+    }
+    if triangle(subject).is_some_and(|sizes| sizes.judge(1.0) == Err(Wrong::Missing)) {
+        let what = format!("the config has neither `{GLOBAL}` nor `{MICRO}`");
+        let help = if subject.is_hf() { format!("--set {MICRO}=auto") } else { format!("--set {MICRO}=1") };
+        found.key(&[GLOBAL, MICRO], what, help);
+    }
+}
+
+fn batch_product(subject: &Subject, found: &mut Findings) {
+    let (Some(sizes), Some(ranks)) = (triangle(subject), ranks(subject)) else { return };
+    let Err(Wrong::Product { global, micro, steps }) = sizes.judge(ranks) else { return };
+    let inferred = |key: &str| if subject.get(key).is_none_or(Value::is_null) { ", inferred" } else { "" };
+    let what = format!(
+        "`{GLOBAL}` is {global}, but {micro} (micro batch{}) × {steps} (accumulation steps{}) × {ranks} (ranks) make {}",
+        inferred(MICRO),
+        inferred(STEPS),
+        micro * steps * ranks
+    );
+    let help =
+        if subject.is_hf() { format!("--set {GLOBAL}=auto") } else { format!("--unset {GLOBAL}: it is inferred") };
+    let keys: Vec<&str> =
+        [GLOBAL, MICRO, STEPS].into_iter().filter(|key| json::get(subject.config, key).is_some()).collect();
+    // A script that splits the model has fewer data-parallel ranks than ranks.
+    let fewer = global / (micro * steps);
+    let splits =
+        subject.is_plain() && fewer >= 1.0 && fewer.fract() == 0.0 && ranks % fewer == 0.0 && may_split(subject);
+    if splits {
+        let what = format!("{what}, unless the script splits the model over {} ranks", ranks / fewer);
+        found.soft_key(Severity::Warning, &keys, what, help);
+    } else {
+        found.key(&keys, what, help);
+    }
+}
+
+fn may_split(subject: &Subject) -> bool {
+    subject.script().is_none_or(|text| ["mpu", "PipelineModule", "mesh_device"].iter().any(|sign| text.contains(sign)))
+}
+
+fn batch_sequence(subject: &Subject, found: &mut Findings) {
+    if subject.get(SEQUENCE).is_some()
+        && let Some(ranks) = ranks(subject).filter(|ranks| ranks.fract() != 0.0)
+    {
+        let what = format!("`{SEQUENCE}` does not divide the ranks: DeepSpeed computes with {ranks} of them");
+        found.key(&[SEQUENCE], what, format!("--set {SEQUENCE} to a divisor of the ranks"));
+    }
+}
+
+fn batch_tensor(subject: &Subject, found: &mut Findings) {
+    let key = "tensor_parallel.autotp_size";
+    if let Some(size) = subject.get(key).and_then(number).filter(|size| *size > 1.0) {
+        let what = format!("`{GLOBAL}` counts every rank, though groups of {size} read the same samples");
+        found.key(&[key], what, format!("the samples of a step are {GLOBAL} ÷ {size}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each was seen on DeepSpeed 0.19.8 with 8 ranks.
+    #[test]
+    fn the_triangle_of_eight_ranks() {
+        let judge = |global: f64, micro: f64, steps: f64| {
+            let given = |size: f64| (size != 0.0).then_some(size);
+            Triangle { global: given(global), micro: given(micro), steps: given(steps) }.judge(8.0)
+        };
+        for (global, micro, steps) in
+            [(16.0, 2.0, 1.0), (16.0, 2.0, 0.0), (16.0, 0.0, 2.0), (0.0, 2.0, 3.0), (64.0, 0.0, 0.0), (0.0, 3.0, 0.0)]
+        {
+            assert_eq!(judge(global, micro, steps), Ok(()), "{global} {micro} {steps}");
+        }
+        assert_eq!(judge(0.0, 0.0, 4.0), Err(Wrong::Missing));
+        assert_eq!(judge(60.0, 0.0, 0.0), Err(Wrong::Product { global: 60.0, micro: 7.0, steps: 1.0 }));
+        assert_eq!(judge(4.0, 0.0, 0.0), Err(Wrong::Product { global: 4.0, micro: 0.0, steps: 1.0 }));
+        assert_eq!(judge(-8.0, 1.0, 0.0), Err(Wrong::NotPositive));
+    }
+}

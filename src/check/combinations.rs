@@ -1,0 +1,452 @@
+//! Keys, arguments and ranks that do not go together.
+
+use serde_json::Value;
+
+use super::{Findings, Rule, Subject, When};
+use crate::error::Severity;
+use crate::schema;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "no-zero-section",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "accelerate refuses a config without zero_optimization: stage 0 must be written out",
+        check: no_zero_section,
+    },
+    Rule {
+        name: "offload-at-stage-0",
+        severity: Severity::Error,
+        when: When::Step,
+        doc: "the optimizer in host memory without ZeRO: DeepSpeed takes its CPU optimizer and stops at the first step",
+        check: offload_at_stage_0,
+    },
+    Rule {
+        name: "nvme-path",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "offload to nvme without nvme_path",
+        check: nvme_path,
+    },
+    Rule {
+        name: "nvme-shared",
+        severity: Severity::Note,
+        when: When::Silent,
+        doc: "the folder on NVMe is emptied when a job starts: two jobs with one nvme_path destroy each other",
+        check: nvme_shared,
+    },
+    Rule {
+        name: "nvme-defaults",
+        severity: Severity::Note,
+        when: When::Silent,
+        doc: "NVMe without an aio section: 1 MiB blocks, queue depth 8, one thread",
+        check: nvme_defaults,
+    },
+    Rule {
+        name: "nvme-buffers",
+        severity: Severity::Warning,
+        when: When::Step,
+        doc: "offload_param.buffer_size is smaller than the shard of a square weight of the model",
+        check: nvme_buffers,
+    },
+    Rule {
+        name: "partial-offload",
+        severity: Severity::Error,
+        when: When::Parse,
+        doc: "offload_optimizer.ratio below 1 is for stage 3 only",
+        check: partial_offload,
+    },
+    Rule {
+        name: "gradient-norm",
+        severity: Severity::Error,
+        when: When::Parse,
+        doc: "compute_grad_norm false outside of stages 1 and 2",
+        check: gradient_norm,
+    },
+    Rule {
+        name: "gradient-norm-clipping",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "compute_grad_norm false with clipping (1.0 where nothing is said), offload or ZenFlow",
+        check: gradient_norm_clipping,
+    },
+    Rule {
+        name: "sum-of-gradients",
+        severity: Severity::Error,
+        when: When::Parse,
+        doc: "gradient_allreduce_op sum with stage 3, ZenFlow or DeepCompile",
+        check: sum_of_gradients,
+    },
+    Rule {
+        name: "prescaled-gradients",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "prescale_gradients or a predivide factor with stage 2 or 3 and reduce_scatter",
+        check: prescaled_gradients,
+    },
+    Rule {
+        name: "odd-bucket",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "an allgather_bucket_size that is not even, at stage 1 or 2",
+        check: odd_bucket,
+    },
+    Rule {
+        name: "legacy-stage-1",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "legacy_stage1, which DeepSpeed refuses",
+        check: legacy_stage_1,
+    },
+    Rule {
+        name: "zenflow",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "ZenFlow without the optimizer in host memory, without an optimizer section, or with offload but no overlap_comm",
+        check: zenflow,
+    },
+    Rule {
+        name: "zenflow-interval",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "ZenFlow's select_strategy and select_interval contradict each other",
+        check: zenflow_interval,
+    },
+    Rule {
+        name: "partition-size",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "zero_hpz_partition_size does not divide the ranks; a larger one is cut down without a word",
+        check: partition_size,
+    },
+    Rule {
+        name: "tensor-parallel-size",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "tensor_parallel.tp.tp_size is neither 1 nor autotp_size",
+        check: tensor_parallel_size,
+    },
+    Rule {
+        name: "data-efficiency",
+        severity: Severity::Error,
+        when: When::Parse,
+        doc: "curriculum learning without curriculum_metrics, or dynamic batching without max_tokens",
+        check: data_efficiency,
+    },
+    Rule {
+        name: "hf-arguments",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "arguments that transformers refuses together with DeepSpeed: auto_find_batch_size at stage 3, fsdp, save_only_model with load_best_model_at_end",
+        check: hf_arguments,
+    },
+    Rule {
+        name: "experts-at-stage-3",
+        severity: Severity::Warning,
+        when: When::Start,
+        doc: "a script with DeepSpeed's own MoE layer at stage 3, which DeepSpeed refuses",
+        check: experts_at_stage_3,
+    },
+    Rule {
+        name: "no-sync",
+        severity: Severity::Warning,
+        when: When::Step,
+        doc: "a script that calls no_sync() at stage 2 or 3, which DeepSpeed refuses",
+        check: no_sync,
+    },
+];
+
+const STAGE: &str = "zero_optimization.stage";
+
+fn no_zero_section(subject: &Subject, found: &mut Findings) {
+    if subject.is_hf() && subject.get("zero_optimization").is_none() {
+        let what = "the config has no `zero_optimization` section, and accelerate refuses it".to_string();
+        found.key(&["zero_optimization"], what, "--set zero_optimization.stage=0");
+    }
+}
+
+fn offload_at_stage_0(subject: &Subject, found: &mut Findings) {
+    if subject.stage_is(&[0]) && subject.offloads_optimizer() {
+        let what = format!(
+            "the optimizer is to be on {}, but ZeRO is off: the first step fails with \"param is on cuda and must be cpu\"",
+            subject.zero.optimizer
+        );
+        found.key(&["zero_optimization.offload_optimizer", STAGE], what, "--set zero_optimization.stage=2");
+    }
+}
+
+/// Sections that are really on NVMe: below stage 3 there is no such thing.
+fn on_nvme<'a>(subject: &'a Subject) -> impl Iterator<Item = &'static str> + use<'a> {
+    let sections = [("offload_optimizer", subject.zero.optimizer), ("offload_param", subject.zero.param)];
+    sections.into_iter().filter(|(_, device)| subject.stage_is(&[3]) && *device == "nvme").map(|(section, _)| section)
+}
+
+fn nvme_path(subject: &Subject, found: &mut Findings) {
+    for section in on_nvme(subject) {
+        let key = format!("zero_optimization.{section}.nvme_path");
+        if subject.get(&key).is_none_or(Value::is_null) {
+            let what = format!("`zero_optimization.{section}` is on nvme, and `nvme_path` is not there");
+            found.key(
+                &[&format!("zero_optimization.{section}.device")],
+                what,
+                format!("--set {key}=/local/nvme/$USER-$$"),
+            );
+        }
+    }
+}
+
+fn nvme_shared(subject: &Subject, found: &mut Findings) {
+    for section in on_nvme(subject) {
+        let key = format!("zero_optimization.{section}.nvme_path");
+        if let Some(path) = subject.get(&key).and_then(Value::as_str) {
+            let what = format!("DeepSpeed empties its folder in {path} at start: two jobs there destroy each other");
+            found.key(&[&key], what, format!("one of its own for every job: --set {key}={path}-$$"));
+        }
+    }
+}
+
+fn nvme_defaults(subject: &Subject, found: &mut Findings) {
+    if subject.get("aio").is_none_or(Value::is_null)
+        && let Some(section) = on_nvme(subject).next()
+    {
+        let what = "NVMe is used without an `aio` section: 1 MiB blocks, queue depth 8, one thread".to_string();
+        found.key(
+            &[&format!("zero_optimization.{section}.device")],
+            what,
+            "--set aio.queue_depth=32 --set aio.intra_op_parallelism=8",
+        );
+    }
+}
+
+/// A model whose hidden size is known has weights of its square; their shards must fit into one buffer.
+fn nvme_buffers(subject: &Subject, found: &mut Findings) {
+    let key = "zero_optimization.offload_param.buffer_size";
+    let (Some(size), Some(world)) = (subject.get(key).and_then(schema::whole), subject.world()) else { return };
+    if !on_nvme(subject).any(|section| section == "offload_param") {
+        return;
+    }
+    let Some(hidden) = subject.hidden_size() else { return };
+    let shard = hidden.saturating_mul(hidden).div_ceil(world.max(1));
+    #[expect(clippy::cast_precision_loss, reason = "sizes of weights")]
+    if size < shard as f64 {
+        let what =
+            format!("`{key}` is {size}, but a weight of {hidden} × {hidden} on {world} ranks has shards of {shard}");
+        found.key(&[key], what, format!("--set {key}={}", shard.next_power_of_two()));
+    }
+}
+
+fn partial_offload(subject: &Subject, found: &mut Findings) {
+    let key = "zero_optimization.offload_optimizer.ratio";
+    let partial = subject.get(key).and_then(schema::real).is_some_and(|ratio| ratio < 1.0);
+    if partial && subject.stage_is(&[0, 1, 2]) {
+        let what = format!("`{key}` is {}: a part of the optimizer is offloaded at stage 3 only", shown(subject, key));
+        found.key(&[key, STAGE], what, format!("--set {key}=1"));
+    }
+}
+
+fn shown(subject: &Subject, key: &str) -> String {
+    subject.get(key).map(Value::to_string).unwrap_or_default()
+}
+
+fn gradient_norm(subject: &Subject, found: &mut Findings) {
+    let key = "zero_optimization.compute_grad_norm";
+    if subject.is_on(key) == Some(false) && subject.stage_is(&[0, 3]) {
+        let what = format!("`{key}` is false: that is for stages 1 and 2 only");
+        found.key(&[key, STAGE], what, format!("--set {key}=true"));
+    }
+}
+
+fn gradient_norm_clipping(subject: &Subject, found: &mut Findings) {
+    let key = "zero_optimization.compute_grad_norm";
+    if subject.is_on(key) != Some(false) || !subject.stage_is(&[1, 2]) {
+        return;
+    }
+    let clipping = subject.get("gradient_clipping");
+    if clipping.is_none_or(|value| value.as_f64().is_some_and(|norm| norm > 0.0)) {
+        let value = clipping.map_or("1.0 by default".to_string(), Value::to_string);
+        let what =
+            format!("`{key}` is false, but gradients are clipped by their norm (`gradient_clipping` is {value})");
+        found.key(&[key, "gradient_clipping"], what, "--set gradient_clipping=0");
+    }
+    if subject.offloads_optimizer() || subject.zero("zenflow").is_some_and(Value::is_object) {
+        let what = format!("`{key}` is false, which goes neither with offload nor with ZenFlow");
+        found.key(&[key], what, format!("--set {key}=true"));
+    }
+}
+
+fn sum_of_gradients(subject: &Subject, found: &mut Findings) {
+    let key = "gradient_allreduce_op";
+    let sum = subject.get(key).and_then(Value::as_str).is_some_and(|op| op.eq_ignore_ascii_case("sum"));
+    if !sum || subject.is_before([0, 19, 6]) {
+        return;
+    }
+    for (with, why) in [
+        (subject.stage_is(&[3]), "ZeRO stage 3"),
+        (subject.zero("zenflow").is_some_and(|it| !it.is_null() && *it != "auto"), "ZenFlow"),
+        (subject.is_on("compile.deepcompile") == Some(true), "DeepCompile"),
+    ] {
+        if with {
+            found.key(&[key], format!("`{key}` is \"sum\", which does not go with {why}"), format!("--set {key}=mean"));
+        }
+    }
+}
+
+fn prescaled_gradients(subject: &Subject, found: &mut Findings) {
+    let prescaled = subject.get("prescale_gradients").is_some_and(|it| *it != "auto" && schema::is_true(it));
+    let factor = subject.get("gradient_predivide_factor").and_then(Value::as_f64);
+    let divided = factor.is_some_and(|factor| (factor - 1.0).abs() > 0.0);
+    let key = if prescaled { "prescale_gradients" } else { "gradient_predivide_factor" };
+    if (prescaled || divided) && subject.stage_is(&[2, 3]) && subject.zero_is_on("reduce_scatter") != Some(false) {
+        let what = format!("`{key}` is {}, which stages 2 and 3 do not allow with reduce_scatter", shown(subject, key));
+        found.key(&[key, "zero_optimization.reduce_scatter"], what, format!("--unset {key}"));
+    }
+}
+
+fn odd_bucket(subject: &Subject, found: &mut Findings) {
+    let key = "zero_optimization.allgather_bucket_size";
+    let odd = subject.get(key).and_then(schema::whole).is_some_and(|size| size % 2.0 != 0.0);
+    if odd && subject.stage_is(&[1, 2]) {
+        let what = format!("`{key}` is {}: stages 1 and 2 want an even number", shown(subject, key));
+        found.key(&[key], what, format!("--set {key}=200000000"));
+    }
+}
+
+fn legacy_stage_1(subject: &Subject, found: &mut Findings) {
+    let key = "zero_optimization.legacy_stage1";
+    if subject.is_on(key) == Some(true) {
+        found.key(&[key], format!("`{key}` is no longer supported: DeepSpeed refuses it"), format!("--unset {key}"));
+    }
+}
+
+fn zenflow(subject: &Subject, found: &mut Findings) {
+    let key = "zero_optimization.zenflow";
+    if !subject.get(key).is_some_and(Value::is_object) || !subject.stage_is(&[1, 2, 3]) {
+        return;
+    }
+    if !subject.offloads_optimizer() {
+        let what = "ZenFlow needs the optimizer in host memory".to_string();
+        found.key(&[key], what, "--set zero_optimization.offload_optimizer.device=cpu");
+    }
+    if subject.get("optimizer.type").is_none_or(Value::is_null) {
+        let what = "ZenFlow builds its optimizer from the config, which has no `optimizer` section".to_string();
+        found.key(&[key], what, "--set optimizer.type=AdamW --set optimizer.params.lr=1e-5");
+    }
+    let overlapped = subject.zero_is_on("overlap_comm").unwrap_or(subject.stage_is(&[3]));
+    if subject.is_on("zero_optimization.zenflow.offload") == Some(true) && !overlapped {
+        let what = "ZenFlow's `offload` needs `overlap_comm`".to_string();
+        let keys = ["zero_optimization.zenflow.offload", "zero_optimization.overlap_comm"];
+        found.key(&keys, what, "--set zero_optimization.overlap_comm=true");
+    }
+}
+
+fn zenflow_interval(subject: &Subject, found: &mut Findings) {
+    let (strategy, interval) =
+        ("zero_optimization.zenflow.select_strategy", "zero_optimization.zenflow.select_interval");
+    if !subject.get("zero_optimization.zenflow").is_some_and(Value::is_object) {
+        return;
+    }
+    let by_itself = subject.get(strategy).is_none_or(|it| it == "auto");
+    let number = subject.get(interval).and_then(schema::whole).is_some();
+    if by_itself && number {
+        let what = format!("`{interval}` is {}, but `select_strategy` is \"auto\"", shown(subject, interval));
+        found.key(&[interval], what, format!("--set {strategy}=step"));
+    } else if !by_itself && !number && subject.get(strategy).is_some_and(Value::is_string) {
+        let what = format!("`{strategy}` is {}, which needs a number as `select_interval`", shown(subject, strategy));
+        found.key(&[strategy], what, format!("--set {interval}=10"));
+    }
+}
+
+fn partition_size(subject: &Subject, found: &mut Findings) {
+    let key = "zero_optimization.zero_hpz_partition_size";
+    let Some(size) = subject.get(key).and_then(Value::as_u64).filter(|size| *size > 1 && subject.stage_is(&[3])) else {
+        return;
+    };
+    match subject.world() {
+        Some(world) if size > world => {
+            let what = format!("`{key}` is {size}, but there are {world} ranks: DeepSpeed cuts it down to that");
+            found.soft_key(Severity::Note, &[key], what, format!("--set {key}={world}"));
+        }
+        Some(world) if world % size != 0 => {
+            found.key(
+                &[key],
+                format!("`{key}` is {size}, which does not divide {world} ranks"),
+                format!("--set {key}=1"),
+            );
+        }
+        _ => {}
+    }
+}
+
+fn tensor_parallel_size(subject: &Subject, found: &mut Findings) {
+    let (inner, outer) = ("tensor_parallel.tp.tp_size", "tensor_parallel.autotp_size");
+    let size = |key: &str| subject.get(key).and_then(schema::whole);
+    let (Some(one), Some(two)) = (size(inner), size(outer)) else { return };
+    if two > 1.0 && (one - 1.0).abs() > 0.0 && (one - two).abs() > 0.0 {
+        let what = format!("`{inner}` is {one}, but `{outer}` is {two}: they must agree");
+        found.key(&[inner, outer], what, format!("--unset {inner}"));
+    }
+}
+
+fn data_efficiency(subject: &Subject, found: &mut Findings) {
+    let sampling = "data_efficiency.data_sampling";
+    for (section, needed) in [("curriculum_learning", "curriculum_metrics"), ("dynamic_batching", "max_tokens")] {
+        let Some(section_value) = subject.get(&format!("{sampling}.{section}")).filter(|it| it.is_object()) else {
+            continue;
+        };
+        let on = section_value.get("enabled").is_some_and(schema::is_true);
+        let key = format!("{sampling}.{section}.{needed}");
+        let value = section_value.get(needed);
+        let missing = match value {
+            None => true,
+            // Python's int() is called on it.
+            Some(value) => needed == "max_tokens" && !schema::can_be_int(value),
+        };
+        if on && missing {
+            let what = format!("`{sampling}.{section}` is enabled and needs `{needed}`");
+            found.key(&[&format!("{sampling}.{section}")], what, format!("--set {key}=…"));
+        }
+    }
+}
+
+fn hf_arguments(subject: &Subject, found: &mut Findings) {
+    if !subject.is_hf() {
+        return;
+    }
+    let args = &subject.job.args;
+    let on = |name: &str| args.bool(name, true).ok().flatten().filter(|said| said.value);
+    if let Some(said) = on("auto_find_batch_size").filter(|_| subject.stage_is(&[3])) {
+        let what = "transformers refuses `auto_find_batch_size` at stage 3".to_string();
+        found.at(&[said.from.to_string(), (subject.place)(STAGE)], what, "drop it, or take stage 2: --deepspeed zero2");
+    }
+    let off = |text: &str| text.is_empty() || hf_false(text);
+    if let Some(said) = args.text("fsdp").filter(|said| !off(&said.value)) {
+        let what = "transformers refuses `fsdp` together with DeepSpeed".to_string();
+        found.at(&[said.place()], what, format!("drop {}", said.from));
+    }
+    if let (Some(only), Some(best)) = (on("save_only_model"), on("load_best_model_at_end")) {
+        let what = "transformers refuses `save_only_model` with `load_best_model_at_end` under DeepSpeed".to_string();
+        found.at(&[only.from.to_string(), best.from.to_string()], what, format!("drop {}", only.from));
+    }
+}
+
+fn hf_false(text: &str) -> bool {
+    matches!(text.to_ascii_lowercase().as_str(), "false" | "none" | "0" | "[]")
+}
+
+fn experts_at_stage_3(subject: &Subject, found: &mut Findings) {
+    if subject.is_plain() && subject.stage_is(&[3]) && says(subject, "deepspeed.moe") {
+        let what = "the script uses DeepSpeed's MoE layer, which does not go with stage 3".to_string();
+        found.key(&[STAGE], what, "--set zero_optimization.stage=2, or an `expert_parallel` section (AutoEP)");
+    }
+}
+
+fn no_sync(subject: &Subject, found: &mut Findings) {
+    if subject.is_plain() && subject.stage_is(&[2, 3]) && says(subject, ".no_sync(") {
+        let what = "the script calls no_sync(), which DeepSpeed refuses at stages 2 and 3".to_string();
+        found.key(&[STAGE], what, "--set zero_optimization.stage=1, or leave accumulation to the engine");
+    }
+}
+
+fn says(subject: &Subject, sign: &str) -> bool {
+    subject.script().is_some_and(|text| text.contains(sign))
+}

@@ -1,0 +1,221 @@
+//! Variables that nothing reads, that contradict each other, or that stop torch before it starts.
+
+use serde_json::Value;
+
+use super::{Findings, Rule, Subject, When};
+use crate::error::Severity;
+use crate::launcher::Kind;
+use crate::topology::Standing;
+use crate::vars;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "dead-variable",
+        severity: Severity::Warning,
+        when: When::Silent,
+        doc: "a variable that reads as if DeepSpeed knew it, and that nothing reads",
+        check: dead_variable,
+    },
+    Rule {
+        name: "allocator-conf",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "a PYTORCH_CUDA_ALLOC_CONF that is no list of name:value: `import torch` aborts",
+        check: allocator_conf,
+    },
+    Rule {
+        name: "two-allocator-confs",
+        severity: Severity::Warning,
+        when: When::Silent,
+        doc: "PYTORCH_CUDA_ALLOC_CONF and PYTORCH_ALLOC_CONF differ: torch follows the first",
+        check: two_allocator_confs,
+    },
+    Rule {
+        name: "max-connections",
+        severity: Severity::Warning,
+        when: When::Silent,
+        doc: "CUDA_DEVICE_MAX_CONNECTIONS=1 is for Megatron's tensor parallelism: elsewhere it keeps communication from overlapping",
+        check: max_connections,
+    },
+    Rule {
+        name: "nccl-contradiction",
+        severity: Severity::Warning,
+        when: When::Silent,
+        doc: "two NCCL variables of which one switches off what the other chooses",
+        check: nccl_contradiction,
+    },
+    Rule {
+        name: "env-file-unread",
+        severity: Severity::Warning,
+        when: When::Silent,
+        doc: ".deepspeed_env in this folder: only DeepSpeed's runner reads it, and only for several machines",
+        check: env_file_unread,
+    },
+    Rule {
+        name: "incomplete-ranks",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "RANK, LOCAL_RANK and WORLD_SIZE without MASTER_ADDR or MASTER_PORT: the ranks cannot meet",
+        check: incomplete_ranks,
+    },
+];
+
+/// They occur in one project's document and in no program.
+const DEAD: &[&str] = &["DS_PIPE_RESERVE", "DS_SKIP_UNUSED_PARAMETERS", "DS_REUSE_BUFFERS", "DS_USE_CUDA_TILING"];
+
+fn dead_variable(subject: &Subject, found: &mut Findings) {
+    for name in DEAD {
+        if let Some(value) = subject.variable(name) {
+            let place = format!("{name}={}", value.to_string_lossy());
+            found.at(&[place], format!("nothing reads `{name}`"), format!("--unset-env {name}"));
+        }
+    }
+}
+
+fn allocator_conf(subject: &Subject, found: &mut Findings) {
+    for name in [vars::PYTORCH_CUDA_ALLOC_CONF, vars::PYTORCH_ALLOC_CONF] {
+        let Some(value) = subject.variable(name).and_then(|value| value.to_str()) else { continue };
+        // torch looks at the new name only where the old one is not set.
+        let unread = name == vars::PYTORCH_ALLOC_CONF && subject.variable(vars::PYTORCH_CUDA_ALLOC_CONF).is_some();
+        if let Some(item) = wrong_item(value).filter(|_| !unread) {
+            let what = format!("`{item}` in {name} is no name:value, and `import torch` aborts on it");
+            let help = format!("--env {name}=expandable_segments:True, or --unset-env {name}");
+            found.at(&[format!("{name}={value}")], what, help);
+        }
+    }
+}
+
+/// The first item that is no `name:value`. A value may be a list in brackets.
+fn wrong_item(text: &str) -> Option<&str> {
+    let mut depth = 0;
+    let mut items = text.split(|c: char| {
+        match c {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            _ => {}
+        }
+        c == ',' && depth == 0
+    });
+    let good = |item: &str| {
+        item.split_once(':').is_some_and(|(name, value)| !name.trim().is_empty() && !value.trim().is_empty())
+    };
+    items.find(|item| !text.is_empty() && !good(item))
+}
+
+fn two_allocator_confs(subject: &Subject, found: &mut Findings) {
+    let (old, new) = (vars::PYTORCH_CUDA_ALLOC_CONF, vars::PYTORCH_ALLOC_CONF);
+    if let (Some(one), Some(two)) = (subject.variable(old), subject.variable(new))
+        && one != two
+    {
+        let places = [format!("{old}={}", one.to_string_lossy()), format!("{new}={}", two.to_string_lossy())];
+        found.at(&places, format!("torch follows {old} and ignores {new}"), format!("--unset-env {new}"));
+    }
+}
+
+fn max_connections(subject: &Subject, found: &mut Findings) {
+    let name = "CUDA_DEVICE_MAX_CONNECTIONS";
+    // A template's own is its author's choice.
+    if subject.host.var(name) != Some("1") {
+        return;
+    }
+    let parallel = ["tensor_parallel.autotp_size", "sequence_parallel_size"];
+    let splits = parallel.iter().any(|key| subject.get(key).and_then(Value::as_u64).is_some_and(|size| size > 1));
+    if !splits {
+        let what =
+            format!("{name}=1 keeps communication from overlapping: it is meant for Megatron's tensor parallelism");
+        found.at(&[format!("{name}=1")], what, format!("--unset-env {name}"));
+    }
+}
+
+/// (what switches it off, its value, what chooses it, why).
+const NCCL: &[(&str, &str, &str, &str)] = &[
+    ("NCCL_IB_DISABLE", "1", "NCCL_IB_HCA", "InfiniBand is switched off, so no adapter is chosen"),
+    ("NCCL_IB_DISABLE", "1", "NCCL_IB_GID_INDEX", "InfiniBand is switched off, so no index is used"),
+    ("NCCL_P2P_DISABLE", "1", "NCCL_P2P_LEVEL", "peer-to-peer is switched off, so no level is used"),
+    ("NCCL_NET_GDR_LEVEL", "0", "NCCL_NET_GDR_READ", "GPUDirect is switched off, so reading through it is too"),
+    ("NCCL_IB_DISABLE", "1", "NCCL_NET_GDR_LEVEL", "InfiniBand is switched off, and GPUDirect RDMA needs it"),
+];
+
+fn nccl_contradiction(subject: &Subject, found: &mut Findings) {
+    for (off, value, chooses, why) in NCCL {
+        let switched = subject.host.var(off) == Some(value);
+        if let Some(chosen) = subject.host.var(chooses).filter(|_| switched) {
+            found.at(
+                &[format!("{off}={value}"), format!("{chooses}={chosen}")],
+                (*why).to_string(),
+                format!("--unset-env {off}, or --unset-env {chooses}"),
+            );
+        }
+    }
+    if subject.host.var("NCCL_NET") == Some("IB") && subject.host.var("NCCL_IB_DISABLE") == Some("1") {
+        let places = ["NCCL_NET=IB".to_string(), "NCCL_IB_DISABLE=1".to_string()];
+        found.at(
+            &places,
+            "NCCL is told to use InfiniBand and not to use it".to_string(),
+            "--unset-env NCCL_IB_DISABLE",
+        );
+    }
+    let several = subject.topology.and_then(|it| it.nnodes.as_ref()).is_some_and(|nodes| nodes.value > 1);
+    if several && subject.host.var("NCCL_SOCKET_IFNAME") == Some("lo") {
+        let places = ["NCCL_SOCKET_IFNAME=lo".to_string()];
+        found.at(&places, "no other machine is reached through `lo`".to_string(), "--unset-env NCCL_SOCKET_IFNAME");
+    }
+}
+
+fn env_file_unread(subject: &Subject, found: &mut Findings) {
+    let name = subject.host.filled(vars::DS_ENV_FILE).unwrap_or(".deepspeed_env");
+    let read = subject.topology.and_then(|topology| topology.pool.as_ref()).is_some_and(|pool| pool.0.len() > 1);
+    let by_runner = subject.launcher.is_none_or(|kind| kind == Kind::Deepspeed) && read;
+    let path = subject.host.cwd.join(name);
+    if !by_runner && path.is_file() {
+        let what = format!("nothing reads `{name}` here: only DeepSpeed's runner does, for several machines");
+        found.at(&[path.display().to_string()], what, "--env NAME=VALUE for each of its lines");
+    }
+}
+
+fn incomplete_ranks(subject: &Subject, found: &mut Findings) {
+    const MPI: &[&str] = &["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
+    // What an engine started gets them from us.
+    if !subject.topology.is_some_and(|topology| matches!(topology.standing, Standing::Rank { .. })) {
+        return;
+    }
+    if MPI.iter().any(|name| subject.host.raw(name).is_some()) {
+        return;
+    }
+    for name in [vars::MASTER_ADDR, vars::MASTER_PORT] {
+        if subject.host.filled(name).is_none() {
+            let what = format!(
+                "this is a rank (RANK, LOCAL_RANK, WORLD_SIZE), but {name} is not set: it cannot meet the others"
+            );
+            let example = if name == vars::MASTER_ADDR { "HOST" } else { "29500" };
+            found.at(
+                &[name.to_string()],
+                what,
+                format!("--env {name}={example}, or --unset-env RANK to start the ranks anew"),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn allocator_settings() {
+        for good in
+            ["", "expandable_segments:True", "a:1,b:[2:3,4:5],c:0.9", "roundup_power2_divisions:[256:1,512:2,>:4]"]
+        {
+            assert_eq!(wrong_item(good), None, "{good}");
+        }
+        for (bad, item) in [
+            ("x", "x"),
+            ("a:1,b", "b"),
+            ("a:1,", ""),
+            ("expandable_segments=True", "expandable_segments=True"),
+            (":1", ":1"),
+        ] {
+            assert_eq!(wrong_item(bad), Some(item), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! The `optimizer` and `scheduler` sections, and which optimizer really runs.
+
+use serde_json::{Map, Value};
+
+use super::{Findings, Rule, Subject, When};
+use crate::error::{Severity, did_you_mean, nearest, typed};
+use crate::schema;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "optimizer-type",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "an optimizer that neither DeepSpeed nor torch.optim has",
+        check: optimizer_type,
+    },
+    Rule {
+        name: "optimizer-parameter",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "a parameter that the optimizer does not take",
+        check: optimizer_parameter,
+    },
+    Rule {
+        name: "untested-optimizer",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "an optimizer that ZeRO was not tested with, without zero_allow_untested_optimizer",
+        check: untested_optimizer,
+    },
+    Rule {
+        name: "lamb-offload",
+        severity: Severity::Error,
+        when: When::Step,
+        doc: "Lamb has no version for host memory: its CUDA kernel is fed CPU tensors",
+        check: lamb_offload,
+    },
+    Rule {
+        name: "partial-offload-optimizer",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "offload_optimizer.ratio below 1 works with Adam and AdamW only",
+        check: partial_offload_optimizer,
+    },
+    Rule {
+        name: "muon-reduce-scatter",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "Muon at stage 3 needs reduce_scatter false",
+        check: muon_reduce_scatter,
+    },
+    Rule {
+        name: "optimizer-replaced",
+        severity: Severity::Warning,
+        when: When::Silent,
+        doc: "with the optimizer in host memory accelerate replaces --optim by DeepSpeed's CPU Adam",
+        check: optimizer_replaced,
+    },
+    Rule {
+        name: "client-optimizer",
+        severity: Severity::Note,
+        when: When::Start,
+        doc: "a script's own optimizer must be DeepSpeedCPUAdam or DeepSpeedCPULion once it is in host memory",
+        check: client_optimizer,
+    },
+    Rule {
+        name: "no-optimizer",
+        severity: Severity::Note,
+        when: When::Start,
+        doc: "stages 1 and 2 need an optimizer: from the config, or from the script",
+        check: no_optimizer,
+    },
+    Rule {
+        name: "adam-is-adamw",
+        severity: Severity::Note,
+        when: When::Silent,
+        doc: "type Adam means AdamW (decoupled weight decay) unless adam_w_mode is false",
+        check: adam_is_adamw,
+    },
+    Rule {
+        name: "scheduler-type",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "a scheduler that neither DeepSpeed nor torch.optim.lr_scheduler has (the case matters)",
+        check: scheduler_type,
+    },
+    Rule {
+        name: "scheduler-parameter",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "a parameter that the scheduler does not take, lacks, or wants as a whole number above 0",
+        check: scheduler_parameter,
+    },
+    Rule {
+        name: "logarithmic-warmup",
+        severity: Severity::Note,
+        when: When::Silent,
+        doc: "DeepSpeed's warmup is logarithmic where warmup_type is not given",
+        check: logarithmic_warmup,
+    },
+];
+
+/// DeepSpeed's own, in any case.
+const OPTIMIZERS: &[&str] = &["adagrad", "adam", "adamw", "lamb", "muadam", "muadamw", "musgd", "lion", "muon"];
+/// Gone in 0.19.7.
+const GONE: &[&str] = &["onebitadam", "zerooneadam", "onebitlamb"];
+/// Classes of `torch.optim`, by their exact names; newer torch may have more.
+const TORCH: &[&str] = &[
+    "ASGD",
+    "Adadelta",
+    "Adafactor",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "LBFGS",
+    "Muon",
+    "NAdam",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "SGD",
+    "SparseAdam",
+];
+const SCHEDULERS: &[&str] = &["LRRangeTest", "OneCycle", "WarmupLR", "WarmupDecayLR", "WarmupCosineLR"];
+
+fn text<'a>(subject: &Subject<'a>, key: &str) -> Option<&'a str> {
+    subject.get(key).and_then(Value::as_str).filter(|text| *text != "auto")
+}
+
+/// The optimizer of the config, in lower case if it is one of DeepSpeed's.
+fn named(subject: &Subject) -> Option<String> {
+    let name = text(subject, "optimizer.type")?;
+    let lower = name.to_ascii_lowercase();
+    Some(if OPTIMIZERS.contains(&lower.as_str()) { lower } else { name.to_string() })
+}
+
+fn optimizer_type(subject: &Subject, found: &mut Findings) {
+    let Some(name) = named(subject) else { return };
+    let lower = name.to_ascii_lowercase();
+    let gone = GONE.contains(&lower.as_str());
+    if OPTIMIZERS.contains(&name.as_str()) || TORCH.contains(&name.as_str()) || gone && subject.is_before([0, 19, 7]) {
+        return;
+    }
+    let key = "optimizer.type";
+    let what = if gone {
+        format!("{} no longer has the optimizer `{name}`", subject.deepspeed())
+    } else {
+        format!("neither DeepSpeed nor torch.optim has an optimizer `{name}`")
+    };
+    let known = OPTIMIZERS.iter().chain(TORCH).copied();
+    let help = did_you_mean(nearest(&name, known).filter(|_| !gone), &format!("--set {key}=AdamW"));
+    // torch may have a newer class of that name.
+    let severity =
+        if gone || nearest(&name, OPTIMIZERS.iter().copied()).is_some() { Severity::Error } else { Severity::Warning };
+    found.soft_key(severity, &[key], what, help);
+}
+
+/// The parameters with the name they are recorded under.
+fn parameters<'a>(subject: &Subject<'a>, section: &str) -> Option<&'a Map<String, Value>> {
+    subject.get(&format!("{section}.params"))?.as_object()
+}
+
+fn optimizer_parameter(subject: &Subject, found: &mut Findings) {
+    let (Some(name), Some(params)) = (named(subject), parameters(subject, "optimizer")) else { return };
+    if params.contains_key("max_grad_norm") {
+        let key = "optimizer.params.max_grad_norm";
+        let what = "DeepSpeed refuses `max_grad_norm` as a parameter of the optimizer".to_string();
+        let help = format!("--unset {key} --set gradient_clipping={}", params["max_grad_norm"]);
+        found.key(&[key], what, help);
+    }
+    if params.get("torch_adam").is_some_and(schema::is_true) {
+        return;
+    }
+    let mut known = schema::parameters("optimizer", &name).peekable();
+    if known.peek().is_none() {
+        return;
+    }
+    let known: Vec<&str> = known.map(|entry| entry.key.rsplit('.').next().unwrap_or(entry.key)).collect();
+    for given in params.keys().filter(|given| *given != "max_grad_norm" && !known.contains(&given.as_str())) {
+        let key = format!("optimizer.params.{given}");
+        let what = format!("DeepSpeed's {name} takes no `{given}`");
+        found.key(&[&key], what, did_you_mean(nearest(given, known.iter().copied()), &format!("--unset {key}")));
+    }
+}
+
+fn untested_optimizer(subject: &Subject, found: &mut Findings) {
+    const TESTED: &[&str] =
+        &["adam", "adamw", "adagrad", "lion", "muon", "muadam", "muadamw", "Adam", "AdamW", "Adagrad"];
+    let Some(name) = named(subject).filter(|name| !TESTED.contains(&name.as_str())) else { return };
+    let known = OPTIMIZERS.contains(&name.as_str()) || TORCH.contains(&name.as_str());
+    let allowed = subject.get("zero_allow_untested_optimizer").is_some_and(schema::is_true);
+    if known && !allowed && subject.stage_is(&[1, 2, 3]) {
+        let what = format!("`{name}` is not tested with ZeRO: DeepSpeed refuses it");
+        found.key(&["optimizer.type"], what, "--set zero_allow_untested_optimizer=true");
+    }
+}
+
+fn lamb_offload(subject: &Subject, found: &mut Findings) {
+    if subject.offloads_optimizer() && named(subject).as_deref() == Some("lamb") {
+        let what = format!("Lamb cannot run on {}: its CUDA kernel would be fed CPU tensors", subject.zero.optimizer);
+        let keys = ["optimizer.type", "zero_optimization.offload_optimizer.device"];
+        found.key(&keys, what, "--set zero_optimization.offload_optimizer.device=none, or --set optimizer.type=AdamW");
+    }
+}
+
+fn partial_offload_optimizer(subject: &Subject, found: &mut Findings) {
+    let key = "zero_optimization.offload_optimizer.ratio";
+    let partial = subject.get(key).and_then(schema::real).is_some_and(|ratio| ratio < 1.0);
+    if !partial || !subject.stage_is(&[3]) || !subject.offloads_optimizer() {
+        return;
+    }
+    if let Some(name) = named(subject).filter(|name| !matches!(name.as_str(), "adam" | "adamw")) {
+        let what = format!("`{key}` is below 1, which works with Adam and AdamW only, not with {name}");
+        found.key(&[key, "optimizer.type"], what, format!("--set {key}=1"));
+    }
+}
+
+fn muon_reduce_scatter(subject: &Subject, found: &mut Findings) {
+    let muon = subject.stage_is(&[3]) && named(subject).as_deref() == Some("muon");
+    if muon && subject.zero_is_on("reduce_scatter") != Some(false) {
+        let what = "Muon at stage 3 needs `reduce_scatter` false".to_string();
+        found.key(
+            &["optimizer.type", "zero_optimization.reduce_scatter"],
+            what,
+            "--set zero_optimization.reduce_scatter=false",
+        );
+    }
+}
+
+/// `--optim` values that keep their meaning: accelerate's CPU Adam is an AdamW, Adagrad and 32-bit Lion have CPU versions.
+fn survives_offload(optim: &str) -> bool {
+    let adamw =
+        optim.starts_with("adamw") && !optim.contains("8bit") && !optim.contains("bnb_") && !optim.contains("4bit");
+    adamw || matches!(optim, "adagrad" | "lion_32bit" | "paged_lion_32bit" | "paged_adamw_32bit")
+}
+
+fn optimizer_replaced(subject: &Subject, found: &mut Findings) {
+    if !subject.is_hf() {
+        return;
+    }
+    let Some(said) = subject.job.args.text("optim") else { return };
+    if subject.get("optimizer").is_some_and(Value::is_object) {
+        let what = format!("the config has an `optimizer` section: {} has no effect", said.place());
+        found.at(&[said.place(), (subject.place)("optimizer")], what, "--unset optimizer, or drop the argument");
+        return;
+    }
+    let forced = subject.get("zero_force_ds_cpu_optimizer").is_none_or(schema::is_true);
+    if subject.offloads_optimizer() && forced && !survives_offload(&said.value) {
+        let what = format!(
+            "the optimizer is on {}: accelerate replaces `{}` by DeepSpeed's CPU Adam without a word",
+            subject.zero.optimizer, said.value
+        );
+        let place = (subject.place)("zero_optimization.offload_optimizer.device");
+        found.at(
+            &[said.place(), place],
+            what,
+            "--optim adamw_torch, or --set zero_optimization.offload_optimizer.device=none",
+        );
+    }
+}
+
+fn client_optimizer(subject: &Subject, found: &mut Findings) {
+    let forced = subject.get("zero_force_ds_cpu_optimizer").is_none_or(schema::is_true);
+    if subject.is_plain() && subject.offloads_optimizer() && forced && subject.get("optimizer").is_none() {
+        let what =
+            "the script's own optimizer must be DeepSpeedCPUAdam or DeepSpeedCPULion: others are refused".to_string();
+        let key = "zero_optimization.offload_optimizer.device";
+        found.key(&[key], what, "--set optimizer.type=AdamW, or --set zero_force_ds_cpu_optimizer=false");
+    }
+}
+
+fn no_optimizer(subject: &Subject, found: &mut Findings) {
+    if subject.is_plain() && subject.stage_is(&[1, 2]) && named(subject).is_none() {
+        let what = "the config has no optimizer: the script must bring one, stages 1 and 2 need it".to_string();
+        found.key(&["zero_optimization.stage"], what, "--set optimizer.type=AdamW --set optimizer.params.lr=1e-5");
+    }
+}
+
+fn adam_is_adamw(subject: &Subject, found: &mut Findings) {
+    if named(subject).as_deref() == Some("adam") && subject.get("optimizer.params.adam_w_mode").is_none() {
+        let what = "`Adam` decouples the weight decay here: it is AdamW".to_string();
+        found.key(&["optimizer.type"], what, "--set optimizer.params.adam_w_mode=false");
+    }
+}
+
+fn scheduler_type(subject: &Subject, found: &mut Findings) {
+    let Some(name) = text(subject, "scheduler.type").filter(|name| !SCHEDULERS.contains(name)) else { return };
+    // torch.optim.lr_scheduler has many; only what is near one of DeepSpeed's names, or no class name at all, is wrong.
+    if let Some(near) = nearest(name, SCHEDULERS.iter().copied()) {
+        let what = format!("DeepSpeed has no scheduler `{name}`");
+        found.key(&["scheduler.type"], what, format!("did you mean `{near}`? --set scheduler.type={near}"));
+    } else if !name.starts_with(|c: char| c.is_ascii_uppercase()) {
+        let what = format!("neither DeepSpeed nor torch.optim.lr_scheduler has a scheduler `{name}`");
+        found.key(&["scheduler.type"], what, format!("one of {}", SCHEDULERS.join(", ")));
+    }
+}
+
+fn scheduler_parameter(subject: &Subject, found: &mut Findings) {
+    let Some(name) = text(subject, "scheduler.type").filter(|name| SCHEDULERS.contains(name)) else { return };
+    let empty = Map::new();
+    let params = parameters(subject, "scheduler").unwrap_or(&empty);
+    let known: Vec<schema::Entry> = schema::parameters("scheduler", name).collect();
+    let names: Vec<&str> = known.iter().map(|entry| entry.key.rsplit('.').next().unwrap_or(entry.key)).collect();
+    for given in params.keys().filter(|given| !names.contains(&given.as_str())) {
+        let key = format!("scheduler.params.{given}");
+        let help = did_you_mean(nearest(given, names.iter().copied()), &format!("--unset {key}"));
+        found.key(&[&key], format!("{name} takes no `{given}`"), help);
+    }
+    for (entry, wanted) in known.iter().zip(&names) {
+        if entry.default == "required" && !params.contains_key(*wanted) {
+            let key = format!("scheduler.params.{wanted}");
+            let help = if subject.is_hf() { format!("--set {key}=auto") } else { format!("--set {key}=1000") };
+            found.key(&["scheduler.type"], format!("{name} needs `{wanted}`"), help);
+        }
+    }
+    let key = "scheduler.params.warmup_num_steps";
+    let steps = params.get("warmup_num_steps").filter(|steps| *steps != "auto" && names.contains(&"warmup_num_steps"));
+    if let Some(steps) = steps.filter(|steps| !schema::is_whole(steps) || steps.as_u64().is_none_or(|steps| steps == 0))
+        && !subject.is_before([0, 19, 3])
+    {
+        let what = format!("`{key}` is {}, but {name} wants a whole number above 0", typed(steps));
+        found.key(&[key], what, format!("--set {key}=100"));
+    }
+}
+
+fn logarithmic_warmup(subject: &Subject, found: &mut Findings) {
+    let warms = text(subject, "scheduler.type").is_some_and(|name| name.starts_with("Warmup"));
+    if warms && subject.get("scheduler.params.warmup_type").is_none() {
+        let what = "the warmup is logarithmic where `warmup_type` is not given".to_string();
+        found.key(&["scheduler.type"], what, "--set scheduler.params.warmup_type=linear");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_optimizers_survive_offload() {
+        for good in ["adamw_torch", "adamw_torch_fused", "adagrad", "lion_32bit"] {
+            assert!(survives_offload(good), "{good}");
+        }
+        for bad in ["sgd", "adafactor", "adamw_8bit", "adamw_bnb_8bit", "muon", "rmsprop", "lion_8bit", "galore_adamw"]
+        {
+            assert!(!survives_offload(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_schedulers_are_recorded() {
+        for name in SCHEDULERS {
+            assert!(schema::parameters("scheduler", name).count() > 3, "{name}");
+        }
+        assert!(schema::parameters("optimizer", "adamw").count() > 8);
+    }
+}

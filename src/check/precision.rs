@@ -1,0 +1,218 @@
+//! fp16, bf16 and what the weights, gradients and optimizer states are kept in.
+
+use serde_json::Value;
+
+use super::{Findings, Rule, Subject, When};
+use crate::error::Severity;
+use crate::schema;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "two-precisions",
+        severity: Severity::Error,
+        when: When::Parse,
+        doc: "fp16 and bf16 are both enabled",
+        check: two_precisions,
+    },
+    Rule {
+        name: "loss-scale",
+        severity: Severity::Error,
+        when: When::Parse,
+        doc: "dynamic loss scaling with a window or a least scale that is not above 0",
+        check: loss_scale,
+    },
+    Rule {
+        name: "master-weights",
+        severity: Severity::Error,
+        when: When::Parse,
+        doc: "master weights or optimizer states in 16 bits at stage 0",
+        check: master_weights,
+    },
+    Rule {
+        name: "master-weights-offload",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "master weights in 16 bits without the optimizer in host memory",
+        check: master_weights_offload,
+    },
+    Rule {
+        name: "accumulation-dtype",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "bf16 with gradients accumulated in fp32 needs ZeRO: stage 0 has no such optimizer",
+        check: accumulation_dtype,
+    },
+    Rule {
+        name: "bf16-optimizer",
+        severity: Severity::Note,
+        when: When::Silent,
+        doc: "bf16 with gradients accumulated in fp32 at stage 1 is another optimizer class, BF16_Optimizer",
+        check: bf16_optimizer,
+    },
+    Rule {
+        name: "quantized-bf16",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "zero_quantized_nontrainable_weights asserts fp16 tensors, so it does not go with bf16",
+        check: quantized_bf16,
+    },
+    Rule {
+        name: "precision-of-gpu",
+        severity: Severity::Warning,
+        when: When::Start,
+        doc: "bf16 on a GPU that only emulates it, or fp16 on one that DeepSpeed does not take",
+        check: precision_of_gpu,
+    },
+];
+
+/// The section of bf16, under either name.
+fn bf16(subject: &Subject, key: &str) -> Option<bool> {
+    let section = ["bf16", "bfloat16"].into_iter().find_map(|name| subject.get(name).filter(|it| !it.is_null()))?;
+    section.get(key).and_then(schema::truth)
+}
+
+fn two_precisions(subject: &Subject, found: &mut Findings) {
+    if subject.is_on("fp16.enabled") == Some(true) && bf16(subject, "enabled") == Some(true) {
+        let what = "`fp16` and `bf16` are both enabled".to_string();
+        found.key(&["fp16.enabled", "bf16.enabled"], what, "--set fp16.enabled=false");
+    }
+}
+
+fn loss_scale(subject: &Subject, found: &mut Findings) {
+    let scale = subject.get("fp16.loss_scale").filter(|scale| *scale != "auto");
+    let dynamic = scale.is_none_or(|scale| schema::real(scale) == Some(0.0));
+    if subject.is_on("fp16.enabled") != Some(true) || !dynamic {
+        return;
+    }
+    for (key, good) in [("fp16.loss_scale_window", 1000), ("fp16.min_loss_scale", 1)] {
+        if let Some(value) = subject.get(key).filter(|value| schema::whole(value).is_some_and(|number| number <= 0.0))
+            && !subject.is_before([0, 17, 1])
+        {
+            let what = format!("`{key}` is {value}: with dynamic loss scaling it must be above 0");
+            found.key(&[key], what, format!("--set {key}={good}"));
+        }
+    }
+}
+
+const MASTERS: [(&str, &str); 2] =
+    [("fp16", "fp16_master_weights_and_grads"), ("bf16", "bf16_master_weights_and_grads")];
+
+fn is_on_in(subject: &Subject, section: &str, key: &str) -> bool {
+    let on = if section == "bf16" { bf16(subject, key) } else { subject.is_on(&format!("{section}.{key}")) };
+    on == Some(true)
+}
+
+fn master_weights(subject: &Subject, found: &mut Findings) {
+    let states = ("bf16", "bf16_optimizer_states");
+    for (section, key) in MASTERS.into_iter().chain([states]) {
+        if subject.stage_is(&[0]) && is_on_in(subject, section, key) {
+            let key = format!("{section}.{key}");
+            let what = format!("`{key}` is on, and ZeRO is off: it needs stage 1, 2 or 3");
+            found.key(&[&key, "zero_optimization.stage"], what, format!("--set {key}=false"));
+        }
+    }
+    if is_on_in(subject, states.0, states.1) && !is_on_in(subject, MASTERS[1].0, MASTERS[1].1) {
+        let what = "`bf16.bf16_optimizer_states` needs `bf16.bf16_master_weights_and_grads`".to_string();
+        found.key(&["bf16.bf16_optimizer_states"], what, "--set bf16.bf16_master_weights_and_grads=true");
+    }
+}
+
+fn master_weights_offload(subject: &Subject, found: &mut Findings) {
+    for (section, key) in MASTERS {
+        let states = section == "bf16" && is_on_in(subject, "bf16", "bf16_optimizer_states");
+        if subject.stage_is(&[1, 2, 3]) && is_on_in(subject, section, key) && !subject.offloads_optimizer() && !states {
+            let key = format!("{section}.{key}");
+            let what = format!("`{key}` needs the optimizer in host memory (DeepSpeedCPUAdam)");
+            found.key(&[&key], what, "--set zero_optimization.offload_optimizer.device=cpu");
+        }
+    }
+}
+
+/// bf16 is on, and gradients are accumulated in fp32.
+fn accumulates_fp32(subject: &Subject) -> bool {
+    let wide = ["fp32", "float32", "float", "torch.float32"];
+    bf16(subject, "enabled") == Some(true)
+        && subject.get("data_types.grad_accum_dtype").and_then(Value::as_str).is_some_and(|it| wide.contains(&it))
+}
+
+fn accumulation_dtype(subject: &Subject, found: &mut Findings) {
+    if subject.stage_is(&[0]) && accumulates_fp32(subject) {
+        let what = "bf16 with gradients accumulated in fp32 is not implemented at stage 0".to_string();
+        let keys = ["data_types.grad_accum_dtype", "zero_optimization.stage"];
+        found.key(&keys, what, "--set zero_optimization.stage=1, or --unset data_types.grad_accum_dtype");
+    }
+}
+
+fn bf16_optimizer(subject: &Subject, found: &mut Findings) {
+    if subject.stage_is(&[1]) && !subject.offloads_optimizer() && accumulates_fp32(subject) {
+        let what =
+            "stage 1 with bf16 and gradients in fp32 is trained by BF16_Optimizer, not by ZeRO's own".to_string();
+        found.key(&["data_types.grad_accum_dtype"], what, "nothing to do; checkpoints of the two do not mix");
+    }
+}
+
+fn quantized_bf16(subject: &Subject, found: &mut Findings) {
+    let key = "zero_optimization.zero_quantized_nontrainable_weights";
+    if subject.is_on(key) == Some(true) && bf16(subject, "enabled") == Some(true) {
+        let what = format!("`{key}` takes fp16 weights only, and bf16 is enabled");
+        found.key(&[key, "bf16.enabled"], what, format!("--set {key}=false"));
+    }
+}
+
+/// GPUs before Ampere have no bf16, those before Volta no fp16 that DeepSpeed takes.
+const WITHOUT_BF16: &[&str] =
+    &["V100", "T4", "RTX 2060", "RTX 2070", "RTX 2080", "TITAN RTX", "TITAN V", "GTX 1650", "GTX 1660", "Quadro RTX"];
+const WITHOUT_FP16: &[&str] =
+    &["P100", "P40", "P4", "GTX 1060", "GTX 1070", "GTX 1080", "TITAN X", "TITAN Xp", "M40", "M60", "K80"];
+
+fn precision_of_gpu(subject: &Subject, found: &mut Findings) {
+    let wants = |name: &str| subject.is_on(&format!("{name}.enabled")) == Some(true);
+    if !wants("bf16") && !wants("fp16") {
+        return;
+    }
+    let Some(name) = subject.host.gpu_name() else { return };
+    for (precision, lacking, why) in [
+        ("bf16", [WITHOUT_BF16, WITHOUT_FP16].concat(), "only emulates bf16"),
+        ("fp16", WITHOUT_FP16.to_vec(), "is too old for DeepSpeed's fp16"),
+    ] {
+        if wants(precision) && lacking.iter().any(|model| is_model(&name, model)) {
+            let key = format!("{precision}.enabled");
+            found.key(
+                &[&key],
+                format!("`{key}` is true, but this machine's {name} {why}"),
+                format!("--set {key}=false"),
+            );
+        }
+    }
+}
+
+/// `Tesla T4` is a T4, a `T400` is none.
+fn is_model(name: &str, model: &str) -> bool {
+    name.split_once(model).is_some_and(|(before, after)| {
+        (before.is_empty() || before.ends_with(' ')) && !after.starts_with(|c: char| c.is_ascii_alphanumeric())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gpus_by_their_names() {
+        let lacks = |name: &str, list: &[&str]| list.iter().any(|model| is_model(name, model));
+        for name in ["Tesla V100-SXM2-32GB", "Tesla T4", "NVIDIA GeForce RTX 2080 Ti", "NVIDIA TITAN V"] {
+            assert!(lacks(name, WITHOUT_BF16), "{name}");
+        }
+        for name in [
+            "NVIDIA A100-SXM4-80GB",
+            "NVIDIA H200",
+            "NVIDIA GeForce RTX 4090",
+            "NVIDIA T400",
+            "NVIDIA L4",
+            "NVIDIA RTX 2000 Ada Generation",
+        ] {
+            assert!(!lacks(name, WITHOUT_BF16) && !lacks(name, WITHOUT_FP16), "{name}");
+        }
+        assert!(lacks("Tesla P100-PCIE-16GB", WITHOUT_FP16) && !lacks("Tesla P100-PCIE-16GB", WITHOUT_BF16));
+    }
+}

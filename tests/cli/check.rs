@@ -1,0 +1,266 @@
+//! `zlaunch check`: every combination that fails or is mishandled by DeepSpeed has a case that fails without its rule.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::sandbox::{SWIFT, Sandbox};
+
+/// One case a line: what is merged over a config that nothing is said about, and what is said then.
+const CASES: &str = include_str!("../data/check-cases.jsonl");
+/// The 44 combinations and 14 removed keys that were found in DeepSpeed and accelerate.
+const COMBINATIONS: &str = include_str!("../data/deepspeed-combinations.txt");
+
+const TRAIN: &str = "import deepspeed\ndeepspeed.initialize()\n";
+
+fn sandbox(case: &Value) -> Sandbox {
+    let mut sandbox = Sandbox::new();
+    if let Some(version) = case["version"].as_str() {
+        sandbox.installed("deepspeed", version);
+    }
+    for (name, value) in case["env"].as_object().into_iter().flatten() {
+        sandbox.var(name, value.as_str().unwrap());
+    }
+    for (name, text) in case["files"].as_object().into_iter().flatten() {
+        sandbox.file(name, text.as_str().unwrap());
+    }
+    sandbox.file("train.py", &format!("{TRAIN}{}", case["script"].as_str().unwrap_or_default()));
+    sandbox.file("model/config.json", r#"{"hidden_size": 4096, "model_type": "llama"}"#);
+    let mut config = base(case["on"] == "swift");
+    merge(&mut config, &case["merge"]);
+    sandbox.file("ds.json", &format!("{config:#}"));
+    sandbox
+}
+
+/// Nothing is wrong or odd about these.
+fn base(hf: bool) -> Value {
+    if hf {
+        return json!({
+            "train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto",
+            "gradient_clipping": "auto", "bf16": {"enabled": "auto"},
+            "zero_optimization": {"stage": 2, "overlap_comm": false},
+        });
+    }
+    json!({
+        "train_micro_batch_size_per_gpu": 1, "gradient_clipping": 1.0, "zero_optimization": {"stage": 2},
+        "optimizer": {"type": "AdamW", "params": {"lr": 1e-5}},
+    })
+}
+
+/// A section of the case replaces that of the base; null removes it (but a null `fp16` is what one case is about).
+fn merge(config: &mut Value, change: &Value) {
+    let object = config.as_object_mut().unwrap();
+    for (key, value) in change.as_object().into_iter().flatten() {
+        match value {
+            Value::Null if key != "fp16" => drop(object.shift_remove(key)),
+            _ => drop(object.insert(key.clone(), value.clone())),
+        }
+    }
+}
+
+/// What `check` says, as (rule, severity, everything else in one text).
+fn said(case: &Value, more: &[&str]) -> (Vec<(String, String, String)>, Option<i32>) {
+    let sandbox = sandbox(case);
+    let ranks = case.get("ranks").map_or(Some(2), Value::as_u64).map(|ranks| ranks.to_string());
+    let mut words = vec!["check", "--format", "json"];
+    words.extend(more);
+    words.extend(ranks.as_ref().into_iter().flat_map(|ranks| ["--nproc-per-node", ranks]));
+    words.push("--");
+    if case["on"] == "swift" {
+        words.extend(SWIFT);
+        words.extend(["--deepspeed", "ds.json"]);
+    } else {
+        words.extend(["python", "train.py", "--deepspeed_config", "ds.json"]);
+    }
+    words.extend(case["args"].as_array().into_iter().flatten().map(|word| word.as_str().unwrap()));
+    let run = sandbox.run(&words);
+    assert!(matches!(run.status, Some(0 | 1)), "{case}: {run:?}");
+    let plan: Value = serde_json::from_str(&run.stdout).unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_string();
+    let row = |it: &Value| (text(&it["rule"]), text(&it["severity"]), it.to_string().replace("\\\"", "\""));
+    (plan["diagnostics"].as_array().unwrap().iter().map(row).collect(), run.status)
+}
+
+fn cases() -> impl Iterator<Item = Value> {
+    CASES.lines().map(|line| serde_json::from_str(line).unwrap())
+}
+
+#[test]
+fn every_case_is_said_and_nothing_else_is() {
+    let wrong: Vec<String> = cases().filter_map(|case| wrong_answer(&case)).collect();
+    assert!(wrong.is_empty(), "{} cases\n{}", wrong.len(), wrong.join("\n"));
+}
+
+fn wrong_answer(case: &Value) -> Option<String> {
+    let (found, status) = said(case, &[]);
+    let mut loud = found.iter().filter(|(_, severity, _)| severity != "note");
+    let good = match case["rule"].as_str() {
+        None => loud.next().is_none(),
+        Some(rule) => {
+            let (severity, says) = (case["severity"].as_str().unwrap(), case["says"].as_str().unwrap());
+            let there = found.iter().any(|it| it.0 == rule && it.1 == severity && it.2.contains(says));
+            there && loud.all(|it| it.0 == rule) && status == Some(i32::from(severity == "error"))
+        }
+    };
+    (!good).then(|| format!("{case}: {found:#?}"))
+}
+
+#[test]
+fn a_rule_that_is_allowed_says_nothing() {
+    let mut tried = BTreeSet::new();
+    for case in cases().filter(|case| case["rule"].is_string() && case["rule"] != "ranks") {
+        let rule = case["rule"].as_str().unwrap();
+        if tried.insert(rule.to_string()) {
+            let (found, status) = said(&case, &["--allow", rule]);
+            assert!(!found.iter().any(|it| it.0 == rule) && status == Some(0), "{case}: {found:#?}");
+        }
+    }
+}
+
+/// One process with a WORLD_SIZE from elsewhere would wait for ranks that nobody starts, or find a group of one.
+#[test]
+fn a_stray_world_size_does_not_reach_the_rank() {
+    let mut sandbox = sandbox(&json!({}));
+    sandbox.var("WORLD_SIZE", "8");
+    let plan = sandbox.plan(&["--nproc-per-node", "1"], &["python", "train.py", "--deepspeed_config", "ds.json"]);
+    assert_eq!((&plan["env"]["set"]["WORLD_SIZE"], &plan["env"]["set"]["RANK"]), (&json!("1"), &json!("0")), "{plan}");
+}
+
+#[test]
+fn every_combination_has_a_case() {
+    // Not about a config: `check::precision::tests::gpus_by_their_names` and the test above.
+    const ELSEWHERE: &[&str] =
+        &["fp16/bf16 not supported by the GPU", "WORLD_SIZE > 1 but zero.Init sees a 1-rank group"];
+    let covered: BTreeSet<String> = cases().map(|case| case["combination"].as_str().unwrap().to_string()).collect();
+    let missing: Vec<&str> =
+        COMBINATIONS.lines().filter(|line| !covered.contains(*line) && !ELSEWHERE.contains(line)).collect();
+    assert!(missing.is_empty() && COMBINATIONS.lines().count() == 58, "{missing:#?}");
+}
+
+/// No rule without a case, and the README's table is the program's.
+#[test]
+fn every_rule_has_a_case() {
+    const ELSEWHERE: &[&str] = &["precision-of-gpu"];
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    let (_, rest) = readme.split_once("<!-- check -->").unwrap();
+    let table = rest.split_once("<!-- end -->").unwrap().0;
+    let names = table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let covered: BTreeSet<String> = cases().filter_map(|case| case["rule"].as_str().map(str::to_string)).collect();
+    let missing: Vec<&str> = names.filter(|name| !covered.contains(*name) && !ELSEWHERE.contains(name)).collect();
+    assert!(missing.is_empty() && table.lines().count() > 50, "{missing:?}");
+}
+
+#[test]
+fn built_in_templates_are_silent() {
+    let sandbox = Sandbox::new();
+    let nvme = ["offload_optimizer", "offload_param"].map(|it| format!("zero_optimization.{it}.nvme_path=/local/x"));
+    for name in sandbox.run(["templates"]).stdout.lines().filter(|line| !line.starts_with(' ')) {
+        let name = name.split_whitespace().next().unwrap();
+        let mut words = vec!["check", "--strict", "--nproc-per-node", "16", "--deepspeed", name];
+        if name == "zero3_nvme" {
+            words.extend(["--set", &nvme[0], "--set", &nvme[1]]);
+        }
+        // The low-memory recipe fixes the global batch.
+        let (ranks, steps) = if name == "zero3_lowmem" { ("16", "1") } else { ("8", "16") };
+        words[3] = ranks;
+        words.extend(["--", "swift", "sft", "--model", "a/b", "--tuner_type", "full"]);
+        words.extend(["--per_device_train_batch_size", "1", "--gradient_accumulation_steps", steps]);
+        let run = sandbox.run(&words);
+        assert_eq!(run.status, Some(0), "{name}: {}", run.stdout);
+        assert!(run.stdout.ends_with("notes\n") || run.stdout.ends_with("note\n"), "{name}: {}", run.stdout);
+    }
+}
+
+#[test]
+fn a_launch_runs_the_same_rules() {
+    let case = json!({"merge": {"amp": {}, "use_dynamic_tiling": true, "zero_optimization": {"stage": 4}}});
+    let errors = sandbox(&case);
+    let command = ["--nproc-per-node", "2", "--", "python", "train.py", "--deepspeed_config", "ds.json"];
+    let run = errors.run(command);
+    run.refused(&["error[removed-key]", "error[wrong-value]", "warning[ignored-key]", "ds.json:"]);
+    assert!(!errors.executed() && !run.stderr.contains("note["), "{run:?}");
+
+    let warnings = sandbox(&json!({"merge": {"use_dynamic_tiling": true}}));
+    let run = warnings.run(command);
+    assert!(warnings.executed() && run.status == Some(0), "{run:?}");
+    assert_eq!(run.stderr.matches("warning[ignored-key]").count(), 1, "{run:?}");
+    warnings.run([&["--strict"], command.as_slice()].concat()).refused(&["error[ignored-key]"]);
+    let run = warnings.run([&["--strict", "--allow", "ignored-key"], command.as_slice()].concat());
+    assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""), "{run:?}");
+    // Notes are for those who ask.
+    assert!(warnings.run([&["-v"], command.as_slice()].concat()).stderr.contains("note[overlap-comm]"));
+}
+
+#[test]
+fn every_error_is_said_at_once() {
+    let case = json!({"on": "swift", "merge": {
+        "amp": {}, "train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 2, "allgather_bucket_size": "auto", "x": 1}}});
+    let (found, status) = said(&case, &[]);
+    let rules: BTreeSet<&str> = found.iter().filter(|it| it.1 == "error").map(|it| it.0.as_str()).collect();
+    assert_eq!(rules, BTreeSet::from(["auto", "mismatch", "removed-key", "unknown-key"]), "{found:#?}");
+    assert_eq!(status, Some(1));
+}
+
+#[test]
+fn places_are_where_the_key_was_written() {
+    let sandbox = sandbox(&json!({}));
+    sandbox
+        .file("ds.json", "{\n  // mine\n  \"zero_optimization\": {\"stage\": 2, \"overlapp\": 1},\n  \"amp\": {}\n}\n");
+    sandbox.file("patch.json", "{\"eigenvalue\": {}}");
+    sandbox.file("site.json", "{\"$zlaunch\": {\"extends\": \"zero2\"},\n\"nebula\": {}}");
+    let places = |options: &[&str]| {
+        let command = ["--trainer", "hf", "--nproc-per-node", "2", "--", "python", "train.py"];
+        let run = sandbox.run([&["check", "--format", "json"], options, &command].concat());
+        let plan: Value = serde_json::from_str(&run.stdout).unwrap();
+        let rows = plan["diagnostics"].as_array().unwrap();
+        rows.iter().flat_map(|it| it["where"].as_array().unwrap()).map(Value::to_string).collect::<Vec<_>>().join(" ")
+    };
+    let own = places(&["--deepspeed", "ds.json", "--set", "elasticity=1", "--patch", "patch.json"]);
+    for place in ["ds.json:3:37", "ds.json:4:3", "--set elasticity=1", "patch.json:1:2"] {
+        assert!(own.contains(place), "{place}: {own}");
+    }
+    let site = places(&["--deepspeed", "site.json"]);
+    assert!(site.contains("site.json:2:1"), "{site}");
+    let section = places(&["--deepspeed", "zero2", "--set", "fp16={\"loss_scal\":1}"]);
+    assert!(section.contains("--set fp16="), "{section}");
+    let built_in = places(&["--deepspeed", "zero2_offload", "--set", "zero_optimization.stage=0"]);
+    assert!(built_in.contains("template zero2_offload, zero_optimization.offload_optimizer"), "{built_in}");
+    assert!(built_in.contains("--set zero_optimization.stage=0"), "{built_in}");
+}
+
+#[test]
+fn a_refused_plan_is_told_as_data_too() {
+    let sandbox = sandbox(&json!({}));
+    sandbox.file("bad.json", "{");
+    let run = sandbox.run([
+        "check",
+        "--format",
+        "json",
+        "--nproc-per-node",
+        "2",
+        "--deepspeed",
+        "bad.json",
+        "--",
+        "python",
+        "x.py",
+    ]);
+    assert_eq!(run.status, Some(1), "{run:?}");
+    let plan: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((&plan["config"], &plan["diagnostics"][0]["rule"]), (&Value::Null, &json!("json")));
+    // The command line itself is no subject of a check.
+    sandbox.run(["check", "--nproc-per-node", "x", "--", "python"]).refused(&["whole number"]);
+    sandbox.run(["check", "--allow", "ignored-keys", "--", "python"]).refused(&["did you mean `ignored-key`?"]);
+    sandbox.run(["check", "--format", "shell", "--", "python"]).refused(&["one of text, json"]);
+    let quiet = sandbox.run([
+        "check",
+        "-q",
+        "--nproc-per-node",
+        "2",
+        "--",
+        "python",
+        "train.py",
+        "--deepspeed_config",
+        "ds.json",
+    ]);
+    assert_eq!(quiet.stdout, "0 errors, 0 warnings, 1 note\n", "{quiet:?}");
+}

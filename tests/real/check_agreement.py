@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+"""`zlaunch check` against the real parser: no error on what DeepSpeed accepts, none missed of what it refuses when it reads a config.
+
+usage: check_agreement.py --bin PATH --env VENV [--corpus DIR] [--cases N] [--seed N]
+
+Configs (the built-in templates, samples of every section, and those of DIR/configs) and seeded mutations of them (keys misspelt, moved,
+retyped, out of range, combined) go to `deepspeed.DeepSpeedConfig` in one process, for several world sizes, and to `zlaunch check` for a
+plain DeepSpeed script. The verdicts must be equal; the table of disagreements, printed first, is empty. Then how often each rule fires.
+"""
+import argparse
+import collections
+import concurrent.futures
+import copy
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BATCH = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
+WORLDS = (1, 1, 2, 8)
+
+PARSER = r'''
+import copy, json, logging, os, sys
+os.environ["DS_ACCELERATOR"] = "cpu"
+import deepspeed
+import deepspeed.runtime.config as config
+logging.disable(logging.CRITICAL)
+world = 1
+config.dist.get_rank = lambda *_: 0
+config.dist.get_world_size = lambda *_: world
+print("ready", file=sys.stderr)
+for line in sys.stdin:
+    case = json.loads(line)
+    world = case["world"]
+    try:
+        config.DeepSpeedConfig(copy.deepcopy(case["config"]))
+        verdict = ""
+    except BaseException as why:
+        verdict = f"{type(why).__name__}: {why}".replace("\n", " ")[:300]
+    print(json.dumps(verdict), flush=True)
+'''
+
+# Every section that DeepSpeed reads, in forms that it accepts.
+SAMPLES = [
+    {"train_micro_batch_size_per_gpu": 2},
+    {"train_batch_size": 16, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 1, "zero_optimization": {"stage": 3, "zenflow": {"topk_ratio": 0.1, "select_strategy": "step", "select_interval": 4, "update_interval": 2}, "offload_optimizer": {"device": "cpu", "ratio": 0.5}, "leaf_module": {"classes": ["a.B"], "names": []}}},
+    {"train_micro_batch_size_per_gpu": 1, "fp16": {"enabled": True, "loss_scale": 0, "loss_scale_window": 500, "min_loss_scale": 1, "hysteresis": 2, "initial_scale_power": 16, "auto_cast": False}, "zero_optimization": {"stage": 1, "compute_grad_norm": False}, "gradient_clipping": 0},
+    {"train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": True, "bf16_master_weights_and_grads": True, "bf16_optimizer_states": True}, "zero_optimization": {"stage": 2, "cpu_offload": True}},
+    {"train_micro_batch_size_per_gpu": 1, "bfloat16": {"enabled": True}, "zero_optimization": True, "allgather_size": 500000000},
+    {"train_micro_batch_size_per_gpu": 1, "tensor_parallel": {"autotp_size": 2, "tp": {"tp_size": 2, "tp_grain_size": 1}, "preset_model": "llama", "vocab_parallel_ce_backend": "torch"}, "hybrid_engine": {"enabled": False, "max_out_tokens": 512}, "weight_quantization": {"enabled": True, "num_bits": 8, "q_type": "symmetric"}},
+    {"train_micro_batch_size_per_gpu": 1, "tensorboard": {"enabled": True, "output_path": "x", "job_name": "y"}, "wandb": {"enabled": False, "team": None, "project": "p"}, "csv_monitor": {"enabled": False}, "comet": {"enabled": False, "samples_log_interval": 10, "online": None}, "comms_logger": {"enabled": True, "prof_ops": ["all_reduce"], "verbose": False}},
+    {"train_micro_batch_size_per_gpu": 1, "compile": {"deepcompile": True, "passes": ["z1", "z3"], "free_activation_threshold": 5}, "timers": {"throughput": {"enabled": True, "synchronized": False}}, "flops_profiler": {"enabled": False, "profile_step": 1, "module_depth": -1}, "wall_clock_breakdown": False, "memory_breakdown": False},
+    {"train_micro_batch_size_per_gpu": 1, "checkpoint": {"tag_validation": "Warn", "load_universal": False, "parallel_write": {"pipeline_stage": False}, "writer": {"type": "FAST", "data_parallel": None, "io_buffer_size": 1024}}, "data_types": {"grad_accum_dtype": "fp32", "keep_in_fp32_modules": ["a"]}, "torch_autocast": {"enabled": True, "dtype": "bfloat16", "lower_precision_safe_modules": ["torch.nn.Linear"]}},
+    {"train_micro_batch_size_per_gpu": 1, "data_efficiency": {"enabled": True, "seed": 1, "data_sampling": {"enabled": True, "num_workers": 0, "curriculum_learning": {"enabled": True, "curriculum_metrics": {"seqlen": {}}}, "dynamic_batching": {"enabled": True, "max_tokens": 100, "min_batch_size": 1, "max_batch_size": 10}}, "data_routing": {"enabled": False, "random_ltd": {"enabled": False, "total_layer_num": 12}}}},
+    {"train_micro_batch_size_per_gpu": 1, "autotuning": {"enabled": False, "results_dir": "r", "exps_dir": "e", "model_info": {"num_params": 1}}, "expert_parallel": {"enabled": False, "autoep_size": 1, "load_balance_coeff": None}, "pipeline": {"stages": "auto", "partition": "best"}, "aio": {"block_size": 1048576, "queue_depth": 8}},
+    {"train_micro_batch_size_per_gpu": 4, "optimizer": {"type": "AdamW", "params": {"lr": 1e-5, "betas": [0.9, 0.95], "eps": 1e-8, "weight_decay": 0.1}}, "scheduler": {"type": "WarmupLR", "params": {"warmup_min_lr": 0, "warmup_max_lr": 1e-5, "warmup_num_steps": 100}}, "gradient_clipping": 1.0, "communication_data_type": "fp16", "seq_parallel_communication_data_type": "bf16", "gradient_allreduce_op": "mean", "activation_checkpointing": {"partition_activations": True, "number_checkpoints": 4}},
+    {"train_batch_size": 8, "gradient_accumulation_steps": 1, "sequence_parallel_size": 1, "vocabulary_size": 1000, "prescale_gradients": False, "gradient_predivide_factor": 1.0, "steps_per_print": 10, "dump_state": False, "datastates_ckpt": {"host_cache_size": 1}, "dataloader_drop_last": False, "log_level": "info"},
+]
+VALUES = [None, True, False, 0, 1, 2, 3, 4, -1, 7, 0.5, 1.5, -0.1, 1e9, 1e30, "", "auto", "true", "False", "yes", "none", "cpu", "nvme", "0", "1", "2", " 3 ",
+          "1_000", "1.0", "1.5", "5e8", "nan", "inf", "fp16", "FP32", "bfloat16", "sum", "MEAN", "warn", "Fail", "log", [], ["a"], [1], ["a", 1], {}, {"a": 1}, {"enabled": True}]
+
+
+def normal(value):
+    """Numbers as zlaunch hands them on: whole ones are integers."""
+    if isinstance(value, dict):
+        return {key: normal(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [normal(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and (abs(value) < 9.2e18 or 0 <= value < 1.8e19):
+        return int(value)
+    return value
+
+
+def sections(node, path=()):
+    """Every object of a config, with its path."""
+    yield path, node
+    for key, value in node.items():
+        if isinstance(value, dict):
+            yield from sections(value, (*path, key))
+
+
+class Mutator:
+    def __init__(self, seed, bases, schema):
+        self.random, self.bases, self.schema = random.Random(seed), bases, schema
+        self.removed = {"amp", "elasticity", "sparse_gradients", "sparse_attention", "mics_shard_size", "curriculum_learning"}
+
+    def case(self):
+        config = copy.deepcopy(self.random.choice(self.bases))
+        # Old keys and an open batch would hide everything else.
+        if self.random.random() < 0.95:
+            for key in BATCH:
+                if config.get(key) == "auto":
+                    del config[key]
+            if not any(key in config for key in BATCH[:2]):
+                config["train_micro_batch_size_per_gpu"] = 2
+            for _, node in sections(config):
+                for key in [key for key in node if key in self.removed]:
+                    del node[key]
+        for _ in range(self.random.choice((1, 1, 1, 2, 2, 3))):
+            self.random.choice((self.misspell, self.move, self.retype, self.retype, self.add, self.add, self.add_combined, self.drop, self.batch))(config)
+        return config
+
+    def pick(self, config):
+        """An object of the config that is not empty, and one of its keys."""
+        filled = [node for _, node in sections(config) if node]
+        node = self.random.choice(filled or [config])
+        return node, (self.random.choice(list(node)) if node else None)
+
+    def misspell(self, config):
+        node, key = self.pick(config)
+        if not key:
+            return
+        at = self.random.randrange(len(key))
+        new = self.random.choice((key[:at] + key[at + 1:], key[:at] + key[at] * 2 + key[at + 1:], key + "s", key.upper(), key.replace("_", "-"), "stage3_" + key))
+        node[new or "x"] = node.pop(key)
+
+    def move(self, config):
+        node, key = self.pick(config)
+        if key:
+            value = node.pop(key)
+            self.random.choice([it for _, it in sections(config)])[key] = value
+
+    def retype(self, config):
+        node, key = self.pick(config)
+        if key:
+            node[key] = copy.deepcopy(self.random.choice(VALUES))
+
+    def drop(self, config):
+        node, key = self.pick(config)
+        if key:
+            del node[key]
+
+    def add(self, config):
+        """A key that DeepSpeed knows, at its place, with any value or its own default."""
+        key, default = self.random.choice(self.schema)
+        self.put(config, key, copy.deepcopy(self.random.choice(VALUES) if self.random.random() < 0.7 else default))
+
+    def put(self, config, key, value):
+        node = config
+        *way, last = key.split(".")
+        for part in way:
+            node = node.setdefault(part, {})
+            if not isinstance(node, dict):
+                return
+        node[last] = value
+
+    def add_combined(self, config):
+        """Pairs that exclude each other, more often than chance would have them."""
+        zero = "zero_optimization."
+        pairs = [(("fp16.enabled", True), ("bf16.enabled", True)), ((zero + "stage", 3), ("gradient_allreduce_op", "sum")),
+                 ((zero + "cpu_offload", True), (zero + "offload_optimizer", {"device": "cpu"})), ((zero + "prefetch_bucket_size", 1), (zero + "stage3_prefetch_bucket_size", 1)),
+                 ((zero + "offload_optimizer.ratio", 0.3), (zero + "stage", 2)), ((zero + "compute_grad_norm", False), (zero + "stage", 3)),
+                 ((zero + "compute_grad_norm", "no"), (zero + "stage", 1)), (("bf16.bf16_optimizer_states", True), (zero + "stage", 1)),
+                 (("fp16.fp16_master_weights_and_grads", True), (zero + "stage", 0)), (("fp16.enabled", True), ("fp16.loss_scale_window", 0)),
+                 (("fp16.loss_scale", 128), ("fp16.min_loss_scale", -1)), (("wall_clock_breakdown", {}), ("flops_profiler.enabled", {})),
+                 (("compile.deepcompile", True), ("gradient_allreduce_op", "SUM")), ((zero + "zenflow", {}), ("gradient_allreduce_op", "sum")),
+                 ((zero + "strict", True), (zero + "stage", "auto")), ((zero + "offload_param.strict", True), (zero + "offload_param.device", "cpu")),
+                 (("bfloat16", {"enabled": 3}), ("bf16", {"enabled": True})), (("bfloat16", {"enabled": True}), ("bf16", None)),
+                 (("optimizer.type", None), ("optimizer.params", [])), (("optimizer.type", "Adam"), ("optimizer.params.max_grad_norm", "1")),
+                 ((zero + "stage3_gather_fp16_weights_on_model_save", True), (zero + "stage3_gather_16bit_weights_on_model_save", True)),
+                 (("tensor_parallel.tensor_parallel", {}), ("tensor_parallel.tp", {})), ((zero + "mics_shard_size", 8), ("amp", {"enabled": False}))]
+        for key, value in self.random.choice(pairs):
+            self.put(config, key, copy.deepcopy(value))
+
+    def batch(self, config):
+        for key in BATCH:
+            if self.random.random() < 0.6:
+                config[key] = self.random.choice((None, 1, 2, 4, 8, 16, 24, 0, -1, True, "8", 1.5, 2.0, 64))
+            elif self.random.random() < 0.5:
+                config.pop(key, None)
+        if self.random.random() < 0.3:
+            config["sequence_parallel_size"] = self.random.choice((1, 2, 3, 0, "2", None, True))
+
+
+def schema_keys():
+    rows = [line.split("\t") for line in (ROOT / "src/recorded/deepspeed-schema.txt").read_text().splitlines()]
+    default = lambda text: None if text in ("-", "required") else json.loads(text)
+    return [(row[0], default(row[3])) for row in rows if "@" not in row[0]]
+
+
+def bases(binary, corpus):
+    env = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}
+    show = lambda *words: subprocess.run([binary, "templates", *words], env=env, capture_output=True, text=True, check=True).stdout
+    names = [line.split()[0] for line in show().splitlines() if not line.startswith(" ")]
+    found = [json.loads(show(name)) for name in names] + SAMPLES
+    for path in sorted((corpus / "configs").iterdir()) if corpus else []:
+        try:
+            config = json.loads(path.read_text())
+        except ValueError:
+            continue  # zlaunch and DeepSpeed read other dialects of JSON; what is no config is none for both
+        if isinstance(config, dict):
+            found.append(config)
+    return [normal(config) for config in found]
+
+
+def handed_over(config):
+    """What DeepSpeed is given: nobody fills after zlaunch, and DeepSpeed infers a global batch that is not there."""
+    return {key: value for key, value in config.items() if (key, value) != ("train_batch_size", "auto")}
+
+
+def usable(config):
+    """A GPU decides about this one key."""
+    aio = config.get("aio")
+    return not (isinstance(aio, dict) and aio.get("use_gds"))
+
+
+def ours(binary, env, folder, number, case):
+    path = folder / f"{number}.json"
+    path.write_text(json.dumps(case["config"]))
+    words = [binary, "check", "--format", "json", "--nproc-per-node", str(case["world"]), "--", "python", "train.py", "--deepspeed_config", path.name]
+    result = subprocess.run(words, env=env, cwd=folder, capture_output=True, text=True)
+    path.unlink()
+    if result.returncode not in (0, 1):
+        return [{"rule": "PANIC", "severity": "error", "when": "parse", "message": f"{result.returncode} {result.stderr[:300]}"}]
+    return json.loads(result.stdout)["diagnostics"]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--env", required=True)
+    parser.add_argument("--corpus")
+    parser.add_argument("--cases", type=int, default=12000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--show", type=int, default=40, help="disagreements that are printed in full")
+    options = parser.parse_args()
+    binary = str(Path(options.bin).resolve())
+    plain = bases(binary, Path(options.corpus) if options.corpus else None)
+    mutator = Mutator(options.seed, plain, schema_keys())
+    cases = [{"config": config, "world": world} for config in plain for world in (1, 8)]
+    while len(cases) < len(plain) * 2 + options.cases:
+        config = normal(mutator.case())
+        if usable(config):
+            cases.append({"config": config, "world": mutator.random.choice(WORLDS)})
+    cases = [case for case in cases if usable(case["config"])]
+
+    real = subprocess.Popen([f"{options.env}/bin/python", "-c", PARSER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(3) as pool:
+        folder = Path(folder)
+        (folder / "train.py").write_text("import deepspeed\ndeepspeed.initialize()\n")
+        env = {"PATH": f"{options.env}/bin:/usr/bin:/bin", "HOME": str(folder)}
+        theirs = pool.submit(lambda: real.communicate("".join(json.dumps(case | {"config": handed_over(case["config"])}) + "\n" for case in cases))[0])
+        found = list(pool.map(lambda it: ours(binary, env, folder, *it), enumerate(cases)))
+    verdicts = [json.loads(line) for line in theirs.result().splitlines() if line.startswith('"')]
+    assert len(verdicts) == len(cases), f"{len(verdicts)} verdicts for {len(cases)} cases"
+
+    fired, disagreements = collections.Counter(), []
+    for case, verdict, diagnostics in zip(cases, verdicts, found):
+        fired.update({diagnostic["rule"] for diagnostic in diagnostics})
+        refused = [it for it in diagnostics if it["severity"] == "error" and it["when"] == "parse"]
+        if bool(refused) != bool(verdict):
+            disagreements.append((case, verdict, refused))
+    print(f"{'disagreements':40} {len(disagreements):6}")
+    for case, verdict, refused in disagreements[:options.show]:
+        print(f"\n  world {case['world']}  {json.dumps(case['config'])[:1500]}")
+        print(f"    DeepSpeed: {verdict or 'accepts it'}")
+        print(f"    zlaunch:   {'; '.join(it['rule'] + ': ' + it['message'] for it in refused) or 'accepts it'}"[:600])
+    print(f"{'accepted by DeepSpeed':40} {sum(not verdict for verdict in verdicts):6}\n{'refused by DeepSpeed':40} {sum(map(bool, verdicts)):6}")
+    for rule, count in fired.most_common():
+        print(f"  {rule:38} {count:6}")
+    print(f"{len(cases) - len(disagreements)} passed, {len(disagreements)} failed")
+    sys.exit(1 if disagreements else 0)
+
+
+if __name__ == "__main__":
+    main()
