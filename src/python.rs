@@ -79,7 +79,8 @@ impl Python {
 
     /// The version of an installed distribution.
     pub(crate) fn version(&self, distribution: &str) -> Option<Version> {
-        let installed = self.installed.get_or_init(|| self.sites.iter().flat_map(|site| dist_infos(site)).collect());
+        let folders = || self.named.iter().chain(&self.sites);
+        let installed = self.installed.get_or_init(|| folders().flat_map(|folder| dist_infos(folder)).collect());
         let in_name = |folder: &String| {
             let (name, version) = folder.strip_suffix(DIST_INFO)?.rsplit_once('-')?;
             is_same(name, distribution).then(|| Version(version.to_string()))
