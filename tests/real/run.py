@@ -193,7 +193,7 @@ def accelerate_and_torchrun_give_the_ranks_the_same_environment(lab):
     dump = lab.root / "dump.py"
     dump.write_text("import json, os, sys\njson.dump(dict(os.environ), open(f'{sys.argv[1]}-{os.environ[\"RANK\"]}.json', 'w'))\n")
     config = lab.root / "dump.json"
-    config.write_text('{"zero_optimization": {"stage": 2}}')
+    config.write_text('{"train_micro_batch_size_per_gpu": 1, "gradient_clipping": 1.0, "zero_optimization": {"stage": 2}}')
     flags = ["--num_processes", "2", "--num_machines", "1", "--mixed_precision", "bf16", "--use_deepspeed", "--gradient_clipping", "0.5", "--zero3_init_flag", "True",
              "--offload_optimizer_device", "CPU", "--gradient_accumulation_steps", "3", "--dynamo_backend", "no", "--deepspeed_config_file", config, dump]
     for name, head in (("alone", []), ("ours", [lab.binary, "-v", "--"])):
