@@ -72,7 +72,7 @@ def main():
         # What the real parser refuses for other reasons (a placeholder for a port) is left to it.
         failed = values = 0
         for words, answer in zip(commands, answers):
-            plan = subprocess.run([str(Path(options.bin).resolve()), "-n", "--format", "json", "--deepspeed", json.dumps(AUTO), "--nproc-per-node", "2", "--", "swift", *words],
+            plan = subprocess.run([str(Path(options.bin).resolve()), "-n", "--format", "json", "--allow", "hf-arguments", "--deepspeed", json.dumps(AUTO), "--nproc-per-node", "2", "--", "swift", *words],
                                   env=env, cwd=folder, capture_output=True, text=True)
             refused = "refused" in answer or bool(answer.get("unknown"))
             if plan.returncode:
