@@ -56,9 +56,7 @@ fn follows(option: &Opt) -> Follows {
         "launcher" => Follows::Words(launcher::Kind::NAMES.iter().map(|(name, _)| *name).collect()),
         "trainer" => Follows::Words(trainer::ALL.iter().map(|trainer| trainer.name).collect()),
         "format" => Follows::Words(vec!["text", "json", "shell"]),
-        "allow" => {
-            Follows::Words(error::WARNINGS.iter().copied().chain(check::rules().map(|rule| rule.name)).collect())
-        }
+        "allow" => Follows::Words(error::warnings().chain(check::rules().map(|rule| rule.name)).collect()),
         "template-dir" | "log-dir" | "record" => Follows::Folders,
         "patch" | "config-out" | "hostfile" => Follows::Files,
         _ => Follows::Text,

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::{Format, Launch};
 use crate::error::{self, Problem};
+use crate::fit;
 use crate::host::Host;
 use crate::host::machine::{Limit, Machine, locks_in};
 use crate::machine::{self, Wants, Weights};
@@ -60,7 +61,7 @@ const SHOWN: &[&str] = &[
 
 /// The whole report, as text or as JSON.
 pub(crate) fn doctor(launch: &Launch, host: &Host) -> String {
-    let report = examine(launch, host, &Machine::below("/"));
+    let report = examine(launch, host, &Machine::here());
     match launch.output.dry_run {
         Some(Format::Json) => format!("{:#}\n", report.json()),
         _ => report.text(),
@@ -161,10 +162,7 @@ impl<'a> Sight<'a> {
             Row::seen("host", here),
             Row::seen("CPUs", Some(self.host.cpus.to_string())),
             Row::judged("memory", all, needed.and_then(|it| machine::not_enough_host_memory(it, &memory))),
-            match counted(&gpus) {
-                Some(models) => Row::judged("GPUs", Some(models), machine::no_bf16(&self.wants, &gpus)),
-                None => Row::seen("GPUs", Some("none in /proc/driver/nvidia".to_string())),
-            },
+            Row::seen("GPUs", counted(&gpus).or_else(|| Some("none in /proc/driver/nvidia".to_string()))),
             Row::seen("GPU memory", gpu_memory(&gpus)),
             Row::seen("driver", self.machine.driver()),
         ]
@@ -240,7 +238,7 @@ impl<'a> Sight<'a> {
                 rows.push(Row::seen("launcher", Some(plan.launcher.to_string())));
                 // Those about the machine stand where they belong.
                 let others = plan.diagnostics.iter().chain(&plan.blocker);
-                let others = others.filter(|problem| !machine::RULES.contains(&problem.rule));
+                let others = others.filter(|problem| !error::ABOUT_THE_MACHINE.contains(&problem.rule));
                 rows.extend(
                     others.map(|problem| Row::judged("plan", Some(problem.rule.to_string()), Some(problem.clone()))),
                 );
@@ -347,14 +345,10 @@ fn counted(gpus: &[String]) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(", "))
 }
 
-/// From the names, where they tell: `NVIDIA A100-SXM4-80GB`. The driver's files do not, and the driver is not asked.
+/// By the models: the driver's files do not tell it, and the driver is not asked.
 fn gpu_memory(gpus: &[String]) -> Option<String> {
-    let told = |model: &String| {
-        let at = model.find("GB")?;
-        let digits = model[..at].rfind(|c: char| !c.is_ascii_digit()).map_or(0, |before| before + 1);
-        Some(&model[digits..at]).filter(|digits| !digits.is_empty()).map(|digits| format!("{digits} GB"))
-    };
-    let mut sizes: Vec<String> = gpus.iter().map(told).collect::<Option<_>>()?;
+    let known = |model: &String| fit::cards::memory(model).map(error::size);
+    let mut sizes: Vec<String> = gpus.iter().map(known).collect::<Option<_>>()?;
     sizes.dedup();
     (!sizes.is_empty()).then(|| sizes.join(", "))
 }
@@ -417,8 +411,8 @@ mod tests {
             "Rocky Linux 9.4, Linux 5.14.0-427",
             "host node01 CPUs",
             "1008 GiB, 1000 GiB available, the cgroup allows 64 GiB",
-            "ok GPUs 2 × Tesla V100-SXM2-32GB",
-            "GPU memory 32 GB",
+            "GPUs 2 × Tesla V100-SXM2-32GB",
+            "GPU memory 32 GiB",
             "driver 535.54.03",
             "warn locked memory 64 KiB",
             "InfiniBand registers memory [small-memlock]",
@@ -442,11 +436,11 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_read_off_the_name_or_not_known() {
+    fn memory_is_known_by_the_model_or_not_at_all() {
         let gpus = |names: &[&str]| names.iter().map(|name| (*name).to_string()).collect::<Vec<_>>();
-        assert_eq!(gpu_memory(&gpus(&["NVIDIA A100-SXM4-80GB"; 2])).as_deref(), Some("80 GB"));
-        assert_eq!(gpu_memory(&gpus(&["NVIDIA H100 80GB HBM3"])).as_deref(), Some("80 GB"));
-        assert_eq!(gpu_memory(&gpus(&["NVIDIA H200", "NVIDIA A100-SXM4-80GB"])), None);
+        assert_eq!(gpu_memory(&gpus(&["NVIDIA A100-SXM4-80GB"; 2])).as_deref(), Some("80 GiB"));
+        assert_eq!(gpu_memory(&gpus(&["NVIDIA A100-SXM4-80GB", "NVIDIA H200"])).as_deref(), Some("80 GiB, 140 GiB"));
+        assert_eq!(gpu_memory(&gpus(&["NVIDIA A100-SXM4-80GB", "Unheard Of 9000"])), None);
         assert_eq!(gpu_memory(&[]), None);
         assert_eq!(counted(&gpus(&["A", "B", "A"])).as_deref(), Some("2 × A, 1 × B"));
     }

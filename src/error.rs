@@ -18,8 +18,12 @@ use crate::schema;
 
 /// zlaunch refused.
 pub(crate) const REFUSED: u8 = 125;
-/// The rules that only warn; `--allow` silences them.
-pub(crate) const WARNINGS: &[&str] = &[
+/// The rules that only warn and are not about a config: `--allow` silences them.
+pub(crate) fn warnings() -> impl Iterator<Item = &'static str> {
+    ABOUT_THE_LAUNCH.iter().chain(ABOUT_THE_MACHINE).copied()
+}
+
+const ABOUT_THE_LAUNCH: &[&str] = &[
     "old-spelling",
     "two-configs",
     "unknown-variable",
@@ -28,6 +32,10 @@ pub(crate) const WARNINGS: &[&str] = &[
     "machines-differ",
     "stray-variable",
     "contradicts-scheduler",
+];
+
+/// What `machine` finds.
+pub(crate) const ABOUT_THE_MACHINE: &[&str] = &[
     "package-missing",
     "stale-lock",
     "nvme-folder",
@@ -36,7 +44,6 @@ pub(crate) const WARNINGS: &[&str] = &[
     "small-memlock",
     "small-shm",
     "few-files",
-    "no-bf16",
     "ranks-share-gpus",
     "not-enough-host-memory",
 ];
@@ -99,7 +106,7 @@ impl Problem {
     }
 
     fn warning(rule: &'static str, what: String) -> Self {
-        debug_assert!(WARNINGS.contains(&rule), "{rule}");
+        debug_assert!(warnings().any(|it| it == rule), "{rule}");
         Problem { severity: Severity::Warning, allowable: true, ..Self::error(rule, what) }
     }
 
@@ -109,7 +116,7 @@ impl Problem {
     }
 
     pub(crate) fn into_warning(self) -> Self {
-        let allowable = self.allowable || WARNINGS.contains(&self.rule);
+        let allowable = self.allowable || warnings().any(|it| it == self.rule);
         Problem { severity: Severity::Warning, allowable, ..self }
     }
 
@@ -1131,12 +1138,6 @@ pub(crate) fn few_files(most: u64) -> Problem {
     Problem::warning("few-files", format!("only {most} files may be open: data loaders need more"))
         .at("ulimit -n")
         .help("ulimit -n 65536")
-}
-
-pub(crate) fn no_bf16(model: &str) -> Problem {
-    Problem::warning("no-bf16", format!("bf16 is on, and {model} has no hardware for it: very slow, or refused"))
-        .at("bf16.enabled")
-        .help("--set bf16.enabled=false --set fp16.enabled=true, and --fp16 for the trainer")
 }
 
 pub(crate) fn ranks_share_gpus(nproc: &Said<u32>, gpus: usize) -> Problem {

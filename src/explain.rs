@@ -260,7 +260,7 @@ fn of_our_variable(name: &str, language: Language) -> Option<Answer> {
 }
 
 fn of_allow(rule: &str, language: Language) -> Vec<(&'static str, String)> {
-    let silenced = error::WARNINGS.contains(&rule).then(|| format!("--allow {rule}"));
+    let silenced = error::warnings().any(|it| it == rule).then(|| format!("--allow {rule}"));
     silenced.map(|option| (language.word("silence", "忽略"), option)).into_iter().collect()
 }
 

@@ -3,6 +3,7 @@
 
 mod advice;
 mod architecture;
+pub(crate) mod cards;
 mod checkpoint;
 mod choice;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use std::fmt;
 use crate::cli::{Format, Launch};
 use crate::error::{self, Problem};
 use crate::host::Host;
+use crate::host::machine::Machine;
 use crate::model::Hub;
 use crate::plan;
 use crate::said::{Said, Source};
@@ -201,8 +203,8 @@ impl<'a> Question<'a> {
         let training = training_of(&weights, &settled);
         let strategies = self.strategies(weights.shape.hidden, host)?;
         let real = self.accounting == Accounting::Real;
-        let gpu_memory = self.memory.gpu.clone().or_else(|| host.gpu_memory(include_str!("fit/cards.txt")));
-        let seen = || host.memory().map(|bytes| Said::new(bytes, Source::Machine("this machine")));
+        let gpu_memory = self.memory.gpu.clone().or_else(|| smallest_gpu(host));
+        let seen = || Machine::here().memory().most().map(|bytes| Said::new(bytes, Source::Machine("this machine")));
         let host_memory = self.memory.host.clone().or_else(|| seen().filter(|_| real));
         let limits = Limits {
             gpu: gpu_memory.as_ref().map(|said| said.value),
@@ -279,6 +281,12 @@ impl Report {
     pub(crate) fn nothing_fits(&self) -> bool {
         self.gpu_memory.is_some() && self.recommended.is_none()
     }
+}
+
+/// The memory of the smallest GPU here, if the models of all of them are known.
+fn smallest_gpu(host: &Host) -> Option<Said<u64>> {
+    let each: Option<Vec<u64>> = host.gpus().iter().map(|model| cards::memory(model)).collect();
+    Some(Said::new(each?.into_iter().min()?, Source::Machine("the GPU's name")))
 }
 
 /// The word that stands for "choose".

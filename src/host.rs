@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access, geteuid, gethostname};
 
-use crate::said::{Said, Source};
+use crate::said::Said;
 use crate::vars;
+use machine::Machine;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Host {
@@ -84,23 +85,9 @@ impl Host {
         which::which_in(word, self.raw(vars::PATH), &self.cwd).ok()
     }
 
-    /// GPUs of a kind for which accelerate switches the connections between them off, depending on the driver.
-    pub(crate) fn has_gpus_without_peers(&self) -> bool {
-        let several = self.nvidia_gpus.is_some_and(|count| count > 1);
-        let folders = several.then(|| std::fs::read_dir(NVIDIA_GPUS).ok()).flatten();
-        let mut texts = folders
-            .into_iter()
-            .flatten()
-            .filter_map(|gpu| std::fs::read_to_string(gpu.ok()?.path().join("information")).ok());
-        texts.any(|text| text.contains("RTX 40"))
-    }
-
-    /// The name of the first GPU, as the NVIDIA driver lists it.
-    pub(crate) fn gpu_name(&self) -> Option<String> {
-        self.nvidia_gpus?;
-        let folder = std::fs::read_dir(NVIDIA_GPUS).ok()?.find_map(Result::ok)?.path();
-        let text = std::fs::read_to_string(folder.join("information")).ok()?;
-        text.lines().find_map(|line| line.strip_prefix("Model:")).map(|name| name.trim().to_string())
+    /// The models of the GPUs, as the NVIDIA driver names them.
+    pub(crate) fn gpus(&self) -> Vec<String> {
+        if self.nvidia_gpus.is_none() { Vec::new() } else { Machine::here().gpus() }
     }
 
     /// CPUs of the whole machine, whoever may use them.
@@ -111,27 +98,6 @@ impl Host {
             Some(high.parse::<usize>().ok()?.checked_sub(low.parse().ok()?)? + 1)
         };
         text.trim().split(',').filter_map(count).sum::<usize>().max(self.cpus)
-    }
-
-    /// The memory of the smallest GPU here, from a table of lines `MiB name`: NVML would tell it exactly, but cannot be
-    /// asked without unsafe code.
-    pub(crate) fn gpu_memory(&self, cards: &str) -> Option<Said<u64>> {
-        self.nvidia_gpus.filter(|count| *count > 0)?;
-        let gpus = std::fs::read_dir(NVIDIA_GPUS).ok()?.filter_map(Result::ok);
-        let texts = gpus.map(|gpu| std::fs::read_to_string(gpu.path().join("information")).unwrap_or_default());
-        let each: Option<Vec<u64>> = texts.map(|text| memory_of_card(&text, cards)).collect();
-        Some(Said::new(each?.into_iter().min()?, Source::Machine("the GPU's name")))
-    }
-
-    /// The memory this process and its children may use: the machine's, or less where a cgroup says so.
-    #[expect(clippy::unused_self, reason = "it is the machine's")]
-    pub(crate) fn memory(&self) -> Option<u64> {
-        let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-        let total = text
-            .lines()
-            .find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse::<u64>().ok())?;
-        let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        Some(groups.lines().flat_map(limits_of_group).fold(total * 1024, u64::min))
     }
 
     /// Whether a path lies where no other machine sees it.
@@ -181,29 +147,6 @@ impl Host {
             temporary.join(format!("zlaunch-{}", geteuid()))
         })
     }
-}
-
-/// The first line of the table whose name is part of the model the driver tells.
-fn memory_of_card(information: &str, cards: &str) -> Option<u64> {
-    let model = information.lines().find_map(|line| line.strip_prefix("Model:"))?.trim();
-    let lines = cards.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(' '));
-    let (mib, _) = lines.into_iter().find(|(_, name)| model.contains(name))?;
-    mib.parse::<u64>().ok().map(|mib| mib << 20)
-}
-
-/// What a line of /proc/self/cgroup and the groups above it limit memory to, in either version of cgroups.
-fn limits_of_group(line: &str) -> Vec<u64> {
-    let mut parts = line.splitn(3, ':').skip(1);
-    let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { return Vec::new() };
-    let (root, file) = match controllers {
-        "" => ("/sys/fs/cgroup", "memory.max"),
-        list if list.split(',').any(|it| it == "memory") => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
-        _ => return Vec::new(),
-    };
-    let folder = Path::new(root).join(path.trim_start_matches('/'));
-    let above = folder.ancestors().take_while(|it| it.starts_with(root));
-    // `max` is no number, and no limit.
-    above.filter_map(|it| std::fs::read_to_string(it.join(file)).ok()?.trim().parse().ok()).collect()
 }
 
 /// zlaunch itself, for a script that starts it again.

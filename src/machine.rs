@@ -13,21 +13,6 @@ use crate::host::{Host, can_be_written};
 use crate::python::Python;
 use crate::vars;
 
-/// Their names.
-pub(crate) const RULES: &[&str] = &[
-    "package-missing",
-    "stale-lock",
-    "nvme-folder",
-    "cache-on-nfs",
-    "no-compiler",
-    "small-memlock",
-    "small-shm",
-    "few-files",
-    "no-bf16",
-    "ranks-share-gpus",
-    "not-enough-host-memory",
-];
-
 /// Nobody compiles for so long: the compiler was killed and its lock stayed.
 const STALE: Duration = Duration::from_secs(15 * 60);
 /// Less than this and NCCL or a data loader fails.
@@ -40,16 +25,11 @@ const WITHOUT_GOOD_LOCKS: &[&str] = &["nfs", "nfs4", "cifs", "smb3", "fuse.sshfs
 /// File systems that other machines see too.
 const SHARED: &[&str] = &["lustre", "gpfs", "beegfs", "ceph", "wekafs", "panfs", "fuse.juicefs", "afs"];
 
-/// GPUs before Ampere, by a part of their model's name.
-const WITHOUT_BF16: &[&str] =
-    &["Tesla ", "TITAN", "Quadro RTX", "Quadro GV", "Quadro P", "Quadro M", "GeForce RTX 20", "GTX"];
-
 /// What a config asks of the machine; an "auto" asks for nothing yet.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wants {
     pub(crate) offloads_optimizer: bool,
     pub(crate) offloads_parameters: bool,
-    pub(crate) bf16: bool,
     /// The keys that name a folder on NVMe, with the folder.
     pub(crate) nvme: Vec<(String, PathBuf)>,
 }
@@ -71,7 +51,6 @@ impl Wants {
         Wants {
             offloads_optimizer: stage > 0 && is_real(optimizer),
             offloads_parameters: stage == 3 && is_real(parameters),
-            bf16: config.get("bf16").and_then(|bf16| bf16.get("enabled")) == Some(&Value::Bool(true)),
             nvme: paths.into_iter().flatten().collect(),
         }
     }
@@ -169,12 +148,6 @@ pub(crate) fn few_files(limit: Option<Limit>) -> Option<Problem> {
     limit?.soft.filter(|most| *most < LEAST_FILES).map(error::few_files)
 }
 
-pub(crate) fn no_bf16(wants: &Wants, gpus: &[String]) -> Option<Problem> {
-    let old = |model: &&String| WITHOUT_BF16.iter().any(|part| model.contains(part));
-    let model = gpus.iter().find(old).filter(|_| wants.bf16)?;
-    Some(error::no_bf16(model))
-}
-
 /// Bytes that offloading keeps in the host memory of one machine: master weights, two moments and gradients in 32 bits
 /// of the parameters that are trained, and 16-bit copies of all that are offloaded.
 pub(crate) fn host_memory_needed(wants: &Wants, weights: Weights, machines: u64) -> u64 {
@@ -221,17 +194,17 @@ mod tests {
             "stage": 3,
             "offload_optimizer": {"device": "cpu"},
             "offload_param": {"device": "nvme", "nvme_path": "/none/such"},
-        }, "bf16": {"enabled": true}}))
+        }}))
     }
 
     #[test]
     fn a_config_asks_only_for_what_acts_in_its_stage() {
         let wants = offload();
-        assert!(wants.offloads_optimizer && wants.offloads_parameters && wants.bf16 && wants.compiles());
+        assert!(wants.offloads_optimizer && wants.offloads_parameters && wants.compiles());
         assert_eq!(wants.nvme.len(), 1);
         let below = Wants::of(&json!({"zero_optimization": {"stage": 2, "offload_param": {"device": "cpu"}}}));
         assert_eq!(below, Wants::default());
-        let auto = json!({"zero_optimization": {"stage": "auto"}, "bf16": {"enabled": "auto"}});
+        let auto = json!({"zero_optimization": {"stage": "auto"}});
         assert_eq!(Wants::of(&auto), Wants::default());
     }
 
@@ -276,20 +249,6 @@ mod tests {
             assert!(cache_on_nfs("torch_extensions", path, kind, "X").is_none());
         }
         assert!(shared_nvme("k", path, Some("lustre")).is_some() && shared_nvme("k", path, Some("xfs")).is_none());
-    }
-
-    #[test]
-    fn bf16_needs_ampere() {
-        let gpus = |model: &str| vec!["NVIDIA A100-SXM4-80GB".to_string(), model.to_string()];
-        for model in ["Tesla V100-SXM2-32GB", "Tesla T4", "NVIDIA GeForce RTX 2080 Ti", "NVIDIA GeForce GTX 1080"] {
-            assert!(no_bf16(&offload(), &gpus(model)).is_some_and(|it| it.what.contains(model)), "{model}");
-        }
-        for model in
-            ["NVIDIA H200", "NVIDIA GeForce RTX 4090", "NVIDIA A40", "NVIDIA L4", "NVIDIA RTX 2000 Ada Generation"]
-        {
-            assert!(no_bf16(&offload(), &gpus(model)).is_none(), "{model}");
-        }
-        assert!(no_bf16(&Wants::default(), &gpus("Tesla T4")).is_none());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{Findings, Rule, Subject, When};
 use crate::error::Severity;
+use crate::host::machine::is_model;
 use crate::schema;
 
 pub(super) const RULES: &[Rule] = &[
@@ -170,12 +171,13 @@ fn precision_of_gpu(subject: &Subject, found: &mut Findings) {
     if !wants("bf16") && !wants("fp16") {
         return;
     }
-    let Some(name) = subject.host.gpu_name() else { return };
+    let gpus = subject.host.gpus();
     for (precision, lacking, why) in [
         ("bf16", [WITHOUT_BF16, WITHOUT_FP16].concat(), "only emulates bf16"),
         ("fp16", WITHOUT_FP16.to_vec(), "is too old for DeepSpeed's fp16"),
     ] {
-        if wants(precision) && lacking.iter().any(|model| is_model(&name, model)) {
+        let lacks = |name: &&String| lacking.iter().any(|model| is_model(name, model));
+        if let Some(name) = gpus.iter().find(lacks).filter(|_| wants(precision)) {
             let key = format!("{precision}.enabled");
             found.key(
                 &[&key],
@@ -184,13 +186,6 @@ fn precision_of_gpu(subject: &Subject, found: &mut Findings) {
             );
         }
     }
-}
-
-/// `Tesla T4` is a T4, a `T400` is none.
-fn is_model(name: &str, model: &str) -> bool {
-    name.split_once(model).is_some_and(|(before, after)| {
-        (before.is_empty() || before.ends_with(' ')) && !after.starts_with(|c: char| c.is_ascii_alphanumeric())
-    })
 }
 
 #[cfg(test)]
@@ -209,10 +204,12 @@ mod tests {
             "NVIDIA GeForce RTX 4090",
             "NVIDIA T400",
             "NVIDIA L4",
+            "NVIDIA A40",
             "NVIDIA RTX 2000 Ada Generation",
         ] {
             assert!(!lacks(name, WITHOUT_BF16) && !lacks(name, WITHOUT_FP16), "{name}");
         }
+        assert!(lacks("NVIDIA GeForce GTX 1080", WITHOUT_FP16));
         assert!(lacks("Tesla P100-PCIE-16GB", WITHOUT_FP16) && !lacks("Tesla P100-PCIE-16GB", WITHOUT_BF16));
     }
 }

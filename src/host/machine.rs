@@ -1,4 +1,4 @@
-//! What of this machine only `doctor` looks at: /proc, /sys and /dev below a root, so that tests can give another.
+//! What of this machine few look at (`doctor`, `fit`, a rule about GPUs): /proc, /sys and /dev below a root, so that tests can give another.
 //! Nothing is started and no driver is asked; a mount table names a file system without touching a server that may
 //! be dead.
 
@@ -44,6 +44,10 @@ pub(crate) struct Lock {
 impl Machine {
     pub(crate) fn below(root: impl Into<PathBuf>) -> Self {
         Machine { root: root.into() }
+    }
+
+    pub(crate) fn here() -> Self {
+        Self::below("/")
     }
 
     fn at(&self, path: &str) -> PathBuf {
@@ -141,6 +145,13 @@ impl Machine {
         let tables = ["/proc/net/tcp", "/proc/net/tcp6"].iter().filter_map(|path| self.text(path));
         tables.into_iter().any(|table| is_listening(&table, port))
     }
+}
+
+/// `Tesla T4` is a T4, a `T400` is none.
+pub(crate) fn is_model(name: &str, model: &str) -> bool {
+    name.split_once(model).is_some_and(|(before, after)| {
+        (before.is_empty() || before.ends_with(' ')) && !after.starts_with(|c: char| c.is_ascii_alphanumeric())
+    })
 }
 
 fn kilobytes(text: &str, name: &str) -> Option<u64> {

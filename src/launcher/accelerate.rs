@@ -112,7 +112,7 @@ pub(super) fn variables(
         && ["no", "fp16", "bf16"].contains(&precision.as_str())
         && (!several || standard)
         && settings_file(read, host).is_none()
-        && !host.has_gpus_without_peers();
+        && !has_gpus_without_peers(host);
     if !exact {
         return None;
     }
@@ -135,6 +135,12 @@ pub(super) fn variables(
         variables.push(("ACCELERATE_GRADIENT_CLIPPING", yaml::python_float(said.value).into()));
     }
     Some(variables)
+}
+
+/// GPUs of a kind for which accelerate switches the connections between them off, depending on the driver.
+fn has_gpus_without_peers(host: &Host) -> bool {
+    let gpus = host.gpus();
+    gpus.len() > 1 && gpus.iter().any(|model| model.contains("RTX 40"))
 }
 
 /// The run file: `--config_file`, else one that is read whether or not anyone thinks of it.
