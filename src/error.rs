@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::said::{Said, Source};
 use crate::schema;
+use crate::secrets::Secrets;
 
 /// zlaunch refused.
 pub(crate) const REFUSED: u8 = 125;
@@ -152,6 +153,7 @@ pub(crate) fn report(problems: &[Problem]) {
 pub(crate) fn write(problems: &[Problem], stderr: &mut impl io::Write) {
     let place = Style::new().fg_color(Some(AnsiColor::Blue.into()));
     let bold = Style::new().bold();
+    let secrets = Secrets::default();
     for problem in problems {
         let colour = match problem.severity {
             Severity::Error => AnsiColor::Red,
@@ -162,12 +164,12 @@ pub(crate) fn write(problems: &[Problem], stderr: &mut impl io::Write) {
         // The name of what `--allow` silences.
         let name = if problem.allowable { format!("[{}]", problem.rule) } else { String::new() };
         // Nobody to tell if standard error itself is gone.
-        let _ = writeln!(stderr, "{word}{}{name}{word:#}: {}", problem.severity, problem.what);
+        let _ = writeln!(stderr, "{word}{}{name}{word:#}: {}", problem.severity, secrets.hide_in_text(&problem.what));
         for it in &problem.places {
-            let _ = writeln!(stderr, "  {place}-->{place:#} {it}");
+            let _ = writeln!(stderr, "  {place}-->{place:#} {}", secrets.hide_in_place(it));
         }
         if !problem.help.is_empty() {
-            let _ = writeln!(stderr, "  {bold}help{bold:#}: {}", problem.help);
+            let _ = writeln!(stderr, "  {bold}help{bold:#}: {}", secrets.hide_in_text(&problem.help));
         }
     }
 }

@@ -26,6 +26,7 @@ mod python;
 mod record;
 mod said;
 mod schema;
+mod secrets;
 mod shims;
 mod target;
 mod template;
@@ -44,6 +45,7 @@ use host::Host;
 use plan::Plan;
 use record::Recorded;
 use said::{Said, Source};
+use secrets::Secrets;
 use shims::{Action, Shims};
 
 fn main() -> ExitCode {
@@ -104,7 +106,7 @@ fn run_check(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let count = |severity| problems.iter().filter(|problem| problem.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     match (launch.output.dry_run, &plan) {
-        (Some(Format::Json), Ok(plan)) => out(&plan.render(Format::Json))?,
+        (Some(Format::Json), Ok(plan)) => out(&plan.render(Format::Json, &Secrets::of(host)))?,
         (Some(Format::Json), Err(problems)) => out(format!("{:#}\n", plan::refused_json(problems)).as_bytes())?,
         _ => {
             let notes = count(Severity::Note);
@@ -170,10 +172,10 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     if let Some(format) = dry_run {
         // A plan can be read on another machine than the one it is for.
         error::report(plan.blocker.clone().filter(|_| !quiet).map(Problem::into_warning).as_slice());
-        return out(&plan.render(format)).map(|()| 0);
+        return out(&plan.render(format, &Secrets::of(host))).map(|()| 0);
     }
     if verbose && !quiet {
-        err(plan.text().as_bytes());
+        err(plan.text(&Secrets::of(host)).as_bytes());
     }
     exec::carry_out(plan).map_err(|problem| vec![problem])
 }

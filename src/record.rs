@@ -10,16 +10,15 @@ use serde_json::{Map, Value, json};
 use crate::cli::Launch;
 use crate::error::{self, Problem};
 use crate::host::Host;
+use crate::json;
 use crate::plan::Plan;
 use crate::said::Said;
+use crate::secrets::{HIDDEN, Secrets};
 use crate::trainer::Job;
 
 /// Whose versions are worth knowing later.
 const PACKAGES: &[&str] =
     &["torch", "transformers", "accelerate", "deepspeed", "ms_swift", "llamafactory", "axolotl", "trl", "peft"];
-
-/// What stands in the place of a secret.
-const HIDDEN: &str = "(not recorded)";
 
 /// Where the record goes, and what is in it but the time.
 pub(crate) struct Record {
@@ -48,7 +47,7 @@ impl Record {
             "plan": plan.json(),
         });
         let secrets = Secrets::of(host);
-        let config = plan.config.as_ref().map(|config| secrets.hide_in(&config.text));
+        let config = plan.config.as_ref().map(|config| json::write(&secrets.hide(config.value.clone())));
         Ok(Some(Record { folder: folder(asked, job, host)?, content: secrets.hide(content), config }))
     }
 
@@ -66,85 +65,6 @@ fn folder(asked: &Said<PathBuf>, job: &Job, host: &Host) -> Result<PathBuf, Prob
     }
     let output = job.args.text("output_dir").ok_or_else(|| error::no_output_folder(asked))?;
     Ok(host.absolute(&PathBuf::from(output.value)).join("zlaunch"))
-}
-
-/// What must not be seen: by the name it goes under, or as the value of such a variable wherever it turns up.
-struct Secrets {
-    values: Vec<String>,
-}
-
-impl Secrets {
-    fn of(host: &Host) -> Self {
-        // Shorter ones would take harmless words along.
-        const SHORTEST: usize = 8;
-        let named = host.env.iter().filter(|(name, _)| name.to_str().is_some_and(is_secret_variable));
-        let values = named.filter_map(|(_, value)| value.to_str()).filter(|value| value.len() >= SHORTEST);
-        Secrets { values: values.map(str::to_string).collect() }
-    }
-
-    fn hide(&self, value: Value) -> Value {
-        match value {
-            Value::String(text) => Value::String(self.hide_in(&text)),
-            Value::Array(items) => Value::Array(self.hide_words(items)),
-            Value::Object(entries) => {
-                let hidden = entries.into_iter().map(|(key, value)| {
-                    let secret = value.is_string() && is_secret_variable(&key);
-                    let value = if secret { Value::from(HIDDEN) } else { self.hide(value) };
-                    (key, value)
-                });
-                Value::Object(hidden.collect())
-            }
-            other => other,
-        }
-    }
-
-    /// `--hub_token X`, `--hub_token=X`, `HF_TOKEN=X`.
-    fn hide_words(&self, items: Vec<Value>) -> Vec<Value> {
-        let mut hidden = Vec::new();
-        let mut next_is_secret = false;
-        for item in items {
-            let Value::String(word) = item else {
-                hidden.push(self.hide(item));
-                continue;
-            };
-            let (name, value) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
-            let named = is_secret_option(name);
-            hidden.push(Value::from(match value {
-                _ if next_is_secret => HIDDEN.to_string(),
-                Some(_) if named => format!("{name}={HIDDEN}"),
-                _ => self.hide_in(&word),
-            }));
-            next_is_secret = named && value.is_none() && name.starts_with("--");
-        }
-        hidden
-    }
-
-    fn hide_in(&self, text: &str) -> String {
-        let text = self.values.iter().fold(text.to_string(), |text, secret| text.replace(secret, HIDDEN));
-        without_credentials(&text)
-    }
-}
-
-/// Rather one too many.
-fn is_secret_variable(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"].iter().any(|word| name.contains(word))
-        || name.split(['_', '-', '.']).any(|part| part.ends_with("KEY"))
-}
-
-/// `--max_tokens` and `--tokenizer` are harmless.
-fn is_secret_option(name: &str) -> bool {
-    let name = name.trim_start_matches('-').to_ascii_uppercase();
-    let mut parts = name.split(['_', '-', '.']);
-    parts.any(|part| ["TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD", "APIKEY", "CREDENTIALS"].contains(&part))
-}
-
-/// `https://user:password@host` → `https://host`.
-fn without_credentials(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("://") else { return text.to_string() };
-    let end = rest.find(['/', ' ', '"', '\'']).unwrap_or(rest.len());
-    let host = rest[..end].rfind('@').map_or(0, |at| at + 1);
-    format!("{scheme}://{}{}", &rest[host..end], without_credentials(&rest[end..]))
 }
 
 /// UTC, to the second.
@@ -186,7 +106,7 @@ pub(crate) struct Recorded {
 impl Recorded {
     pub(crate) fn read(folder: &std::path::Path) -> Result<Self, Problem> {
         let path = folder.join(Record::FILE);
-        let text = crate::json::read_text(&path)?;
+        let text = json::read_text(&path)?;
         let bad = || error::not_a_record(&path);
         let content: Value = serde_json::from_str(&text).map_err(|_| bad())?;
         let words: Vec<String> = serde_json::from_value(content["words"].clone()).map_err(|_| bad())?;
@@ -227,44 +147,6 @@ fn compare(place: &str, then: &Value, now: &Value, lines: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn secrets_by_name_and_by_value() {
-        let env = [("HF_TOKEN", "hf_abcdefgh"), ("LANG", "C")].map(|(name, value)| (name.into(), value.into()));
-        let secrets = Secrets::of(&Host { env: env.into(), ..Host::default() });
-        let words = json!([
-            "--hub_token",
-            "x",
-            "--wandb-api-key=abc",
-            "WANDB_API_KEY=q",
-            "--max_tokens",
-            "512",
-            "--tokenizer",
-            "t",
-            "https://me:pw@host/a?b https://h/",
-            "say hf_abcdefgh",
-            "--key",
-            "--model"
-        ]);
-        let hidden = json!([
-            "--hub_token",
-            HIDDEN,
-            "--wandb-api-key=(not recorded)",
-            "WANDB_API_KEY=(not recorded)",
-            "--max_tokens",
-            "512",
-            "--tokenizer",
-            "t",
-            "https://host/a?b https://h/",
-            "say (not recorded)",
-            "--key",
-            HIDDEN
-        ]);
-        assert_eq!(secrets.hide(words), hidden);
-        let entries = json!({"AWS_SECRET_ACCESS_KEY": "a", "OMP_NUM_THREADS": "4", "TOKENIZERS_PARALLELISM": "false"});
-        let hidden = json!({"AWS_SECRET_ACCESS_KEY": HIDDEN, "OMP_NUM_THREADS": "4", "TOKENIZERS_PARALLELISM": HIDDEN});
-        assert_eq!(secrets.hide(entries), hidden);
-    }
 
     #[test]
     fn times_are_those_of_date() {

@@ -13,6 +13,7 @@ use crate::host;
 use crate::launcher::Kind;
 use crate::launcher::local::{Local, PER_RANK};
 use crate::said::Said;
+use crate::secrets::{Piece, Secrets, is_secret};
 use crate::target::{Target, base_name};
 use crate::topology::Standing;
 use crate::trainer::{self, Job};
@@ -22,23 +23,23 @@ use crate::vars;
 const WIDTH: usize = 100;
 
 impl Plan {
-    pub(crate) fn render(&self, format: Format) -> Vec<u8> {
+    pub(crate) fn render(&self, format: Format, secrets: &Secrets) -> Vec<u8> {
         match format {
-            Format::Text => self.text().into_bytes(),
-            Format::Json => format!("{:#}\n", self.json()).into_bytes(),
-            Format::Shell => self.shell(),
+            Format::Text => self.text(secrets).into_bytes(),
+            Format::Json => format!("{:#}\n", secrets.hide(self.json())).into_bytes(),
+            Format::Shell => self.shell(secrets),
         }
     }
 
     /// The plan for a person: what was chosen, what each "auto" became and why, what will be executed.
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn text(&self, secrets: &Secrets) -> String {
         let mut text = self.head();
         if let Some(config) = &self.config {
             text += &config_text(config);
         }
-        text += &self.environment_text();
+        text += &self.environment_text(secrets);
         text += if self.local.is_some() { "\neach rank runs\n" } else { "\nruns\n" };
-        text += &self.command_text();
+        text += &self.command_text(secrets);
         text
     }
 
@@ -94,10 +95,11 @@ impl Plan {
         format!("{}, {by}", topology.in_words())
     }
 
-    fn environment_text(&self) -> String {
+    fn environment_text(&self, secrets: &Secrets) -> String {
+        let shown = |name: &str, value: &OsStr| format!("{name}={}", secrets.hide_value(name, value).to_string_lossy());
         let mut rows: Vec<(String, String)> = Vec::new();
         for setting in &self.environment.set {
-            rows.push((format!("{}={}", setting.name, setting.value.to_string_lossy()), setting.why.clone()));
+            rows.push((shown(&setting.name, &setting.value), setting.why.clone()));
         }
         if let Some(local) = &self.local {
             rows.push((PER_RANK.join(", "), format!("the number of the rank: 0 to {}", local.count - 1)));
@@ -106,16 +108,16 @@ impl Plan {
             rows.push((name.clone(), "removed".to_string()));
         }
         for (name, value) in &self.environment.kept {
-            rows.push((format!("{name}={value}"), "yours, kept".to_string()));
+            rows.push((shown(name, OsStr::new(value)), "yours, kept".to_string()));
         }
         if rows.is_empty() { String::new() } else { format!("\nenvironment\n{}", table(&rows)) }
     }
 
     /// The command over several lines that can be pasted; an option and its values stay together.
-    fn command_text(&self) -> String {
+    fn command_text(&self, secrets: &Secrets) -> String {
         let mut groups: Vec<String> = Vec::new();
-        for word in &self.argv {
-            let text = self.short(word);
+        for word in secrets.hide_in_words(self.argv.iter().map(OsString::as_os_str)) {
+            let text = self.short(&word);
             match groups.last_mut() {
                 Some(group) if !text.starts_with('-') => *group += &format!(" {text}"),
                 _ => groups.push(text),
@@ -218,8 +220,9 @@ impl Plan {
         json!({"set": set, "unset": self.environment.unset, "kept": kept})
     }
 
-    /// A POSIX shell script that does what the launch would do. Bytes, because arguments may be any.
-    fn shell(&self) -> Vec<u8> {
+    /// A POSIX shell script that does what the launch would do. Bytes, because arguments may be any. Scripts are kept and
+    /// passed on: a secret is asked for by a variable.
+    fn shell(&self, secrets: &Secrets) -> Vec<u8> {
         let mut script = b"#!/bin/sh\nset -e\n".to_vec();
         if let Some(config) = &self.config {
             script.extend(b"umask_before=$(umask); umask 077\n");
@@ -236,7 +239,9 @@ impl Plan {
         let found_later = |name: &str, value: &OsStr| self.local.is_some() && name == vars::MASTER_PORT && value == "0";
         for setting in self.environment.set.iter().filter(|it| !found_later(&it.name, &it.value)) {
             script.extend(format!("export {}=", setting.name).bytes());
-            script.extend(quoted(&setting.value));
+            let own = || vec![Piece::Secret(setting.name.clone())];
+            let pieces = if is_secret(&setting.name) { own() } else { secrets.in_word(&setting.value) };
+            script.extend(shell_word(&pieces));
             script.push(b'\n');
         }
         let ours = self.local.as_ref().map(|local| self.words_of_ours(local)).unwrap_or_default();
@@ -245,7 +250,9 @@ impl Plan {
             script.extend(UNSET_OURS);
         }
         script.extend(b"exec ");
-        script.extend(shell_line(ours.iter().chain(&self.argv)));
+        let words = ours.iter().chain(&self.argv).map(OsString::as_os_str);
+        let words: Vec<_> = secrets.in_words(words).iter().map(|pieces| shell_word(pieces)).collect();
+        script.extend(words.join(&b' '));
         script.push(b'\n');
         script
     }
@@ -272,8 +279,15 @@ impl Plan {
 const UNSET_OURS: &[u8] =
     b"for name in $(env | sed -n 's/^\\(ZLAUNCH_[A-Z_]*\\)=.*/\\1/p'); do unset \"$name\"; done\n";
 
-fn shell_line<'a>(words: impl Iterator<Item = &'a OsString>) -> Vec<u8> {
-    words.map(|word| quoted(word)).collect::<Vec<_>>().join(&b' ')
+fn shell_word(pieces: &[Piece]) -> Vec<u8> {
+    if pieces.is_empty() {
+        return quoted(OsStr::new(""));
+    }
+    let words = pieces.iter().map(|piece| match piece {
+        Piece::Open(bytes) => quoted(OsStr::from_bytes(bytes)),
+        Piece::Secret(name) => format!("\"${{{name}:?}}\"").into_bytes(),
+    });
+    words.collect::<Vec<_>>().concat()
 }
 
 fn config_text(config: &PlannedConfig) -> String {

@@ -87,7 +87,7 @@ fn no_secrets() {
         let run = sandbox.run(["doctor", "--format", format].iter().chain(&options).chain(&trainer));
         assert_eq!(run.status, Some(0));
         assert!(!run.stdout.contains("hunter2") && !run.stderr.contains("hunter2"), "{run:?}");
-        assert!(run.stdout.contains("https://…@proxy/x"), "{run:?}");
+        assert!(run.stdout.contains("https://(secret)@proxy/x"), "{run:?}");
         assert!(!run.stdout.contains(sandbox.root().join("home").to_str().unwrap()), "{run:?}");
     }
 }

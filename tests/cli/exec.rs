@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, ExitStatus};
 
 use crate::sandbox::{SWIFT, Sandbox, executable, option};
 
@@ -180,14 +181,7 @@ fn the_shell_format_does_what_the_launch_does() {
 
     let script = sandbox.run(["--dry-run", "--format", "shell"].iter().chain(&options).chain(&["--"]).chain(&command));
     assert!(sandbox.files("home").is_empty(), "a dry run writes nothing");
-    let ours = sandbox.command(Vec::<&str>::new());
-    let status = std::process::Command::new("/bin/sh")
-        .args(["-c", &script.stdout])
-        .env_clear()
-        .envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))))
-        .current_dir(sandbox.cwd())
-        .status()
-        .unwrap();
+    let status = by_hand(&sandbox, &script.stdout, &[]);
     assert!(status.success(), "{}", script.stdout);
     assert_eq!(sandbox.recorded(), argv);
     assert_eq!(fs::read(&config).unwrap(), text);
@@ -198,6 +192,51 @@ fn the_shell_format_does_what_the_launch_does() {
         assert_eq!(ours.get(name), Some(value), "{name}");
     }
     assert!(!ours.contains_key("LANG") && ours["NCCL_DEBUG"] == "a b");
+}
+
+/// Runs a script in the sandbox's environment.
+fn by_hand(sandbox: &Sandbox, script: &str, variables: &[(&str, &str)]) -> ExitStatus {
+    let ours = sandbox.command(Vec::<&str>::new());
+    Command::new("/bin/sh")
+        .args(["-c", script])
+        .env_clear()
+        .envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .envs(variables.iter().copied())
+        .current_dir(sandbox.cwd())
+        .status()
+        .unwrap()
+}
+
+#[test]
+fn no_plan_and_no_error_shows_a_secret() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("HF_TOKEN", "hf_of-the-environment");
+    let secrets = ["hf_of-the-environment", "hf_of-an-option", "hf_of-a-setting", "me:pw"];
+    let words = ["--hub_token", "hf_of-an-option", "--system", "say hf_of-the-environment", "--swanlab_token"];
+    let command: Vec<&str> =
+        SWIFT.iter().chain(&words).chain(&["hf_of-the-environment", "--system=http://me:pw@host"]).copied().collect();
+    let options: Vec<&str> = ZERO2.iter().chain(&["--env", "WANDB_API_KEY=hf_of-a-setting"]).copied().collect();
+    assert_eq!(sandbox.launch(&options, &command).status, Some(0));
+    let argv = sandbox.recorded();
+
+    let plan = |format: &str, more: &[&str]| {
+        let run =
+            sandbox.run(["-n", "--format", format].iter().chain(&options).chain(more).chain(&["--"]).chain(&command));
+        for secret in secrets {
+            assert!(!run.stdout.contains(secret) && !run.stderr.contains(secret), "{secret}: {run:?}");
+        }
+        run
+    };
+    assert!(plan("text", &[]).stdout.contains("WANDB_API_KEY=(secret)"));
+    assert_eq!(plan("json", &[]).json()["env"]["set"]["WANDB_API_KEY"], "(secret)");
+    plan("text", &["--env", "MY-TOKEN=hf_of-an-option"]).refused(&["MY-TOKEN"]);
+
+    let script = plan("shell", &[]).stdout;
+    assert!(!by_hand(&sandbox, &script, &[]).success(), "what it does not hold must be given to it");
+    let given = [("HUB_TOKEN", secrets[1]), ("WANDB_API_KEY", secrets[2]), ("CREDENTIALS", secrets[3])];
+    assert!(by_hand(&sandbox, &script, &given).success(), "{script}");
+    assert_eq!(sandbox.recorded(), argv);
+    assert_eq!(sandbox.recorded_env()["WANDB_API_KEY"], "hf_of-a-setting");
 }
 
 #[test]
