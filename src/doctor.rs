@@ -3,7 +3,7 @@
 
 mod report;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::cli::{Format, Launch};
@@ -11,14 +11,12 @@ use crate::error::{self, Problem};
 use crate::fit;
 use crate::host::Host;
 use crate::host::machine::{Limit, Machine, locks_in};
-use crate::machine::{self, Wants, Weights};
-use crate::model;
+use crate::machine::{self, Wants};
 use crate::plan::Plan;
 use crate::python::Python;
 use crate::said::Said;
 use crate::secrets::is_secret;
 use crate::topology::{Standing, Topology};
-use crate::trainer::Job;
 use crate::vars;
 
 use report::{Report, Row};
@@ -93,7 +91,8 @@ struct Sight<'a> {
     topology: Option<Topology>,
     unclear: Vec<Problem>,
     wants: Wants,
-    weights: Option<Weights>,
+    /// Bytes that offloading needs in the memory of each machine.
+    offloads: Option<u64>,
 }
 
 impl<'a> Sight<'a> {
@@ -107,7 +106,7 @@ impl<'a> Sight<'a> {
             topology: None,
             unclear: Vec::new(),
             wants: Wants::default(),
-            weights: None,
+            offloads: None,
         };
         if launch.command.is_empty() { empty.without_command() } else { empty.of_command() }
     }
@@ -124,9 +123,9 @@ impl<'a> Sight<'a> {
 
     fn of_command(mut self) -> Self {
         let (plan, job) = Plan::with_job(self.launch, self.host);
-        if let Some(config) = plan.as_ref().ok().and_then(|plan| plan.config.as_ref()) {
+        if let Ok(Plan { config: Some(config), topology, .. }) = &plan {
             self.wants = Wants::of(&config.value);
-            self.weights = weights(&job, self.host);
+            self.offloads = fit::host_memory(&job, topology, &config.value, self.launch, self.host);
         }
         self.python = job.python.or_else(|| Python::on_path(self.host));
         if plan.is_err() {
@@ -156,13 +155,11 @@ impl<'a> Sight<'a> {
             let limit = memory.limit.map(|it| format!(", the cgroup allows {}", error::size(it))).unwrap_or_default();
             format!("{}{rest}{limit}", error::size(total))
         });
-        let machines = self.ranks().and_then(|ranks| ranks.nnodes.as_ref()).map_or(1, |nnodes| nnodes.value);
-        let needed = self.weights.map(|weights| machine::host_memory_needed(&self.wants, weights, machines.into()));
         vec![
             Row::seen("system", Some(system.join(", ")).filter(|text| !text.is_empty())),
             Row::seen("host", here),
             Row::seen("CPUs", Some(self.host.cpus.to_string())),
-            Row::judged("memory", all, needed.and_then(|it| machine::not_enough_host_memory(it, &memory))),
+            Row::judged("memory", all, self.offloads.and_then(|it| machine::not_enough_host_memory(it, &memory))),
             Row::seen("GPUs", counted(&gpus).or_else(|| Some("none in /proc/driver/nvidia".to_string()))),
             Row::seen("GPU memory", gpu_memory(&gpus)),
             Row::seen("driver", self.machine.driver()),
@@ -354,16 +351,10 @@ fn gpu_memory(gpus: &[String]) -> Option<String> {
     (!sizes.is_empty()).then(|| sizes.join(", "))
 }
 
-fn weights(job: &Job, host: &Host) -> Option<Weights> {
-    let name = job.args.text(job.trainer.model_argument)?;
-    let revision = job.args.text("model_revision").map(|said| said.value);
-    let parameters = model::parameters(&name.value, revision.as_deref(), (job.trainer.hub)(&job.args, host), host)?;
-    let words: &[OsString] = job.args.words();
-    Some(Weights { parameters, all_are_trained: machine::trains_everything(words) })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+
     use super::*;
 
     fn plant(root: &Path, path: &str, text: &str) {

@@ -16,6 +16,8 @@ mod weights;
 
 use std::fmt;
 
+use serde_json::Value;
+
 use crate::cli::{Format, Launch};
 use crate::error::{self, Problem};
 use crate::host::Host;
@@ -115,11 +117,8 @@ pub(crate) fn choose(
     launch: &Launch,
     host: &Host,
 ) -> Result<(String, String), Problem> {
-    let count = |said: &Option<Said<u32>>| said.as_ref().map(|said| u64::from(said.value));
-    let (Some(nodes), Some(gpus)) = (count(&topology.nnodes), count(&topology.nproc_per_node)) else {
-        return Err(error::auto_without_ranks(spec));
-    };
-    let mut question = Question::of_job(job, Machines { nodes, gpus }, launch, Accounting::Real, host);
+    let machines = known(topology).ok_or_else(|| error::auto_without_ranks(spec))?;
+    let mut question = Question::of_job(job, machines, launch, Accounting::Real, host);
     question.own = None;
     if job.trainer.family == Family::Opaque || question.said.model.is_none() {
         return Err(error::auto_without_model(spec, job.trainer.model_argument));
@@ -133,6 +132,20 @@ pub(crate) fn choose(
         (Some(_), None) => Err(error::auto_fits_nothing(spec, report.lines(), &report.would)),
         (Some(_), Some(chosen)) => Ok((chosen.template.clone(), report.sentence(chosen))),
     }
+}
+
+/// Bytes that a launch which offloads needs in the memory of each machine, where its model and ranks are known.
+pub(crate) fn host_memory(job: &Job, topology: &Topology, config: &Value, launch: &Launch, host: &Host) -> Option<u64> {
+    let question = Question::of_job(job, known(topology)?, launch, Accounting::Real, host);
+    let weights = weights::find(&question.said, &question.lookup, host).ok()?;
+    let training = training_of(&weights, &Settled::new(&question.said, question.trainer));
+    let strategy = Strategy::of(config, weights.shape.hidden);
+    strategy.offloads().then(|| memory::need(&training, &strategy, question.machines).host)
+}
+
+fn known(topology: &Topology) -> Option<Machines> {
+    let count = |said: &Option<Said<u32>>| said.as_ref().map(|said| u64::from(said.value));
+    Some(Machines { nodes: count(&topology.nnodes)?, gpus: count(&topology.nproc_per_node)? })
 }
 
 /// The ranks that were said; what the command or the machine says where that is open.

@@ -1,7 +1,6 @@
 //! Rules about the machine: pure functions over what was seen. `doctor` asks all of them; a launch asks those that
 //! cost a few system calls (`at_launch`).
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -148,39 +147,9 @@ pub(crate) fn few_files(limit: Option<Limit>) -> Option<Problem> {
     limit?.soft.filter(|most| *most < LEAST_FILES).map(error::few_files)
 }
 
-/// Bytes that offloading keeps in the host memory of one machine: master weights, two moments and gradients in 32 bits
-/// of the parameters that are trained, and 16-bit copies of all that are offloaded.
-pub(crate) fn host_memory_needed(wants: &Wants, weights: Weights, machines: u64) -> u64 {
-    let optimizer = if wants.offloads_optimizer && weights.all_are_trained { 16 } else { 0 };
-    let parameters = if wants.offloads_parameters { 2 } else { 0 };
-    weights.parameters * (optimizer + parameters) / machines.max(1)
-}
-
-/// The model, as far as its files tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Weights {
-    pub(crate) parameters: u64,
-    /// Not adapters only.
-    pub(crate) all_are_trained: bool,
-}
-
 pub(crate) fn not_enough_host_memory(needed: u64, memory: &Memory) -> Option<Problem> {
     let have = memory.most().filter(|have| *have < needed)?;
     Some(error::not_enough_host_memory(needed, have, memory.limit.is_some()))
-}
-
-/// Whether the trainer's own words say that every parameter is trained. Silence may mean adapters.
-pub(crate) fn trains_everything(words: &[OsString]) -> bool {
-    const NAMES: &[&str] = &["tuner_type", "train_type", "finetuning_type", "sft_type"];
-    let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
-    words.iter().enumerate().any(|(at, word)| {
-        let word = word.trim_start_matches('-').replace('-', "_");
-        let (name, value) = match word.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (word.as_str(), words.get(at + 1).copied()),
-        };
-        NAMES.contains(&name) && value == Some("full")
-    })
 }
 
 #[cfg(test)]
@@ -253,25 +222,9 @@ mod tests {
 
     #[test]
     fn host_memory_for_offloading() {
-        let cpu = Wants { nvme: Vec::new(), ..offload() };
-        let weights = |all| Weights { parameters: 8_000_000_000, all_are_trained: all };
-        assert_eq!(host_memory_needed(&cpu, weights(true), 1), 144_000_000_000);
-        assert_eq!(host_memory_needed(&cpu, weights(true), 2), 72_000_000_000);
-        assert_eq!(host_memory_needed(&cpu, weights(false), 1), 16_000_000_000);
         let memory = Memory { total: Some(1 << 40), available: None, limit: Some(64 << 30) };
         assert!(not_enough_host_memory(144_000_000_000, &memory).is_some_and(|it| it.what.contains("64 GiB")));
         assert!(not_enough_host_memory(16_000_000_000, &memory).is_none());
         assert!(not_enough_host_memory(u64::MAX, &Memory::default()).is_none());
-    }
-
-    #[test]
-    fn everything_is_trained_only_where_the_words_say_so() {
-        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
-        for line in ["--model x --tuner_type full", "--train-type=full", "--finetuning_type full --lr 1"] {
-            assert!(trains_everything(&words(line)), "{line}");
-        }
-        for line in ["--tuner_type lora", "--model full", "x"] {
-            assert!(!trains_everything(&words(line)), "{line}");
-        }
     }
 }

@@ -60,17 +60,6 @@ pub(crate) fn hidden_size(
     }
 }
 
-/// Parameters of a model, by the size of its files: 16-bit weights, unless its config says otherwise.
-pub(crate) fn parameters(name: &str, revision: Option<&str>, hub: Hub, host: &Host) -> Option<u64> {
-    let file = config_file(name, revision, hub, host)?;
-    let config = json::read(&file).ok()?;
-    let format = config.get("dtype").or_else(|| config.get("torch_dtype")).and_then(Value::as_str);
-    let files = fs::read_dir(file.parent()?).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-    let weights = files.filter(|path| path.extension().is_some_and(|it| it == "safetensors"));
-    let bytes: u64 = weights.filter_map(|path| fs::metadata(path).ok()).map(|seen| seen.len()).sum();
-    Some(bytes / if format == Some("float32") { 4 } else { 2 }).filter(|count| *count > 0)
-}
-
 /// What transformers finds as `hidden_size`, and whether it stands at the top of the loaded config; `lifted` looks where
 /// ms-swift looks and copies it to the top.
 fn read_hidden_size(config: &Value, lifted: bool) -> Option<(u64, bool)> {
