@@ -14,7 +14,7 @@ mod mvapich;
 mod openmpi;
 mod pals;
 mod sagemaker;
-mod slurm;
+pub(crate) mod slurm;
 mod volcano;
 
 use std::fmt::{self, Display};

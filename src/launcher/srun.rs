@@ -7,6 +7,7 @@ use std::ffi::{OsStr, OsString};
 use crate::error::{self, Problem};
 use crate::host::{self, Host};
 use crate::target::base_name;
+use crate::topology::slurm::{counts, gpus_asked_for, in_step};
 use crate::topology::{Standing, Topology};
 use crate::vars;
 
@@ -76,9 +77,8 @@ pub(crate) struct Through<'a> {
 impl Through<'_> {
     /// Inside a step another one waits for it for ever, unless they share the machines.
     pub(crate) fn possible(&self, host: &Host) -> Result<(), Problem> {
-        let step = host.filled(vars::SLURM_STEP_ID).and_then(|step| step.parse::<u32>().ok());
         let shares = self.flags.iter().any(|flag| flag == "--overlap") || host.filled("SLURM_OVERLAP").is_some();
-        if step.is_some_and(|step| step < 0xffff_fff0) && !shares { Err(error::srun_in_step()) } else { Ok(()) }
+        if in_step(host) && !shares { Err(error::srun_in_step()) } else { Ok(()) }
     }
 }
 
@@ -163,18 +163,9 @@ fn gpus_of_all_tasks(host: &Host) -> Option<String> {
     }
 }
 
-/// `4(x2),1`: so many tasks on so many machines.
-fn counts(text: &str) -> Option<Vec<(u32, u32)>> {
-    let count = |item: &str| match item.split_once("(x") {
-        Some((tasks, machines)) => Some((tasks.parse().ok()?, machines.strip_suffix(')')?.parse().ok()?)),
-        None => Some((item.parse().ok()?, 1)),
-    };
-    text.split(',').map(count).collect()
-}
-
 /// `2`, `a100:2`, or `cpu=4,gres/gpu:a100=2` in newer versions.
 fn gpus_per_task(host: &Host) -> Option<u32> {
-    let old = host.filled(vars::SLURM_GPUS_PER_TASK).and_then(|text| text.rsplit(':').next()?.parse().ok());
+    let old = host.filled(vars::SLURM_GPUS_PER_TASK).and_then(gpus_asked_for);
     let new = || {
         let mut parts = host.filled(vars::SLURM_TRES_PER_TASK)?.split(',');
         parts.find_map(|part| part.strip_prefix("gres/gpu")?.rsplit(['=', ':']).next()?.parse().ok())

@@ -18,7 +18,8 @@ pub(super) const ENGINE: Engine = Engine {
 /// The numbers Slurm gives to what is no step of tasks: interactive shells, the batch script, and two of its own.
 const FIRST_SPECIAL_STEP: u32 = 0xffff_fff0;
 
-fn in_step(host: &Host) -> bool {
+/// Whether this is a task of a step, and not the shell of the job.
+pub(crate) fn in_step(host: &Host) -> bool {
     let step = host.filled(vars::SLURM_STEP_ID);
     step.is_some_and(|step| step.parse::<u32>().is_ok_and(|step| step < FIRST_SPECIAL_STEP))
 }
@@ -70,18 +71,13 @@ fn step(host: &Host) -> Look {
     });
     let tasks = first_text(host, [vars::SLURM_STEP_TASKS_PER_NODE, vars::SLURM_TASKS_PER_NODE]);
     let per_node = tasks.as_ref().map_or(Some(1), |tasks| {
-        let counts = task_counts(&tasks.value);
-        match counts.as_deref() {
-            Some([count]) => Some(*count),
-            Some(_) => {
-                problems.push(error::tasks_spread_unevenly(tasks));
-                None
-            }
-            None => {
-                problems.push(error::not_task_counts(tasks));
-                None
-            }
+        let counts = counts(&tasks.value);
+        let same = counts.as_deref().and_then(common);
+        if same.is_none() {
+            let uneven = counts.map(|_| error::tasks_spread_unevenly(tasks));
+            problems.push(uneven.unwrap_or_else(|| error::not_task_counts(tasks)));
         }
+        same
     });
     let (Some(per_node), true) = (per_node, problems.is_empty()) else { return Err(problems) };
     let place = match &tasks {
@@ -127,12 +123,25 @@ fn task(per_node: u32, nnodes: &Said<u32>, node_rank: &Said<u32>, local_rank: Sa
     }
 }
 
-/// The distinct neighbours of `4(x2),1`: one count if all machines have the same.
-fn task_counts(text: &str) -> Option<Vec<u32>> {
-    let count = |item: &str| item.split('(').next()?.trim().parse::<u32>().ok().filter(|count| *count > 0);
-    let mut counts: Vec<u32> = text.split(',').map(count).collect::<Option<_>>()?;
-    counts.dedup();
-    Some(counts)
+/// `4(x2),1`: so many tasks, or CPUs, on so many machines.
+pub(crate) fn counts(text: &str) -> Option<Vec<(u32, u32)>> {
+    let number = |text: &str| text.trim().parse::<u32>().ok().filter(|count| *count > 0);
+    let count = |item: &str| match item.split_once("(x") {
+        Some((tasks, machines)) => Some((number(tasks)?, number(machines.strip_suffix(')')?)?)),
+        None => Some((number(item)?, 1)),
+    };
+    text.split(',').map(count).collect()
+}
+
+/// The count that all machines have.
+fn common(counts: &[(u32, u32)]) -> Option<u32> {
+    let (first, _) = counts.first()?;
+    counts.iter().all(|(count, _)| count == first).then_some(*first)
+}
+
+/// `8` or `a100:8`.
+pub(crate) fn gpus_asked_for(text: &str) -> Option<u32> {
+    text.rsplit(':').next()?.parse().ok()
 }
 
 /// The hook of enroot sets RANK and WORLD_SIZE for every task, as if each were a rank. A real launcher sets more.
@@ -167,13 +176,11 @@ fn others(host: &Host, nnodes: &Said<u32>, step_hosts: &str) -> Others {
     if host.filled(vars::SLURM_GPUS_PER_NODE).is_some() {
         return Others::Same;
     }
-    // `a100:8` or `8`.
-    let sum = |text: &str| text.rsplit(':').next()?.parse().ok();
-    if let Some(gpus) = host.filled(vars::SLURM_GPUS).and_then(sum) {
+    if let Some(gpus) = host.filled(vars::SLURM_GPUS).and_then(gpus_asked_for) {
         let machines = host.filled(vars::SLURM_JOB_NUM_NODES).and_then(|count| count.parse().ok());
         return Others::Together(gpus, machines.unwrap_or(nnodes.value));
     }
-    let alike = |cpus: &str| task_counts(cpus).is_none_or(|counts| counts.len() == 1);
+    let alike = |cpus: &str| counts(cpus).is_none_or(|counts| common(&counts).is_some());
     if host.filled(vars::SLURM_JOB_CPUS_PER_NODE).is_none_or(alike) { Others::Same } else { Others::Differ }
 }
 
