@@ -193,6 +193,9 @@ pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
         _ => Mode::Launch,
     };
     let mut argv = argv;
+    if argv.len() == 2 && argv[1] == "help" {
+        argv[1] = "--help".into();
+    }
     if mode != Mode::Launch {
         argv.remove(1);
     }
@@ -347,6 +350,9 @@ fn shown(why: &clap::Error) -> Result<String, Vec<Problem>> {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Ok(why.render().ansi().to_string()),
         ErrorKind::UnknownArgument => {
             Err(vec![error::unknown_option(&given, word(ContextKind::SuggestedArg).as_deref())])
+        }
+        ErrorKind::TooManyValues => {
+            Err(vec![error::takes_no_value(&given, &word(ContextKind::InvalidValue).unwrap_or_default())])
         }
         ErrorKind::InvalidValue | ErrorKind::TooFewValues => Err(vec![error::option_needs_value(&given)]),
         _ => {

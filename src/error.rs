@@ -225,6 +225,11 @@ pub(crate) fn option_needs_value(given: &str) -> Problem {
     Problem::error("usage", format!("`{name}` needs a value")).at(given).help(format!("{given}: `zlaunch --help`"))
 }
 
+pub(crate) fn takes_no_value(name: &str, value: &str) -> Problem {
+    let help = if name == "--dry-run" { format!("--dry-run --format {value}") } else { name.to_string() };
+    Problem::error("usage", format!("`{name}` takes no value")).at(format!("{name}={value}")).help(help)
+}
+
 pub(crate) fn usage(what: &str) -> Problem {
     Problem::error("usage", what.to_string()).at("the command line").help("`zlaunch --help` lists the options")
 }
@@ -465,7 +470,7 @@ pub(crate) fn layers_without_config(places: Vec<String>) -> Problem {
 
 // Trainers
 
-pub(crate) fn not_on_path(name: &str, path: &OsStr) -> Problem {
+pub(crate) fn not_on_path(name: &str, meant: Option<&str>, path: &OsStr) -> Problem {
     let package = match name {
         "swift" => "; pip install ms-swift brings it",
         "torchrun" => "; pip install torch brings it",
@@ -474,7 +479,7 @@ pub(crate) fn not_on_path(name: &str, path: &OsStr) -> Problem {
     };
     Problem::error("not-found", format!("`{name}` is not on PATH"))
         .at(format!("PATH={}", path.to_string_lossy()))
-        .help(format!("activate the environment that has `{name}`{package}"))
+        .help(did_you_mean(meant, &format!("activate the environment that has `{name}`{package}")))
         .status(NOT_FOUND)
 }
 

@@ -17,6 +17,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use crate::argv::{self, Args, Field, OptionList};
+use crate::completions;
 use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::model::Hub;
@@ -320,7 +321,16 @@ fn not_found(word: &OsStr, host: &Host) -> Problem {
     if name.contains('/') {
         return error::no_such_program(&name, host.absolute(Path::new(word)).exists());
     }
-    error::not_on_path(&name, host.raw(vars::PATH).unwrap_or_default())
+    let meant = meant_by(&name);
+    error::not_on_path(&name, meant.as_deref(), host.raw(vars::PATH).unwrap_or_default())
+}
+
+/// A command of ours or of a trainer that was misspelt.
+fn meant_by(name: &str) -> Option<String> {
+    let ours = completions::COMMANDS.iter().map(|(command, _)| *command);
+    let others = CONSOLES.iter().copied().chain(["torchrun", "deepspeed", "accelerate", "python"]);
+    let meant = error::nearest(name, ours.clone().chain(others)).filter(|meant| *meant != name)?;
+    Some(if ours.clone().any(|command| command == meant) { format!("zlaunch {meant}") } else { meant.to_string() })
 }
 
 /// The text of a script the user named, if it is one that can be looked at cheaply.
