@@ -1,14 +1,16 @@
 //! axolotl. `axolotl train x.yml --k v` execs accelerate on a module of its own; we run that module under torchrun. With
-//! launcher arguments behind `--`, or another launcher, the command is left alone.
+//! words that are for its launcher (what it does not know itself is), or another launcher, the command is left alone.
 
 use std::ffi::OsString;
 
 use serde_json::{Map, Value};
 
 use super::{HandOver, Recognised, Trainer, Variable, hf, run_file};
+use crate::argv::{self, Takes};
+use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::python::Python;
-use crate::target::Parts;
+use crate::target::{Parts, Target};
 use crate::vars;
 use crate::yaml::Dialect;
 
@@ -17,27 +19,27 @@ pub(crate) const TRAINER: Trainer =
 
 const MODULE: &str = "axolotl.cli.train";
 
+/// Its options, as the real one has them.
+const OPTIONS: &str = include_str!("../recorded/axolotl.txt");
+const OF_THE_LAUNCH: &[&str] = &["launcher", "cloud", "sweep", "use-ray"];
+
 /// Its own names for what transformers calls otherwise.
 const NAMES: &[(&str, &str)] =
     &[("micro_batch_size", "per_device_train_batch_size"), ("base_model", "model_name_or_path")];
 
 fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
-    let console = parts.target.is_console("axolotl");
-    let mut recognised = if console {
+    let mut recognised = if parts.target.is_console("axolotl") {
         let (_, rest) = parts.args.split_first().filter(|(command, _)| *command == "train")?;
-        // A config that is no local file, or options that speak of the launch, are its own business.
-        let local =
-            rest.first().is_some_and(|file| run_file::is_first(rest) && !file.to_string_lossy().contains("://"));
-        if !local || rest.iter().any(speaks_of_the_launch) {
-            return None;
-        }
-        Recognised::behind_console(parts, MODULE, joined(rest), host)
+        // A config that is no local file is its own business.
+        rest.first().filter(|file| run_file::is_first(rest) && !file.to_string_lossy().contains("://"))?;
+        let (args, problems) = handed_on(rest)?;
+        let behind = Recognised::behind_console(parts, MODULE, args, host);
+        let variables = variables(behind.python.as_ref(), host);
+        // As it starts it itself: by name, with the folder in which it was started on Python's path.
+        Recognised { target: Target::module(MODULE), variables, problems, ..behind }
     } else {
         parts.target.is_module(MODULE).then(|| Recognised::unchanged(parts))?
     };
-    if console {
-        recognised.variables = variables(recognised.python.as_ref(), host);
-    }
     if run_file::is_first(&recognised.args) {
         match run_file::read(&recognised.args[0], Dialect::PyYaml, host) {
             Ok(entries) => {
@@ -51,32 +53,47 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
     Some(recognised)
 }
 
-fn speaks_of_the_launch(word: &OsString) -> bool {
-    const OWN: &[&str] =
-        &["--", "--launcher", "--cloud", "--sweep", "--num-processes", "--main-process-port", "--use-ray"];
-    let name = word.to_str().and_then(|word| word.split('=').next()).unwrap_or_default();
-    OWN.contains(&name) || OWN.contains(&name.replace('_', "-").as_str())
+/// What the outer program makes of its options: `--key=value`, and `--key=True` of a switch. `None`: some of the words
+/// are for its launcher, which then is its own business.
+fn handed_on(words: &[OsString]) -> Option<(Vec<OsString>, Vec<Problem>)> {
+    let (file, rest) = words.split_first()?;
+    let (mut handed, mut problems) = (vec![file.clone()], Vec::new());
+    let mut rest = rest.iter();
+    while let Some(word) = rest.next() {
+        let text = word.to_str()?.strip_prefix("--")?;
+        let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        let (key, value) = match (kind_of(name), value) {
+            (Some(Takes::One), Some(value)) => (name, value.into()),
+            (Some(Takes::One), None) => (name, rest.next()?.clone()),
+            (Some(Takes::Nothing), None) => (name, "True".into()),
+            (None, None) if name.strip_prefix("no-").and_then(kind_of) == Some(Takes::Nothing) => {
+                (&name["no-".len()..], "False".into())
+            }
+            (None, _) if kind_of(&name.replace('_', "-")).is_some() => {
+                let dashes = format!("--{}", name.replace('_', "-"));
+                problems.push(error::trainer_has_no_option(TRAINER.name, &format!("--{name}"), Some(&dashes)));
+                if value.is_none() {
+                    rest.next();
+                }
+                continue;
+            }
+            _ => return None,
+        };
+        let mut word = OsString::from(format!("--{key}="));
+        word.push(value);
+        handed.push(word);
+    }
+    Some((handed, problems))
 }
 
-/// `--key value` as the outer program hands it on: `--key-with-dashes=value`.
-fn joined(words: &[OsString]) -> Vec<OsString> {
-    let mut joined: Vec<OsString> = Vec::new();
-    let mut at = 0;
-    while let Some(word) = words.get(at) {
-        let text = word.to_str().unwrap_or_default();
-        let value = words.get(at + 1).filter(|value| !value.as_encoded_bytes().starts_with(b"--"));
-        match (text.strip_prefix("--"), value) {
-            (Some(name), Some(value)) if !name.contains('=') => {
-                let mut word = OsString::from(format!("--{}=", name.replace('_', "-")));
-                word.push(value);
-                joined.push(word);
-                at += 1;
-            }
-            _ => joined.push(word.clone()),
-        }
-        at += 1;
+/// What an option of `axolotl train` takes, by its name with dashes. Those that speak of the launch are not among them.
+fn kind_of(name: &str) -> Option<Takes> {
+    if OF_THE_LAUNCH.contains(&name) || name.contains('_') {
+        return None;
     }
-    joined
+    let own = name.replace('-', "_");
+    let line = OPTIONS.lines().find(|line| argv::name_of(line) == own)?;
+    Some(if line.ends_with('!') { Takes::Nothing } else { Takes::One })
 }
 
 fn renamed(entries: Map<String, Value>) -> Map<String, Value> {
@@ -124,13 +141,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_are_joined_as_the_outer_program_does() {
-        let words =
-            ["x.yml", "--micro_batch_size", "4", "--bf16=true", "--debug", "--adapter", "lora"].map(OsString::from);
-        assert_eq!(
-            joined(&words),
-            ["x.yml", "--micro-batch-size=4", "--bf16=true", "--debug", "--adapter=lora"].map(OsString::from)
-        );
+    fn options_are_handed_on_as_the_outer_program_does() {
+        // Seen on the real one: what its module was started with.
+        let seen = [
+            (
+                "x.yml --max-steps 5 --no-shard --dpo-norm-loss --micro-batch-size=4 --debug --no-debug-text-only",
+                "x.yml --max-steps=5 --shard=False --dpo-norm-loss=True --micro-batch-size=4 --debug=True --debug-text-only=False",
+            ),
+            ("x.yml --adapter lora --bf16=true", "x.yml --adapter=lora --bf16=true"),
+        ];
+        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        for (line, handed) in seen {
+            assert_eq!(handed_on(&words(line)), Some((words(handed), Vec::new())), "{line}");
+        }
+        for line in [
+            "x.yml --nproc_per_node 2",
+            "x.yml --launcher torchrun",
+            "x.yml -- --num_processes 2",
+            "x.yml y",
+            "x.yml --fp16 true",
+        ] {
+            assert_eq!(handed_on(&words(line)), None, "{line}");
+        }
+        let (_, problems) = handed_on(&words("x.yml --max_steps 5 --micro_batch_size=2")).unwrap();
+        assert_eq!(problems.len(), 2);
         assert_eq!(renamed_flag(&"--micro-batch-size=4".into()), "--per_device_train_batch_size=4");
     }
 }

@@ -377,7 +377,7 @@ fn axolotl_and_trl_run_their_modules() {
     );
     let plan = sandbox.plan(
         &["--nproc-per-node", "2", "--deepspeed", "zero2"],
-        &["axolotl", "train", "a.yml", "--micro_batch_size", "4"],
+        &["axolotl", "train", "a.yml", "--micro-batch-size", "4"],
     );
     assert!(
         line(&sandbox, &plan).ends_with("-m axolotl.cli.train a.yml --micro-batch-size=4 --deepspeed=CONFIG"),
@@ -385,8 +385,14 @@ fn axolotl_and_trl_run_their_modules() {
         line(&sandbox, &plan)
     );
     assert_eq!((&plan["config"]["train_batch_size"], &plan["config"]["bf16"]["enabled"]), (&16.into(), &"auto".into()));
-    let plan = sandbox.plan(&[], &["axolotl", "train", "a.yml", "--", "--num_processes", "2"]);
-    assert_eq!(plan["trainer"]["name"], "command");
+    for own in [&["--", "--num_processes", "2"][..], &["--num_processes", "2"], &["--launcher", "torchrun"]] {
+        let command: Vec<&str> = ["axolotl", "train", "a.yml"].iter().chain(own).copied().collect();
+        assert_eq!(sandbox.plan(&[], &command)["trainer"]["name"], "command", "{own:?}");
+    }
+    // Its launcher gets what it does not know, and refuses it.
+    sandbox
+        .launch(&["--nproc-per-node", "2"], &["axolotl", "train", "a.yml", "--micro_batch_size", "4"])
+        .refused(&["`--micro_batch_size`", "`--micro-batch-size`"]);
 
     sandbox.file("t.yaml", "env:\n  LANG: de\nper_device_train_batch_size: 3\ngradient_accumulation_steps: 2\n");
     let plan = sandbox.plan(

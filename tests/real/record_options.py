@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records the option names of the real programs into src/recorded/, one a line, and the other names of hidden_size.
 
-usage: record_options.py OUT_DIR     (with the interpreter of the environment that holds them)
+usage: record_options.py OUT_DIR [axolotl]     (with the interpreter of the environment that holds them)
 
 `name` takes a value, `name?` may take one, `name!` takes none. Names have underscores; each is also accepted with dashes.
 """
@@ -20,8 +20,23 @@ def lines(parser):
     return "".join(f"{name}{mark}\n" for name, mark in sorted(seen.items()))
 
 
+def axolotl():
+    """Those of `axolotl train`, which a click program knows with dashes only."""
+    import click
+    from axolotl.cli.main import cli
+
+    options = [option for option in cli.commands["train"].params if isinstance(option, click.Option)]
+    # `--section.key` is put together with the run file by the outer program.
+    options = [option for option in options if "." not in option.opts[0]]
+    assert all(option.opts == [f"--{option.name.replace('_', '-')}"] for option in options)
+    return "".join(sorted(f"{option.name}{'!' if option.is_flag else ''}\n" for option in options))
+
+
 def main():
     out = Path(sys.argv[1])
+    if sys.argv[2:] == ["axolotl"]:
+        (out / "axolotl.txt").write_text(axolotl())
+        return
     from swift.arguments import InferArguments, PretrainArguments, RLHFArguments, SftArguments
     from transformers import HfArgumentParser
 
