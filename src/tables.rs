@@ -21,12 +21,13 @@ impl Table {
 
     /// Those rows, or all of them, as Markdown.
     fn markdown(&self, wanted: &[&str]) -> String {
-        let lost: Vec<_> = wanted.iter().filter(|name| self.rows.iter().all(|(row, _)| row != **name)).collect();
-        assert!(lost.is_empty(), "the table of {} has no {lost:?}", self.name);
-        let rows = self.rows.iter().filter(|(name, _)| wanted.is_empty() || wanted.contains(&name.as_str()));
-        let line = self.head.replace(|c: char| c != '|', "").replace('|', "| --- ");
-        let line = line.strip_suffix("--- ").unwrap_or(&line);
-        format!("{}\n{line}\n", self.head) + &rows.map(|(_, row)| format!("{row}\n")).collect::<String>()
+        let row = |name: &&str| {
+            let found = self.rows.iter().find(|(row, _)| row == name);
+            found.unwrap_or_else(|| panic!("the table of {} has no {name}", self.name))
+        };
+        let rows: Vec<_> = if wanted.is_empty() { self.rows.iter().collect() } else { wanted.iter().map(row).collect() };
+        let line = "| --- ".repeat(self.head.matches('|').count() - 1);
+        format!("{}\n{line}|\n", self.head) + &rows.iter().map(|(_, row)| format!("{row}\n")).collect::<String>()
     }
 }
 
@@ -47,7 +48,9 @@ fn options(name: &'static str, table: &[cli::Opt]) -> Table {
 
 fn tables() -> Vec<Table> {
     let templates = template::built_in_abouts();
-    let templates = templates.iter().map(|(name, about)| ((*name).to_string(), format!("| `{name}` | {} |", cell(about))));
+    // `zlaunch templates` says the rest.
+    let first = |about: &str| cell(about.split(". ").next().unwrap_or(about).trim_end_matches('.'));
+    let templates = templates.iter().map(|(name, about)| ((*name).to_string(), format!("| `{name}` | {} |", first(about))));
     let rules = auto::RULES.iter().map(|rule| {
         let compared = if rule.compared { "yes" } else { "" };
         (rule.key.to_string(), format!("| `{}` | {} | {compared} |", rule.key, cell(rule.doc)))

@@ -280,7 +280,7 @@ fn documents_and_help_agree() {
 }
 
 /// The Chinese README says what the English one says: the same sections, blocks and rows in the same order, and in each
-/// section the same code. Blocks are blessed through the English one.
+/// section the same code.
 #[test]
 fn both_readmes_have_the_same() {
     let (english, chinese) = (read(ENGLISH), read(CHINESE));
@@ -368,8 +368,8 @@ fn the_table_of_exit_statuses_is_what_happens() {
     sandbox.file("not-executable", "");
     let odd = "zero_optimization.stage=9";
     let tried: BTreeMap<&str, Vec<&str>> = BTreeMap::from([
-        ("`1` of `zlaunch check`", vec!["check", "--deepspeed", "zero2", "--set", odd, "--", "swift", "sft"]),
-        ("`1` of `zlaunch fit`", vec!["fit", "--params", "70B", "--gpus", "1", "--gpu-memory", "8GiB", "--host-memory", "8GiB"]),
+        ("`1` (`zlaunch check`)", vec!["check", "--deepspeed", "zero2", "--set", odd, "--", "swift", "sft"]),
+        ("`1` (`zlaunch fit`)", vec!["fit", "--params", "70B", "--gpus", "1", "--gpu-memory", "8GiB", "--host-memory", "8GiB"]),
         ("`125`", vec!["--deepspeed", "zero9", "--", "swift", "sft"]),
         ("`126`", vec!["--", "./not-executable"]),
         ("`127`", vec!["--", "./not-there"]),

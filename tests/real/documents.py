@@ -3,7 +3,7 @@
 
 usage: documents.py --bin PATH --env VENV      prints a line a command, then 'N passed, M failed'
 
-Commands run in a folder where `Qwen/Qwen3-8B` is a tiny model, `data.jsonl` a dataset and `configs/zero3.json` ms-swift's own config. There is no GPU, so
+Commands run in a folder where `Qwen/Qwen3-8B` is a tiny model, `data.jsonl` a dataset and `configs/zero2.json` ms-swift's own config. There is no GPU, so
 training commands get options for the CPU behind their own; everything else is as the document says. `cargo` commands run in the repository.
 """
 import argparse
@@ -42,7 +42,7 @@ def prepared(lab):
     (lab.root / "Qwen").mkdir()
     shutil.move(lab.root / "model", lab.root / "Qwen/Qwen3-8B")
     (lab.root / "configs").mkdir()
-    shutil.copy(next(lab.env.glob("lib/python3*/site-packages/swift/config/zero3.json")), lab.root / "configs")
+    shutil.copy(next(lab.env.glob("lib/python3*/site-packages/swift/config/zero2.json")), lab.root / "configs")
 
 
 def run(command, lab, number):
