@@ -198,37 +198,37 @@ fn every_block_is_executed_by_something() {
     }
 }
 
-/// A change still fits: what it says is there is there, and a file that it adds is not.
+/// A change fits the sources, hunk by hunk, or is already made.
 fn fits(document: &str, diff: &[&str]) {
-    let mut file: Option<(&str, String)> = None;
-    let mut before: Vec<&str> = Vec::new();
-    let check = |file: &Option<(&str, String)>, before: &mut Vec<&str>| {
-        if let Some((name, text)) = file.as_ref().filter(|_| !before.is_empty()) {
-            let wanted = before.join("\n") + "\n";
-            let at_start = text.starts_with(&wanted) || text.contains(&format!("\n{wanted}"));
-            assert!(at_start, "{document}: {name} has no longer\n{wanted}");
+    let mut file = (String::new(), String::new());
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    let settle = |(name, text): &(String, String), before: &mut Vec<&str>, after: &mut Vec<&str>| {
+        if before.is_empty() && after.is_empty() {
+            return;
         }
+        let holds = |lines: &[&str]| format!("\n{text}").contains(&format!("\n{}\n", lines.join("\n")));
+        let new = before.is_empty() && text.is_empty();
+        assert!(new || holds(before) || holds(after), "{document}: {name} has no longer\n{}", before.join("\n"));
         before.clear();
+        after.clear();
     };
     for line in diff {
         if let Some(name) = line.strip_prefix("+++ b/") {
-            let text = fs::read_to_string(root().join(name)).unwrap_or_default();
-            assert_eq!(text.is_empty(), file.as_ref().is_some_and(|it| it.0 == "/dev/null"), "{document}: {name}");
-            file = Some((name, text));
-        } else if let Some(name) = line.strip_prefix("--- ") {
-            check(&file, &mut before);
-            file = Some((name, String::new()));
-        } else if line.starts_with("@@") {
-            check(&file, &mut before);
-        } else if let Some(kept) = line.strip_prefix([' ', '-']) {
-            before.push(kept);
-        } else if line.is_empty() {
-            before.push("");
+            file = (name.to_string(), fs::read_to_string(root().join(name)).unwrap_or_default());
+        } else if line.starts_with("--- ") || line.starts_with("@@ ") {
+            settle(&file, &mut before, &mut after);
+        } else if let Some(new) = line.strip_prefix('+') {
+            after.push(new);
+        } else if let Some(old) = line.strip_prefix('-') {
+            before.push(old);
         } else {
-            assert!(line.starts_with('+'), "{document}: no line of a diff: {line}");
+            let kept = line.strip_prefix(' ').unwrap_or(line);
+            before.push(kept);
+            after.push(kept);
         }
     }
-    check(&file, &mut before);
+    assert!(!file.0.is_empty(), "{document}: a diff of no file");
+    settle(&file, &mut before, &mut after);
 }
 
 #[test]
