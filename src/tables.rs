@@ -25,7 +25,8 @@ impl Table {
             let found = self.rows.iter().find(|(row, _)| row == name);
             found.unwrap_or_else(|| panic!("the table of {} has no {name}", self.name))
         };
-        let rows: Vec<_> = if wanted.is_empty() { self.rows.iter().collect() } else { wanted.iter().map(row).collect() };
+        let rows: Vec<_> =
+            if wanted.is_empty() { self.rows.iter().collect() } else { wanted.iter().map(row).collect() };
         let line = "| --- ".repeat(self.head.matches('|').count() - 1);
         format!("{}\n{line}|\n", self.head) + &rows.iter().map(|(_, row)| format!("{row}\n")).collect::<String>()
     }
@@ -50,17 +51,17 @@ fn tables() -> Vec<Table> {
     let templates = template::built_in_abouts();
     // `zlaunch templates` says the rest.
     let first = |about: &str| cell(about.split(". ").next().unwrap_or(about).trim_end_matches('.'));
-    let templates = templates.iter().map(|(name, about)| ((*name).to_string(), format!("| `{name}` | {} |", first(about))));
+    let templates =
+        templates.iter().map(|(name, about)| ((*name).to_string(), format!("| `{name}` | {} |", first(about))));
     let rules = auto::RULES.iter().map(|rule| {
         let compared = if rule.compared { "yes" } else { "" };
         (rule.key.to_string(), format!("| `{}` | {} | {compared} |", rule.key, cell(rule.doc)))
     });
-    let checks = check::rules().map(|rule| {
-        (rule.name.to_string(), format!("| `{}` | {} | {} |", rule.name, rule.severity, cell(rule.doc)))
-    });
-    let variables = vars::ALL.iter().map(|var| {
-        (var.name.to_string(), format!("| `{}` | {} | {} |", var.name, var.does(), cell(var.about)))
-    });
+    let checks = check::rules()
+        .map(|rule| (rule.name.to_string(), format!("| `{}` | {} | {} |", rule.name, rule.severity, cell(rule.doc))));
+    let variables = vars::ALL
+        .iter()
+        .map(|var| (var.name.to_string(), format!("| `{}` | {} | {} |", var.name, var.does(), cell(var.about))));
     vec![
         Table::new("shorthands", "| name | what it is |", templates),
         Table::new("auto", "| key | becomes | compared |", rules),

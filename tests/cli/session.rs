@@ -21,13 +21,17 @@ const SCENES: &[&str] = &[
 ];
 
 const COLUMNS: usize = 133;
-const LETTER: f64 = 7.25;
 const LINE: usize = 18;
 const MARGIN: usize = 18;
 const TITLE: usize = 34;
-/// Seconds: a letter, and to read a scene.
-const TYPING: f64 = 0.025;
-const READING: f64 = 7.0;
+/// Milliseconds: a letter, and to read a scene.
+const TYPING: usize = 25;
+const READING: usize = 7000;
+
+/// Pixels of so many letters.
+const fn wide(letters: usize) -> usize {
+    letters * 29 / 4
+}
 
 /// Text of one look: its classes, and itself.
 type Run = (&'static str, String);
@@ -60,51 +64,17 @@ fn drawn() -> String {
 
 fn svg(scenes: &[(&str, Vec<Vec<Run>>)]) -> String {
     let rows = scenes.iter().map(|(command, lines)| command.lines().count() + lines.len()).max().unwrap_or_default();
-    let width = MARGIN * 2 + (COLUMNS as f64 * LETTER) as usize;
-    let height = TITLE + rows * LINE + MARGIN * 2;
-    let length = |command: &str| command.len() as f64 * TYPING;
-    let all: f64 = scenes.iter().map(|(command, _)| length(command) + READING).sum();
-    let mut style = String::new();
-    let mut body = String::new();
-    let mut start = 0.0;
+    let (width, height) = (MARGIN * 2 + wide(COLUMNS), TITLE + rows * LINE + MARGIN * 2);
+    let all = scenes.iter().map(|(command, _)| letters(command) * TYPING + READING).sum();
+    let (mut style, mut body, mut start) = (String::new(), String::new(), 0);
     for (number, (command, lines)) in scenes.iter().enumerate() {
-        let percent = |seconds: f64| format!("{:.2}%", (seconds / all * 100.0).min(100.0));
-        let (from, typed, to) = (percent(start), percent(start + length(command)), percent(start + length(command) + READING));
-        for (what, on) in [("s", &from), ("o", &typed)] {
-            let _ = writeln!(
-                style,
-                "@keyframes {what}{number}{{0%{{visibility:hidden}}{on}{{visibility:visible}}{to}{{visibility:hidden}}}}"
-            );
-            let _ = writeln!(style, ".{what}{number}{{animation:{what}{number} {all:.2}s step-end infinite}}");
-        }
+        let scene = Scene { number, start, all, width };
         let mut y = TITLE + MARGIN + LINE;
         let _ = writeln!(body, "<g class=\"scene s{number}\">");
-        let mut typed_before = 0;
-        for (row, line) in command.lines().enumerate() {
-            let prompt = if row == 0 { "<tspan class=\"green b\">$</tspan> " } else { "  " };
-            let _ = writeln!(body, "<text x=\"{MARGIN}\" y=\"{y}\">{prompt}{}</text>", escaped(line));
-            // A cover that moves off the line letter by letter.
-            let (begin, end) = (start + typed_before as f64 * TYPING, start + (typed_before + line.len()) as f64 * TYPING);
-            let name = format!("t{number}{row}");
-            let _ = writeln!(
-                style,
-                "@keyframes {name}{{0%,{}{{transform:none;animation-timing-function:steps({})}}{}{{transform:translateX({}px)}}{},100%{{transform:translateX({width}px)}}}}",
-                percent(begin),
-                line.len(),
-                percent(end),
-                (line.len() as f64 * LETTER) as usize,
-                percent(end + 0.01),
-            );
-            let _ = writeln!(style, ".{name}{{animation:{name} {all:.2}s infinite}}");
-            let _ = writeln!(
-                body,
-                "<rect class=\"cover {name}\" x=\"{}\" y=\"{}\" width=\"{width}\" height=\"{LINE}\"/>",
-                MARGIN + (2.0 * LETTER) as usize,
-                y - LINE + 5,
-            );
-            typed_before += line.len();
-            y += LINE;
-        }
+        let typed = scene.type_in(command, &mut y, &mut style, &mut body);
+        let end = typed + READING;
+        scene.show("s", start, end, &mut style);
+        scene.show("o", typed, end, &mut style);
         let _ = writeln!(body, "<g class=\"out o{number}\">");
         for line in lines {
             let spans = line.iter().map(|(class, text)| match *class {
@@ -115,8 +85,75 @@ fn svg(scenes: &[(&str, Vec<Vec<Run>>)]) -> String {
             y += LINE;
         }
         body += "</g>\n</g>\n";
-        start += length(command) + READING;
+        start = end;
     }
+    framed(width, height, &style, &body)
+}
+
+fn letters(command: &str) -> usize {
+    command.lines().map(str::len).sum()
+}
+
+/// One command in the time of all.
+struct Scene {
+    number: usize,
+    start: usize,
+    all: usize,
+    width: usize,
+}
+
+impl Scene {
+    fn percent(&self, time: usize) -> String {
+        let hundredths = time * 10_000 / self.all;
+        format!("{}.{:02}%", hundredths / 100, hundredths % 100)
+    }
+
+    fn seconds(&self) -> String {
+        format!("{}.{:03}s", self.all / 1000, self.all % 1000)
+    }
+
+    fn show(&self, what: &str, from: usize, to: usize, style: &mut String) {
+        let (name, all) = (format!("{what}{}", self.number), self.seconds());
+        let (from, to) = (self.percent(from), self.percent(to));
+        let _ = writeln!(
+            style,
+            "@keyframes {name}{{0%{{visibility:hidden}}{from}{{visibility:visible}}{to}{{visibility:hidden}}}}\n.{name}{{animation:{name} {all} step-end infinite}}"
+        );
+    }
+
+    /// The command, under covers that move off its lines letter by letter; when that is done.
+    fn type_in(&self, command: &str, y: &mut usize, style: &mut String, body: &mut String) -> usize {
+        let mut time = self.start;
+        for (row, line) in command.lines().enumerate() {
+            let prompt = if row == 0 { "<tspan class=\"green b\">$</tspan> " } else { "  " };
+            let (name, all) = (format!("t{}{row}", self.number), self.seconds());
+            let end = time + line.len() * TYPING;
+            let _ = writeln!(
+                style,
+                "@keyframes {name}{{0%,{}{{transform:none;animation-timing-function:steps({})}}{}{{transform:translateX({}px)}}{},100%{{transform:translateX({}px)}}}}\n.{name}{{animation:{name} {all} infinite}}",
+                self.percent(time),
+                line.len(),
+                self.percent(end),
+                wide(line.len()),
+                self.percent(end + 10),
+                self.width,
+            );
+            let _ = writeln!(
+                body,
+                "<text x=\"{MARGIN}\" y=\"{y}\">{prompt}{}</text>\n<rect class=\"cover {name}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{LINE}\"/>",
+                escaped(line),
+                MARGIN + wide(2),
+                *y + 5 - LINE,
+                self.width,
+            );
+            time = end;
+            *y += LINE;
+        }
+        time
+    }
+}
+
+fn framed(width: usize, height: usize, style: &str, body: &str) -> String {
     format!(
         r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="zlaunch in a terminal">
 <style>
