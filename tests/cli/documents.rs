@@ -243,6 +243,16 @@ fn links_lead_somewhere() {
     }
 }
 
+/// The map of the sources has every module.
+#[test]
+fn the_map_of_the_sources_is_whole() {
+    let (map, main) = (read("CONTRIBUTING.md"), read("src/main.rs"));
+    let shipped = main.replace("#[cfg(test)]\nmod", "");
+    let modules = shipped.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
+    let missing: Vec<&str> = modules.filter(|name| !map.contains(&format!("`src/{name}.rs`"))).collect();
+    assert!(missing.is_empty(), "CONTRIBUTING.md does not say what these know: {missing:?}");
+}
+
 /// Code between backticks in running text and in tables.
 fn inline(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
