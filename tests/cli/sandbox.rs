@@ -49,7 +49,7 @@ impl Sandbox {
     /// With paths that are as long everywhere, wherever temporary folders and the repository are: printed lines break
     /// by their length. zlaunch is in `bin` there.
     pub(crate) fn of_documents() -> Self {
-        let sandbox = Self::at(tempfile::Builder::new().prefix("zl-").rand_bytes(6).tempdir_in("/tmp").unwrap());
+        let sandbox = Self::at(tempfile::Builder::new().prefix("zl.").rand_bytes(6).tempdir_in("/tmp").unwrap());
         let (built, program) = (env!("CARGO_BIN_EXE_zlaunch"), sandbox.root().join("bin/zlaunch"));
         fs::create_dir(sandbox.root().join("bin")).unwrap();
         if fs::hard_link(built, &program).is_err() {
