@@ -320,8 +320,11 @@ fn skeleton(document: &str) -> Vec<String> {
                 found.push(format!("a row of {} cells {name}", line.matches(" | ").count() + 1));
             }
             Piece::Fence { info, lines } => {
-                let is_comment = |line: &str| info.starts_with("sh ") && line.starts_with('#');
-                let lines = lines.iter().map(|line| if is_comment(line) { "#" } else { *line });
+                // Comments are words of a language.
+                let is_script = info.starts_with("sh ");
+                let command = |line: &str| line.split(" #").next().unwrap().trim_end().to_string();
+                let bare = |line: &str| if line.starts_with('#') { "#".to_string() } else { command(line) };
+                let lines = lines.iter().map(|line| if is_script { bare(line) } else { (*line).to_string() });
                 found.push(format!("```{info}\n{}", lines.collect::<Vec<_>>().join("\n")));
             }
             Piece::Text(line) if line.starts_with("<!--") => found.push((*line).to_string()),

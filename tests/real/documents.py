@@ -4,7 +4,8 @@
 usage: documents.py --bin PATH --env VENV      prints a line a command, then 'N passed, M failed'
 
 Commands run in a folder where `Qwen/Qwen3-8B` is a tiny model, `data.jsonl` a dataset and `configs/zero2.json` ms-swift's own config. There is no GPU, so
-training commands get options for the CPU behind their own; everything else is as the document says. `cargo` commands run in the repository.
+training commands get options for the CPU behind their own; everything else is as the document says. Commands that train nothing run in the
+repository, with a `pip` of their own, and install into folders that go away.
 """
 import argparse
 import os
@@ -47,15 +48,17 @@ def prepared(lab):
 
 def run(command, lab, number):
     """Its exit status and what it printed."""
-    environment = lab.variables(NPROC_PER_NODE="2", PATH=f"{lab.binary.parent}:{lab.env}/bin:/usr/bin:/bin")
-    folder = lab.root
-    if command.startswith("cargo "):
-        # As it is, but nothing is installed into the home of whoever runs this.
-        environment = {**os.environ, "CARGO_INSTALL_ROOT": str(lab.root / "installed"), "CARGO_TARGET_DIR": str(ROOT / "target")}
-        folder = ROOT
-    elif "swift sft" in command:
-        command = f"{command} {ON_CPU} {shlex.quote(str(lab.root / f'output-{number}'))}"
-    result = subprocess.run(["/bin/sh", "-c", command], cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=900)
+    trains = "swift sft" in command and not command.startswith("cargo ")
+    if trains:
+        folder, command = lab.root, f"{command} {ON_CPU} {shlex.quote(str(lab.root / f'output-{number}'))}"
+        environment = lab.variables(NPROC_PER_NODE="2", PATH=f"{lab.binary.parent}:{lab.env}/bin:/usr/bin:/bin")
+    else:
+        folder, venv = ROOT, lab.root / "venv"
+        if command.startswith("pip ") and not venv.exists():
+            subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+        environment = {**os.environ, "CARGO_INSTALL_ROOT": str(lab.root / "installed"), "CARGO_TARGET_DIR": str(ROOT / "target"),
+                       "PATH": f"{venv}/bin:{lab.binary.parent}:{os.environ['PATH']}"}
+    result = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=900)
     return result.returncode, result.stdout
 
 
