@@ -173,12 +173,11 @@ Exit status: 125 zlaunch refused, 126 not executable, 127 not found; anything el
 \x1b[1m\x1b[4mExample:\x1b[0m
   zlaunch --deepspeed zero3_offload -- swift sft --model Qwen/Qwen3-8B --tuner_type full";
 
-/// The help of a sub-command that has no options of its own: its lines in the help of all.
+/// The help of a sub-command that has no options of its own.
 fn help_of(name: &str) -> String {
-    let usage = USAGE.lines().map(|line| line.trim().trim_start_matches("zlaunch "));
-    let usage = usage.into_iter().find(|line| line.starts_with(name)).unwrap_or(name);
-    let line = COMMANDS.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default();
-    let about = line.trim_start().split_once("  ").map_or("", |(_, about)| about.trim_start());
+    let lines = USAGE.lines().filter_map(|line| line.trim().strip_prefix("zlaunch "));
+    let usage = lines.into_iter().find(|line| line.starts_with(name)).unwrap_or(name);
+    let about = completions::COMMANDS.iter().find(|(command, _)| *command == name).map_or("", |(_, about)| *about);
     format!("{about}\n\nUsage: zlaunch {usage}\n")
 }
 
