@@ -82,7 +82,10 @@ fn documents_show_what_happens() {
         let written = read(&name);
         let happened = executed(&written);
         if blessing() {
-            plant(&root().join(&name), &happened);
+            // In one go: other tests read it meanwhile.
+            let beside = root().join(format!("target/{}.new", name.replace('/', "-")));
+            plant(&beside, &happened);
+            fs::rename(beside, root().join(&name)).unwrap();
             continue;
         }
         for (line, (written, happened)) in written.lines().zip(happened.lines()).enumerate() {
@@ -293,6 +296,9 @@ fn documents_and_help_agree() {
 /// section the same code.
 #[test]
 fn both_readmes_have_the_same() {
+    if blessing() {
+        return; // One of them may be written just now.
+    }
     let (english, chinese) = (read(ENGLISH), read(CHINESE));
     for (one, two) in skeleton(&english).iter().zip(&skeleton(&chinese)) {
         assert_eq!(one, two, "{ENGLISH} (left) and {CHINESE} (right) differ");
