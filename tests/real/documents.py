@@ -9,6 +9,7 @@ repository, with a `pip` of their own, and install into folders that go away.
 """
 import argparse
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -33,8 +34,9 @@ def blocks():
         for line in lines:
             if line == MARK:
                 for command in iter(lambda: next(lines), "```"):
-                    if command and not command.startswith("#"):
-                        seen.setdefault(command, document.relative_to(ROOT))
+                    # Both READMEs have the same command, each with a comment in its language.
+                    if bare := re.split(r"(?:^|\s+)#", command)[0]:
+                        seen.setdefault(bare, document.relative_to(ROOT))
     return seen
 
 
