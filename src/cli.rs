@@ -168,13 +168,23 @@ const COMMANDS: &str = "\x1b[1m\x1b[4mCommands:\x1b[0m
 
 Every option has a variable: --template-dir is ZLAUNCH_TEMPLATE_DIR. A flag beats its variable.
 Exit status: 125 zlaunch refused, 126 not executable, 127 not found; anything else is the trainer's.
-`check`: 1 where there is an error (with --strict: a warning), else 0.
+`check`: 1 where there is an error (with --strict: a warning), else 0. `fit`: 1 where nothing fits.
 
 \x1b[1m\x1b[4mExample:\x1b[0m
   zlaunch --deepspeed zero3_offload -- swift sft --model Qwen/Qwen3-8B --tuner_type full";
 
+/// The help of a sub-command that has no options of its own.
+fn help_of(name: &str) -> String {
+    let lines = USAGE.lines().filter_map(|line| line.trim().strip_prefix("zlaunch "));
+    let usage = lines.into_iter().find(|line| line.starts_with(name)).unwrap_or(name);
+    let about = completions::COMMANDS.iter().find(|(command, _)| *command == name).map_or("", |(_, about)| *about);
+    format!("{about}\n\nUsage: zlaunch {usage}\n")
+}
+
 pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Problem>> {
+    let asks = || argv.iter().skip(2).any(|word| word == "--help" || word == "-h");
     match argv.get(1).and_then(|word| word.to_str()) {
+        Some(name @ ("shims" | "replay" | "completions")) if asks() => return Ok(Request::Show(help_of(name))),
         Some("templates") => return parse_templates(argv, host),
         Some("shims") => return one(Shims::parse(&argv[2..], host)).map(Request::Shims),
         Some("replay") => return one(parse_replay(&argv[2..], host)),

@@ -28,6 +28,8 @@ mod said;
 mod schema;
 mod secrets;
 mod shims;
+#[cfg(test)]
+mod tables;
 mod target;
 mod template;
 mod topology;
@@ -216,76 +218,4 @@ fn out(bytes: &[u8]) -> Result<(), Vec<Problem>> {
 fn err(bytes: &[u8]) {
     // Nobody to tell if standard error itself is gone.
     let _ = std::io::stderr().write_all(bytes);
-}
-
-/// The README's tables are the program's tables; `BLESS=1 cargo test readme` writes them into it.
-#[cfg(test)]
-mod readme {
-    use super::*;
-
-    const README: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
-
-    fn cell(text: &str) -> String {
-        text.replace('|', "\\|")
-    }
-
-    fn templates() -> String {
-        let rows = template::built_in_abouts();
-        let rows = rows.iter().map(|(name, about)| format!("| `{name}` | {} |\n", cell(about)));
-        "| name | what it is |\n| --- | --- |\n".to_string() + &rows.collect::<String>()
-    }
-
-    fn rules() -> String {
-        let rows = auto::RULES.iter().map(|rule| {
-            let compared = if rule.compared { "yes" } else { "" };
-            format!("| `{}` | {} | {compared} |\n", rule.key, cell(rule.doc))
-        });
-        "| key | becomes | compared |\n| --- | --- | --- |\n".to_string() + &rows.collect::<String>()
-    }
-
-    fn checks() -> String {
-        let rows = check::rules().map(|rule| format!("| `{}` | {} | {} |\n", rule.name, rule.severity, cell(rule.doc)));
-        "| rule | | says |\n| --- | --- | --- |\n".to_string() + &rows.collect::<String>()
-    }
-
-    fn options(table: &[cli::Opt]) -> String {
-        let mut rows = String::from("| option | meaning |\n| --- | --- |\n");
-        for option in table {
-            let short = option.short.map(|short| format!("-{short}, ")).unwrap_or_default();
-            let value = if option.value.is_empty() { String::new() } else { format!(" {}", option.value) };
-            let repeat = if option.kind == cli::Kind::Many { " (repeatable)" } else { "" };
-            rows += &format!("| `{short}--{}{}` | {}{repeat} |\n", option.name, cell(&value), cell(option.help));
-        }
-        rows
-    }
-
-    fn variables() -> String {
-        let rows = vars::ALL.iter().map(|var| format!("| `{}` | {} | {} |\n", var.name, var.does(), cell(var.about)));
-        "| variable | zlaunch | for |\n| --- | --- | --- |\n".to_string() + &rows.collect::<String>()
-    }
-
-    #[test]
-    #[expect(clippy::disallowed_methods, reason = "BLESS is the test's own")]
-    fn tables() {
-        let mut readme = std::fs::read_to_string(README).unwrap();
-        for (name, table) in [
-            ("templates", templates()),
-            ("rules", rules()),
-            ("check", checks()),
-            ("fit", options(cli::FIT)),
-            ("generate", options(cli::GENERATE)),
-            ("options", options(cli::OPTIONS)),
-            ("variables", variables()),
-        ] {
-            let (before, rest) = readme.split_once(&format!("<!-- {name} -->\n")).unwrap();
-            let (block, after) = rest.split_once("<!-- end -->").unwrap();
-            if std::env::var_os("BLESS").is_none() {
-                assert_eq!(block.trim(), table.trim(), "the table of {name}");
-            }
-            readme = format!("{before}<!-- {name} -->\n\n{table}\n<!-- end -->{after}");
-        }
-        if std::env::var_os("BLESS").is_some() {
-            std::fs::write(README, readme).unwrap();
-        }
-    }
 }

@@ -8,7 +8,7 @@ pub(crate) enum Kind {
     Many,
 }
 
-/// One launch option. Its variable is `ZLAUNCH_<NAME>`; help and the README's table come from here.
+/// One launch option. Its variable is `ZLAUNCH_<NAME>`; the help and the tables in the documents come from here.
 pub(crate) struct Opt {
     pub(crate) name: &'static str,
     pub(crate) short: Option<char>,

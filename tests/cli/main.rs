@@ -8,9 +8,9 @@
 )]
 
 mod auto;
-mod cases;
 mod check;
 mod doctor;
+mod documents;
 mod engines;
 mod environment;
 mod exec;
@@ -25,6 +25,7 @@ mod ranks;
 mod record;
 mod recorded;
 mod sandbox;
+mod session;
 mod shims;
 mod slurm;
 mod templates;

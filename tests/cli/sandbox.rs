@@ -43,7 +43,23 @@ pub(crate) struct Sandbox {
 
 impl Sandbox {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::at(tempfile::tempdir().unwrap())
+    }
+
+    /// With paths that are as long everywhere, wherever temporary folders and the repository are: printed lines break
+    /// by their length. zlaunch is in `bin` there.
+    pub(crate) fn of_documents() -> Self {
+        let sandbox = Self::at(tempfile::Builder::new().prefix("zl.").rand_bytes(6).tempdir_in("/tmp").unwrap());
+        let (built, program) = (env!("CARGO_BIN_EXE_zlaunch"), sandbox.root().join("bin/zlaunch"));
+        fs::create_dir(sandbox.root().join("bin")).unwrap();
+        if fs::hard_link(built, &program).is_err() {
+            // By another process: a file that this one had open for writing while a thread forks is "busy" for that child.
+            assert!(Command::new("cp").args([Path::new(built), &program]).status().unwrap().success());
+        }
+        sandbox
+    }
+
+    fn at(folder: TempDir) -> Self {
         let root = folder.path();
         for name in ["home", "cwd", "record", "env/bin", "env/lib/python3.11/site-packages"] {
             fs::create_dir_all(root.join(name)).unwrap();

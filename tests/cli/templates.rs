@@ -160,9 +160,10 @@ fn templates_are_listed_and_printed() {
     sandbox.file("t/zero2.json", r#"{"$zlaunch": {"extends": "zero2", "about": "our own zero2"}}"#);
     sandbox.file("t/broken.json", "{");
     let list = sandbox.run(["templates", "--template-dir", "t"]).stdout;
-    for words in ["our own zero2", "hidden by one above", "cannot be used: not JSON", "zero3_offload  built in"] {
+    for words in ["our own zero2", "hidden by one above", "cannot be used: not JSON"] {
         assert!(list.contains(words), "{words}: {list}");
     }
+    assert!(list.lines().any(|line| line.split_whitespace().eq(["zero3_offload", "built", "in"])), "{list}");
     let one = sandbox.run(["templates", "zero3_offload"]);
     let config: serde_json::Value = serde_json::from_str(&one.stdout).unwrap();
     assert_eq!(config["zero_optimization"]["offload_param"]["device"], "cpu");

@@ -1,0 +1,407 @@
+//! Documents cannot rot. Every fenced block of every document is of a kind that something executes:
+//!
+//! - `console`: each `$ command` is run by a shell in a sandbox, with stand-ins for the trainers, and its output is compared to the letter;
+//! - `sh FILE`: commands that need the real things; FILE runs them, and holds them word for word
+//!   (`tests/real/documents.py` and `tests/real/recipes.py` read them from the document instead);
+//! - `json FILE`, `jsonc FILE`, `yaml FILE`, `sh > FILE`: not a command but a file, which stands in the sandbox for the commands after it;
+//! - `diff`: a change that is described; it fits the sources as they are;
+//! - `text`: nothing to run.
+//!
+//! `BLESS=1 cargo test documents` writes the output of today into them. All blocks of a document share a sandbox.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::sandbox::{Sandbox, plant};
+
+const ENGLISH: &str = "README.md";
+const CHINESE: &str = "README.zh-CN.md";
+/// These run what documents show by reading the documents.
+const READERS: &[&str] = &["tests/real/documents.py", "tests/real/recipes.py"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn blessing() -> bool {
+    std::env::var_os("BLESS").is_some()
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap()
+}
+
+/// Every document, by its path in the repository.
+fn documents() -> Vec<String> {
+    let mut found = Vec::new();
+    for folder in ["", "docs", "tests/cases"] {
+        for entry in fs::read_dir(root().join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|it| it == "md") {
+                found.push(path.strip_prefix(root()).unwrap().to_str().unwrap().to_string());
+            }
+        }
+    }
+    found.sort();
+    assert!(found.len() > 8, "{found:?}");
+    found
+}
+
+/// A piece of a document.
+#[derive(Debug, PartialEq, Eq)]
+enum Piece<'a> {
+    Heading(usize, &'a str),
+    Fence { info: &'a str, lines: Vec<&'a str> },
+    Row(&'a str),
+    Text(&'a str),
+}
+
+fn pieces(document: &str) -> Vec<Piece<'_>> {
+    let mut found = Vec::new();
+    let mut lines = document.lines();
+    while let Some(line) = lines.next() {
+        let level = line.bytes().take_while(|b| *b == b'#').count();
+        found.push(if let Some(info) = line.strip_prefix("```") {
+            Piece::Fence { info, lines: lines.by_ref().take_while(|line| *line != "```").collect() }
+        } else if level > 0 && line[level..].starts_with(' ') {
+            Piece::Heading(level, &line[level + 1..])
+        } else if line.starts_with('|') {
+            Piece::Row(line)
+        } else {
+            Piece::Text(line)
+        });
+    }
+    found
+}
+
+#[test]
+fn documents_show_what_happens() {
+    for name in documents() {
+        let written = read(&name);
+        let happened = executed(&written);
+        if blessing() {
+            // In one go: other tests read it meanwhile.
+            let beside = root().join(format!("target/{}.new", name.replace('/', "-")));
+            plant(&beside, &happened);
+            fs::rename(beside, root().join(&name)).unwrap();
+            continue;
+        }
+        for (line, (written, happened)) in written.lines().zip(happened.lines()).enumerate() {
+            assert_eq!(written, happened, "{name}:{}", line + 1);
+        }
+        assert_eq!(written.lines().count(), happened.lines().count(), "{name}");
+    }
+}
+
+/// The document with the output of every command as it is now.
+fn executed(document: &str) -> String {
+    let sandbox = Sandbox::of_documents();
+    sandbox.program("srun");
+    // What a contributor sees in the repository.
+    std::os::unix::fs::symlink(root().join("tests"), sandbox.cwd().join("tests")).unwrap();
+    let mut text = String::new();
+    for piece in pieces(document) {
+        match piece {
+            Piece::Heading(level, words) => text += &format!("{} {words}\n", "#".repeat(level)),
+            Piece::Row(line) | Piece::Text(line) => text += &format!("{line}\n"),
+            Piece::Fence { info, lines } => {
+                let body = if info == "console" {
+                    executed_block(&lines, &sandbox)
+                } else {
+                    lines.iter().map(|line| format!("{line}\n")).collect()
+                };
+                if let Some(file) = file_of(info) {
+                    sandbox.file(file, &body);
+                }
+                text += &format!("```{info}\n{body}```\n");
+            }
+        }
+    }
+    text
+}
+
+/// The file that a block is.
+fn file_of(info: &str) -> Option<&str> {
+    let (kind, name) = info.split_once(' ')?;
+    match kind {
+        "json" | "jsonc" | "yaml" => Some(name),
+        "sh" => name.strip_prefix("> "),
+        _ => None,
+    }
+}
+
+fn executed_block(block: &[&str], sandbox: &Sandbox) -> String {
+    let mut text = String::new();
+    for (written, command) in commands(block) {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text += &written;
+        text += &output(&command, sandbox);
+    }
+    text
+}
+
+/// The commands of a `console` block: as they are written, and without the prompt.
+fn commands(block: &[&str]) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut lines = block.iter();
+    while let Some(line) = lines.next() {
+        let Some(first) = line.strip_prefix("$ ") else { continue };
+        let mut command = first.to_string();
+        while command.ends_with('\\') {
+            command += &format!("\n{}", lines.next().expect("a continued line"));
+        }
+        found.push((format!("$ {command}\n"), command));
+    }
+    found
+}
+
+/// What a shell prints, in a sandbox for documents.
+pub(crate) fn output(command: &str, sandbox: &Sandbox) -> String {
+    let root = sandbox.root().to_str().unwrap();
+    let output = Command::new("/bin/sh")
+        .args(["-c", &format!("exec 2>&1\n{command}")])
+        .env_clear()
+        .env("PATH", format!("{root}/env/bin:/usr/bin:/bin:{root}/bin"))
+        .env("HOME", sandbox.root().join("home"))
+        .env("OMP_NUM_THREADS", "4")
+        .env("CUDA_VISIBLE_DEVICES", "0,1,2,3,4")
+        .current_dir(sandbox.cwd())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let text = text.replace(&format!("{root}/home"), "/home/me").replace(&format!("{root}/bin"), "/usr/local/bin");
+    text.replace(root, "/opt")
+}
+
+#[test]
+fn every_block_is_executed_by_something() {
+    for name in documents() {
+        for piece in pieces(&read(&name)) {
+            let Piece::Fence { info, lines } = piece else { continue };
+            match info.split_once(' ') {
+                None if info == "console" => assert!(!commands(&lines).is_empty(), "{name}: an empty block"),
+                None if info == "diff" => fits(&name, &lines),
+                None if info == "text" => {}
+                Some(_) if file_of(info).is_some() => {}
+                Some(("sh", runner)) => {
+                    let script = fs::read_to_string(root().join(runner)).unwrap_or_default();
+                    assert!(!script.is_empty(), "{name}: there is no {runner}");
+                    for line in lines.iter().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+                        let held = script.lines().any(|held| held.trim() == *line);
+                        assert!(held || READERS.contains(&runner), "{name}: {runner} does not run `{line}`");
+                    }
+                }
+                _ => panic!("{name}: nothing executes a block of `{info}`: see tests/cli/documents.rs"),
+            }
+        }
+    }
+}
+
+/// A change fits the sources, hunk by hunk, or is already made.
+fn fits(document: &str, diff: &[&str]) {
+    let mut file = (String::new(), String::new());
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    let settle = |(name, text): &(String, String), before: &mut Vec<&str>, after: &mut Vec<&str>| {
+        if before.is_empty() && after.is_empty() {
+            return;
+        }
+        let holds = |lines: &[&str]| format!("\n{text}").contains(&format!("\n{}\n", lines.join("\n")));
+        let new = before.is_empty() && text.is_empty();
+        assert!(new || holds(before) || holds(after), "{document}: {name} has no longer\n{}", before.join("\n"));
+        before.clear();
+        after.clear();
+    };
+    for line in diff {
+        if let Some(name) = line.strip_prefix("+++ b/") {
+            file = (name.to_string(), fs::read_to_string(root().join(name)).unwrap_or_default());
+        } else if line.starts_with("--- ") || line.starts_with("@@ ") {
+            settle(&file, &mut before, &mut after);
+        } else if let Some(new) = line.strip_prefix('+') {
+            after.push(new);
+        } else if let Some(old) = line.strip_prefix('-') {
+            before.push(old);
+        } else {
+            let kept = line.strip_prefix(' ').unwrap_or(line);
+            before.push(kept);
+            after.push(kept);
+        }
+    }
+    assert!(!file.0.is_empty(), "{document}: a diff of no file");
+    settle(&file, &mut before, &mut after);
+}
+
+#[test]
+fn links_lead_somewhere() {
+    for name in documents() {
+        let text = read(&name);
+        let folder = Path::new(&name).parent().unwrap().to_path_buf();
+        let targets = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+        for target in targets.filter(|target| !target.is_empty() && !target.contains("://") && !target.contains(' ')) {
+            assert!(root().join(&folder).join(target).exists(), "{name} links to {target}");
+        }
+    }
+}
+
+/// The map of the sources has every module.
+#[test]
+fn the_map_of_the_sources_is_whole() {
+    let (map, main) = (read("CONTRIBUTING.md"), read("src/main.rs"));
+    let shipped = main.replace("#[cfg(test)]\nmod", "");
+    let modules = shipped.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
+    let missing: Vec<&str> = modules.filter(|name| !map.contains(&format!("`src/{name}.rs`"))).collect();
+    assert!(missing.is_empty(), "CONTRIBUTING.md does not say what these know: {missing:?}");
+}
+
+/// Code between backticks in running text and in tables.
+fn inline(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2)
+}
+
+/// Sub-commands and options that are only spoken of exist as well.
+#[test]
+fn documents_and_help_agree() {
+    let sandbox = Sandbox::new();
+    let help = |words: &[&str]| sandbox.run(words).stdout;
+    let main = help(&["--help"]);
+    let usage = main.lines().filter_map(|line| line.trim().trim_start_matches("Usage: ").strip_prefix("zlaunch "));
+    let subcommands: BTreeSet<&str> =
+        usage.filter_map(|line| line.split(' ').next()).filter(|word| !word.starts_with(['[', '-'])).collect();
+    assert!(subcommands.len() > 8, "{subcommands:?}");
+    let pages: BTreeMap<&str, String> = subcommands.iter().map(|name| (*name, help(&[name, "--help"]))).collect();
+    for (name, page) in &pages {
+        assert!(page.contains(&format!("zlaunch {name}")), "`zlaunch {name} --help`: {page}");
+    }
+    for document in documents() {
+        for piece in pieces(&read(&document)) {
+            let (Piece::Text(line) | Piece::Row(line)) = piece else { continue };
+            for code in inline(line).filter_map(|code| code.strip_prefix("zlaunch ")) {
+                let ours = code.split(" -- ").next().unwrap();
+                let first = ours.split(' ').next().unwrap();
+                let page = pages.get(first).unwrap_or(&main);
+                let known = pages.contains_key(first) || first.starts_with(['-', '…']);
+                assert!(known, "{document}: zlaunch has no `{first}`");
+                for option in ours.split([' ', '=']).filter(|word| word.starts_with("--") && word.len() > 2) {
+                    assert!(page.contains(option) || main.contains(option), "{document}: no `{option}` in `{code}`");
+                }
+            }
+        }
+    }
+}
+
+/// The Chinese README says what the English one says: the same sections, blocks and rows in the same order, and in each
+/// section the same code.
+#[test]
+fn both_readmes_have_the_same() {
+    if blessing() {
+        return; // One of them may be written just now.
+    }
+    let (english, chinese) = (read(ENGLISH), read(CHINESE));
+    for (one, two) in skeleton(&english).iter().zip(&skeleton(&chinese)) {
+        assert_eq!(one, two, "{ENGLISH} (left) and {CHINESE} (right) differ");
+    }
+    assert_eq!(skeleton(&english).len(), skeleton(&chinese).len());
+    let letters = |text: &str| text.chars().filter(|c| ('\u{4e00}'..='\u{9fff}').contains(c)).count();
+    assert!(letters(&chinese) > 2000 && letters(&english) < 100);
+}
+
+fn skeleton(document: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut code: BTreeSet<&str> = BTreeSet::new();
+    let all = pieces(document);
+    for (at, piece) in all.iter().enumerate() {
+        match piece {
+            Piece::Heading(level, _) => {
+                found.push(format!("code before this section: {:?}", std::mem::take(&mut code)));
+                found.push(format!("a section of level {level}"));
+            }
+            Piece::Row(line) => {
+                // Names of options, keys and files are no words of a language; a head or a sentence is.
+                let first = line.split(" | ").next().unwrap();
+                let head = matches!(all.get(at + 1), Some(Piece::Row(next)) if next.starts_with("| ---"));
+                let name = if !head && first.ends_with('`') { first } else { "" };
+                found.push(format!("a row of {} cells {name}", line.matches(" | ").count() + 1));
+            }
+            Piece::Fence { info, lines } => {
+                // Comments are words of a language.
+                let is_script = info.starts_with("sh ");
+                let command = |line: &str| line.split(" #").next().unwrap().trim_end().to_string();
+                let bare = |line: &str| if line.starts_with('#') { "#".to_string() } else { command(line) };
+                let lines = lines.iter().map(|line| if is_script { bare(line) } else { (*line).to_string() });
+                found.push(format!("```{info}\n{}", lines.collect::<Vec<_>>().join("\n")));
+            }
+            Piece::Text(line) if line.starts_with("<!--") => found.push((*line).to_string()),
+            Piece::Text(_) => {}
+        }
+        if let Piece::Text(line) | Piece::Row(line) = piece {
+            code.extend(inline(line));
+        }
+    }
+    found.push(format!("code at the end: {code:?}"));
+    found
+}
+
+/// The first cells of the table between `<!-- name -->` and `<!-- end -->`, by row; code of each.
+fn table(document: &str, name: &str) -> Vec<Vec<String>> {
+    let (_, rest) = document.split_once(&format!("<!-- {name} -->\n")).unwrap();
+    let rows = rest.split_once("<!-- end -->").unwrap().0.lines().filter(|line| line.starts_with('|')).skip(2);
+    let cells = |row: &str| row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_string()).collect();
+    rows.map(cells).collect()
+}
+
+/// Every command of the table is taken for what the table says, and every front end is in it.
+#[test]
+fn the_table_of_front_ends_is_what_happens() {
+    let sandbox = Sandbox::new();
+    sandbox.program("srun");
+    for script in ["hf.py", "script.py", "train.py"] {
+        sandbox.file(script, "from transformers import Trainer\n");
+    }
+    sandbox.file("ds.py", "import deepspeed\ndeepspeed.initialize()\n");
+    sandbox.file("run.yaml", "model_name_or_path: a/b\nstage: sft\n");
+    sandbox.file("run.yml", "base_model: a/b\n");
+    let mut seen = BTreeSet::new();
+    for row in table(&read(ENGLISH), "front ends") {
+        for command in inline(&row[0]) {
+            let words: Vec<&str> = command.split(' ').filter(|word| *word != "…").collect();
+            let plan = sandbox.plan(&["--nproc-per-node", "2"], &words);
+            let name = plan["trainer"]["name"].as_str().unwrap().to_string();
+            assert_eq!(format!("`{name}`"), row[1], "{command}");
+            seen.insert(name);
+        }
+    }
+    let refusal = sandbox.launch(&["--trainer", "?"], &["true"]).stderr;
+    let known = refusal.rsplit("one of ").next().unwrap();
+    let known: BTreeSet<String> = known.trim().split(", ").map(str::to_string).collect();
+    assert_eq!(seen, known, "{refusal}");
+}
+
+/// Every row of the table of exit statuses, tried.
+#[test]
+fn the_table_of_exit_statuses_is_what_happens() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("STUB_EXIT", "7");
+    sandbox.file("not-executable", "");
+    let odd = "zero_optimization.stage=9";
+    let tried: BTreeMap<&str, Vec<&str>> = BTreeMap::from([
+        ("`1` (`zlaunch check`)", vec!["check", "--deepspeed", "zero2", "--set", odd, "--", "swift", "sft"]),
+        (
+            "`1` (`zlaunch fit`)",
+            vec!["fit", "--params", "70B", "--gpus", "1", "--gpu-memory", "8GiB", "--host-memory", "8GiB"],
+        ),
+        ("`125`", vec!["--deepspeed", "zero9", "--", "swift", "sft"]),
+        ("`126`", vec!["--", "./not-executable"]),
+        ("`127`", vec!["--", "./not-there"]),
+        ("other", vec!["--nproc-per-node", "2", "--", "python", "train.py"]),
+    ]);
+    let rows = table(&read(ENGLISH), "exit statuses");
+    assert_eq!(rows.iter().map(|row| row[0].as_str()).collect::<BTreeSet<_>>(), tried.keys().copied().collect());
+    for (row, words) in tried {
+        let status = sandbox.run(&words).status.unwrap();
+        let wanted = inline(row).next().map_or(7, |digits| digits.parse().unwrap());
+        assert_eq!(status, wanted, "{row}: {words:?}");
+    }
+}
