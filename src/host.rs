@@ -81,7 +81,12 @@ impl Host {
 
     /// Looks a program up as exec would: a word with a `/` is a path, anything else is searched in PATH.
     pub(crate) fn find_program(&self, word: &OsStr) -> Option<PathBuf> {
-        which::which_in(word, self.raw(vars::PATH), &self.cwd).ok()
+        let can_be_executed = |path: &PathBuf| path.is_file() && access(path, AccessFlags::X_OK).is_ok();
+        if word.as_encoded_bytes().contains(&b'/') {
+            return Some(self.cwd.join(word)).filter(can_be_executed);
+        }
+        let mut places = std::env::split_paths(self.raw(vars::PATH)?).map(|folder| self.cwd.join(folder).join(word));
+        places.find(can_be_executed)
     }
 
     /// GPUs of a kind for which accelerate switches the connections between them off, depending on the driver.
