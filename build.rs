@@ -21,7 +21,8 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|it| it == value);
     let native = env::var_os("HOST") == env::var_os("TARGET");
-    if !(is("PROFILE", "release") && is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu") && native) {
+    if !(is("PROFILE", "release") && is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu") && native)
+    {
         return;
     }
     let Some(folder) = env::var_os("OUT_DIR") else { return };
