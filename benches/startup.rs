@@ -202,7 +202,7 @@ impl Default for Case {
 }
 
 /// A folder with a wrapper that only execs, a virtual environment whose interpreter does nothing, and another one whose
-/// interpreter is none.
+/// interpreter is missing.
 struct Lab {
     folder: tempfile::TempDir,
 }
@@ -214,7 +214,6 @@ impl Lab {
         lab.compile("python3", "fn main() {}", &["-C", "target-feature=+crt-static"]);
         put_program(&lab.path("swift"), &format!("#!{}\n", lab.path("python3").display()));
         fs::create_dir(lab.path("broken")).unwrap();
-        put_program(&lab.path("broken/python3"), "no program\n");
         put_program(&lab.path("broken/swift"), &format!("#!{}\n", lab.path("broken/python3").display()));
         lab
     }

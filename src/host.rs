@@ -81,11 +81,12 @@ impl Host {
 
     /// Looks a program up as exec would: a word with a `/` is a path, anything else is searched in PATH.
     pub(crate) fn find_program(&self, word: &OsStr) -> Option<PathBuf> {
+        let from_here = |path: &Path| self.cwd.join(path.strip_prefix(".").unwrap_or(path));
         let can_be_executed = |path: &PathBuf| path.is_file() && access(path, AccessFlags::X_OK).is_ok();
         if word.as_encoded_bytes().contains(&b'/') {
-            return Some(self.cwd.join(word)).filter(can_be_executed);
+            return Some(from_here(Path::new(word))).filter(can_be_executed);
         }
-        let mut places = std::env::split_paths(self.raw(vars::PATH)?).map(|folder| self.cwd.join(folder).join(word));
+        let mut places = std::env::split_paths(self.raw(vars::PATH)?).map(|folder| from_here(&folder).join(word));
         places.find(can_be_executed)
     }
 
@@ -222,4 +223,29 @@ pub(crate) fn can_be_written(folder: &Path) -> bool {
         .ancestors()
         .find(|path| path.exists())
         .is_some_and(|path| path.is_dir() && access(path, AccessFlags::W_OK | AccessFlags::X_OK).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_found_as_exec_would() {
+        let host = |path: &str| Host {
+            env: [(OsString::from(vars::PATH), OsString::from(path))].into(),
+            cwd: PathBuf::from("/bin"),
+            ..Host::default()
+        };
+        let found = |path: &str, word: &str| host(path).find_program(OsStr::new(word));
+        let shell = Some(PathBuf::from("/bin/sh"));
+        for (path, word) in
+            [("/nowhere:/bin", "sh"), ("", "sh"), (".", "sh"), ("/nowhere", "./sh"), ("/nowhere", "/bin/sh")]
+        {
+            assert_eq!(found(path, word), shell, "{path} {word}");
+        }
+        for (path, word) in [("/nowhere", "sh"), ("/", "bin"), ("/etc", "passwd"), ("/bin", ""), ("/bin", "sh/")] {
+            assert_eq!(found(path, word), None, "{path} {word}");
+        }
+        assert_eq!(Host::default().find_program(OsStr::new("sh")), None);
+    }
 }
