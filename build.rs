@@ -6,7 +6,7 @@
 //! is set for all, procedural macros do not build. So the libraries that rustc asks for by name are found here first,
 //! as archives.
 
-#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "cargo speaks to build scripts like this")]
+#![expect(clippy::disallowed_methods, reason = "cargo speaks to build scripts like this")]
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -31,7 +31,9 @@ fn main() {
     // Not a position-independent executable: relocating its tables costs more than the rest of its start.
     let arguments = ["-static".to_string(), "-no-pie".to_string(), format!("-L{}", folder.display())];
     if written && works(folder, &arguments) {
-        arguments.iter().for_each(|argument| println!("cargo::rustc-link-arg-bins={argument}"));
+        for argument in arguments {
+            println!("cargo::rustc-link-arg-bins={argument}");
+        }
     }
 }
 

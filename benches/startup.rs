@@ -100,7 +100,7 @@ fn growth(lab: &Lab) {
     }
     let chained = |depth: usize| Case { template: Some(format!("depth{depth}_{depth}")), ..Case::default() };
     lab.grows("templates that extend another", [1, 10, 100], chained);
-    lab.grows("arguments of the command", [10, 100, 1000], |arguments| Case { arguments, ..Case::default() });
+    lab.grows("more words of the command", [10, 100, 1000], |arguments| Case { arguments, ..Case::default() });
     lab.grows("machines of Slurm, on the last", [2, 100, 10_000], |machines| Case {
         variables: last_of(machines),
         ..Case::default()
@@ -182,7 +182,7 @@ struct Case {
     launched: bool,
     /// Instead of the usual one, in the lab's own folder.
     template: Option<String>,
-    /// More arguments for the command.
+    /// More words for the command.
     arguments: usize,
     variables: Vec<(String, String)>,
     costs: PathBuf,
@@ -299,7 +299,7 @@ impl Lab {
             .args(&options)
             .arg(folder.join("swift"))
             .args(SWIFT)
-            .args((0..case.arguments).map(|at| format!("--argument_{at}=value")));
+            .args(["--lora_alpha", "8"].iter().cycle().take(case.arguments));
         let mut command = self.clean(command);
         command.env("PATH", "/usr/bin:/bin").envs(case.variables.iter().map(|(name, value)| (name, value)));
         counted(&mut command)
