@@ -1,8 +1,9 @@
 //! What a launch costs before exec, as ratios in one run: `cargo bench`.
 //!
-//! Instructions are counted by callgrind for a dry run with an empty environment (callgrind sees nothing once exec
-//! succeeds). Wall time is the fastest of many launches of a program that does nothing, through zlaunch and through a
-//! Rust wrapper that only execs, taken in turns. Peak memory is the largest resident set of any child so far.
+//! Wall time is the fastest of many launches of a program that does nothing, through zlaunch and through a Rust wrapper
+//! that only execs, taken in turns. Peak memory is the largest resident set of any child so far. Instructions are counted
+//! by callgrind with an empty environment; the launch is one whose exec fails, because callgrind sees nothing once it
+//! succeeds. The phases need the names of functions, so for them zlaunch is built once more, into a folder of its own.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -37,6 +38,21 @@ const SWIFT: &[&str] = &[
 ];
 const OPTIONS: &[&str] = &["--deepspeed", "zero3_offload", "--nproc-per-node", "8", "--"];
 
+/// The parts of a launch, by the function that does it. Those further in are parts of the one before.
+const PHASES: &[(&str, &str)] = &[
+    ("the whole process", "(below main)"),
+    ("  our part of it", "zlaunch::main"),
+    ("    seeing the machine", "zlaunch::host::Host::read"),
+    ("    reading argv", "zlaunch::cli::parse"),
+    ("    understanding the command", "zlaunch::trainer::understand"),
+    ("    template and its chain", "zlaunch::template::resolve"),
+    ("    ranks", "zlaunch::plan::Draft::topology"),
+    ("    layers, fill and check", "zlaunch::plan::Draft::config"),
+    ("      check", "zlaunch::plan::Draft::check"),
+    ("    variables", "zlaunch::environment::decide"),
+    ("    printing the plan", "zlaunch::plan::print::<impl zlaunch::plan::Plan>::render"),
+];
+
 fn main() {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|word| word == "--memory-of") {
@@ -45,14 +61,26 @@ fn main() {
         return println!("{}", getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0, |usage| usage.max_rss()));
     }
     let lab = Lab::new();
-    let zlaunch = Path::new(env!("CARGO_BIN_EXE_zlaunch"));
-    println!("binary             {:>9} bytes", fs::metadata(zlaunch).map_or(0, |seen| seen.len()));
+    println!("binary             {:>9} bytes", fs::metadata(ZLAUNCH).map_or(0, |seen| seen.len()));
+    wall_time(&lab);
+    println!("peak memory        {:>9} kB (a bare exec: {} kB)", lab.memory(&lab.zlaunch()), lab.memory(&lab.bare()));
+    if Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_err() {
+        return println!("instructions       not counted: valgrind is not here");
+    }
+    println!("instructions       {:>9} (dry run)", lab.instructions(&Case::default()));
+    println!("                   {:>9} (launch)", lab.instructions(&Case { launched: true, ..Case::default() }));
+    println!("                   {:>9} (a bare exec)", lab.instructions_of_bare());
+    growth(&lab);
+    phases(&lab);
+}
 
+const ZLAUNCH: &str = env!("CARGO_BIN_EXE_zlaunch");
+
+fn wall_time(lab: &Lab) {
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
-
     for _ in 0..RUNS {
         bare.push(timed(&mut lab.bare()));
-        ours.push(timed(&mut lab.zlaunch(zlaunch)));
+        ours.push(timed(&mut lab.zlaunch()));
     }
     let (ours, bare) = (Times::of(ours), Times::of(bare));
     println!("time to exec       {:>9.3} ms fastest, {:.3} ms median", ours.fastest, ours.median);
@@ -62,29 +90,67 @@ fn main() {
         ours.fastest / bare.fastest,
         ours.median / bare.median
     );
-    println!(
-        "peak memory        {:>9} kB (a bare exec: {} kB)",
-        lab.memory(&lab.zlaunch(zlaunch)),
-        lab.memory(&lab.bare())
-    );
-    let Some(count) = lab.instructions(zlaunch, &[]) else {
-        return println!("instructions       not counted: valgrind is not here");
-    };
-    println!("instructions       {count:>9} (dry run)");
-    let [two, many] = [2, 10_000].map(|machines| {
-        let last = lab.instructions(zlaunch, &last_of(machines)).unwrap_or(0);
-        println!("on the last of     {last:>9} ({machines} machines of Slurm)");
-        last
+}
+
+/// How the instructions of a dry run grow with what is given to it.
+fn growth(lab: &Lab) {
+    println!("\ngrowth, in instructions of a dry run");
+    for depth in [1, 10, 100] {
+        lab.chain(depth);
+    }
+    let chained = |depth: usize| Case { template: Some(format!("depth{depth}_{depth}")), ..Case::default() };
+    lab.grows("templates that extend another", [1, 10, 100], chained);
+    lab.grows("more words of the command", [10, 100, 1000], |arguments| Case { arguments, ..Case::default() });
+    lab.grows("machines of Slurm, on the last", [2, 100, 10_000], |machines| Case {
+        variables: last_of(machines),
+        ..Case::default()
     });
-    #[expect(clippy::cast_precision_loss, reason = "a ratio to two digits")]
-    let ratio = many as f64 / two as f64;
-    println!("ratio              {ratio:>9.2}");
+    let many = |count: usize| (0..count).map(|at| (format!("SOME_VARIABLE_{at}"), "of no interest".to_string()));
+    lab.grows("environment variables", [10, 1000, 10_000], |count| Case {
+        variables: many(count).collect(),
+        ..Case::default()
+    });
+}
+
+/// Inclusive costs by function, of a binary with names.
+fn phases(lab: &Lab) {
+    let folder = Path::new(ZLAUNCH).parent().and_then(Path::parent).unwrap().join("bench-with-names");
+    println!("\nby phase, in instructions of a dry run (building with names)");
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--locked", "--release", "--bin", "zlaunch", "--manifest-path"])
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
+        .arg("--target-dir")
+        .arg(&folder)
+        .env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo")
+        .status();
+    assert!(built.unwrap().success(), "zlaunch does not build");
+    let costs = lab.path("callgrind.out");
+    let case = Case { program: folder.join("release/zlaunch"), costs: costs.clone(), ..Case::default() };
+    let total = lab.instructions(&case);
+    let listed = Command::new("callgrind_annotate")
+        .args(["--inclusive=yes", "--threshold=100", "--show-percs=no"])
+        .arg(&costs)
+        .output()
+        .unwrap();
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    for (phase, function) in PHASES {
+        // `1,234  file:function [object]`
+        let cost = listed.lines().find_map(|line| {
+            let (cost, place) = line.trim().split_once(' ')?;
+            let (_, name) = place.split(" [").next()?.split_once(':')?;
+            (name == *function).then(|| cost.replace(',', "").parse::<u64>().ok())?
+        });
+        match cost {
+            Some(cost) => println!("{phase:<32}{cost:>9}  {:>3} %", cost * 100 / total),
+            None => println!("{phase:<32}  the compiler made it part of another function"),
+        }
+    }
 }
 
 /// The variables of the task on the last machine of a step.
-fn last_of(machines: u32) -> Vec<(&'static str, String)> {
+fn last_of(machines: usize) -> Vec<(String, String)> {
     let nodes = format!("node[00001-{machines:05}]");
-    vec![
+    let variables = [
         ("SLURM_JOB_ID", "4242".to_string()),
         ("SLURM_STEP_ID", "0".to_string()),
         ("SLURM_STEP_NUM_NODES", machines.to_string()),
@@ -92,7 +158,8 @@ fn last_of(machines: u32) -> Vec<(&'static str, String)> {
         ("SLURM_STEP_TASKS_PER_NODE", format!("1(x{machines})")),
         ("SLURM_NODEID", (machines - 1).to_string()),
         ("SLURM_LOCALID", "0".to_string()),
-    ]
+    ];
+    variables.map(|(name, value)| (name.to_string(), value)).to_vec()
 }
 
 struct Times {
@@ -108,7 +175,34 @@ impl Times {
     }
 }
 
-/// A folder with a wrapper that only execs, and a virtual environment whose interpreter does nothing.
+/// A launch whose instructions are counted.
+struct Case {
+    program: PathBuf,
+    /// Carried out until exec, which fails; else a dry run.
+    launched: bool,
+    /// Instead of the usual one, in the lab's own folder.
+    template: Option<String>,
+    /// More words for the command.
+    arguments: usize,
+    variables: Vec<(String, String)>,
+    costs: PathBuf,
+}
+
+impl Default for Case {
+    fn default() -> Self {
+        Case {
+            program: PathBuf::from(ZLAUNCH),
+            launched: false,
+            template: None,
+            arguments: 0,
+            variables: Vec::new(),
+            costs: PathBuf::from("/dev/null"),
+        }
+    }
+}
+
+/// A folder with a wrapper that only execs, a virtual environment whose interpreter does nothing, and another one whose
+/// interpreter is missing.
 struct Lab {
     folder: tempfile::TempDir,
 }
@@ -118,9 +212,9 @@ impl Lab {
         let lab = Lab { folder: tempfile::tempdir().unwrap() };
         lab.compile("bare", BARE, &["-C", "strip=symbols", "-C", "lto=fat", "-C", "codegen-units=1"]);
         lab.compile("python3", "fn main() {}", &["-C", "target-feature=+crt-static"]);
-        let swift = lab.path("swift");
-        put(&swift, &format!("#!{}\n", lab.path("python3").display()));
-        fs::set_permissions(&swift, fs::Permissions::from_mode(0o755)).unwrap();
+        put_program(&lab.path("swift"), &format!("#!{}\n", lab.path("python3").display()));
+        fs::create_dir(lab.path("broken")).unwrap();
+        put_program(&lab.path("broken/swift"), &format!("#!{}\n", lab.path("broken/python3").display()));
         lab
     }
 
@@ -141,6 +235,15 @@ impl Lab {
         assert!(rustc.unwrap().success(), "{name} does not compile");
     }
 
+    /// Templates `depthN_1` to `depthN_N`, each of which extends the one before.
+    fn chain(&self, depth: usize) {
+        for at in 1..=depth {
+            let parent = if at == 1 { "zero3_offload".to_string() } else { format!("depth{depth}_{}", at - 1) };
+            let text = format!(r#"{{"$zlaunch": {{"extends": "{parent}"}}, "steps_per_print": {at}}}"#);
+            put(&self.path(&format!("depth{depth}_{at}.json")), &text);
+        }
+    }
+
     fn clean(&self, mut command: Command) -> Command {
         command
             .env_clear()
@@ -151,8 +254,8 @@ impl Lab {
         command
     }
 
-    fn zlaunch(&self, program: &Path) -> Command {
-        let mut command = self.clean(Command::new(program));
+    fn zlaunch(&self) -> Command {
+        let mut command = self.clean(Command::new(ZLAUNCH));
         command.args(OPTIONS).arg("swift").args(SWIFT);
         command
     }
@@ -170,21 +273,52 @@ impl Lab {
         String::from_utf8_lossy(&again.output().unwrap().stdout).trim().to_string()
     }
 
-    fn instructions(&self, program: &Path, variables: &[(&str, String)]) -> Option<u64> {
+    /// One line: the instructions for each size, and the last as a multiple of the first.
+    fn grows(&self, what: &str, sizes: [usize; 3], case: impl Fn(usize) -> Case) {
+        let counts = sizes.map(|size| self.instructions(&case(size)));
+        #[expect(clippy::cast_precision_loss, reason = "a ratio to two digits")]
+        let ratio = counts[2] as f64 / counts[0] as f64;
+        let all: Vec<String> = sizes.iter().zip(counts).map(|(size, count)| format!("{size}: {count}")).collect();
+        println!("{what:<32}{}  ({ratio:.2} times)", all.join(", "));
+    }
+
+    fn instructions(&self, case: &Case) -> u64 {
+        let mut options = OPTIONS.to_vec();
+        if let Some(template) = &case.template {
+            options[1] = template;
+        }
+        let folder = if case.launched { self.path("broken") } else { self.folder.path().to_path_buf() };
         let mut command = Command::new("valgrind");
         command
-            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-            .arg(program)
-            .arg("--dry-run")
-            .args(OPTIONS)
-            .arg("swift")
-            .args(SWIFT);
+            .arg("--tool=callgrind")
+            .arg(format!("--callgrind-out-file={}", case.costs.display()))
+            .arg(&case.program)
+            .args((!case.launched).then_some("--dry-run"))
+            .arg("--template-dir")
+            .arg(self.folder.path())
+            .args(&options)
+            .arg(folder.join("swift"))
+            .args(SWIFT)
+            .args(["--lora_alpha", "8"].iter().cycle().take(case.arguments));
         let mut command = self.clean(command);
-        command.env("PATH", "/usr/bin:/bin").envs(variables.iter().map(|(name, value)| (name, value)));
-        let output = command.stderr(Stdio::piped()).output().ok()?;
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        text.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok())
+        command.env("PATH", "/usr/bin:/bin").envs(case.variables.iter().map(|(name, value)| (name, value)));
+        counted(&mut command)
     }
+
+    fn instructions_of_bare(&self) -> u64 {
+        let mut command = Command::new("valgrind");
+        command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+        command.arg(self.path("bare")).arg(self.path("broken/python3")).args(SWIFT);
+        counted(self.clean(command).env("PATH", "/usr/bin:/bin"))
+    }
+}
+
+/// What callgrind says at the end.
+fn counted(command: &mut Command) -> u64 {
+    let output = command.stderr(Stdio::piped()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let count = text.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok());
+    count.unwrap_or_else(|| panic!("{command:?}\n{text}"))
 }
 
 fn timed(command: &mut Command) -> Duration {
@@ -198,4 +332,9 @@ fn timed(command: &mut Command) -> Duration {
 fn put(path: &Path, text: &str) {
     use std::io::Write;
     fs::File::create(path).and_then(|mut file| file.write_all(text.as_bytes())).unwrap();
+}
+
+fn put_program(path: &Path, text: &str) {
+    put(path, text);
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }

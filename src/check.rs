@@ -19,6 +19,7 @@ use serde_json::{Map, Value};
 use crate::auto;
 use crate::error::{Problem, Severity};
 use crate::host::Host;
+use crate::json;
 use crate::launcher::Kind;
 use crate::python::Version;
 use crate::schema::{self, Entry, Fault, Policy};
@@ -169,24 +170,15 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// A dotted key. The sections are small and the rules are many, so that looking along them beats hashing.
+    /// A dotted key.
     fn get(&self, key: &str) -> Option<&'a Value> {
-        let mut node = self.config;
-        let mut rest = key;
-        loop {
-            let end = rest.bytes().position(|b| b == b'.').unwrap_or(rest.len());
-            node = entry_of(node.as_object()?, &rest[..end])?;
-            match rest.get(end + 1..) {
-                Some(more) => rest = more,
-                None => return Some(node),
-            }
-        }
+        json::get(self.config, key)
     }
 
     /// A key of `zero_optimization`, by either of its names.
     fn zero(&self, key: &str) -> Option<&'a Value> {
         let section = self.zero.section?;
-        entry_of(section, key).or_else(|| entry_of(section, key.strip_prefix("stage3_")?))
+        json::entry(section, key).or_else(|| json::entry(section, key.strip_prefix("stage3_")?))
     }
 
     /// A bool as DeepSpeed understands it; an "auto" or a wrong value says nothing.
@@ -281,10 +273,6 @@ impl<'a> Zero<'a> {
     fn none() -> Self {
         Zero { section: None, stage: Some(0), optimizer: "none", param: "none" }
     }
-}
-
-fn entry_of<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
-    object.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
 }
 
 /// A device; what is no text is no device, and reported as such.

@@ -75,8 +75,8 @@ pub(crate) struct Launch {
     pub(crate) environment: EnvironmentFlags,
     pub(crate) config_out: Option<Said<PathBuf>>,
     pub(crate) record: Option<Said<PathBuf>>,
-    /// All words as they were given, where somebody will want them.
-    pub(crate) words: Vec<OsString>,
+    /// Our words as they were given, up to the command.
+    pub(crate) options: Vec<OsString>,
     pub(crate) output: Output,
     pub(crate) strict: bool,
     pub(crate) allow: Vec<String>,
@@ -90,8 +90,7 @@ impl Launch {
     pub(crate) fn options_again(&self) -> Vec<OsString> {
         let through_srun = self.launcher.as_ref().is_some_and(|asked| asked.value == launcher::Kind::Srun);
         let mut again = Vec::new();
-        let end = self.words.len().saturating_sub(self.command.len());
-        let mut words = self.words[..end].iter();
+        let mut words = self.options.iter();
         while let Some(word) = words.next() {
             let text = word.to_str().unwrap_or_default();
             let Some(long) = text.strip_prefix("--") else {
@@ -100,10 +99,8 @@ impl Launch {
                 again.extend((kept != "-").then(|| OsString::from(kept)));
                 continue;
             };
-            let (name, joined) = long.split_once('=').map_or((long, false), |(name, _)| (name, true));
-            let named = |option: &&Opt| option.name == name || option.aliases.contains(&name);
-            let Some(option) = OPTIONS.iter().find(named) else { continue };
-            let value = if option.kind == Kind::Switch || joined { None } else { words.next() };
+            let Some(option) = option_of(long) else { continue };
+            let value = if takes_next_word(long) { words.next() } else { None };
             let dropped = ["dry-run", "format"].contains(&option.name)
                 || through_srun && ["launcher", "launcher-arg"].contains(&option.name);
             if !dropped {
@@ -194,7 +191,7 @@ pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
         Some("generate") => return generate::parse(argv, host),
         _ => {}
     }
-    if argv.len() == 1 {
+    if argv.len() <= 1 {
         return Err(vec![error::nothing_to_launch()]);
     }
     let mode = match argv[1].to_str() {
@@ -202,14 +199,11 @@ pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
         Some("doctor") => Mode::Doctor,
         _ => Mode::Launch,
     };
-    let mut argv = argv;
-    if argv.len() == 2 && argv[1] == "help" {
-        argv[1] = "--help".into();
+    let mut words: Vec<OsString> = argv.into_iter().skip(if mode == Mode::Launch { 1 } else { 2 }).collect();
+    if mode == Mode::Launch && words == ["help"] {
+        words = vec!["--help".into()];
     }
-    if mode != Mode::Launch {
-        argv.remove(1);
-    }
-    parse_launch(argv, mode, host).map(|launch| match launch {
+    parse_launch(words, mode, host).map(|launch| match launch {
         Ok(launch) if mode == Mode::Doctor => Request::Doctor(Box::new(launch)),
         Ok(launch) => Request::Launch(Box::new(launch)),
         Err(text) => Request::Show(text),
@@ -241,37 +235,64 @@ fn parse_replay(words: &[OsString], host: &Host) -> Result<Request, Problem> {
 
 /// A launch, or a text to show instead.
 pub(crate) fn parse_launch(
-    argv: Vec<OsString>,
+    mut words: Vec<OsString>,
     mode: Mode,
     host: &Host,
 ) -> Result<Result<Launch, String>, Vec<Problem>> {
-    let words = argv.get(1..).unwrap_or_default().to_vec();
-    let matches = match launch_command().try_get_matches_from(argv) {
+    let command = words.split_off(end_of_options(&words));
+    let given: Vec<&Opt> = words.iter().filter_map(|word| option_of(word.to_str()?.strip_prefix("--")?)).collect();
+    let may_be_given = |option: &&Opt| option.short.is_some() || given.iter().any(|given| given.name == option.name);
+    // To describe an option to clap costs more than to read it. What is refused is judged by the whole table.
+    let read = launch_command(OPTIONS.iter().filter(may_be_given)).try_get_matches_from(&words);
+    let matches = match read.or_else(|_| launch_command(OPTIONS.iter()).try_get_matches_from(&words)) {
         Ok(matches) => matches,
         Err(why) => return shown(&why).map(Err),
     };
-    let mut launch = Reader { mode, ..Reader::new(&matches, host) }.launch()?;
-    launch.words = words;
+    let mut launch = Reader { mode, ..Reader::new(&matches, host) }.launch(command)?;
+    launch.options = words;
     Ok(Ok(launch))
+}
+
+/// Where the command begins: behind `--`, or at the first word that is neither an option nor the value of one. It may be
+/// long, and is none of clap's business.
+fn end_of_options(words: &[OsString]) -> usize {
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        let text = word.to_string_lossy();
+        match text.strip_prefix("--") {
+            Some("") => return at + 1,
+            Some(long) => at += 1 + usize::from(takes_next_word(long)),
+            None if text.len() > 1 && text.starts_with('-') => at += 1,
+            None => return at,
+        }
+    }
+    words.len()
+}
+
+/// Whether the value of an option, given without its `--`, is the word behind it.
+fn takes_next_word(long: &str) -> bool {
+    !long.contains('=') && option_of(long).is_some_and(|option| option.kind != Kind::Switch)
+}
+
+fn option_of(long: &str) -> Option<&'static Opt> {
+    let name = long.split('=').next()?;
+    OPTIONS.iter().find(|option| option.name == name || option.aliases.contains(&name))
 }
 
 fn one<T>(result: Result<T, Problem>) -> Result<T, Vec<Problem>> {
     result.map_err(|problem| vec![problem])
 }
 
-fn launch_command() -> Command {
-    let mut command = Command::new("zlaunch")
+fn launch_command<'a>(options: impl Iterator<Item = &'a Opt>) -> Command {
+    let command = Command::new("zlaunch")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Turn a training command and a DeepSpeed shorthand into one exact launch")
         .override_usage(USAGE)
         .after_help(COMMANDS)
         .max_term_width(110)
-        .args_override_self(true)
-        .arg(trailing_command());
-    for option in OPTIONS {
-        command = command.arg(clap_arg(option));
-    }
-    command
+        .no_binary_name(true)
+        .args_override_self(true);
+    options.fold(command, |command, option| command.arg(clap_arg(option)))
 }
 
 /// Everything from the first word on that is no option of ours.
@@ -386,16 +407,16 @@ impl<'a> Reader<'a> {
         Reader { matches, host, mode: Mode::Launch, problems: Vec::new() }
     }
 
-    fn launch(mut self) -> Result<Launch, Vec<Problem>> {
-        if self.matches.get_many::<OsString>("command").is_none() && self.mode != Mode::Doctor {
+    fn launch(mut self, command: Vec<OsString>) -> Result<Launch, Vec<Problem>> {
+        if command.is_empty() && self.mode != Mode::Doctor {
             self.problems.push(error::nothing_to_launch());
         }
-        let launch = self.described(Self::output);
+        let launch = self.described(command, Self::output);
         if self.problems.is_empty() { Ok(launch) } else { Err(self.problems) }
     }
 
     /// The launch, whether there is a command or not.
-    fn described(&mut self, output: fn(&mut Self) -> Output) -> Launch {
+    fn described(&mut self, command: Vec<OsString>, output: fn(&mut Self) -> Output) -> Launch {
         Launch {
             deepspeed: self.text("deepspeed"),
             search: self.search(),
@@ -434,8 +455,8 @@ impl<'a> Reader<'a> {
             strict: self.switch("strict"),
             allow: self.rules(),
             warnings: self.unknown_variables(),
-            words: Vec::new(),
-            command: self.matches.get_many("command").into_iter().flatten().cloned().collect(),
+            options: Vec::new(),
+            command,
         }
     }
 
@@ -454,7 +475,7 @@ impl<'a> Reader<'a> {
     }
 
     fn search(&self) -> Search {
-        let flags = self.matches.get_many::<OsString>("template-dir").into_iter().flatten().map(PathBuf::from);
+        let flags = self.flags("template-dir").map(PathBuf::from);
         Search::new(flags.collect(), self.host)
     }
 
@@ -477,7 +498,7 @@ impl<'a> Reader<'a> {
 
     /// The flag, else the variable.
     fn raw_one(&self, name: &'static str) -> Option<Said<OsString>> {
-        let flag = self.matches.get_one::<OsString>(name).map(|value| Said::new(value.clone(), flag(name)));
+        let flag = self.flags(name).next_back().map(|value| Said::new(value.clone(), flag(name)));
         flag.or_else(|| self.variable(name))
     }
 
@@ -487,8 +508,12 @@ impl<'a> Reader<'a> {
             let lines = said.value.to_string_lossy().lines().map(OsString::from).collect::<Vec<_>>();
             lines.into_iter().map(move |line| Said::new(line, said.from.clone()))
         });
-        let flags = self.matches.get_many::<OsString>(name).into_iter().flatten();
-        variable.chain(flags.map(|value| Said::new(value.clone(), flag(name)))).collect()
+        variable.chain(self.flags(name).map(|value| Said::new(value.clone(), flag(name)))).collect()
+    }
+
+    /// The values of an option on the command line. clap may not know it, where it was not given.
+    fn flags(&self, name: &str) -> impl DoubleEndedIterator<Item = &'a OsString> {
+        self.matches.try_get_many(name).ok().flatten().into_iter().flatten()
     }
 
     fn variable(&self, name: &str) -> Option<Said<OsString>> {
@@ -525,7 +550,7 @@ impl<'a> Reader<'a> {
 
     /// Who turned it on.
     fn said_switch(&mut self, name: &'static str) -> Option<Source> {
-        if self.matches.get_flag(name) {
+        if self.matches.try_get_one(name).ok().flatten() == Some(&true) {
             return Some(flag(name));
         }
         let said = self.variable(name).and_then(|said| self.readable(said))?;
@@ -686,7 +711,27 @@ mod tests {
     }
 
     #[test]
+    fn a_command_begins_where_our_options_end() {
+        for (line, options) in [
+            ("swift sft --deepspeed x", 0),
+            ("-- swift", 1),
+            ("--dry-run swift", 1),
+            ("-nq swift -n", 1),
+            ("--deepspeed zero3 swift", 2),
+            ("--deepspeed=zero3 -n -- -x", 3),
+            ("--num_gpus 2 - swift", 2),
+            ("--launcher-arg --foo --launcher-arg -- swift", 4),
+            ("--launcher-arg --foo -- -- swift", 3),
+            ("--unknown swift", 1),
+            ("--deepspeed", 2),
+        ] {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            assert_eq!(end_of_options(&words), options.min(words.len()), "{line}");
+        }
+    }
+
+    #[test]
     fn clap_accepts_the_table() {
-        launch_command().debug_assert();
+        launch_command(OPTIONS.iter()).debug_assert();
     }
 }

@@ -1,6 +1,7 @@
 //! From a template to the config that is launched: `--patch`, `--unset`, `--set` on top of it. Filling "auto" is
 //! `auto`'s business.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
@@ -21,15 +22,20 @@ pub(crate) struct Layers {
 }
 
 /// Lays the user's layers over the template and checks that what the template needs is there.
-pub(crate) fn with_layers(template: &Template, layers: &Layers, host: &Host) -> Result<Value, Vec<Problem>> {
-    let mut config = template.config.clone();
+/// Most launches have no layers, and the template's own config is theirs.
+pub(crate) fn with_layers<'t>(
+    template: &'t Template,
+    layers: &Layers,
+    host: &Host,
+) -> Result<Cow<'t, Value>, Vec<Problem>> {
+    let mut config = Cow::Borrowed(&template.config);
     let mut problems = Vec::new();
     for file in &layers.patch {
         let path = host.absolute(&file.value);
         let applied = json::read(&path).and_then(|change| match change {
-            operations @ Value::Array(_) => patch::operate(&mut config, operations, &path.display().to_string()),
+            operations @ Value::Array(_) => patch::operate(config.to_mut(), operations, &path.display().to_string()),
             object @ Value::Object(_) => {
-                patch::merge(&mut config, object);
+                patch::merge(config.to_mut(), object);
                 Ok(())
             }
             _ => Err(error::not_a_patch(&path.display().to_string(), "it is neither a list nor an object")),
@@ -37,14 +43,14 @@ pub(crate) fn with_layers(template: &Template, layers: &Layers, host: &Host) -> 
         problems.extend(applied.err());
     }
     for key in &layers.unset {
-        if !unset(&mut config, &key.value) {
+        if !unset(config.to_mut(), &key.value) {
             let known = json::leaves(&config, |_| true);
             problems.push(error::nothing_to_unset(key, error::nearest(&key.value, known.iter().map(String::as_str))));
         }
     }
     for assignment in &layers.set {
         let (key, value) = &assignment.value;
-        if let Err(blocked) = set(&mut config, key, value.clone()) {
+        if let Err(blocked) = set(config.to_mut(), key, value.clone()) {
             problems.push(error::set_below_a_value(key, &blocked, &assignment.from));
         }
     }

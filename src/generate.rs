@@ -219,8 +219,8 @@ fn from_template(
     notes: &mut Vec<String>,
 ) -> Result<Value, Problem> {
     let template = template::resolve(from, &request.search, host)?;
-    let mut config =
-        config::with_layers(&template, &Layers::default(), host).map_err(|mut problems| problems.remove(0))?;
+    let config = config::with_layers(&template, &Layers::default(), host).map_err(|mut problems| problems.remove(0))?;
+    let mut config = config.into_owned();
     let numbers = [
         ("train_batch_size", json!(batch.global())),
         ("train_micro_batch_size_per_gpu", json!(batch.micro)),
@@ -238,7 +238,7 @@ fn from_template(
         ("zero_optimization.stage3_param_persistence_threshold", json!(USUAL.persistence)),
     ];
     for (key, value) in values {
-        if let Some(place) = config.pointer_mut(&json::pointer(key)).filter(|place| *place == "auto") {
+        if let Some(place) = json::get_mut(&mut config, key).filter(|place| *place == "auto") {
             *place = value;
         }
     }

@@ -2,6 +2,7 @@
 //! nothing.
 
 pub(crate) mod machine;
+mod programs;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -80,9 +81,9 @@ impl Host {
         self.cwd.join(home.as_deref().unwrap_or(path))
     }
 
-    /// Looks a program up as exec would: a word with a `/` is a path, anything else is searched in PATH.
+    /// The executable that a word means here.
     pub(crate) fn find_program(&self, word: &OsStr) -> Option<PathBuf> {
-        which::which_in(word, self.raw(vars::PATH), &self.cwd).ok()
+        programs::find(word, self)
     }
 
     /// The models of the GPUs, as the NVIDIA driver names them.
@@ -160,4 +161,29 @@ pub(crate) fn can_be_written(folder: &Path) -> bool {
         .ancestors()
         .find(|path| path.exists())
         .is_some_and(|path| path.is_dir() && access(path, AccessFlags::W_OK | AccessFlags::X_OK).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_found_as_exec_would() {
+        let host = |path: &str| Host {
+            env: [(OsString::from(vars::PATH), OsString::from(path))].into(),
+            cwd: PathBuf::from("/bin"),
+            ..Host::default()
+        };
+        let found = |path: &str, word: &str| host(path).find_program(OsStr::new(word));
+        let shell = Some(PathBuf::from("/bin/sh"));
+        for (path, word) in
+            [("/nowhere:/bin", "sh"), ("", "sh"), (".", "sh"), ("/nowhere", "./sh"), ("/nowhere", "/bin/sh")]
+        {
+            assert_eq!(found(path, word), shell, "{path} {word}");
+        }
+        for (path, word) in [("/nowhere", "sh"), ("/", "bin"), ("/etc", "passwd"), ("/bin", ""), ("/bin", "sh/")] {
+            assert_eq!(found(path, word), None, "{path} {word}");
+        }
+        assert_eq!(Host::default().find_program(OsStr::new("sh")), None);
+    }
 }

@@ -9,6 +9,7 @@ use std::io::Read;
 use std::path::Path;
 
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
 use crate::error::{self, Problem};
@@ -88,12 +89,32 @@ pub(crate) fn parse_exactly(text: &str) -> Result<Value, Fault> {
 
 /// Strict JSON, indented, with a final line feed.
 pub(crate) fn write(value: &Value) -> String {
-    format!("{value:#}\n")
+    // Unlike `{:#}`, without a formatter in between; a value can always be written.
+    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 
-/// Looks up a dotted key.
+/// Looks up a dotted key. Sections are small and rules are many, so that looking along them beats hashing.
 pub(crate) fn get<'a>(config: &'a Value, key: &str) -> Option<&'a Value> {
-    key.split('.').try_fold(config, |node, part| node.as_object()?.get(part))
+    let mut node = config;
+    let mut rest = key;
+    loop {
+        let end = rest.bytes().position(|b| b == b'.').unwrap_or(rest.len());
+        node = entry(node.as_object()?, &rest[..end])?;
+        match rest.get(end + 1..) {
+            Some(more) => rest = more,
+            None => return Some(node),
+        }
+    }
+}
+
+/// One key of a section, in the same way.
+pub(crate) fn entry<'a>(section: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    section.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
+}
+
+/// The same, to change what stands there.
+pub(crate) fn get_mut<'a>(config: &'a mut Value, key: &str) -> Option<&'a mut Value> {
+    key.split('.').try_fold(config, |node, part| node.as_object_mut()?.get_mut(part))
 }
 
 /// The dotted key as a JSON pointer.
@@ -362,11 +383,12 @@ impl<'de> Visitor<'de> for Strict {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
-            if object.contains_key(&key) {
-                return Err(de::Error::custom(format!("the key `{key}` stands here twice")));
-            }
-            let value = entries.next_value_seed(Strict)?;
-            object.insert(key, value);
+            match object.entry(key) {
+                Entry::Vacant(place) => place.insert(entries.next_value_seed(Strict)?),
+                Entry::Occupied(there) => {
+                    return Err(de::Error::custom(format!("the key `{}` stands here twice", there.key())));
+                }
+            };
         }
         Ok(Value::Object(object))
     }

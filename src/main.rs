@@ -127,8 +127,7 @@ fn replay(folder: &Path, dry_run: bool) -> Result<u8, Vec<Problem>> {
     let recorded = Recorded::read(folder).map_err(|problem| vec![problem])?;
     std::env::set_current_dir(&recorded.folder).map_err(|why| vec![error::cannot_enter(&recorded.folder, &why)])?;
     let host = Host::read();
-    let words = std::iter::once("zlaunch".into()).chain(recorded.words.clone()).collect();
-    let mut launch = match cli::parse_launch(words, cli::Mode::Launch, &host)? {
+    let mut launch = match cli::parse_launch(recorded.words.clone(), cli::Mode::Launch, &host)? {
         Ok(launch) => launch,
         Err(text) => return out(text.as_bytes()).map(|()| 0),
     };
@@ -174,7 +173,10 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     if let Some(format) = dry_run {
         // A plan can be read on another machine than the one it is for.
         error::report(plan.blocker.clone().filter(|_| !quiet).map(Problem::into_warning).as_slice());
-        return out(&plan.render(format, &Secrets::of(host))).map(|()| 0);
+        let printed = out(&plan.render(format, &Secrets::of(host))).map(|()| 0);
+        // The process ends: what it holds need not be given back piece by piece.
+        std::mem::forget(plan);
+        return printed;
     }
     if verbose && !quiet {
         err(plan.text(&Secrets::of(host)).as_bytes());

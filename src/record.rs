@@ -42,7 +42,7 @@ impl Record {
             "zlaunch": env!("CARGO_PKG_VERSION"),
             "host": host.hostname,
             "folder": host.cwd.to_string_lossy(),
-            "words": launch.words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
+            "words": launch.options.iter().chain(&launch.command).map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
             "packages": versions.collect::<Map<_, _>>(),
             "plan": plan.json(),
         });

@@ -259,17 +259,13 @@ impl Job {
 }
 
 pub(crate) fn understand(parts: &Parts, forced: Option<&Said<&'static Trainer>>, host: &Host) -> Job {
-    let mut blocker = None;
-    let mut python = owner(parts, host, &mut blocker);
     let mut asked = ALL.iter().filter(|trainer| forced.is_none_or(|forced| forced.value.name == trainer.name));
     let found = asked.find_map(|trainer| Some((*trainer, (trainer.recognise)(parts, host)?)));
     let (trainer, recognised) = found
         .unwrap_or_else(|| (forced.map_or(&command::TRAINER, |forced| forced.value), Recognised::unchanged(parts)));
     let Recognised { target, args, read, run_file, python: better, variables, problems } = recognised;
-    if better.is_some() {
-        python = better;
-        blocker = None;
-    }
+    // The one who recognised the command may have looked behind it already.
+    let (python, blocker) = if better.is_some() { (better, None) } else { owner(parts, host) };
     let fields: Vec<Field> = trainer.fields.iter().chain(COMMON).copied().collect();
     let options = (trainer.options)(&target);
     let given = Args::read(args, &fields, options);
@@ -294,25 +290,21 @@ pub(crate) fn is_console(word: &OsStr) -> bool {
     CONSOLES.contains(&base_name(word))
 }
 
-/// The interpreter that owns the command: the one named, or the one of the program that starts it.
-fn owner(parts: &Parts, host: &Host, blocker: &mut Option<Problem>) -> Option<Python> {
+/// The interpreter that owns the command: the one named, or the one of the program that starts it. And what is not there.
+fn owner(parts: &Parts, host: &Host) -> (Option<Python>, Option<Problem>) {
     if let Some(word) = &parts.python {
-        let found = host.find_program(word).map(|program| Python::at(program, host));
-        if found.is_none() {
-            *blocker = Some(not_found(word, host));
-        }
-        return found;
+        return match host.find_program(word) {
+            Some(program) => (Some(Python::at(program, host)), None),
+            None => (None, Some(not_found(word, host))),
+        };
     }
-    let word = parts.owner.as_ref()?;
+    let Some(word) = &parts.owner else { return (None, None) };
     let bare_script = matches!(&parts.target, Target::Script { path, .. } if path == word);
     let path = if bare_script { Some(host.absolute(Path::new(word))) } else { host.find_program(word) };
     match path {
         // A script of another kind (a pyenv shim, a shell wrapper) belongs to whatever is active.
-        Some(path) => Python::of_script(&path, host).or_else(|| Python::on_path(host)),
-        None => {
-            *blocker = Some(not_found(word, host));
-            None
-        }
+        Some(path) => (Python::of_script(&path, host).or_else(|| Python::on_path(host)), None),
+        None => (None, Some(not_found(word, host))),
     }
 }
 

@@ -48,7 +48,8 @@ pub(super) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
         Err(why) => return shown(&why).map(Request::Show),
     };
     let mut reader = Reader::new(&matches, host);
-    let launch = reader.described(|_| Output { dry_run: None, quiet: false, verbose: false, check: false });
+    let command = matches.get_many("command").into_iter().flatten().cloned().collect();
+    let launch = reader.described(command, |_| Output { dry_run: None, quiet: false, verbose: false, check: false });
     let given = matches.get_one::<OsString>("format").is_some();
     let format = given.then(|| reader.one_of("format", [("text", Format::Text), ("json", Format::Json)])).flatten();
     let accounting = reader.one_of("accounting", [("real", Accounting::Real), ("textbook", Accounting::Textbook)]);

@@ -1,6 +1,7 @@
 //! How a plan prints: text for a person, JSON for a program, a shell script to run by hand.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -119,7 +120,10 @@ impl Plan {
         for word in secrets.hide_in_words(self.argv.iter().map(OsString::as_os_str)) {
             let text = self.short(&word);
             match groups.last_mut() {
-                Some(group) if !text.starts_with('-') => *group += &format!(" {text}"),
+                Some(group) if !text.starts_with('-') => {
+                    *group += " ";
+                    *group += &text;
+                }
                 _ => groups.push(text),
             }
         }
@@ -127,10 +131,12 @@ impl Plan {
         let mut line = String::from(" ");
         for group in groups {
             if line.chars().count() + group.chars().count() > WIDTH && line.trim() != "" {
-                text += &format!("{line} \\\n");
+                text += &line;
+                text += " \\\n";
                 line = String::from("   ");
             }
-            line += &format!(" {group}");
+            line += " ";
+            line += &group;
         }
         text + &line + "\n"
     }
@@ -337,7 +343,12 @@ fn diagnostics_json(problems: &[Problem]) -> Value {
 fn table(rows: &[(String, String)]) -> String {
     const WIDEST: usize = 60;
     let width = rows.iter().map(|(left, _)| left.chars().count()).filter(|width| *width <= WIDEST).max().unwrap_or(0);
-    rows.iter().map(|(left, right)| format!("  {left:<width$}  {right}\n")).collect()
+    let mut text = String::new();
+    for (left, right) in rows {
+        // A text can always be written to.
+        let _ = writeln!(text, "  {left:<width$}  {right}");
+    }
+    text
 }
 
 /// What the ranks run, in a few words: `swift sft`, `train.py`.

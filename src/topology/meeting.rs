@@ -1,6 +1,7 @@
 //! Where the ranks of several machines meet: an address that reaches the first of them from the others.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::process::{Command, Stdio};
 
 use crate::said::Said;
 
@@ -38,19 +39,33 @@ fn names_loopback(hosts: &str, name: &str) -> bool {
 
 /// The address from which this machine would speak to that one. Nothing is sent.
 fn towards(host: &str) -> Option<IpAddr> {
-    let targets: Vec<SocketAddr> = (host, 1).to_socket_addrs().ok()?.collect();
-    targets.into_iter().find_map(|target| {
+    addresses(host).into_iter().find_map(|target| {
         let any: SocketAddr = if target.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" }.parse().ok()?;
         let socket = UdpSocket::bind(any).ok()?;
-        socket.connect(target).ok()?;
+        socket.connect((target, 1)).ok()?;
         let address = socket.local_addr().ok()?.ip();
         (!address.is_loopback() && !address.is_unspecified()).then_some(address)
     })
 }
 
+/// The addresses of a host, by the system's own `getent`: a static executable cannot load what resolves names here.
+fn addresses(host: &str) -> Vec<IpAddr> {
+    let asked = Command::new("getent").args(["ahosts", host]).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let text = asked.map(|output| output.stdout).unwrap_or_default();
+    let lines = str::from_utf8(&text).unwrap_or_default().lines();
+    lines.filter_map(|line| line.split_ascii_whitespace().next()?.parse().ok()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_has_addresses() {
+        assert!(addresses("localhost").iter().any(IpAddr::is_loopback));
+        assert_eq!(addresses("10.1.2.3").first(), "10.1.2.3".parse().ok().as_ref());
+        assert_eq!(addresses("no such host"), Vec::<IpAddr>::new());
+    }
 
     #[test]
     fn loopback_by_every_name() {

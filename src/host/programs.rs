@@ -1,0 +1,67 @@
+//! How `which` sees this machine: through what was read of it already. Its own eyes would ask the system for the user's
+//! home, which a static executable cannot.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirEntry, Metadata, ReadDir};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use nix::unistd::{AccessFlags, access};
+use which::WhichConfig;
+use which::sys::Sys;
+
+use super::Host;
+use crate::vars;
+
+/// Looks a program up as a shell would: a word with a `/` is a path, anything else is searched in PATH.
+pub(super) fn find(word: &OsStr, host: &Host) -> Option<PathBuf> {
+    let config = WhichConfig::new_with_sys(Eyes(host)).binary_name(word.to_os_string());
+    config.custom_cwd(host.cwd.clone()).first_result().ok()
+}
+
+struct Eyes<'a>(&'a Host);
+
+impl Sys for Eyes<'_> {
+    type ReadDirEntry = DirEntry;
+    type Metadata = Metadata;
+
+    fn is_windows(&self) -> bool {
+        false
+    }
+
+    fn current_dir(&self) -> io::Result<PathBuf> {
+        Ok(self.0.cwd.clone())
+    }
+
+    fn home_dir(&self) -> Option<PathBuf> {
+        self.0.home()
+    }
+
+    fn env_split_paths(&self, paths: &OsStr) -> Vec<PathBuf> {
+        std::env::split_paths(paths).collect()
+    }
+
+    fn env_path(&self) -> Option<OsString> {
+        self.0.raw(vars::PATH).map(OsStr::to_os_string)
+    }
+
+    fn env_path_ext(&self) -> Option<OsString> {
+        None
+    }
+
+    fn metadata(&self, path: &Path) -> io::Result<Metadata> {
+        fs::metadata(path)
+    }
+
+    fn symlink_metadata(&self, path: &Path) -> io::Result<Metadata> {
+        fs::symlink_metadata(path)
+    }
+
+    fn read_dir(&self, path: &Path) -> io::Result<Box<dyn Iterator<Item = io::Result<DirEntry>>>> {
+        fs::read_dir(path).map(|entries: ReadDir| -> Box<dyn Iterator<Item = _>> { Box::new(entries) })
+    }
+
+    fn is_valid_executable(&self, path: &Path) -> io::Result<bool> {
+        Ok(access(path, AccessFlags::X_OK).is_ok())
+    }
+}
