@@ -157,14 +157,14 @@ fn zsh() -> String {
         let equals = if option.kind == Kind::Switch { "" } else { "=" };
         let (name, help) = (option.name, quoted(option.help));
         let (once, spellings) = match (option.short, option.kind) {
-            (Some(short), _) => (
-                format!("(-{short} --{name})"),
-                format!("'{{-{short}{0},--{name}{equals}}}'", if equals.is_empty() { "" } else { "+" }),
-            ),
-            (None, Kind::Many) => ("*".to_string(), format!("--{name}{equals}")),
+            (Some(short), Kind::Switch) => (format!("(-{short} --{name})"), format!("'{{-{short},--{name}}}'")),
+            (Some(short), _) => (format!("(-{short} --{name})"), format!("'{{-{short}+,--{name}=}}'")),
+            (None, Kind::Many) => ("*".to_string(), format!("--{name}=")),
             (None, _) => (String::new(), format!("--{name}{equals}")),
         };
-        format!("            '{once}{spellings}[{help}]{action}' \\\n")
+        // Understood, but not offered.
+        let others = option.aliases.iter().map(|alias| format!("            '!--{alias}{equals}{action}' \\\n"));
+        format!("            '{once}{spellings}[{help}]{action}' \\\n{}", others.collect::<String>())
     };
     let mut script = include_str!("completions/zlaunch.zsh").to_string();
     for ((_, options), mark) in places().into_iter().zip(["@LAUNCH@", "@FIT@", "@GENERATE@", "@TEMPLATES@"]) {

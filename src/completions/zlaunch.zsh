@@ -38,20 +38,20 @@ _zlaunch_first() {
         _normal
         return
     fi
-    local -a commands=(
+    local -a known=(
 @COMMANDS@    )
-    ((only_first)) && _describe command commands
+    ((is_first)) && _describe command known
     _command_names -e
 }
 
 _zlaunch() {
-    local only_first=0 place=launch
+    local is_first=0 place=launch
     if ((CURRENT > 2)) && [[ $words[2] == (@NAMES@) ]]; then
         place=$words[2]
         shift words
         ((CURRENT--))
     elif ((CURRENT == 2)); then
-        only_first=1
+        is_first=1
     fi
     # What stands behind the first word of a command is the command's.
     case $place in
