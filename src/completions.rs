@@ -132,7 +132,7 @@ fn bash() -> String {
             "templates explain" => " --raw --help",
             _ => " --help",
         };
-        lists += &format!("        {}) _zlaunch_reply -W '{}{more}' ;;\n", place.replace(' ', " | "), words.join(" "),);
+        lists += &format!("        {}) _zlaunch_reply -W '{}{more}' ;;\n", place.replace(' ', " | "), words.join(" "));
     }
     include_str!("completions/zlaunch.bash")
         .replace("@VALUED@", &valued(" | "))
