@@ -16,6 +16,7 @@ import pty
 import re
 import select
 import shutil
+import stat
 import statistics
 import subprocess
 import sys
@@ -32,6 +33,8 @@ DIST = REPOSITORY / "target/dist"
 CACHE = Path(os.environ.get("ZLAUNCH_REAL_ENV") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "zlaunch-real")
 FLAGSHIP = ["--dry-run", "--deepspeed", "zero3_offload", "--nproc-per-node", "5", "--", "swift", "sft", "--model", "Qwen/Qwen3-8B", "--tuner_type", "full",
             "--per_device_train_batch_size", "1", "--gradient_accumulation_steps", "16"]
+# By its path: PATH is the one inside.
+CHROOT = shutil.which("chroot", path="/usr/sbin:/usr/bin:/sbin")
 SHIMS = ["accelerate", "axolotl", "deepspeed", "llamafactory-cli", "swift", "torchrun", "trl"]
 CHECKS = []
 
@@ -125,7 +128,7 @@ class Root:
 
     def entered(self, *argv):
         """The command inside, with devices and /proc that are gone with it."""
-        enter = 'mount --rbind /dev "$0/dev" && mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
+        enter = f'mount --rbind /dev "$0/dev" && mount -t proc proc "$0/proc" && exec {CHROOT} "$0" "$@"'
         return ["unshare", "--mount", "sh", "-c", enter, self.folder, *argv]
 
     def run(self, *argv, **more):
@@ -246,16 +249,18 @@ def the_executable_needs_no_system(shop):
         binary = next(member for member in tarball if member.name.endswith("/bin/zlaunch"))
         binary.name = "zlaunch"
         tarball.extract(binary, empty)
-    is_flagship(run("chroot", empty, "/zlaunch", *FLAGSHIP, env={}).stdout)
-    refused = run("chroot", empty, "/zlaunch", "--deepspeed", "zero2", "--nproc-per-node", "2", "--", "swift", "sft", env={}, status=127)
+    is_flagship(run(CHROOT, empty, "/zlaunch", *FLAGSHIP, env={}).stdout)
+    refused = run(CHROOT, empty, "/zlaunch", "--deepspeed", "zero2", "--nproc-per-node", "2", "--", "swift", "sft", env={}, status=127)
     assert "`swift`" in refused.stderr, refused
     busybox = shop.root().folder / "bin/busybox"
     (empty / "bin").mkdir()
+    (empty / "dev").mkdir()
+    os.mknod(empty / "dev/null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
     shutil.copy(busybox, empty / "bin/busybox")
     (empty / "bin/sh").symlink_to("busybox")
     shutil.move(empty / "zlaunch", empty / "bin/zlaunch")
-    run("chroot", empty, "/bin/zlaunch", "shims", "install", "/shims", env={})
-    planned = run("chroot", empty, "/bin/sh", "-c", "NPROC_PER_NODE=2 swift sft --deepspeed zero2 --model a/b", env={"PATH": "/shims:/bin", "ZLAUNCH_DRY_RUN": "1"})
+    run(CHROOT, empty, "/bin/zlaunch", "shims", "install", "/shims", env={})
+    planned = run(CHROOT, empty, "/bin/sh", "-c", "NPROC_PER_NODE=2 swift sft --deepspeed zero2 --model a/b", env={"PATH": "/shims:/bin", "ZLAUNCH_DRY_RUN": "1"})
     assert "zero2 (built in)" in planned.stdout, planned
 
 
@@ -388,7 +393,9 @@ def fish_completes(shop):
     printed = root.run("fish", "-c", script).stdout.splitlines()
     joined = root.run("fish", "-c", "complete -C 'zlaunch --deepspeed=zero2_'").stdout
     assert joined.startswith("--deepspeed=zero2_offload"), joined
-    return wrong_ones([answer.strip() or None for answer in printed])
+    # fish adds what only contains the word, behind what begins with it.
+    beginning = [" ".join(word for word in answer.split() if word.startswith(line.split()[-1])) for (line, _), answer in zip(COMPLETED, printed)]
+    return wrong_ones([answer or None for answer in beginning])
 
 
 ZSHRC = """
@@ -458,12 +465,11 @@ def shims_are_plain_shell(shop):
     folder = "/usr/share/zlaunch/shims"
     variables = {"PATH": f"{folder}:/usr/bin:/bin", "ZLAUNCH_DRY_RUN": "1", "NPROC_PER_NODE": "2"}
     commands = {"swift": ["sft", "--model", "a/b"], "torchrun": ["--nproc_per_node", "2", "x y.py"], "deepspeed": ["x y.py"], "accelerate": ["launch", "--num_processes", "2", "x y.py"],
-                "llamafactory-cli": ["train", "stage=sft", "model_name_or_path=a/b", "deepspeed=zero2"], "axolotl": ["train", "/tmp/run.yml"], "trl": ["sft", "--model_name_or_path", "a/b"]}
+                "llamafactory-cli": ["train", "--stage", "sft", "--model_name_or_path", "a/b"], "axolotl": ["train", "/tmp/run.yml"], "trl": ["sft", "--model_name_or_path", "a/b"]}
     assert sorted(commands) == SHIMS
     (root.folder / "tmp/run.yml").write_text("base_model: a/b\nmicro_batch_size: 1\ngradient_accumulation_steps: 1\n")
     for name, words in commands.items():
-        config = [] if name in ("llamafactory-cli",) else ["--deepspeed", "zero2"]
-        plans = [root.run(*shell, f"{folder}/{name}", *words, *config, env=variables).stdout for shell in (["dash"], ["bash", "--posix"], ["busybox", "sh"])]
+        plans = [root.run(*shell, f"{folder}/{name}", *words, "--deepspeed", "zero2", env=variables).stdout for shell in (["dash"], ["bash", "--posix"], ["busybox", "sh"])]
         assert "zero2 (built in)" in plans[0] and len(set(plans)) == 1, (name, plans)
     return "dash, bash, busybox sh"
 
@@ -514,9 +520,7 @@ swift sft --model {model} --model_type qwen2 --template qwen --dataset {lab.root
     path = lab.variables()["PATH"]
     alone = lab.trained(["sh", script], "train_loss", OUTPUT=str(shop.folder / "alone"))
     ours = lab.trained(["sh", script], "zero2 (built in)", OUTPUT=str(shop.folder / "ours"), PATH=f"{shop.folder}/shims:{zlaunch.parent}:{path}", ZLAUNCH_VERBOSE="1")
-    off = lab.run(["sh", script], OUTPUT=str(shop.folder / "off"), PATH=f"{shop.folder}/shims:{zlaunch.parent}:{path}", ZLAUNCH_VERBOSE="1", ZLAUNCH_SHIM="0")
     assert ours == alone, different(alone, ours)
-    assert off.returncode == 0 and "train_loss" in off.stdout and "built in" not in off.stdout, off.stdout[-3000:]
     run(zlaunch, "shims", "remove", shop.folder / "shims")
     assert not (shop.folder / "shims").exists()
 
