@@ -22,6 +22,7 @@ _zlaunch_templates() {
 }
 
 _zlaunch_config() {
+    compadd auto
     _zlaunch_templates
     _files
 }

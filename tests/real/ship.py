@@ -332,6 +332,7 @@ def the_deb_installs_and_goes(shop):
 # A line as it is typed, and what the key makes of it; zsh writes `--name=`.
 COMPLETED = [
     ("zlaunch --deepspeed zero2_", "zero2_offload"),
+    ("zlaunch --deepspeed aut", "auto"),
     ("zlaunch --template-dir /tmp/site --deepspeed ou", "ours"),
     ("zlaunch templates --template-dir /tmp/site ou", "ours"),
     ("zlaunch --allow old-sp", "old-spelling"),
