@@ -29,9 +29,8 @@ use crate::topology::{Processes, SaidHosts, SaidRanks};
 use crate::trainer;
 use crate::vars;
 
-#[cfg(test)]
-pub(crate) use options::{FIT, GENERATE};
-pub(crate) use options::{Kind, OPTIONS, Opt};
+pub(crate) use fit::SHOWN as FIT_LAUNCH;
+pub(crate) use options::{FIT, GENERATE, Kind, OPTIONS, Opt};
 
 /// What the user asked for.
 pub(crate) enum Request {
@@ -141,7 +140,7 @@ pub(crate) enum Format {
     Shell,
 }
 
-const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...
+pub(crate) const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...
        zlaunch check [OPTIONS] -- COMMAND [ARGS]...
        zlaunch templates [NAME]
        zlaunch explain [WORD]
@@ -152,7 +151,7 @@ const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...
        zlaunch shims install|remove|list [DIR]
        zlaunch completions bash|zsh|fish";
 
-const COMMANDS: &str = "\x1b[1m\x1b[4mCommands:\x1b[0m
+pub(crate) const AFTER_HELP: &str = "\x1b[1m\x1b[4mCommands:\x1b[0m
   check               Say everything that is wrong or odd about a launch, and do nothing
   templates [NAME]    List the templates, or print one resolved (--raw: as it is written)
   explain [WORD]      Say what a DeepSpeed key, a stage, a variable, a template or a diagnostic means
@@ -288,7 +287,7 @@ fn launch_command<'a>(options: impl Iterator<Item = &'a Opt>) -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Turn a training command and a DeepSpeed shorthand into one exact launch")
         .override_usage(USAGE)
-        .after_help(COMMANDS)
+        .after_help(AFTER_HELP)
         .max_term_width(110)
         .no_binary_name(true)
         .args_override_self(true);

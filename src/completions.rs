@@ -1,10 +1,12 @@
-//! Completions for three shells, made from the same tables as the help: options, launchers, trainers, rules. The names of
-//! templates are asked for when they are needed, since a site adds its own.
+//! Completions for three shells: a script for each in `completions/`, with its `@PLACES@` filled from the same tables as the
+//! help: options, launchers, trainers, rules. The names of templates are asked for when they are needed, since a site adds
+//! its own.
 
 use std::ffi::OsString;
 
-use crate::cli::{Kind, OPTIONS, Opt};
+use crate::cli::{FIT, FIT_LAUNCH, GENERATE, Kind, OPTIONS, Opt};
 use crate::error::{self, Problem};
+use crate::fit::{Dtype, Optimizer};
 use crate::{check, launcher, trainer};
 
 const USAGE: &str = "zlaunch completions bash|zsh|fish";
@@ -22,9 +24,6 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
     ("completions", "Print completions for a shell"),
 ];
 
-/// Prints the names of all templates: they stand at the beginnings of lines.
-const NAMES: &str = "zlaunch templates 2>/dev/null | grep -o '^[^ ][^ ]*'";
-
 /// The script for the shell that is named.
 pub(crate) fn script(words: &[OsString]) -> Result<String, Problem> {
     match words {
@@ -40,6 +39,7 @@ pub(crate) fn script(words: &[OsString]) -> Result<String, Problem> {
 /// What may follow an option.
 enum Follows {
     Nothing,
+    Config,
     Templates,
     Words(Vec<&'static str>),
     Files,
@@ -52,121 +52,149 @@ fn follows(option: &Opt) -> Follows {
         return Follows::Nothing;
     }
     match option.name {
-        "deepspeed" => Follows::Templates,
+        "deepspeed" => Follows::Config,
+        "from" => Follows::Templates,
         "launcher" => Follows::Words(launcher::Kind::NAMES.iter().map(|(name, _)| *name).collect()),
         "trainer" => Follows::Words(trainer::ALL.iter().map(|trainer| trainer.name).collect()),
         "format" => Follows::Words(vec!["text", "json", "shell"]),
         "allow" => Follows::Words(error::warnings().chain(check::rules().map(|rule| rule.name)).collect()),
-        "template-dir" | "log-dir" | "record" => Follows::Folders,
-        "patch" | "config-out" | "hostfile" => Follows::Files,
+        "tuner" => Follows::Words(vec!["full", "lora", "qlora"]),
+        "quant-bits" => Follows::Words(vec!["4", "8"]),
+        "stage" => Follows::Words(vec!["0", "1", "2", "3"]),
+        "dtype" => Follows::Words(Dtype::NAMES.iter().map(|(name, _)| *name).collect()),
+        "optimizer" => Follows::Words(Optimizer::ALL.iter().map(|optimizer| optimizer.name).collect()),
+        "gradient-checkpointing" => Follows::Words(vec!["true", "false"]),
+        "attention" => Follows::Words(vec!["flash", "sdpa", "eager"]),
+        "accounting" => Follows::Words(vec!["real", "textbook"]),
+        "template-dir" | "log-dir" | "record" | "model" => Follows::Folders,
+        "patch" | "config-out" | "hostfile" | "out" => Follows::Files,
         _ => Follows::Text,
     }
 }
 
+/// The options in each place; `check` and `doctor` take those of a launch.
+fn places() -> [(&'static str, Vec<&'static Opt>); 4] {
+    let launch = |names: &'static [&str]| OPTIONS.iter().filter(|option| names.contains(&option.name));
+    [
+        ("launch check doctor", OPTIONS.iter().collect()),
+        ("fit", FIT.iter().chain(launch(FIT_LAUNCH)).collect()),
+        ("generate", GENERATE.iter().chain(launch(&["template-dir"])).collect()),
+        ("templates explain", launch(&["template-dir"]).collect()),
+    ]
+}
+
+/// Every option of any place, once.
+fn options() -> Vec<&'static Opt> {
+    let mut options: Vec<&Opt> = Vec::new();
+    for option in places().into_iter().flat_map(|(_, options)| options) {
+        if options.iter().all(|known| known.name != option.name) {
+            options.push(option);
+        }
+    }
+    options
+}
+
+/// The options after which a value stands, as they are written.
+fn valued(between: &str) -> String {
+    let written = |option: &&Opt| std::iter::once(option.name).chain(option.aliases.iter().copied());
+    let valued = options().into_iter().filter(|option| option.kind != Kind::Switch);
+    let spellings: Vec<String> =
+        valued.flat_map(|option| written(&option).map(|name| format!("--{name}")).collect::<Vec<_>>()).collect();
+    spellings.join(between)
+}
+
+fn names(between: &str) -> String {
+    COMMANDS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(between)
+}
+
 fn bash() -> String {
-    let mut cases = String::new();
-    for option in OPTIONS {
+    let mut values = String::new();
+    for option in options() {
         let reply = match follows(option) {
             Follows::Nothing => continue,
-            Follows::Templates => format!("mapfile -t COMPREPLY < <(compgen -W \"$({NAMES})\" -f -- \"$word\")"),
-            Follows::Words(words) => format!("mapfile -t COMPREPLY < <(compgen -W '{}' -- \"$word\")", words.join(" ")),
-            Follows::Files => "mapfile -t COMPREPLY < <(compgen -f -- \"$word\")".to_string(),
-            Follows::Folders => "mapfile -t COMPREPLY < <(compgen -d -- \"$word\")".to_string(),
-            Follows::Text => "COMPREPLY=()".to_string(),
+            Follows::Config => "_zlaunch_reply -W \"auto $(_zlaunch_templates)\" -f".to_string(),
+            Follows::Templates => "_zlaunch_reply -W \"$(_zlaunch_templates)\"".to_string(),
+            Follows::Words(words) => format!("_zlaunch_reply -W '{}'", words.join(" ")),
+            Follows::Files => "_zlaunch_reply -f".to_string(),
+            Follows::Folders => "_zlaunch_reply -d".to_string(),
+            Follows::Text => String::new(),
         };
-        cases += &format!("    --{}) {reply}; return ;;\n", option.name);
+        let (option, stop) = (option.name, if reply.is_empty() { "return" } else { "; return" });
+        values += &format!("    --{option}) {reply}{stop} ;;\n");
     }
-    let options: Vec<String> = OPTIONS.iter().map(|option| format!("--{}", option.name)).collect();
-    let commands: Vec<&str> = COMMANDS.iter().map(|(name, _)| *name).collect();
-    format!(
-        "# zlaunch completions for bash
-_zlaunch() {{
-    local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} at
-    # Behind `--` stands another command.
-    for ((at = 1; at < COMP_CWORD; at++)); do
-        if [[ ${{COMP_WORDS[at]}} == -- ]]; then
-            if declare -F _command_offset >/dev/null; then _command_offset $((at + 1)); fi
-            return
-        fi
-    done
-    case $before in
-{cases}    templates) mapfile -t COMPREPLY < <(compgen -W \"$({NAMES})\" -- \"$word\"); return ;;
-    shims) mapfile -t COMPREPLY < <(compgen -W 'install remove list' -- \"$word\"); return ;;
-    completions) mapfile -t COMPREPLY < <(compgen -W 'bash zsh fish' -- \"$word\"); return ;;
-    esac
-    if [[ $word == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W '{options} --help --version' -- \"$word\")
-    else
-        mapfile -t COMPREPLY < <(compgen -W '{commands}' -c -- \"$word\")
-    fi
-}}
-complete -o filenames -F _zlaunch zlaunch
-",
-        options = options.join(" "),
-        commands = commands.join(" "),
-    )
+    let mut lists = String::new();
+    for (place, options) in places() {
+        let words: Vec<String> = options.iter().map(|option| format!("--{}", option.name)).collect();
+        let more = match place {
+            "launch check doctor" => " --help --version",
+            "templates explain" => " --raw --help",
+            _ => " --help",
+        };
+        lists += &format!("        {}) _zlaunch_reply -W '{}{more}' ;;\n", place.replace(' ', " | "), words.join(" "));
+    }
+    include_str!("completions/zlaunch.bash")
+        .replace("@VALUED@", &valued(" | "))
+        .replace("@VALUES@", &values)
+        .replace("@OPTIONS@", &lists)
+        .replace("1:@COMMANDS@", &format!("1:{}", names(" | 1:")))
+        .replace("@SUBCOMMANDS@", &names(" "))
 }
 
 fn zsh() -> String {
-    let quoted = |text: &str| text.replace('\'', "'\\''").replace(['[', ']'], "").replace(':', " -");
-    let mut specs = String::new();
-    for option in OPTIONS {
+    let quoted = |text: &str| text.replace('\'', "'\\''").replace(['[', ']'], "").replace(':', "\\:");
+    let spec = |option: &Opt| {
         let action = match follows(option) {
-            Follows::Nothing => String::new(),
-            Follows::Templates => "=:template:_zlaunch_templates".to_string(),
-            Follows::Words(words) => format!("=:word:({})", words.join(" ")),
-            Follows::Files => "=:file:_files".to_string(),
-            Follows::Folders => "=:folder:_files -/".to_string(),
-            Follows::Text => "=:value: ".to_string(),
+            Follows::Nothing => "",
+            Follows::Config => ":config:_zlaunch_config",
+            Follows::Templates => ":template:_zlaunch_templates",
+            Follows::Words(words) => &format!(":word:({})", words.join(" ")),
+            Follows::Files => ":file:_files",
+            Follows::Folders => ":folder:_files -/",
+            Follows::Text => ":value: ",
         };
-        let (mark, rest) = action.split_at(usize::from(action.starts_with('=')));
-        let repeated = if option.kind == Kind::Many { "*" } else { "" };
-        specs += &format!("        '{repeated}--{}{mark}[{}]{rest}' \\\n", option.name, quoted(option.help));
+        let equals = if option.kind == Kind::Switch { "" } else { "=" };
+        let (name, help) = (option.name, quoted(option.help));
+        let (once, spellings) = match (option.short, option.kind) {
+            (Some(short), Kind::Switch) => (format!("(-{short} --{name})"), format!("'{{-{short},--{name}}}'")),
+            (Some(short), _) => (format!("(-{short} --{name})"), format!("'{{-{short}+,--{name}=}}'")),
+            (None, Kind::Many) => ("*".to_string(), format!("--{name}=")),
+            (None, _) => (String::new(), format!("--{name}{equals}")),
+        };
+        // Understood, but not offered.
+        let others = option.aliases.iter().map(|alias| format!("            '!--{alias}{equals}{action}' \\\n"));
+        format!("            '{once}{spellings}[{help}]{action}' \\\n{}", others.collect::<String>())
+    };
+    let mut script = include_str!("completions/zlaunch.zsh").to_string();
+    for ((_, options), mark) in places().into_iter().zip(["@LAUNCH@", "@FIT@", "@GENERATE@", "@TEMPLATES@"]) {
+        let specs: String = options.into_iter().map(spec).collect();
+        script = script.replace(mark, &specs);
     }
-    let commands: Vec<String> = COMMANDS.iter().map(|(name, about)| format!("'{name}:{}'", quoted(about))).collect();
-    format!(
-        "#compdef zlaunch
-_zlaunch_templates() {{
-    compadd -- ${{(f)\"$({NAMES})\"}}
-    _files
-}}
-_zlaunch() {{
-    local -a commands
-    commands=({commands})
-    _arguments -S \\
-{specs}        '1: :{{ _describe command commands; _command_names -e }}' \\
-        '*:: : _normal'
-}}
-_zlaunch \"$@\"
-",
-        commands = commands.join(" "),
-    )
+    let commands = COMMANDS.iter().map(|(name, about)| format!("        '{name}:{}'\n", quoted(about)));
+    script.replace("@COMMANDS@", &commands.collect::<String>()).replace("@NAMES@", &names("|"))
 }
 
 fn fish() -> String {
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('\'', "\\'");
-    let mut lines = String::from("# zlaunch completions for fish\n");
+    let mut script =
+        include_str!("completions/zlaunch.fish").replace("@VALUED@", &valued(" ")).replace("@NAMES@", &names(" "));
     for (name, about) in COMMANDS {
-        lines += &format!("complete -c zlaunch -n __fish_use_subcommand -a {name} -d '{}'\n", quoted(about));
+        script += &format!("complete -c zlaunch -n __zlaunch_first -a {name} -d '{}'\n", quoted(about));
     }
-    for (command, words) in [
-        ("templates", format!("({NAMES})")),
-        ("shims", "install remove list".into()),
-        ("completions", "bash zsh fish".into()),
-    ] {
-        lines += &format!("complete -c zlaunch -n '__fish_seen_subcommand_from {command}' -x -a \"{words}\"\n");
+    for (place, options) in places() {
+        for option in options {
+            let short = option.short.map(|short| format!(" -s {short}")).unwrap_or_default();
+            let action = match follows(option) {
+                Follows::Nothing => String::new(),
+                Follows::Config => " -r -F -a 'auto (__zlaunch_templates)'".to_string(),
+                Follows::Templates => " -x -a '(__zlaunch_templates)'".to_string(),
+                Follows::Words(words) => format!(" -x -a '{}'", words.join(" ")),
+                Follows::Files => " -r -F".to_string(),
+                Follows::Folders => " -x -a '(__fish_complete_directories)'".to_string(),
+                Follows::Text => " -x".to_string(),
+            };
+            let (name, help) = (option.name, quoted(option.help));
+            script += &format!("complete -c zlaunch -n '__zlaunch_at {place}'{short} -l {name} -d '{help}'{action}\n");
+        }
     }
-    for option in OPTIONS {
-        let short = option.short.map(|short| format!(" -s {short}")).unwrap_or_default();
-        let action = match follows(option) {
-            Follows::Nothing => String::new(),
-            Follows::Templates => format!(" -r -a \"({NAMES})\""),
-            Follows::Words(words) => format!(" -x -a '{}'", words.join(" ")),
-            Follows::Files => " -r -F".to_string(),
-            Follows::Folders => " -x -a '(__fish_complete_directories)'".to_string(),
-            Follows::Text => " -x".to_string(),
-        };
-        lines += &format!("complete -c zlaunch{short} -l {} -d '{}'{action}\n", option.name, quoted(option.help));
-    }
-    lines
+    script
 }

@@ -104,8 +104,11 @@ pub(crate) fn remove(files: &[PathBuf], folder: &Path) -> Result<(), Problem> {
     for file in files {
         fs::remove_file(file).map_err(|why| error::cannot_write_there(file, &why))?;
     }
-    // Somebody else's files keep it.
+    // Somebody else's files keep it, and the folder of zlaunch that the default one is in.
     let _ = fs::remove_dir(folder);
+    if let Some(ours) = folder.parent().filter(|parent| parent.ends_with("zlaunch")) {
+        let _ = fs::remove_dir(ours);
+    }
     Ok(())
 }
 

@@ -19,6 +19,8 @@ mod json;
 mod launcher;
 mod layout;
 mod machine;
+#[cfg(test)]
+mod man;
 mod model;
 mod patch;
 mod plan;

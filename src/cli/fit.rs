@@ -20,7 +20,7 @@ const EXAMPLES: &str = "The training command says what is not said here. Exit st
   zlaunch fit --gpus 8 -- swift sft --model Qwen/Qwen3-8B --tuner_type full --max_length 4096";
 
 /// The launch options that matter here; the others are accepted.
-const SHOWN: &[&str] =
+pub(crate) const SHOWN: &[&str] =
     &["deepspeed", "template-dir", "gpu-memory", "host-memory", "nproc-per-node", "nnodes", "trainer", "format"];
 
 fn command() -> Command {

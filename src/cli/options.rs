@@ -16,7 +16,7 @@ pub(crate) struct Opt {
     pub(crate) value: &'static str,
     /// With `_` instead of `-`, as torchrun and deepspeed spell theirs.
     pub(crate) aliases: &'static [&'static str],
-    pub(super) heading: &'static str,
+    pub(crate) heading: &'static str,
     pub(crate) help: &'static str,
     pub(super) hidden: bool,
 }

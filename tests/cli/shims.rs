@@ -118,6 +118,21 @@ fn every_shell_here_reads_the_shim() {
     assert!(seen > 0);
 }
 
+/// Every file and folder but those that are the user's before zlaunch: home and what XDG names in it.
+fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() {
+            found.extend(files_below(&entry));
+        }
+        if !entry.ends_with(".local") && !entry.ends_with(".local/share") {
+            found.push(entry);
+        }
+    }
+    found.sort();
+    found
+}
+
 #[test]
 fn only_our_own_files_are_written_and_removed() {
     let sandbox = Sandbox::new();
@@ -140,6 +155,11 @@ fn only_our_own_files_are_written_and_removed() {
     fs::remove_file(folder.join("other")).unwrap();
     assert_eq!((shims("install").status, shims("remove").status), (Some(0), Some(0)));
     assert!(!folder.exists(), "without trace");
+    let before = files_below(sandbox.root());
+    assert_eq!(sandbox.run(["shims", "install"]).status, Some(0));
+    assert_ne!(files_below(sandbox.root()), before);
+    assert_eq!(sandbox.run(["shims", "remove"]).status, Some(0));
+    assert_eq!(files_below(sandbox.root()), before, "the default folder too");
     sandbox.run(["shims", "instal"]).refused(&["did you mean `install`"]);
 }
 

@@ -1,0 +1,1 @@
+"""The Python side of zlaunch, a command: only `python -m zlaunch` is here."""

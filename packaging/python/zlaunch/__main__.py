@@ -1,0 +1,30 @@
+"""`python -m zlaunch`: becomes the executable that was installed with this package."""
+import os
+import sys
+import sysconfig
+
+
+def places():
+    """Where installers put scripts: this environment, `--user`, then beside this package (`--target`, `--prefix`)."""
+    yield sysconfig.get_path("scripts")
+    yield os.path.dirname(sys.executable)
+    yield sysconfig.get_path("scripts", "posix_user")
+    packages = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    yield os.path.join(packages, "bin")
+    yield os.path.join(packages, "../../../bin")
+
+
+def main():
+    looked = [os.path.join(place, "zlaunch") for place in places() if place]
+    for program in looked:
+        if os.path.isfile(program):
+            os.execv(program, [program, *sys.argv[1:]])
+    print("error: the executable of zlaunch is not installed", file=sys.stderr)
+    for program in looked:
+        print(f"  --> {program}", file=sys.stderr)
+    print("  help: pip install --force-reinstall zlaunch", file=sys.stderr)
+    return 127
+
+
+if __name__ == "__main__":
+    sys.exit(main())

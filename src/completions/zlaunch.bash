@@ -1,0 +1,84 @@
+# zlaunch completions for bash
+
+_zlaunch_reply() {
+    mapfile -t COMPREPLY < <(compgen "$@" -- "$word")
+}
+
+# Names stand at the beginnings of lines.
+_zlaunch_templates() {
+    zlaunch templates "${folders[@]}" 2>/dev/null | grep -o '^[^ ][^ ]*'
+}
+
+_zlaunch_subjects() {
+    zlaunch explain "${folders[@]}" 2>/dev/null | sed -n 's/^  *//p' | tr -s ', ' '\n' | grep -v '^[0-9]*$'
+}
+
+# The words from here on are another command's.
+_zlaunch_command() {
+    if declare -F _comp_command_offset >/dev/null; then
+        _comp_command_offset "$1"
+    elif declare -F _command_offset >/dev/null; then
+        _command_offset "$1"
+    elif ((COMP_CWORD == $1)); then
+        _zlaunch_reply -c
+    else
+        compopt -o default
+    fi
+}
+
+_zlaunch() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} place=launch at option
+    local -a folders=()
+    COMPREPLY=()
+    # `--name=value` is three words here.
+    if [[ $word == = ]]; then
+        word=
+    elif [[ $before == = ]]; then
+        before=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    for ((at = 1; at < COMP_CWORD; at++)); do
+        option=${COMP_WORDS[at]}
+        case $at:$option in
+        *:--)
+            _zlaunch_command $((at + 1))
+            return
+            ;;
+        *:-*)
+            case $option in
+            @VALUED@)
+                ((at++))
+                [[ ${COMP_WORDS[at]} == = ]] && ((at++))
+                [[ $option == --template-dir ]] && folders+=("$option" "${COMP_WORDS[at]/#\~/$HOME}")
+                ;;
+            esac
+            ;;
+        1:@COMMANDS@) place=$option ;;
+        *)
+            case $place in
+            launch | check | doctor | fit)
+                _zlaunch_command "$at"
+                return
+                ;;
+            esac
+            ;;
+        esac
+    done
+    case $before in
+@VALUES@    esac
+    if [[ $word == -* ]]; then
+        case $place in
+@OPTIONS@        esac
+        return
+    fi
+    case $place in
+    launch) if ((COMP_CWORD == 1)); then _zlaunch_reply -W '@SUBCOMMANDS@' -c; else _zlaunch_reply -c; fi ;;
+    check | doctor | fit) _zlaunch_reply -c ;;
+    templates) _zlaunch_reply -W "$(_zlaunch_templates)" ;;
+    explain) _zlaunch_reply -W "$(_zlaunch_subjects)" ;;
+    replay) _zlaunch_reply -d ;;
+    shims) if ((COMP_CWORD == 2)); then _zlaunch_reply -W 'install remove list'; else _zlaunch_reply -d; fi ;;
+    completions) _zlaunch_reply -W 'bash zsh fish' ;;
+    esac
+}
+
+complete -o filenames -F _zlaunch zlaunch

@@ -1,0 +1,78 @@
+# zlaunch completions for fish
+
+# Where the cursor is: behind which sub-command (`launch` without one), or `command` and the words of the command to launch.
+function __zlaunch_place
+    set -l words (commandline -opc)
+    set -l place launch
+    set -l at 2
+    while test $at -le (count $words)
+        set -l word $words[$at]
+        switch $word
+            case --
+                set -l next (math $at + 1)
+                printf '%s\n' command $words[$next..-1]
+                return
+            case @VALUED@
+                set at (math $at + 1)
+            case '-*'
+            case '*'
+                if test $at -eq 2; and contains -- $word @NAMES@
+                    set place $word
+                else if contains -- $place launch check doctor fit
+                    printf '%s\n' command $words[$at..-1]
+                    return
+                end
+        end
+        set at (math $at + 1)
+    end
+    echo $place
+end
+
+function __zlaunch_at
+    set -l place (__zlaunch_place)
+    contains -- $place[1] $argv
+end
+
+function __zlaunch_first
+    test (count (commandline -opc)) -eq 1
+end
+
+function __zlaunch_command
+    set -l place (__zlaunch_place)
+    set -l words (string escape -- $place[2..-1]) (commandline -ct)
+    complete -C (string join -- ' ' $words)
+end
+
+# The folders said in this command.
+function __zlaunch_folders
+    set -l words (commandline -opc)
+    for at in (seq (count $words))
+        switch $words[$at]
+            case --template-dir
+                set -l next (math $at + 1)
+                printf '%s\n' --template-dir (string replace -r '^~' -- $HOME $words[$next])
+            case '--template-dir=*'
+                echo $words[$at]
+        end
+    end
+end
+
+# Names stand at the beginnings of lines.
+function __zlaunch_templates
+    zlaunch templates (__zlaunch_folders) 2>/dev/null | grep -o '^[^ ][^ ]*'
+end
+
+function __zlaunch_subjects
+    zlaunch explain (__zlaunch_folders) 2>/dev/null | sed -n 's/^  *//p' | tr -s ', ' '\n' | grep -v '^[0-9]*$'
+end
+
+complete -c zlaunch -n '__zlaunch_at command' -x -a '(__zlaunch_command)'
+complete -c zlaunch -n '__zlaunch_at launch check doctor fit' -x -a '(__fish_complete_command)'
+complete -c zlaunch -n '__zlaunch_at templates' -x -a '(__zlaunch_templates)'
+complete -c zlaunch -n '__zlaunch_at templates' -l raw -d 'Print the file as it is'
+complete -c zlaunch -n '__zlaunch_at explain' -x -a '(__zlaunch_subjects)'
+complete -c zlaunch -n '__zlaunch_at generate completions' -f
+complete -c zlaunch -n '__zlaunch_at shims replay' -x -a '(__fish_complete_directories)'
+complete -c zlaunch -n '__zlaunch_at shims' -a 'install remove list'
+complete -c zlaunch -n '__zlaunch_at replay' -s n -l dry-run -d 'Only say what differs today'
+complete -c zlaunch -n '__zlaunch_at completions' -a 'bash zsh fish'

@@ -1,0 +1,90 @@
+#compdef zlaunch
+# zlaunch completions for zsh: a file `_zlaunch` in a folder of $fpath, or `source <(zlaunch completions zsh)` behind compinit.
+
+# The folders said in this command.
+_zlaunch_folders() {
+    local at
+    reply=()
+    for ((at = 2; at < CURRENT; at++)); do
+        case $words[at] in
+        --template-dir) reply+=(--template-dir ${~words[at + 1]}) ;;
+        --template-dir=*) reply+=($words[at]) ;;
+        esac
+    done
+}
+
+# Names stand at the beginnings of lines.
+_zlaunch_templates() {
+    local -a reply names
+    _zlaunch_folders
+    names=(${(f)"$(zlaunch templates $reply 2>/dev/null | grep -o '^[^ ][^ ]*')"})
+    compadd -a names
+}
+
+_zlaunch_config() {
+    compadd auto
+    _zlaunch_templates
+    _files
+}
+
+_zlaunch_subjects() {
+    local -a reply names
+    _zlaunch_folders
+    names=(${(f)"$(zlaunch explain $reply 2>/dev/null | sed -n 's/^  *//p' | tr -s ', ' '\n' | grep -v '^[0-9]*$')"})
+    compadd -a names
+}
+
+_zlaunch_first() {
+    if ((CURRENT > 1)); then
+        _normal
+        return
+    fi
+    local -a known=(
+@COMMANDS@    )
+    ((is_first)) && _describe command known
+    _command_names -e
+}
+
+_zlaunch() {
+    local is_first=0 place=launch
+    if ((CURRENT > 2)) && [[ $words[2] == (@NAMES@) ]]; then
+        place=$words[2]
+        shift words
+        ((CURRENT--))
+    elif ((CURRENT == 2)); then
+        is_first=1
+    fi
+    # What stands behind the first word of a command is the command's.
+    case $place in
+    launch | check | doctor)
+        _arguments -S -A '-*' : \
+@LAUNCH@            '*:::command:_zlaunch_first'
+        ;;
+    fit)
+        _arguments -S -A '-*' : \
+@FIT@            '*:::command:_zlaunch_first'
+        ;;
+    generate)
+        _arguments : \
+@GENERATE@            && return
+        ;;
+    templates)
+        _arguments : '--raw[Print the file as it is]' \
+@TEMPLATES@            '1:template:_zlaunch_templates'
+        ;;
+    explain)
+        _arguments : \
+@TEMPLATES@            '*:subject:_zlaunch_subjects'
+        ;;
+    replay) _arguments : '(-n --dry-run)'{-n,--dry-run}'[Only say what differs today]' '1:record:_files -/' ;;
+    shims) _arguments : '1:action:(install remove list)' '2:folder:_files -/' ;;
+    completions) _arguments : '1:shell:(bash zsh fish)' ;;
+    esac
+}
+
+# Loaded by compinit this is the body of the function; sourced, it only has to be known.
+if [[ $funcstack[1] == _zlaunch ]]; then
+    _zlaunch "$@"
+else
+    compdef _zlaunch zlaunch
+fi

@@ -1,0 +1,557 @@
+#!/usr/bin/env python3
+"""What users get, installed as they install it: the wheel, the sdist, the tarball, the .deb, completions, man page, shims.
+
+usage: ship.py --env VENV [NAME...]      prints a line a check, then 'N passed, M failed'
+
+Old systems and other shells are those of the oldest Debian that the machine's mirror has, unpacked into a folder: root is
+needed for that, and nothing is installed on the machine. What is downloaded is kept beside the environments of `setup`.
+"""
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import platform
+import pty
+import re
+import select
+import shutil
+import stat
+import statistics
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+from run import HERE, Lab, different
+
+REPOSITORY = HERE.parent.parent
+DIST = REPOSITORY / "target/dist"
+CACHE = Path(os.environ.get("ZLAUNCH_REAL_ENV") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "zlaunch-real")
+FLAGSHIP = ["--dry-run", "--deepspeed", "zero3_offload", "--nproc-per-node", "5", "--", "swift", "sft", "--model", "Qwen/Qwen3-8B", "--tuner_type", "full",
+            "--per_device_train_batch_size", "1", "--gradient_accumulation_steps", "16"]
+# By its path: PATH is the one inside.
+CHROOT = shutil.which("chroot", path="/usr/sbin:/usr/bin:/sbin")
+SHIMS = ["accelerate", "axolotl", "deepspeed", "llamafactory-cli", "swift", "torchrun", "trl"]
+CHECKS = []
+
+
+class Left(Exception):
+    """Cannot be tried on this machine, and why."""
+
+
+def check(function):
+    CHECKS.append(function)
+    return function
+
+
+def run(*argv, env=None, cwd=None, status=0, **more):
+    """A command that must end like this; what it printed."""
+    result = subprocess.run([str(word) for word in argv], env=env, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+    assert result.returncode == status, f"{argv}: exit {result.returncode}\n{result.stdout[-3000:]}\n{result.stderr[-3000:]}"
+    return result
+
+
+def packages():
+    """The files for this machine by their kind; those for others may lie beside them."""
+    machine = platform.machine()
+    names = {"wheel": f"zlaunch-{version()}-*_{machine}.whl", "sdist": f"zlaunch-{version()}.tar.gz", "tarball": f"zlaunch-{version()}-linux-{machine}.tar.gz",
+             "deb": f"zlaunch_{version()}_{ {'x86_64': 'amd64', 'aarch64': 'arm64'}[machine]}.deb"}
+    found = {kind: sorted(DIST.glob(name)) for kind, name in names.items()}
+    assert all(len(files) == 1 for files in found.values()), found
+    return {kind: files[0] for kind, files in found.items()}
+
+
+def one(kind):
+    return packages()[kind]
+
+
+def kept(name, *ingredients):
+    """A folder of the cache for what is made from these, and whether it has to be made."""
+    folder = CACHE / f"{name}-{hashlib.sha256(repr(ingredients).encode()).hexdigest()[:16]}"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder, not (folder / "complete").exists()
+
+
+def unpacked_packages(folder, *names):
+    """Debian packages of this machine's release, unpacked and not installed."""
+    if not shutil.which("apt-get"):
+        raise Left("no apt here")
+    with tempfile.TemporaryDirectory() as downloads:
+        run("apt-get", "-o", "APT::Sandbox::User=root", "download", *names, cwd=downloads)
+        for package in Path(downloads).iterdir():
+            run("dpkg-deb", "-x", package, folder)
+
+
+class Root:
+    """The oldest Debian of the mirror in a folder, as it was unpacked: no package is configured, none needs to be."""
+
+    PACKAGES = "python3-venv,zsh,fish,busybox-static,man-db,bash-completion"
+    SUITES = ["stretch", "buster", "bullseye", "bookworm"]
+
+    def __init__(self, folder):
+        if os.geteuid() != 0:
+            raise Left("only root can enter another root")
+        self.folder = folder
+        cache, missing = kept("debian", self.PACKAGES, self.SUITES)
+        if missing:
+            self.fetch(cache)
+        run("tar", "-C", folder, "-xf", cache / "root.tar")
+        self.suite = (cache / "complete").read_text()
+        try:
+            self.run("true")
+        except AssertionError as why:
+            raise Left("this machine does not let root mount") from why
+
+    def fetch(self, cache):
+        unpacked_packages(cache / "tools", "debootstrap")
+        sites = run("apt-get", "indextargets", "--format", "$(REPO_URI) $(ORIGIN)", "Created-By: Packages").stdout.splitlines()
+        mirror = next(line.split()[0] for line in sites if line.endswith(" Debian"))
+        variables = os.environ | {"DEBOOTSTRAP_DIR": str(cache / "tools/usr/share/debootstrap")}
+        for suite in self.SUITES:
+            work = Path(tempfile.mkdtemp(dir=cache))
+            downloaded = subprocess.run([cache / "tools/usr/sbin/debootstrap", "--download-only", "--variant=minbase", f"--include={self.PACKAGES}", suite, work / "downloads", mirror],
+                                        env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            if downloaded.returncode == 0:
+                (work / "root").mkdir()
+                for package in (work / "downloads/var/cache/apt/archives").glob("*.deb"):
+                    run("dpkg-deb", "-x", package, work / "root")
+                run("tar", "-C", work / "root", "-cf", cache / "root.tar", ".")
+                (cache / "complete").write_text(suite)
+            shutil.rmtree(work)
+            if downloaded.returncode == 0:
+                return
+        raise Left("debootstrap finds no Debian")
+
+    def entered(self, *argv):
+        """The command inside, with devices and /proc that are gone with it."""
+        enter = f'mount --rbind /dev "$0/dev" && mount -t proc proc "$0/proc" && exec {CHROOT} "$0" "$@"'
+        return ["unshare", "--mount", "sh", "-c", enter, self.folder, *argv]
+
+    def run(self, *argv, **more):
+        env = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8"} | more.pop("env", {})
+        return run(*self.entered(*argv), env=env, **more)
+
+    def put(self, source, place="tmp"):
+        shutil.copy(source, self.folder / place)
+        return f"/{place}/{Path(source).name}"
+
+
+class Shop:
+    """What the checks share; everything in a folder that goes."""
+
+    def __init__(self, env, folder):
+        self.env, self.folder = env, folder
+        self.made = {}
+
+    def once(self, name, make):
+        if name not in self.made:
+            self.made[name] = make()
+        return self.made[name]
+
+    def dist(self):
+        return self.once("dist", lambda: run(REPOSITORY / "packaging/build"))
+
+    def root(self):
+        def make():
+            (self.folder / "root").mkdir()
+            return Root(self.folder / "root")
+        return self.once("root", make)
+
+    def debian(self):
+        """The root with the .deb installed by its own dpkg."""
+        def make():
+            self.dist()
+            root = self.root()
+            (root.folder / "var/lib/dpkg/status").touch()
+            root.run("dpkg", "--install", root.put(one("deb")))
+            return root
+        return self.once("debian", make)
+
+    def venv(self):
+        """A fresh one with the wheel."""
+        def make():
+            self.dist()
+            run(sys.executable, "-m", "venv", self.folder / "venv")
+            run(self.folder / "venv/bin/pip", "install", "--no-index", one("wheel"))
+            return self.folder / "venv"
+        return self.once("venv", make)
+
+
+def version():
+    return re.search(r'^version = "(.*)"', (REPOSITORY / "Cargo.toml").read_text(), re.M)[1]
+
+
+def is_flagship(plan):
+    assert "train_batch_size = 80" in plan and "zero3_offload" in plan, plan
+
+
+@check
+def one_command_makes_every_package(shop):
+    shop.dist()
+    first = {file.name: file.read_bytes() for file in packages().values()}
+    run(REPOSITORY / "packaging/build")
+    second = {file.name: file.read_bytes() for file in packages().values()}
+    assert first == second, [name for name in first if first[name] != second.get(name)]
+    wheel = one("wheel").name
+    assert wheel.startswith(f"zlaunch-{version()}-py3-none-") and "manylinux_2_17" in wheel, wheel
+    with tarfile.open(one("tarball")) as tarball:
+        names = {name.split("/", 1)[-1] for name in tarball.getnames()}
+    for name in ["bin/zlaunch", "share/man/man1/zlaunch.1.gz", "share/bash-completion/completions/zlaunch", "share/zsh/site-functions/_zlaunch",
+                 "share/fish/vendor_completions.d/zlaunch.fish", "share/doc/zlaunch/LICENSE-MIT", *(f"share/zlaunch/shims/{name}" for name in SHIMS)]:
+        assert name in names, (name, names)
+    return ", ".join(f"{name} {len(data) / 1e6:.2f} MB" for name, data in sorted(second.items()))
+
+
+@check
+def the_wheel_works_in_a_fresh_environment(shop):
+    venv = shop.venv()
+    assert run(venv / "bin/zlaunch", "--version").stdout == run(venv / "bin/python", "-m", "zlaunch", "--version").stdout == f"zlaunch {version()}\n"
+    variables = {"PATH": f"{venv}/bin:/usr/bin:/bin", "HOME": str(shop.folder)}
+    is_flagship(run("zlaunch", *FLAGSHIP, env=variables).stdout)
+    is_flagship(run("python", "-m", "zlaunch", *FLAGSHIP, env=variables).stdout)
+    assert (venv / "share/man/man1/zlaunch.1").exists()
+    # Somewhere else than an environment.
+    run(venv / "bin/pip", "install", "--no-index", "--target", shop.folder / "target", one("wheel"))
+    moved = run(sys.executable, "-m", "zlaunch", "--version", env={"PYTHONPATH": str(shop.folder / "target"), "PATH": "/usr/bin:/bin", "HOME": str(shop.folder)})
+    assert moved.stdout == f"zlaunch {version()}\n", moved
+    # And without its executable.
+    (shop.folder / "target/bin/zlaunch").unlink()
+    lost = run(sys.executable, "-m", "zlaunch", env={"PYTHONPATH": str(shop.folder / "target"), "PATH": "/usr/bin:/bin", "HOME": str(shop.folder)}, status=127)
+    assert "help: pip install" in lost.stderr, lost
+
+
+@check
+def the_wheel_installs_on_the_oldest_debian(shop):
+    shop.dist()
+    root = shop.root()
+    root.run("python3", "-m", "venv", "/tmp/venv")
+    root.run("/tmp/venv/bin/pip", "install", "--no-index", root.put(one("wheel")))
+    is_flagship(root.run("/tmp/venv/bin/zlaunch", *FLAGSHIP).stdout)
+    assert root.run("/tmp/venv/bin/python", "-m", "zlaunch", "--version").stdout == f"zlaunch {version()}\n"
+    libc = root.run("sh", "-c", "/lib/*/libc.so.6 | head -1").stdout
+    pip = root.run("/tmp/venv/bin/pip", "--version").stdout.split()[1]
+    return f"{root.suite}: glibc {re.search('[0-9]+[.][0-9]+', libc)[0]}, pip {pip}"
+
+
+@check
+def the_executable_needs_no_system(shop):
+    """A root with this one file in it, and one with busybox besides."""
+    if os.geteuid() != 0:
+        raise Left("only root can enter another root")
+    shop.dist()
+    empty = shop.folder / "empty"
+    empty.mkdir()
+    with tarfile.open(one("tarball")) as tarball:
+        binary = next(member for member in tarball if member.name.endswith("/bin/zlaunch"))
+        binary.name = "zlaunch"
+        tarball.extract(binary, empty)
+    is_flagship(run(CHROOT, empty, "/zlaunch", *FLAGSHIP, env={}).stdout)
+    refused = run(CHROOT, empty, "/zlaunch", "--deepspeed", "zero2", "--nproc-per-node", "2", "--", "swift", "sft", env={}, status=127)
+    assert "`swift`" in refused.stderr, refused
+    busybox = shop.root().folder / "bin/busybox"
+    (empty / "bin").mkdir()
+    (empty / "dev").mkdir()
+    os.mknod(empty / "dev/null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    shutil.copy(busybox, empty / "bin/busybox")
+    (empty / "bin/sh").symlink_to("busybox")
+    shutil.move(empty / "zlaunch", empty / "bin/zlaunch")
+    run(CHROOT, empty, "/bin/zlaunch", "shims", "install", "/shims", env={})
+    planned = run(CHROOT, empty, "/bin/sh", "-c", "NPROC_PER_NODE=2 swift sft --deepspeed zero2 --model a/b", env={"PATH": "/shims:/bin", "ZLAUNCH_DRY_RUN": "1"})
+    assert "zero2 (built in)" in planned.stdout, planned
+
+
+@check
+def the_sdist_becomes_a_wheel(shop):
+    """By pip, which fetches what builds it. Not optimised: only whether it builds is asked."""
+    shop.dist()
+    wheels = shop.folder / "wheels"
+    variables = os.environ | {"MATURIN_PEP517_ARGS": "--profile dev", "CARGO_TARGET_DIR": str(REPOSITORY / "target")}
+    run(shop.venv() / "bin/pip", "wheel", "--no-deps", "--wheel-dir", wheels, one("sdist"), env=variables)
+    wheel, = wheels.iterdir()
+    run(sys.executable, "-m", "venv", shop.folder / "built")
+    run(shop.folder / "built/bin/pip", "install", "--no-index", wheel)
+    is_flagship(run(shop.folder / "built/bin/zlaunch", *FLAGSHIP, env={"PATH": "/usr/bin:/bin", "HOME": str(shop.folder)}).stdout)
+
+
+@check
+def cargo_installs_it(shop):
+    run("cargo", "install", "--locked", "--quiet", "--path", REPOSITORY, "--root", shop.folder / "cargo")
+    is_flagship(run(shop.folder / "cargo/bin/zlaunch", *FLAGSHIP, env={"PATH": "/usr/bin:/bin", "HOME": str(shop.folder)}).stdout)
+
+
+@check
+def it_builds_and_runs_for_aarch64(shop):
+    """With Rust's own linker, under qemu. Not optimised: only whether it builds and runs is asked."""
+    target = "aarch64-unknown-linux-musl"
+    variables = os.environ | {"CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER": "rust-lld"}
+    if not (Path(run("rustc", "--print", "sysroot").stdout.strip()) / f"lib/rustlib/{target}").exists():
+        if not shutil.which("rustup"):
+            raise Left(f"no {target} here, and no rustup to add it")
+        rust = run("rustc", "--version").stdout.split()[1]
+        rustup = CACHE / "rustup"
+        variables |= {"RUSTUP_HOME": str(rustup), "RUSTUP_TOOLCHAIN": rust}
+        run("rustup", "toolchain", "install", rust, "--profile", "minimal", "--target", target, "--no-self-update", env=variables)
+    run("cargo", "build", "--locked", "--quiet", "--target", target, cwd=REPOSITORY, env=variables)
+    qemu, missing = kept("qemu")
+    if missing:
+        unpacked_packages(qemu, "qemu-user-static")
+        (qemu / "complete").touch()
+    binary = REPOSITORY / "target" / target / "debug/zlaunch"
+    emulated = [qemu / "usr/bin/qemu-aarch64-static", binary]
+    assert run(*emulated, "--version").stdout == f"zlaunch {version()}\n"
+    is_flagship(run(*emulated, *FLAGSHIP, env={"PATH": "/usr/bin:/bin", "HOME": str(shop.folder)}).stdout)
+
+
+@check
+def the_deb_installs_and_goes(shop):
+    root = shop.debian()
+    is_flagship(root.run("zlaunch", *FLAGSHIP).stdout)
+    files = root.run("dpkg", "--listfiles", "zlaunch").stdout.split()
+    page = root.run("man", "--warnings", "zlaunch", env={"MANWIDTH": "100"})
+    assert not page.stderr, page.stderr
+    for word in ("zlaunch check [OPTIONS]", "--nproc-per-node N", "zero3_offload", "EXIT STATUS"):
+        assert word in page.stdout, word
+    raw = root.run("sh", "-c", "gzip -dc /usr/share/man/man1/zlaunch.1.gz | groff -ww -man -Tutf8 -P-c >/dev/null")
+    assert not raw.stderr, raw.stderr
+    # In another root, since the shells want it here.
+    other = shop.folder / "other"
+    (other / "var/lib/dpkg/updates").mkdir(parents=True)
+    (other / "var/lib/dpkg/info").mkdir()
+    (other / "var/lib/dpkg/status").touch()
+    run("dpkg", f"--root={other}", "--force-script-chrootless", "--install", one("deb"))
+    assert (other / "usr/bin/zlaunch").exists()
+    run("dpkg", f"--root={other}", "--force-script-chrootless", "--purge", "zlaunch")
+    assert not (other / "usr/bin/zlaunch").exists() and not (other / "usr/share/zlaunch").exists()
+    return f"{len(files)} files and folders"
+
+
+# A line as it is typed, and what the key makes of it; zsh writes `--name=`.
+COMPLETED = [
+    ("zlaunch --deepspeed zero2_", "zero2_offload"),
+    ("zlaunch --deepspeed aut", "auto"),
+    ("zlaunch --template-dir /tmp/site --deepspeed ou", "ours"),
+    ("zlaunch templates --template-dir /tmp/site ou", "ours"),
+    ("zlaunch --allow old-sp", "old-spelling"),
+    ("zlaunch --launcher tor", "torchrun"),
+    ("zlaunch --trainer llama", "llamafactory"),
+    ("zlaunch che", "check"),
+    ("zlaunch check --nproc", "--nproc-per-node"),
+    ("zlaunch doctor --deepsp", "--deepspeed"),
+    ("zlaunch fit --fused", "--fused-loss"),
+    ("zlaunch fit --gpus 8 --optimizer adaf", "adafactor"),
+    ("zlaunch generate --from zero3_n", "zero3_nvme"),
+    ("zlaunch generate --tie", "--tiers"),
+    ("zlaunch templates zerop", "zeropp"),
+    ("zlaunch explain stage3_param_p", "stage3_param_persistence_threshold"),
+    ("zlaunch explain old-sp", "old-spelling"),
+    ("zlaunch explain NPROC_PER_N", "NPROC_PER_NODE"),
+    ("zlaunch shims rem", "remove"),
+    ("zlaunch completions fi", "fish"),
+    ("zlaunch --nnodes 2 tasks", "taskset"),
+    ("zlaunch -- tar --extr", "--extract"),
+    ("zlaunch --deepspeed zero2 tar --extr", "--extract"),
+    # The command's own option, which is not ours.
+    ("zlaunch tar --nproc", None),
+]
+
+
+def with_a_site(shop):
+    root = shop.debian()
+    (root.folder / "tmp/site").mkdir(exist_ok=True)
+    (root.folder / "tmp/site/ours.json").write_text("{}")
+    return root
+
+
+def wrong_ones(answers):
+    wrong = [(line, expected, answer) for (line, expected), answer in zip(COMPLETED, answers) if answer != expected]
+    assert not wrong and len(answers) == len(COMPLETED), wrong
+    return f"{len(answers)} lines"
+
+
+@check
+def bash_completes(shop):
+    root = with_a_site(shop)
+    script = ["source /usr/share/bash-completion/bash_completion; _completion_loader zlaunch"]
+    for line, _ in COMPLETED:
+        script.append(f"COMP_LINE='{line}'; COMP_POINT=${{#COMP_LINE}}; COMP_WORDS=({line}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMPREPLY=(); _zlaunch; echo \"${{COMPREPLY[*]}}\"")
+    printed = root.run("bash", "-c", "\n".join(script)).stdout.splitlines()
+    joined = root.run("bash", "-c", f"{script[0]}; COMP_WORDS=(zlaunch --deepspeed = zero2_); COMP_CWORD=3; _zlaunch; echo \"${{COMPREPLY[*]}}\"").stdout
+    assert joined == "zero2_offload\n", joined
+    # Without the package bash-completion.
+    alone = root.run("bash", "-c", "source <(zlaunch completions bash); COMP_WORDS=(zlaunch --nnodes 2 tasks); COMP_CWORD=3; _zlaunch; echo \"${COMPREPLY[*]}\"").stdout
+    assert alone == "taskset\n", alone
+    return wrong_ones([answer.strip() or None for answer in printed])
+
+
+@check
+def fish_completes(shop):
+    root = with_a_site(shop)
+    script = "\n".join(f"echo (complete -C '{line}' | string replace -r '\\t.*' '')" for line, _ in COMPLETED)
+    printed = root.run("fish", "-c", script).stdout.splitlines()
+    joined = root.run("fish", "-c", "complete -C 'zlaunch --deepspeed=zero2_'").stdout
+    assert joined.startswith("--deepspeed=zero2_offload"), joined
+    # fish adds what only contains the word, behind what begins with it.
+    beginning = [" ".join(word for word in answer.split() if word.startswith(line.split()[-1])) for (line, _), answer in zip(COMPLETED, printed)]
+    return wrong_ones([answer or None for answer in beginning])
+
+
+ZSHRC = """
+PS1='<ready>'
+autoload -Uz compinit
+compinit -u
+# Where the package's own folder is not searched.
+(( $+functions[_zlaunch] )) || { zlaunch completions zsh > /tmp/completions.zsh; source /tmp/completions.zsh; }
+answered() { print -r -- "$BUFFER" >> /tmp/answers; BUFFER=; print -n '<answered>'; }
+zle -N answered
+bindkey '^G' answered
+"""
+
+
+@contextlib.contextmanager
+def terminal(argv, env):
+    """A program on a terminal of its own: (type, wait for a text)."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execvpe(argv[0], [str(word) for word in argv], env)
+
+    def wait(text):
+        seen = b""
+        while text.encode() not in seen:
+            assert select.select([terminal], [], [], 60)[0], f"nothing more than {seen!r}"
+            seen += os.read(terminal, 4096)
+
+    try:
+        yield lambda text: os.write(terminal, text.encode()), wait
+    finally:
+        os.close(terminal)
+        os.waitpid(pid, 0)
+
+
+@check
+def zsh_completes(shop):
+    """On a terminal, with the key: found by compinit where the package put it, and sourced."""
+    root = with_a_site(shop)
+    result = None
+    for folders in ("", "fpath=(${fpath:#*vendor-completions*})\n"):
+        (root.folder / "tmp/.zshrc").write_text(folders + ZSHRC)
+        (root.folder / "tmp/answers").write_text("")
+        variables = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "ZDOTDIR": "/tmp", "HOME": "/root", "TERM": "dumb", "LANG": "C.UTF-8"}
+        with terminal(root.entered("zsh", "-i"), variables) as (write, wait):
+            wait("<ready>")
+            for line, _ in COMPLETED:
+                write(f"{line}\t\a")
+                wait("<answered>")
+            write("exit\n")
+        answers = []
+        for (line, _), answer in zip(COMPLETED, (root.folder / "tmp/answers").read_text().splitlines()):
+            answers.append(None if answer == line else answer.split(" ")[line.count(" ")].rstrip("="))
+        result = wrong_ones(answers)
+    return result
+
+
+@check
+def shims_are_plain_shell(shop):
+    tools, missing = kept("ship", (HERE / "requirements-ship.txt").read_text())
+    if missing:
+        run(sys.executable, "-m", "venv", "--clear", tools / "env")
+        run(tools / "env/bin/pip", "install", "--quiet", "--requirement", HERE / "requirements-ship.txt")
+        (tools / "complete").touch()
+    run(tools / "env/bin/shellcheck", "--shell=sh", "--enable=all", "--exclude=SC2250", REPOSITORY / "shims/shim.sh")
+    run(tools / "env/bin/shellcheck", "--shell=bash", one_file(shop.folder / "completions.bash", run(shop.venv() / "bin/zlaunch", "completions", "bash").stdout))
+    root = shop.debian()
+    folder = "/usr/share/zlaunch/shims"
+    variables = {"PATH": f"{folder}:/usr/bin:/bin", "ZLAUNCH_DRY_RUN": "1", "NPROC_PER_NODE": "2"}
+    commands = {"swift": ["sft", "--model", "a/b"], "torchrun": ["--nproc_per_node", "2", "x y.py"], "deepspeed": ["x y.py"], "accelerate": ["launch", "--num_processes", "2", "x y.py"],
+                "llamafactory-cli": ["train", "--stage", "sft", "--model_name_or_path", "a/b"], "axolotl": ["train", "/tmp/run.yml"], "trl": ["sft", "--model_name_or_path", "a/b"]}
+    assert sorted(commands) == SHIMS
+    (root.folder / "tmp/run.yml").write_text("base_model: a/b\nmicro_batch_size: 1\ngradient_accumulation_steps: 1\n")
+    for name, words in commands.items():
+        plans = [root.run(*shell, f"{folder}/{name}", *words, "--deepspeed", "zero2", env=variables).stdout for shell in (["dash"], ["bash", "--posix"], ["busybox", "sh"])]
+        assert "zero2 (built in)" in plans[0] and len(set(plans)) == 1, (name, plans)
+    return "dash, bash, busybox sh"
+
+
+def one_file(path, text):
+    path.write_text(text)
+    return path
+
+
+@check
+def shims_cost_little(shop):
+    """The difference to the bare command, printed and not judged: machines differ."""
+    folder = shop.folder / "cost"
+    (folder / "bin").mkdir(parents=True)
+    shutil.copy("/bin/true", folder / "bin/accelerate")
+    run(shop.venv() / "bin/zlaunch", "shims", "install", folder / "shims")
+    path = f"{folder}/bin:{shop.venv()}/bin:/usr/bin:/bin"
+    ways = {"bare": (folder / "bin/accelerate", {"PATH": path}),
+            "off": (folder / "shims/accelerate", {"PATH": f"{folder}/shims:{path}", "ZLAUNCH_SHIM": "0"}),
+            "on": (folder / "shims/accelerate", {"PATH": f"{folder}/shims:{path}", "HOME": str(folder)})}
+    times = {way: [] for way in ways}
+    for _ in range(300):
+        for way, (program, variables) in ways.items():
+            start = time.perf_counter()
+            pid = os.posix_spawn(program, [str(program), "env"], variables)
+            _, status = os.waitpid(pid, 0)
+            times[way].append((time.perf_counter() - start) * 1000)
+            assert status == 0, way
+    least = {way: min(seen) for way, seen in times.items()}
+    middle = {way: statistics.median(seen) for way, seen in times.items()}
+    return ", ".join(f"{way} +{least[way] - least['bare']:.2f} ms at best, +{middle[way] - middle['bare']:.2f} ms in the middle" for way in ("on", "off"))
+
+
+@check
+def shims_drive_the_real_swift(shop):
+    """An unchanged script trains, alone and with one PATH line; the final config is the same."""
+    zlaunch = shop.venv() / "bin/zlaunch"
+    lab = Lab(zlaunch, shop.env, shop.folder)
+    model = lab.model()
+    script = one_file(shop.folder / "train.sh", f"""\
+#!/bin/sh
+export NPROC_PER_NODE=2
+swift sft --model {model} --model_type qwen2 --template qwen --dataset {lab.root}/data.jsonl --tuner_type full --torch_dtype float32 \\
+    --use_cpu true --per_device_train_batch_size 2 --gradient_accumulation_steps 2 --max_grad_norm 0.7 --max_steps 3 --max_length 128 \\
+    --dataset_num_proc 1 --report_to none --save_strategy no --logging_steps 1 --output_dir "$OUTPUT" --deepspeed zero2
+""")
+    run(zlaunch, "shims", "install", shop.folder / "shims")
+    path = lab.variables()["PATH"]
+    alone = lab.trained(["sh", script], "train_loss", OUTPUT=str(shop.folder / "alone"))
+    ours = lab.trained(["sh", script], "zero2 (built in)", OUTPUT=str(shop.folder / "ours"), PATH=f"{shop.folder}/shims:{zlaunch.parent}:{path}", ZLAUNCH_VERBOSE="1")
+    assert ours == alone, different(alone, ours)
+    run(zlaunch, "shims", "remove", shop.folder / "shims")
+    assert not (shop.folder / "shims").exists()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--env", required=True, help="the environment of the real trainers")
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    passed = failed = left = 0
+    with tempfile.TemporaryDirectory(prefix="zlaunch-ship-") as folder:
+        shop = Shop(Path(arguments.env).resolve(), Path(folder))
+        for function in CHECKS:
+            if arguments.names and function.__name__ not in arguments.names:
+                continue
+            start = time.monotonic()
+            try:
+                said = function(shop)
+                passed += 1
+                print(f"ok    {function.__name__} ({time.monotonic() - start:.0f} s){': ' + said if said else ''}", flush=True)
+            except Left as why:
+                left += 1
+                print(f"left  {function.__name__}: {why}", flush=True)
+            except Exception:
+                failed += 1
+                print(f"FAIL  {function.__name__}", flush=True)
+                traceback.print_exc()
+    print(f"{passed} passed, {failed} failed" + (f", {left} left out" if left else ""))
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
