@@ -294,7 +294,10 @@ def it_builds_and_runs_for_aarch64(shop):
         rust = run("rustc", "--version").stdout.split()[1]
         rustup = CACHE / "rustup"
         variables |= {"RUSTUP_HOME": str(rustup), "RUSTUP_TOOLCHAIN": rust}
-        run("rustup", "toolchain", "install", rust, "--profile", "minimal", "--target", target, "--no-self-update", env=variables)
+        try:
+            run("rustup", "toolchain", "install", rust, "--profile", "minimal", "--target", target, "--no-self-update", env=variables, timeout=120)
+        except (AssertionError, subprocess.TimeoutExpired):
+            raise Left(f"no {target} here, and rustup cannot fetch it")
     run("cargo", "build", "--locked", "--quiet", "--target", target, cwd=REPOSITORY, env=variables)
     qemu, missing = kept("qemu")
     if missing:
