@@ -174,9 +174,16 @@ pub(crate) fn counted(errors: usize, warnings: usize, notes: usize) -> String {
 /// The known word that was probably meant: at most three slips, and no more than half of the word.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = word.to_lowercase();
-    let most = 3.min(lower.chars().count() / 2);
-    let distance = |candidate: &str| strsim::damerau_levenshtein(&lower, &candidate.to_lowercase());
-    let best = known.into_iter().map(|candidate| (distance(candidate), candidate)).min_by_key(|(far, _)| *far);
+    let length = lower.chars().count();
+    let most = 3.min(length / 2);
+    let distance = |candidate: &str| {
+        let candidate = candidate.to_lowercase();
+        // Each slip makes it longer or shorter by one at most, and comparing takes the time of both lengths multiplied.
+        let near = candidate.chars().count().abs_diff(length) <= most;
+        near.then(|| strsim::damerau_levenshtein(&lower, &candidate))
+    };
+    let best =
+        known.into_iter().filter_map(|candidate| Some((distance(candidate)?, candidate))).min_by_key(|(far, _)| *far);
     best.filter(|(far, _)| *far <= most).map(|(_, candidate)| candidate)
 }
 
@@ -1280,5 +1287,12 @@ mod tests {
         assert_eq!(nearest("ZERO_3", known), Some("zero3"));
         assert_eq!(nearest("fsdp", known), None);
         assert_eq!(nearest("", known), None);
+    }
+
+    /// Found by fuzzing: a long word was compared with every name there is. This would take minutes.
+    #[test]
+    fn a_long_word_is_near_to_none() {
+        let known = ["zero2"; 1000];
+        assert_eq!(nearest(&"zero".repeat(50_000), known), None);
     }
 }

@@ -17,6 +17,8 @@ mod hash;
 mod host;
 mod json;
 mod launcher;
+#[cfg(any(test, fuzzing))]
+pub mod laws;
 mod layout;
 mod machine;
 mod model;

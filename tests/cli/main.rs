@@ -15,6 +15,7 @@ mod engines;
 mod environment;
 mod exec;
 mod explain;
+mod faults;
 mod files;
 mod fit;
 mod front_ends;

@@ -1,0 +1,385 @@
+//! What goes wrong around a launch. Each row ends in a launch with a whole config or in a sentence, and nothing is left
+//! half written or lost. What needs root or another tool is in `tests/real/faults.py`; `docs/faults.md` lists both.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::sandbox::{Run, SWIFT, Sandbox, option, plant};
+
+const ZERO2: &[&str] = &["--deepspeed", "zero2", "--nproc-per-node", "2"];
+
+/// How it must end.
+enum Ends {
+    Launched,
+    /// With a sentence that holds this.
+    Refused(&'static str),
+    /// Who may do everything meets no fault.
+    LaunchedOrRefused(&'static str),
+}
+use Ends::{Launched, LaunchedOrRefused, Refused};
+
+struct Fault {
+    what: &'static str,
+    /// Shell words before zlaunch is executed.
+    shell: &'static str,
+    /// Given the sandbox after a first launch, and the file that launch wrote.
+    prepare: fn(&mut Sandbox, &Path),
+    ends: Ends,
+}
+
+const FAULTS: &[Fault] = &[
+    Fault { what: "none", shell: ":", prepare: |_, _| {}, ends: Launched },
+    // Space
+    Fault {
+        what: "no file may grow",
+        shell: "ulimit -f 0",
+        prepare: |_, file| fs::remove_file(file).unwrap(),
+        ends: Refused("cannot be written: File too large"),
+    },
+    // Home
+    Fault {
+        what: "read-only home",
+        shell: ":",
+        prepare: |sandbox, file| {
+            fs::remove_file(file).unwrap();
+            mode(&home(sandbox), 0o555);
+            mode(file.parent().unwrap(), 0o555);
+        },
+        ends: Launched,
+    },
+    Fault { what: "no HOME", shell: ":", prepare: |sandbox, _| drop(sandbox.unset("HOME")), ends: Launched },
+    Fault { what: "empty HOME", shell: ":", prepare: |sandbox, _| drop(sandbox.var("HOME", "")), ends: Launched },
+    Fault { what: "relative HOME", shell: ":", prepare: |sandbox, _| drop(sandbox.var("HOME", "x")), ends: Launched },
+    Fault {
+        what: "a home that is not there",
+        shell: ":",
+        prepare: |sandbox, _| drop(sandbox.var("HOME", "/no/such/home")),
+        ends: Launched,
+    },
+    Fault {
+        what: "a home that is a file",
+        shell: ":",
+        prepare: |sandbox, _| drop(sandbox.var("HOME", "/etc/passwd")),
+        ends: Launched,
+    },
+    Fault {
+        what: "neither a home nor a temporary folder",
+        shell: ":",
+        prepare: |sandbox, _| drop(sandbox.unset("HOME").var("TMPDIR", "/dev/null/x")),
+        ends: Refused("cannot be written"),
+    },
+    // The cache
+    Fault {
+        what: "a truncated config",
+        shell: ":",
+        prepare: |_, file| fs::File::options().write(true).open(file).unwrap().set_len(7).unwrap(),
+        ends: Launched,
+    },
+    Fault { what: "an empty config", shell: ":", prepare: |_, file| plant(file, ""), ends: Launched },
+    Fault {
+        what: "a longer config",
+        shell: ":",
+        prepare: |_, file| {
+            let text = fs::read_to_string(file).unwrap();
+            plant(file, &(text + "{}"));
+        },
+        ends: Launched,
+    },
+    Fault { what: "a config that others may write", shell: ":", prepare: |_, file| mode(file, 0o666), ends: Launched },
+    Fault { what: "a config that nobody may read", shell: ":", prepare: |_, file| mode(file, 0), ends: Launched },
+    Fault {
+        what: "a config that is a link",
+        shell: ":",
+        prepare: |sandbox, file| {
+            let precious = precious(sandbox);
+            replace(file, |at| symlink(&precious, at).unwrap());
+        },
+        ends: Launched,
+    },
+    Fault {
+        what: "a config that is a dangling link",
+        shell: ":",
+        prepare: |_, file| replace(file, |at| symlink("/no/such/file", at).unwrap()),
+        ends: Launched,
+    },
+    Fault { what: "a config that is a pipe", shell: ":", prepare: |_, file| replace(file, pipe), ends: Launched },
+    Fault {
+        what: "a config that is a folder",
+        shell: ":",
+        prepare: |_, file| replace(file, |at| plant(&at.join("x"), "")),
+        ends: Refused("cannot be written"),
+    },
+    Fault {
+        what: "a cache that is a file",
+        shell: ":",
+        prepare: |sandbox, _| {
+            fs::remove_dir_all(home(sandbox).join(".cache")).unwrap();
+            plant(&home(sandbox).join(".cache"), "");
+        },
+        ends: Launched,
+    },
+    Fault {
+        what: "a cache that is a link into nowhere",
+        shell: ":",
+        prepare: |_, file| replace_folder(file, |at| symlink("/no/such/folder", at).unwrap()),
+        ends: Refused("does not belong to you alone"),
+    },
+    Fault {
+        what: "a cache that is a link to a folder of others",
+        shell: ":",
+        prepare: |_, file| replace_folder(file, |at| symlink("/tmp", at).unwrap()),
+        ends: Refused("does not belong to you alone"),
+    },
+    Fault {
+        what: "a cache that others may write",
+        shell: ":",
+        prepare: |_, file| mode(file.parent().unwrap(), 0o777),
+        ends: Refused("does not belong to you alone"),
+    },
+    Fault { what: "what a killed process left", shell: ":", prepare: leave_behind, ends: Launched },
+    // The clock
+    Fault {
+        what: "a config from the future",
+        shell: ":",
+        prepare: |_, file| touched(file, "2199-01-01"),
+        ends: Launched,
+    },
+    Fault {
+        what: "a config from before 1970",
+        shell: ":",
+        prepare: |_, file| touched(file, "1960-01-01"),
+        ends: Launched,
+    },
+    Fault {
+        what: "a lock from the future",
+        shell: ":",
+        prepare: |sandbox, _| {
+            let lock = home(sandbox).join(".cache/torch_extensions/py311_cu121/cpu_adam/lock");
+            plant(&lock, "");
+            touched(&lock, "2199-01-01");
+        },
+        ends: Launched,
+    },
+    // Streams
+    Fault { what: "no standard output", shell: "exec >&-", prepare: |_, _| {}, ends: Launched },
+    Fault { what: "no standard error", shell: "exec 2>&-", prepare: |_, _| {}, ends: Launched },
+    Fault { what: "no stream at all", shell: "exec <&- >&- 2>&-", prepare: |_, _| {}, ends: Launched },
+    Fault { what: "full streams", shell: "exec >/dev/full 2>/dev/full", prepare: |_, _| {}, ends: Launched },
+    // Limits
+    Fault {
+        what: "everything ignored",
+        shell: "trap '' HUP INT QUIT USR1 USR2 PIPE TERM CHLD",
+        prepare: |_, _| {},
+        ends: Launched,
+    },
+    Fault {
+        what: "nothing may be read or written by others",
+        shell: "umask 777",
+        prepare: |_, file| fs::remove_file(file).unwrap(),
+        ends: LaunchedOrRefused(""),
+    },
+    // The folder
+    Fault {
+        what: "a folder that is gone",
+        shell: "mkdir gone && cd gone && rmdir ../gone",
+        prepare: |_, _| {},
+        ends: Launched,
+    },
+];
+
+#[test]
+fn every_fault_ends_in_a_launch_or_in_a_sentence() {
+    for Fault { what, shell, prepare, ends } in FAULTS {
+        let mut sandbox = Sandbox::new();
+        let temporary = sandbox.root().join("tmp");
+        fs::create_dir(&temporary).unwrap();
+        sandbox.var("TMPDIR", &temporary);
+        assert_eq!(sandbox.launch(ZERO2, SWIFT).status, Some(0), "{what}");
+        let file = PathBuf::from(option(&sandbox.recorded(), "--deepspeed").unwrap());
+        let whole = fs::read(&file).unwrap();
+        fs::remove_file(sandbox.root().join("record/argv")).unwrap();
+        prepare(&mut sandbox, &file);
+
+        let mut command = Command::new("/bin/sh");
+        let words = ZERO2.iter().chain(&["--"]).chain(SWIFT);
+        command.args(["-c", &format!("{shell}; exec \"$0\" \"$@\"")]).arg(env!("CARGO_BIN_EXE_zlaunch")).args(words);
+        let run = within(&sandbox, command);
+        let refused = match ends {
+            Launched => None,
+            Refused(sentence) => Some(sentence),
+            LaunchedOrRefused(sentence) => (run.status != Some(0)).then_some(sentence),
+        };
+        assert_eq!(run.signal, None, "{what}: {run:?}");
+        match refused {
+            None => {
+                assert_eq!(run.status, Some(0), "{what}: {run:?}");
+                let written = PathBuf::from(option(&sandbox.recorded(), "--deepspeed").unwrap());
+                assert!(fs::read(&written).unwrap() == whole, "{what}: the config is not whole");
+                assert!(!written.is_symlink(), "{what}");
+                let rights = fs::metadata(&written).unwrap().permissions().mode() & 0o777;
+                assert_eq!(rights & 0o077, 0, "{what}: {rights:o}");
+            }
+            Some(sentence) => {
+                run.refused(&[sentence]);
+                assert!(!sandbox.executed(), "{what}: launched all the same");
+            }
+        }
+        // What one killed process left stays; nobody else leaves anything.
+        let left: Vec<_> =
+            ["home", "tmp"].iter().flat_map(|folder| sandbox.files(folder)).filter(is_temporary).collect();
+        assert_eq!(left.len(), usize::from(*what == "what a killed process left"), "{what}: {left:?}");
+        let precious = sandbox.cwd().join("precious");
+        assert!(!precious.exists() || fs::read(&precious).unwrap() == b"precious", "{what}: a link was followed");
+        restore(&sandbox);
+    }
+}
+
+/// The same environment and folder as the sandbox's own commands.
+fn within(sandbox: &Sandbox, mut command: Command) -> Run {
+    let ours = sandbox.command(Vec::<&str>::new());
+    let variables = ours.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    let output = command.env_clear().envs(variables).current_dir(sandbox.cwd()).stdin(Stdio::null()).output();
+    Run::from(output.unwrap())
+}
+
+fn home(sandbox: &Sandbox) -> PathBuf {
+    sandbox.root().join("home")
+}
+
+fn precious(sandbox: &Sandbox) -> PathBuf {
+    sandbox.file("precious", "precious")
+}
+
+fn mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// So that the sandbox can be removed.
+fn restore(sandbox: &Sandbox) {
+    let _ = Command::new("chmod").args(["-R", "u+rwX"]).arg(sandbox.root()).status();
+}
+
+fn replace(file: &Path, put: impl FnOnce(&Path)) {
+    fs::remove_file(file).unwrap();
+    put(file);
+}
+
+fn replace_folder(file: &Path, put: impl FnOnce(&Path)) {
+    let folder = file.parent().unwrap();
+    fs::remove_dir_all(folder).unwrap();
+    put(folder);
+}
+
+fn pipe(at: &Path) {
+    assert!(Command::new("mkfifo").arg(at).status().unwrap().success());
+}
+
+fn touched(file: &Path, date: &str) {
+    assert!(Command::new("touch").args(["-d", date]).arg(file).status().unwrap().success());
+}
+
+fn is_temporary(path: &PathBuf) -> bool {
+    path.file_name().unwrap().to_string_lossy().contains(".json.")
+}
+
+/// Half a config under the name it has until it is whole.
+fn leave_behind(_: &mut Sandbox, file: &Path) {
+    let name = format!(".{}.1.0", file.file_name().unwrap().to_str().unwrap());
+    let half = fs::read_to_string(file).unwrap().split_off(20);
+    replace(file, |file| plant(&file.with_file_name(name), &half));
+}
+
+#[test]
+fn a_plan_is_printed_or_the_reason_is_told() {
+    let sandbox = Sandbox::new();
+    let printed = |shell: &str| {
+        let mut command = Command::new("/bin/sh");
+        let words = ["-n"].iter().chain(ZERO2).chain(&["--"]).chain(SWIFT);
+        within(&sandbox, {
+            command.args(["-c", shell]).arg(env!("CARGO_BIN_EXE_zlaunch")).args(words);
+            command
+        })
+    };
+    printed("exec \"$0\" \"$@\" >/dev/full").refused(&["No space left"]);
+    for (shell, status) in [
+        ("exec \"$0\" \"$@\" >&-", 0),
+        // Whether it is the reader or the writer that comes first.
+        ("{ \"$0\" \"$@\"; echo $? >status; } | :; exit $(cat status)", 0),
+        ("exec \"$0\" --no-such-option \"$@\" 2>&-", 125),
+        ("exec \"$0\" --no-such-option \"$@\" 2>/dev/full", 125),
+        ("exec \"$0\" explain stage >&- 2>&-", 0),
+    ] {
+        let run = printed(shell);
+        assert_eq!((run.status, run.signal), (Some(status), None), "{shell}: {run:?}");
+        assert!(!run.stderr.contains("panicked"), "{shell}: {run:?}");
+    }
+}
+
+#[test]
+fn few_descriptors_end_in_a_launch_or_in_a_sentence() {
+    const LOCAL: &[&str] = &["--launcher", "local", "--prefix", "--log-dir", "logs"];
+    let sandbox = Sandbox::new();
+    // A shell would want some of its own.
+    fs::copy("/bin/true", sandbox.root().join("env/bin/python3.11")).unwrap();
+    for more in [&[][..], LOCAL] {
+        let options: Vec<&str> = ZERO2.iter().chain(more).copied().collect();
+        // With three not even the loader can open a library.
+        for limit in 4..24 {
+            let mut command = Command::new("/bin/sh");
+            let words = options.iter().chain(&["--"]).chain(SWIFT);
+            command.args(["-c", &format!("ulimit -n {limit}; exec \"$0\" \"$@\"")]);
+            let run = within(&sandbox, {
+                command.arg(env!("CARGO_BIN_EXE_zlaunch")).args(words);
+                command
+            });
+            assert_eq!(run.signal, None, "{limit}: {run:?}");
+            if run.status != Some(0) {
+                run.refused(&["Too many open files"]);
+            }
+        }
+    }
+    assert!(sandbox.files("home").iter().all(|file| !is_temporary(file)));
+}
+
+#[test]
+fn a_thousand_ranks_share_one_folder() {
+    let mut sandbox = Sandbox::new();
+    sandbox.unset("STUB_OUT").var("WORLD_SIZE", "1000").var("MASTER_ADDR", "h0").var("MASTER_PORT", "29500");
+    let words: Vec<&str> = ["--deepspeed", "zero2", "--"].iter().chain(SWIFT).copied().collect();
+    let mut ranks = Vec::new();
+    for rank in 0..1000 {
+        let mut command = sandbox.command(&words);
+        command.env("RANK", rank.to_string()).env("LOCAL_RANK", (rank % 8).to_string());
+        ranks.push(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+    }
+    for rank in ranks {
+        let run = Run::from(rank.wait_with_output().unwrap());
+        assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""), "{run:?}");
+    }
+    let files = sandbox.files("home");
+    assert_eq!(files.len(), 1, "{files:?}");
+    let config: serde_json::Value = serde_json::from_slice(&fs::read(&files[0]).unwrap()).unwrap();
+    assert_eq!(config["train_batch_size"], 16_000);
+}
+
+/// `tests/real/faults.py` kills at every system call; here it is any moment, and half a config would be seen.
+#[test]
+fn killed_at_any_moment_it_leaves_a_whole_config_or_none() {
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.launch(ZERO2, SWIFT).status, Some(0));
+    let file = PathBuf::from(option(&sandbox.recorded(), "--deepspeed").unwrap());
+    let whole = fs::read(&file).unwrap();
+    for moment in 0..100 {
+        let _ = fs::remove_file(&file);
+        let mut zlaunch = sandbox.command(ZERO2.iter().chain(&["--"]).chain(SWIFT)).spawn().unwrap();
+        std::thread::sleep(Duration::from_micros(moment * 100));
+        zlaunch.kill().unwrap();
+        zlaunch.wait().unwrap();
+        assert!(fs::read(&file).map_or(true, |found| found == whole), "after {moment}");
+    }
+    assert_eq!(sandbox.launch(ZERO2, SWIFT).status, Some(0));
+    assert_eq!(fs::read(&file).unwrap(), whole);
+}
