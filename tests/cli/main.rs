@@ -29,3 +29,4 @@ mod sandbox;
 mod shims;
 mod slurm;
 mod templates;
+mod trust;
