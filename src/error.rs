@@ -1180,6 +1180,12 @@ pub(crate) fn cannot_write_there(path: &Path, why: &io::Error) -> Problem {
     Problem::error("write", format!("this cannot be written: {why}")).at(path.display()).help("name another folder")
 }
 
+pub(crate) fn does_not_answer(folder: &Path, patience: Duration) -> Problem {
+    Problem::error("home", format!("this folder has not answered for {} s", patience.as_secs()))
+        .at(folder.display())
+        .help("its server may be gone: XDG_CONFIG_HOME and XDG_CACHE_HOME name other folders, and Python too must do without it")
+}
+
 pub(crate) fn folder_not_ours(folder: &Path) -> Problem {
     Problem::error("write", "the folder for resolved configs does not belong to you alone".to_string())
         .at(folder.display())

@@ -2,6 +2,7 @@
 
 mod helper;
 mod output;
+mod patience;
 mod ranks;
 
 use std::ffi::OsStr;
@@ -28,6 +29,7 @@ use crate::record::Record;
 use crate::said::Said;
 
 pub(crate) use helper::helper;
+pub(crate) use patience::with_patience;
 
 /// Writes what the plan says and replaces this process. Comes back only with a problem, or with the exit status of ranks
 /// that were started from here.

@@ -161,7 +161,7 @@ fn run_shims(shims: &Shims, host: &Host) -> Result<(), Vec<Problem>> {
 }
 
 fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
-    let plan = Plan::new(launch, host)?;
+    let plan = exec::with_patience(host, || Plan::new(launch, host))?;
     let Output { dry_run, quiet, verbose, check: _ } = launch.output;
     if !quiet && (plan.topology.is_first() || verbose) {
         error::report(&plan.diagnostics);
