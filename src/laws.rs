@@ -1,5 +1,6 @@
 //! What must hold whatever comes in: bytes become texts, words, files and variables, and no law may break on them. A
 //! panic is a finding. `properties` draws such bytes for `cargo test`, the fuzzer in `tests/fuzz` looks for new ones.
+#![expect(clippy::missing_panics_doc, reason = "that is what they are for")]
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

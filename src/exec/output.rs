@@ -87,9 +87,8 @@ impl Log {
         let path = Self::path(folder, rank);
         let alone = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
         let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(alone).open(&path);
-        let file = file.and_then(|file| match file.metadata()?.is_file() {
-            true => Ok(file),
-            false => Err(io::Error::other("it is not a regular file")),
+        let file = file.and_then(|file| {
+            if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
         });
         file.map_err(|why| error::cannot_log(&path, &why)).map(|file| Log { file, path })
     }

@@ -1,7 +1,7 @@
 //! A folder whose server is gone keeps whoever looks into it for ever. The user's own folders may be such ones, and a
 //! launch looks into them for templates, for packages and for what it wrote before.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process;
 use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ pub(crate) fn with_patience<T>(host: &Host, decide: impl FnOnce() -> T) -> T {
     let packages = host.home().map(|home| home.join(".local"));
     let folders = [host.config_home(), host.cache_home(), packages];
     let Some(folder) = folders.into_iter().flatten().find(|folder| must_be_asked_for(folder)) else { return decide() };
-    let watching = Builder::new().stack_size(64 << 10).spawn(move || watch(folder));
+    let watching = Builder::new().stack_size(64 << 10).spawn(move || watch(&folder));
     let decided = decide();
     // No second thread may be there later: a signal for the ranks could be given to it.
     if let Ok(watching) = watching {
@@ -40,12 +40,12 @@ fn must_be_asked_for(folder: &Path) -> bool {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the main thread does not come back")]
-fn watch(folder: PathBuf) {
+fn watch(folder: &Path) {
     let start = Instant::now();
     // Woken up means answered; it may also wake by itself, and then it is early.
     thread::park_timeout(PATIENCE);
     if start.elapsed() >= PATIENCE {
-        error::report(&[error::does_not_answer(&folder, PATIENCE)]);
+        error::report(&[error::does_not_answer(folder, PATIENCE)]);
         process::exit(REFUSED.into());
     }
 }

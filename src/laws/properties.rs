@@ -231,7 +231,7 @@ proptest! {
         let _ = (argv::python_int(&text), argv::python_float(&text));
         prop_assert_eq!(argv::python_int(&number.to_string()), Some(number));
         let read = argv::python_float(&yaml::python_float(value)).unwrap();
-        prop_assert!(read == value || read.is_nan() && value.is_nan(), "{} became {}", value, read);
+        prop_assert!(read.to_bits() == value.to_bits() || read.is_nan() && value.is_nan(), "{} became {}", value, read);
         for dialect in [Dialect::PyYaml, Dialect::OmegaConf] {
             yaml::scalar(&text, dialect);
         }

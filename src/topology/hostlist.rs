@@ -197,9 +197,9 @@ mod tests {
                 _ => ranges.push((*number, *number)),
             }
         }
-        let written = |(low, high): &(u64, u64)| match low == high {
-            true => format!("{low:0width$}"),
-            false => format!("{low:0width$}-{high:0width$}"),
+        let written = |(low, high): &(u64, u64)| {
+            let last = if low == high { String::new() } else { format!("-{high:0width$}") };
+            format!("{low:0width$}{last}")
         };
         format!("{prefix}[{}]{suffix}", ranges.iter().map(written).collect::<Vec<_>>().join(","))
     }

@@ -16,183 +16,79 @@ enum Ends {
     Launched,
     /// With a sentence that holds this.
     Refused(&'static str),
-    /// Who may do everything meets no fault.
-    LaunchedOrRefused(&'static str),
+    /// The same, but whoever may do everything meets no fault.
+    RefusedUnlessRoot(&'static str),
 }
-use Ends::{Launched, LaunchedOrRefused, Refused};
+use Ends::{Launched, Refused, RefusedUnlessRoot};
 
 struct Fault {
     what: &'static str,
-    /// Shell words before zlaunch is executed.
-    shell: &'static str,
     /// Given the sandbox after a first launch, and the file that launch wrote.
     prepare: fn(&mut Sandbox, &Path),
+    /// Shell words before zlaunch is executed.
+    shell: &'static str,
     ends: Ends,
 }
 
+const fn fault(what: &'static str, prepare: fn(&mut Sandbox, &Path), ends: Ends) -> Fault {
+    Fault { what, prepare, shell: ":", ends }
+}
+
+const fn under(shell: &'static str, prepare: fn(&mut Sandbox, &Path), ends: Ends) -> Fault {
+    Fault { what: shell, prepare, shell, ends }
+}
+
 const FAULTS: &[Fault] = &[
-    Fault { what: "none", shell: ":", prepare: |_, _| {}, ends: Launched },
-    // Space
-    Fault {
-        what: "no file may grow",
-        shell: "ulimit -f 0",
-        prepare: |_, file| fs::remove_file(file).unwrap(),
-        ends: Refused("cannot be written: File too large"),
-    },
+    fault("none", |_, _| {}, Launched),
+    under("ulimit -f 0", |_, file| remove(file), Refused("cannot be written: File too large")),
     // Home
-    Fault {
-        what: "read-only home",
-        shell: ":",
-        prepare: |sandbox, file| {
-            fs::remove_file(file).unwrap();
-            mode(&home(sandbox), 0o555);
-            mode(file.parent().unwrap(), 0o555);
-        },
-        ends: Launched,
-    },
-    Fault { what: "no HOME", shell: ":", prepare: |sandbox, _| drop(sandbox.unset("HOME")), ends: Launched },
-    Fault { what: "empty HOME", shell: ":", prepare: |sandbox, _| drop(sandbox.var("HOME", "")), ends: Launched },
-    Fault { what: "relative HOME", shell: ":", prepare: |sandbox, _| drop(sandbox.var("HOME", "x")), ends: Launched },
-    Fault {
-        what: "a home that is not there",
-        shell: ":",
-        prepare: |sandbox, _| drop(sandbox.var("HOME", "/no/such/home")),
-        ends: Launched,
-    },
-    Fault {
-        what: "a home that is a file",
-        shell: ":",
-        prepare: |sandbox, _| drop(sandbox.var("HOME", "/etc/passwd")),
-        ends: Launched,
-    },
-    Fault {
-        what: "neither a home nor a temporary folder",
-        shell: ":",
-        prepare: |sandbox, _| drop(sandbox.unset("HOME").var("TMPDIR", "/dev/null/x")),
-        ends: Refused("cannot be written"),
-    },
+    fault("read-only home", read_only, Launched),
+    fault("no HOME", |sandbox, _| without(sandbox, "HOME"), Launched),
+    fault("empty HOME", |sandbox, _| with(sandbox, "HOME", ""), Launched),
+    fault("relative HOME", |sandbox, _| with(sandbox, "HOME", "x"), Launched),
+    fault("a home that is not there", |sandbox, _| with(sandbox, "HOME", "/no/such/home"), Launched),
+    fault("a home that is a file", |sandbox, _| with(sandbox, "HOME", "/etc/passwd"), Launched),
+    fault("neither home nor temporary folder", homeless, Refused("cannot be written")),
     // The cache
-    Fault {
-        what: "a truncated config",
-        shell: ":",
-        prepare: |_, file| fs::File::options().write(true).open(file).unwrap().set_len(7).unwrap(),
-        ends: Launched,
-    },
-    Fault { what: "an empty config", shell: ":", prepare: |_, file| plant(file, ""), ends: Launched },
-    Fault {
-        what: "a longer config",
-        shell: ":",
-        prepare: |_, file| {
-            let text = fs::read_to_string(file).unwrap();
-            plant(file, &(text + "{}"));
-        },
-        ends: Launched,
-    },
-    Fault { what: "a config that others may write", shell: ":", prepare: |_, file| mode(file, 0o666), ends: Launched },
-    Fault { what: "a config that nobody may read", shell: ":", prepare: |_, file| mode(file, 0), ends: Launched },
-    Fault {
-        what: "a config that is a link",
-        shell: ":",
-        prepare: |sandbox, file| {
-            let precious = precious(sandbox);
-            replace(file, |at| symlink(&precious, at).unwrap());
-        },
-        ends: Launched,
-    },
-    Fault {
-        what: "a config that is a dangling link",
-        shell: ":",
-        prepare: |_, file| replace(file, |at| symlink("/no/such/file", at).unwrap()),
-        ends: Launched,
-    },
-    Fault { what: "a config that is a pipe", shell: ":", prepare: |_, file| replace(file, pipe), ends: Launched },
-    Fault {
-        what: "a config that is a folder",
-        shell: ":",
-        prepare: |_, file| replace(file, |at| plant(&at.join("x"), "")),
-        ends: Refused("cannot be written"),
-    },
-    Fault {
-        what: "a cache that is a file",
-        shell: ":",
-        prepare: |sandbox, _| {
-            fs::remove_dir_all(home(sandbox).join(".cache")).unwrap();
-            plant(&home(sandbox).join(".cache"), "");
-        },
-        ends: Launched,
-    },
-    Fault {
-        what: "a cache that is a link into nowhere",
-        shell: ":",
-        prepare: |_, file| replace_folder(file, |at| symlink("/no/such/folder", at).unwrap()),
-        ends: Refused("does not belong to you alone"),
-    },
-    Fault {
-        what: "a cache that is a link to a folder of others",
-        shell: ":",
-        prepare: |_, file| replace_folder(file, |at| symlink("/tmp", at).unwrap()),
-        ends: Refused("does not belong to you alone"),
-    },
-    Fault {
-        what: "a cache that others may write",
-        shell: ":",
-        prepare: |_, file| mode(file.parent().unwrap(), 0o777),
-        ends: Refused("does not belong to you alone"),
-    },
-    Fault { what: "what a killed process left", shell: ":", prepare: leave_behind, ends: Launched },
+    fault("a truncated config", |_, file| truncate(file, 7), Launched),
+    fault("an empty config", |_, file| plant(file, ""), Launched),
+    fault("a longer config", |_, file| plant(file, &(fs::read_to_string(file).unwrap() + "{}")), Launched),
+    fault("a config that others may write", |_, file| mode(file, 0o666), Launched),
+    fault("a config that nobody may read", |_, file| mode(file, 0), Launched),
+    fault("a config that is a link", |sandbox, file| link(file, &precious(sandbox)), Launched),
+    fault("a config that is a link into nowhere", |_, file| link(file, Path::new("/no/such/file")), Launched),
+    fault("a config that is a pipe", |_, file| pipe(file), Launched),
+    fault("a config that is a folder", |_, file| folder(file), Refused("cannot be written")),
+    fault("a cache that is a file", |sandbox, _| plant_instead(&home(sandbox).join(".cache")), Launched),
+    fault(
+        "a cache that is a link into nowhere",
+        |_, file| link(above(file), Path::new("/no/such")),
+        Refused("File exists"),
+    ),
+    fault("a cache that is a link to others", |_, file| link(above(file), Path::new("/tmp")), Refused(NOT_OURS)),
+    fault("a cache that others may write", |_, file| mode(above(file), 0o777), Refused(NOT_OURS)),
+    fault(KILLED, leave_behind, Launched),
     // The clock
-    Fault {
-        what: "a config from the future",
-        shell: ":",
-        prepare: |_, file| touched(file, "2199-01-01"),
-        ends: Launched,
-    },
-    Fault {
-        what: "a config from before 1970",
-        shell: ":",
-        prepare: |_, file| touched(file, "1960-01-01"),
-        ends: Launched,
-    },
-    Fault {
-        what: "a lock from the future",
-        shell: ":",
-        prepare: |sandbox, _| {
-            let lock = home(sandbox).join(".cache/torch_extensions/py311_cu121/cpu_adam/lock");
-            plant(&lock, "");
-            touched(&lock, "2199-01-01");
-        },
-        ends: Launched,
-    },
+    fault("a config from the future", |_, file| touch(file, "2199-01-01"), Launched),
+    fault("a config from before 1970", |_, file| touch(file, "1960-01-01"), Launched),
+    fault("a lock from the future", lock_from_the_future, Launched),
     // Streams
-    Fault { what: "no standard output", shell: "exec >&-", prepare: |_, _| {}, ends: Launched },
-    Fault { what: "no standard error", shell: "exec 2>&-", prepare: |_, _| {}, ends: Launched },
-    Fault { what: "no stream at all", shell: "exec <&- >&- 2>&-", prepare: |_, _| {}, ends: Launched },
-    Fault { what: "full streams", shell: "exec >/dev/full 2>/dev/full", prepare: |_, _| {}, ends: Launched },
-    // Limits
-    Fault {
-        what: "everything ignored",
-        shell: "trap '' HUP INT QUIT USR1 USR2 PIPE TERM CHLD",
-        prepare: |_, _| {},
-        ends: Launched,
-    },
-    Fault {
-        what: "nothing may be read or written by others",
-        shell: "umask 777",
-        prepare: |_, file| fs::remove_file(file).unwrap(),
-        ends: LaunchedOrRefused(""),
-    },
-    // The folder
-    Fault {
-        what: "a folder that is gone",
-        shell: "mkdir gone && cd gone && rmdir ../gone",
-        prepare: |_, _| {},
-        ends: Launched,
-    },
+    under("exec >&-", |_, _| {}, Launched),
+    under("exec 2>&-", |_, _| {}, Launched),
+    under("exec <&- >&- 2>&-", |_, _| {}, Launched),
+    under("exec >/dev/full 2>/dev/full", |_, _| {}, Launched),
+    // What is inherited
+    under("trap '' HUP INT QUIT USR1 USR2 PIPE TERM CHLD", |_, _| {}, Launched),
+    under("umask 777", |_, file| remove(file), RefusedUnlessRoot("")),
+    under("mkdir gone && cd gone && rmdir ../gone", |_, _| {}, Launched),
 ];
+
+const NOT_OURS: &str = "does not belong to you alone";
+const KILLED: &str = "what a killed process left";
 
 #[test]
 fn every_fault_ends_in_a_launch_or_in_a_sentence() {
-    for Fault { what, shell, prepare, ends } in FAULTS {
+    for Fault { what, prepare, shell, ends } in FAULTS {
         let mut sandbox = Sandbox::new();
         let temporary = sandbox.root().join("tmp");
         fs::create_dir(&temporary).unwrap();
@@ -210,7 +106,7 @@ fn every_fault_ends_in_a_launch_or_in_a_sentence() {
         let refused = match ends {
             Launched => None,
             Refused(sentence) => Some(sentence),
-            LaunchedOrRefused(sentence) => (run.status != Some(0)).then_some(sentence),
+            RefusedUnlessRoot(sentence) => (run.status != Some(0)).then_some(sentence),
         };
         assert_eq!(run.signal, None, "{what}: {run:?}");
         match refused {
@@ -229,8 +125,8 @@ fn every_fault_ends_in_a_launch_or_in_a_sentence() {
         }
         // What one killed process left stays; nobody else leaves anything.
         let left: Vec<_> =
-            ["home", "tmp"].iter().flat_map(|folder| sandbox.files(folder)).filter(is_temporary).collect();
-        assert_eq!(left.len(), usize::from(*what == "what a killed process left"), "{what}: {left:?}");
+            ["home", "tmp"].iter().flat_map(|folder| sandbox.files(folder)).filter(|file| is_temporary(file)).collect();
+        assert_eq!(left.len(), usize::from(*what == KILLED), "{what}: {left:?}");
         let precious = sandbox.cwd().join("precious");
         assert!(!precious.exists() || fs::read(&precious).unwrap() == b"precious", "{what}: a link was followed");
         restore(&sandbox);
@@ -249,6 +145,28 @@ fn home(sandbox: &Sandbox) -> PathBuf {
     sandbox.root().join("home")
 }
 
+fn above(file: &Path) -> &Path {
+    file.parent().unwrap()
+}
+
+fn with(sandbox: &mut Sandbox, name: &str, value: &str) {
+    sandbox.var(name, value);
+}
+
+fn without(sandbox: &mut Sandbox, name: &str) {
+    sandbox.unset(name);
+}
+
+fn homeless(sandbox: &mut Sandbox, _: &Path) {
+    sandbox.unset("HOME").var("TMPDIR", "/dev/null/x");
+}
+
+fn read_only(sandbox: &mut Sandbox, file: &Path) {
+    remove(file);
+    mode(&home(sandbox), 0o555);
+    mode(above(file), 0o555);
+}
+
 fn precious(sandbox: &Sandbox) -> PathBuf {
     sandbox.file("precious", "precious")
 }
@@ -262,34 +180,54 @@ fn restore(sandbox: &Sandbox) {
     let _ = Command::new("chmod").args(["-R", "u+rwX"]).arg(sandbox.root()).status();
 }
 
-fn replace(file: &Path, put: impl FnOnce(&Path)) {
-    fs::remove_file(file).unwrap();
-    put(file);
+fn remove(path: &Path) {
+    if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
 }
 
-fn replace_folder(file: &Path, put: impl FnOnce(&Path)) {
-    let folder = file.parent().unwrap();
-    fs::remove_dir_all(folder).unwrap();
-    put(folder);
+fn truncate(file: &Path, length: u64) {
+    fs::File::options().write(true).open(file).unwrap().set_len(length).unwrap();
+}
+
+fn link(at: &Path, to: &Path) {
+    remove(at);
+    symlink(to, at).unwrap();
 }
 
 fn pipe(at: &Path) {
+    remove(at);
     assert!(Command::new("mkfifo").arg(at).status().unwrap().success());
 }
 
-fn touched(file: &Path, date: &str) {
+fn folder(at: &Path) {
+    remove(at);
+    plant(&at.join("x"), "");
+}
+
+fn plant_instead(at: &Path) {
+    remove(at);
+    plant(at, "");
+}
+
+fn touch(file: &Path, date: &str) {
     assert!(Command::new("touch").args(["-d", date]).arg(file).status().unwrap().success());
 }
 
-fn is_temporary(path: &PathBuf) -> bool {
-    path.file_name().unwrap().to_string_lossy().contains(".json.")
+fn lock_from_the_future(sandbox: &mut Sandbox, _: &Path) {
+    let lock = home(sandbox).join(".cache/torch_extensions/py311_cu121/cpu_adam/lock");
+    plant(&lock, "");
+    touch(&lock, "2199-01-01");
 }
 
 /// Half a config under the name it has until it is whole.
 fn leave_behind(_: &mut Sandbox, file: &Path) {
     let name = format!(".{}.1.0", file.file_name().unwrap().to_str().unwrap());
     let half = fs::read_to_string(file).unwrap().split_off(20);
-    replace(file, |file| plant(&file.with_file_name(name), &half));
+    remove(file);
+    plant(&file.with_file_name(name), &half);
+}
+
+fn is_temporary(path: &Path) -> bool {
+    path.file_name().unwrap().to_string_lossy().contains(".json.")
 }
 
 #[test]
