@@ -99,10 +99,8 @@ fn every_fault_ends_in_a_launch_or_in_a_sentence() {
         fs::remove_file(sandbox.root().join("record/argv")).unwrap();
         prepare(&mut sandbox, &file);
 
-        let mut command = Command::new("/bin/sh");
         let words = ZERO2.iter().chain(&["--"]).chain(SWIFT);
-        command.args(["-c", &format!("{shell}; exec \"$0\" \"$@\"")]).arg(env!("CARGO_BIN_EXE_zlaunch")).args(words);
-        let run = within(&sandbox, command);
+        let run = sandbox.shell(&format!("{shell}; exec \"$0\" \"$@\""), words);
         let refused = match ends {
             Launched => None,
             Refused(sentence) => Some(sentence),
@@ -131,14 +129,6 @@ fn every_fault_ends_in_a_launch_or_in_a_sentence() {
         assert!(!precious.exists() || fs::read(&precious).unwrap() == b"precious", "{what}: a link was followed");
         restore(&sandbox);
     }
-}
-
-/// The same environment and folder as the sandbox's own commands.
-fn within(sandbox: &Sandbox, mut command: Command) -> Run {
-    let ours = sandbox.command(Vec::<&str>::new());
-    let variables = ours.get_envs().filter_map(|(name, value)| Some((name, value?)));
-    let output = command.env_clear().envs(variables).current_dir(sandbox.cwd()).stdin(Stdio::null()).output();
-    Run::from(output.unwrap())
 }
 
 fn home(sandbox: &Sandbox) -> PathBuf {
@@ -233,14 +223,7 @@ fn is_temporary(path: &Path) -> bool {
 #[test]
 fn a_plan_is_printed_or_the_reason_is_told() {
     let sandbox = Sandbox::new();
-    let printed = |shell: &str| {
-        let mut command = Command::new("/bin/sh");
-        let words = ["-n"].iter().chain(ZERO2).chain(&["--"]).chain(SWIFT);
-        within(&sandbox, {
-            command.args(["-c", shell]).arg(env!("CARGO_BIN_EXE_zlaunch")).args(words);
-            command
-        })
-    };
+    let printed = |shell: &str| sandbox.shell(shell, ["-n"].iter().chain(ZERO2).chain(&["--"]).chain(SWIFT));
     printed("exec \"$0\" \"$@\" >/dev/full").refused(&["No space left"]);
     for (shell, status) in [
         ("exec \"$0\" \"$@\" >&-", 0),
@@ -266,13 +249,8 @@ fn few_descriptors_end_in_a_launch_or_in_a_sentence() {
         let options: Vec<&str> = ZERO2.iter().chain(more).copied().collect();
         // With three not even the loader can open a library.
         for limit in 4..24 {
-            let mut command = Command::new("/bin/sh");
             let words = options.iter().chain(&["--"]).chain(SWIFT);
-            command.args(["-c", &format!("ulimit -n {limit}; exec \"$0\" \"$@\"")]);
-            let run = within(&sandbox, {
-                command.arg(env!("CARGO_BIN_EXE_zlaunch")).args(words);
-                command
-            });
+            let run = sandbox.shell(&format!("ulimit -n {limit}; exec \"$0\" \"$@\""), words);
             assert_eq!(run.signal, None, "{limit}: {run:?}");
             if run.status != Some(0) {
                 run.refused(&["Too many open files"]);

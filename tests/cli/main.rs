@@ -21,6 +21,7 @@ mod fit;
 mod front_ends;
 mod generate;
 mod layers;
+mod licences;
 mod local;
 mod ranks;
 mod record;

@@ -204,8 +204,8 @@ fn nothing_is_followed_out_of_a_folder_that_others_can_write() {
 #[test]
 fn what_is_written_is_for_its_owner_alone() {
     let sandbox = Sandbox::new();
+    let rights = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     sandbox.file("run.yaml", "model_name_or_path: x\nper_device_train_batch_size: 1\ndeepspeed: zero2\n");
-    let home = sandbox.root().join("home").to_str().unwrap().to_string();
     let before = sandbox.files("");
     for line in [
         "--deepspeed zero2 --nproc-per-node 2 -- swift sft",
@@ -217,13 +217,7 @@ fn what_is_written_is_for_its_owner_alone() {
         "generate -o made/ds.json",
         "generate --tiers -o tiers",
     ] {
-        let mut command = Command::new("/bin/sh");
-        command.args(["-c", "umask 0; exec \"$0\" \"$@\""]).arg(env!("CARGO_BIN_EXE_zlaunch")).args(line.split(' '));
-        let ours = sandbox.command(Vec::<&str>::new());
-        let variables = ours.get_envs().filter_map(|(name, value)| Some((name, value?)));
-        let output =
-            command.env_clear().envs(variables).env("XDG_CACHE_HOME", &home).current_dir(sandbox.cwd()).output();
-        let run = crate::sandbox::Run::from(output.unwrap());
+        let run = sandbox.shell("umask 0; exec \"$0\" \"$@\"", line.split(' '));
         assert_eq!(run.status, Some(0), "{line}: {run:?}");
     }
     let made = sandbox
@@ -232,14 +226,18 @@ fn what_is_written_is_for_its_owner_alone() {
         .filter(|file| !before.contains(file) && !file.starts_with(sandbox.root().join("record")));
     let made: Vec<_> = made.collect();
     assert!(made.len() >= 10, "{made:?}");
+    let outside = [sandbox.cwd(), sandbox.root().join("home")];
     for file in &made {
-        let rights = fs::metadata(file).unwrap().permissions().mode() & 0o777;
-        assert_eq!(rights, 0o600, "{}", file.display());
-        for folder in file.ancestors().skip(1).take_while(|it| *it != sandbox.cwd() && *it != Path::new(&home)) {
-            let rights = fs::metadata(folder).unwrap().permissions().mode() & 0o777;
-            assert_eq!(rights, 0o700, "{}", folder.display());
+        assert_eq!(rights(file), 0o600, "{}", file.display());
+        for folder in file.ancestors().skip(1).take_while(|folder| !outside.contains(&folder.to_path_buf())) {
+            assert_eq!(rights(folder), 0o700, "{}", folder.display());
         }
     }
+    // Programs are for everybody to run, and for nobody else to change.
+    let run = sandbox.shell("umask 0; exec \"$0\" \"$@\"", ["shims", "install", "bin"]);
+    assert_eq!(run.status, Some(0), "{run:?}");
+    let shims = sandbox.cwd().join("bin");
+    assert_eq!((rights(&shims), rights(&shims.join("swift"))), (0o755, 0o755));
 }
 
 /// What is executed by hand from the shell format is what the launch executes, whatever bytes the words have.
@@ -261,13 +259,9 @@ fn no_word_is_read_by_a_shell_and_a_printed_script_repeats_them_all() {
         let argv = sandbox.recorded();
         assert_eq!(argv[argv.len() - command.len() + 4..], command[4..]);
         let script = launch(&["-n", "--format", "shell"]).stdout;
-        let file = sandbox.cwd().join("script");
-        fs::write(&file, script).unwrap();
-        let ours = sandbox.command(Vec::<&str>::new());
-        let variables = ours.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        fs::write(sandbox.cwd().join("script"), script).unwrap();
         fs::remove_file(sandbox.root().join("record/argv")).unwrap();
-        let status = Command::new("/bin/sh").arg(&file).env_clear().envs(variables).current_dir(sandbox.cwd()).status();
-        assert!(status.unwrap().success());
+        assert_eq!(sandbox.shell("exec /bin/sh script", [""; 0]).status, Some(0));
         prop_assert_eq!(sandbox.recorded(), argv);
         Ok(())
     });
