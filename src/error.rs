@@ -1181,7 +1181,7 @@ pub(crate) fn cannot_write_there(path: &Path, why: &io::Error) -> Problem {
 }
 
 pub(crate) fn does_not_answer(folder: &Path, patience: Duration) -> Problem {
-    Problem::error("home", format!("this folder has not answered for {} s", patience.as_secs()))
+    Problem::error("file", format!("this folder has not answered for {} s", patience.as_secs()))
         .at(folder.display())
         .help("its server may be gone: XDG_CONFIG_HOME and XDG_CACHE_HOME name other folders, and Python too must do without it")
 }
