@@ -2,11 +2,11 @@
 //! hidden size is of interest here; `fit` counts the rest.
 
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::host::Host;
+use crate::host::{Host, stays_below};
 use crate::json;
 use crate::vars;
 
@@ -154,11 +154,6 @@ fn in_hugging_face_cache(parts: &[&str], revision: Option<&str>, host: &Host) ->
     let (only, more) = (all.next()?, all.next());
     let file = only.path().join("config.json");
     (more.is_none() && revision == "main" && file.is_file()).then_some(file)
-}
-
-/// `main`, `refs/pr/1`: a name that leads nowhere but down.
-fn stays_below(name: &str) -> bool {
-    Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
 }
 
 fn in_modelscope_cache(parts: &[&str], revision: Option<&str>, host: &Host) -> Option<PathBuf> {

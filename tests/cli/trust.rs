@@ -12,7 +12,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::sandbox::{SWIFT, Sandbox, option, plant};
+use crate::sandbox::{SWIFT, Sandbox, executable, option, plant};
 
 const ZERO2: &[&str] = &["--deepspeed", "zero2", "--nproc-per-node", "2"];
 
@@ -159,6 +159,31 @@ fn a_models_name_or_revision_leads_nowhere_else() {
     // Nor does a pipe hold anybody up.
     assert!(Command::new("mkfifo").arg(model("refs/pipe")).status().unwrap().success());
     assert_eq!(size(&sandbox, "pipe"), "auto");
+}
+
+/// As pyenv itself: CVE-2022-35861.
+#[test]
+fn a_version_file_of_pyenv_chooses_among_its_versions_only() {
+    let mut sandbox = Sandbox::new();
+    let root = sandbox.root().join("pyenv");
+    let swift = |folder: &Path| {
+        executable(&folder.join("bin/swift"), &format!("#!{}/bin/python3\n", folder.display()));
+        format!("{}/bin/python3", folder.display())
+    };
+    executable(&root.join("shims/swift"), "#!/bin/sh\nexec pyenv exec swift\n");
+    let (plain, inner) = (swift(&root.join("versions/3.11")), swift(&root.join("versions/3.11/envs/mine")));
+    let evil = swift(&sandbox.cwd().join("evil"));
+    sandbox.var("PATH", format!("{}:/usr/bin:/bin", root.join("shims").display()));
+    let python = |version: &str| {
+        sandbox.file(".python-version", version);
+        sandbox.plan(ZERO2, SWIFT)["trainer"]["python"].as_str().unwrap_or_default().to_string()
+    };
+    assert_eq!((python("3.11\n"), python("3.11/envs/mine\n")), (plain, inner));
+    let folder = sandbox.cwd().join("evil");
+    for version in ["../../cwd/evil", "3.11/../../../cwd/evil", folder.to_str().unwrap()] {
+        let chosen = python(version);
+        assert!(chosen != evil && !chosen.contains("evil"), "{version}: {chosen}");
+    }
 }
 
 #[test]
