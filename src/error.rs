@@ -289,6 +289,15 @@ pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>) -> Problem {
 
 // Files
 
+pub(crate) fn anybody_could_write(name: &str, path: &Path, open: &Path) -> Problem {
+    Problem::error(
+        "template",
+        format!("anybody could have written the template `{name}`: `{}` is open to all", open.display()),
+    )
+    .at(path.display())
+    .help(format!("`chmod o-w {}`, or name the file: --deepspeed {}", open.display(), path.display()))
+}
+
 pub(crate) fn unreadable_file(path: &Path, why: &io::Error) -> Problem {
     let what = match why.kind() {
         io::ErrorKind::NotFound => "does not exist".to_string(),

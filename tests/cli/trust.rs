@@ -161,6 +161,35 @@ fn a_models_name_or_revision_leads_nowhere_else() {
     assert_eq!(size(&sandbox, "pipe"), "auto");
 }
 
+#[test]
+fn a_template_that_anybody_could_have_written_is_not_taken_by_its_name() {
+    let mut sandbox = Sandbox::new();
+    let rights = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let file = sandbox.file("team/zero2.json", r#"{"$zlaunch": {"extends": "zero2"}, "gradient_clipping": 1.0}"#);
+    sandbox.file("mine/child.json", r#"{"$zlaunch": {"extends": "zero2"}}"#);
+    let team = sandbox.cwd().join("team");
+    sandbox.var("ZLAUNCH_TEMPLATE_DIR", "mine:team");
+    let named = ["zero2", "z2", "child"];
+    let launch = |spec: &str| sandbox.launch(&["--deepspeed", spec, "--nproc-per-node", "2"], SWIFT);
+    for (folder_mode, file_mode, open) in
+        [(0o777, 0o644, "team`"), (0o1777, 0o644, "team`"), (0o755, 0o666, "zero2.json`")]
+    {
+        rights(&team, folder_mode);
+        rights(&file, file_mode);
+        for spec in named {
+            launch(spec).refused(&["anybody could have written", open, "chmod o-w"]);
+        }
+        // Who names the file means it.
+        assert_eq!(launch("team/zero2.json").status, Some(0));
+        // What is not taken from there is not its concern.
+        assert_eq!(launch("zero3").status, Some(0));
+    }
+    // A team may.
+    rights(&team, 0o2775);
+    rights(&file, 0o664);
+    assert!(named.iter().all(|spec| launch(spec).status == Some(0)));
+}
+
 /// As pyenv itself: CVE-2022-35861.
 #[test]
 fn a_version_file_of_pyenv_chooses_among_its_versions_only() {
