@@ -1,7 +1,7 @@
 //! A folder whose server is gone keeps whoever looks into it for ever. The user's own folders may be such ones, and a
 //! launch looks into them for templates, for packages and for what it wrote before.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process;
 use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
@@ -20,9 +20,12 @@ const CACHED: u64 = 0x20;
 /// Decides, and ends zlaunch with a sentence where that takes for ever. Only another thread can: a call that waits for a
 /// server hears no signal but one that kills. One is started where the answer is not at hand, so mostly never.
 pub(crate) fn with_patience<T>(host: &Host, decide: impl FnOnce() -> T) -> T {
-    let packages = host.home().map(|home| home.join(".local"));
-    let folders = [host.config_home(), host.cache_home(), packages];
-    let Some(folder) = folders.into_iter().flatten().find(|folder| must_be_asked_for(folder)) else { return decide() };
+    let ours = [host.config_home(), host.cache_home()];
+    // Python's packages of the user, where nothing else of ours is there.
+    let away = |home: &PathBuf| !ours.iter().flatten().any(|folder| folder.starts_with(home));
+    let packages = host.home().filter(away).map(|home| home.join(".local"));
+    let folders = ours.into_iter().chain([packages]).flatten();
+    let Some(folder) = folders.into_iter().find(|folder| must_be_asked_for(folder)) else { return decide() };
     let watching = Builder::new().stack_size(64 << 10).spawn(move || watch(&folder));
     let decided = decide();
     // No second thread may be there later: a signal for the ranks could be given to it.
