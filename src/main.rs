@@ -97,7 +97,7 @@ fn run() -> Result<u8, Vec<Problem>> {
 
 /// `zlaunch check`: what was found is the data here.
 fn run_check(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
-    let plan = Plan::new(launch, host);
+    let plan = exec::with_patience(host, || Plan::new(launch, host));
     let mut problems = match &plan {
         Ok(plan) => plan.all_diagnostics(),
         Err(problems) => problems.clone(),
@@ -132,7 +132,7 @@ fn replay(folder: &Path, dry_run: bool) -> Result<u8, Vec<Problem>> {
     };
     // Only to compare: the old record stays as it is.
     launch.record.get_or_insert_with(|| Said::new(folder.to_path_buf(), Source::Default));
-    let mut plan = Plan::new(&launch, &host)?;
+    let mut plan = exec::with_patience(&host, || Plan::new(&launch, &host))?;
     let today = plan.record.take();
     let differences = today.map_or_else(Vec::new, |today| recorded.differences(&today));
     if dry_run {
