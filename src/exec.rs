@@ -18,7 +18,7 @@ use std::time::SystemTime;
 
 use nix::fcntl::OFlag;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::unistd::geteuid;
 
 use crate::environment::Environment;
@@ -196,12 +196,9 @@ fn write_atomically(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
 /// Where files may only grow so large, the system would end us by a signal. Held back, the failure is told as any other;
 /// a program that is executed never meets it.
 fn write_whole(file: &mut File, content: &[u8]) -> io::Result<()> {
-    let too_large = SigSet::from(Signal::SIGXFSZ);
-    let held_back = too_large.thread_block().is_ok();
+    let before = SigSet::from(Signal::SIGXFSZ).thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
     file.write_all(content)?;
-    if held_back {
-        too_large.thread_unblock()?;
-    }
+    before.thread_set_mask()?;
     Ok(())
 }
 
