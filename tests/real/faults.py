@@ -11,10 +11,12 @@ import argparse
 import ctypes
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 STUB = '#!/bin/sh\n[ -n "$OUT" ] && printf "%s\\n" "$@" > "$OUT/argv"\nexit 0\n'
@@ -227,6 +229,35 @@ def a_limit_on_processes_is_told(lab):
             assert ran.returncode == 125 and "help: " in ran.stderr and "panicked" not in ran.stderr, ran
         ended.add(ran.returncode)
     assert 125 in ended, ended
+
+
+@check("strace")
+def nobody_outlives_a_zlaunch_that_is_killed_before_its_watcher_knows(lab):
+    """Every write takes half a second, so that the rank would be faster than the word about it."""
+    leaves = lab.root / "bin/leaves"
+    leaves.write_text('#!/bin/sh\nsleep 1000 &\necho $! > "$OUT/child.new" && mv "$OUT/child.new" "$OUT/child"\nwait\n')
+    leaves.chmod(0o755)
+    child = lab.root / "out/child"
+    slowly = ["strace", "-qq", "-o", "/dev/null", "-e", "trace=write", "-e", "inject=write:delay_enter=500000"]
+    command = [*slowly, lab.bin, "--launcher", "local", "--nproc-per-node", "1", "--", leaves]
+    env = {"PATH": os.environ["PATH"], "HOME": str(lab.fresh_home()), "OUT": str(lab.root / "out")}
+    with subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as traced:
+        soon(child.exists)
+        [zlaunch] = Path(f"/proc/{traced.pid}/task/{traced.pid}/children").read_text().split()
+        os.kill(int(zlaunch), signal.SIGKILL)
+    left = Path("/proc") / child.read_text().strip()
+    try:
+        soon(lambda: not left.exists() or ") Z" in (left / "stat").read_text())
+    except AssertionError:
+        os.kill(int(left.name), signal.SIGKILL)
+        raise
+
+
+def soon(holds):
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline, "still not so after 20 s"
+        time.sleep(0.01)
 
 
 def at_hand(tool):
