@@ -183,9 +183,16 @@ pub(crate) fn counted(errors: usize, warnings: usize, notes: usize) -> String {
 /// The known word that was probably meant: at most three slips, and no more than half of the word.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = word.to_lowercase();
-    let most = 3.min(lower.chars().count() / 2);
-    let distance = |candidate: &str| strsim::damerau_levenshtein(&lower, &candidate.to_lowercase());
-    let best = known.into_iter().map(|candidate| (distance(candidate), candidate)).min_by_key(|(far, _)| *far);
+    let length = lower.chars().count();
+    let most = 3.min(length / 2);
+    let distance = |candidate: &str| {
+        let candidate = candidate.to_lowercase();
+        // Each slip makes it longer or shorter by one at most, and comparing takes the time of both lengths multiplied.
+        let near = candidate.chars().count().abs_diff(length) <= most;
+        near.then(|| strsim::damerau_levenshtein(&lower, &candidate))
+    };
+    let best =
+        known.into_iter().filter_map(|candidate| Some((distance(candidate)?, candidate))).min_by_key(|(far, _)| *far);
     best.filter(|(far, _)| *far <= most).map(|(_, candidate)| candidate)
 }
 
@@ -295,6 +302,15 @@ pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>) -> Problem {
 }
 
 // Files
+
+pub(crate) fn anybody_could_write(name: &str, path: &Path, open: &Path) -> Problem {
+    Problem::error(
+        "template",
+        format!("anybody could have written the template `{name}`: `{}` is open to all", open.display()),
+    )
+    .at(path.display())
+    .help(format!("`chmod o-w {}`, or name the file: --deepspeed {}", open.display(), path.display()))
+}
 
 pub(crate) fn unreadable_file(path: &Path, why: &io::Error) -> Problem {
     let what = match why.kind() {
@@ -1181,6 +1197,12 @@ pub(crate) fn cannot_write_there(path: &Path, why: &io::Error) -> Problem {
     Problem::error("write", format!("this cannot be written: {why}")).at(path.display()).help("name another folder")
 }
 
+pub(crate) fn does_not_answer(folder: &Path, patience: Duration) -> Problem {
+    Problem::error("file", format!("this folder has not answered for {} s", patience.as_secs()))
+        .at(folder.display())
+        .help("its server may be gone: XDG_CONFIG_HOME and XDG_CACHE_HOME name other folders, and Python too must do without it")
+}
+
 pub(crate) fn folder_not_ours(folder: &Path) -> Problem {
     Problem::error("write", "the folder for resolved configs does not belong to you alone".to_string())
         .at(folder.display())
@@ -1288,5 +1310,12 @@ mod tests {
         assert_eq!(nearest("ZERO_3", known), Some("zero3"));
         assert_eq!(nearest("fsdp", known), None);
         assert_eq!(nearest("", known), None);
+    }
+
+    /// Found by fuzzing: a long word was compared with every name there is. This would take minutes.
+    #[test]
+    fn a_long_word_is_near_to_none() {
+        let known = ["zero2"; 1000];
+        assert_eq!(nearest(&"zero".repeat(50_000), known), None);
     }
 }

@@ -2,6 +2,7 @@
 
 mod helper;
 mod output;
+mod patience;
 mod ranks;
 
 use std::ffi::OsStr;
@@ -17,6 +18,7 @@ use std::time::SystemTime;
 
 use nix::fcntl::OFlag;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::unistd::geteuid;
 
 use crate::environment::Environment;
@@ -27,6 +29,7 @@ use crate::record::Record;
 use crate::said::Said;
 
 pub(crate) use helper::helper;
+pub(crate) use patience::with_patience;
 
 /// Writes what the plan says and replaces this process. Comes back only with a problem, or with the exit status of ranks
 /// that were started from here.
@@ -94,7 +97,8 @@ fn raise_memlock() {
 pub(crate) fn write_program(path: &Path, text: &str) -> Result<(), Problem> {
     let failed = |why: &io::Error| error::cannot_write_there(path, why);
     let folder = path.parent().unwrap_or(Path::new("/"));
-    DirBuilder::new().recursive(true).create(folder).map_err(|why| failed(&why))?;
+    // Whoever could write here could choose what is executed.
+    DirBuilder::new().recursive(true).mode(0o755).create(folder).map_err(|why| failed(&why))?;
     let written = write_atomically(path, text.as_bytes(), 0o755);
     written.map_err(|why| failed(&why))
 }
@@ -144,15 +148,15 @@ fn write_file(path: &Path, text: &str, kind: FileKind) -> Result<(), Problem> {
     write_atomically(path, text.as_bytes(), 0o600).map_err(|why| failed(&why))
 }
 
-/// A file for the user: readable by whom the umask lets, and never in the place of another one unless that is asked for.
+/// A file for the user, never in the place of another one unless that is asked for.
 pub(crate) fn write_new(path: &Path, text: &str, force: bool) -> Result<(), Problem> {
     let failed = |why: &io::Error| error::cannot_write(path, why);
     let folder = path.parent().unwrap_or(Path::new("/"));
-    DirBuilder::new().recursive(true).create(folder).map_err(|why| failed(&why))?;
-    let (mut file, temporary) = create_beside(path, 0o666).map_err(|why| failed(&why))?;
+    make_private_folder(folder).map_err(|why| failed(&why))?;
+    let (mut file, temporary) = create_beside(path, 0o600).map_err(|why| failed(&why))?;
     // A second name for a file cannot be given where one exists; renaming would replace it.
     let put = |temporary: &Path| if force { fs::rename(temporary, path) } else { fs::hard_link(temporary, path) };
-    let written = file.write_all(text.as_bytes()).and_then(|()| put(&temporary));
+    let written = write_whole(&mut file, text.as_bytes()).and_then(|()| put(&temporary));
     let _ = fs::remove_file(&temporary);
     match written {
         Err(why) if why.kind() == io::ErrorKind::AlreadyExists => Err(error::would_overwrite(path)),
@@ -184,12 +188,21 @@ fn holds(path: &Path, content: &[u8]) -> bool {
 /// A new file beside the target, then a rename: others see the old one or the whole new one.
 fn write_atomically(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     let (mut file, temporary) = create_beside(path, mode)?;
-    let written = file.write_all(content).and_then(|()| fs::rename(&temporary, path));
+    let written = write_whole(&mut file, content).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         // The first failure is the one worth reporting.
         let _ = fs::remove_file(&temporary);
     }
     written
+}
+
+/// Where files may only grow so large, the system would end us by a signal. Held back, the failure is told as any other;
+/// a program that is executed never meets it.
+fn write_whole(file: &mut File, content: &[u8]) -> io::Result<()> {
+    let before = SigSet::from(Signal::SIGXFSZ).thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+    file.write_all(content)?;
+    before.thread_set_mask()?;
+    Ok(())
 }
 
 fn create_beside(path: &Path, mode: u32) -> io::Result<(File, PathBuf)> {

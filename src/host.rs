@@ -7,7 +7,7 @@ mod programs;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access, geteuid, gethostname};
 
@@ -153,6 +153,11 @@ impl Host {
 /// zlaunch itself, for a script that starts it again.
 pub(crate) fn this_program() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("zlaunch"))
+}
+
+/// `main`, `refs/pr/1`: a name that leads nowhere but down.
+pub(crate) fn stays_below(name: &str) -> bool {
+    Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
 }
 
 /// Whether the folder, or the nearest one above it that exists, can be written.

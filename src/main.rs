@@ -17,6 +17,8 @@ mod hash;
 mod host;
 mod json;
 mod launcher;
+#[cfg(any(test, fuzzing))]
+pub mod laws;
 mod layout;
 mod machine;
 #[cfg(test)]
@@ -101,7 +103,7 @@ fn run() -> Result<u8, Vec<Problem>> {
 
 /// `zlaunch check`: what was found is the data here.
 fn run_check(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
-    let plan = Plan::new(launch, host);
+    let plan = exec::with_patience(host, || Plan::new(launch, host));
     let mut problems = match &plan {
         Ok(plan) => plan.all_diagnostics(),
         Err(problems) => problems.clone(),
@@ -135,7 +137,7 @@ fn replay(folder: &Path, dry_run: bool) -> Result<u8, Vec<Problem>> {
     };
     // Only to compare: the old record stays as it is.
     launch.record.get_or_insert_with(|| Said::new(folder.to_path_buf(), Source::Default));
-    let mut plan = Plan::new(&launch, &host)?;
+    let mut plan = exec::with_patience(&host, || Plan::new(&launch, &host))?;
     let today = plan.record.take();
     let differences = today.map_or_else(Vec::new, |today| recorded.differences(&today));
     if dry_run {
@@ -164,7 +166,7 @@ fn run_shims(shims: &Shims, host: &Host) -> Result<(), Vec<Problem>> {
 }
 
 fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
-    let plan = Plan::new(launch, host)?;
+    let plan = exec::with_patience(host, || Plan::new(launch, host))?;
     let Output { dry_run, quiet, verbose, check: _ } = launch.output;
     if !quiet && (plan.topology.is_first() || verbose) {
         error::report(&plan.diagnostics);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::host::Host;
+use crate::host::{Host, stays_below};
 use crate::json;
 use crate::vars;
 
@@ -131,11 +131,11 @@ fn in_hugging_face_cache(parts: &[&str], revision: Option<&str>, host: &Host) ->
         .or_else(|| host.cache_home().map(|cache| cache.join("huggingface/hub")))?;
     let model = root.join(format!("models--{}", parts.join("--")));
     let revision = revision.unwrap_or("main");
-    let commit = fs::read_to_string(model.join("refs").join(revision))
-        .map_or_else(|_| revision.to_string(), |it| it.trim().to_string());
+    let named = if stays_below(revision) { json::read_text(&model.join("refs").join(revision)).ok() } else { None };
+    let commit = named.as_deref().map_or(revision, str::trim);
     let snapshots = model.join("snapshots");
-    let file = snapshots.join(&commit).join("config.json");
-    if file.is_file() {
+    let file = snapshots.join(commit).join("config.json");
+    if stays_below(commit) && file.is_file() {
         return Some(file);
     }
     // No ref was recorded but only one snapshot is there: nothing else can be meant.
@@ -154,7 +154,7 @@ fn in_modelscope_cache(parts: &[&str], revision: Option<&str>, host: &Host) -> O
     if !base.is_dir() {
         return None;
     }
-    let revision = revision.filter(|revision| *revision != "main").unwrap_or("master");
+    let revision = revision.filter(|revision| *revision != "main" && stays_below(revision)).unwrap_or("master");
     let safe = name.replace('.', "___");
     let folders = [
         format!("models/{org}--{name}/snapshots/{revision}"),

@@ -9,7 +9,8 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::host::Host;
+use crate::host::{Host, stays_below};
+use crate::json;
 use crate::target::is_python;
 use crate::vars;
 
@@ -167,11 +168,13 @@ fn behind_pyenv(head: &[u8], shim: &Path, host: &Host) -> Option<PathBuf> {
         return None;
     }
     let root = shims.parent()?;
-    let first_line = |path: PathBuf| fs::read_to_string(path).ok()?.split_whitespace().next().map(str::to_string);
+    let first_line = |path: PathBuf| json::read_text(&path).ok()?.split_whitespace().next().map(str::to_string);
     let chosen = host.filled("PYENV_VERSION").and_then(|list| list.split(':').next()).map(str::to_string);
     let version = chosen
         .or_else(|| host.cwd.ancestors().find_map(|folder| first_line(folder.join(".python-version"))))
-        .or_else(|| first_line(root.join("version")))?;
+        .or_else(|| first_line(root.join("version")))
+        // Anybody could have put such a file above.
+        .filter(|version| stays_below(version))?;
     Some(root.join("versions").join(version).join("bin").join(shim.file_name()?)).filter(|path| path.is_file())
 }
 

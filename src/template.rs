@@ -6,6 +6,7 @@ mod list;
 
 use std::fmt;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -128,6 +129,18 @@ impl Search {
         }
         let known = from <= self.folders.len() && BUILT_IN.iter().any(|(built_in, _)| *built_in == name);
         known.then_some((self.folders.len(), Origin::BuiltIn))
+    }
+
+    /// The same, unless anybody could have put it there: it decides for whoever says the name.
+    fn find_trusted(&self, name: &str, from: usize) -> Result<Option<(usize, Origin)>, Problem> {
+        let found = self.find(name, from);
+        if let Some((_, Origin::File(path))) = &found {
+            let by_all = |path: &&Path| fs::metadata(path).is_ok_and(|seen| seen.mode() & 0o002 != 0);
+            if let Some(open) = path.parent().into_iter().chain([path.as_path()]).find(by_all) {
+                return Err(error::anybody_could_write(name, path, open));
+            }
+        }
+        Ok(found)
     }
 
     /// Every (name, origin) in search order, hidden ones included.
@@ -259,10 +272,11 @@ fn first_link(
         }
         Form::Name => {
             let name = spec.value.as_str();
-            if let Some((at, origin)) = search.find(name, 0) {
+            if let Some((at, origin)) = search.find_trusted(name, 0)? {
                 return Ok((Link { name: name.to_string(), origin, at: Some(at) }, None, Vec::new()));
             }
-            if let Some((new, (at, origin))) = alias(name).and_then(|new| Some((new, search.find(new, 0)?))) {
+            let alias = alias(name).map(|new| Ok((new, search.find_trusted(new, 0)?))).transpose()?;
+            if let Some((new, Some((at, origin)))) = alias {
                 let note = error::old_spelling(spec, new);
                 return Ok((Link { name: new.to_string(), origin, at: Some(at) }, None, vec![note]));
             }
@@ -286,7 +300,7 @@ fn alias(old: &str) -> Option<&'static str> {
 
 fn parent_link(link: &Link, parent: &str, spec: &Said<String>, search: &Search) -> Result<Link, Problem> {
     let from = link.at.filter(|_| parent == link.name).map_or(0, |at| at + 1);
-    match search.find(parent, from) {
+    match search.find_trusted(parent, from)? {
         Some((at, origin)) => Ok(Link { name: parent.to_string(), origin, at: Some(at) }),
         None => {
             let known = search.all();

@@ -185,12 +185,43 @@ pub(crate) fn changes_what_is_executed(name: &str) -> bool {
         "VIRTUAL_ENV",
         "CONDA_PREFIX",
         "GCONV_PATH",
+        "GLIBC_TUNABLES",
+        "TMPDIR",
+        // Compilers, their options, and where what they made is loaded from.
         "CC",
         CXX,
+        "CUDAHOSTCXX",
         "NVCC",
         "CUDA_HOME",
         "CUDA_PATH",
+        "CFLAGS",
+        "CXXFLAGS",
+        "LDFLAGS",
+        "LIBRARY_PATH",
+        "CPATH",
+        "CUDA_CACHE_PATH",
+        "TORCHINDUCTOR_CACHE_DIR",
         TORCH_EXTENSIONS_DIR,
+        // Libraries that are loaded by name.
+        "NCCL_NET_PLUGIN",
+        "NCCL_TUNER_PLUGIN",
+        "NCCL_PROFILER_PLUGIN",
+        "CUDA_INJECTION64_PATH",
+        "NVTX_INJECTION64_PATH",
+        "OMP_TOOL_LIBRARIES",
+        "UCX_MODULE_DIR",
+        // Models bring code of their own: where it comes from, and whom to believe.
+        HF_HOME,
+        HF_HUB_CACHE,
+        HUGGINGFACE_HUB_CACHE,
+        "HF_MODULES_CACHE",
+        "HF_ENDPOINT",
+        MODELSCOPE_CACHE,
+        "MODELSCOPE_DOMAIN",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+        "REQUESTS_CA_BUNDLE",
+        "CURL_CA_BUNDLE",
         RANK,
         LOCAL_RANK,
         WORLD_SIZE,
@@ -205,8 +236,23 @@ pub(crate) fn changes_what_is_executed(name: &str) -> bool {
         ROCR_VISIBLE_DEVICES,
         ASCEND_RT_VISIBLE_DEVICES,
     ];
-    const PREFIXES: &[&str] =
-        &["LD_", "DYLD_", "PYTHON", "BASH_FUNC_", "ZLAUNCH_", "PET_", "TORCHELASTIC_", "SLURM_", "GIT_", "PERL5"];
+    const PREFIXES: &[&str] = &[
+        "LD_",
+        "DYLD_",
+        "PYTHON",
+        "BASH_FUNC_",
+        "ZLAUNCH_",
+        "PET_",
+        "TORCHELASTIC_",
+        "SLURM_",
+        "GIT_",
+        "PERL5",
+        "XDG_",
+        "TRITON_",
+        "OPENSSL_",
+        "OMPI_MCA_",
+        "PIP_",
+    ];
     EXACT.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
@@ -223,7 +269,8 @@ mod tests {
 
     #[test]
     fn templates_cannot_choose_the_program() {
-        for name in ["PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONSTARTUP", "BASH_ENV", "PET_NNODES", "MASTER_ADDR"] {
+        let forbidden = ["PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONSTARTUP", "BASH_ENV", "PET_NNODES", "MASTER_ADDR"];
+        for name in forbidden.iter().chain(&["TRITON_PTXAS_PATH", "NCCL_NET_PLUGIN", "HF_MODULES_CACHE"]) {
             assert!(changes_what_is_executed(name), "{name}");
         }
         for name in ["PYTORCH_CUDA_ALLOC_CONF", "NCCL_DEBUG", "OMP_NUM_THREADS", "CUDA_DEVICE_MAX_CONNECTIONS"] {

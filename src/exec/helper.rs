@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, Read, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
@@ -41,23 +41,32 @@ pub(super) struct Starter {
     pub(super) command: Command,
     /// Closed by a successful exec, else it brings the reason.
     report: io::PipeReader,
-    ours: io::PipeWriter,
+    /// The rank waits for a word here: what it starts before the watcher knows of it would outlive us.
+    go: io::PipeWriter,
+    /// The rank's own ends.
+    theirs: (io::PipeReader, io::PipeWriter),
 }
 
 impl Starter {
     pub(super) fn new(argv: &[OsString]) -> io::Result<Self> {
-        let (report, ours) = io::pipe()?;
-        fcntl(&ours, FcntlArg::F_SETFD(FdFlag::empty()))?;
+        let ((wait, go), (report, reason)) = (io::pipe()?, io::pipe()?);
         let mut command = this_program(RANK);
-        command.arg(getpid().to_string()).arg(ours.as_raw_fd().to_string()).args(argv);
-        Ok(Starter { command, report, ours })
+        command.arg(getpid().to_string());
+        for end in [wait.as_fd(), reason.as_fd()] {
+            fcntl(end, FcntlArg::F_SETFD(FdFlag::empty()))?;
+            command.arg(end.as_raw_fd().to_string());
+        }
+        command.args(argv);
+        Ok(Starter { command, report, go, theirs: (wait, reason) })
     }
 
     /// Comes back once the rank runs. `on_fork` is told its group before that.
     pub(super) fn start(mut self, on_fork: impl FnOnce(Pid)) -> Result<Child, Refusal> {
         let mut child = self.command.spawn().map_err(Refusal::Process)?;
-        drop(self.ours);
+        drop(self.theirs);
         on_fork(group_of(&child));
+        // If it is gone already, that is told below.
+        let _ = self.go.write_all(b"!");
         let mut reason = [0; 4];
         if self.report.read_exact(&mut reason).is_err() {
             return Ok(child);
@@ -87,11 +96,12 @@ pub(super) fn group_of(child: &Child) -> Pid {
 /// The first steps of a rank. Comes back only if there is no rank.
 fn become_rank(mut argv: impl Iterator<Item = OsString>) -> Option<u8> {
     let parent = Pid::from_raw(number(&argv.next()?)?);
-    let mut report = inherited(number(&argv.next()?)?)?;
+    let mut go = inherited(number(&argv.next()?)?, OpenOptions::new().read(true))?;
+    let mut report = inherited(number(&argv.next()?)?, OpenOptions::new().write(true))?;
     let program = argv.next()?;
     set_pdeathsig(Signal::SIGKILL).ok()?;
-    // It may have died before the line above.
-    if getppid() != parent {
+    // It may have died before the line above, or before it said the word.
+    if getppid() != parent || go.read_exact(&mut [0]).is_err() {
         return None;
     }
     signals().collect::<SigSet>().thread_unblock().ok()?;
@@ -106,8 +116,8 @@ fn number(word: &OsStr) -> Option<i32> {
 }
 
 /// A descriptor that came by its number, as one that goes with exec.
-fn inherited(number: i32) -> Option<File> {
-    let file = OpenOptions::new().write(true).open(format!("/proc/self/fd/{number}")).ok()?;
+fn inherited(number: i32, how: &OpenOptions) -> Option<File> {
+    let file = how.open(format!("/proc/self/fd/{number}")).ok()?;
     close(number).ok()?;
     Some(file)
 }

@@ -81,10 +81,15 @@ impl Log {
         folder.join(format!("rank{rank}.log"))
     }
 
-    /// What an earlier launch wrote stays.
+    /// What an earlier launch wrote stays. A link is not followed and a pipe not waited for: in a shared folder either
+    /// might be somebody's trap.
     pub(super) fn open(folder: &Path, rank: u32) -> Result<Self, Problem> {
         let path = Self::path(folder, rank);
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path);
+        let alone = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(alone).open(&path);
+        let file = file.and_then(|file| {
+            if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
+        });
         file.map_err(|why| error::cannot_log(&path, &why)).map(|file| Log { file, path })
     }
 

@@ -149,6 +149,11 @@ impl Part<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::collection::{btree_set, vec};
+    use proptest::prelude::*;
+
     use super::*;
 
     /// Recorded from Slurm: the list, then its hosts, `=COUNT FIRST LAST`, or `!` where Slurm refuses it.
@@ -181,5 +186,46 @@ mod tests {
         assert_eq!(hosts.first().as_deref(), Some("a1b1c1d1e1"));
         assert_eq!(hosts.count(), u64::MAX);
         assert_eq!(hosts.get(1).as_deref(), Some("a1b1c1d1e2"));
+    }
+
+    /// Hosts of one name and width as Slurm would write them: `n[01-03,07]`.
+    fn compressed(prefix: &str, width: usize, numbers: &BTreeSet<u64>, suffix: &str) -> String {
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        for number in numbers {
+            match ranges.last_mut() {
+                Some((_, last)) if *last + 1 == *number => *last = *number,
+                _ => ranges.push((*number, *number)),
+            }
+        }
+        let written = |(low, high): &(u64, u64)| {
+            let last = if low == high { String::new() } else { format!("-{high:0width$}") };
+            format!("{low:0width$}{last}")
+        };
+        format!("{prefix}[{}]{suffix}", ranges.iter().map(written).collect::<Vec<_>>().join(","))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_was_compressed_is_expanded(
+            groups in vec(("[a-z-]{1,4}", 1..4_usize, btree_set(0..1200_u64, 1..9), "(-ib)?"), 1..4)
+        ) {
+            let list = groups.iter().map(|(prefix, width, numbers, suffix)| compressed(prefix, *width, numbers, suffix));
+            let list = list.collect::<Vec<_>>().join(",");
+            let hosts = groups.iter().flat_map(|(prefix, width, numbers, suffix)| {
+                numbers.iter().map(move |number| format!("{prefix}{number:0width$}{suffix}"))
+            });
+            let read = Hosts::parse(&list).unwrap();
+            let names: Vec<_> = (0..read.count()).filter_map(|index| read.get(index)).collect();
+            prop_assert_eq!(names, hosts.collect::<Vec<_>>(), "{}", list);
+        }
+
+        #[test]
+        fn any_text_is_a_list_or_not(text in "[a-b0-9\\[\\],+ -]{0,16}|\\PC{0,8}", index in any::<u64>()) {
+            if let Some(hosts) = Hosts::parse(&text) {
+                prop_assert_eq!(hosts.get(index).is_some(), index < hosts.count());
+            }
+        }
     }
 }

@@ -1,7 +1,10 @@
 //! LSF with `jsrun`. The first line of its host file is the machine that launches, which runs no rank.
 
+use std::path::Path;
+
 use super::engine::{Engine, Tasks};
 use crate::host::Host;
+use crate::json;
 use crate::said::{Said, Source};
 use crate::vars;
 
@@ -15,7 +18,7 @@ const TASKS: Tasks = Tasks {
 };
 
 pub(super) fn first_host(host: &Host) -> Option<Said<String>> {
-    let text = std::fs::read_to_string(host.filled(vars::LSB_DJOB_RANKFILE)?).ok()?;
+    let text = json::read_text(Path::new(host.filled(vars::LSB_DJOB_RANKFILE)?)).ok()?;
     let mut hosts = text.split_whitespace();
     let launches = hosts.next()?;
     let first = hosts.find(|name| *name != launches)?;

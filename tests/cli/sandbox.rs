@@ -145,6 +145,14 @@ impl Sandbox {
         Run::from(output)
     }
 
+    /// A script of the shell in which `"$0" "$@"` is zlaunch with these words.
+    pub(crate) fn shell<W: AsRef<OsStr>>(&self, script: &str, words: impl IntoIterator<Item = W>) -> Run {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", script, env!("CARGO_BIN_EXE_zlaunch")]).args(words);
+        shell.env_clear().envs(&self.variables).current_dir(self.cwd()).stdin(Stdio::null());
+        Run::from(shell.output().unwrap())
+    }
+
     /// Options of zlaunch, then a command.
     pub(crate) fn launch(&self, options: &[&str], command: &[&str]) -> Run {
         self.run(options.iter().chain(&["--"]).chain(command))

@@ -1,0 +1,271 @@
+//! What must hold whatever comes in: bytes become texts, words, files and variables, and no law may break on them. A
+//! panic is a finding. `properties` draws such bytes for `cargo test`, the fuzzer in `tests/fuzz` looks for new ones.
+#![expect(clippy::missing_panics_doc, reason = "that is what they are for")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "a law that is broken is told"
+)]
+
+#[cfg(test)]
+mod properties;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::cli::{self, Format, Request};
+use crate::host::Host;
+use crate::plan::Plan;
+use crate::said::{Said, Source};
+use crate::yaml::Dialect;
+use crate::{config, explain, fit, generate, patch, template};
+
+/// JSON with comments: what is written is read as the same, and every key that is there has a place.
+pub fn json(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let value = match crate::json::parse(text) {
+        Ok(value) => value,
+        Err(fault) => return assert!(fault.line > 0 && fault.column > 0, "{fault:?}"),
+    };
+    let written = crate::json::write(&value);
+    assert_eq!(crate::json::parse(&written).as_ref(), Ok(&value), "read, written and read again");
+    assert_eq!(crate::json::parse_strict(&written).as_ref(), Ok(&value), "what is written is strict");
+    // An empty name at the start cannot be told from the top.
+    for key in crate::json::leaves(&value, |_| true).iter().filter(|key| !key.is_empty() && !key.starts_with('.')) {
+        assert!(crate::json::position(text, key).is_some(), "{key:?} has no place");
+    }
+}
+
+/// A config and a patch, with a zero between them.
+pub fn layers(data: &[u8]) {
+    let mut documents =
+        data.splitn(2, |b| *b == 0).map(|part| crate::json::parse(std::str::from_utf8(part).ok()?).ok());
+    let (Some(Some(config)), Some(Some(change))) = (documents.next(), documents.next()) else { return };
+    let merged = |config: &Value, change: &Value| {
+        let mut config = config.clone();
+        patch::merge(&mut config, change.clone());
+        config
+    };
+    if change.is_array() {
+        let mut after = config;
+        if patch::operate(&mut after, change, "fuzz").is_ok() {
+            assert!(crate::json::is_sensible(&after), "it grew without end");
+        }
+        return;
+    }
+    let once = merged(&config, &change);
+    assert_eq!(once.to_string(), merged(&once, &change).to_string(), "a merge patch applied twice");
+    if config.is_object() {
+        assert_eq!(merged(&config, &json!({})).to_string(), config.to_string(), "the empty patch");
+    }
+}
+
+/// YAML as both readers read it; what is turned into words and JSON again is readable.
+pub fn yaml(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    for dialect in [Dialect::PyYaml, Dialect::OmegaConf] {
+        match crate::yaml::parse(text, dialect) {
+            Ok(value) => {
+                crate::yaml::python_str(&value);
+                let json = crate::yaml::python_json(&value);
+                assert_eq!(serde_json::from_str::<Value>(&json).ok().as_ref(), Some(&value), "{json}");
+            }
+            Err(fault) => assert!(fault.line > 0 && fault.column > 0, "{fault:?}"),
+        }
+    }
+}
+
+/// The first byte says who names the machines, the rest is what it says.
+pub fn hosts(data: &[u8]) {
+    const IN_JOB: &[(&str, &str)] =
+        &[("SLURM_JOB_ID", "1"), ("SLURM_JOB_NUM_NODES", "2"), ("SLURM_NNODES", "2"), ("SLURM_NODEID", "0")];
+    const LISTS: &[&str] = &[
+        "SLURM_JOB_NODELIST",
+        "SLURM_STEP_NODELIST",
+        "SLURM_TASKS_PER_NODE",
+        "SLURM_JOB_CPUS_PER_NODE",
+        "CUDA_VISIBLE_DEVICES",
+        "SM_HOSTS",
+        "PBS_NODEFILE",
+        "LSB_DJOB_RANKFILE",
+    ];
+    const OPTIONS: &[&str] = &["--hostfile", "--include", "--exclude", "--master-addr"];
+    let Some((who, said)) = data.split_first().filter(|_| !data.contains(&0)) else { return };
+    let world = World::get();
+    let _files = world.put(said);
+    let mut host = world.host();
+    let mut words = ["--deepspeed", "zero2", "--nproc-per-node", "2"].map(OsString::from).to_vec();
+    let value = |name: &str| {
+        let in_file = name.to_ascii_lowercase().ends_with("file");
+        if in_file { world.cwd.join("in").into() } else { OsString::from_vec(said.to_vec()) }
+    };
+    let who = usize::from(*who) % (LISTS.len() + OPTIONS.len());
+    match LISTS.get(who) {
+        Some(name) => {
+            let job = IN_JOB.iter().filter(|_| name.starts_with("SLURM") || name.starts_with("CUDA"));
+            host.env.extend(job.map(|(name, value)| (name.into(), value.into())));
+            host.env.extend(["PBS_JOBID", "LSB_JOBID"].map(|name| (name.into(), "1".into())));
+            host.env.insert(name.into(), value(name));
+        }
+        None => words.extend([OPTIONS[who - LISTS.len()].into(), value(OPTIONS[who - LISTS.len()])]),
+    }
+    words.extend(["--", "python", "train.py"].map(OsString::from));
+    requested(&words, &host);
+}
+
+/// Lines: `$NAME=VALUE` is a variable, any other line a word; behind a line `%%` comes the content of the files `in.json`,
+/// `in.yaml` and `in`.
+pub fn plan(data: &[u8]) {
+    if data.contains(&0) {
+        return;
+    }
+    let (lines, content) = match data.windows(4).position(|it| it == b"\n%%\n") {
+        Some(at) => (&data[..at], &data[at + 4..]),
+        None => (data, &[][..]),
+    };
+    let world = World::get();
+    let _files = world.put(content);
+    let mut host = world.host();
+    let mut words = Vec::new();
+    for line in lines.split(|b| *b == b'\n') {
+        let equals = line.iter().position(|b| *b == b'=').filter(|at| *at > 1 && line[0] == b'$');
+        let text = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+        match equals {
+            Some(at) => drop(host.env.insert(text(&line[1..at]), text(&line[at + 1..]))),
+            None => words.push(text(line)),
+        }
+    }
+    requested(&words, &host);
+}
+
+/// Whatever these words ask for, decided as far as nothing is written or started.
+fn requested(words: &[OsString], host: &Host) {
+    let argv = std::iter::once("zlaunch".into()).chain(words.iter().cloned()).collect();
+    match cli::parse(argv, host) {
+        Err(problems) => assert!(!problems.is_empty(), "refused without a word"),
+        Ok(Request::Launch(launch)) => planned(*launch, host),
+        Ok(Request::Fit(request)) => drop(fit::answer(&request, host).map(|it| (it.json(), it.text(false)))),
+        Ok(Request::Generate(request)) => drop(generate::generate(&request, host)),
+        Ok(Request::Explain { words: Some(words), search }) => drop(explain::explain(&words, &search, host)),
+        Ok(Request::Templates { name: Some(name), search, .. }) => drop(template::resolve(&name, &search, host)),
+        Ok(_) => {}
+    }
+}
+
+/// Planning twice is the same; a fill changes only an "auto"; the resolved config resolves to itself.
+fn planned(mut launch: cli::Launch, host: &Host) {
+    let (first, again) = match (Plan::new(&launch, host), Plan::new(&launch, host)) {
+        (Ok(first), Ok(again)) => (first, again),
+        (Err(first), Err(again)) => return assert_eq!(first, again, "refused twice"),
+        _ => panic!("planned once, refused once"),
+    };
+    for format in [Format::Text, Format::Json, Format::Shell] {
+        assert!(rendered(&first, format, host) == rendered(&again, format, host), "planned twice");
+    }
+    let Some(resolved) = &first.config else { return };
+    let seen = host.with(&launch.environment.set, &launch.environment.unset);
+    let before = config::with_layers(&resolved.template, &launch.layers, &seen).expect("it was planned");
+    only_auto_changed(&before, &resolved.value, "");
+    // A variable that a template brings may decide a fill.
+    if !resolved.template.env.is_empty() {
+        return;
+    }
+    launch.deepspeed = Some(Said::new(resolved.text.clone(), Source::Flag("--deepspeed".to_string())));
+    launch.layers = config::Layers::default();
+    (launch.strict, launch.config_out) = (false, None);
+    match Plan::new(&launch, host) {
+        Ok(again) => assert_eq!(again.config.expect("it has one").text, resolved.text, "resolved again"),
+        Err(problems) => panic!("the resolved config is refused: {problems:?}"),
+    }
+}
+
+fn rendered(plan: &Plan, format: Format, _host: &Host) -> Vec<u8> {
+    plan.render(format)
+}
+
+fn only_auto_changed(before: &Value, after: &Value, key: &str) {
+    match (before, after) {
+        (Value::Object(before), Value::Object(after)) => {
+            for (name, value) in before {
+                match after.get(name) {
+                    Some(after) => only_auto_changed(value, after, name),
+                    // DeepSpeed infers it.
+                    None => assert!(name == "train_batch_size" && value == "auto", "{name} is gone"),
+                }
+            }
+            assert!(after.keys().all(|name| before.contains_key(name)), "a key was added below {key:?}");
+        }
+        _ if before == "auto" => {}
+        _ => assert_eq!(before, after, "{key}"),
+    }
+}
+
+/// A home, a folder and an environment of Python packages that are empty, made once.
+struct World {
+    _folder: TempDir,
+    cwd: PathBuf,
+    env: BTreeMap<OsString, OsString>,
+    /// Who uses the files `in`.
+    files: Mutex<()>,
+}
+
+impl World {
+    fn get() -> &'static Self {
+        static WORLD: OnceLock<World> = OnceLock::new();
+        WORLD.get_or_init(Self::make)
+    }
+
+    fn make() -> Self {
+        const CONSOLES: &[&str] =
+            &["swift", "megatron", "torchrun", "deepspeed", "accelerate", "llamafactory-cli", "axolotl", "trl"];
+        const MODEL: &str = r#"{"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,
+            "num_attention_heads": 4, "vocab_size": 100, "intermediate_size": 128}"#;
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let put = |name: &str, text: &str| {
+            let path = root.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        };
+        put("env/bin/python", "#!/bin/sh\n");
+        for name in CONSOLES {
+            put(&format!("env/bin/{name}"), &format!("#!{}\n", root.join("env/bin/python").display()));
+        }
+        for name in ["swift/cli/sft.py", "swift/cli/rlhf.py", "torch/distributed/run.py", "deepspeed/__init__.py"] {
+            put(&format!("env/lib/python3.11/site-packages/{name}"), "");
+        }
+        for name in ["transformers-5.19.0", "deepspeed-0.19.8", "ms_swift-4.6.0"] {
+            put(&format!("env/lib/python3.11/site-packages/{name}.dist-info/METADATA"), "");
+        }
+        put("cwd/m/config.json", MODEL);
+        put("cwd/train.py", "import transformers\n");
+        put("cwd/plain.py", "import deepspeed\ndeepspeed.initialize()\n");
+        put("home/.config/zlaunch/templates/mine.json", r#"{"$zlaunch": {"extends": "zero3"}, "train_batch_size": 8}"#);
+        let variables = [("PATH", root.join("env/bin")), ("HOME", root.join("home"))];
+        let env = variables.map(|(name, value)| (name.into(), value.into())).into();
+        World { cwd: root.join("cwd"), env, files: Mutex::new(()), _folder: folder }
+    }
+
+    fn host(&self) -> Host {
+        let (env, cwd, hostname) = (self.env.clone(), self.cwd.clone(), "h0".to_string());
+        Host { env, cwd, hostname, cpus: 8, nvidia_gpus: Some(2) }
+    }
+
+    /// The files hold this as long as the answer is kept.
+    fn put(&self, content: &[u8]) -> impl Drop {
+        let ours = self.files.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        for name in ["in.json", "in.yaml", "in"] {
+            std::fs::write(Path::new(&self.cwd).join(name), content).unwrap();
+        }
+        ours
+    }
+}
