@@ -25,6 +25,7 @@ use crate::cli::{self, Format, Request};
 use crate::host::Host;
 use crate::plan::Plan;
 use crate::said::{Said, Source};
+use crate::secrets::Secrets;
 use crate::yaml::Dialect;
 use crate::{config, explain, fit, generate, patch, template};
 
@@ -187,8 +188,8 @@ fn planned(mut launch: cli::Launch, host: &Host) {
     }
 }
 
-fn rendered(plan: &Plan, format: Format, _host: &Host) -> Vec<u8> {
-    plan.render(format)
+fn rendered(plan: &Plan, format: Format, host: &Host) -> Vec<u8> {
+    plan.render(format, &Secrets::of(host))
 }
 
 fn only_auto_changed(before: &Value, after: &Value, key: &str) {
