@@ -29,7 +29,9 @@ fn main() {
     let folder = Path::new(&folder);
     let written = SHARED.iter().all(|name| fs::write(folder.join(format!("lib{name}.so")), ARCHIVES).is_ok());
     // Not a position-independent executable: relocating its tables costs more than the rest of its start.
-    let arguments = ["-static".to_string(), "-no-pie".to_string(), format!("-L{}", folder.display())];
+    // No index of unwind tables either: a panic aborts, so nobody unwinds.
+    let switches = ["-static", "-no-pie", "-Wl,--no-eh-frame-hdr"].map(str::to_string);
+    let arguments: Vec<String> = switches.into_iter().chain([format!("-L{}", folder.display())]).collect();
     if written && works(folder, &arguments) {
         for argument in arguments {
             println!("cargo::rustc-link-arg-bins={argument}");
