@@ -41,9 +41,11 @@ pub(crate) struct Secrets {
 
 impl Secrets {
     pub(crate) fn of(host: &Host) -> Self {
-        let text = |(name, value): (&OsString, &OsString)| Some((name.to_str()?.into(), value.to_str()?.into()));
-        let secret = |(name, value): &(String, String)| value.len() >= SHORTEST && is_secret(name);
-        let mut values: Vec<_> = host.env.iter().filter_map(text).filter(secret).collect();
+        let secret = |(name, value): (&OsString, &OsString)| {
+            let (name, value) = (name.to_str()?, value.to_str()?);
+            (value.len() >= SHORTEST && is_secret(name)).then(|| (name.to_string(), value.to_string()))
+        };
+        let mut values: Vec<_> = host.env.iter().filter_map(secret).collect();
         // One may be the beginning of another.
         values.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
         Secrets { values }
@@ -77,21 +79,25 @@ impl Secrets {
     }
 
     fn in_text<'a>(&'a self, text: &'a str) -> Vec<Piece<'a>> {
+        let mut pieces = Vec::new();
+        let mut rest = text;
+        while let Some((start, end, variable)) = self.first_in(rest) {
+            pieces.extend((start > 0).then(|| Piece::Open(&rest.as_bytes()[..start])));
+            pieces.push(Piece::Secret(variable.to_string()));
+            rest = &rest[end..];
+        }
+        pieces.extend((!rest.is_empty()).then_some(Piece::Open(rest.as_bytes())));
+        pieces
+    }
+
+    /// Where the first secret begins and ends, and the variable that holds it.
+    fn first_in(&self, text: &str) -> Option<(usize, usize, &str)> {
         let of_variables = self.values.iter().filter_map(|(name, value)| {
             let start = text.find(value.as_str())?;
-            Some((start, start + value.len(), name.clone()))
+            Some((start, start + value.len(), name.as_str()))
         });
-        let of_address = credentials(text).map(|(start, end)| (start, end, "CREDENTIALS".to_string()));
-        match of_variables.chain(of_address).min_by_key(|(start, ..)| *start) {
-            None if text.is_empty() => Vec::new(),
-            None => vec![Piece::Open(text.as_bytes())],
-            Some((start, end, name)) => {
-                let before = (start > 0).then(|| Piece::Open(&text.as_bytes()[..start]));
-                let mut pieces: Vec<_> = before.into_iter().chain([Piece::Secret(name)]).collect();
-                pieces.extend(self.in_text(&text[end..]));
-                pieces
-            }
-        }
+        let of_address = credentials(text).map(|(start, end)| (start, end, "CREDENTIALS"));
+        of_variables.chain(of_address).min_by_key(|(start, ..)| *start)
     }
 
     /// A secret goes by the variable that holds it, else by the option that asks for it.
@@ -154,14 +160,17 @@ fn shown(pieces: &[Piece]) -> OsString {
 
 /// Whether a variable or an option of that name holds a secret; rather one too many.
 pub(crate) fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    let mut before = "";
-    name.split(['_', '-', '.']).any(|part| {
-        let secret = SECRET.contains(&part) || part.ends_with("KEY") || part.ends_with("TOKEN");
+    let is_one_of = |part: &[u8], words: &[&str]| words.iter().any(|word| part.eq_ignore_ascii_case(word.as_bytes()));
+    let ends_with = |part: &[u8], word: &str| {
+        part.len().checked_sub(word.len()).is_some_and(|at| part[at..].eq_ignore_ascii_case(word.as_bytes()))
+    };
+    let mut before: &[u8] = b"";
+    name.as_bytes().split(|byte| b"_-.".contains(byte)).any(|part| {
+        let secret = is_one_of(part, SECRET) || ends_with(part, "KEY") || ends_with(part, "TOKEN");
         let before = std::mem::replace(&mut before, part);
         // A key of nothing is a key of JSON.
-        let harmless = HARMLESS_BEFORE.contains(&before) || before.is_empty() && part.starts_with("KEY");
-        secret && !harmless
+        let of_nothing = before.is_empty() && is_one_of(part, &["KEY", "KEYS"]);
+        secret && !of_nothing && !is_one_of(before, HARMLESS_BEFORE)
     })
 }
 
@@ -171,7 +180,7 @@ fn credentials(text: &str) -> Option<(usize, usize)> {
     loop {
         let start = from + text[from..].find("://")? + "://".len();
         let end = text[start..].find(['/', ' ', '"', '\'', '?', '#']).map_or(text.len(), |length| start + length);
-        if let Some(at) = text[start..end].rfind('@') {
+        if let Some(at) = text[start..end].rfind('@').filter(|at| *at > 0) {
             return Some((start, start + at));
         }
         from = start;
