@@ -221,8 +221,10 @@ def elsewhere(suite):
     """The same, by the Slurm of another Debian, in a root that is thrown away."""
     with tempfile.TemporaryDirectory(prefix=f"zlaunch-{suite}-") as folder:
         root = Path(folder) / "root"
-        subprocess.run(["mmdebstrap", "--quiet", "--variant=apt", "--include=python3-minimal,libpython3-stdlib,slurm-wlm,munge,iproute2,hostname", suite, root,
-                        "http://deb.debian.org/debian"], check=True)
+        targets = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(ORIGIN)", "Created-By: Packages"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        mirror = next(line.split()[0] for line in targets.splitlines() if line.endswith(" Debian"))
+        subprocess.run(["mmdebstrap", "--quiet", "--variant=apt", "--include=python3-minimal,libpython3-stdlib,slurm-wlm,munge,iproute2,hostname", suite, root, mirror],
+                       check=True)
         return inside(root)
 
 
