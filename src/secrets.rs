@@ -1,6 +1,6 @@
-//! What others must not see of a launch. A secret is known by the name it goes under (`--hub_token X`, `HF_TOKEN=X`),
-//! as the value of such a variable wherever it turns up, or as what stands before the `@` of an address. Plans, records,
-//! reports and errors show its place and not itself.
+//! What others must not see of a launch. A secret is known by the name it goes under (`--hub_token X`, `HF_TOKEN=X`,
+//! `"api_key": "X"`), as the value of such a variable wherever it turns up, or as what stands before the `@` of an
+//! address. Plans, records, reports and errors show its place and not itself.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -62,7 +62,7 @@ impl Secrets {
                 Some(name) => vec![self.known(word, name)],
                 None => self.in_word(word),
             });
-            asked_for = word.to_str().filter(|it| it.starts_with("--") && !it.contains('=') && is_secret(it));
+            asked_for = word.to_str().filter(|it| it.starts_with('-') && !it.contains('=') && is_secret(it));
         }
         all
     }
@@ -83,29 +83,33 @@ impl Secrets {
         let mut rest = text;
         while let Some((start, end, variable)) = self.first_in(rest) {
             pieces.extend((start > 0).then(|| Piece::Open(&rest.as_bytes()[..start])));
-            pieces.push(Piece::Secret(variable.to_string()));
+            pieces.push(Piece::Secret(variable));
             rest = &rest[end..];
         }
         pieces.extend((!rest.is_empty()).then_some(Piece::Open(rest.as_bytes())));
         pieces
     }
 
+    /// The pieces of a file: lines of JSON or of variables.
+    pub(crate) fn in_document<'a>(&'a self, text: &'a str) -> Vec<Piece<'a>> {
+        text.split_inclusive('\n').flat_map(|line| self.in_word(OsStr::new(line))).collect()
+    }
+
     /// Where the first secret begins and ends, and the variable that holds it.
-    fn first_in(&self, text: &str) -> Option<(usize, usize, &str)> {
+    fn first_in(&self, text: &str) -> Option<(usize, usize, String)> {
         let of_variables = self.values.iter().filter_map(|(name, value)| {
             let start = text.find(value.as_str())?;
-            Some((start, start + value.len(), name.as_str()))
+            Some((start, start + value.len(), name.clone()))
         });
-        let of_address = credentials(text).map(|(start, end)| (start, end, "CREDENTIALS"));
-        of_variables.chain(of_address).min_by_key(|(start, ..)| *start)
+        let of_address = credentials(text).map(|(start, end)| (start, end, "CREDENTIALS".to_string()));
+        let of_json = entry(text).map(|(start, end, key)| (start, end, variable_for(key)));
+        of_variables.chain(of_address).chain(of_json).min_by_key(|(start, ..)| *start)
     }
 
     /// A secret goes by the variable that holds it, else by the option that asks for it.
     fn known<'a>(&self, secret: &OsStr, option: &str) -> Piece<'a> {
         let variable = self.values.iter().find(|(_, value)| secret == value.as_str()).map(|(name, _)| name.clone());
-        let from_option =
-            || option.trim_start_matches('-').to_ascii_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-        Piece::Secret(variable.unwrap_or_else(from_option))
+        Piece::Secret(variable.unwrap_or_else(|| variable_for(option)))
     }
 
     /// A command, to be shown.
@@ -172,6 +176,32 @@ pub(crate) fn is_secret(name: &str) -> bool {
         let of_nothing = before.is_empty() && is_one_of(part, &["KEY", "KEYS"]);
         secret && !of_nothing && !is_one_of(before, HARMLESS_BEFORE)
     })
+}
+
+/// `HUB_TOKEN` for `--hub-token`.
+fn variable_for(name: &str) -> String {
+    name.trim_start_matches('-').to_ascii_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_")
+}
+
+/// The text of the first entry of JSON whose key names a secret, and the key.
+fn entry(text: &str) -> Option<(usize, usize, &str)> {
+    let mut from = 0;
+    loop {
+        let colon = from + text[from..].find("\":")?;
+        from = colon + "\":".len();
+        let key = text[..colon].rfind('"').map_or("", |quote| &text[quote + 1..colon]);
+        let Some(value) = text[from..].trim_start().strip_prefix('"').filter(|_| is_secret(key)) else { continue };
+        let mut escaped = false;
+        let end = value.find(|c| {
+            let ends = c == '"' && !escaped;
+            escaped = c == '\\' && !escaped;
+            ends
+        });
+        let start = text.len() - value.len();
+        if let Some(end) = end.filter(|end| *end > 0) {
+            return Some((start, start + end, key));
+        }
+    }
 }
 
 /// What stands before the `@` of the first address that has one.
@@ -244,6 +274,8 @@ mod tests {
             ("--max_tokens 512 --tokenizer t", "--max_tokens 512 --tokenizer t"),
             ("https://me:pw@host/a?b=c@d https://h/", "https://(secret)@host/a?b=c@d https://h/"),
             ("say hf_abcdefgh,hf_abcdefgh", "say (secret),(secret)"),
+            ("-token x", "-token (secret)"),
+            (r#"{"api_key":"a\"b","key":"c"}"#, r#"{"api_key":"(secret)","key":"c"}"#),
             ("--use_auth_token --model m", "--use_auth_token --model m"),
             ("--data https://h/x,https://u:p@h", "--data https://h/x,https://(secret)@h"),
         ];

@@ -230,11 +230,16 @@ impl Plan {
     /// passed on: a secret is asked for by a variable.
     fn shell(&self, secrets: &Secrets) -> Vec<u8> {
         let mut script = b"#!/bin/sh\nset -e\n".to_vec();
+        let mut files = Vec::new();
         if let Some(config) = &self.config {
+            files.push((&config.file.path, &config.text, config.file.kind));
+            files.extend(config.run_file.iter().map(|(path, text)| (path, text, FileKind::Ours)));
+        }
+        files.extend(self.carried.iter().map(|(path, text)| (path, text, FileKind::Ours)));
+        if !files.is_empty() {
             script.extend(b"umask_before=$(umask); umask 077\n");
-            script.extend(written(&config.file.path, &config.text, config.file.kind));
-            if let Some((path, text)) = &config.run_file {
-                script.extend(written(path, text, FileKind::Ours));
+            for (path, text, kind) in files {
+                script.extend(written(path, &secrets.in_document(text), kind));
             }
             script.extend(b"umask \"$umask_before\"; unset umask_before\n");
         }
@@ -369,14 +374,27 @@ pub(super) fn what_runs(job: &Job, command: &[OsString]) -> String {
 }
 
 /// Shell lines that write a file as `exec` does: beside its place, then moved there.
-fn written(path: &Path, text: &str, kind: FileKind) -> Vec<u8> {
+fn written(path: &Path, text: &[Piece], kind: FileKind) -> Vec<u8> {
     let word = quoted(path.as_os_str());
     let mut lines = Vec::new();
     if kind != FileKind::Named {
         let folder = path.parent().unwrap_or(Path::new("/"));
         lines.extend([b"mkdir -p ", quoted(folder.as_os_str()).as_slice(), b"\n"].concat());
     }
-    lines.extend([b"cat > ", word.as_slice(), b".$$ <<'END_OF_CONFIG'\n", text.as_bytes()].concat());
+    let whole = text.iter().all(|piece| matches!(piece, Piece::Open(_)));
+    let mark: &[u8] = if whole { b"'END_OF_CONFIG'" } else { b"END_OF_CONFIG" };
+    lines.extend([b"cat > ", word.as_slice(), b".$$ <<", mark, b"\n"].concat());
+    for piece in text {
+        match piece {
+            Piece::Open(bytes) if whole => lines.extend_from_slice(bytes),
+            // Where the shell puts secrets in, it must not see anything else.
+            Piece::Open(bytes) => {
+                let escaped = bytes.iter().flat_map(|b| if b"\\$`".contains(b) { vec![b'\\', *b] } else { vec![*b] });
+                lines.extend(escaped);
+            }
+            Piece::Secret(name) => lines.extend(format!("${{{name}:?}}").bytes()),
+        }
+    }
     lines.extend([b"END_OF_CONFIG\nmv -f ", word.as_slice(), b".$$ ", word.as_slice(), b"\n"].concat());
     lines
 }

@@ -248,6 +248,8 @@ fn a_hostfile_goes_to_deepspeeds_runner() {
     assert!(text.starts_with("A=1\n") && text.contains("HF_TOKEN_PATH=/x\n"), "{text}");
     let plan = sandbox.plan(&options[2..], &command);
     assert_eq!((&plan["topology"]["nnodes"], &plan["topology"]["world_size"]), (&json!(2), &json!(6)));
+    let script = sandbox.run(["-n", "--format", "shell"].iter().chain(&options[2..]).chain(&["--"]).chain(&command));
+    assert!(script.stdout.contains(&format!("mv -f {carried}.$$ {carried}\n")), "{}", script.stdout);
     plant(&home.join(".deepspeed_env"), "# no\n\n");
     sandbox.launch(&options[2..], &command).refused(&["home/.deepspeed_env:1", "home/.deepspeed_env:2"]);
     for (text, words) in

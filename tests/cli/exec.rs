@@ -211,13 +211,28 @@ fn by_hand(sandbox: &Sandbox, script: &str, variables: &[(&str, &str)]) -> ExitS
 fn no_plan_and_no_error_shows_a_secret() {
     let mut sandbox = Sandbox::new();
     sandbox.var("HF_TOKEN", "hf_of-the-environment");
-    let secrets = ["hf_of-the-environment", "hf_of-an-option", "hf_of-a-setting", "me:pw"];
+    let secrets =
+        ["hf_of-the-environment", "hf_of-an-option", "hf_of-a-setting", "me:pw", "hf_in-json", "hf_$in`the\\\\config"];
     let words = ["--hub_token", "hf_of-an-option", "--system", "say hf_of-the-environment", "--swanlab_token"];
-    let command: Vec<&str> =
-        SWIFT.iter().chain(&words).chain(&["hf_of-the-environment", "--system=http://me:pw@host"]).copied().collect();
-    let options: Vec<&str> = ZERO2.iter().chain(&["--env", "WANDB_API_KEY=hf_of-a-setting"]).copied().collect();
+    let command: Vec<&str> = SWIFT
+        .iter()
+        .chain(&words)
+        .chain(&["hf_of-the-environment", "--system=http://me:pw@host", "--model_kwargs", r#"{"token": "hf_in-json"}"#])
+        .copied()
+        .collect();
+    let options: Vec<&str> = ZERO2
+        .iter()
+        .chain(&[
+            "--env",
+            "WANDB_API_KEY=hf_of-a-setting",
+            "--set",
+            r#"comet={"api_key": "hf_$in`the\\config", "project": "$x`"}"#,
+        ])
+        .copied()
+        .collect();
     assert_eq!(sandbox.launch(&options, &command).status, Some(0));
     let argv = sandbox.recorded();
+    let config = fs::read(sandbox.files("home").remove(0)).unwrap();
 
     let plan = |format: &str, more: &[&str]| {
         let run =
@@ -233,9 +248,12 @@ fn no_plan_and_no_error_shows_a_secret() {
 
     let script = plan("shell", &[]).stdout;
     assert!(!by_hand(&sandbox, &script, &[]).success(), "what it does not hold must be given to it");
-    let given = [("HUB_TOKEN", secrets[1]), ("WANDB_API_KEY", secrets[2]), ("CREDENTIALS", secrets[3])];
+    let names = ["HF_TOKEN", "HUB_TOKEN", "WANDB_API_KEY", "CREDENTIALS", "TOKEN", "API_KEY"];
+    let given: Vec<_> = names.into_iter().zip(secrets).collect();
+    fs::remove_dir_all(sandbox.root().join("home/.cache")).unwrap();
     assert!(by_hand(&sandbox, &script, &given).success(), "{script}");
     assert_eq!(sandbox.recorded(), argv);
+    assert_eq!(fs::read(sandbox.files("home").remove(0)).unwrap(), config);
     assert_eq!(sandbox.recorded_env()["WANDB_API_KEY"], "hf_of-a-setting");
 }
 
