@@ -183,7 +183,11 @@ fn planned(mut launch: cli::Launch, host: &Host) {
     launch.layers = config::Layers::default();
     (launch.strict, launch.config_out) = (false, None);
     match Plan::new(&launch, host) {
-        Ok(again) => assert_eq!(again.config.expect("it has one").text, resolved.text, "resolved again"),
+        // HF fills 3.0 where it says so; what is read and integral is an integer.
+        Ok(again) => {
+            let read = |text: &str| crate::json::parse(text).map(|value| value.to_string());
+            assert_eq!(read(&again.config.expect("it has one").text), read(&resolved.text), "resolved again");
+        }
         Err(problems) => panic!("the resolved config is refused: {problems:?}"),
     }
 }

@@ -270,3 +270,14 @@ fn without_odd_keys(value: &mut Value) {
     *object = kept;
     object.values_mut().for_each(without_odd_keys);
 }
+
+/// What the fuzzer found.
+#[test]
+fn found_before() {
+    for lines in [
+        // An integral float is filled as a float and read as an integer.
+        "--deepspeed\nzero2\n--nproc-per-node\n2\n--\npython\ntrain.py\n--max_grad_norm=3",
+    ] {
+        super::plan(lines.as_bytes());
+    }
+}
