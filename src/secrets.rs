@@ -101,8 +101,10 @@ impl Secrets {
             let start = text.find(value.as_str())?;
             Some((start, start + value.len(), name.clone()))
         });
-        let of_address = credentials(text).map(|(start, end)| (start, end, "CREDENTIALS".to_string()));
-        let of_json = entry(text).map(|(start, end, key)| (start, end, variable_for(key)));
+        // Most words have none, and searching for more than one character is dear.
+        let colon = text.contains(':').then_some(text);
+        let of_address = colon.and_then(credentials).map(|(start, end)| (start, end, "CREDENTIALS".to_string()));
+        let of_json = colon.and_then(entry).map(|(start, end, key)| (start, end, variable_for(key)));
         of_variables.chain(of_address).chain(of_json).min_by_key(|(start, ..)| *start)
     }
 
