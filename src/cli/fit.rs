@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use clap::Command;
 
 use super::options::{FIT, OPTIONS, Opt};
-use super::{Format, Output, Reader, Request, clap_arg, flag, shown, trailing_command};
+use super::reader::{Reader, flag};
+use super::{Format, Output, Request, clap_arg, shown, trailing_command};
 use crate::error::{self, Problem};
 use crate::fit::{self, Accounting, Attention, Dtype, Optimizer, SaidTraining, Tuner};
 use crate::host::Host;

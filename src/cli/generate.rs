@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::Command;
 
 use super::options::{GENERATE, OPTIONS};
-use super::{Reader, Request, clap_arg, shown};
+use super::reader::Reader;
+use super::{Request, clap_arg, shown};
 use crate::error::{self, Problem};
 use crate::generate::{self, Output, Precision};
 use crate::host::Host;

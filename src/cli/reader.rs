@@ -1,0 +1,335 @@
+//! What was said twice, by options and by `ZLAUNCH_*` variables, read once: a flag beats its variable, a mistake is kept
+//! with the others.
+
+use std::ffi::{OsStr, OsString};
+use std::ops::Bound;
+use std::path::PathBuf;
+
+use clap::ArgMatches;
+use serde_json::Value;
+
+use super::{Format, Launch, Mode, OPTIONS, Output, variable_of};
+use crate::check;
+use crate::config::Layers;
+use crate::environment::EnvironmentFlags;
+use crate::error::{self, Problem};
+use crate::fit::SaidMemory;
+use crate::host::Host;
+use crate::json;
+use crate::launcher;
+use crate::said::{Said, Source};
+use crate::template::Search;
+use crate::topology::{Processes, SaidHosts, SaidRanks};
+use crate::trainer;
+use crate::vars;
+
+/// What was said in both places, options and variables, while it is read.
+pub(super) struct Reader<'a> {
+    pub(super) matches: &'a ArgMatches,
+    pub(super) host: &'a Host,
+    pub(super) mode: Mode,
+    pub(super) problems: Vec<Problem>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(matches: &'a ArgMatches, host: &'a Host) -> Self {
+        Reader { matches, host, mode: Mode::Launch, problems: Vec::new() }
+    }
+
+    pub(super) fn launch(mut self, command: Vec<OsString>) -> Result<Launch, Vec<Problem>> {
+        if command.is_empty() && self.mode != Mode::Doctor {
+            self.problems.push(error::nothing_to_launch());
+        }
+        let launch = self.described(command, Self::output);
+        if self.problems.is_empty() { Ok(launch) } else { Err(self.problems) }
+    }
+
+    /// The launch, whether there is a command or not.
+    pub(super) fn described(&mut self, command: Vec<OsString>, output: fn(&mut Self) -> Output) -> Launch {
+        Launch {
+            deepspeed: self.text("deepspeed"),
+            search: self.search(),
+            layers: Layers {
+                patch: self.raw_many("patch").into_iter().map(|said| said.map(PathBuf::from)).collect(),
+                unset: self.keys("unset"),
+                set: self.assignments(),
+            },
+            memory: SaidMemory { gpu: self.size("gpu-memory", "80GiB"), host: self.size("host-memory", "1TiB") },
+            no_fill: self.switch("no-fill"),
+            trainer: self.one_of("trainer", trainer::ALL.iter().map(|it| (it.name, *it))),
+            launcher: self
+                .one_of("launcher", launcher::Kind::NAMES.iter().map(|(name, kind)| (*name, *kind)))
+                .and_then(|said| said.value.map(|kind| Said::new(kind, said.from))),
+            topology: SaidRanks {
+                nnodes: self.number("nnodes", 1, u32::MAX),
+                node_rank: self.number("node-rank", 0, u32::MAX),
+                nproc_per_node: self.processes(),
+                master_addr: self.text("master-addr"),
+                master_port: self.number("master-port", 1, u16::MAX),
+            },
+            hosts: SaidHosts {
+                hostfile: self.raw_one("hostfile").map(|said| said.map(PathBuf::from)),
+                include: self.text("include"),
+                exclude: self.text("exclude"),
+            },
+            launcher_args: self.raw_many("launcher-arg").into_iter().map(|said| said.value).collect(),
+            rank_output: launcher::local::OutputFlags {
+                log_dir: self.raw_one("log-dir").map(|said| said.map(PathBuf::from)),
+                prefix: self.said_switch("prefix"),
+            },
+            environment: EnvironmentFlags { set: self.assigned_variables(), unset: self.variable_names() },
+            config_out: self.raw_one("config-out").map(|said| said.map(PathBuf::from)),
+            record: self.raw_one("record").map(|said| said.map(PathBuf::from)),
+            output: output(self),
+            strict: self.switch("strict"),
+            allow: self.rules(),
+            warnings: self.unknown_variables(),
+            options: Vec::new(),
+            command,
+        }
+    }
+
+    pub(super) fn size(&mut self, name: &'static str, example: &str) -> Option<Said<u64>> {
+        self.measured(name, example, crate::fit::bytes)
+    }
+
+    /// A number with a unit.
+    pub(super) fn measured(
+        &mut self,
+        name: &'static str,
+        example: &str,
+        read: fn(&str) -> Option<u64>,
+    ) -> Option<Said<u64>> {
+        let said = self.text(name)?;
+        let size = read(&said.value);
+        if size.is_none() {
+            self.problems.push(error::not_a_size(&said, example));
+        }
+        size.map(|size| Said::new(size, said.from))
+    }
+
+    pub(super) fn search(&self) -> Search {
+        let flags = self.flags("template-dir").map(PathBuf::from);
+        Search::new(flags.collect(), self.host)
+    }
+
+    pub(super) fn output(&mut self) -> Output {
+        let formats = [("text", Format::Text), ("json", Format::Json), ("shell", Format::Shell)];
+        // A report is nothing to run.
+        let report = self.mode != Mode::Launch;
+        let format = self.one_of("format", formats.into_iter().take(if report { 2 } else { 3 }));
+        let dry_run = self.switch("dry-run") || report;
+        if let (Some(Said { from: Source::Flag(_), .. }), false) = (&format, dry_run) {
+            self.problems.push(error::format_without_dry_run());
+        }
+        Output {
+            dry_run: dry_run.then(|| format.map_or(Format::Text, |said| said.value)),
+            quiet: self.switch("quiet"),
+            verbose: self.switch("verbose"),
+            check: self.mode == Mode::Check,
+        }
+    }
+
+    /// The flag, else the variable.
+    pub(super) fn raw_one(&self, name: &'static str) -> Option<Said<OsString>> {
+        let flag = self.flags(name).next_back().map(|value| Said::new(value.clone(), flag(name)));
+        flag.or_else(|| self.variable(name))
+    }
+
+    /// The variable's lines, then the flags: what is said later wins.
+    pub(super) fn raw_many(&self, name: &'static str) -> Vec<Said<OsString>> {
+        let variable = self.variable(name).into_iter().flat_map(|said| {
+            let lines = said.value.to_string_lossy().lines().map(OsString::from).collect::<Vec<_>>();
+            lines.into_iter().map(move |line| Said::new(line, said.from.clone()))
+        });
+        variable.chain(self.flags(name).map(|value| Said::new(value.clone(), flag(name)))).collect()
+    }
+
+    /// The values of an option on the command line. clap may not know it, where it was not given.
+    pub(super) fn flags(&self, name: &str) -> impl DoubleEndedIterator<Item = &'a OsString> {
+        self.matches.try_get_many(name).ok().flatten().into_iter().flatten()
+    }
+
+    pub(super) fn variable(&self, name: &str) -> Option<Said<OsString>> {
+        // Most launches have none: then no name is even spelled. Options of sub-commands have none at all.
+        self.variables().next()?;
+        OPTIONS.iter().find(|option| option.name == name)?;
+        let variable = variable_of(name);
+        let value = self.host.raw(&variable).filter(|value| !value.is_empty())?;
+        Some(Said::new(value.to_os_string(), Source::Variable(variable)))
+    }
+
+    pub(super) fn readable(&mut self, said: Said<OsString>) -> Option<Said<String>> {
+        match said.value.into_string() {
+            Ok(text) => Some(Said::new(text, said.from)),
+            Err(odd) => {
+                self.problems.push(error::not_text(&said.from.to_string(), &odd));
+                None
+            }
+        }
+    }
+
+    pub(super) fn text(&mut self, name: &'static str) -> Option<Said<String>> {
+        let said = self.raw_one(name)?;
+        self.readable(said)
+    }
+
+    pub(super) fn text_many(&mut self, name: &'static str) -> Vec<Said<String>> {
+        self.raw_many(name).into_iter().filter_map(|said| self.readable(said)).collect()
+    }
+
+    pub(super) fn switch(&mut self, name: &'static str) -> bool {
+        self.said_switch(name).is_some()
+    }
+
+    /// Who turned it on.
+    pub(super) fn said_switch(&mut self, name: &'static str) -> Option<Source> {
+        if self.matches.try_get_one(name).ok().flatten() == Some(&true) {
+            return Some(flag(name));
+        }
+        let said = self.variable(name).and_then(|said| self.readable(said))?;
+        match said.value.to_ascii_lowercase().as_str() {
+            "1" | "true" | "yes" | "on" => Some(said.from),
+            "0" | "false" | "no" | "off" => None,
+            _ => {
+                self.problems.push(error::not_a_switch(&said));
+                None
+            }
+        }
+    }
+
+    pub(super) fn one_of<T: Copy>(
+        &mut self,
+        name: &'static str,
+        known: impl IntoIterator<Item = (&'static str, T)>,
+    ) -> Option<Said<T>> {
+        let said = self.text(name)?;
+        let known: Vec<_> = known.into_iter().collect();
+        if let Some((_, value)) = known.iter().find(|(word, _)| *word == said.value) {
+            return Some(Said::new(*value, said.from));
+        }
+        let words: Vec<_> = known.iter().map(|(word, _)| *word).collect();
+        self.problems.push(error::not_one_of(&said, &words));
+        None
+    }
+
+    pub(super) fn number<T: TryFrom<u64> + Into<u64>>(
+        &mut self,
+        name: &'static str,
+        least: u64,
+        most: T,
+    ) -> Option<Said<T>> {
+        let (said, most) = (self.text(name)?, most.into());
+        match said.value.parse::<u64>().ok().filter(|n| (least..=most).contains(n)).and_then(|n| T::try_from(n).ok()) {
+            Some(number) => Some(Said::new(number, said.from)),
+            None => {
+                self.problems.push(error::not_a_number(
+                    &said,
+                    least,
+                    most,
+                    if name == "master-port" { "29500" } else { "1" },
+                ));
+                None
+            }
+        }
+    }
+
+    pub(super) fn processes(&mut self) -> Option<Said<Processes>> {
+        let said = self.text("nproc-per-node")?;
+        match said.value.parse() {
+            Ok(processes) => Some(Said::new(processes, said.from)),
+            Err(()) => {
+                self.problems.push(error::not_a_number(&said, 1, u32::MAX.into(), "2"));
+                None
+            }
+        }
+    }
+
+    pub(super) fn keys(&mut self, name: &'static str) -> Vec<Said<String>> {
+        let said = self.text_many(name);
+        let (good, bad): (Vec<_>, Vec<_>) = said.into_iter().partition(|said| is_dotted_key(&said.value));
+        self.problems.extend(bad.iter().map(error::not_a_key));
+        good
+    }
+
+    pub(super) fn assignments(&mut self) -> Vec<Said<(String, Value)>> {
+        let mut found = Vec::new();
+        for said in self.text_many("set") {
+            match said.value.split_once('=') {
+                Some((key, text)) if is_dotted_key(key) => {
+                    let value = json::parse(text).unwrap_or_else(|_| Value::from(text));
+                    found.push(Said::new((key.to_string(), value), said.from));
+                }
+                _ => self.problems.push(error::not_an_assignment(
+                    &said,
+                    "KEY=VALUE",
+                    "zero_optimization.overlap_comm=true",
+                )),
+            }
+        }
+        found
+    }
+
+    pub(super) fn assigned_variables(&mut self) -> Vec<Said<(String, OsString)>> {
+        let mut found = Vec::new();
+        for said in self.text_many("env") {
+            match said.value.split_once('=') {
+                Some((name, value)) if vars::is_name(name) => {
+                    found.push(Said::new((name.to_string(), OsString::from(value)), said.from));
+                }
+                _ => self.problems.push(error::not_an_assignment(&said, "K=V", "NCCL_DEBUG=INFO")),
+            }
+        }
+        found
+    }
+
+    pub(super) fn rules(&mut self) -> Vec<String> {
+        let said = self.text_many("allow");
+        if said.is_empty() {
+            return Vec::new();
+        }
+        let known: Vec<&str> = error::warnings().chain(check::rules().map(|rule| rule.name)).collect();
+        let (good, bad): (Vec<_>, Vec<_>) = said.into_iter().partition(|said| known.contains(&said.value.as_str()));
+        self.problems.extend(bad.iter().map(|said| error::not_one_of(said, &known)));
+        good.into_iter().map(|said| said.value).collect()
+    }
+
+    pub(super) fn variable_names(&mut self) -> Vec<Said<String>> {
+        let (good, bad): (Vec<_>, Vec<_>) =
+            self.text_many("unset-env").into_iter().partition(|said| vars::is_name(&said.value));
+        self.problems.extend(bad.iter().map(error::not_a_variable_name));
+        good
+    }
+
+    /// The `ZLAUNCH_*` variables that are set.
+    pub(super) fn variables(&self) -> impl Iterator<Item = &str> {
+        let ours = self
+            .host
+            .env
+            .range::<OsStr, _>((Bound::Included(OsStr::new("ZLAUNCH_")), Bound::Excluded(OsStr::new("ZLAUNCH`"))));
+        ours.filter_map(|(name, _)| name.to_str())
+    }
+
+    pub(super) fn unknown_variables(&self) -> Vec<Problem> {
+        const OTHERS: &[&str] =
+            &[vars::ZLAUNCH_LANG, vars::ZLAUNCH_SHIM, vars::ZLAUNCH_SHIM_OF, vars::ZLAUNCH_SHIM_DEPTH];
+        let is_option = |name: &&str| OPTIONS.iter().any(|option| variable_of(option.name) == **name);
+        let unknown = self.variables().filter(|name| !OTHERS.contains(name) && !is_option(name));
+        unknown
+            .map(|name| {
+                let known: Vec<_> = OPTIONS.iter().map(|option| variable_of(option.name)).collect();
+                error::unknown_variable(name, error::nearest(name, known.iter().map(String::as_str)))
+            })
+            .collect()
+    }
+}
+
+pub(super) fn flag(name: &str) -> Source {
+    Source::Flag(format!("--{name}"))
+}
+
+fn is_dotted_key(key: &str) -> bool {
+    !key.is_empty()
+        && key.split('.').count() <= 32 // DeepSpeed's deepest key has seven parts
+        && key.split('.').all(|part| !part.is_empty() && part.trim() == part)
+}
