@@ -1,0 +1,66 @@
+//! Sentences about the command and its arguments.
+
+use std::ffi::OsStr;
+
+use super::{NOT_EXECUTABLE, NOT_FOUND, Problem, did_you_mean};
+use crate::said::Said;
+
+pub(crate) fn not_on_path(name: &str, meant: Option<&str>, path: &OsStr) -> Problem {
+    let package = match name {
+        "swift" => "; pip install ms-swift brings it",
+        "torchrun" => "; pip install torch brings it",
+        "deepspeed" => "; pip install deepspeed brings it",
+        _ => "",
+    };
+    Problem::error("not-found", format!("`{name}` is not on PATH"))
+        .at(format!("PATH={}", path.to_string_lossy()))
+        .help(did_you_mean(meant, &format!("activate the environment that has `{name}`{package}")))
+        .status(NOT_FOUND)
+}
+
+pub(crate) fn no_such_program(path: &str, exists: bool) -> Problem {
+    if exists {
+        return Problem::error("not-found", format!("`{path}` is not a file that can be executed"))
+            .at(path)
+            .help(format!("is it the right path? a script needs chmod +x {path}"))
+            .status(NOT_EXECUTABLE);
+    }
+    Problem::error("not-found", format!("`{path}` does not exist")).at(path).help("check the path").status(NOT_FOUND)
+}
+
+pub(crate) fn no_way_to_hand_over(spec: &Said<String>, command: &str) -> Problem {
+    let help = if command.starts_with("swift ") {
+        "give the config to `swift sft`, `pt` or `rlhf`, with its arguments on the command line"
+    } else {
+        "put zlaunch in front of the training command itself, or say what it is: --trainer hf, --trainer deepspeed"
+    };
+    Problem::error("hand-over", format!("zlaunch does not know how `{command}` takes a DeepSpeed config"))
+        .at(spec.place())
+        .help(help)
+}
+
+pub(crate) fn two_configs(flag: &Said<String>, own: &Said<String>) -> Problem {
+    Problem::warning("two-configs", format!("`{}` is used, not the command's own `{}`", flag.value, own.value))
+        .at(flag.place())
+        .at(own.place())
+        .help(format!("drop one of them; without {} the command's own is resolved", flag.from))
+}
+
+pub(crate) fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&str>) -> Problem {
+    let otherwise = "--ignore_args_error true makes it tolerate unknown options";
+    Problem::error("argument", format!("{trainer} has no option `{word}`"))
+        .at(word)
+        .help(did_you_mean(meant, otherwise))
+}
+
+pub(crate) fn argument_needs_value(spelled: &str, wanted: &str, example: &str) -> Problem {
+    Problem::error("argument", format!("the trainer refuses `{spelled}` without a value: it wants {wanted}"))
+        .at(spelled)
+        .help(format!("{spelled} {example}; a value that starts with `-` needs {spelled}=VALUE"))
+}
+
+pub(crate) fn argument_of_wrong_type(spelled: &str, value: &str, wanted: &str, example: &str) -> Problem {
+    Problem::error("argument", format!("the trainer refuses `{spelled} {value}`: it wants {wanted}"))
+        .at(format!("{spelled} {value}"))
+        .help(format!("{spelled} {example}"))
+}
