@@ -30,6 +30,7 @@ pub(crate) use devices::Devices;
 pub(crate) use engine::Task;
 use engine::{Place, Seen};
 pub(crate) use hostfile::{Pool, SaidHosts};
+use meeting::Meeting;
 
 /// What was said about ranks: by our flags, or by a launcher in the user's command (`None` is left open by it).
 #[derive(Clone, Default)]
@@ -487,44 +488,6 @@ impl Topology {
             self.notes.push(error::not_the_schedulers_machines(nnodes, &seen.nnodes));
         } else if several && seen.node_rank.value != self.node_rank.value {
             self.notes.push(error::contradicts_scheduler(&self.node_rank, &seen.node_rank));
-        }
-    }
-}
-
-/// Machine 0's address and port: a flag, a variable, what the engine says.
-struct Meeting {
-    address: Option<Said<String>>,
-    port: Option<Said<u16>>,
-    /// Nobody but the engine says so.
-    engines_address: bool,
-    engines_port: bool,
-}
-
-impl Meeting {
-    fn new(flags: &SaidRanks, seen: Option<&Seen>, host: &Host, problems: &mut Vec<Problem>) -> Self {
-        let address = [vars::MASTER_ADDR, vars::PET_MASTER_ADDR];
-        let address = flags.master_addr.clone().or_else(|| address.iter().find_map(|name| text(host, name)));
-        let port = [vars::MASTER_PORT, vars::PET_MASTER_PORT];
-        let port = flags.master_port.clone().or_else(|| port.iter().find_map(|name| number(host, name, &1, problems)));
-        Meeting {
-            engines_address: address.is_none(),
-            engines_port: port.is_none(),
-            address: address.or_else(|| seen.and_then(|seen| seen.master_addr.clone())),
-            port: port.or_else(|| seen.and_then(|seen| seen.master_port.clone())),
-        }
-    }
-
-    /// Why machines could not meet there.
-    fn problem(&self, nnodes: &Said<u32>, seen: Option<&Seen>) -> Option<Problem> {
-        if nnodes.value == 1 {
-            return None;
-        }
-        match (&self.address, &self.port) {
-            (Some(address), Some(_)) if meeting::is_loopback(&address.value) => {
-                Some(error::meets_on_loopback(address, nnodes))
-            }
-            (Some(_), Some(_)) => seen.and_then(|seen| seen.not_there.clone()).filter(|_| self.engines_address),
-            _ => Some(error::no_meeting_place(nnodes)),
         }
     }
 }

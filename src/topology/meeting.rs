@@ -3,9 +3,50 @@
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::process::{Command, Stdio};
 
+use super::engine::Seen;
+use super::{SaidRanks, number, text};
+use crate::error::{self, Problem};
+use crate::host::Host;
 use crate::said::Said;
+use crate::vars;
 
 const HOSTS_FILE: &str = "/etc/hosts";
+
+/// Machine 0's address and port: a flag, a variable, what the engine says.
+pub(super) struct Meeting {
+    pub(super) address: Option<Said<String>>,
+    pub(super) port: Option<Said<u16>>,
+    /// Nobody but the engine says so.
+    pub(super) engines_address: bool,
+    pub(super) engines_port: bool,
+}
+
+impl Meeting {
+    pub(super) fn new(flags: &SaidRanks, seen: Option<&Seen>, host: &Host, problems: &mut Vec<Problem>) -> Self {
+        let address = [vars::MASTER_ADDR, vars::PET_MASTER_ADDR];
+        let address = flags.master_addr.clone().or_else(|| address.iter().find_map(|name| text(host, name)));
+        let port = [vars::MASTER_PORT, vars::PET_MASTER_PORT];
+        let port = flags.master_port.clone().or_else(|| port.iter().find_map(|name| number(host, name, &1, problems)));
+        Meeting {
+            engines_address: address.is_none(),
+            engines_port: port.is_none(),
+            address: address.or_else(|| seen.and_then(|seen| seen.master_addr.clone())),
+            port: port.or_else(|| seen.and_then(|seen| seen.master_port.clone())),
+        }
+    }
+
+    /// Why machines could not meet there.
+    pub(super) fn problem(&self, nnodes: &Said<u32>, seen: Option<&Seen>) -> Option<Problem> {
+        if nnodes.value == 1 {
+            return None;
+        }
+        match (&self.address, &self.port) {
+            (Some(address), Some(_)) if is_loopback(&address.value) => Some(error::meets_on_loopback(address, nnodes)),
+            (Some(_), Some(_)) => seen.and_then(|seen| seen.not_there.clone()).filter(|_| self.engines_address),
+            _ => Some(error::no_meeting_place(nnodes)),
+        }
+    }
+}
 
 /// An address nobody but the machine itself reaches.
 pub(super) fn is_loopback(address: &str) -> bool {
