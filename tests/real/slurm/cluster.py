@@ -9,9 +9,9 @@ own; elsewhere (a plain container) the nodes share the machine's and differ by p
 clusters do not meet. Debian's packages are installed if they are missing.
 """
 import contextlib
-import hashlib
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -30,6 +30,8 @@ NODES = {
     "gpu-a1-b3": ("CPUs=16", "gpu:2", "4-5"),
     "gpu-a1-b5": ("CPUs=16", "gpu:2", "6-7"),
 }
+# How many clusters a machine can have; their ports are below those that any connection may be lent.
+SLOTS, CONTROLLER, NODE_PORTS = 200, 16000, 17000
 # In the environment of every daemon and of whatever is started through `Cluster.run`: what has it is ours to end.
 MARKER = "TEST_CLUSTER"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -65,13 +67,12 @@ class Cluster:
         self.own = folder is None
         self.folder = Path(folder or tempfile.mkdtemp(prefix="zlaunch-slurm-")).resolve()
         self.settings = settings or {}
-        # Names of links are short and networks are few: a number for the folder keeps two clusters apart.
-        self.slot = hashlib.sha256(str(self.folder).encode()).digest()[0] % 200
-        self.bridge = f"zlbr{self.slot}"
         self.conf = self.folder / "slurm.conf"
         self.state = self.folder / "cluster.json"
         saved = json.loads(self.state.read_text()) if self.state.exists() else {}
         self.namespaces = saved.get("namespaces", namespaces)
+        # Names of links are short and networks are few: a number that nobody else has keeps two clusters apart.
+        self.slot = saved.get("slot")
         # Jobs that `cancel_all` leaves alone.
         self.spared = set()
 
@@ -162,6 +163,7 @@ class Cluster:
         install()
         if not self.state.exists():
             assert not self.folder.exists() or not any(self.folder.iterdir()), f"{self.folder} holds something else"
+            self.slot = self.free_slot()
             if self.namespaces is None:
                 self.namespaces = self.can_separate()
             self.write()
@@ -209,6 +211,18 @@ class Cluster:
         elif self.own:
             shutil.rmtree(self.folder)
 
+    @property
+    def bridge(self):
+        return f"zlbr{self.slot}"
+
+    def free_slot(self):
+        """Tried from a random one on, so that two that start at the same moment do not try the same."""
+        first = random.randrange(SLOTS)
+        for slot in (*range(first, SLOTS), *range(first)):
+            if all(is_free(port) for port in (CONTROLLER + slot, *(node_port(slot, number) for number in range(1, len(NODES) + 1)))) and not quiet("ip", "link", "show", f"zlbr{slot}"):
+                return slot
+        raise AssertionError(f"none of {SLOTS} clusters' ports is free")
+
     def can_separate(self):
         there = quiet("unshare", "--net", "--uts", "--mount", "mount", "--bind", "/etc/hosts", "/etc/hosts")
         return there and quiet("ip", "link", "add", self.bridge, "type", "bridge") and quiet("ip", "link", "del", self.bridge)
@@ -237,13 +251,13 @@ class Cluster:
         (self.folder / "gres.conf").write_text("\n".join(["AutoDetect=off", *devices, ""]))
         self.conf.write_text("\n".join([*(f"{key}={value}" for key, value in self.configuration().items()), *self.node_lines(),
                                         "PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE DefaultTime=10 State=UP", ""]))
-        self.state.write_text(json.dumps({"namespaces": self.namespaces}))
+        self.state.write_text(json.dumps({"namespaces": self.namespaces, "slot": self.slot}))
 
     def configuration(self):
         host = socket.gethostname().split(".")[0]
         return {
             "ClusterName": "lab", "SlurmctldHost": f"{host}({self.address(254) if self.namespaces else '127.0.0.1'})",
-            "SlurmctldPort": 16000 + self.slot, "SlurmUser": "root", "SlurmdUser": "root",
+            "SlurmctldPort": CONTROLLER + self.slot, "SlurmUser": "root", "SlurmdUser": "root",
             "AuthType": "auth/munge", "CredType": "cred/munge", "AuthInfo": f"socket={self.folder}/munge.socket",
             "StateSaveLocation": self.folder / "state", "SlurmdSpoolDir": self.folder / "spool/%n",
             "SlurmctldPidFile": self.folder / "pids/slurmctld.own", "SlurmdPidFile": self.folder / "pids/%n.own",
@@ -261,7 +275,7 @@ class Cluster:
     def node_lines(self):
         host = socket.gethostname().split(".")[0]
         for number, (name, (cpus, gres, _)) in enumerate(NODES.items(), 1):
-            real, port = (name, 17000) if self.namespaces else (host, 17000 + 10 * self.slot + number)
+            real, port = (name, NODE_PORTS) if self.namespaces else (host, node_port(self.slot, number))
             yield f"NodeName={name} NodeHostname={real} NodeAddr={self.address(number)} Port={port} {cpus} RealMemory=64000 Gres={gres} State=UNKNOWN"
 
     def name_nodes(self, forget=False):
@@ -299,8 +313,9 @@ class Cluster:
             time.sleep(0.03)
 
     def logs(self, name):
-        files = [self.folder / f"log/{name}", self.folder / f"log/{name}.start"]
-        return "".join(file.read_text(errors="replace")[-2000:] for file in files if file.exists())
+        """What a daemon said last; in the foreground it says everything there, also why it never began."""
+        file = self.folder / f"log/{name}.start"
+        return file.read_text(errors="replace")[-2000:] if file.exists() else ""
 
     def idle(self):
         return sum(state in ("idle", "mix", "alloc") for state in self.answer(["sinfo", "-h", "-N", "-o", "%t"]).split())
@@ -330,6 +345,21 @@ def title(pid):
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_text(errors="replace")
     return ""
+
+
+def node_port(slot, number):
+    return NODE_PORTS + 10 * slot + number
+
+
+def is_free(port):
+    """As Slurm's daemons ask for it: what lingers of an ended connection does not count."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return False
+    return True
 
 
 def typed(gres):
