@@ -180,9 +180,9 @@ pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
     match argv.get(1).and_then(|word| word.to_str()) {
         Some(name @ ("shims" | "replay" | "completions")) if asks() => return Ok(Request::Show(help_of(name))),
         Some("templates") => return parse_templates(argv, host),
-        Some("shims") => return one(Shims::parse(&argv[2..], host)).map(Request::Shims),
-        Some("replay") => return one(parse_replay(&argv[2..], host)),
-        Some("completions") => return one(completions::script(&argv[2..])).map(Request::Show),
+        Some("shims") => return Ok(Request::Shims(Shims::parse(&argv[2..], host)?)),
+        Some("replay") => return Ok(parse_replay(&argv[2..], host)?),
+        Some("completions") => return Ok(Request::Show(completions::script(&argv[2..])?)),
         Some("explain") => return parse_explain(argv, host),
         Some("fit") => return fit::parse(argv, host),
         Some("generate") => return generate::parse(argv, host),
@@ -274,10 +274,6 @@ fn takes_next_word(long: &str) -> bool {
 fn option_of(long: &str) -> Option<&'static Opt> {
     let name = long.split('=').next()?;
     OPTIONS.iter().find(|option| option.name == name || option.aliases.contains(&name))
-}
-
-fn one<T>(result: Result<T, Problem>) -> Result<T, Vec<Problem>> {
-    result.map_err(|problem| vec![problem])
 }
 
 fn launch_command<'a>(options: impl Iterator<Item = &'a Opt>) -> Command {

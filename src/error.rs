@@ -103,6 +103,13 @@ pub(crate) struct Problem {
     pub(crate) allowable: bool,
 }
 
+/// One is all there is, where others are gathered: for `?`.
+impl From<Problem> for Vec<Problem> {
+    fn from(problem: Problem) -> Self {
+        vec![problem]
+    }
+}
+
 impl Problem {
     /// What a rule of `check` found.
     pub(crate) fn found(rule: &'static str, severity: Severity, when: &'static str, what: String) -> Self {

@@ -98,14 +98,14 @@ pub(crate) fn answer(request: &Request, machine: &Host) -> Result<Report, Vec<Pr
             own: launch.deepspeed.as_ref(),
             more_models: false,
         };
-        return question.answer(machine).map_err(|problem| vec![problem]);
+        return Ok(question.answer(machine)?);
     }
     plan::understood(launch, machine, |job, topology, host| {
         let machines = machines(&launch.topology, Some(topology), host)?;
         let mut question = Question::of_job(job, machines, launch, *accounting, host);
         question.said = training.clone().or(question.said);
         question.lookup.trusts_names = true;
-        question.answer(host).map_err(|problem| vec![problem])
+        Ok(question.answer(host)?)
     })
 }
 

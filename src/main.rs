@@ -77,10 +77,10 @@ fn run() -> Result<u8, Vec<Problem>> {
         Request::Generate(request) => run_generate(&request, &host),
         Request::Templates { name: None, search, .. } => out(template::list(&search, &host).as_bytes()),
         Request::Templates { name: Some(name), raw: true, search } => {
-            out(template::raw(&name, &search, &host).map_err(|problem| vec![problem])?.as_bytes())
+            out(template::raw(&name, &search, &host)?.as_bytes())
         }
         Request::Templates { name: Some(name), raw: false, search } => {
-            let template = template::resolve(&name, &search, &host).map_err(|problem| vec![problem])?;
+            let template = template::resolve(&name, &search, &host)?;
             error::report(&template.notes);
             err(template.summary().as_bytes());
             out(json::write(&template.config).as_bytes())
@@ -88,9 +88,7 @@ fn run() -> Result<u8, Vec<Problem>> {
         Request::Replay { folder, dry_run } => return replay(&folder, dry_run),
         Request::Shims(shims) => run_shims(&shims, &host),
         Request::Explain { words: None, search } => out(explain::subjects(&search).as_bytes()),
-        Request::Explain { words: Some(words), search } => {
-            out(explain::explain(&words, &search, &host).map_err(|problem| vec![problem])?.as_bytes())
-        }
+        Request::Explain { words: Some(words), search } => out(explain::explain(&words, &search, &host)?.as_bytes()),
         Request::Doctor(launch) => out(doctor::doctor(&launch, &host).as_bytes()),
         Request::Show(text) => {
             // The only stylised text on stdout; colours go when it is piped.
@@ -128,7 +126,7 @@ fn run_check(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
 
 /// Launches what was recorded, as it would be launched today; what differs is told.
 fn replay(folder: &Path, dry_run: bool) -> Result<u8, Vec<Problem>> {
-    let recorded = Recorded::read(folder).map_err(|problem| vec![problem])?;
+    let recorded = Recorded::read(folder)?;
     std::env::set_current_dir(&recorded.folder).map_err(|why| vec![error::cannot_enter(&recorded.folder, &why)])?;
     let host = Host::read();
     let mut launch = match cli::parse_launch(recorded.words.clone(), cli::Mode::Launch, &host)? {
@@ -147,7 +145,7 @@ fn replay(folder: &Path, dry_run: bool) -> Result<u8, Vec<Problem>> {
     for line in differences {
         err(format!("differs: {line}\n").as_bytes());
     }
-    exec::carry_out(plan).map_err(|problem| vec![problem])
+    Ok(exec::carry_out(plan)?)
 }
 
 fn run_shims(shims: &Shims, host: &Host) -> Result<(), Vec<Problem>> {
@@ -157,8 +155,7 @@ fn run_shims(shims: &Shims, host: &Host) -> Result<(), Vec<Problem>> {
         Action::Install if !foreign.is_empty() => return Err(foreign),
         Action::Install => shims.files().try_for_each(|file| exec::write_program(&file, shims::SHIM)),
         Action::Remove => exec::remove(&shims.present(), &shims.folder),
-    }
-    .map_err(|problem| vec![problem])?;
+    }?;
     if shims.action == Action::Install {
         err(shims.advice(host).as_bytes());
     }
@@ -185,7 +182,7 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     if verbose && !quiet {
         err(plan.text(&Secrets::of(host)).as_bytes());
     }
-    exec::carry_out(plan).map_err(|problem| vec![problem])
+    Ok(exec::carry_out(plan)?)
 }
 
 /// Exit status 1: nothing fits.
@@ -200,13 +197,13 @@ fn run_fit(request: &fit::Request, host: &Host) -> Result<u8, Vec<Problem>> {
 }
 
 fn run_generate(request: &generate::Request, host: &Host) -> Result<(), Vec<Problem>> {
-    let generated = generate::generate(request, host).map_err(|problem| vec![problem])?;
+    let generated = generate::generate(request, host)?;
     for (path, text) in &generated.files {
         let Some(path) = path else {
             out(text.as_bytes())?;
             continue;
         };
-        exec::write_new(&host.absolute(path), text, request.force).map_err(|problem| vec![problem])?;
+        exec::write_new(&host.absolute(path), text, request.force)?;
     }
     generated.notes.iter().for_each(|note| err(format!("{note}\n").as_bytes()));
     Ok(())

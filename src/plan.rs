@@ -233,7 +233,7 @@ impl Draft<'_> {
         for (name, value) in variables.into_iter().flatten().filter(|(name, _)| !launch.environment.says(name)) {
             environment.set(name, value, "as accelerate launch sets it".to_string());
         }
-        let argv = self.argv(kind, translated, &topology, path).map_err(|problem| vec![problem])?;
+        let argv = self.argv(kind, translated, &topology, path)?;
         let trainer = self.trainer_facts();
         // What is missing here may be there on the machines.
         let blocker = job.blocker.clone().filter(|_| kind != Kind::Srun);
@@ -255,7 +255,7 @@ impl Draft<'_> {
             record: None,
             home: host.home(),
         };
-        plan.record = Record::new(&plan, launch, job, host).map_err(|problem| vec![problem])?;
+        plan.record = Record::new(&plan, launch, job, host)?;
         Ok(plan)
     }
 
@@ -296,7 +296,7 @@ impl Draft<'_> {
     fn topology(&self) -> Result<Topology, Vec<Problem>> {
         let flags = &self.launch.topology;
         if let Some(through) = self.through {
-            through.possible(self.host).map_err(|problem| vec![problem])?;
+            through.possible(self.host)?;
             return Ok(Topology::elsewhere(self.host));
         }
         if let Some(wrapped) = self.wrapped {
@@ -325,7 +325,7 @@ impl Draft<'_> {
                 Some(asked) => return Err(vec![error::already_a_launcher(asked, wrapped.name())]),
                 None => wrapped.runner.kind,
             },
-            None => launcher::choose(asked, self.job, topology).map_err(|problem| vec![problem])?,
+            None => launcher::choose(asked, self.job, topology)?,
         };
         let problems = launcher::check_extra(kind, &self.launch.launcher_args);
         if problems.is_empty() { Ok(kind) } else { Err(problems) }
@@ -426,8 +426,7 @@ impl Draft<'_> {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let mut planned =
-            planned_config(template, resolved, config_out.as_ref(), self.host).map_err(|problem| vec![problem])?;
+        let mut planned = planned_config(template, resolved, config_out.as_ref(), self.host)?;
         planned.run_file = self.run_file(&planned.file.path);
         if let Some(pool) = topology.pool.as_ref().filter(|pool| pool.0.len() > 1)
             && self.host.is_of_this_machine(&planned.file.path)

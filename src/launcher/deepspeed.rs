@@ -125,8 +125,7 @@ pub(super) fn environment_file(settings: &[Setting], host: &Host) -> Result<Stri
     let mut problems = Vec::new();
     for folder in host.home().into_iter().chain([host.cwd.clone()]) {
         let path = folder.join(name);
-        let Some(own) = path.is_file().then(|| json::read_text(&path)).transpose().map_err(|problem| vec![problem])?
-        else {
+        let Some(own) = path.is_file().then(|| json::read_text(&path)).transpose()? else {
             continue;
         };
         for (number, line) in (1..).zip(own.lines()) {

@@ -24,7 +24,7 @@ impl SaidHosts {
     pub(super) fn pool(&self, host: &Host) -> Result<Option<Pool>, Vec<Problem>> {
         let Some(file) = &self.hostfile else { return Ok(None) };
         let path = host.absolute(&file.value);
-        let text = json::read_text(&path).map_err(|problem| vec![problem])?;
+        let text = json::read_text(&path)?;
         let pool = read(&text, &path.display().to_string())?;
         self.filtered(pool).map(Some)
     }
