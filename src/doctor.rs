@@ -67,10 +67,10 @@ pub(crate) fn doctor(launch: &Launch, host: &Host) -> String {
     }
 }
 
-fn examine(launch: &Launch, host: &Host, machine: &Machine) -> Report {
+fn examine<'h>(launch: &Launch, host: &'h Host, machine: &Machine) -> Report<'h> {
     let wanted = host.with(&launch.environment.set, &launch.environment.unset);
     let sight = Sight::new(launch, &wanted, machine);
-    let mut report = Report::new(host.home());
+    let mut report = Report::new(host);
     report.add("machine", sight.machine());
     report.add("limits", sight.limits());
     report.add("python", sight.python());

@@ -166,17 +166,16 @@ impl Problem {
 }
 
 /// Prints problems to standard error; colour only adds.
-pub(crate) fn report(problems: &[Problem]) {
+pub(crate) fn report(problems: &[Problem], secrets: &Secrets) {
     if !problems.is_empty() {
-        write(problems, &mut anstream::stderr().lock());
+        write(problems, secrets, &mut anstream::stderr().lock());
     }
 }
 
 /// Writes problems where somebody reads them.
-pub(crate) fn write(problems: &[Problem], stderr: &mut impl io::Write) {
+pub(crate) fn write(problems: &[Problem], secrets: &Secrets, stderr: &mut impl io::Write) {
     let place = Style::new().fg_color(Some(AnsiColor::Blue.into()));
     let bold = Style::new().bold();
-    let secrets = Secrets::default();
     for problem in problems {
         let colour = match problem.severity {
             Severity::Error => AnsiColor::Red,

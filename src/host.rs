@@ -17,6 +17,8 @@ use machine::Machine;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Host {
+    /// The command line, with our name first.
+    pub(crate) words: Vec<OsString>,
     pub(crate) env: BTreeMap<OsString, OsString>,
     pub(crate) cwd: PathBuf,
     pub(crate) hostname: String,
@@ -32,6 +34,7 @@ impl Host {
     #[expect(clippy::disallowed_methods, reason = "the one place that reads them")]
     pub(crate) fn read() -> Self {
         Host {
+            words: std::env::args_os().collect(),
             env: std::env::vars_os().collect(),
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             hostname: gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default(),

@@ -262,7 +262,7 @@ impl World {
 
     fn host(&self) -> Host {
         let (env, cwd, hostname) = (self.env.clone(), self.cwd.clone(), "h0".to_string());
-        Host { env, cwd, hostname, cpus: 8, nvidia_gpus: Some(2) }
+        Host { env, cwd, hostname, cpus: 8, nvidia_gpus: Some(2), ..Host::default() }
     }
 
     /// The files hold this as long as the answer is kept.

@@ -45,8 +45,9 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use anstream::AutoStream;
 use cli::{Format, Launch, Output, Request};
-use error::{Problem, Severity};
+use error::{Problem, REFUSED, Severity};
 use host::Host;
 use plan::Plan;
 use record::Recorded;
@@ -58,49 +59,46 @@ fn main() -> ExitCode {
     if let Some(status) = exec::helper(std::env::args_os()) {
         return ExitCode::from(status);
     }
-    match run() {
+    let host = Host::read();
+    match run(&host) {
         Ok(status) => ExitCode::from(status),
         Err(problems) => {
-            error::report(&problems);
-            ExitCode::from(problems.first().map_or(125, |problem| problem.status))
+            error::report(&problems, &Secrets::of(&host));
+            ExitCode::from(problems.first().map_or(REFUSED, |problem| problem.status))
         }
     }
 }
 
 /// The exit status, where zlaunch does not become another program.
-fn run() -> Result<u8, Vec<Problem>> {
-    let host = Host::read();
-    let shown = match cli::parse(std::env::args_os().collect(), &host)? {
-        Request::Launch(launch) if launch.output.check => return run_check(&launch, &host),
-        Request::Launch(launch) => return run_launch(&launch, &host),
-        Request::Fit(request) => return run_fit(&request, &host),
-        Request::Generate(request) => run_generate(&request, &host),
-        Request::Templates { name: None, search, .. } => out(template::list(&search, &host).as_bytes()),
+fn run(host: &Host) -> Result<u8, Vec<Problem>> {
+    let shown = match cli::parse(host.words.clone(), host)? {
+        Request::Launch(launch) if launch.output.check => return run_check(&launch, host),
+        Request::Launch(launch) => return run_launch(&launch, host),
+        Request::Fit(request) => return run_fit(&request, host),
+        Request::Generate(request) => run_generate(&request, host),
+        Request::Templates { name: None, search, .. } => out(template::list(&search, host).as_bytes()),
         Request::Templates { name: Some(name), raw: true, search } => {
-            out(template::raw(&name, &search, &host)?.as_bytes())
+            out(template::raw(&name, &search, host)?.as_bytes())
         }
         Request::Templates { name: Some(name), raw: false, search } => {
-            let template = template::resolve(&name, &search, &host)?;
-            error::report(&template.notes);
+            let template = template::resolve(&name, &search, host)?;
+            error::report(&template.notes, &Secrets::of(host));
             err(template.summary().as_bytes());
             out(json::write(&template.config).as_bytes())
         }
         Request::Replay { folder, dry_run } => return replay(&folder, dry_run),
-        Request::Shims(shims) => run_shims(&shims, &host),
+        Request::Shims(shims) => run_shims(&shims, host),
         Request::Explain { words: None, search } => out(explain::subjects(&search).as_bytes()),
-        Request::Explain { words: Some(words), search } => out(explain::explain(&words, &search, &host)?.as_bytes()),
-        Request::Doctor(launch) => out(doctor::doctor(&launch, &host).as_bytes()),
-        Request::Show(text) => {
-            // The only stylised text on stdout; colours go when it is piped.
-            let _ = anstream::stdout().write_all(text.as_bytes());
-            Ok(())
-        }
+        Request::Explain { words: Some(words), search } => out(explain::explain(&words, &search, host)?.as_bytes()),
+        Request::Doctor(launch) => out(doctor::doctor(&launch, host).as_bytes()),
+        Request::Show(text) => out(&styled(|stream| stream.write_all(text.as_bytes()))),
     };
     shown.map(|()| 0)
 }
 
 /// `zlaunch check`: what was found is the data here.
 fn run_check(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
+    let secrets = Secrets::of(host);
     let plan = exec::with_patience(host, || Plan::new(launch, host));
     let mut problems = match &plan {
         Ok(plan) => plan.all_diagnostics(),
@@ -110,14 +108,17 @@ fn run_check(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let count = |severity| problems.iter().filter(|problem| problem.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     match (launch.output.dry_run, &plan) {
-        (Some(Format::Json), Ok(plan)) => out(&plan.render(Format::Json, &Secrets::of(host)))?,
-        (Some(Format::Json), Err(problems)) => out(format!("{:#}\n", plan::refused_json(problems)).as_bytes())?,
+        (Some(Format::Json), Ok(plan)) => out(&plan.render(Format::Json, &secrets))?,
+        (Some(Format::Json), Err(problems)) => {
+            out(format!("{:#}\n", secrets.hide(plan::refused_json(problems))).as_bytes())?;
+        }
         _ => {
             let notes = count(Severity::Note);
             problems.retain(|problem| !launch.output.quiet || problem.severity == Severity::Error);
-            let mut stdout = anstream::stdout().lock();
-            error::write(&problems, &mut stdout);
-            let _ = writeln!(stdout, "{}", error::counted(errors, warnings, notes));
+            out(&styled(|stream| {
+                error::write(&problems, &secrets, stream);
+                writeln!(stream, "{}", error::counted(errors, warnings, notes))
+            }))?;
         }
     }
     let refused = errors > 0 || launch.strict && warnings > 0;
@@ -163,24 +164,26 @@ fn run_shims(shims: &Shims, host: &Host) -> Result<(), Vec<Problem>> {
 }
 
 fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
+    let secrets = Secrets::of(host);
     let plan = exec::with_patience(host, || Plan::new(launch, host))?;
     let Output { dry_run, quiet, verbose, check: _ } = launch.output;
     if !quiet && (plan.topology.is_first() || verbose) {
-        error::report(&plan.diagnostics);
+        error::report(&plan.diagnostics, &secrets);
     }
     if let Some(chosen) = plan.chosen.as_ref().filter(|_| !quiet && plan.topology.is_first()) {
         err(format!("{chosen}\n").as_bytes());
     }
     if let Some(format) = dry_run {
         // A plan can be read on another machine than the one it is for.
-        error::report(plan.blocker.clone().filter(|_| !quiet).map(Problem::into_warning).as_slice());
-        let printed = out(&plan.render(format, &Secrets::of(host))).map(|()| 0);
+        let blocker = plan.blocker.clone().filter(|_| !quiet).map(Problem::into_warning);
+        error::report(blocker.as_slice(), &secrets);
+        let printed = out(&plan.render(format, &secrets)).map(|()| 0);
         // The process ends: what it holds need not be given back piece by piece.
         std::mem::forget(plan);
         return printed;
     }
     if verbose && !quiet {
-        err(plan.text(&Secrets::of(host)).as_bytes());
+        err(plan.text(&secrets).as_bytes());
     }
     Ok(exec::carry_out(plan)?)
 }
@@ -188,7 +191,7 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
 /// Exit status 1: nothing fits.
 fn run_fit(request: &fit::Request, host: &Host) -> Result<u8, Vec<Problem>> {
     let report = fit::answer(request, host)?;
-    error::report(&request.launch.warnings);
+    error::report(&request.launch.warnings, &Secrets::of(host));
     let text = match request.format {
         Format::Json => format!("{:#}\n", report.json()),
         Format::Text | Format::Shell => report.text(std::io::stdout().is_terminal()),
@@ -207,6 +210,14 @@ fn run_generate(request: &generate::Request, host: &Host) -> Result<(), Vec<Prob
     }
     generated.notes.iter().for_each(|note| err(format!("{note}\n").as_bytes()));
     Ok(())
+}
+
+/// Text with colours, which go when it is piped.
+fn styled(write: impl FnOnce(&mut AutoStream<Vec<u8>>) -> std::io::Result<()>) -> Vec<u8> {
+    let mut stream = AutoStream::new(Vec::new(), AutoStream::choice(&std::io::stdout()));
+    // Memory takes everything.
+    let _ = write(&mut stream);
+    stream.into_inner()
 }
 
 /// Data. A reader that went away is no failure of ours.

@@ -2,6 +2,7 @@
 //! `"api_key": "X"`), as the value of such a variable wherever it turns up, or as what stands before the `@` of an
 //! address. Plans, records, reports and errors show its place and not itself.
 
+use std::cell::OnceCell;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
@@ -33,22 +34,26 @@ pub(crate) enum Piece<'a> {
     Secret(String),
 }
 
-/// The secrets of an environment, by the variables that hold them.
+/// The secrets that zlaunch was given, by the variables that hold them; without a host, those that a text tells by itself.
 #[derive(Default)]
-pub(crate) struct Secrets {
-    values: Vec<(String, String)>,
+pub(crate) struct Secrets<'h> {
+    host: Option<&'h Host>,
+    /// Looked for when something is shown: most launches show nothing.
+    values: OnceCell<Vec<(String, &'h str)>>,
 }
 
-impl Secrets {
-    pub(crate) fn of(host: &Host) -> Self {
-        let secret = |(name, value): (&OsString, &OsString)| {
-            let (name, value) = (name.to_str()?, value.to_str()?);
-            (value.len() >= SHORTEST && is_secret(name)).then(|| (name.to_string(), value.to_string()))
-        };
-        let mut values: Vec<_> = host.env.iter().filter_map(secret).collect();
-        // One may be the beginning of another.
-        values.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
-        Secrets { values }
+impl<'h> Secrets<'h> {
+    pub(crate) fn of(host: &'h Host) -> Self {
+        Secrets { host: Some(host), values: OnceCell::new() }
+    }
+
+    fn values(&self) -> &[(String, &'h str)] {
+        self.values.get_or_init(|| {
+            let mut values = self.host.map(given).unwrap_or_default();
+            // One may be the beginning of another.
+            values.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
+            values
+        })
     }
 
     /// The pieces of each word of a command.
@@ -62,7 +67,7 @@ impl Secrets {
                 Some(name) => vec![self.known(word, name)],
                 None => self.in_word(word),
             });
-            asked_for = word.to_str().filter(|it| it.starts_with('-') && !it.contains('=') && is_secret(it));
+            asked_for = word.to_str().filter(|it| asks_for_secret(it));
         }
         all
     }
@@ -97,8 +102,8 @@ impl Secrets {
 
     /// Where the first secret begins and ends, and the variable that holds it.
     fn first_in(&self, text: &str) -> Option<(usize, usize, String)> {
-        let of_variables = self.values.iter().filter_map(|(name, value)| {
-            let start = text.find(value.as_str())?;
+        let of_variables = self.values().iter().filter_map(|(name, value)| {
+            let start = text.find(*value)?;
             Some((start, start + value.len(), name.clone()))
         });
         // Most words have none, and searching for more than one character is dear.
@@ -110,7 +115,7 @@ impl Secrets {
 
     /// A secret goes by the variable that holds it, else by the option that asks for it.
     fn known<'a>(&self, secret: &OsStr, option: &str) -> Piece<'a> {
-        let variable = self.values.iter().find(|(_, value)| secret == value.as_str()).map(|(name, _)| name.clone());
+        let variable = self.values().iter().find(|(_, value)| secret == *value).map(|(name, _)| name.clone());
         Piece::Secret(variable.unwrap_or_else(|| variable_for(option)))
     }
 
@@ -154,6 +159,23 @@ impl Secrets {
             other => other,
         }
     }
+}
+
+/// What the environment and the command line name as secrets: `--env HF_TOKEN=X`, `--hub_token X`.
+fn given(host: &Host) -> Vec<(String, &str)> {
+    let variables = host.env.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
+    let variables = variables.filter(|(name, _)| is_secret(name)).map(|(name, value)| (name.to_string(), value));
+    let words: Vec<&str> = host.words.iter().map(|word| word.to_str().unwrap_or_default()).collect();
+    let joined = words.iter().filter_map(|word| word.split_once('='));
+    let apart = words.windows(2).filter(|pair| asks_for_secret(pair[0]) && !pair[1].starts_with("--"));
+    let options = joined.filter(|(name, _)| is_secret(name)).chain(apart.map(|pair| (pair[0], pair[1])));
+    let all = variables.chain(options.map(|(name, value)| (variable_for(name), value)));
+    all.filter(|(_, value)| value.len() >= SHORTEST).collect()
+}
+
+/// An option whose value is the next word.
+fn asks_for_secret(word: &str) -> bool {
+    word.starts_with('-') && !word.contains('=') && is_secret(word)
 }
 
 fn shown(pieces: &[Piece]) -> OsString {
@@ -225,10 +247,10 @@ mod tests {
 
     use super::*;
 
-    fn secrets() -> Secrets {
+    fn host() -> Host {
         let env =
             [("HF_TOKEN", "hf_abcdefgh"), ("LANG", "C.UTF-8.long")].map(|(name, value)| (name.into(), value.into()));
-        Secrets::of(&Host { env: env.into(), ..Host::default() })
+        Host { env: env.into(), ..Host::default() }
     }
 
     #[test]
@@ -281,16 +303,19 @@ mod tests {
             ("--use_auth_token --model m", "--use_auth_token --model m"),
             ("--data https://h/x,https://u:p@h", "--data https://h/x,https://(secret)@h"),
         ];
+        let host = host();
+        let secrets = Secrets::of(&host);
         for (words, hidden) in shown {
-            assert_eq!(secrets().hide_in_place(words), hidden);
+            assert_eq!(secrets.hide_in_place(words), hidden);
         }
         let bytes = OsStr::from_bytes(b"\xff");
-        assert_eq!(secrets().hide_in_words([OsStr::new("--token"), bytes, bytes])[1..], [OsStr::new(HIDDEN), bytes]);
+        assert_eq!(secrets.hide_in_words([OsStr::new("--token"), bytes, bytes])[1..], [OsStr::new(HIDDEN), bytes]);
     }
 
     #[test]
     fn a_script_asks_for_what_it_does_not_hold() {
-        let secrets = secrets();
+        let host = host();
+        let secrets = Secrets::of(&host);
         let names = |words: &'static str| -> Vec<String> {
             let pieces = secrets.in_words(words.split(' ').map(OsStr::new)).into_iter().flatten();
             pieces.filter_map(|piece| if let Piece::Secret(name) = piece { Some(name) } else { None }).collect()
@@ -301,6 +326,8 @@ mod tests {
 
     #[test]
     fn sentences_and_values() {
+        let host = host();
+        let secrets = Secrets::of(&host);
         for (text, hidden) in [
             ("comet.api_key=abc and more", "comet.api_key=(secret) and more"),
             ("HTTPS_PROXY=http://me:pw@proxy:80/x", "HTTPS_PROXY=http://(secret)@proxy:80/x"),
@@ -308,10 +335,28 @@ mod tests {
             ("did you mean --hub_token or not", "did you mean --hub_token or not"),
             ("--set zero_optimization.stage=3", "--set zero_optimization.stage=3"),
         ] {
-            assert_eq!(secrets().hide_in_text(text), hidden);
+            assert_eq!(secrets.hide_in_text(text), hidden);
         }
         let entries = json!({"AWS_SECRET_ACCESS_KEY": "a", "OMP_NUM_THREADS": "4", "argv": ["--token", "x"], "n": [1, "hf_abcdefgh"]});
         let hidden = json!({"AWS_SECRET_ACCESS_KEY": HIDDEN, "OMP_NUM_THREADS": "4", "argv": ["--token", HIDDEN], "n": [1, HIDDEN]});
-        assert_eq!(secrets().hide(entries), hidden);
+        assert_eq!(secrets.hide(entries), hidden);
+    }
+
+    #[test]
+    fn what_the_words_name_is_known_elsewhere() {
+        let words = [
+            "zlaunch",
+            "--env",
+            "MY_TOKEN=my-own-value",
+            "--",
+            "x",
+            "--hub-token",
+            "another-value",
+            "--eos_token",
+            "<|im_end|>",
+        ];
+        let host = Host { words: words.map(OsString::from).into(), ..host() };
+        let hidden = Secrets::of(&host).hide_in_text("my-own-value another-value hf_abcdefgh <|im_end|>");
+        assert_eq!(hidden, "(secret) (secret) (secret) <|im_end|>");
     }
 }

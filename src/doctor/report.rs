@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::error::{Problem, Severity};
+use crate::host::Host;
 use crate::layout::wrapped;
 use crate::secrets::Secrets;
 
 /// Columns of a line.
 const WIDTH: usize = 110;
 
-pub(super) struct Report {
+pub(super) struct Report<'h> {
     home: Option<PathBuf>,
+    secrets: Secrets<'h>,
     sections: Vec<(&'static str, Vec<Row>)>,
 }
 
@@ -48,9 +50,10 @@ impl Row {
     }
 }
 
-impl Report {
-    pub(super) fn new(home: Option<PathBuf>) -> Self {
-        Report { home: home.filter(|home| home != Path::new("/")), sections: Vec::new() }
+impl<'h> Report<'h> {
+    pub(super) fn new(host: &'h Host) -> Self {
+        let home = host.home().filter(|home| home != Path::new("/"));
+        Report { home, secrets: Secrets::of(host), sections: Vec::new() }
     }
 
     pub(super) fn add(&mut self, title: &'static str, rows: Vec<Row>) {
@@ -64,7 +67,7 @@ impl Report {
     }
 
     fn clean(&self, text: &str) -> String {
-        let text = Secrets::default().hide_in_place(text);
+        let text = self.secrets.hide_in_place(text);
         match self.home.as_ref().and_then(|home| home.to_str()) {
             Some(home) => text.replace(home, "~"),
             None => text,
@@ -128,7 +131,9 @@ mod tests {
 
     #[test]
     fn the_home_folder_has_no_name() {
-        let mut report = Report::new(Some(PathBuf::from("/home/jane")));
+        let env = [("HOME", "/home/jane")].map(|(name, value)| (name.into(), value.into())).into();
+        let host = Host { env, ..Host::default() };
+        let mut report = Report::new(&host);
         report.add("folders", vec![Row::seen("configs", Some("/home/jane/.cache".to_string()))]);
         assert!(report.text().contains("configs  ~/.cache") && !report.json().to_string().contains("jane"));
     }

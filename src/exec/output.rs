@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 use crate::error::{self, Problem};
+use crate::secrets::Secrets;
 
 /// A pipe takes this much at once or not at all.
 const PIPE_BUF: usize = 4096;
@@ -164,7 +165,7 @@ impl Stream {
         if let Some(why) = self.log.as_mut().and_then(|log| log.file.write_all(line).err())
             && let Some(log) = self.log.take()
         {
-            error::report(&[error::cannot_log(&log.path, &why).into_warning()]);
+            error::report(&[error::cannot_log(&log.path, &why).into_warning()], &Secrets::default());
         }
     }
 }

@@ -11,6 +11,7 @@ use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
 
 use crate::error::{self, REFUSED};
 use crate::host::Host;
+use crate::secrets::Secrets;
 
 /// A server that is alive, but must be connected to first, takes seconds.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -48,7 +49,7 @@ fn watch(folder: &Path) {
     // Woken up means answered; it may also wake by itself, and then it is early.
     thread::park_timeout(PATIENCE);
     if start.elapsed() >= PATIENCE {
-        error::report(&[error::does_not_answer(folder, PATIENCE)]);
+        error::report(&[error::does_not_answer(folder, PATIENCE)], &Secrets::default());
         process::exit(REFUSED.into());
     }
 }

@@ -321,7 +321,7 @@ fn config_text(config: &PlannedConfig) -> String {
 
 /// A plan that was refused: every field is there, and the reasons.
 pub(crate) fn refused_json(problems: &[Problem]) -> Value {
-    let nothing = ["template", "trainer", "topology", "launcher", "config", "config_path", "run_file_path"];
+    let nothing = ["template", "trainer", "topology", "launcher", "local", "config", "config_path", "run_file_path"];
     let mut object: Map<String, Value> = [("version".to_string(), json!(1))].into_iter().collect();
     object.extend(nothing.map(|name| (name.to_string(), Value::Null)));
     object.extend(["fills", "left_auto"].map(|name| (name.to_string(), json!([]))));

@@ -245,6 +245,15 @@ fn no_plan_and_no_error_shows_a_secret() {
     assert!(plan("text", &[]).stdout.contains("WANDB_API_KEY=(secret)"));
     assert_eq!(plan("json", &[]).json()["env"]["set"]["WANDB_API_KEY"], "(secret)");
     plan("text", &["--env", "MY-TOKEN=hf_of-an-option"]).refused(&["MY-TOKEN"]);
+    // What is known to be a secret is one wherever else it stands.
+    for secret in ["hf_of-the-environment", "hf_of-an-option", "hf_of-a-setting", "https://me:pw@host"] {
+        plan("text", &["--deepspeed", secret]).refused(&["(secret)"]);
+        let words = |verb| [verb, "--format", "json", "--deepspeed", secret].into_iter().chain(options.iter().copied());
+        for verb in ["check", "doctor"] {
+            let run = sandbox.run(words(verb).chain(["--deepspeed", secret, "--"]).chain(command.iter().copied()));
+            assert!(run.stdout.contains("(secret)") && !run.stdout.contains(secret), "{run:?}");
+        }
+    }
 
     let script = plan("shell", &[]).stdout;
     assert!(!by_hand(&sandbox, &script, &[]).success(), "what it does not hold must be given to it");

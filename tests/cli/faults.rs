@@ -224,7 +224,9 @@ fn is_temporary(path: &Path) -> bool {
 fn a_plan_is_printed_or_the_reason_is_told() {
     let sandbox = Sandbox::new();
     let printed = |shell: &str| sandbox.shell(shell, ["-n"].iter().chain(ZERO2).chain(&["--"]).chain(SWIFT));
-    printed("exec \"$0\" \"$@\" >/dev/full").refused(&["No space left"]);
+    for what in ["\"$@\"", "check \"$@\"", "completions bash", "explain stage", "--help"] {
+        printed(&format!("exec \"$0\" {what} >/dev/full")).refused(&["No space left"]);
+    }
     for (shell, status) in [
         ("exec \"$0\" \"$@\" >&-", 0),
         // Whether it is the reader or the writer that comes first.
