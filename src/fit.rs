@@ -31,7 +31,8 @@ use crate::trainer::{Family, Job};
 
 use advice::Advice;
 use choice::{Limits, Recommended, Row, Ways, recommend};
-use memory::{Machines, Training};
+pub(crate) use memory::Machines;
+use memory::Training;
 use strategy::Strategy;
 use training::Settled;
 pub(crate) use training::{Attention, Dtype, Optimizer, SaidTraining, Tuner};
@@ -140,7 +141,8 @@ pub(crate) fn host_memory(job: &Job, topology: &Topology, config: &Value, launch
     let weights = weights::find(&question.said, &question.lookup, host).ok()?;
     let training = training_of(&weights, &Settled::new(&question.said, question.trainer));
     let strategy = Strategy::of(config, weights.shape.hidden);
-    strategy.offloads().then(|| memory::need(&training, &strategy, question.machines).host)
+    let counted = strategy.offloads() && training.can_be_counted(question.machines);
+    counted.then(|| memory::need(&training, &strategy, question.machines).host)
 }
 
 fn known(topology: &Topology) -> Option<Machines> {
@@ -214,6 +216,9 @@ impl<'a> Question<'a> {
         let weights = weights::find(&self.said, &self.lookup, host)?;
         let settled = Settled::new(&self.said, self.trainer);
         let training = training_of(&weights, &settled);
+        if !training.can_be_counted(self.machines) {
+            return Err(error::beyond_counting(training.params, training.micro_batch, training.seq_len, self.machines));
+        }
         let strategies = self.strategies(weights.shape.hidden, host)?;
         let real = self.accounting == Accounting::Real;
         let gpu_memory = self.memory.gpu.clone().or_else(|| smallest_gpu(host));
@@ -307,7 +312,9 @@ pub(crate) const AUTO: &str = "auto";
 
 fn training_of(weights: &Weights, settled: &Settled) -> Training {
     let element = settled.dtype.value.bytes();
-    let Weights { params, unquantised, shape, .. } = weights;
+    let Weights { unquantised, shape, .. } = weights;
+    // So many are refused by `can_be_counted`.
+    let params = &weights.params.min(1 << 54);
     let (trainable, adapters, adapted_inputs) = match settled.tuner.value {
         Tuner::Full => (*params, 0, 0),
         Tuner::Lora | Tuner::Quantised(_) => adapters(weights, settled),

@@ -36,7 +36,8 @@ pub(super) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
     };
     let mut reader = Reader::new(&matches, host);
     let switch = |name: &str| matches.get_flag(name);
-    let most = u64::from(u32::MAX);
+    // The product of the three is a number of DeepSpeed's, and no batch is larger.
+    let most = 1u64 << 20;
     let count = |said: Option<crate::said::Said<u64>>| said.map_or(1, |said| said.value);
     let request = generate::Request {
         micro_batch: count(reader.number("micro-batch", 1, most)),

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::Problem;
+use crate::fit::Machines;
 use crate::said::Said;
 
 pub(crate) fn not_a_size(said: &Said<String>, example: &str) -> Problem {
@@ -16,9 +17,22 @@ pub(crate) fn bad_checkpoint(path: &Path, why: &str) -> Problem {
 }
 
 pub(crate) fn cannot_count(path: &Path) -> Problem {
-    Problem::error("fit", "this config says neither how wide nor how deep the model is".to_string())
-        .at(path.display())
-        .help("--params 8B")
+    Problem::error(
+        "fit",
+        "this config does not say how wide and how deep the model is, or says what no model is".to_string(),
+    )
+    .at(path.display())
+    .help("--params 8B")
+}
+
+pub(crate) fn beyond_counting(params: u64, micro_batch: u64, seq_len: u64, machines: Machines) -> Problem {
+    let Machines { nodes, gpus } = machines;
+    let place = format!(
+        "{params} parameters, {micro_batch} × {seq_len} tokens at once, {nodes} machines with {gpus} GPUs each"
+    );
+    Problem::error("fit", "no training is of this size".to_string())
+        .at(place)
+        .help("--micro-batch 1 --seq-len 2048 --gpus 8")
 }
 
 pub(crate) fn model_is_not_here(name: &Said<String>) -> Problem {

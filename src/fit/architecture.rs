@@ -195,7 +195,7 @@ pub(crate) struct Model {
     pub(crate) is_part: bool,
 }
 
-/// Counts. `None`: the config does not even say how wide and how deep the model is.
+/// Counts. `None`: the config does not even say how wide and how deep the model is, or says what cannot be.
 pub(crate) fn read(config: &Value) -> Option<Model> {
     let (text, is_part) = text_model(config);
     let model_type = text.get("model_type").or(config.get("model_type")).and_then(Value::as_str).unwrap_or_default();
@@ -250,7 +250,38 @@ impl Reader<'_> {
         said(self.config).or(said(self.outer)).unwrap_or(self.of.tied)
     }
 
+    /// Nothing real comes near, and no sum of such numbers is too large for one.
+    fn is_absurd(&self) -> bool {
+        const COUNTS: &[&str] = &[
+            "num_hidden_layers",
+            "num_attention_heads",
+            "num_key_value_heads",
+            "num_experts",
+            "n_shared_experts",
+            "num_experts_per_tok",
+        ];
+        const WIDTHS: &[&str] = &[
+            "hidden_size",
+            "intermediate_size",
+            "head_dim",
+            "moe_intermediate_size",
+            "shared_expert_intermediate_size",
+            "qk_rope_head_dim",
+            "qk_nope_head_dim",
+            "v_head_dim",
+            "kv_lora_rank",
+            "q_lora_rank",
+        ];
+        let above = |names: &[&str], most: u64| names.iter().any(|name| self.number(name).is_some_and(|n| n > most));
+        above(COUNTS, 1 << 11)
+            || above(WIDTHS, 1 << 18)
+            || above(&["vocab_size", self.of.positions.unwrap_or("vocab_size")], 1 << 28)
+    }
+
     fn count(&self) -> Option<(Shape, u64, u64)> {
+        if self.is_absurd() {
+            return None;
+        }
         let hidden = self.number("hidden_size").filter(|n| *n > 0)?;
         let layers = self.number("num_hidden_layers").filter(|n| *n > 0)?;
         let vocab = self.number("vocab_size")?;
@@ -362,7 +393,7 @@ impl Reader<'_> {
         let named = self.config.get("mlp_only_layers").and_then(Value::as_array);
         let is_named = |layer: u64| named.is_some_and(|list| list.iter().any(|it| it.as_u64() == Some(layer)));
         let is_sparse = |layer: &u64| *layer >= first && (*layer + 1).is_multiple_of(step) && !is_named(*layer);
-        let sparse = (0..layers.min(10_000)).filter(is_sparse).count() as u64;
+        let sparse = (0..layers).filter(is_sparse).count() as u64;
         (layers - sparse, sparse)
     }
 }

@@ -16,8 +16,6 @@ use crate::error::{self, Problem};
 pub(crate) struct Checkpoint {
     pub(crate) params: u64,
     pub(crate) files: usize,
-    /// Bytes of the largest file: what a rank holds while it loads.
-    pub(crate) largest_file: u64,
     /// Several weights share one stored number (4-bit and 8-bit checkpoints): the sum is not the number of parameters.
     pub(crate) packed: bool,
 }
@@ -45,13 +43,12 @@ pub(crate) fn read(folder: &Path) -> Result<Option<Checkpoint>, Problem> {
         if !path.exists() {
             return Ok(None);
         }
-        let (header, size) = read_header(&path).map_err(|why| match why {
+        let header = read_header(&path).map_err(|why| match why {
             Unreadable::Io(why) => error::unreadable_file(&path, &why),
             Unreadable::Form(why) => error::bad_checkpoint(&path, &why),
         })?;
         checkpoint.params = checkpoint.params.saturating_add(header.params);
         checkpoint.packed |= header.packed;
-        checkpoint.largest_file = checkpoint.largest_file.max(size);
     }
     Ok(Some(checkpoint))
 }
@@ -61,7 +58,7 @@ enum Unreadable {
     Form(String),
 }
 
-fn read_header(path: &Path) -> Result<(Header, u64), Unreadable> {
+fn read_header(path: &Path) -> Result<Header, Unreadable> {
     let mut file = File::open(path).map_err(Unreadable::Io)?;
     let size = file.metadata().map_err(Unreadable::Io)?.len();
     let mut length = [0; 8];
@@ -72,8 +69,7 @@ fn read_header(path: &Path) -> Result<(Header, u64), Unreadable> {
     }
     let mut text = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
     file.take(length).read_to_end(&mut text).map_err(Unreadable::Io)?;
-    let header = serde_json::from_slice(&text).map_err(|why| Unreadable::Form(why.to_string()))?;
-    Ok((header, size))
+    serde_json::from_slice(&text).map_err(|why| Unreadable::Form(why.to_string()))
 }
 
 /// A text that is not copied: a checkpoint has tens of thousands of names.

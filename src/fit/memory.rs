@@ -137,13 +137,34 @@ const ALLREDUCE: u64 = 500_000_000;
 const LOGIT: u64 = 12;
 const FP32: u64 = 4;
 
+impl Training {
+    /// Whether the sums below stay far from what a number can hold: anything larger is a slip of the finger.
+    pub(crate) fn can_be_counted(&self, machines: Machines) -> bool {
+        const MOST: u128 = 1 << 60;
+        const MOST_GPUS: u64 = 1 << 24;
+        let Shape { hidden, layers, vocab, heads, attention, normed, inner, .. } = &self.shape;
+        let wide = |numbers: &[u64]| numbers.iter().map(|number| u128::from(*number)).sum::<u128>();
+        let product = |numbers: &[u64]| {
+            numbers.iter().try_fold(1u128, |product, number| product.checked_mul(u128::from(*number)))
+        };
+        let of_layer = 64 * wide(&[*hidden, *attention, *normed, *inner, self.adapters, self.adapted_inputs]);
+        let of_tokens = product(&[self.micro_batch, self.seq_len]).and_then(|tokens| {
+            let scores = product(&[16, *heads, self.seq_len])?;
+            let layers = u128::from(*layers).checked_mul(of_layer.checked_add(scores)?)?;
+            tokens.checked_mul(layers + 16 * u128::from(*vocab))
+        });
+        let of_params = product(&[64, self.params.max(self.trainable).max(self.weights), machines.gpus]);
+        let within = |bytes: Option<u128>| bytes.is_some_and(|bytes| bytes < MOST);
+        within(of_tokens) && within(of_params) && machines.nodes.saturating_mul(machines.gpus) <= MOST_GPUS
+    }
+}
+
 pub(crate) fn need(training: &Training, strategy: &Strategy, machines: Machines) -> Need {
     let sums = Sums { training, strategy, machines, world: machines.world().max(1) };
     let moments = [Moment::Loss, Moment::Backward, Moment::Reduced, Moment::Step];
-    let fullest = moments.map(|moment| (moment, sums.parts(moment)));
-    let first = (Moment::Loss, sums.parts(Moment::Loss));
-    let (moment, parts) =
-        fullest.into_iter().fold(first, |best, next| if next.1.total() > best.1.total() { next } else { best });
+    let all = moments.map(|moment| (moment, sums.parts(moment)));
+    let fullest = all.into_iter().reduce(|best, next| if next.1.total() > best.1.total() { next } else { best });
+    let (moment, parts) = fullest.unwrap_or((Moment::Always, Parts::default()));
     Need { parts, moment, host: sums.host(), disk: sums.disk() }
 }
 
@@ -395,7 +416,7 @@ impl Sums<'_> {
         let plain: u64 = tensors().map(|(size, count)| count * element * size).sum();
         let rounded: u64 =
             tensors().map(|(size, count)| count * split * pinned((element * size).div_ceil(split))).sum();
-        let share = u128::from(element * params) * u128::from(rounded) / u128::from(plain.max(1) * split);
+        let share = u128::from(element * params) * u128::from(rounded) / (u128::from(plain.max(1)) * u128::from(split));
         u64::try_from(share).unwrap_or(u64::MAX)
     }
 

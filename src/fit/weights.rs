@@ -24,6 +24,13 @@ pub(crate) struct Weights {
     pub(crate) assumed: Vec<String>,
 }
 
+impl Weights {
+    /// The same shape with a number that is better known.
+    fn with_params(self, params: u64, from: String) -> Self {
+        Weights { params, unquantised: self.unquantised.min(params), from, ..self }
+    }
+}
+
 /// Where a name that is no folder is looked up.
 #[derive(Clone, Debug)]
 pub(crate) struct Lookup {
@@ -80,7 +87,7 @@ fn by_number(params: u64, from: String) -> Weights {
 pub(crate) fn find(said: &SaidTraining, lookup: &Lookup, host: &Host) -> Result<Weights, Problem> {
     let found = said.model.as_ref().map(|name| here(name, lookup, host)).transpose()?.flatten();
     match (&said.params, found) {
-        (Some(params), Some(weights)) => Ok(Weights { params: params.value, from: params.from.to_string(), ..weights }),
+        (Some(params), Some(weights)) => Ok(weights.with_params(params.value, params.from.to_string())),
         (Some(params), None) => Ok(by_number(params.value, params.from.to_string())),
         (None, Some(weights)) => Ok(weights),
         (None, None) => match &said.model {
@@ -112,7 +119,7 @@ fn here(name: &Said<String>, lookup: &Lookup, host: &Host) -> Result<Option<Weig
                 None => by_number(headers.params, String::new()),
             };
             let assumed = weights.assumed.into_iter().filter(|it| !it.contains("language model")).collect();
-            Ok(Some(Weights { params: headers.params, from, assumed, ..weights }))
+            Ok(Some(Weights { assumed, ..weights }.with_params(headers.params, from)))
         }
         (None, Some(counted)) => Ok(Some(of_config(counted, &config))),
         (None, None) => Err(error::cannot_count(&file)),

@@ -133,7 +133,8 @@ fn command() -> impl Strategy<Value = Vec<u8>> {
         "$SLURM_JOB_ID=1 $SLURM_JOB_NUM_NODES=2 $SLURM_JOB_NODELIST=a[1-2] $SLURM_NODEID=0 -- axolotl train in.yaml",
         "check --hostfile in --deepspeed zero1 -- deepspeed --num_gpus 2 plain.py --deepspeed_config in.json",
         "fit --model m --gpus 2 --gpu-memory 80GiB -- trl sft --model_name_or_path m",
-        "generate --stage 3 --offload --micro-batch 2 --grad-accum 3 --gpus 4",
+        "fit --params 99999T --seq-len 4294967295 --micro-batch 4294967295 --tuner qlora --gpus 65536 --nnodes 99999",
+        "generate --stage 3 --offload --micro-batch 2 --grad-accum 3 --world-size 1048576",
     ];
     const CONTENTS: &[&str] = &[
         "",

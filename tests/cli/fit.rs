@@ -192,6 +192,25 @@ fn what_cannot_be_known_is_asked_for() {
     assert!(run.stdout.contains("not known here: --gpu-memory 80GiB"), "{}", run.stdout);
 }
 
+#[test]
+fn what_no_training_is_gets_no_sums() {
+    let sandbox = Sandbox::new();
+    let most = "4294967295";
+    for words in [
+        &["--params", "99999T", "--gpus", "8"][..],
+        &["--params", "8B", "--gpus", "8", "--seq-len", most, "--micro-batch", most],
+        &["--params", "8B", "--gpus", "8", "--nnodes", most],
+    ] {
+        fit(&sandbox, words).refused(&["no training is of this size", "--seq-len 2048"]);
+    }
+    plant(&sandbox.cwd().join("wide/config.json"), &QWEN3_8B.replace("4096", "4611686018427387904"));
+    fit(&sandbox, &["--model", "wide", "--gpus", "8"]).refused(&["says what no model is", "--params 8B"]);
+    // Fewer parameters than the embedding of its config has.
+    plant(&sandbox.cwd().join("m/config.json"), QWEN3_8B);
+    let small = json(&sandbox, &["--model", "m", "--params", "1M", "--tuner", "qlora", "--gpus", "1"]);
+    assert!(row(&small, "zero2")["parts"]["parameters"].as_u64().unwrap() < 1 << 30, "{small}");
+}
+
 const AUTO: &[&str] = &["--deepspeed", "auto", "--nproc-per-node", "8"];
 
 fn swift<'a>(model: &'a str, more: &[&'a str]) -> Vec<&'a str> {

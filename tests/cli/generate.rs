@@ -133,6 +133,7 @@ fn what_does_not_go_together() {
         (&["--tiers", "-o", "x", "--stage", "2"], "do not go together"),
         (&["--from", "zero2", "--offload"], "zero3_offload"),
         (&["--micro-batch", "0"], "from 1 to"),
+        (&["--world-size", "4294967295"], "from 1 to 1048576"),
         (&["--micro_bach", "1"], "--micro"),
     ] {
         sandbox.run(["generate"].iter().chain(words)).refused(&[told]);
