@@ -89,7 +89,8 @@ impl Launch {
         let mut again = Vec::new();
         let mut words = self.options.iter();
         while let Some(word) = words.next() {
-            let text = word.to_str().unwrap_or_default();
+            // What is not text is the value of an option, joined to its name.
+            let text = word.to_string_lossy();
             let Some(long) = text.strip_prefix("--") else {
                 // A cluster of switches.
                 let kept = text.replace('n', "");
@@ -237,13 +238,38 @@ pub(crate) fn parse_launch(
     host: &Host,
 ) -> Result<Result<Launch, String>, Vec<Problem>> {
     let command = words.split_off(end_of_options(&words));
+    read_launch(words, command, mode, host, MOST_UNKNOWN)
+}
+
+/// Of options that nobody knows, so many are told at once.
+const MOST_UNKNOWN: usize = 8;
+
+fn read_launch(
+    mut words: Vec<OsString>,
+    command: Vec<OsString>,
+    mode: Mode,
+    host: &Host,
+    patience: usize,
+) -> Result<Result<Launch, String>, Vec<Problem>> {
     let given: Vec<&Opt> = words.iter().filter_map(|word| option_of(word.to_str()?.strip_prefix("--")?)).collect();
     let may_be_given = |option: &&Opt| option.short.is_some() || given.iter().any(|given| given.name == option.name);
     // To describe an option to clap costs more than to read it. What is refused is judged by the whole table.
     let read = launch_command(OPTIONS.iter().filter(may_be_given)).try_get_matches_from(&words);
     let matches = match read.or_else(|_| launch_command(OPTIONS.iter()).try_get_matches_from(&words)) {
         Ok(matches) => matches,
-        Err(why) => return shown(&why).map(Err),
+        Err(why) => {
+            let is_one = patience > 0 && why.kind() == ErrorKind::UnknownArgument;
+            let unknown = is_one.then(|| first_unknown(&words)).flatten();
+            return match (shown(&why), unknown) {
+                // What else is wrong is found without it.
+                (Err(mut problems), Some(at)) if !command.is_empty() => {
+                    words.remove(at);
+                    problems.extend(read_launch(words, command, mode, host, patience - 1).err().unwrap_or_default());
+                    Err(problems)
+                }
+                (shown, _) => shown.map(Err),
+            };
+        }
     };
     let mut launch = Reader { mode, ..Reader::new(&matches, host) }.launch(command)?;
     launch.options = words;
@@ -269,6 +295,20 @@ fn end_of_options(words: &[OsString]) -> usize {
 /// Whether the value of an option, given without its `--`, is the word behind it.
 fn takes_next_word(long: &str) -> bool {
     !long.contains('=') && option_of(long).is_some_and(|option| option.kind != Kind::Switch)
+}
+
+/// What clap complains about: the first option of no table.
+fn first_unknown(words: &[OsString]) -> Option<usize> {
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        let text = word.to_string_lossy();
+        match text.strip_prefix("--") {
+            None | Some("" | "help" | "version") => at += 1,
+            Some(long) if option_of(long).is_some() => at += 1 + usize::from(takes_next_word(long)),
+            Some(_) => return Some(at),
+        }
+    }
+    None
 }
 
 fn option_of(long: &str) -> Option<&'static Opt> {

@@ -152,7 +152,7 @@ pub(crate) fn position(text: &str, key: &str) -> Option<(usize, usize)> {
         /// How much of the path leads here.
         path: usize,
     }
-    let plain = without_comments(text).ok()?;
+    let plain = without_comments(text.strip_prefix('\u{feff}').unwrap_or(text)).ok()?;
     let bytes = plain.as_bytes();
     let mut open: Vec<Open> = Vec::new();
     let mut path = String::new();

@@ -190,7 +190,7 @@ fn sites(program: &Path, user: Option<&Path>) -> Vec<PathBuf> {
     let Some(folder) = program.parent() else { return Vec::new() };
     let config = [folder, folder.parent().unwrap_or(folder)]
         .into_iter()
-        .find_map(|prefix| Some((prefix, fs::read_to_string(prefix.join("pyvenv.cfg")).ok()?)));
+        .find_map(|prefix| Some((prefix, json::read_text(&prefix.join("pyvenv.cfg")).ok()?)));
     let version = version_of(program);
     let Some((prefix, config)) = config else {
         return base_sites(folder.parent().unwrap_or(folder), version.as_deref(), user);
@@ -259,7 +259,7 @@ fn added_by_pth(site: &Path) -> Vec<PathBuf> {
         .filter(|path| path.extension().is_some_and(|it| it == "pth"))
         .collect();
     files.sort();
-    let lines = files.iter().filter_map(|file| fs::read_to_string(file).ok());
+    let lines = files.iter().filter_map(|file| json::read_text(file).ok());
     let folders = lines.flat_map(|text| text.lines().map(|line| line.trim().to_string()).collect::<Vec<_>>());
     folders
         .filter(|line| !line.is_empty() && !line.starts_with('#') && !line.starts_with("import"))
@@ -278,7 +278,7 @@ fn mapped_by_finder(site: &Path, inside: &str) -> Option<PathBuf> {
             .is_some_and(|name| name.starts_with("__editable__") && name.ends_with("_finder.py"))
     });
     finders.find_map(|finder| {
-        let text = fs::read_to_string(finder).ok()?;
+        let text = json::read_text(&finder).ok()?;
         let mapping = text.lines().find(|line| line.starts_with("MAPPING"))?;
         let folder = mapping.split(&format!("'{package}': '")).nth(1)?.split('\'').next()?;
         Some(Path::new(folder).join(rest)).filter(|path| path.is_file())
@@ -308,7 +308,7 @@ fn egg_version(site: &Path, distribution: &str) -> Option<Version> {
         let egg = name.to_str()?.strip_suffix(".egg-info")?;
         let egg = egg.split_once('-').map_or(egg, |(name, _)| name);
         let text =
-            is_same(egg, distribution).then(|| fs::read_to_string(entry.path().join("PKG-INFO")).ok()).flatten()?;
+            is_same(egg, distribution).then(|| json::read_text(&entry.path().join("PKG-INFO")).ok()).flatten()?;
         let version = text.lines().find_map(|line| line.strip_prefix("Version: "))?;
         Some(Version(version.trim().to_string()))
     })

@@ -91,7 +91,7 @@ fn wrong_item(text: &str) -> Option<&str> {
     let mut items = text.split(|c: char| {
         match c {
             '[' => depth += 1,
-            ']' => depth -= 1,
+            ']' => depth = (depth - 1).max(0),
             _ => {}
         }
         c == ',' && depth == 0

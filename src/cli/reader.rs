@@ -3,6 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::ops::Bound;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use clap::ArgMatches;
@@ -139,8 +140,10 @@ impl<'a> Reader<'a> {
     /// The variable's lines, then the flags: what is said later wins.
     pub(super) fn raw_many(&self, name: &'static str) -> Vec<Said<OsString>> {
         let variable = self.variable(name).into_iter().flat_map(|said| {
-            let lines = said.value.to_string_lossy().lines().map(OsString::from).collect::<Vec<_>>();
-            lines.into_iter().map(move |line| Said::new(line, said.from.clone()))
+            let text = said.value.as_bytes();
+            let lines = text.strip_suffix(b"\n").unwrap_or(text).split(|byte| *byte == b'\n');
+            let lines = lines.map(|line| OsStr::from_bytes(line.strip_suffix(b"\r").unwrap_or(line)).to_os_string());
+            lines.map(|line| Said::new(line, said.from.clone())).collect::<Vec<_>>()
         });
         variable.chain(self.flags(name).map(|value| Said::new(value.clone(), flag(name)))).collect()
     }

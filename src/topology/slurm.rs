@@ -28,7 +28,7 @@ pub(crate) fn in_step(host: &Host) -> bool {
 fn shell(host: &Host) -> Look {
     let mut problems = Vec::new();
     let mut nnodes = first_number(host, [vars::SLURM_JOB_NUM_NODES, vars::SLURM_NNODES], 1, &mut problems);
-    let groups = number(host, vars::SLURM_HET_SIZE, &1, &mut problems).map_or(1, |groups| groups.value);
+    let groups = number(host, vars::SLURM_HET_SIZE, &1, &mut problems).map_or(1, |groups: Said<u8>| groups.value);
     // The plain variables tell of the first group only.
     for group in (0..groups).filter(|_| groups > 1) {
         let name = format!("{}_HET_GROUP_{group}", vars::SLURM_JOB_NUM_NODES);
@@ -43,7 +43,7 @@ fn shell(host: &Host) -> Look {
     let through_srun = nnodes.value > 1 || elsewhere;
     Ok(Seen {
         engine: ENGINE.name,
-        place: if through_srun { Place::Shell { groups, elsewhere } } else { Place::Machine },
+        place: if through_srun { Place::Shell { groups: groups.into(), elsewhere } } else { Place::Machine },
         node_rank: Said::new(0, Source::Default),
         gpus: gpus(host),
         master_addr: None,
@@ -168,7 +168,7 @@ fn others(host: &Host, nnodes: &Said<u32>, step_hosts: &str) -> Others {
     if nnodes.value == 1 {
         return Others::Same;
     }
-    let group_list = |group: u32| host.filled(&format!("{}_HET_GROUP_{group}", vars::SLURM_JOB_NODELIST));
+    let group_list = |group: u8| host.filled(&format!("{}_HET_GROUP_{group}", vars::SLURM_JOB_NODELIST));
     let groups = host.filled(vars::SLURM_HET_SIZE).and_then(|size| size.parse().ok()).unwrap_or(1);
     if groups > 1 && !(0..groups).any(|group| group_list(group) == Some(step_hosts)) {
         return Others::Differ;

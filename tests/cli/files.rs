@@ -73,6 +73,18 @@ fn a_file_nobody_may_read() {
 }
 
 #[test]
+fn what_python_would_not_read_is_not_waited_for() {
+    let sandbox = Sandbox::new();
+    let site = sandbox.root().join("env/lib/python3.11/site-packages");
+    for path in [sandbox.root().join("env/pyvenv.cfg"), site.join("a.pth"), site.join("__editable___x_finder.py")] {
+        fs::remove_file(&path).ok();
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    }
+    std::os::unix::fs::symlink("/dev/zero", site.join("b.pth")).unwrap();
+    assert_eq!(sandbox.launch(&["--nproc-per-node", "2", "--deepspeed", "zero2"], SWIFT).status, Some(0));
+}
+
+#[test]
 fn a_template_folder_with_odd_entries_is_still_listed() {
     let sandbox = Sandbox::new();
     fs::create_dir_all(sandbox.cwd().join("t/folder.json")).unwrap();

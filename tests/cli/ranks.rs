@@ -251,3 +251,12 @@ fn passed_through_commands_do_not_care_about_ranks() {
     sandbox.var("NNODES", "2");
     assert_eq!(sandbox.plan(&[], &["swift", "export"])["launcher"], "direct");
 }
+
+#[test]
+fn a_job_of_more_groups_than_there_can_be_is_refused() {
+    let mut sandbox = Sandbox::new();
+    for (name, value) in [("SLURM_JOB_ID", "1"), ("SLURM_JOB_NUM_NODES", "2"), ("SLURM_HET_SIZE", "4000000000")] {
+        sandbox.var(name, value);
+    }
+    sandbox.launch(ZERO2, SWIFT).refused(&["SLURM_HET_SIZE=4000000000"]);
+}
