@@ -186,13 +186,27 @@ pub(crate) fn write(problems: &[Problem], secrets: &Secrets, stderr: &mut impl i
         // The name of what `--allow` silences.
         let name = if problem.allowable { format!("[{}]", problem.rule) } else { String::new() };
         // Nobody to tell if standard error itself is gone.
-        let _ = writeln!(stderr, "{word}{}{name}{word:#}: {}", problem.severity, secrets.hide_in_text(&problem.what));
+        let what = visible(&secrets.hide_in_text(&problem.what));
+        let _ = writeln!(stderr, "{word}{}{name}{word:#}: {what}", problem.severity);
         for it in &problem.places {
-            let _ = writeln!(stderr, "  {place}-->{place:#} {}", secrets.hide_in_place(it));
+            let _ = writeln!(stderr, "  {place}-->{place:#} {}", visible(&secrets.hide_in_place(it)));
         }
         if !problem.help.is_empty() {
-            let _ = writeln!(stderr, "  {bold}help{bold:#}: {}", secrets.hide_in_text(&problem.help));
+            let _ = writeln!(stderr, "  {bold}help{bold:#}: {}", visible(&secrets.hide_in_text(&problem.help)));
         }
+    }
+}
+
+/// A line that shows what is in a file or in a word and does nothing else: no colours or lines of its own, no megabytes.
+pub(crate) fn visible(text: &str) -> String {
+    /// Of the beginning and of the end.
+    const LONGEST: usize = 2000;
+    let escaped = |text: &str| text.replace(char::is_control, "\u{fffd}");
+    match (text.char_indices().nth(LONGEST), text.char_indices().nth_back(LONGEST)) {
+        (Some((start, _)), Some((end, _))) if start < end => {
+            format!("{} … {}", escaped(&text[..start]), escaped(&text[end..]))
+        }
+        _ => escaped(text),
     }
 }
 

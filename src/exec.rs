@@ -29,7 +29,7 @@ use crate::record::Record;
 use crate::said::Said;
 
 pub(crate) use helper::helper;
-pub(crate) use patience::with_patience;
+pub(crate) use patience::patiently;
 
 /// Writes what the plan says and replaces this process. Comes back only with a problem, or with the exit status of ranks
 /// that were started from here.

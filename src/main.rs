@@ -48,6 +48,7 @@ use std::process::ExitCode;
 use anstream::AutoStream;
 use cli::{Format, Launch, Output, Request};
 use error::{Problem, REFUSED, Severity};
+use exec::patiently;
 use host::Host;
 use plan::Plan;
 use record::Recorded;
@@ -76,12 +77,14 @@ fn run(host: &Host) -> Result<u8, Vec<Problem>> {
         Request::Launch(launch) => return run_launch(&launch, host),
         Request::Fit(request) => return run_fit(&request, host),
         Request::Generate(request) => run_generate(&request, host),
-        Request::Templates { name: None, search, .. } => out(template::list(&search, host).as_bytes()),
+        Request::Templates { name: None, search, .. } => {
+            out(patiently(host, || template::list(&search, host)).as_bytes())
+        }
         Request::Templates { name: Some(name), raw: true, search } => {
-            out(template::raw(&name, &search, host)?.as_bytes())
+            out(patiently(host, || template::raw(&name, &search, host))?.as_bytes())
         }
         Request::Templates { name: Some(name), raw: false, search } => {
-            let template = template::resolve(&name, &search, host)?;
+            let template = patiently(host, || template::resolve(&name, &search, host))?;
             error::report(&template.notes, &Secrets::of(host));
             err(template.summary().as_bytes());
             out(json::write(&template.config).as_bytes())
@@ -89,8 +92,10 @@ fn run(host: &Host) -> Result<u8, Vec<Problem>> {
         Request::Replay { folder, dry_run } => return replay(&folder, dry_run),
         Request::Shims(shims) => run_shims(&shims, host),
         Request::Explain { words: None, search } => out(explain::subjects(&search).as_bytes()),
-        Request::Explain { words: Some(words), search } => out(explain::explain(&words, &search, host)?.as_bytes()),
-        Request::Doctor(launch) => out(doctor::doctor(&launch, host).as_bytes()),
+        Request::Explain { words: Some(words), search } => {
+            out(patiently(host, || explain::explain(&words, &search, host))?.as_bytes())
+        }
+        Request::Doctor(launch) => out(patiently(host, || doctor::doctor(&launch, host)).as_bytes()),
         Request::Show(text) => out(&styled(|stream| stream.write_all(text.as_bytes()))),
     };
     shown.map(|()| 0)
@@ -99,7 +104,7 @@ fn run(host: &Host) -> Result<u8, Vec<Problem>> {
 /// `zlaunch check`: what was found is the data here.
 fn run_check(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let secrets = Secrets::of(host);
-    let plan = exec::with_patience(host, || Plan::new(launch, host));
+    let plan = patiently(host, || Plan::new(launch, host));
     let mut problems = match &plan {
         Ok(plan) => plan.all_diagnostics(),
         Err(problems) => problems.clone(),
@@ -136,7 +141,7 @@ fn replay(folder: &Path, dry_run: bool) -> Result<u8, Vec<Problem>> {
     };
     // Only to compare: the old record stays as it is.
     launch.record.get_or_insert_with(|| Said::new(folder.to_path_buf(), Source::Default));
-    let mut plan = exec::with_patience(&host, || Plan::new(&launch, &host))?;
+    let mut plan = patiently(&host, || Plan::new(&launch, &host))?;
     let today = plan.record.take();
     let differences = today.map_or_else(Vec::new, |today| recorded.differences(&today));
     if dry_run {
@@ -165,7 +170,7 @@ fn run_shims(shims: &Shims, host: &Host) -> Result<(), Vec<Problem>> {
 
 fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let secrets = Secrets::of(host);
-    let plan = exec::with_patience(host, || Plan::new(launch, host))?;
+    let plan = patiently(host, || Plan::new(launch, host))?;
     let Output { dry_run, quiet, verbose, check: _ } = launch.output;
     if !quiet && (plan.topology.is_first() || verbose) {
         error::report(&plan.diagnostics, &secrets);
@@ -190,7 +195,7 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
 
 /// Exit status 1: nothing fits.
 fn run_fit(request: &fit::Request, host: &Host) -> Result<u8, Vec<Problem>> {
-    let report = fit::answer(request, host)?;
+    let report = patiently(host, || fit::answer(request, host))?;
     error::report(&request.launch.warnings, &Secrets::of(host));
     let text = match request.format {
         Format::Json => format!("{:#}\n", report.json()),

@@ -20,7 +20,7 @@ const CACHED: u64 = 0x20;
 
 /// Decides, and ends zlaunch with a sentence where that takes for ever. Only another thread can: a call that waits for a
 /// server hears no signal but one that kills. One is started where the answer is not at hand, so mostly never.
-pub(crate) fn with_patience<T>(host: &Host, decide: impl FnOnce() -> T) -> T {
+pub(crate) fn patiently<T>(host: &Host, decide: impl FnOnce() -> T) -> T {
     let ours = [host.config_home(), host.cache_home()];
     // Python's packages of the user, where nothing else of ours is there.
     let away = |home: &PathBuf| !ours.iter().flatten().any(|folder| folder.starts_with(home));

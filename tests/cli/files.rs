@@ -45,6 +45,19 @@ fn bytes_that_are_no_text() {
 }
 
 #[test]
+fn a_text_is_shown_and_does_nothing_else() {
+    let sandbox = Sandbox::new();
+    let long = "k".repeat(1 << 20);
+    for key in ["x\\nerror: y", "\\u001b]0;title\\u0007", &long] {
+        sandbox.file("odd.json", &format!(r#"{{"zero_optimization": {{"stage": 2, "{key}": 1}}}}"#));
+        let run = load(&sandbox, "odd.json");
+        assert_eq!(run.status, Some(125), "{run:?}");
+        assert!(run.stderr.lines().all(|line| !line.starts_with("error: y")) && run.stderr.len() < 20_000, "{run:?}");
+        assert!(!run.stderr.contains('\u{1b}'), "{run:?}");
+    }
+}
+
+#[test]
 fn things_that_are_no_files() {
     let sandbox = Sandbox::new();
     fs::create_dir(sandbox.cwd().join("folder.json")).unwrap();
