@@ -40,6 +40,7 @@ mod topology;
 mod trainer;
 mod vars;
 mod yaml;
+mod zero;
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
