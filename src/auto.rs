@@ -9,6 +9,7 @@ use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::json;
 use crate::model::{self, HiddenSize};
+use crate::python_value::number;
 use crate::trainer::{Family, Job};
 
 use rules::Left;
@@ -171,12 +172,6 @@ fn is_auto(value: &Value) -> bool {
 
 /// Python's `==`: 1 equals 1.0 and True, "8" is not 8.
 fn python_equal(one: &Value, two: &Value) -> bool {
-    fn number(value: &Value) -> Option<f64> {
-        match value {
-            Value::Bool(flag) => Some(f64::from(u8::from(*flag))),
-            other => other.as_f64(),
-        }
-    }
     match (one, two) {
         (Value::Array(one), Value::Array(two)) => {
             one.len() == two.len() && one.iter().zip(two).all(|(one, two)| python_equal(one, two))

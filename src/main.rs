@@ -27,6 +27,7 @@ mod model;
 mod patch;
 mod plan;
 mod python;
+mod python_value;
 mod record;
 mod said;
 mod schema;

@@ -4,6 +4,8 @@
 
 use serde_json::{Number, Value};
 
+use crate::python_value::{self, number};
+
 /// Sorted by key; the columns are explained in `record_schema.py`.
 const TEXT: &str = include_str!("recorded/deepspeed-schema.txt");
 
@@ -356,14 +358,12 @@ pub(crate) fn truth(value: &Value) -> Option<bool> {
 /// What pydantic takes for an int. Whole floats are integers by the time they come here.
 pub(crate) fn whole(value: &Value) -> Option<f64> {
     match value {
-        Value::Bool(flag) => Some(f64::from(u8::from(*flag))),
-        Value::Number(number) => number.as_f64().filter(|_| !number.is_f64()),
         Value::String(text) => {
             let text = text.trim();
             let digits = text.split_once('.').filter(|(_, zeros)| is_zeros(zeros)).map_or(text, |(digits, _)| digits);
-            python_int(digits)
+            python_value::large_int(digits)
         }
-        _ => None,
+        other => number(other).filter(|_| !other.is_f64()),
     }
 }
 
@@ -371,32 +371,12 @@ fn is_zeros(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b == b'0')
 }
 
-/// Python's `int(text)` as a float: digits with single underscores between them.
-fn python_int(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let whole = digits.split('_').all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
-    whole.then(|| text.replace('_', "").parse().ok())?
-}
-
 /// What pydantic takes for a float.
 pub(crate) fn real(value: &Value) -> Option<f64> {
     match value {
-        Value::Bool(flag) => Some(f64::from(u8::from(*flag))),
-        Value::Number(number) => number.as_f64(),
-        Value::String(text) => python_float(text),
-        _ => None,
+        Value::String(text) => python_value::float(text),
+        other => number(other),
     }
-}
-
-fn python_float(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let between = |at: usize| {
-        let digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
-        at > 0 && digit(at - 1) && digit(at + 1)
-    };
-    let underscores = text.match_indices('_').all(|(at, _)| between(at));
-    underscores.then(|| text.replace('_', "").parse().ok())?
 }
 
 /// fp16's `loss_scale`: a finite number, and no bool.
@@ -408,7 +388,7 @@ fn scale(value: &Value) -> Option<f64> {
 fn count(value: &Value) -> Option<f64> {
     match value {
         Value::Bool(_) => None,
-        Value::String(text) => python_int(text),
+        Value::String(text) => python_value::large_int(text),
         other => whole(other),
     }
 }
@@ -417,7 +397,7 @@ fn count(value: &Value) -> Option<f64> {
 pub(crate) fn can_be_int(value: &Value) -> bool {
     match value {
         Value::Bool(_) | Value::Number(_) => true,
-        Value::String(text) => python_int(text).is_some(),
+        Value::String(text) => python_value::large_int(text).is_some(),
         _ => false,
     }
 }
