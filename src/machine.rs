@@ -79,8 +79,7 @@ pub(crate) fn at_launch(config: &Value, python: Option<&Python>, host: &Host) ->
 
 /// Where torch compiles its extensions.
 pub(crate) fn extensions_folder(host: &Host) -> Option<PathBuf> {
-    let named = host.filled(vars::TORCH_EXTENSIONS_DIR).map(|folder| host.absolute(Path::new(folder)));
-    named.or_else(|| Some(host.cache_home()?.join("torch_extensions")))
+    host.path(vars::TORCH_EXTENSIONS_DIR).or_else(|| Some(host.cache_home()?.join("torch_extensions")))
 }
 
 /// Packages without which no DeepSpeed training starts, each with a file of it.
