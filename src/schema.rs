@@ -56,6 +56,11 @@ fn key_of(line: &'static str) -> &'static str {
     line.split('\t').next().unwrap_or(line)
 }
 
+/// The last part of a dotted key.
+pub(crate) fn name_of(key: &str) -> &str {
+    key.rsplit_once('.').map_or(key, |(_, name)| name)
+}
+
 /// The first line whose key is not smaller.
 fn lower_bound(key: &str) -> usize {
     let (mut low, mut high) = (0, STARTS.len());
@@ -124,7 +129,7 @@ pub(crate) fn children(section: &str) -> impl Iterator<Item = Entry> {
 /// Every key with that last part.
 pub(crate) fn named(name: &str) -> impl Iterator<Item = Entry> {
     let lines = (0..STARTS.len()).map(line).filter(|line| !key_of(line).contains('@'));
-    lines.filter(move |line| key_of(line).rsplit('.').next() == Some(name)).map(Entry::read)
+    lines.filter(move |line| name_of(key_of(line)) == name).map(Entry::read)
 }
 
 /// The parameters an optimizer or a scheduler takes; none for those that are not recorded.
@@ -175,6 +180,11 @@ impl Entry {
             alias_of: now.strip_prefix('='),
             replaced_by: now.strip_prefix('>'),
         }
+    }
+
+    /// The last part of the key.
+    pub(crate) fn name(&self) -> &'static str {
+        name_of(self.key)
     }
 
     /// A section of known keys, and what it does with others.
