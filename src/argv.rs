@@ -7,6 +7,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use crate::error::{self, Problem};
+use crate::python_value::float as python_float;
+pub(crate) use crate::python_value::int as python_int;
 use crate::said::{Said, Source};
 
 /// What follows an option word.
@@ -278,29 +280,6 @@ fn is_negative_number(digits: &[u8]) -> bool {
     }
 }
 
-/// Python's `int("…")`: spaces around, a sign, single underscores between digits.
-pub(crate) fn python_int(text: &str) -> Option<i64> {
-    without_underscores(text.trim())?.parse().ok()
-}
-
-/// Python's `float("…")`.
-pub(crate) fn python_float(text: &str) -> Option<f64> {
-    let text = without_underscores(text.trim())?;
-    let bare = text.trim_start_matches(['+', '-']).to_ascii_lowercase();
-    if bare.starts_with(|c: char| c.is_ascii_alphabetic()) && !matches!(bare.as_str(), "inf" | "infinity" | "nan") {
-        return None;
-    }
-    text.parse().ok()
-}
-
-fn without_underscores(text: &str) -> Option<String> {
-    let bytes = text.as_bytes();
-    let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
-    let lawful = |at: usize| at > 0 && digit(at - 1) && digit(at + 1);
-    let good = bytes.iter().enumerate().all(|(at, b)| *b != b'_' || lawful(at));
-    (good && !text.is_empty()).then(|| text.replace('_', ""))
-}
-
 /// The words of HF's `string_to_bool`, in any case.
 pub(crate) fn hf_bool(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
@@ -385,28 +364,6 @@ mod tests {
         assert_eq!(rate("--learning_rate=-1e-5"), Some(-1e-5));
         assert!(is_value(OsStr::new("--x=1 2")) && is_value(OsStr::new("-")) && is_value(OsStr::new("")));
         assert!(!is_value(OsStr::new("-x")) && !is_value(OsStr::new("--")) && !is_value(OsStr::new("-1.")));
-    }
-
-    /// Derived with CPython 3.11's `int` and `float`.
-    #[test]
-    fn numbers_as_python_reads_them() {
-        for (text, value) in
-            [("4", Some(4)), (" +4 ", Some(4)), ("1_000", Some(1000)), ("-3", Some(-3)), ("007", Some(7))]
-        {
-            assert_eq!(python_int(text), value, "{text}");
-        }
-        for text in ["", "4.0", "4_", "_4", "4__0", "0x10", "1e3", "four"] {
-            assert_eq!(python_int(text), None, "{text}");
-        }
-        for (text, value) in [("1e-5", 1e-5), ("1.", 1.0), (".5", 0.5), ("1_0.5", 10.5), (" 2 ", 2.0), ("+1E3", 1000.0)]
-        {
-            assert_eq!(python_float(text), Some(value), "{text}");
-        }
-        assert!(python_float("nan").is_some_and(f64::is_nan));
-        assert_eq!(python_float("-Infinity"), Some(f64::NEG_INFINITY));
-        for text in ["", "1e", "e5", "infin", "1,5", "_1", "0x1p3"] {
-            assert_eq!(python_float(text), None, "{text}");
-        }
     }
 
     #[test]

@@ -3,12 +3,15 @@
 
 mod rules;
 
+use std::cell::OnceCell;
+
 use serde_json::Value;
 
 use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::json;
 use crate::model::{self, HiddenSize};
+use crate::python_value::number;
 use crate::trainer::{Family, Job};
 
 use rules::Left;
@@ -29,17 +32,24 @@ pub(crate) struct LeftAuto {
     pub(crate) why: String,
 }
 
-/// The model's hidden size, looked up only if a key asks for it.
-pub(crate) fn hidden_size(job: &Job, config: &Value, host: &Host) -> Result<HiddenSize, String> {
-    let wanted = ["reduce_bucket_size", "stage3_prefetch_bucket_size", "stage3_param_persistence_threshold"];
-    let is_auto = |key: &&str| json::get(config, &format!("zero_optimization.{key}")).is_some_and(is_auto);
-    if !wanted.iter().any(is_auto) {
-        return Err("not needed".to_string());
-    }
-    model_size(job, host)
+/// The model's hidden size, looked up when a rule first asks for it: most configs need none, and it means reading files.
+pub(crate) struct Hidden<'a> {
+    job: &'a Job,
+    host: &'a Host,
+    size: OnceCell<Result<HiddenSize, String>>,
 }
 
-/// The same, whatever the config asks for.
+impl Hidden<'_> {
+    fn size(&self) -> Result<&HiddenSize, String> {
+        self.size.get_or_init(|| model_size(self.job, self.host)).as_ref().map_err(String::clone)
+    }
+}
+
+pub(crate) fn hidden_size<'a>(job: &'a Job, _config: &Value, host: &'a Host) -> Hidden<'a> {
+    Hidden { job, host, size: OnceCell::new() }
+}
+
+/// The model's hidden size, or why it is not known.
 pub(crate) fn model_size(job: &Job, host: &Host) -> Result<HiddenSize, String> {
     let name = job.trainer.model_argument;
     let Some(model) = job.args.text(name) else {
@@ -171,12 +181,6 @@ fn is_auto(value: &Value) -> bool {
 
 /// Python's `==`: 1 equals 1.0 and True, "8" is not 8.
 fn python_equal(one: &Value, two: &Value) -> bool {
-    fn number(value: &Value) -> Option<f64> {
-        match value {
-            Value::Bool(flag) => Some(f64::from(u8::from(*flag))),
-            other => other.as_f64(),
-        }
-    }
     match (one, two) {
         (Value::Array(one), Value::Array(two)) => {
             one.len() == two.len() && one.iter().zip(two).all(|(one, two)| python_equal(one, two))

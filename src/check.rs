@@ -26,6 +26,7 @@ use crate::schema::{self, Entry, Fault, Policy};
 use crate::target::Target;
 use crate::topology::Topology;
 use crate::trainer::{self, Family, Job};
+use crate::zero::Zero;
 
 /// Rules about the config, by subject. Their order is that of the output.
 const CONFIG: &[&[Rule]] = &[
@@ -129,17 +130,6 @@ struct Key<'a> {
     fault: Option<Fault>,
 }
 
-/// The keys of ZeRO that half of the rules ask for, as DeepSpeed understands them.
-#[derive(Default)]
-struct Zero<'a> {
-    section: Option<&'a Map<String, Value>>,
-    /// Unknown while it is "auto".
-    stage: Option<u8>,
-    /// Where the optimizer's states and the parameters are: `none`, `cpu`, `nvme`.
-    optimizer: &'a str,
-    param: &'a str,
-}
-
 impl<'a> Subject<'a> {
     pub(crate) fn new(
         config: &'a Value,
@@ -155,6 +145,8 @@ impl<'a> Subject<'a> {
             keys.reserve(64);
             walk(&mut String::new(), object, Policy::Loose, &mut keys);
         }
+        let zero = Zero::of(config);
+        let zero = if job.trainer.family == Family::Plain { zero.without_auto() } else { zero };
         Subject {
             config,
             job,
@@ -164,7 +156,7 @@ impl<'a> Subject<'a> {
             brought,
             place,
             keys,
-            zero: Zero::of(config, job.trainer.family == Family::Plain),
+            zero,
             version: OnceCell::new(),
             script: OnceCell::new(),
         }
@@ -195,7 +187,7 @@ impl<'a> Subject<'a> {
     }
 
     fn offloads_optimizer(&self) -> bool {
-        matches!(self.zero.optimizer, "cpu" | "nvme")
+        self.zero.optimizer.is_off_gpu()
     }
 
     fn is_hf(&self) -> bool {
@@ -244,40 +236,6 @@ impl<'a> Subject<'a> {
         let brought = || self.brought.iter().find(|(brought, _)| brought == name).map(|(_, value)| OsStr::new(value));
         self.host.raw(name).or_else(brought)
     }
-}
-
-impl<'a> Zero<'a> {
-    /// `dropped`: nobody fills an "auto" stage, and DeepSpeed takes its default.
-    fn of(config: &'a Value, dropped: bool) -> Self {
-        let section = match config.get("zero_optimization") {
-            Some(Value::Bool(on)) => return Zero { stage: Some(u8::from(*on)), ..Zero::none() },
-            Some(Value::Object(section)) => section,
-            _ => return Zero::none(),
-        };
-        let stage = match section.get("stage") {
-            None => Some(0),
-            Some(value) if dropped && value == "auto" => Some(0),
-            Some(value) => {
-                let stage = schema::whole(value);
-                (0..=3).find(|known| stage.is_some_and(|stage| (stage - f64::from(*known)).abs() < f64::EPSILON))
-            }
-        };
-        let old = |key: &str| section.get(key).and_then(schema::truth).is_some_and(|on| on).then_some("cpu");
-        let device = |key: &str| section.get(key)?.as_object().map(|it| it.get("device").map_or("none", name_of));
-        let optimizer = device("offload_optimizer").or_else(|| old("cpu_offload")).unwrap_or("none");
-        let param = device("offload_param").or_else(|| old("cpu_offload_param")).unwrap_or("none");
-        Zero { section: Some(section), stage, optimizer, param }
-    }
-
-    /// No section: ZeRO is off.
-    fn none() -> Self {
-        Zero { section: None, stage: Some(0), optimizer: "none", param: "none" }
-    }
-}
-
-/// A device; what is no text is no device, and reported as such.
-fn name_of(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }
 
 /// Collects the keys of all sections that DeepSpeed knows.

@@ -4,7 +4,7 @@
 mod report;
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::cli::{Format, Launch};
 use crate::error::{self, Problem};
@@ -12,6 +12,7 @@ use crate::fit;
 use crate::host::Host;
 use crate::host::machine::{Limit, Machine, locks_in};
 use crate::machine::{self, Wants};
+use crate::model::Hub;
 use crate::plan::Plan;
 use crate::python::Python;
 use crate::said::Said;
@@ -257,22 +258,15 @@ impl<'a> Sight<'a> {
 
     fn folders(&self) -> Vec<Row> {
         let host = self.host;
-        let named = |name: &str| host.filled(name).map(|path| host.absolute(Path::new(path)));
-        let cache = |name: &str| host.cache_home().map(|cache| cache.join(name));
         let mut rows = vec![self.folder("configs", Some(host.configs_folder()), None)];
         let extensions = machine::extensions_folder(host);
         let mut row = self.folder("torch_extensions", extensions.clone(), Some(vars::TORCH_EXTENSIONS_DIR));
         row.found.extend(machine::stale_locks(&extensions.map(|folder| locks_in(&folder)).unwrap_or_default()));
         rows.push(row);
-        let triton = named(vars::TRITON_CACHE_DIR).or_else(|| host.home().map(|home| home.join(".triton/cache")));
+        let triton = host.path(vars::TRITON_CACHE_DIR).or_else(|| host.home().map(|home| home.join(".triton/cache")));
         rows.push(self.folder("triton", triton, Some(vars::TRITON_CACHE_DIR)));
-        let hub = named(vars::HF_HUB_CACHE)
-            .or_else(|| named(vars::HUGGINGFACE_HUB_CACHE))
-            .or_else(|| named(vars::HF_HOME).map(|home| home.join("hub")));
-        rows.push(self.folder("Hugging Face", hub.or_else(|| cache("huggingface/hub")), None));
-        let modelscope =
-            named(vars::MODELSCOPE_CACHE).or_else(|| host.home().map(|home| home.join(".cache/modelscope")));
-        rows.push(self.folder("ModelScope", modelscope, None));
+        rows.push(self.folder("Hugging Face", Hub::HuggingFace.cache(host), None));
+        rows.push(self.folder("ModelScope", Hub::ModelScope.cache(host), None));
         rows.extend(self.nvme());
         rows.push(Row::seen("templates", Some(self.launch.search.in_words())));
         rows
@@ -354,6 +348,7 @@ fn gpu_memory(gpus: &[String]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use std::ffi::OsString;
+    use std::path::Path;
 
     use super::*;
 

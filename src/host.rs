@@ -78,6 +78,16 @@ impl Host {
         self.folder(vars::XDG_CONFIG_HOME).or_else(|| self.home().map(|home| home.join(".config")))
     }
 
+    /// Where Hugging Face's libraries keep what they keep.
+    pub(crate) fn hf_home(&self) -> Option<PathBuf> {
+        self.path(vars::HF_HOME).or_else(|| Some(self.cache_home()?.join("huggingface")))
+    }
+
+    /// What a variable names, from the folder everything is started in.
+    pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
+        self.filled(name).map(|path| self.absolute(Path::new(path)))
+    }
+
     /// `~` and relative paths made absolute, without touching the disk.
     pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
         let home = path.strip_prefix("~").ok().and_then(|rest| Some(self.home()?.join(rest)));

@@ -11,6 +11,7 @@ use crate::host::machine::{Limit, Lock, Memory, locks_of};
 use crate::host::{Host, can_be_written};
 use crate::python::Python;
 use crate::vars;
+use crate::zero::{Device, Zero};
 
 /// Nobody compiles for so long: the compiler was killed and its lock stayed.
 const STALE: Duration = Duration::from_secs(15 * 60);
@@ -35,21 +36,17 @@ pub(crate) struct Wants {
 
 impl Wants {
     pub(crate) fn of(config: &Value) -> Self {
-        // Every launch asks: the section is looked up once.
-        let Some(zero) = config.get("zero_optimization") else { return Wants::default() };
-        let stage = zero.get("stage").and_then(Value::as_u64).unwrap_or(0);
-        let device = |section: &str| zero.get(section)?.get("device")?.as_str().filter(|device| *device != "none");
-        let (optimizer, parameters) = (device("offload_optimizer"), device("offload_param"));
-        let path = |section: &str, device: Option<&str>| {
-            device.filter(|device| stage == 3 && *device == "nvme")?;
+        let zero = Zero::of(config);
+        let stage = zero.stage.unwrap_or(0);
+        let path = |section: &str, device: Device| {
+            let zero = zero.section.filter(|_| stage == 3 && device == Device::Nvme)?;
             let path = zero.get(section)?.get("nvme_path")?.as_str()?;
             Some((format!("zero_optimization.{section}.nvme_path"), PathBuf::from(path)))
         };
-        let paths = [path("offload_optimizer", optimizer), path("offload_param", parameters)];
-        let is_real = |device: Option<&str>| matches!(device, Some("cpu" | "nvme"));
+        let paths = [path("offload_optimizer", zero.optimizer), path("offload_param", zero.param)];
         Wants {
-            offloads_optimizer: stage > 0 && is_real(optimizer),
-            offloads_parameters: stage == 3 && is_real(parameters),
+            offloads_optimizer: stage > 0 && zero.optimizer.is_off_gpu(),
+            offloads_parameters: stage == 3 && zero.param.is_off_gpu(),
             nvme: paths.into_iter().flatten().collect(),
         }
     }
@@ -82,8 +79,7 @@ pub(crate) fn at_launch(config: &Value, python: Option<&Python>, host: &Host) ->
 
 /// Where torch compiles its extensions.
 pub(crate) fn extensions_folder(host: &Host) -> Option<PathBuf> {
-    let named = host.filled(vars::TORCH_EXTENSIONS_DIR).map(|folder| host.absolute(Path::new(folder)));
-    named.or_else(|| Some(host.cache_home()?.join("torch_extensions")))
+    host.path(vars::TORCH_EXTENSIONS_DIR).or_else(|| Some(host.cache_home()?.join("torch_extensions")))
 }
 
 /// Packages without which no DeepSpeed training starts, each with a file of it.

@@ -27,6 +27,7 @@ mod model;
 mod patch;
 mod plan;
 mod python;
+mod python_value;
 mod record;
 mod said;
 mod schema;
@@ -40,6 +41,7 @@ mod topology;
 mod trainer;
 mod vars;
 mod yaml;
+mod zero;
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;

@@ -24,6 +24,19 @@ impl Hub {
             Hub::ModelScope => Hub::HuggingFace,
         }
     }
+
+    /// Where it keeps what was downloaded.
+    pub(crate) fn cache(self, host: &Host) -> Option<PathBuf> {
+        match self {
+            Hub::HuggingFace => host
+                .path(vars::HF_HUB_CACHE)
+                .or_else(|| host.path(vars::HUGGINGFACE_HUB_CACHE))
+                .or_else(|| Some(host.hf_home()?.join("hub"))),
+            Hub::ModelScope => {
+                host.path(vars::MODELSCOPE_CACHE).or_else(|| Some(host.home()?.join(".cache/modelscope")))
+            }
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,12 +137,7 @@ pub(crate) fn config_file(name: &str, revision: Option<&str>, hub: Hub, host: &H
 }
 
 fn in_hugging_face_cache(parts: &[&str], revision: Option<&str>, host: &Host) -> Option<PathBuf> {
-    let named = |name: &str| host.filled(name).map(|path| host.absolute(Path::new(path)));
-    let root = named(vars::HF_HUB_CACHE)
-        .or_else(|| named(vars::HUGGINGFACE_HUB_CACHE))
-        .or_else(|| named(vars::HF_HOME).map(|home| home.join("hub")))
-        .or_else(|| host.cache_home().map(|cache| cache.join("huggingface/hub")))?;
-    let model = root.join(format!("models--{}", parts.join("--")));
+    let model = Hub::HuggingFace.cache(host)?.join(format!("models--{}", parts.join("--")));
     let revision = revision.unwrap_or("main");
     let named = if stays_below(revision) { json::read_text(&model.join("refs").join(revision)).ok() } else { None };
     let commit = named.as_deref().map_or(revision, str::trim);
@@ -147,13 +155,7 @@ fn in_hugging_face_cache(parts: &[&str], revision: Option<&str>, host: &Host) ->
 
 fn in_modelscope_cache(parts: &[&str], revision: Option<&str>, host: &Host) -> Option<PathBuf> {
     let [org, name] = parts else { return None };
-    let base = match host.filled(vars::MODELSCOPE_CACHE) {
-        Some(path) => host.absolute(Path::new(path)),
-        None => host.home()?.join(".cache/modelscope"),
-    };
-    if !base.is_dir() {
-        return None;
-    }
+    let base = Hub::ModelScope.cache(host).filter(|base| base.is_dir())?;
     let revision = revision.filter(|revision| *revision != "main" && stays_below(revision)).unwrap_or("master");
     let safe = name.replace('.', "___");
     let folders = [

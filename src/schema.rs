@@ -2,7 +2,12 @@
 //! records from the real thing; a key is looked up in it by binary search, and only its own line is ever taken apart.
 //! What a value must be is decided here as DeepSpeed decides it: by pydantic's coercions, or by the code that reads it.
 
+mod kind;
+
 use serde_json::{Number, Value};
+
+use crate::python_value::{self, number};
+use kind::{Kind, Range, is_flag};
 
 /// Sorted by key; the columns are explained in `record_schema.py`.
 const TEXT: &str = include_str!("recorded/deepspeed-schema.txt");
@@ -51,6 +56,11 @@ fn key_of(line: &'static str) -> &'static str {
     line.split('\t').next().unwrap_or(line)
 }
 
+/// The last part of a dotted key.
+pub(crate) fn name_of(key: &str) -> &str {
+    key.rsplit_once('.').map_or(key, |(_, name)| name)
+}
+
 /// The first line whose key is not smaller.
 fn lower_bound(key: &str) -> usize {
     let (mut low, mut high) = (0, STARTS.len());
@@ -73,14 +83,14 @@ fn lower_bound(key: &str) -> usize {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) key: &'static str,
-    /// As the file writes it, without its marks.
-    kind: &'static str,
+    kind: Kind,
     /// null is taken too.
     nullable: bool,
     /// A section refuses keys it does not know since that version.
     strict_since: Option<[u32; 3]>,
     /// DeepSpeed looks at the value when it reads the config.
     pub(crate) checked: bool,
+    /// As the file writes it: taken apart for a value that is judged.
     range: &'static str,
     /// As JSON, `-` where there is none, `required` for a parameter without one.
     pub(crate) default: &'static str,
@@ -119,7 +129,7 @@ pub(crate) fn children(section: &str) -> impl Iterator<Item = Entry> {
 /// Every key with that last part.
 pub(crate) fn named(name: &str) -> impl Iterator<Item = Entry> {
     let lines = (0..STARTS.len()).map(line).filter(|line| !key_of(line).contains('@'));
-    lines.filter(move |line| key_of(line).rsplit('.').next() == Some(name)).map(Entry::read)
+    lines.filter(move |line| name_of(key_of(line)) == name).map(Entry::read)
 }
 
 /// The parameters an optimizer or a scheduler takes; none for those that are not recorded.
@@ -158,7 +168,8 @@ impl Entry {
         let nullable = kind.ends_with('?');
         Entry {
             key,
-            kind: kind.strip_suffix('?').unwrap_or(kind),
+            // A test reads every line.
+            kind: Kind::parse(kind.strip_suffix('?').unwrap_or(kind)).unwrap_or(Kind::Any),
             nullable,
             strict_since,
             checked,
@@ -171,20 +182,26 @@ impl Entry {
         }
     }
 
+    /// The last part of the key.
+    pub(crate) fn name(&self) -> &'static str {
+        name_of(self.key)
+    }
+
     /// A section of known keys, and what it does with others.
     pub(crate) fn policy(&self) -> Option<Policy> {
-        match self.kind {
-            "model" | "model|bool" => Some(Policy::Strict(self.strict_since)),
-            "section" | "section|falsy" | "section|iterable" => Some(Policy::Loose),
-            _ => None,
-        }
+        self.kind.policy(self.strict_since)
     }
 
     /// The range, and the version it is checked since.
-    fn bounds(&self) -> (&'static str, Option<[u32; 3]>) {
+    fn bounds(&self) -> (Range, Option<[u32; 3]>) {
         match self.range {
-            "-" => ("-", None),
-            range => range.split_once('@').map_or((range, None), |(range, since)| (range, version(since))),
+            // Its validator's, which the file does not name.
+            "-" if self.kind == Kind::Scale => (Range::AtLeast(0.0), None),
+            "-" => (Range::All, None),
+            range => {
+                let (range, since) = range.split_once('@').unwrap_or((range, "-"));
+                (Range::parse(range).unwrap_or(Range::All), version(since))
+            }
         }
     }
 
@@ -192,72 +209,34 @@ impl Entry {
     /// `is_before` tells whether the version that reads it is older than that.
     pub(crate) fn fault(&self, value: &Value, is_before: impl Fn([u32; 3]) -> bool) -> Option<Fault> {
         if value.is_null() {
-            let falsy = self.kind == "section|falsy" || self.kind == "any";
-            return (!self.nullable && !falsy).then_some(Fault::Type);
+            let taken = self.nullable || matches!(self.kind, Kind::SectionOrFalsy | Kind::Any);
+            return (!taken).then_some(Fault::Type);
+        }
+        // The first version of pydantic cut fractions off.
+        if self.kind == Kind::Int && value.is_f64() && is_before([0, 15, 1]) {
+            return None;
         }
         let (range, since) = self.bounds();
-        let range = if since.is_some_and(&is_before) { "-" } else { range };
-        match self.kind {
-            // The first version of pydantic cut fractions off.
-            "int" if value.is_f64() && is_before([0, 15, 1]) => None,
-            "int" => whole(value).map_or(Some(Fault::Type), |number| outside(number, range)),
-            "float" => real(value).map_or(Some(Fault::Type), |number| outside(number, range)),
-            "str" | "path" => value.as_str().map_or(Some(Fault::Type), |text| not_among(text, range)),
-            "word" => value.as_str().map_or(Some(Fault::Type), |text| not_among(&text.to_lowercase(), range)),
-            "count" => count(value).map_or(Some(Fault::Type), |number| outside(number, range)),
-            "scale" => scale(value).map_or(Some(Fault::Type), |number| outside(number, ">=0")),
-            "interval" => match value {
-                Value::String(text) => (text != "auto").then_some(Fault::Value),
-                _ => whole(value).map_or(Some(Fault::Type), |number| outside(number, range)),
-            },
-            "choices" => match value.as_array() {
-                Some(list) => list.iter().find_map(|item| match item.as_str() {
-                    Some(text) => not_among(text, range),
-                    None => Some(Fault::Type),
-                }),
-                None => Some(Fault::Type),
-            },
-            kind => (!is_of(kind, value)).then_some(Fault::Type),
-        }
+        self.kind.fault(value, if since.is_some_and(is_before) { Range::All } else { range })
     }
 
     /// Whether the value of a key that nobody checks is of another type than is meant. Nothing is coerced there.
     pub(crate) fn is_odd(&self, value: &Value) -> bool {
-        let (range, _) = self.bounds();
-        match (self.kind, value) {
-            (_, Value::Null) => !self.nullable,
-            ("bool", value) => !value.is_boolean() && !matches!(value.as_u64(), Some(0 | 1)),
-            ("int", value) => !is_whole(value),
-            ("float", value) => !value.is_number(),
-            ("str", value) => value.as_str().is_none_or(|text| not_among(text, range).is_some()),
-            (kind, value) => !is_of(kind, value),
+        if value.is_null() {
+            return !self.nullable;
+        }
+        match self.kind {
+            Kind::Bool => !is_flag(value),
+            Kind::Int => !is_whole(value),
+            Kind::Float => !value.is_number(),
+            kind => kind.fault(value, self.bounds().0).is_some(),
         }
     }
 
     /// What the key takes, in words.
     pub(crate) fn wanted(&self) -> String {
         let (range, _) = self.bounds();
-        let null = if self.nullable { " or null" } else { "" };
-        let kind = match self.kind {
-            "int" if range.contains('|') => format!("one of {}", range.replace('|', ", ")),
-            "int" | "count" | "castint" => format!("a whole number{}", bounds_in_words(range)),
-            "float" => format!("a number{}", bounds_in_words(range)),
-            "scale" => "a number, 0 or more".to_string(),
-            "interval" => format!("\"auto\" or a whole number{}", bounds_in_words(range)),
-            "str" | "word" if range != "-" => format!("one of {}", range.replace('|', ", ")),
-            "choices" => format!("a list of {}", range.replace('|', ", ")),
-            "str" | "word" => "text".to_string(),
-            "path" => "a path".to_string(),
-            "bool" | "flag" | "bits" => "true or false".to_string(),
-            "list" => "a list".to_string(),
-            "strings" | "names" => "a list of texts".to_string(),
-            "str|strings" => "a text or a list of texts".to_string(),
-            "auto|strings" => "\"auto\" or a list of texts".to_string(),
-            "truthy" => "a text that is not empty".to_string(),
-            "none" => "nothing that JSON can say".to_string(),
-            _ => "an object".to_string(),
-        };
-        kind + null
+        self.kind.wanted(range) + if self.nullable { " or null" } else { "" }
     }
 }
 
@@ -296,33 +275,6 @@ pub(crate) fn version(text: &str) -> Option<[u32; 3]> {
     Some([parts.next()??, parts.next()??, parts.next()??])
 }
 
-/// Types that have no range.
-fn is_of(kind: &str, value: &Value) -> bool {
-    let texts = |value: &Value| value.as_array().is_some_and(|list| list.iter().all(Value::is_string));
-    match kind {
-        "bool" => truth(value).is_some(),
-        "flag" => value.is_boolean() || matches!(value.as_u64(), Some(0 | 1)),
-        "bits" => value.is_boolean() || value.is_i64() || value.is_u64() || value.is_object(),
-        "list" => value.is_array(),
-        "strings" => texts(value),
-        "str|strings" => value.is_string() || texts(value),
-        "auto|strings" => *value == "auto" || texts(value),
-        "names" => value.is_string() || value.is_object() || texts(value),
-        "truthy" => is_true(value),
-        "castint" => can_be_int(value),
-        "none" => false,
-        "object" | "model" | "section" => value.is_object(),
-        "model|bool" => value.is_object() || value.is_boolean(),
-        "section|falsy" => value.is_object() || !is_true(value),
-        "section|iterable" => match value {
-            Value::Array(list) => !list.iter().any(|item| item == "throughput"),
-            Value::String(text) => !text.contains("throughput"),
-            other => other.is_object(),
-        },
-        _ => true,
-    }
-}
-
 /// Python's truth of a value.
 pub(crate) fn is_true(value: &Value) -> bool {
     match value {
@@ -356,14 +308,12 @@ pub(crate) fn truth(value: &Value) -> Option<bool> {
 /// What pydantic takes for an int. Whole floats are integers by the time they come here.
 pub(crate) fn whole(value: &Value) -> Option<f64> {
     match value {
-        Value::Bool(flag) => Some(f64::from(u8::from(*flag))),
-        Value::Number(number) => number.as_f64().filter(|_| !number.is_f64()),
         Value::String(text) => {
             let text = text.trim();
             let digits = text.split_once('.').filter(|(_, zeros)| is_zeros(zeros)).map_or(text, |(digits, _)| digits);
-            python_int(digits)
+            python_value::large_int(digits)
         }
-        _ => None,
+        other => number(other).filter(|_| !other.is_f64()),
     }
 }
 
@@ -371,32 +321,12 @@ fn is_zeros(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b == b'0')
 }
 
-/// Python's `int(text)` as a float: digits with single underscores between them.
-fn python_int(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let whole = digits.split('_').all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
-    whole.then(|| text.replace('_', "").parse().ok())?
-}
-
 /// What pydantic takes for a float.
 pub(crate) fn real(value: &Value) -> Option<f64> {
     match value {
-        Value::Bool(flag) => Some(f64::from(u8::from(*flag))),
-        Value::Number(number) => number.as_f64(),
-        Value::String(text) => python_float(text),
-        _ => None,
+        Value::String(text) => python_value::float(text),
+        other => number(other),
     }
-}
-
-fn python_float(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let between = |at: usize| {
-        let digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
-        at > 0 && digit(at - 1) && digit(at + 1)
-    };
-    let underscores = text.match_indices('_').all(|(at, _)| between(at));
-    underscores.then(|| text.replace('_', "").parse().ok())?
 }
 
 /// fp16's `loss_scale`: a finite number, and no bool.
@@ -408,7 +338,7 @@ fn scale(value: &Value) -> Option<f64> {
 fn count(value: &Value) -> Option<f64> {
     match value {
         Value::Bool(_) => None,
-        Value::String(text) => python_int(text),
+        Value::String(text) => python_value::large_int(text),
         other => whole(other),
     }
 }
@@ -417,49 +347,8 @@ fn count(value: &Value) -> Option<f64> {
 pub(crate) fn can_be_int(value: &Value) -> bool {
     match value {
         Value::Bool(_) | Value::Number(_) => true,
-        Value::String(text) => python_int(text).is_some(),
+        Value::String(text) => python_value::large_int(text).is_some(),
         _ => false,
-    }
-}
-
-fn not_among(text: &str, choices: &str) -> Option<Fault> {
-    (choices != "-" && !choices.split('|').any(|choice| choice == text)).then_some(Fault::Value)
-}
-
-/// `>0`, `>=0`, `0..1`, `(0..1)`, or a list of numbers.
-fn outside(number: f64, range: &str) -> Option<Fault> {
-    let bound = |text: &str| text.parse::<f64>().unwrap_or(0.0);
-    let inside = if range == "-" {
-        true
-    } else if let Some(least) = range.strip_prefix(">=") {
-        number >= bound(least)
-    } else if let Some(least) = range.strip_prefix('>') {
-        number > bound(least)
-    } else if range.contains('|') {
-        range.split('|').any(|choice| (bound(choice) - number).abs() < f64::EPSILON)
-    } else {
-        let open = range.starts_with('(');
-        let (least, most) = range.trim_matches(['(', ')']).split_once("..").unwrap_or(("0", "0"));
-        if open {
-            number > bound(least) && number < bound(most)
-        } else {
-            number >= bound(least) && number <= bound(most)
-        }
-    };
-    (!inside).then_some(Fault::Value)
-}
-
-fn bounds_in_words(range: &str) -> String {
-    if let Some(least) = range.strip_prefix(">=") {
-        return format!(", {least} or more");
-    }
-    if let Some(least) = range.strip_prefix('>') {
-        return format!(" above {least}");
-    }
-    match range.trim_matches(['(', ')']).split_once("..") {
-        Some((least, most)) if range.starts_with('(') => format!(" between {least} and {most}, neither of them"),
-        Some((least, most)) => format!(" from {least} to {most}"),
-        None => String::new(),
     }
 }
 
@@ -491,13 +380,12 @@ mod tests {
     }
 
     #[test]
-    fn every_type_is_one_that_is_judged() {
-        const KINDS: &str = "int float str path word count scale interval choices bool flag bits list strings str|strings \
-                             auto|strings names truthy castint none object model section model|bool section|falsy \
-                             section|iterable any";
+    fn every_type_and_range_is_one_that_is_judged() {
         for line in TEXT.lines() {
-            let entry = Entry::read(line);
-            assert!(KINDS.split_whitespace().any(|kind| kind == entry.kind), "{line}");
+            let [_, kind, range, ..] = columns(line);
+            let kind = kind.split('@').next().unwrap().trim_start_matches('~').trim_end_matches('?');
+            assert!(Kind::parse(kind).is_some(), "{line}");
+            assert!(range == "-" || Range::parse(range.split('@').next().unwrap()).is_some(), "{line}");
         }
     }
 

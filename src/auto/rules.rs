@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::Hidden;
 use crate::argv::Args;
 use crate::error::Problem;
 use crate::host::Host;
 use crate::json;
-use crate::model::HiddenSize;
 use crate::said::Said;
 use crate::topology::Topology;
 use crate::trainer::{Family, Job, Precision};
@@ -51,7 +51,7 @@ pub(crate) struct Known<'a> {
     pub(crate) job: &'a Job,
     pub(crate) topology: &'a Topology,
     pub(crate) config: &'a Value,
-    pub(crate) hidden: Result<HiddenSize, String>,
+    pub(crate) hidden: Hidden<'a>,
     pub(crate) host: &'a Host,
 }
 
@@ -350,7 +350,7 @@ impl Known<'_> {
     /// The three sizes that follow from the model. Below stage 3, accelerate fills the last two, and it does not look
     /// into a text model's section.
     fn sized(&self, at_every_stage: bool, of: fn(u64) -> (Value, &'static str)) -> Answer {
-        let hidden = self.hidden.as_ref().map_err(|why| Left::Why(why.clone()))?;
+        let hidden = self.hidden.size().map_err(Left::Why)?;
         let stage3 = json::get(self.config, "zero_optimization.stage") == Some(&json!(3));
         if !at_every_stage && !stage3 && !hidden.at_top {
             return Err(Left::Why("below stage 3 accelerate does not look into text_config".to_string()));

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{Findings, Rule, Subject, When};
 use crate::error::{Severity, typed};
 use crate::json;
+use crate::python_value::number;
 
 const GLOBAL: &str = "train_batch_size";
 const MICRO: &str = "train_micro_batch_size_per_gpu";
@@ -89,14 +90,6 @@ fn triangle(subject: &Subject) -> Option<Triangle> {
     let missing = subject.is_hf() && subject.get(STEPS).is_none();
     let steps = if missing { Some(1.0) } else { size(STEPS)? };
     Some(Triangle { global: size(GLOBAL)?, micro: size(MICRO)?, steps })
-}
-
-/// A bool is a number in Python.
-fn number(value: &Value) -> Option<f64> {
-    match value {
-        Value::Bool(flag) => Some(f64::from(u8::from(*flag))),
-        other => other.as_f64(),
-    }
 }
 
 /// Data-parallel ranks, as DeepSpeed counts them without a model-parallel unit.

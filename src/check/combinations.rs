@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{Findings, Rule, Subject, When};
 use crate::error::Severity;
 use crate::schema;
+use crate::zero::Device;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -178,7 +179,10 @@ fn offload_at_stage_0(subject: &Subject, found: &mut Findings) {
 /// Sections that are really on NVMe: below stage 3 there is no such thing.
 fn on_nvme<'a>(subject: &'a Subject) -> impl Iterator<Item = &'static str> + use<'a> {
     let sections = [("offload_optimizer", subject.zero.optimizer), ("offload_param", subject.zero.param)];
-    sections.into_iter().filter(|(_, device)| subject.stage_is(&[3]) && *device == "nvme").map(|(section, _)| section)
+    sections
+        .into_iter()
+        .filter(|(_, device)| subject.stage_is(&[3]) && *device == Device::Nvme)
+        .map(|(section, _)| section)
 }
 
 fn nvme_path(subject: &Subject, found: &mut Findings) {

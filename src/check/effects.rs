@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{Findings, Rule, Subject, When};
 use crate::error::Severity;
 use crate::schema;
+use crate::zero::Device;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -105,14 +106,14 @@ const IDLE: &[Idle] = &[
         "zero_optimization.offload_param.device",
         "parameters are offloaded at stage 3 only",
         "--set zero_optimization.stage=3",
-        |subject, device| subject.stage_is(&[0, 1, 2]) && matches!(device.as_str(), Some("cpu" | "nvme")),
+        |subject, _| subject.stage_is(&[0, 1, 2]) && subject.zero.param.is_off_gpu(),
     ),
     idle_entry(
         Severity::Warning,
         "zero_optimization.offload_optimizer.device",
         "below stage 3 \"nvme\" means cpu: the NVMe is never used",
         "--set zero_optimization.offload_optimizer.device=cpu, or --set zero_optimization.stage=3",
-        |subject, device| subject.stage_is(&[1, 2]) && device == "nvme",
+        |subject, _| subject.stage_is(&[1, 2]) && subject.zero.optimizer == Device::Nvme,
     ),
     idle_entry(
         Severity::Warning,
@@ -169,7 +170,8 @@ const IDLE: &[Idle] = &[
         "it acts only with optimizer and parameters on nvme",
         "--unset zero_optimization.offload_optimizer.fast_init",
         |subject, on| {
-            schema::truth(on) == Some(true) && (subject.zero.optimizer, subject.zero.param) != ("nvme", "nvme")
+            schema::truth(on) == Some(true)
+                && (subject.zero.optimizer, subject.zero.param) != (Device::Nvme, Device::Nvme)
         },
     ),
     idle_entry(
@@ -177,10 +179,11 @@ const IDLE: &[Idle] = &[
         "zero_optimization.offload_param.buffer_size",
         "buffer_count, buffer_size and max_in_cpu act only with the parameters on nvme",
         "--set zero_optimization.offload_param.device=nvme, or leave them",
-        |subject, _| subject.zero.param != "nvme",
+        |subject, _| subject.zero.param != Device::Nvme,
     ),
     idle_entry(Severity::Note, "aio", "nothing is on nvme", "--unset aio", |subject, _| {
-        subject.zero.param != "nvme" && subject.zero.optimizer != "nvme" && subject.get("checkpoint.writer").is_none()
+        ![subject.zero.param, subject.zero.optimizer].contains(&Device::Nvme)
+            && subject.get("checkpoint.writer").is_none()
     }),
 ];
 
@@ -288,10 +291,10 @@ fn quantizer(subject: &Subject, found: &mut Findings) {
 }
 
 fn pinned_memory(subject: &Subject, found: &mut Findings) {
-    let param = if subject.stage_is(&[3]) { subject.zero.param } else { "none" };
+    let param = if subject.stage_is(&[3]) { subject.zero.param } else { Device::None };
     for (section, device) in [("offload_optimizer", subject.zero.optimizer), ("offload_param", param)] {
         let key = format!("zero_optimization.{section}.pin_memory");
-        if matches!(device, "cpu" | "nvme") && subject.get(&key).is_none() && !subject.is_before([0, 19, 5]) {
+        if device.is_off_gpu() && subject.get(&key).is_none() && !subject.is_before([0, 19, 5]) {
             let what = format!("`{section}` locks its host memory by default: `ulimit -l` must allow it");
             found.key(&[&format!("zero_optimization.{section}")], what, format!("--set {key}=false"));
         }

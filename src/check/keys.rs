@@ -100,7 +100,7 @@ fn ignored_key(subject: &Subject, found: &mut Findings) {
 
 /// What people write for themselves.
 fn is_comment(path: &str) -> bool {
-    let name = path.rsplit('.').next().unwrap_or(path);
+    let name = schema::name_of(path);
     !name.starts_with(|c: char| c.is_ascii_alphabetic()) || ["comment", "comments", "description"].contains(&name)
 }
 
@@ -115,7 +115,7 @@ fn advice(key: &Key) -> String {
     if let Some(entry) = elsewhere {
         return format!("its place is `{}`: {remove} --set {}={}", entry.key, entry.key, key.value);
     }
-    let siblings: Vec<&str> = schema::children(section).map(|it| it.key.rsplit('.').next().unwrap_or(it.key)).collect();
+    let siblings: Vec<&str> = schema::children(section).map(|entry| entry.name()).collect();
     match nearest(name, siblings) {
         Some(near) => {
             let meant = if section.is_empty() { near.to_string() } else { format!("{section}.{near}") };

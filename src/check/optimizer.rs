@@ -176,7 +176,7 @@ fn optimizer_parameter(subject: &Subject, found: &mut Findings) {
     if known.peek().is_none() {
         return;
     }
-    let known: Vec<&str> = known.map(|entry| entry.key.rsplit('.').next().unwrap_or(entry.key)).collect();
+    let known: Vec<&str> = known.map(|entry| entry.name()).collect();
     for given in params.keys().filter(|given| *given != "max_grad_norm" && !known.contains(&given.as_str())) {
         let key = format!("optimizer.params.{given}");
         let what = format!("DeepSpeed's {name} takes no `{given}`");
@@ -301,7 +301,7 @@ fn scheduler_parameter(subject: &Subject, found: &mut Findings) {
     let empty = Map::new();
     let params = parameters(subject, "scheduler").unwrap_or(&empty);
     let known: Vec<schema::Entry> = schema::parameters("scheduler", name).collect();
-    let names: Vec<&str> = known.iter().map(|entry| entry.key.rsplit('.').next().unwrap_or(entry.key)).collect();
+    let names: Vec<&str> = known.iter().map(schema::Entry::name).collect();
     for given in params.keys().filter(|given| !names.contains(&given.as_str())) {
         let key = format!("scheduler.params.{given}");
         let help = did_you_mean(nearest(given, names.iter().copied()), &format!("--unset {key}"));

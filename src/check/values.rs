@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{Findings, Key, Rule, Subject, When};
 use crate::error::{Severity, nearest, typed};
+use crate::python_value::number;
 use crate::schema::{self, Entry, Fault};
 
 pub(super) const RULES: &[Rule] = &[
@@ -61,52 +62,58 @@ fn advice(key: &Key, entry: &Entry) -> String {
     }
 }
 
+/// A key, what DeepSpeed does with its value, and what the value is where that fails.
+type Unlisted = (&'static str, &'static str, fn(&Subject) -> Option<String>);
+
 /// What only the code that reads it shows.
-fn unlisted(subject: &Subject, found: &mut Findings) {
+const UNLISTED: &[Unlisted] = &[
     // `wall_clock_breakdown | flops_profiler.enabled`
-    let (clock, flops) = (subject.get("wall_clock_breakdown"), subject.get("flops_profiler.enabled"));
-    if clock.is_some_and(Value::is_object) != flops.is_some_and(Value::is_object) {
-        let key = if clock.is_some_and(Value::is_object) { "wall_clock_breakdown" } else { "flops_profiler.enabled" };
-        found.key(&[key], format!("`{key}` is an object, but DeepSpeed wants true or false"), format!("--unset {key}"));
-    }
-    if subject.get("optimizer.type").is_some_and(|name| !name.is_null()) {
-        let params = subject.get("optimizer.params").filter(|params| !params.is_null());
-        if let Some(value) = params.filter(|params| !params.is_object()) {
-            let what = format!("`optimizer.params` is {}, but DeepSpeed wants an object", typed(value));
-            found.key(&["optimizer.params"], what, "--unset optimizer.params");
-        }
-        let norm = params.and_then(|params| params.get("max_grad_norm"));
-        if let Some(norm) = norm.filter(|norm| !norm.is_number() && !norm.is_boolean()) {
-            let key = "optimizer.params.max_grad_norm";
-            found.key(
-                &[key],
-                format!("`{key}` is {}, but DeepSpeed compares it with 0", typed(norm)),
-                format!("--unset {key}"),
-            );
-        }
-    }
-    if subject.get("bfloat16").is_some_and(|it| it == "auto") && subject.get("bf16").is_none_or(Value::is_null) {
-        found.key(
-            &["bfloat16"],
-            "`bfloat16` is \"auto\", but DeepSpeed wants an object".to_string(),
-            "--unset bfloat16",
-        );
-    }
-    let size = subject.get("vocabulary_size").filter(|size| schema::is_true(size) && *size != "auto");
-    if let Some(size) = size.filter(|size| !size.is_number() && !size.is_boolean()) {
-        let what = format!("`vocabulary_size` is {}, but DeepSpeed divides it", typed(size));
-        found.key(&["vocabulary_size"], what, "--unset vocabulary_size");
-    }
+    (CLOCK, "wants true or false", |subject| only_object(subject, CLOCK, FLOPS)),
+    (FLOPS, "wants true or false", |subject| only_object(subject, FLOPS, CLOCK)),
+    ("optimizer.params", "wants an object", |subject| {
+        optimizer_params(subject).filter(|it| !it.is_object()).map(typed)
+    }),
+    ("optimizer.params.max_grad_norm", "compares it with 0", |subject| {
+        optimizer_params(subject)?.get("max_grad_norm").filter(|norm| number(norm).is_none()).map(typed)
+    }),
+    ("bfloat16", "wants an object", |subject| {
+        let read = subject.get("bf16").is_none_or(Value::is_null);
+        subject.get("bfloat16").filter(|it| read && *it == "auto").map(Value::to_string)
+    }),
+    ("vocabulary_size", "divides it", |subject| {
+        let wrong = |size: &&Value| schema::is_true(size) && *size != "auto" && number(size).is_none();
+        subject.get("vocabulary_size").filter(wrong).map(typed)
+    }),
     // The old form of ZeRO takes its one size from the top.
-    if subject.get("zero_optimization") == Some(&Value::Bool(true))
-        && let Some(size) = subject.get("allgather_size")
-        && let Some(entry) = schema::find("zero_optimization.allgather_bucket_size")
-        && *size != "auto"
-        && entry.fault(size, |_| false).is_some()
-    {
-        let what = format!("`allgather_size` is {}, but DeepSpeed wants {}", typed(size), entry.wanted());
-        found.key(&["allgather_size"], what, "--unset allgather_size");
+    ("allgather_size", "wants a whole number, 0 or more", |subject| {
+        subject.get("zero_optimization").filter(|zero| **zero == Value::Bool(true))?;
+        let entry = schema::find("zero_optimization.allgather_bucket_size")?;
+        let wrong = |size: &&Value| *size != "auto" && entry.fault(size, |_| false).is_some();
+        subject.get("allgather_size").filter(wrong).map(typed)
+    }),
+];
+
+const CLOCK: &str = "wall_clock_breakdown";
+const FLOPS: &str = "flops_profiler.enabled";
+
+fn unlisted(subject: &Subject, found: &mut Findings) {
+    for (key, does, wrong) in UNLISTED {
+        if let Some(value) = wrong(subject) {
+            found.key(&[key], format!("`{key}` is {value}, but DeepSpeed {does}"), format!("--unset {key}"));
+        }
     }
+}
+
+/// Two objects make an object.
+fn only_object(subject: &Subject, key: &str, other: &str) -> Option<String> {
+    let is_object = |key: &str| subject.get(key).is_some_and(Value::is_object);
+    (is_object(key) && !is_object(other)).then(|| "an object".to_string())
+}
+
+/// Read only where an optimizer is named.
+fn optimizer_params<'a>(subject: &Subject<'a>) -> Option<&'a Value> {
+    subject.get("optimizer.type").filter(|name| !name.is_null())?;
+    subject.get("optimizer.params").filter(|params| !params.is_null())
 }
 
 fn odd_value(subject: &Subject, found: &mut Findings) {

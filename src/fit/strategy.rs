@@ -3,12 +3,23 @@
 use serde_json::Value;
 
 use crate::json;
+use crate::zero::{Device, Zero};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Gpu,
     Host,
     Disk,
+}
+
+impl Place {
+    fn of(device: Device) -> Self {
+        match device {
+            Device::Cpu => Place::Host,
+            Device::Nvme => Place::Disk,
+            Device::None | Device::Other => Place::Gpu,
+        }
+    }
 }
 
 /// What of a DeepSpeed config decides about memory.
@@ -44,18 +55,14 @@ impl Strategy {
             let value = json::get(config, &format!("zero_optimization.{key}"));
             value.and_then(Value::as_u64).unwrap_or(default)
         };
-        let stage = number("stage", 0).min(3);
-        let place = |section: &str| match json::get(config, &format!("zero_optimization.{section}.device")) {
-            Some(Value::String(device)) if device == "cpu" => Place::Host,
-            Some(Value::String(device)) if device == "nvme" => Place::Disk,
-            _ => Place::Gpu,
-        };
+        let zero = Zero::of(config);
+        let stage = zero.stage.unwrap_or(0);
         let overlap = json::get(config, "zero_optimization.overlap_comm").and_then(Value::as_bool);
         let auto = json::get(config, "zero_optimization.reduce_bucket_size").is_some_and(Value::is_string);
         Strategy {
-            stage: Some(stage),
-            optimizer: if stage == 0 { Place::Gpu } else { place("offload_optimizer") },
-            params: if stage == 3 { place("offload_param") } else { Place::Gpu },
+            stage: Some(u64::from(stage)),
+            optimizer: if stage == 0 { Place::Gpu } else { Place::of(zero.optimizer) },
+            params: if stage == 3 { Place::of(zero.param) } else { Place::Gpu },
             bucket: if auto { hidden * hidden } else { number("reduce_bucket_size", 500_000_000) },
             buckets: if overlap.unwrap_or(stage == 3) && stage < 3 { 2 } else { 1 },
             sub_group: number("sub_group_size", 1_000_000_000),

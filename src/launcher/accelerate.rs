@@ -145,11 +145,9 @@ fn has_gpus_without_peers(host: &Host) -> bool {
 
 /// The run file: `--config_file`, else one that is read whether or not anyone thinks of it.
 fn settings_file(read: &Args, host: &Host) -> Option<PathBuf> {
-    let cache =
-        || host.filled(vars::HF_HOME).map(PathBuf::from).or_else(|| Some(host.cache_home()?.join("huggingface")));
     match read.text("config_file") {
         Some(said) => Some(host.absolute(Path::new(&said.value))),
-        None => Some(host.absolute(&cache()?.join("accelerate/default_config.yaml"))).filter(|file| file.exists()),
+        None => Some(host.hf_home()?.join("accelerate/default_config.yaml")).filter(|file| file.exists()),
     }
 }
 

@@ -9,8 +9,9 @@ use proptest::sample::select;
 use serde_json::{Map, Value, json};
 
 use super::World;
-use crate::argv::{self, Args, Field, OptionList, Takes};
+use crate::argv::{Args, Field, OptionList, Takes};
 use crate::config::{self, Layers};
+use crate::python_value;
 use crate::said::{Said, Source};
 use crate::template::{self, Search};
 use crate::yaml::{self, Dialect};
@@ -230,9 +231,9 @@ proptest! {
 
     #[test]
     fn numbers_are_read_as_python_reads_them_or_not_at_all(text in "[ +-]?[0-9_.eE+xinfa-]{0,12}", value in any::<f64>(), number in any::<i64>()) {
-        let _ = (argv::python_int(&text), argv::python_float(&text));
-        prop_assert_eq!(argv::python_int(&number.to_string()), Some(number));
-        let read = argv::python_float(&yaml::python_float(value)).unwrap();
+        let _ = (python_value::int(&text), python_value::float(&text));
+        prop_assert_eq!(python_value::int(&number.to_string()), Some(number));
+        let read = python_value::float(&python_value::repr_float(value)).unwrap();
         prop_assert!(read.to_bits() == value.to_bits() || read.is_nan() && value.is_nan(), "{} became {}", value, read);
         for dialect in [Dialect::PyYaml, Dialect::OmegaConf] {
             yaml::scalar(&text, dialect);

@@ -72,6 +72,27 @@ fn the_recommendation_grows_with_the_model() {
     assert_eq!(seen, ["zero1", "zero1", "zero2", "zero3", "zero3_offload"]);
 }
 
+/// What DeepSpeed takes for stage 3 and for offloading is summed up as that.
+#[test]
+fn a_config_is_read_as_deepspeed_reads_it() {
+    let sandbox = Sandbox::new();
+    let bytes = |name: &str, zero: &str| {
+        let file = format!("{name}.json");
+        sandbox.file(&file, &format!(r#"{{"zero_optimization": {zero}}}"#));
+        let report = json(&sandbox, &["--params", "8B", "--gpus", "4", "--deepspeed", &file]);
+        let row = row(&report, name);
+        (row["gpu_bytes"].as_u64().unwrap(), row["host_bytes"].as_u64().unwrap())
+    };
+    let [zero2, zero3, offload] = [
+        bytes("2", r#"{"stage": 2}"#),
+        bytes("3", r#"{"stage": 3}"#),
+        bytes("offload", r#"{"stage": 2, "offload_optimizer": {"device": "cpu"}}"#),
+    ];
+    assert!(zero2 != zero3 && zero2 != offload);
+    assert_eq!(bytes("quoted", r#"{"stage": "3"}"#), zero3);
+    assert_eq!(bytes("old", r#"{"stage": 2, "cpu_offload": true}"#), offload);
+}
+
 #[test]
 fn nothing_fits_and_what_would() {
     let sandbox = Sandbox::new();
