@@ -14,6 +14,7 @@ use crate::auto::{self, Fill, Known, LeftAuto, Resolved};
 use crate::check::{self, Subject};
 use crate::cli::Launch;
 use crate::config::{self, Layers};
+use crate::draft::Draft;
 use crate::environment::{self, Environment};
 use crate::error::{self, Problem, Severity};
 use crate::fit;
@@ -21,15 +22,13 @@ use crate::hash::fnv1a;
 use crate::host::Host;
 use crate::json;
 use crate::launcher::local::Local;
-use crate::launcher::srun::{self, Through};
-use crate::launcher::{self, Kind, Wrapped, wrapped};
+use crate::launcher::{self, Kind, srun};
 use crate::machine;
 use crate::record::Record;
 use crate::said::{Said, Source};
-use crate::target::Parts;
 use crate::template::{self, Origin, Template};
 use crate::topology::Topology;
-use crate::trainer::{self, Family, Job};
+use crate::trainer::{Family, Job};
 use crate::vars;
 
 pub(crate) struct Plan {
@@ -102,69 +101,15 @@ impl Plan {
 
     /// The decision, and the command as it was understood.
     pub(crate) fn with_job(launch: &Launch, machine: &Host) -> (Result<Self, Vec<Problem>>, Job) {
-        drafted(launch, machine, |draft, problems| draft.finish(problems, machine))
+        let draft = Draft::new(launch, machine);
+        (draft.finish(machine), draft.job)
     }
-}
-
-/// What a command trains and where, for who does not want to launch it.
-pub(crate) fn understood<T>(
-    launch: &Launch,
-    machine: &Host,
-    then: impl FnOnce(&Job, Result<Topology, Vec<Problem>>, &Host) -> Result<T, Vec<Problem>>,
-) -> Result<T, Vec<Problem>> {
-    drafted(launch, machine, |draft, problems| {
-        if problems.is_empty() { then(draft.job, draft.topology(), draft.host) } else { Err(problems) }
-    })
-    .0
-}
-
-/// Understands the command; `then` is told what is wrong with it.
-fn drafted<T>(launch: &Launch, machine: &Host, then: impl FnOnce(&Draft, Vec<Problem>) -> T) -> (T, Job) {
-    let wanted = machine.with(&launch.environment.set, &launch.environment.unset);
-    let through = srun::unwrap(&launch.command);
-    let command = through.as_ref().map_or(launch.command.as_slice(), |through| through.command);
-    let (wrapped, parts) = match wrapped::unwrap(command) {
-        Some((wrapped, parts)) => (Some(wrapped), parts),
-        None => (None, Parts::of(command)),
-    };
-    let mut job = trainer::understand(&parts, launch.trainer.as_ref(), &wanted);
-    // What zlaunch has no part in stays as it is.
-    if through.is_some() && wrapped.is_none() && job.trainer.family == Family::Opaque {
-        job = trainer::understand(&Parts::of(&launch.command), launch.trainer.as_ref(), &wanted);
-    }
-    let through = through.filter(|_| wrapped.is_some() || job.trainer.family != Family::Opaque);
-    // An unchanged script that knows nothing of a config must run as if nobody stood in front of it.
-    let draft = Draft { launch, host: &wanted, through: None, wrapped: wrapped.as_ref(), job: &job };
-    let untouched = wanted.filled(vars::ZLAUNCH_SHIM_OF).is_some() && !draft.names_config();
-    let wrapped = wrapped.filter(|_| !untouched);
-    let through = through.filter(|_| !untouched);
-    if untouched {
-        job = trainer::untouched(&launch.command, &wanted);
-    }
-    // Then the launcher is given the config, not the script.
-    if wrapped.as_ref().is_some_and(Wrapped::takes_config) {
-        job.run_file = None;
-    }
-    let host = wanted.overlaid(job.variables.iter().map(|it| (it.name.as_str(), it.value.as_str())));
-    let problems = std::mem::take(&mut job.problems);
-    let draft = Draft { launch, host: &host, through: through.as_ref(), wrapped: wrapped.as_ref(), job: &job };
-    let said = then(&draft, problems);
-    (said, job)
-}
-
-/// What is known before the first decision.
-struct Draft<'a> {
-    launch: &'a Launch,
-    host: &'a Host,
-    /// The command starts with `srun`.
-    through: Option<&'a Through<'a>>,
-    wrapped: Option<&'a Wrapped>,
-    job: &'a Job,
 }
 
 impl Draft<'_> {
-    fn finish(&self, mut problems: Vec<Problem>, seen: &Host) -> Result<Plan, Vec<Problem>> {
+    fn finish(&self, seen: &Host) -> Result<Plan, Vec<Problem>> {
         let Draft { launch, host, wrapped, job, .. } = self;
+        let mut problems = job.problems.clone();
         let mut diagnostics = launch.warnings.clone();
         diagnostics.extend(self.ranks_without_effect());
         let mut findings = Vec::new();
@@ -227,7 +172,8 @@ impl Draft<'_> {
         });
         let path = config.as_ref().map(PlannedConfig::handed_over);
         let plain = launch.launcher_args.is_empty();
-        let variables = wrapped.filter(|_| plain).and_then(|wrapped| wrapped.as_torchrun(job, &topology, path, host));
+        let variables =
+            wrapped.as_ref().filter(|_| plain).and_then(|wrapped| wrapped.as_torchrun(job, &topology, path, host));
         let kind = if variables.is_some() { Kind::Torchrun } else { kind };
         let translated = variables.is_some();
         for (name, value) in variables.into_iter().flatten().filter(|(name, _)| !launch.environment.says(name)) {
@@ -271,9 +217,9 @@ impl Draft<'_> {
         if kind == Kind::Srun {
             let asked = launch.launcher.as_ref().is_some_and(|asked| asked.value == Kind::Srun);
             let extra = if asked { launch.launcher_args.as_slice() } else { &[] };
-            return srun::argv(*through, topology, launch.options_again(), extra, &launch.command, host);
+            return srun::argv(through.as_ref(), topology, launch.options_again(), extra, &launch.command, host);
         }
-        if let Some(wrapped) = wrapped.filter(|_| !translated) {
+        if let Some(wrapped) = wrapped.as_ref().filter(|_| !translated) {
             return Ok(wrapped.argv(job, &launch.topology, topology, &launch.launcher_args, config, host));
         }
         let mut argv = launcher::head(kind, job, topology, &launch.launcher_args, &launch.hosts, host);
@@ -291,53 +237,6 @@ impl Draft<'_> {
             python: job.python.as_ref().map(|python| python.program.clone()),
             runs: print::what_runs(job, &launch.command),
         }
-    }
-
-    fn topology(&self) -> Result<Topology, Vec<Problem>> {
-        let flags = &self.launch.topology;
-        if let Some(through) = self.through {
-            through.possible(self.host)?;
-            return Ok(Topology::elsewhere(self.host));
-        }
-        if let Some(wrapped) = self.wrapped {
-            let mut contradictions = wrapped.contradictions(flags, self.host);
-            contradictions
-                .extend(self.launch.hosts.flags().map(|said| error::hosts_of_the_command(&said, wrapped.name())));
-            let stated = wrapped.stated(flags, self.host);
-            return if contradictions.is_empty() {
-                Ok(Topology::wrapped(flags, stated, self.host))
-            } else {
-                Err(contradictions)
-            };
-        }
-        let asked = self.launch.launcher.as_ref();
-        let asked = asked.is_some_and(|asked| asked.value != Kind::Direct && asked.from.is_flag());
-        let said = || flags.nproc_per_node.is_some() || flags.nnodes.is_some() || Topology::is_scheduled(self.host);
-        let ranked = asked || self.job.trainer.launches_itself && said();
-        Topology::decide(flags, &self.launch.hosts, ranked || self.job.trainer.family != Family::Opaque, self.host)
-    }
-
-    fn launcher(&self, topology: &Topology) -> Result<Kind, Vec<Problem>> {
-        let asked = self.launch.launcher.as_ref();
-        let kind = match self.wrapped {
-            _ if self.through.is_some() => Kind::Srun,
-            Some(wrapped) => match asked.filter(|asked| asked.from.is_flag() && asked.value != wrapped.runner.kind) {
-                Some(asked) => return Err(vec![error::already_a_launcher(asked, wrapped.name())]),
-                None => wrapped.runner.kind,
-            },
-            None => launcher::choose(asked, self.job, topology)?,
-        };
-        let problems = launcher::check_extra(kind, &self.launch.launcher_args);
-        if problems.is_empty() { Ok(kind) } else { Err(problems) }
-    }
-
-    /// A number of processes that was asked for a command that is executed once.
-    fn ranks_without_effect(&self) -> Option<Problem> {
-        let once =
-            self.job.trainer.family == Family::Opaque && self.launch.launcher.is_none() && self.wrapped.is_none();
-        let once = once && !self.job.trainer.launches_itself;
-        let asked = self.launch.topology.nproc_per_node.as_ref().filter(|_| once)?;
-        Some(error::ranks_without_effect(&asked.from, self.job.target.name(), self.job.starts_ranks()))
     }
 
     /// The config that was asked for: our flag, else the command's own.
@@ -361,32 +260,21 @@ impl Draft<'_> {
         let resolved = self.can_hand_over(&spec).and_then(|()| {
             // Without ranks there is nothing to choose by, and that is the problem told.
             if let Some(topology) = topology.filter(|_| spec.value == fit::AUTO) {
-                let (name, why) = fit::choose(&spec, self.job, topology, self.launch, self.host)?;
+                let (name, why) = fit::choose(&spec, &self.job, topology, self.launch, &self.host)?;
                 named.value = name;
                 *chosen = Some(why);
             }
-            template::resolve(&named, &self.launch.search, self.host)
+            template::resolve(&named, &self.launch.search, &self.host)
         });
         let mut template = resolved.map_err(|problem| problems.push(problem)).ok()?;
         diagnostics.append(&mut template.notes);
         Some(template)
     }
 
-    fn names_config(&self) -> bool {
-        self.launch.deepspeed.is_some() || self.own_config().is_some_and(|own| !own.value.is_empty())
-    }
-
-    fn own_config(&self) -> Option<Said<String>> {
-        let trainers = (self.job.trainer.family != Family::Opaque)
-            .then(|| self.job.args.text((self.job.trainer.config_argument)(&self.job.args)))
-            .flatten();
-        trainers.or_else(|| self.wrapped?.config(self.host))
-    }
-
     /// Whether the config can reach the trainer at all.
     fn can_hand_over(&self, spec: &Said<String>) -> Result<(), Problem> {
-        let job = self.job;
-        if self.wrapped.is_some_and(Wrapped::takes_config) {
+        let job = &self.job;
+        if self.launcher_takes_config() {
             return Ok(());
         }
         let name = (job.trainer.config_argument)(&job.args);
@@ -408,25 +296,25 @@ impl Draft<'_> {
         findings: &mut Vec<Problem>,
     ) -> Result<PlannedConfig, Vec<Problem>> {
         let Launch { layers, no_fill, config_out, .. } = self.launch;
-        let config = config::with_layers(&template, layers, self.host)?;
+        let config = config::with_layers(&template, layers, &self.host)?;
         // A variable the template brings counts as set.
         let host = self.host.with_more(template.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-        let hidden = auto::hidden_size(self.job, &config, &host);
-        let known = Known { job: self.job, topology, config: &config, hidden, host: &host };
+        let hidden = auto::hidden_size(&self.job, &config, &host);
+        let known = Known { job: &self.job, topology, config: &config, hidden, host: &host };
         let policy = if *no_fill {
             auto::Policy::Leave("--no-fill")
-        } else if self.wrapped.is_some_and(Wrapped::takes_config) {
+        } else if self.launcher_takes_config() {
             auto::Policy::Another("accelerate launch fills it")
         } else {
             auto::Policy::Fill
         };
         let (resolved, problems) =
-            auto::resolve(&known, policy, |key| place_of(key, &config, &template, layers, self.host));
+            auto::resolve(&known, policy, |key| place_of(key, &config, &template, layers, &self.host));
         self.check(&resolved.config, &config, &template, Some(topology), kind, findings);
         if !problems.is_empty() {
             return Err(problems);
         }
-        let mut planned = planned_config(template, resolved, config_out.as_ref(), self.host)?;
+        let mut planned = planned_config(template, resolved, config_out.as_ref(), &self.host)?;
         planned.run_file = self.run_file(&planned.file.path);
         if let Some(pool) = topology.pool.as_ref().filter(|pool| pool.0.len() > 1)
             && self.host.is_of_this_machine(&planned.file.path)
@@ -446,8 +334,8 @@ impl Draft<'_> {
         kind: Option<Kind>,
         findings: &mut Vec<Problem>,
     ) {
-        let place = |key: &str| place_of(key, written, template, &self.launch.layers, self.host);
-        let subject = Subject::new(config, self.job, topology, kind, self.host, &template.env, &place);
+        let place = |key: &str| place_of(key, written, template, &self.launch.layers, &self.host);
+        let subject = Subject::new(config, &self.job, topology, kind, &self.host, &template.env, &place);
         let notes = self.launch.output.wants_notes();
         findings.extend(check::config(&subject, &self.launch.allow, notes));
         findings.extend(check::environment(&subject, &self.launch.allow, notes));
@@ -459,7 +347,7 @@ impl Draft<'_> {
             return;
         }
         let place = |key: &str| key.to_string();
-        let subject = Subject::new(&Value::Null, self.job, topology, kind, self.host, &[], &place);
+        let subject = Subject::new(&Value::Null, &self.job, topology, kind, &self.host, &[], &place);
         findings.extend(check::environment(&subject, &self.launch.allow, self.launch.output.wants_notes()));
     }
 
