@@ -102,107 +102,102 @@ impl Plan {
     /// The decision, and the command as it was understood.
     pub(crate) fn with_job(launch: &Launch, machine: &Host) -> (Result<Self, Vec<Problem>>, Job) {
         let draft = Draft::new(launch, machine);
-        (draft.finish(machine), draft.job)
+        let plan = draft.decide().and_then(|decided| draft.assemble(decided, machine));
+        (plan, draft.job)
     }
 }
 
+/// The decisions that can be refused; everything else in a plan follows from them.
+struct Decided {
+    topology: Topology,
+    launcher: Kind,
+    config: Option<PlannedConfig>,
+    chosen: Option<String>,
+    diagnostics: Vec<Problem>,
+}
+
 impl Draft<'_> {
-    fn finish(&self, seen: &Host) -> Result<Plan, Vec<Problem>> {
-        let Draft { launch, host, wrapped, job, .. } = self;
-        let mut problems = job.problems.clone();
-        let mut diagnostics = launch.warnings.clone();
-        diagnostics.extend(self.ranks_without_effect());
-        let mut findings = Vec::new();
-        let topology = keep(self.topology(), &mut problems);
-        let kind = topology.as_ref().and_then(|topology| keep(self.launcher(topology), &mut problems));
-        diagnostics.extend(kind.into_iter().flat_map(|kind| launch.rank_output.without_effect(kind)));
-        let mut chosen = None;
-        let template = self.template(topology.as_ref(), &mut chosen, &mut problems, &mut diagnostics);
-        let config = match (&topology, template) {
-            (Some(topology), Some(template)) => {
-                keep(self.config(template, topology, kind, &mut findings), &mut problems)
-            }
-            (_, None) if problems.is_empty() => {
-                problems.extend(without_config(&launch.layers, launch.config_out.as_ref()));
-                None
-            }
-            // The ranks are not known, but wrong layers can be told all the same.
-            (None, Some(template)) => {
-                match config::with_layers(&template, &launch.layers, host) {
-                    Ok(config) => self.check(&config, &config, &template, None, None, &mut findings),
-                    Err(wrong) => problems.extend(wrong),
-                }
-                None
-            }
-            (_, None) => None,
-        };
-        // What is missing here may be there on the machines.
+    /// The ranks, who starts them, and with which config.
+    fn decide(&self) -> Result<Decided, Vec<Problem>> {
+        let Draft { launch, host, job, .. } = self;
+        let mut found =
+            Found { problems: job.problems.clone(), diagnostics: launch.warnings.clone(), findings: Vec::new() };
+        found.diagnostics.extend(self.ranks_without_effect());
+        let topology = found.keep(self.topology());
+        let kind = topology.as_ref().and_then(|topology| found.keep(self.launcher(topology)));
+        found.diagnostics.extend(kind.into_iter().flat_map(|kind| launch.rank_output.without_effect(kind)));
+        let (template, chosen) = self.template(topology.as_ref(), &mut found).unzip();
+        let config = self.config(template, topology.as_ref(), kind, &mut found);
+        // srun starts this on machines that cannot be seen from here, and they may have what is missing.
         if let Some(config) = config.as_ref().filter(|_| kind != Some(Kind::Srun)) {
-            diagnostics.extend(machine::at_launch(&config.value, job.python.as_ref(), host));
+            found.diagnostics.extend(machine::at_launch(&config.value, job.python.as_ref(), host));
         }
-        if config.is_none() && findings.is_empty() {
-            self.check_environment(topology.as_ref(), kind, &mut findings);
+        // With a config its rules looked at the environment too.
+        if config.is_none() && found.findings.is_empty() {
+            self.check_environment(topology.as_ref(), kind, &mut found);
         }
-        sort_in(findings, &mut problems, &mut diagnostics);
-        diagnostics.extend(topology.iter().flat_map(|topology| topology.notes.iter().cloned()));
-        diagnostics.retain(|problem| !launch.allow.iter().any(|rule| rule == problem.rule));
-        let (Some(topology), Some(kind), true) = (topology, kind, problems.is_empty()) else {
-            problems.append(&mut diagnostics);
-            return Err(problems);
-        };
-        let warned = diagnostics.iter().any(|problem| problem.severity == Severity::Warning);
-        if launch.strict && warned && !launch.output.check {
-            diagnostics.retain(|problem| problem.severity == Severity::Warning);
-            diagnostics.iter_mut().for_each(Problem::make_error);
-            return Err(diagnostics);
-        }
-        let mut environment = environment::decide(
-            config.as_ref().map(|it| &it.template),
-            &launch.environment,
-            kind,
-            &topology,
-            job,
-            host,
-            seen,
-        );
-        let carried = launcher::environment_file(&topology, &environment.set, host)?.map(|text| {
-            let path = host.configs_folder().join(format!("deepspeed_env-{:016x}", fnv1a(text.as_bytes())));
-            environment.set(vars::DS_ENV_FILE, path.as_os_str(), "for the other machines".to_string());
-            (path, text)
-        });
+        found.sort();
+        found.diagnostics.extend(topology.iter().flat_map(|topology| topology.notes.iter().cloned()));
+        let diagnostics = found.verdict(launch)?;
+        // Where one of them is not known, that is a problem already.
+        let (Some(topology), Some(launcher)) = (topology, kind) else { return Err(diagnostics) };
+        Ok(Decided { topology, launcher, config, chosen: chosen.flatten(), diagnostics })
+    }
+
+    /// The plan that follows. `seen` is the machine as it is, before anybody set a variable.
+    fn assemble(&self, decided: Decided, seen: &Host) -> Result<Plan, Vec<Problem>> {
+        let Draft { launch, host, job, .. } = self;
+        let Decided { topology, launcher: kind, config, chosen, diagnostics } = decided;
+        let template = config.as_ref().map(|it| &it.template);
+        let mut environment = environment::decide(template, &launch.environment, kind, &topology, job, host, seen);
+        let carried = self.carried(&topology, &mut environment)?;
         let path = config.as_ref().map(PlannedConfig::handed_over);
-        let plain = launch.launcher_args.is_empty();
-        let variables =
-            wrapped.as_ref().filter(|_| plain).and_then(|wrapped| wrapped.as_torchrun(job, &topology, path, host));
-        let kind = if variables.is_some() { Kind::Torchrun } else { kind };
-        let translated = variables.is_some();
-        for (name, value) in variables.into_iter().flatten().filter(|(name, _)| !launch.environment.says(name)) {
-            environment.set(name, value, "as accelerate launch sets it".to_string());
-        }
+        let translated = self.translate(&topology, path, &mut environment);
+        let kind = if translated { Kind::Torchrun } else { kind };
         let argv = self.argv(kind, translated, &topology, path)?;
-        let trainer = self.trainer_facts();
-        // What is missing here may be there on the machines.
-        let blocker = job.blocker.clone().filter(|_| kind != Kind::Srun);
-        let opens = topology.opens_port(kind == Kind::Torchrun).cloned();
-        let local = (kind == Kind::Local).then(|| Local::new(&topology, &launch.rank_output, host));
         let mut plan = Plan {
-            trainer,
-            topology,
+            trainer: self.trainer_facts(),
             launcher: kind,
-            local,
+            local: (kind == Kind::Local).then(|| Local::new(&topology, &launch.rank_output, host)),
             config,
             chosen,
             environment,
             argv,
             diagnostics,
-            blocker,
+            // srun starts this on machines that cannot be seen from here, and they may have what is missing.
+            blocker: job.blocker.clone().filter(|_| kind != Kind::Srun),
             carried,
-            opens,
+            opens: topology.opens_port(kind == Kind::Torchrun).cloned(),
+            topology,
             record: None,
             home: host.home(),
         };
         plan.record = Record::new(&plan, launch, job, host)?;
         Ok(plan)
+    }
+
+    /// The file in which DeepSpeed's runner finds the variables for the other machines.
+    fn carried(
+        &self,
+        topology: &Topology,
+        environment: &mut Environment,
+    ) -> Result<Option<(PathBuf, String)>, Vec<Problem>> {
+        let Some(text) = launcher::environment_file(topology, &environment.set, &self.host)? else { return Ok(None) };
+        let path = self.host.configs_folder().join(format!("deepspeed_env-{:016x}", fnv1a(text.as_bytes())));
+        environment.set(vars::DS_ENV_FILE, path.as_os_str(), "for the other machines".to_string());
+        Ok(Some((path, text)))
+    }
+
+    /// Whether torchrun stands in for the launcher of the command, with the variables that one would set.
+    fn translate(&self, topology: &Topology, config: Option<&OsStr>, environment: &mut Environment) -> bool {
+        let Launch { launcher_args, environment: flags, .. } = self.launch;
+        let wrapped = self.wrapped.as_ref().filter(|_| launcher_args.is_empty());
+        let variables = wrapped.and_then(|wrapped| wrapped.as_torchrun(&self.job, topology, config, &self.host));
+        let translated = variables.is_some();
+        for (name, value) in variables.into_iter().flatten().filter(|(name, _)| !flags.says(name)) {
+            environment.set(name, value, "as accelerate launch sets it".to_string());
+        }
+        translated
     }
 
     /// Everything that is executed. `translated`: torchrun stands in for the launcher of the command.
@@ -239,36 +234,32 @@ impl Draft<'_> {
         }
     }
 
-    /// The config that was asked for: our flag, else the command's own.
-    fn template(
-        &self,
-        topology: Option<&Topology>,
-        chosen: &mut Option<String>,
-        problems: &mut Vec<Problem>,
-        diagnostics: &mut Vec<Problem>,
-    ) -> Option<Template> {
+    /// The config that was asked for: our flag, else the command's own. And why it became this one, if it was `auto`.
+    fn template(&self, topology: Option<&Topology>, found: &mut Found) -> Option<(Template, Option<String>)> {
         let own = self.own_config();
         let spec = match (&self.launch.deepspeed, own) {
             (Some(flag), own) => {
-                diagnostics.extend(own.filter(|own| own.value != flag.value).map(|own| error::two_configs(flag, &own)));
+                let other = own.filter(|own| own.value != flag.value);
+                found.diagnostics.extend(other.map(|own| error::two_configs(flag, &own)));
                 flag.clone()
             }
             // The trainers take an empty text as no config.
             (None, own) => own.filter(|own| !own.value.is_empty())?,
         };
         let mut named = spec.clone();
+        let mut chosen = None;
         let resolved = self.can_hand_over(&spec).and_then(|()| {
             // Without ranks there is nothing to choose by, and that is the problem told.
             if let Some(topology) = topology.filter(|_| spec.value == fit::AUTO) {
                 let (name, why) = fit::choose(&spec, &self.job, topology, self.launch, &self.host)?;
                 named.value = name;
-                *chosen = Some(why);
+                chosen = Some(why);
             }
             template::resolve(&named, &self.launch.search, &self.host)
         });
-        let mut template = resolved.map_err(|problem| problems.push(problem)).ok()?;
-        diagnostics.append(&mut template.notes);
-        Some(template)
+        let mut template = found.keep(resolved.map_err(Vec::from))?;
+        found.diagnostics.append(&mut template.notes);
+        Some((template, chosen))
     }
 
     /// Whether the config can reach the trainer at all.
@@ -288,12 +279,42 @@ impl Draft<'_> {
         Ok(())
     }
 
+    /// The config that will be written, if one was asked for and nothing is wrong with it.
     fn config(
+        &self,
+        template: Option<Template>,
+        topology: Option<&Topology>,
+        kind: Option<Kind>,
+        found: &mut Found,
+    ) -> Option<PlannedConfig> {
+        let Launch { layers, config_out, .. } = self.launch;
+        match (template, topology) {
+            (Some(template), Some(topology)) => {
+                let config = self.resolve(template, topology, kind, found);
+                found.keep(config)
+            }
+            // The ranks are not known, but wrong layers can be told all the same.
+            (Some(template), None) => {
+                let config = found.keep(config::with_layers(&template, layers, &self.host))?;
+                self.check(&config, &config, &template, None, None, found);
+                None
+            }
+            (None, _) => {
+                if found.problems.is_empty() {
+                    found.problems.extend(without_config(layers, config_out.as_ref()));
+                }
+                None
+            }
+        }
+    }
+
+    /// The layers on the template, every "auto" filled, checked.
+    fn resolve(
         &self,
         template: Template,
         topology: &Topology,
         kind: Option<Kind>,
-        findings: &mut Vec<Problem>,
+        found: &mut Found,
     ) -> Result<PlannedConfig, Vec<Problem>> {
         let Launch { layers, no_fill, config_out, .. } = self.launch;
         let config = config::with_layers(&template, layers, &self.host)?;
@@ -310,7 +331,7 @@ impl Draft<'_> {
         };
         let (resolved, problems) =
             auto::resolve(&known, policy, |key| place_of(key, &config, &template, layers, &self.host));
-        self.check(&resolved.config, &config, &template, Some(topology), kind, findings);
+        self.check(&resolved.config, &config, &template, Some(topology), kind, found);
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -332,23 +353,23 @@ impl Draft<'_> {
         template: &Template,
         topology: Option<&Topology>,
         kind: Option<Kind>,
-        findings: &mut Vec<Problem>,
+        found: &mut Found,
     ) {
         let place = |key: &str| place_of(key, written, template, &self.launch.layers, &self.host);
         let subject = Subject::new(config, &self.job, topology, kind, &self.host, &template.env, &place);
         let notes = self.launch.output.wants_notes();
-        findings.extend(check::config(&subject, &self.launch.allow, notes));
-        findings.extend(check::environment(&subject, &self.launch.allow, notes));
+        found.findings.extend(check::config(&subject, &self.launch.allow, notes));
+        found.findings.extend(check::environment(&subject, &self.launch.allow, notes));
     }
 
     /// The same for a command without a config.
-    fn check_environment(&self, topology: Option<&Topology>, kind: Option<Kind>, findings: &mut Vec<Problem>) {
+    fn check_environment(&self, topology: Option<&Topology>, kind: Option<Kind>, found: &mut Found) {
         if self.job.trainer.family == Family::Opaque {
             return;
         }
         let place = |key: &str| key.to_string();
         let subject = Subject::new(&Value::Null, &self.job, topology, kind, &self.host, &[], &place);
-        findings.extend(check::environment(&subject, &self.launch.allow, self.launch.output.wants_notes()));
+        found.findings.extend(check::environment(&subject, &self.launch.allow, self.launch.output.wants_notes()));
     }
 
     /// The run file that holds all arguments, naming our config.
@@ -365,12 +386,46 @@ impl Draft<'_> {
     }
 }
 
-/// What the rules found, where it belongs.
-fn sort_in(findings: Vec<Problem>, problems: &mut Vec<Problem>, diagnostics: &mut Vec<Problem>) {
-    // A mismatch says the same as these.
-    let mismatched = problems.iter().any(|problem| problem.rule == "mismatch");
-    for found in findings.into_iter().filter(|found| !(mismatched && found.rule.starts_with("batch-"))) {
-        if found.severity == Severity::Error { problems.push(found) } else { diagnostics.push(found) }
+/// What was found on the way.
+struct Found {
+    /// Each of them refuses the launch.
+    problems: Vec<Problem>,
+    /// Said beside the plan.
+    diagnostics: Vec<Problem>,
+    /// Of the rules of `check`, errors or not.
+    findings: Vec<Problem>,
+}
+
+impl Found {
+    /// Goes on without the value, so that all problems are found at once.
+    fn keep<T>(&mut self, result: Result<T, Vec<Problem>>) -> Option<T> {
+        result.map_err(|mut found| self.problems.append(&mut found)).ok()
+    }
+
+    /// What the rules found goes where it belongs.
+    fn sort(&mut self) {
+        // A mismatch says the same as these.
+        let mismatched = self.problems.iter().any(|problem| problem.rule == "mismatch");
+        for found in self.findings.drain(..).filter(|found| !(mismatched && found.rule.starts_with("batch-"))) {
+            if found.severity == Severity::Error { self.problems.push(found) } else { self.diagnostics.push(found) }
+        }
+    }
+
+    /// The diagnostics of a plan, or everything that is wrong.
+    fn verdict(self, launch: &Launch) -> Result<Vec<Problem>, Vec<Problem>> {
+        let Found { mut problems, mut diagnostics, .. } = self;
+        diagnostics.retain(|problem| !launch.allow.iter().any(|rule| rule == problem.rule));
+        if !problems.is_empty() {
+            problems.append(&mut diagnostics);
+            return Err(problems);
+        }
+        let warned = diagnostics.iter().any(|problem| problem.severity == Severity::Warning);
+        if launch.strict && warned && !launch.output.check {
+            diagnostics.retain(|problem| problem.severity == Severity::Warning);
+            diagnostics.iter_mut().for_each(Problem::make_error);
+            return Err(diagnostics);
+        }
+        Ok(diagnostics)
     }
 }
 
@@ -455,9 +510,4 @@ fn same_file(one: &Path, two: &Path) -> bool {
         (Ok(one), Ok(two)) => (one.dev(), one.ino()) == (two.dev(), two.ino()),
         _ => false,
     }
-}
-
-/// Goes on without the value, so that all problems are found at once.
-fn keep<T>(result: Result<T, Vec<Problem>>, problems: &mut Vec<Problem>) -> Option<T> {
-    result.map_err(|mut found| problems.append(&mut found)).ok()
 }
