@@ -120,8 +120,12 @@ impl Draft<'_> {
     /// The ranks, who starts them, and with which config.
     fn decide(&self) -> Result<Decided, Vec<Problem>> {
         let Draft { launch, host, job, .. } = self;
-        let mut found =
-            Found { problems: job.problems.clone(), diagnostics: launch.warnings.clone(), findings: Vec::new() };
+        let mut found = Found {
+            problems: job.problems.clone(),
+            diagnostics: launch.warnings.clone(),
+            findings: Vec::new(),
+            mismatched: false,
+        };
         found.diagnostics.extend(self.ranks_without_effect());
         let topology = found.keep(self.topology());
         let kind = topology.as_ref().and_then(|topology| found.keep(self.launcher(topology)));
@@ -331,6 +335,7 @@ impl Draft<'_> {
         };
         let (resolved, problems) =
             auto::resolve(&known, policy, |key| place_of(key, &config, &template, layers, &self.host));
+        found.mismatched = resolved.mismatched;
         self.check(&resolved.config, &config, &template, Some(topology), kind, found);
         if !problems.is_empty() {
             return Err(problems);
@@ -394,6 +399,8 @@ struct Found {
     diagnostics: Vec<Problem>,
     /// Of the rules of `check`, errors or not.
     findings: Vec<Problem>,
+    /// The trainer computes another value than the config has.
+    mismatched: bool,
 }
 
 impl Found {
@@ -404,9 +411,9 @@ impl Found {
 
     /// What the rules found goes where it belongs.
     fn sort(&mut self) {
-        // A mismatch says the same as these.
-        let mismatched = self.problems.iter().any(|problem| problem.rule == "mismatch");
-        for found in self.findings.drain(..).filter(|found| !(mismatched && found.rule.starts_with("batch-"))) {
+        // A mismatch says the same as the rules about the batch.
+        let said = |found: &Problem| self.mismatched && check::is_about_batch(found.rule);
+        for found in self.findings.drain(..).filter(|found| !said(found)) {
             if found.severity == Severity::Error { self.problems.push(found) } else { self.diagnostics.push(found) }
         }
     }
@@ -479,7 +486,7 @@ fn planned_config(
     out: Option<&Said<PathBuf>>,
     host: &Host,
 ) -> Result<PlannedConfig, Problem> {
-    let Resolved { config, fills, left } = resolved;
+    let Resolved { config, fills, left, .. } = resolved;
     let text = json::write(&config);
     let file = match out {
         Some(out) => named_file(out, &template, host)?,
