@@ -153,7 +153,10 @@ impl Draft<'_> {
         let Draft { launch, host, job, .. } = self;
         let Decided { topology, launcher: kind, config, chosen, diagnostics } = decided;
         let template = config.as_ref().map(|it| &it.template);
-        let mut environment = environment::decide(template, &launch.environment, kind, &topology, job, host, seen);
+        let flags = &launch.environment;
+        let mut environment =
+            environment::Given { template, flags, launcher: kind, topology: &topology, job, host, machine: seen }
+                .decide();
         let carried = self.carried(&topology, &mut environment)?;
         let path = config.as_ref().map(PlannedConfig::handed_over);
         let translated = self.translate(&topology, path, &mut environment);
