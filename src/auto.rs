@@ -72,8 +72,8 @@ pub(crate) enum Policy {
 }
 
 /// Fills what is known, leaves or refuses the rest, and compares what is concrete, as the trainer would.
-/// `place` says where a key of the config was written. The config is told also where there are problems: there may be
-/// more to say about it.
+/// `place` says where a key of the config was written. The config is returned even when there are problems: `check` may
+/// have more to say about it.
 pub(crate) fn resolve(known: &Known, policy: Policy, place: impl Fn(&str) -> String) -> (Resolved, Vec<Problem>) {
     let family = known.job.trainer.family;
     let mut problems = Vec::new();
