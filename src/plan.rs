@@ -337,7 +337,7 @@ impl Draft<'_> {
             auto::Policy::Fill
         };
         let (resolved, problems) =
-            auto::resolve(&known, policy, |key| place_of(key, &config, &template, layers, &self.host));
+            auto::resolve(&known, policy, |key| config::place_of(key, &config, &template, layers, &self.host));
         found.mismatched = resolved.mismatched;
         self.check(&resolved.config, &config, &template, Some(topology), kind, found);
         if !problems.is_empty() {
@@ -363,7 +363,7 @@ impl Draft<'_> {
         kind: Option<Kind>,
         found: &mut Found,
     ) {
-        let place = |key: &str| place_of(key, written, template, &self.launch.layers, &self.host);
+        let place = |key: &str| config::place_of(key, written, template, &self.launch.layers, &self.host);
         let subject = Subject::new(config, &self.job, topology, kind, &self.host, &template.env, &place);
         let notes = self.launch.output.wants_notes();
         found.findings.extend(check::config(&subject, &self.launch.allow, notes));
@@ -451,36 +451,6 @@ fn without_config(layers: &Layers, out: Option<&Said<PathBuf>>) -> Option<Proble
     let flags = places.filter(|(from, _)| matches!(from, Source::Flag(_)));
     let places: Vec<String> = flags.map(|(from, value)| from.with(value)).collect();
     (!places.is_empty()).then(|| error::layers_without_config(places))
-}
-
-/// Where a key of the config was written: the last `--set` of it, a `--patch` that changed it, else the file it stands in.
-/// Only asked for when there is something to say, so the files are read again.
-fn place_of(key: &str, config: &Value, template: &Template, layers: &Layers, host: &Host) -> String {
-    // Itself, or the section around it.
-    let sets = |said: &&Said<(String, Value)>| {
-        key.strip_prefix(&said.value.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    if let Some(said) = layers.set.iter().rev().find(sets) {
-        return said.from.with(format!("{}={}", said.value.0, said.value.1));
-    }
-    let inside = |path: &Path| {
-        let (line, column) = json::position(&json::read_text(path).ok()?, key)?;
-        Some(format!("{}:{line}:{column}", path.display()))
-    };
-    let patched = json::get(config, key) != json::get(&template.config, key);
-    if let Some(patch) = layers.patch.last().filter(|_| patched) {
-        let path = host.absolute(&patch.value);
-        return inside(&path).unwrap_or_else(|| format!("{}, {key}", patch.value.display()));
-    }
-    // Of a chain, the first file that has it.
-    let files = template.origins.iter().filter_map(|origin| match origin {
-        Origin::File(path) => Some(path),
-        _ => None,
-    });
-    files.map(PathBuf::as_path).find_map(inside).unwrap_or_else(|| match &template.origin {
-        Origin::BuiltIn => format!("template {}, {key}", template.name),
-        origin => format!("{origin}, {key}"),
-    })
 }
 
 fn planned_config(
