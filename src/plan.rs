@@ -1,16 +1,17 @@
 //! The decision: everything a launch will do, as a plain value. `--dry-run` prints it, `exec` carries it out.
 
+mod file;
 mod print;
 
+pub(crate) use file::{FileKind, PlannedConfig};
 pub(crate) use print::refused_json;
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::auto::{self, Fill, Known, LeftAuto, Resolved};
+use crate::auto::{self, Known};
 use crate::check::{self, Subject};
 use crate::cli::Launch;
 use crate::config::{self, Layers};
@@ -20,13 +21,12 @@ use crate::error::{self, Problem, Severity};
 use crate::fit;
 use crate::hash::fnv1a;
 use crate::host::Host;
-use crate::json;
 use crate::launcher::local::Local;
 use crate::launcher::{self, Kind, srun};
 use crate::machine;
 use crate::record::Record;
 use crate::said::{Said, Source};
-use crate::template::{self, Origin, Template};
+use crate::template::{self, Template};
 use crate::topology::Topology;
 use crate::trainer::{Family, Job};
 use crate::vars;
@@ -59,38 +59,6 @@ pub(crate) struct TrainerFacts {
     pub(crate) python: Option<PathBuf>,
     /// What the ranks run, in words for a person.
     pub(crate) runs: String,
-}
-
-/// The config and the file it will be written to.
-pub(crate) struct PlannedConfig {
-    pub(crate) template: Template,
-    pub(crate) value: Value,
-    pub(crate) text: String,
-    pub(crate) fills: Vec<Fill>,
-    pub(crate) left: Vec<LeftAuto>,
-    pub(crate) file: PlannedFile,
-    /// The command's run file written anew, where it names the config.
-    pub(crate) run_file: Option<(PathBuf, String)>,
-}
-
-impl PlannedConfig {
-    /// The file the trainer is given.
-    fn handed_over(&self) -> &OsStr {
-        self.run_file.as_ref().map_or(self.file.path.as_os_str(), |(path, _)| path.as_os_str())
-    }
-}
-
-pub(crate) struct PlannedFile {
-    pub(crate) path: PathBuf,
-    pub(crate) kind: FileKind,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FileKind {
-    /// Named after its content, in a folder of ours.
-    Ours,
-    /// Where the user wants it.
-    Named,
 }
 
 impl Plan {
@@ -343,8 +311,7 @@ impl Draft<'_> {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let mut planned = planned_config(template, resolved, config_out.as_ref(), &self.host)?;
-        planned.run_file = self.run_file(&planned.file.path);
+        let planned = PlannedConfig::new(template, resolved, config_out.as_ref(), &self.job, &self.host)?;
         if let Some(pool) = topology.pool.as_ref().filter(|pool| pool.0.len() > 1)
             && self.host.is_of_this_machine(&planned.file.path)
         {
@@ -378,19 +345,6 @@ impl Draft<'_> {
         let place = |key: &str| key.to_string();
         let subject = Subject::new(&Value::Null, &self.job, topology, kind, &self.host, &[], &place);
         found.findings.extend(check::environment(&subject, &self.launch.allow, self.launch.output.wants_notes()));
-    }
-
-    /// The run file that holds all arguments, naming our config.
-    fn run_file(&self, config: &Path) -> Option<(PathBuf, String)> {
-        let mut entries = self.job.run_file.clone()?;
-        let name = (self.job.trainer.config_argument)(&self.job.args);
-        entries.insert(name.to_string(), Value::from(config.to_string_lossy()));
-        let text = json::write(&Value::Object(entries));
-        let source = Path::new(self.job.words(None).first()?).to_path_buf();
-        let (stem, ending) =
-            (source.file_stem()?.to_string_lossy().into_owned(), source.extension()?.to_string_lossy().into_owned());
-        let name = format!("{stem}-{:016x}.{ending}", fnv1a(text.as_bytes()));
-        Some((self.host.configs_folder().join(name), text))
     }
 }
 
@@ -451,43 +405,4 @@ fn without_config(layers: &Layers, out: Option<&Said<PathBuf>>) -> Option<Proble
     let flags = places.filter(|(from, _)| matches!(from, Source::Flag(_)));
     let places: Vec<String> = flags.map(|(from, value)| from.with(value)).collect();
     (!places.is_empty()).then(|| error::layers_without_config(places))
-}
-
-fn planned_config(
-    template: Template,
-    resolved: Resolved,
-    out: Option<&Said<PathBuf>>,
-    host: &Host,
-) -> Result<PlannedConfig, Problem> {
-    let Resolved { config, fills, left, .. } = resolved;
-    let text = json::write(&config);
-    let file = match out {
-        Some(out) => named_file(out, &template, host)?,
-        None => {
-            let name = format!("{}-{:016x}.json", template.name, fnv1a(text.as_bytes()));
-            PlannedFile { path: host.configs_folder().join(name), kind: FileKind::Ours }
-        }
-    };
-    Ok(PlannedConfig { template, value: config, text, fills, left, file, run_file: None })
-}
-
-fn named_file(out: &Said<PathBuf>, template: &Template, host: &Host) -> Result<PlannedFile, Problem> {
-    let path = host.absolute(&out.value);
-    if matches!(&template.origin, Origin::File(source) if same_file(source, &path)) {
-        return Err(error::would_overwrite_the_template(out));
-    }
-    if path.exists() && !path.is_file() {
-        return Err(error::not_a_file(&path));
-    }
-    if !path.parent().is_some_and(Path::is_dir) {
-        return Err(error::no_such_folder(&path));
-    }
-    Ok(PlannedFile { path, kind: FileKind::Named })
-}
-
-fn same_file(one: &Path, two: &Path) -> bool {
-    match (std::fs::metadata(one), std::fs::metadata(two)) {
-        (Ok(one), Ok(two)) => (one.dev(), one.ino()) == (two.dev(), two.ino()),
-        _ => false,
-    }
 }
