@@ -33,6 +33,16 @@ pub(crate) enum OptionList {
     Open,
 }
 
+/// Why an argument that is given has no value of its type.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// Not a wrong value, but none at all: an interpolation of OmegaConf, or `$(expr 16 / 8)` in a command copied out of a
+    /// script. The argument as it stands there.
+    Unresolved(String),
+    /// The trainer would refuse it.
+    Refused(Problem),
+}
+
 /// One occurrence.
 #[derive(Clone, Debug)]
 struct Found {
@@ -155,16 +165,16 @@ impl Args {
         self.raw(name).map(|said| said.map(|value| value.to_string_lossy().into_owned()))
     }
 
-    pub(crate) fn int(&self, name: &str) -> Result<Option<Said<i64>>, Problem> {
+    pub(crate) fn int(&self, name: &str) -> Result<Option<Said<i64>>, Unread> {
         self.typed(name, "an integer", "4", python_int)
     }
 
-    pub(crate) fn float(&self, name: &str) -> Result<Option<Said<f64>>, Problem> {
+    pub(crate) fn float(&self, name: &str) -> Result<Option<Said<f64>>, Unread> {
         self.typed(name, "a number", "1e-5", python_float)
     }
 
     /// HF's booleans: a bare `--bf16` is true where the field allows it.
-    pub(crate) fn bool(&self, name: &str, bare_is_true: bool) -> Result<Option<Said<bool>>, Problem> {
+    pub(crate) fn bool(&self, name: &str, bare_is_true: bool) -> Result<Option<Said<bool>>, Unread> {
         if bare_is_true && self.is_bare(name) {
             return Ok(self.last(name).map(|found| Said::new(true, Source::Argument(found.spelled.clone()))));
         }
@@ -177,15 +187,16 @@ impl Args {
         wanted: &str,
         example: &str,
         read: fn(&str) -> Option<T>,
-    ) -> Result<Option<Said<T>>, Problem> {
+    ) -> Result<Option<Said<T>>, Unread> {
         let Some(found) = self.last(name) else { return Ok(None) };
         let Some(value) = &found.value else {
-            return Err(error::argument_needs_value(&found.spelled, wanted, example));
+            return Err(Unread::Refused(error::argument_needs_value(&found.spelled, wanted, example)));
         };
         let text = value.to_string_lossy();
         match read(&text) {
             Some(value) => Ok(Some(Said::new(value, Source::Argument(found.spelled.clone())))),
-            None => Err(error::argument_of_wrong_type(&found.spelled, &text, wanted, example)),
+            None if text.contains('$') => Err(Unread::Unresolved(format!("{} {text}", found.spelled))),
+            None => Err(Unread::Refused(error::argument_of_wrong_type(&found.spelled, &text, wanted, example))),
         }
     }
 
@@ -307,6 +318,14 @@ mod tests {
 
     fn micro(line: &str) -> Option<i64> {
         args(line).int("per_device_train_batch_size").unwrap().map(|said| said.value)
+    }
+
+    #[test]
+    fn what_a_shell_or_omegaconf_would_replace_is_no_wrong_value() {
+        let rate = |value: &str| args(&format!("--learning_rate={value}")).float("learning_rate");
+        assert!(matches!(rate("${lr}"), Err(Unread::Unresolved(place)) if place == "--learning_rate ${lr}"));
+        assert!(matches!(rate("fast"), Err(Unread::Refused(_))));
+        assert!(matches!(args("--learning_rate").float("learning_rate"), Err(Unread::Refused(_))));
     }
 
     #[test]

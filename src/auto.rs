@@ -67,6 +67,8 @@ pub(crate) struct Resolved {
     pub(crate) config: Value,
     pub(crate) fills: Vec<Fill>,
     pub(crate) left: Vec<LeftAuto>,
+    /// The trainer computes another value than the config has.
+    pub(crate) mismatched: bool,
 }
 
 /// Whether anything is filled, and why not.
@@ -80,13 +82,14 @@ pub(crate) enum Policy {
 }
 
 /// Fills what is known, leaves or refuses the rest, and compares what is concrete, as the trainer would.
-/// `place` says where a key of the config was written. The config is told also where there are problems: there may be
-/// more to say about it.
+/// `place` says where a key of the config was written. The config is returned even when there are problems: `check` may
+/// have more to say about it.
 pub(crate) fn resolve(known: &Known, policy: Policy, place: impl Fn(&str) -> String) -> (Resolved, Vec<Problem>) {
     let family = known.job.trainer.family;
     let mut problems = Vec::new();
     let mut fills = Vec::new();
     let mut left = Vec::new();
+    let mut mismatched = false;
     for rule in RULES {
         let Some(value) = json::get(known.config, rule.key) else { continue };
         let auto = is_auto(value);
@@ -108,6 +111,7 @@ pub(crate) fn resolve(known: &Known, policy: Policy, place: impl Fn(&str) -> Str
             }
             Ok((wanted, from)) if !auto => {
                 if !python_equal(value, &wanted) {
+                    mismatched = true;
                     problems.push(error::mismatch(rule.key, rule.doc, value, &place(rule.key), &wanted, &from));
                 }
             }
@@ -132,7 +136,7 @@ pub(crate) fn resolve(known: &Known, policy: Policy, place: impl Fn(&str) -> Str
             problems.push(error::nobody_fills(&key, &place(&key)));
         }
     }
-    (Resolved { config, fills, left }, problems)
+    (Resolved { config, fills, left, mismatched }, problems)
 }
 
 /// Nobody fills after us: the global batch may go, `DeepSpeed` infers it; every other "auto" is an error.

@@ -76,6 +76,11 @@ pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
     CONFIG.iter().copied().flatten().chain(environment::RULES)
 }
 
+/// Whether a rule is one of those about the batch.
+pub(crate) fn is_about_batch(rule: &str) -> bool {
+    batch::RULES.iter().any(|it| it.name == rule)
+}
+
 /// What the rules about a config find. Notes cost a little, so only where they are read.
 pub(crate) fn config(subject: &Subject, allow: &[String], notes: bool) -> Vec<Problem> {
     run(CONFIG.iter().copied().flatten(), subject, allow, notes)

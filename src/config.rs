@@ -2,7 +2,7 @@
 //! `auto`'s business.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::json;
 use crate::patch;
 use crate::said::Said;
-use crate::template::Template;
+use crate::template::{Origin, Template};
 
 /// What is laid over the template, in this order.
 #[derive(Default)]
@@ -66,6 +66,36 @@ pub(crate) fn with_layers<'t>(
         }
     }
     if problems.is_empty() { Ok(config) } else { Err(problems) }
+}
+
+/// Where a key of the config was written: the last `--set` of it, a `--patch` that changed it, else the file it stands in.
+/// Only asked for when there is something to say, so the files are read again.
+pub(crate) fn place_of(key: &str, config: &Value, template: &Template, layers: &Layers, host: &Host) -> String {
+    // Itself, or the section around it.
+    let sets = |said: &&Said<(String, Value)>| {
+        key.strip_prefix(&said.value.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    if let Some(said) = layers.set.iter().rev().find(sets) {
+        return said.from.with(format!("{}={}", said.value.0, said.value.1));
+    }
+    let inside = |path: &Path| {
+        let (line, column) = json::position(&json::read_text(path).ok()?, key)?;
+        Some(format!("{}:{line}:{column}", path.display()))
+    };
+    let patched = json::get(config, key) != json::get(&template.config, key);
+    if let Some(patch) = layers.patch.last().filter(|_| patched) {
+        let path = host.absolute(&patch.value);
+        return inside(&path).unwrap_or_else(|| format!("{}, {key}", patch.value.display()));
+    }
+    // Of a chain, the first file that has it.
+    let files = template.origins.iter().filter_map(|origin| match origin {
+        Origin::File(path) => Some(path),
+        _ => None,
+    });
+    files.map(PathBuf::as_path).find_map(inside).unwrap_or_else(|| match &template.origin {
+        Origin::BuiltIn => format!("template {}, {key}", template.name),
+        origin => format!("{origin}, {key}"),
+    })
 }
 
 fn unset(config: &mut Value, key: &str) -> bool {

@@ -284,13 +284,12 @@ impl<'a> Sight<'a> {
     }
 
     fn nvme(&self) -> Vec<Row> {
-        let unusable = machine::unusable_nvme(&self.wants, self.host);
         let row = |(key, path): &(String, PathBuf)| {
             let absolute = self.host.absolute(path);
             let kind = self.machine.file_system(&absolute);
-            let shared = machine::shared_nvme(key, path, kind.as_deref());
-            let wrong = unusable.iter().find(|problem| problem.places.contains(key)).cloned();
-            Row::judged("nvme_path", Some(path.display().to_string()), wrong.or(shared))
+            let wrong = machine::unusable_nvme(key, path, self.host)
+                .or_else(|| machine::shared_nvme(key, path, kind.as_deref()));
+            Row::judged("nvme_path", Some(path.display().to_string()), wrong)
         };
         self.wants.nvme.iter().map(row).collect()
     }

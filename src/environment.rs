@@ -2,6 +2,7 @@
 //! variables beat a template's; `--env` beats both.
 
 use std::ffi::OsString;
+use std::fmt;
 
 use crate::host::Host;
 use crate::launcher::{Kind, srun};
@@ -40,77 +41,114 @@ pub(crate) struct Setting {
     pub(crate) why: String,
 }
 
-/// `host` is the environment as everyone wants it; `machine` is what was there before.
-pub(crate) fn decide(
-    template: Option<&Template>,
-    flags: &EnvironmentFlags,
-    launcher: Kind,
-    topology: &Topology,
-    job: &Job,
-    host: &Host,
-    machine: &Host,
-) -> Environment {
-    if launcher == Kind::Srun {
-        // Each machine decides for itself.
-        return Environment { unset: srun::per_task_variables(host), ..Environment::default() };
+/// What it is decided from.
+pub(crate) struct Given<'a> {
+    pub(crate) template: Option<&'a Template>,
+    pub(crate) flags: &'a EnvironmentFlags,
+    pub(crate) launcher: Kind,
+    pub(crate) topology: &'a Topology,
+    pub(crate) job: &'a Job,
+    /// The variables as everyone wants them.
+    pub(crate) host: &'a Host,
+    /// Those that were there before.
+    pub(crate) machine: &'a Host,
+}
+
+impl Given<'_> {
+    /// From the weakest word to the strongest.
+    pub(crate) fn decide(&self) -> Environment {
+        if self.launcher == Kind::Srun {
+            // Each machine decides for itself.
+            return Environment { unset: srun::per_task_variables(self.host), ..Environment::default() };
+        }
+        let mut environment = Environment::default();
+        self.of_template(&mut environment);
+        for variable in &self.job.variables {
+            environment.set(&variable.name, &variable.value, variable.why.clone());
+        }
+        self.for_the_job(&mut environment);
+        self.for_the_launcher(&mut environment);
+        self.of_flags(&mut environment);
+        self.kept(&mut environment);
+        environment
     }
-    let mut environment = Environment::default();
-    let from_template = template.map_or(&[][..], |template| &template.env);
-    for (name, value) in from_template {
-        if host.raw(name).is_some() {
-            environment.keep(name, machine);
-        } else {
-            environment.set(name, value, format!("template {}", template.map_or("", |it| it.name.as_str())));
+
+    fn of_template(&self, environment: &mut Environment) {
+        let Some(template) = self.template else { return };
+        for (name, value) in &template.env {
+            if self.host.raw(name).is_some() {
+                environment.keep(name, self.machine);
+            } else {
+                environment.set(name, value, format!("template {}", template.name));
+            }
         }
     }
-    for variable in &job.variables {
-        environment.set(&variable.name, &variable.value, variable.why.clone());
-    }
-    environment.for_inner_launcher(job, topology);
-    if job.trainer.one_gpu_per_rank && template.is_some() {
-        environment.narrow_devices(topology);
-    }
-    if let Some(by) = topology.devices.chosen_by.as_ref().filter(|_| launcher != Kind::Deepspeed) {
-        environment.choose_devices(topology, by);
-    }
-    environment.threads(topology, host);
-    if let Standing::Task(task) = &topology.standing {
-        environment.task(task, topology, job);
-    }
-    if launcher == Kind::Torchrun {
-        let stray = vars::PET_ELSEWHERE.iter().filter(|name| machine.raw(name).is_some());
-        environment.unset.extend(stray.map(|name| (*name).to_string()));
-    }
-    if launcher == Kind::Torchrun && topology.engine.is_some() {
-        environment.survive_warnings(host);
-    }
-    // A script under a launcher expects a process group; a front end that would start none has none without DeepSpeed.
-    let script = job.trainer.family != Family::Opaque && !job.rewritten;
-    if launcher == Kind::Direct && (template.is_some() || script) && !topology.already() {
-        environment.single_rank(topology);
-    }
-    if launcher == Kind::Local {
-        environment.ranks_of_ours(topology, machine);
-    }
-    for said in &flags.unset {
-        environment.set.retain(|setting| setting.name != said.value);
-        if machine.raw(&said.value).is_some() {
-            environment.unset.push(said.value.clone());
+
+    /// The GPUs, the CPUs and the place of this process.
+    fn for_the_job(&self, environment: &mut Environment) {
+        let Given { topology, job, .. } = self;
+        if job.trainer.launches_itself {
+            environment.for_inner_launcher(topology);
+        }
+        if job.trainer.one_gpu_per_rank && self.template.is_some() {
+            environment.narrow_devices(topology);
+        }
+        if let Some(by) = topology.devices.chosen_by.as_ref().filter(|_| self.launcher != Kind::Deepspeed) {
+            environment.choose_devices(topology, by);
+        }
+        environment.threads(topology, self.host);
+        if let Standing::Task(task) = &topology.standing {
+            environment.task(task, topology, job);
         }
     }
-    for said in &flags.set {
-        let (name, value) = &said.value;
-        environment.unset.retain(|unset| unset != name);
-        environment.set(name, value, said.from.to_string());
-    }
-    for name in vars::SHOWN_WHEN_SET {
-        if machine.raw(name).is_some() {
-            environment.keep(name, machine);
+
+    fn for_the_launcher(&self, environment: &mut Environment) {
+        let Given { topology, job, .. } = self;
+        match self.launcher {
+            Kind::Torchrun => {
+                let stray = vars::PET_ELSEWHERE.iter().filter(|name| self.machine.raw(name).is_some());
+                environment.unset.extend(stray.map(|name| (*name).to_string()));
+                if topology.engine.is_some() {
+                    environment.survive_warnings(self.host);
+                }
+            }
+            Kind::Direct => {
+                // A script under a launcher expects a process group; a front end that would start none has none
+                // without DeepSpeed.
+                let script = job.trainer.family != Family::Opaque && !job.rewritten;
+                if (self.template.is_some() || script) && !topology.ranks_exist() {
+                    environment.single_rank(topology);
+                }
+            }
+            Kind::Local => environment.ranks_of_ours(topology, self.machine),
+            Kind::Deepspeed | Kind::Srun | Kind::Accelerate => {}
         }
     }
-    let Environment { set, unset, kept } = &mut environment;
-    kept.retain(|(name, _)| !unset.contains(name) && set.iter().all(|setting| setting.name != *name));
-    environment
+
+    fn of_flags(&self, environment: &mut Environment) {
+        for said in &self.flags.unset {
+            environment.set.retain(|setting| setting.name != said.value);
+            if self.machine.raw(&said.value).is_some() {
+                environment.unset.push(said.value.clone());
+            }
+        }
+        for said in &self.flags.set {
+            let (name, value) = &said.value;
+            environment.unset.retain(|unset| unset != name);
+            environment.set(name, value, said.from.to_string());
+        }
+    }
+
+    /// What of the user's own decides something and was not changed.
+    fn kept(&self, environment: &mut Environment) {
+        for name in vars::SHOWN_WHEN_SET {
+            if self.machine.raw(name).is_some() {
+                environment.keep(name, self.machine);
+            }
+        }
+        let Environment { set, unset, kept } = environment;
+        kept.retain(|(name, _)| !unset.contains(name) && set.iter().all(|setting| setting.name != *name));
+    }
 }
 
 impl Environment {
@@ -118,6 +156,13 @@ impl Environment {
     pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>, why: String) {
         self.set.retain(|setting| setting.name != name);
         self.set.push(Setting { name: name.to_string(), value: value.into(), why });
+    }
+
+    /// What somebody said, if anybody did.
+    fn set_said(&mut self, name: &str, said: Option<&Said<impl fmt::Display>>) {
+        if let Some(said) = said {
+            self.set(name, said.value.to_string(), said.from.to_string());
+        }
     }
 
     fn keep(&mut self, name: &str, host: &Host) {
@@ -132,7 +177,7 @@ impl Environment {
     fn narrow_devices(&mut self, topology: &Topology) {
         let (Some(devices), Some(nproc)) = (&topology.devices.names, &topology.nproc_per_node) else { return };
         let wanted = nproc.value as usize;
-        if topology.devices.cuda && wanted < devices.len() && !topology.already() {
+        if topology.devices.cuda && wanted < devices.len() && !topology.ranks_exist() {
             let chosen = devices[..wanted].join(",");
             let why = format!("{wanted} of {} GPUs ({}); ms-swift wants one GPU a process", devices.len(), nproc.from);
             self.set(vars::CUDA_VISIBLE_DEVICES, chosen, why);
@@ -147,27 +192,13 @@ impl Environment {
     }
 
     /// A console script that starts the ranks itself reads these.
-    fn for_inner_launcher(&mut self, job: &Job, topology: &Topology) {
-        if !job.trainer.launches_itself {
-            return;
-        }
-        let number = |said: &Said<u32>| (said.value.to_string(), said.from.to_string());
+    fn for_inner_launcher(&mut self, topology: &Topology) {
         let several = topology.nnodes.as_ref().filter(|nnodes| nnodes.value > 1);
-        let asked = [
-            (vars::NPROC_PER_NODE, topology.nproc_per_node.as_ref().map(number)),
-            (vars::NNODES, several.map(number)),
-            (vars::NODE_RANK, several.map(|_| number(&topology.node_rank))),
-            (vars::MASTER_ADDR, topology.meeting_address().map(|said| (said.value.clone(), said.from.to_string()))),
-            (
-                vars::MASTER_PORT,
-                topology.master_port.as_ref().map(|said| (said.value.to_string(), said.from.to_string())),
-            ),
-        ];
-        for (name, said) in asked {
-            if let Some((value, why)) = said {
-                self.set(name, value, why);
-            }
-        }
+        self.set_said(vars::NPROC_PER_NODE, topology.nproc_per_node.as_ref());
+        self.set_said(vars::NNODES, several);
+        self.set_said(vars::NODE_RANK, several.map(|_| &topology.node_rank));
+        self.set_said(vars::MASTER_ADDR, topology.meeting_address());
+        self.set_said(vars::MASTER_PORT, topology.master_port.as_ref());
     }
 
     /// torchrun would set 1, which starves the optimizer on the CPU.
@@ -194,28 +225,17 @@ impl Environment {
         // A task that was given one GPU of its own calls it number 0.
         let bound = topology.devices.names.as_ref().is_some_and(|names| names.len() == 1);
         let bound = bound && task.local_world_size.value > 1;
-        let own = || "this task sees one GPU".to_string();
-        let number = |said: &Said<u32>| (said.value.to_string(), said.from.to_string());
-        let local_rank = if bound { ("0".to_string(), own()) } else { number(&task.local_rank) };
         // ms-swift divides the GPUs it sees by this number.
         let alone = bound && job.trainer.one_gpu_per_rank;
-        let local_size = if alone { ("1".to_string(), own()) } else { number(&task.local_world_size) };
-        let asked = [
-            (vars::RANK, Some(number(&task.rank))),
-            (vars::LOCAL_RANK, Some(local_rank)),
-            (vars::WORLD_SIZE, Some(number(&task.world_size))),
-            (vars::LOCAL_WORLD_SIZE, Some(local_size)),
-            (vars::MASTER_ADDR, topology.master_addr.as_ref().map(|said| (said.value.clone(), said.from.to_string()))),
-            (
-                vars::MASTER_PORT,
-                topology.master_port.as_ref().map(|said| (said.value.to_string(), said.from.to_string())),
-            ),
-        ];
-        for (name, said) in asked {
-            if let Some((value, why)) = said {
-                self.set(name, value, why);
-            }
-        }
+        let own = |value| Said::new(value, Source::Machine("this task sees one GPU"));
+        let local_rank = if bound { own(0) } else { task.local_rank.clone() };
+        let local_size = if alone { own(1) } else { task.local_world_size.clone() };
+        self.set_said(vars::RANK, Some(&task.rank));
+        self.set_said(vars::LOCAL_RANK, Some(&local_rank));
+        self.set_said(vars::WORLD_SIZE, Some(&task.world_size));
+        self.set_said(vars::LOCAL_WORLD_SIZE, Some(&local_size));
+        self.set_said(vars::MASTER_ADDR, topology.master_addr.as_ref());
+        self.set_said(vars::MASTER_PORT, topology.master_port.as_ref());
     }
 
     /// torchrun dies of a warning signal such as USR1 instead of passing it on, and kills the ranks 30 s after TERM;

@@ -19,11 +19,11 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::cli::{Format, Launch};
+use crate::draft::Draft;
 use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::host::machine::Machine;
 use crate::model::Hub;
-use crate::plan;
 use crate::said::{Said, Source};
 use crate::template::{self, Search, Template};
 use crate::topology::{Processes, SaidRanks, Topology};
@@ -101,13 +101,15 @@ pub(crate) fn answer(request: &Request, machine: &Host) -> Result<Report, Vec<Pr
         };
         return Ok(question.answer(machine)?);
     }
-    plan::understood(launch, machine, |job, topology, host| {
-        let machines = machines(&launch.topology, Some(topology), host)?;
-        let mut question = Question::of_job(job, machines, launch, *accounting, host);
-        question.said = training.clone().or(question.said);
-        question.lookup.trusts_names = true;
-        Ok(question.answer(host)?)
-    })
+    let draft = Draft::new(launch, machine);
+    if !draft.job.problems.is_empty() {
+        return Err(draft.job.problems);
+    }
+    let machines = machines(&launch.topology, Some(draft.topology()), &draft.host)?;
+    let mut question = Question::of_job(&draft.job, machines, launch, *accounting, &draft.host);
+    question.said = training.clone().or(question.said);
+    question.lookup.trusts_names = true;
+    Ok(question.answer(&draft.host)?)
 }
 
 /// `--deepspeed auto`: the template, and why in one line.

@@ -66,7 +66,7 @@ pub(crate) fn choose(asked: Option<&Said<Kind>>, job: &Job, topology: &Topology)
     let opaque = job.trainer.family == Family::Opaque;
     match asked {
         Some(asked) if asked.from.is_flag() => insisted(asked, job, topology),
-        Some(asked) if !opaque && !topology.already() => {
+        Some(asked) if !opaque && !topology.ranks_exist() => {
             insisted(asked, job, topology).or_else(|_| fitting(job, topology))
         }
         _ => fitting(job, topology),

@@ -70,7 +70,7 @@ impl Wants {
 pub(crate) fn at_launch(config: &Value, python: Option<&Python>, host: &Host) -> Vec<Problem> {
     let wants = Wants::of(config);
     let mut problems: Vec<Problem> = python.into_iter().flat_map(missing_packages).collect();
-    problems.extend(unusable_nvme(&wants, host));
+    problems.extend(wants.nvme.iter().filter_map(|(key, path)| unusable_nvme(key, path, host)));
     if let Some(folder) = extensions_folder(host).filter(|_| wants.compiles()) {
         problems.extend(stale_locks(&locks_of(&folder, wants.operations())));
     }
@@ -99,9 +99,9 @@ pub(crate) fn stale_locks(locks: &[Lock]) -> Vec<Problem> {
     locks.iter().filter(|lock| lock.age > STALE).map(|lock| error::stale_lock(&lock.path, lock.age)).collect()
 }
 
-pub(crate) fn unusable_nvme(wants: &Wants, host: &Host) -> Vec<Problem> {
-    let unusable = wants.nvme.iter().filter(|(_, path)| !can_be_written(&host.absolute(path)));
-    unusable.map(|(key, path)| error::nvme_not_writable(key, path)).collect()
+/// `key`: what names the folder.
+pub(crate) fn unusable_nvme(key: &str, path: &Path, host: &Host) -> Option<Problem> {
+    (!can_be_written(&host.absolute(path))).then(|| error::nvme_not_writable(key, path))
 }
 
 /// `kind`: the file system of the folder.

@@ -7,6 +7,7 @@ mod cli;
 mod completions;
 mod config;
 mod doctor;
+mod draft;
 mod environment;
 mod error;
 mod exec;

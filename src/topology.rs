@@ -112,8 +112,8 @@ impl Topology {
         one(&self.nnodes) && one(&self.nproc_per_node)
     }
 
-    /// The ranks exist already.
-    pub(crate) fn already(&self) -> bool {
+    /// The ranks exist already: this process is one of them.
+    pub(crate) fn ranks_exist(&self) -> bool {
         matches!(self.standing, Standing::Rank { .. } | Standing::Task(_))
     }
 

@@ -16,7 +16,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::argv::{self, Args, Field, OptionList};
+use crate::argv::{self, Args, Field, OptionList, Unread};
 use crate::completions;
 use crate::error::{self, Problem};
 use crate::host::Host;
@@ -67,7 +67,7 @@ pub(crate) enum HandOver {
 }
 
 /// Whether half precision is on, as far as the arguments say, and who says so.
-pub(crate) type Precision = Result<Option<(bool, String)>, Problem>;
+pub(crate) type Precision = Result<Option<(bool, String)>, Unread>;
 
 pub(crate) struct Trainer {
     pub(crate) name: &'static str,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Hidden;
-use crate::argv::Args;
+use crate::argv::{Args, Unread};
 use crate::error::Problem;
 use crate::host::Host;
 use crate::json;
@@ -35,13 +35,11 @@ pub(crate) enum Left {
     Wrong(Problem),
 }
 
-impl From<Problem> for Left {
-    fn from(problem: Problem) -> Self {
-        // An interpolation of OmegaConf, or `$(expr 16 / 8)` in a command copied out of a script: not a wrong value,
-        // but none at all.
-        match problem.places.iter().find(|place| place.contains('$')) {
-            Some(place) => Left::Why(format!("{place} is not resolved yet")),
-            None => Left::Wrong(problem),
+impl From<Unread> for Left {
+    fn from(unread: Unread) -> Self {
+        match unread {
+            Unread::Unresolved(argument) => Left::Why(format!("{argument} is not resolved yet")),
+            Unread::Refused(problem) => Left::Wrong(problem),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What was said twice, by options and by `ZLAUNCH_*` variables, read once: a flag beats its variable, a mistake is kept
-//! with the others.
+//! Reads every option and the `ZLAUNCH_*` variable that stands for it: a flag beats its variable. Mistakes are gathered,
+//! so that all of them are told at once.
 
 use std::ffi::{OsStr, OsString};
 use std::ops::Bound;
@@ -24,7 +24,7 @@ use crate::topology::{Processes, SaidHosts, SaidRanks};
 use crate::trainer;
 use crate::vars;
 
-/// What was said in both places, options and variables, while it is read.
+/// The command line and the variables, while they are read.
 pub(super) struct Reader<'a> {
     pub(super) matches: &'a ArgMatches,
     pub(super) host: &'a Host,

@@ -1,0 +1,103 @@
+//! The config of a plan and the files it is written to.
+
+use std::ffi::OsStr;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::auto::{Fill, LeftAuto, Resolved};
+use crate::error::{self, Problem};
+use crate::hash::fnv1a;
+use crate::host::Host;
+use crate::json;
+use crate::said::Said;
+use crate::template::{Origin, Template};
+use crate::trainer::Job;
+
+/// The config and the file it will be written to.
+pub(crate) struct PlannedConfig {
+    pub(crate) template: Template,
+    pub(crate) value: Value,
+    pub(crate) text: String,
+    pub(crate) fills: Vec<Fill>,
+    pub(crate) left: Vec<LeftAuto>,
+    pub(crate) file: PlannedFile,
+    /// The command's run file written anew, where it names the config.
+    pub(crate) run_file: Option<(PathBuf, String)>,
+}
+
+impl PlannedConfig {
+    /// `out`: where the user wants it.
+    pub(super) fn new(
+        template: Template,
+        resolved: Resolved,
+        out: Option<&Said<PathBuf>>,
+        job: &Job,
+        host: &Host,
+    ) -> Result<Self, Problem> {
+        let Resolved { config, fills, left, .. } = resolved;
+        let text = json::write(&config);
+        let file = match out {
+            Some(out) => named_file(out, &template, host)?,
+            None => {
+                let name = format!("{}-{:016x}.json", template.name, fnv1a(text.as_bytes()));
+                PlannedFile { path: host.configs_folder().join(name), kind: FileKind::Ours }
+            }
+        };
+        let run_file = run_file(&file.path, job, host);
+        Ok(PlannedConfig { template, value: config, text, fills, left, file, run_file })
+    }
+
+    /// The file the trainer is given.
+    pub(super) fn handed_over(&self) -> &OsStr {
+        self.run_file.as_ref().map_or(self.file.path.as_os_str(), |(path, _)| path.as_os_str())
+    }
+}
+
+pub(crate) struct PlannedFile {
+    pub(crate) path: PathBuf,
+    pub(crate) kind: FileKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    /// Named after its content, in a folder of ours.
+    Ours,
+    /// Where the user wants it.
+    Named,
+}
+
+fn named_file(out: &Said<PathBuf>, template: &Template, host: &Host) -> Result<PlannedFile, Problem> {
+    let path = host.absolute(&out.value);
+    if matches!(&template.origin, Origin::File(source) if same_file(source, &path)) {
+        return Err(error::would_overwrite_the_template(out));
+    }
+    if path.exists() && !path.is_file() {
+        return Err(error::not_a_file(&path));
+    }
+    if !path.parent().is_some_and(Path::is_dir) {
+        return Err(error::no_such_folder(&path));
+    }
+    Ok(PlannedFile { path, kind: FileKind::Named })
+}
+
+fn same_file(one: &Path, two: &Path) -> bool {
+    match (std::fs::metadata(one), std::fs::metadata(two)) {
+        (Ok(one), Ok(two)) => (one.dev(), one.ino()) == (two.dev(), two.ino()),
+        _ => false,
+    }
+}
+
+/// The run file that holds all arguments, naming our config.
+fn run_file(config: &Path, job: &Job, host: &Host) -> Option<(PathBuf, String)> {
+    let mut entries = job.run_file.clone()?;
+    let name = (job.trainer.config_argument)(&job.args);
+    entries.insert(name.to_string(), Value::from(config.to_string_lossy()));
+    let text = json::write(&Value::Object(entries));
+    let source = Path::new(job.words(None).first()?).to_path_buf();
+    let (stem, ending) =
+        (source.file_stem()?.to_string_lossy().into_owned(), source.extension()?.to_string_lossy().into_owned());
+    let name = format!("{stem}-{:016x}.{ending}", fnv1a(text.as_bytes()));
+    Some((host.configs_folder().join(name), text))
+}
