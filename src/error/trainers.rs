@@ -5,13 +5,8 @@ use std::ffi::OsStr;
 use super::{NOT_EXECUTABLE, NOT_FOUND, Problem, did_you_mean};
 use crate::said::Said;
 
-pub(crate) fn not_on_path(name: &str, meant: Option<&str>, path: &OsStr) -> Problem {
-    let package = match name {
-        "swift" => "; pip install ms-swift brings it",
-        "torchrun" => "; pip install torch brings it",
-        "deepspeed" => "; pip install deepspeed brings it",
-        _ => "",
-    };
+pub(crate) fn not_on_path(name: &str, package: Option<&str>, meant: Option<&str>, path: &OsStr) -> Problem {
+    let package = package.map(|package| format!("; pip install {package} brings it")).unwrap_or_default();
     Problem::error("not-found", format!("`{name}` is not on PATH"))
         .at(format!("PATH={}", path.to_string_lossy()))
         .help(did_you_mean(meant, &format!("activate the environment that has `{name}`{package}")))

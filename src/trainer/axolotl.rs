@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use serde_json::{Map, Value};
 
-use super::{HandOver, Recognised, Trainer, Variable, hf, run_file};
+use super::{Defaults, HandOver, Recognised, Trainer, Variable, hf, run_file};
 use crate::argv::{self, Takes};
 use crate::error::{self, Problem};
 use crate::host::Host;
@@ -14,8 +14,16 @@ use crate::target::{Parts, Target};
 use crate::vars;
 use crate::yaml::Dialect;
 
-pub(crate) const TRAINER: Trainer =
-    Trainer { name: "axolotl", distribution: Some("axolotl"), hand_over: HandOver::Joined, recognise, ..hf::TRAINER };
+pub(crate) const TRAINER: Trainer = Trainer {
+    name: "axolotl",
+    consoles: &["axolotl"],
+    distribution: Some("axolotl"),
+    hand_over: HandOver::Joined,
+    recognise,
+    // As documented.
+    defaults: Defaults { micro_batch: 1, ..hf::DEFAULTS },
+    ..hf::TRAINER
+};
 
 const MODULE: &str = "axolotl.cli.train";
 

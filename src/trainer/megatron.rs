@@ -6,7 +6,8 @@ use super::{Family, Recognised, Trainer, command};
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "megatron",
     family: Family::Opaque,
-    distribution: Some("ms_swift"),
+    consoles: &["megatron"],
+    distribution: Some("ms-swift"),
     launches_itself: true,
     recognise: |parts, _| parts.target.is_console("megatron").then(|| Recognised::unchanged(parts)),
     ..command::TRAINER
