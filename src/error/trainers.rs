@@ -41,11 +41,11 @@ pub(crate) fn two_configs(flag: &Said<String>, own: &Said<String>) -> Problem {
         .help(format!("drop one of them; without {} the command's own is resolved", flag.from))
 }
 
-pub(crate) fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&str>) -> Problem {
-    let otherwise = "--ignore_args_error true makes it tolerate unknown options";
+/// `tolerant`: how this trainer is made to tolerate such options.
+pub(crate) fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&str>, tolerant: &str) -> Problem {
     Problem::error("argument", format!("{trainer} has no option `{word}`"))
         .at(word)
-        .help(did_you_mean(meant, otherwise))
+        .help(did_you_mean(meant, tolerant).trim_end())
 }
 
 pub(crate) fn argument_needs_value(spelled: &str, wanted: &str, example: &str) -> Problem {

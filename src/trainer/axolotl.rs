@@ -79,7 +79,7 @@ fn handed_on(words: &[OsString]) -> Option<(Vec<OsString>, Vec<Problem>)> {
             }
             (None, _) if kind_of(&name.replace('_', "-")).is_some() => {
                 let dashes = format!("--{}", name.replace('_', "-"));
-                problems.push(error::trainer_has_no_option(TRAINER.name, &format!("--{name}"), Some(&dashes)));
+                problems.push(error::trainer_has_no_option(TRAINER.name, &format!("--{name}"), Some(&dashes), ""));
                 if value.is_none() {
                     rest.next();
                 }
@@ -172,7 +172,8 @@ mod tests {
             assert_eq!(handed_on(&words(line)), None, "{line}");
         }
         let (_, problems) = handed_on(&words("x.yml --max_steps 5 --micro_batch_size=2")).unwrap();
-        assert_eq!(problems.len(), 2);
+        let helps: Vec<_> = problems.iter().map(|problem| problem.help.as_str()).collect();
+        assert_eq!(helps, ["did you mean `--max-steps`?", "did you mean `--micro-batch-size`?"]);
         assert_eq!(renamed_flag(&"--micro-batch-size=4".into()), "--per_device_train_batch_size=4");
     }
 }

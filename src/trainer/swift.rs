@@ -181,8 +181,10 @@ fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Proble
     let Some(version) = python.version("ms-swift") else { return Vec::new() };
     let now = TUNER.iter().rev().find(|(_, since, gone)| !version.is_before(*since) && version.is_before(*gone));
     let renamed = |name: &str| now.map(|(now, ..)| *now).filter(|now| *now != name && is_tuner(name));
-    let refused =
-        |word: &str, meant: Option<&str>| error::trainer_has_no_option(&format!("ms-swift {version}"), word, meant);
+    let refused = |word: &str, meant: Option<&str>| {
+        let tolerant = "--ignore_args_error true makes it tolerate unknown options";
+        error::trainer_has_no_option(&format!("ms-swift {version}"), word, meant, tolerant)
+    };
     if version.0 != RECORDED {
         // Of other versions only this much is known.
         let known =
