@@ -38,7 +38,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
 pub(super) const DEFAULTS: Defaults =
     Defaults { micro_batch: 8, seq_len: None, lora: false, lora_rank: 8, checkpointing: false, dropout: false };
 
-pub(super) const FIELDS: &[Field] = &[("model_name_or_path", Takes::One)];
+const FIELDS: &[Field] = &[("model_name_or_path", Takes::One)];
 
 /// Any Python program: whoever calls `deepspeed.initialize` alone was recognised before. A file `script.args` beside a
 /// script holds words that `HfArgumentParser` reads first.
@@ -66,7 +66,7 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
 }
 
 /// The flag or its `_full_eval`. When the *other* precision is on, this one is off: transformers refuses both.
-pub(super) fn precision(args: &Args, name: &str, full_eval: &str, other: &str) -> Precision {
+fn precision(args: &Args, name: &str, full_eval: &str, other: &str) -> Precision {
     let own = args.bool(name, true)?;
     let eval = args.bool(full_eval, true)?;
     let other = args.bool(other, true)?;

@@ -22,7 +22,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     },
     recognise,
     // Read from the sources of 0.9.5.
-    defaults: Defaults { seq_len: Some(2048), lora: true, lora_rank: 8, checkpointing: true, ..hf::DEFAULTS },
+    defaults: Defaults { seq_len: Some(2048), lora: true, checkpointing: true, ..hf::DEFAULTS },
     ..hf::TRAINER
 };
 

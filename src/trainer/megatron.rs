@@ -1,11 +1,10 @@
 //! megatron-swift: its console script starts torchrun itself from NPROC_PER_NODE and its kin, and has no DeepSpeed
 //! config. Passed through with the topology in those variables.
 
-use super::{Family, Recognised, Trainer, command};
+use super::{Recognised, Trainer, command};
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "megatron",
-    family: Family::Opaque,
     consoles: &["megatron"],
     distribution: Some("ms-swift"),
     launches_itself: true,

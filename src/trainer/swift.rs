@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 
-use super::{Defaults, Family, HandOver, Precision, Recognised, Trainer, Variable, hf, run_file};
+use super::{Defaults, Precision, Recognised, Trainer, Variable, hf, run_file};
 use crate::argv::{Args, Field, OptionList, Takes, hf_bool, names};
 use crate::error::{self, Problem};
 use crate::host::Host;
@@ -16,10 +16,8 @@ use crate::yaml::{Dialect, python_str};
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "swift",
-    family: Family::Hf,
     consoles: &["swift"],
     distribution: Some("ms-swift"),
-    hand_over: HandOver::Argument,
     model_argument: "model",
     hub,
     lifts_hidden_size: true,
@@ -32,7 +30,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     bf16: |args| precision(args, "bf16", "bf16_full_eval", &["bfloat16"]),
     precision_unknown: Some("ms-swift takes it from the model: --torch_dtype is not given"),
     // Read from the sources of 4.6.
-    defaults: Defaults { micro_batch: 1, lora: true, lora_rank: 8, checkpointing: true, dropout: true, ..hf::DEFAULTS },
+    defaults: Defaults { micro_batch: 1, lora: true, checkpointing: true, dropout: true, ..hf::DEFAULTS },
     ..hf::TRAINER
 };
 

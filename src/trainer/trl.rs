@@ -13,8 +13,6 @@ pub(crate) const TRAINER: Trainer = Trainer {
     consoles: &["trl"],
     distribution: Some("trl"),
     recognise,
-    // TRL turns bf16 on unless fp16 is given: silence says nothing.
-    fp16: |args| hf::precision(args, "fp16", "fp16_full_eval", "bf16"),
     // Read from the sources of 0.29.
     defaults: Defaults { seq_len: Some(1024), lora_rank: 16, checkpointing: true, ..hf::DEFAULTS },
     ..hf::TRAINER
