@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::runner::{Runner, count, default, port};
+use super::runner::{Counts, Runner, count, default, port};
 use super::{Kind, Rank, python, rank};
 use crate::argv::{Args, Takes::Nothing, Takes::One};
 use crate::environment::Setting;
@@ -21,6 +21,7 @@ use crate::vars;
 
 pub(super) const RUNNER: Runner = Runner {
     kind: Kind::Deepspeed,
+    title: None,
     programs: &[("deepspeed", None), ("ds", None)],
     modules: &["deepspeed.launcher.runner"],
     module: "deepspeed.launcher.runner",
@@ -47,6 +48,8 @@ pub(super) const RUNNER: Runner = Runner {
         ("master-port", "master_port"),
     ],
     count: &["num_gpus", "num_accelerators", "include", "exclude"],
+    counts: Counts::Each,
+    config: None,
     stated,
 };
 

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 
-use super::runner::{Runner, count, default, port, processes};
+use super::runner::{Counts, Runner, count, default, port, processes};
 use super::{Kind, Rank, python, rank};
 use crate::argv::{Args, Takes::Nothing, Takes::One};
 use crate::host::Host;
@@ -14,6 +14,7 @@ use crate::vars;
 
 pub(super) const RUNNER: Runner = Runner {
     kind: Kind::Torchrun,
+    title: None,
     programs: &[("torchrun", None)],
     modules: &["torch.distributed.run", "torch.distributed.launch"],
     module: "torch.distributed.run",
@@ -36,6 +37,8 @@ pub(super) const RUNNER: Runner = Runner {
         ("master-port", "master_port"),
     ],
     count: &["nproc_per_node"],
+    counts: Counts::EachInWords,
+    config: None,
     stated,
 };
 
