@@ -132,7 +132,8 @@ impl Environment {
     fn narrow_devices(&mut self, topology: &Topology) {
         let (Some(devices), Some(nproc)) = (&topology.devices.names, &topology.nproc_per_node) else { return };
         let wanted = nproc.value as usize;
-        if topology.devices.cuda && wanted < devices.len() && !topology.already() {
+        let cuda = topology.devices.variable == vars::CUDA_VISIBLE_DEVICES;
+        if cuda && wanted < devices.len() && !topology.already() {
             let chosen = devices[..wanted].join(",");
             let why = format!("{wanted} of {} GPUs ({}); ms-swift wants one GPU a process", devices.len(), nproc.from);
             self.set(vars::CUDA_VISIBLE_DEVICES, chosen, why);

@@ -160,19 +160,13 @@ fn python(job: &Job) -> OsString {
     job.python.as_ref().map_or_else(|| "python3".into(), |python| python.program.clone().into_os_string())
 }
 
-/// What a launcher runs as `python -u FILE`, as a module, or without Python.
-enum Rank {
-    File(OsString),
-    Module(OsString),
-    Words(Vec<OsString>),
-}
-
-fn rank(job: &Job, host: &Host) -> Rank {
+/// What a launcher starts as each rank: a file, a module behind its option for one, or a command without Python.
+fn rank(job: &Job, module: &str, host: &Host) -> Vec<OsString> {
     // Launchers start each rank with `python -u` and know no other option of the interpreter.
     let plain = |options: &[OsString]| options.iter().all(|option| option == "-u");
     match &job.target {
-        Target::Script { options, path } if plain(options) => Rank::File(path.clone()),
-        Target::Module { options, name } if plain(options) => Rank::Module(name.clone()),
-        _ => Rank::Words(direct::head(job, host)),
+        Target::Script { options, path } if plain(options) => vec![path.clone()],
+        Target::Module { options, name } if plain(options) => vec![module.into(), name.clone()],
+        _ => std::iter::once("--no_python".into()).chain(direct::head(job, host)).collect(),
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::runner::{Counts, Runner, count, default, port};
-use super::{Kind, Rank, python, rank};
+use super::{Kind, python, rank};
 use crate::argv::{Args, Takes::Nothing, Takes::One};
 use crate::environment::Setting;
 use crate::error::{self, Problem};
@@ -89,11 +89,7 @@ pub(super) fn head(
         words.push("--no_local_rank".into());
     }
     words.extend(extra.iter().cloned());
-    match rank(job, host) {
-        Rank::File(path) => words.push(path),
-        Rank::Module(name) => words.extend(["--module".into(), name]),
-        Rank::Words(command) => words.extend(std::iter::once("--no_python".into()).chain(command)),
-    }
+    words.extend(rank(job, "--module", host));
     words
 }
 

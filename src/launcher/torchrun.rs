@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 
 use super::runner::{Counts, Runner, count, default, port, processes};
-use super::{Kind, Rank, python, rank};
+use super::{Kind, python, rank};
 use crate::argv::{Args, Takes::Nothing, Takes::One};
 use crate::host::Host;
 use crate::said::{Said, Source};
@@ -64,11 +64,7 @@ pub(super) fn head(job: &Job, topology: &Topology, extra: &[OsString], host: &Ho
         None => {}
     }
     words.extend(extra.iter().cloned());
-    match rank(job, host) {
-        Rank::File(path) => words.push(path),
-        Rank::Module(name) => words.extend(["-m".into(), name]),
-        Rank::Words(command) => words.extend(std::iter::once("--no_python".into()).chain(command)),
-    }
+    words.extend(rank(job, "-m", host));
     words
 }
 
