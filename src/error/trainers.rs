@@ -1,6 +1,7 @@
 //! Sentences about the command and its arguments.
 
 use std::ffi::OsStr;
+use std::path::Path;
 
 use super::{NOT_EXECUTABLE, NOT_FOUND, Problem, did_you_mean};
 use crate::said::Said;
@@ -58,4 +59,22 @@ pub(crate) fn argument_of_wrong_type(spelled: &str, value: &str, wanted: &str, e
     Problem::error("argument", format!("the trainer refuses `{spelled} {value}`: it wants {wanted}"))
         .at(format!("{spelled} {value}"))
         .help(format!("{spelled} {example}"))
+}
+
+pub(crate) fn bad_run_file(kind: &str, name: &str, line: usize, column: usize, what: &str) -> Problem {
+    Problem::error("run-file", format!("not {kind}: {what}"))
+        .at(format!("{name}:{line}:{column}"))
+        .help("the trainer would refuse it too; check that place")
+}
+
+pub(crate) fn env_block_is_no_mapping(file: &str) -> Problem {
+    Problem::error("run-file", "`ENV` holds `NAME: value` lines".to_string())
+        .at(format!("{file}, ENV"))
+        .help("ENV: {NPROC_PER_NODE: 8}")
+}
+
+pub(crate) fn run_file_is_no_mapping(path: &Path) -> Problem {
+    Problem::error("run-file", "a run file holds `key: value` lines".to_string())
+        .at(path.display())
+        .help("model: Qwen/Qwen3-8B")
 }
