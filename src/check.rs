@@ -17,7 +17,7 @@ use std::ffi::OsStr;
 use serde_json::{Map, Value};
 
 use crate::auto;
-use crate::error::{Problem, Severity};
+use crate::error::{self, Problem, Severity};
 use crate::host::Host;
 use crate::json;
 use crate::launcher::Kind;
@@ -79,6 +79,11 @@ pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
 /// Whether a rule is one of those about the batch.
 pub(crate) fn is_about_batch(rule: &str) -> bool {
     batch::RULES.iter().any(|it| it.name == rule)
+}
+
+/// The names that `--allow` takes: every rule here, and those that only warn about the launch or the machine.
+pub(crate) fn allowable() -> Vec<&'static str> {
+    error::warnings().chain(rules().map(|rule| rule.name)).collect()
 }
 
 /// What the rules about a config find. Notes cost a little, so only where they are read.

@@ -57,7 +57,7 @@ fn follows(option: &Opt) -> Follows {
         "launcher" => Follows::Words(launcher::Kind::NAMES.iter().map(|(name, _)| *name).collect()),
         "trainer" => Follows::Words(trainer::ALL.iter().map(|trainer| trainer.name).collect()),
         "format" => Follows::Words(vec!["text", "json", "shell"]),
-        "allow" => Follows::Words(error::warnings().chain(check::rules().map(|rule| rule.name)).collect()),
+        "allow" => Follows::Words(check::allowable()),
         "tuner" => Follows::Words(vec!["full", "lora", "qlora"]),
         "quant-bits" => Follows::Words(vec!["4", "8"]),
         "stage" => Follows::Words(vec!["0", "1", "2", "3"]),

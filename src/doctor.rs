@@ -18,23 +18,10 @@ use crate::python::Python;
 use crate::said::Said;
 use crate::secrets::is_secret;
 use crate::topology::{Standing, Topology};
+use crate::trainer;
 use crate::vars;
 
 use report::{Report, Row};
-
-/// Packages whose versions matter, by the names pip knows.
-const PACKAGES: &[&str] = &[
-    "torch",
-    "transformers",
-    "accelerate",
-    "deepspeed",
-    "ms-swift",
-    "llamafactory",
-    "axolotl",
-    "trl",
-    "peft",
-    "flash-attn",
-];
 
 /// Variables that may be shown, besides those of every plan; a name that ends in `_` stands for all that start so.
 const SHOWN: &[&str] = &[
@@ -193,13 +180,13 @@ impl<'a> Sight<'a> {
             return vec![Row::seen("interpreter", None)];
         };
         let mut rows = vec![Row::seen("interpreter", Some(python.program.display().to_string()))];
-        for name in PACKAGES {
+        for name in trainer::packages().into_iter().chain(["flash-attn"]) {
             // Without a command nobody asked for DeepSpeed yet.
             let missing = machine::missing_package(name, python);
             let missing = if self.plan.is_none() { missing.map(Problem::into_warning) } else { missing };
             match (python.version(name), missing) {
-                (_, Some(problem)) => rows.push(Row::judged(*name, Some("not installed".to_string()), Some(problem))),
-                (Some(version), None) => rows.push(Row::seen(*name, Some(version.0))),
+                (_, Some(problem)) => rows.push(Row::judged(name, Some("not installed".to_string()), Some(problem))),
+                (Some(version), None) => rows.push(Row::seen(name, Some(version.0))),
                 (None, None) => {}
             }
         }

@@ -121,7 +121,7 @@ impl Given<'_> {
                 }
             }
             Kind::Local => environment.ranks_of_ours(topology, self.machine),
-            Kind::Deepspeed | Kind::Srun | Kind::Accelerate => {}
+            Kind::Deepspeed | Kind::Srun | Kind::OfTheCommand(_) => {}
         }
     }
 
@@ -177,7 +177,8 @@ impl Environment {
     fn narrow_devices(&mut self, topology: &Topology) {
         let (Some(devices), Some(nproc)) = (&topology.devices.names, &topology.nproc_per_node) else { return };
         let wanted = nproc.value as usize;
-        if topology.devices.cuda && wanted < devices.len() && !topology.ranks_exist() {
+        let cuda = topology.devices.variable == vars::CUDA_VISIBLE_DEVICES;
+        if cuda && wanted < devices.len() && !topology.ranks_exist() {
             let chosen = devices[..wanted].join(",");
             let why = format!("{wanted} of {} GPUs ({}); ms-swift wants one GPU a process", devices.len(), nproc.from);
             self.set(vars::CUDA_VISIBLE_DEVICES, chosen, why);

@@ -9,6 +9,8 @@ mod layers;
 mod machine;
 mod memory;
 mod ranks;
+mod record;
+mod shims;
 mod templates;
 mod trainers;
 mod usage;
@@ -29,6 +31,8 @@ pub(crate) use layers::*;
 pub(crate) use machine::*;
 pub(crate) use memory::*;
 pub(crate) use ranks::*;
+pub(crate) use record::*;
+pub(crate) use shims::*;
 pub(crate) use templates::*;
 pub(crate) use trainers::*;
 pub(crate) use usage::*;
@@ -219,17 +223,19 @@ pub(crate) fn counted(errors: usize, warnings: usize, notes: usize) -> String {
 /// The known word that was probably meant: at most three slips, and no more than half of the word.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = word.to_lowercase();
-    let length = lower.chars().count();
+    let near = known.into_iter().filter_map(|candidate| Some((slips(&lower, candidate)?, candidate)));
+    near.min_by_key(|(slips, _)| *slips).map(|(_, candidate)| candidate)
+}
+
+/// How far a known word is from one in lower case, if that is near. Apart from `nearest`, of which there is one for
+/// each kind of list, so that this is there once.
+fn slips(word: &str, candidate: &str) -> Option<usize> {
+    let length = word.chars().count();
     let most = 3.min(length / 2);
-    let distance = |candidate: &str| {
-        let candidate = candidate.to_lowercase();
-        // Each slip makes it longer or shorter by one at most, and comparing takes the time of both lengths multiplied.
-        let near = candidate.chars().count().abs_diff(length) <= most;
-        near.then(|| strsim::damerau_levenshtein(&lower, &candidate))
-    };
-    let best =
-        known.into_iter().filter_map(|candidate| Some((distance(candidate)?, candidate))).min_by_key(|(far, _)| *far);
-    best.filter(|(far, _)| *far <= most).map(|(_, candidate)| candidate)
+    let candidate = candidate.to_lowercase();
+    // Each slip makes it longer or shorter by one at most, and comparing takes the time of both lengths multiplied.
+    let near = candidate.chars().count().abs_diff(length) <= most;
+    near.then(|| strsim::damerau_levenshtein(word, &candidate)).filter(|slips| *slips <= most)
 }
 
 pub(crate) fn did_you_mean(nearest: Option<&str>, otherwise: &str) -> String {

@@ -5,6 +5,7 @@
 mod rules;
 
 use crate::auto;
+use crate::check;
 use crate::cli;
 use crate::error::{self, Problem};
 use crate::host::Host;
@@ -260,7 +261,7 @@ fn of_our_variable(name: &str, language: Language) -> Option<Answer> {
 }
 
 fn of_allow(rule: &str, language: Language) -> Vec<(&'static str, String)> {
-    let silenced = error::warnings().any(|it| it == rule).then(|| format!("--allow {rule}"));
+    let silenced = check::allowable().contains(&rule).then(|| format!("--allow {rule}"));
     silenced.map(|option| (language.word("silence", "忽略"), option)).into_iter().collect()
 }
 
@@ -386,6 +387,17 @@ mod tests {
         for name in names.chain(Search::default().names()) {
             assert!(asked(&name, &[]).is_ok_and(|text| text.len() > 40), "{name}");
         }
+    }
+
+    #[test]
+    fn every_rule_that_can_be_silenced_says_how() {
+        for (name, _) in rules() {
+            let words = ["zlaunch", "--allow", name, "true"].map(Into::into).to_vec();
+            let taken = cli::parse(words, &Host::default()).is_ok();
+            let told = asked(name, &[]).is_ok_and(|text| text.contains(&format!("--allow {name}\n")));
+            assert_eq!(told, taken, "{name}");
+        }
+        assert!(asked("large-bucket", &[]).is_ok_and(|text| text.contains("--allow large-bucket")));
     }
 
     #[test]

@@ -27,7 +27,7 @@ use crate::model::Hub;
 use crate::said::{Said, Source};
 use crate::template::{self, Search, Template};
 use crate::topology::{Processes, SaidRanks, Topology};
-use crate::trainer::{Family, Job};
+use crate::trainer::{Family, Job, Trainer};
 
 use advice::Advice;
 use choice::{Limits, Recommended, Row, Ways, recommend};
@@ -183,7 +183,7 @@ fn machines(
 struct Question<'a> {
     said: SaidTraining,
     /// Whose defaults hold.
-    trainer: Option<&'static str>,
+    trainer: Option<&'static Trainer>,
     lookup: Lookup,
     machines: Machines,
     memory: &'a SaidMemory,
@@ -199,7 +199,7 @@ impl<'a> Question<'a> {
     fn of_job(job: &Job, machines: Machines, launch: &'a Launch, accounting: Accounting, host: &Host) -> Self {
         Question {
             said: training::of_command(job),
-            trainer: Some(job.trainer.name),
+            trainer: Some(job.trainer),
             lookup: Lookup {
                 hub: (job.trainer.hub)(&job.args, host),
                 revision: job.args.text("model_revision").map(|said| said.value),
@@ -281,7 +281,7 @@ impl<'a> Question<'a> {
     fn assumed(&self, weights: &Weights, settled: &Settled) -> Vec<String> {
         let mut assumed = weights.assumed.clone();
         if settled.tuner.from == Source::Default && settled.tuner.value != Tuner::Full {
-            assumed.push(format!("LoRA, as {} does unless told", self.trainer.unwrap_or_default()));
+            assumed.push(format!("LoRA, as {} does unless told", self.trainer.map_or("", |trainer| trainer.name)));
         }
         if settled.seq_len.from == Source::Default {
             assumed.push(format!("{} tokens a sequence", settled.seq_len.value));

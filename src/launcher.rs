@@ -31,8 +31,8 @@ pub(crate) enum Kind {
     Srun,
     /// zlaunch itself.
     Local,
-    /// Only where the command itself starts with it.
-    Accelerate,
+    /// Only where the command itself starts with it, by its name.
+    OfTheCommand(&'static str),
 }
 
 impl Kind {
@@ -55,7 +55,7 @@ impl fmt::Display for Kind {
             Kind::Direct => "direct",
             Kind::Srun => "srun",
             Kind::Local => "local",
-            Kind::Accelerate => "accelerate",
+            Kind::OfTheCommand(name) => name,
         })
     }
 }
@@ -134,7 +134,7 @@ pub(crate) fn head(
         Kind::Torchrun => torchrun::head(job, topology, extra, host),
         Kind::Deepspeed => deepspeed::head(job, topology, extra, hosts, host),
         Kind::Local => local::head(job, host),
-        Kind::Direct | Kind::Srun | Kind::Accelerate => direct::head(job, host),
+        Kind::Direct | Kind::Srun | Kind::OfTheCommand(_) => direct::head(job, host),
     }
 }
 
@@ -150,13 +150,9 @@ pub(crate) fn environment_file(
 
 /// Options passed through to a launcher must not contradict what zlaunch decides.
 pub(crate) fn check_extra(kind: Kind, extra: &[OsString]) -> Vec<Problem> {
-    let runner = match kind {
-        Kind::Torchrun => &torchrun::RUNNER,
-        Kind::Deepspeed => &deepspeed::RUNNER,
-        Kind::Accelerate => &accelerate::RUNNER,
-        Kind::Direct | Kind::Local | Kind::Srun => return Vec::new(),
-    };
-    runner.topology_options(extra).into_iter().map(|(ours, said)| error::say_it_to_us(&said, ours)).collect()
+    let runner = wrapped::RUNNERS.iter().find(|runner| runner.kind == kind);
+    let stated = runner.map(|runner| runner.topology_options(extra)).unwrap_or_default();
+    stated.into_iter().map(|(ours, said)| error::say_it_to_us(&said, ours)).collect()
 }
 
 /// The interpreter, or the word to blame if there is none.
@@ -164,19 +160,13 @@ fn python(job: &Job) -> OsString {
     job.python.as_ref().map_or_else(|| "python3".into(), |python| python.program.clone().into_os_string())
 }
 
-/// What a launcher runs as `python -u FILE`, as a module, or without Python.
-enum Rank {
-    File(OsString),
-    Module(OsString),
-    Words(Vec<OsString>),
-}
-
-fn rank(job: &Job, host: &Host) -> Rank {
+/// What a launcher starts as each rank: a file, a module behind its option for one, or a command without Python.
+fn rank(job: &Job, module: &str, host: &Host) -> Vec<OsString> {
     // Launchers start each rank with `python -u` and know no other option of the interpreter.
     let plain = |options: &[OsString]| options.iter().all(|option| option == "-u");
     match &job.target {
-        Target::Script { options, path } if plain(options) => Rank::File(path.clone()),
-        Target::Module { options, name } if plain(options) => Rank::Module(name.clone()),
-        _ => Rank::Words(direct::head(job, host)),
+        Target::Script { options, path } if plain(options) => vec![path.clone()],
+        Target::Module { options, name } if plain(options) => vec![module.into(), name.clone()],
+        _ => std::iter::once("--no_python".into()).chain(direct::head(job, host)).collect(),
     }
 }

@@ -14,11 +14,7 @@ use crate::json;
 use crate::plan::Plan;
 use crate::said::Said;
 use crate::secrets::{HIDDEN, Secrets};
-use crate::trainer::Job;
-
-/// Whose versions are worth knowing later.
-const PACKAGES: &[&str] =
-    &["torch", "transformers", "accelerate", "deepspeed", "ms_swift", "llamafactory", "axolotl", "trl", "peft"];
+use crate::trainer::{self, Job};
 
 /// Where the record goes, and what is in it but the time.
 pub(crate) struct Record {
@@ -33,9 +29,10 @@ impl Record {
 
     pub(crate) fn new(plan: &Plan, launch: &Launch, job: &Job, host: &Host) -> Result<Option<Self>, Problem> {
         let Some(asked) = &launch.record else { return Ok(None) };
-        let versions = PACKAGES.iter().filter_map(|package| {
+        // Records have always spelled them as the folders of site-packages do.
+        let versions = trainer::packages().into_iter().filter_map(|package| {
             let version = job.python.as_ref()?.version(package)?;
-            Some(((*package).to_string(), Value::from(version.0)))
+            Some((package.replace('-', "_"), Value::from(version.0)))
         });
         let content = json!({
             "version": 1,

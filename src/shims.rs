@@ -1,15 +1,23 @@
 //! PATH shims: small shell scripts under the names of trainers and launchers, so that an unchanged script gets zlaunch
 //! with one PATH line. Here is which files; `exec` writes and removes them.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use crate::error::{self, Problem};
 use crate::host::Host;
+use crate::trainer::{self, Family};
 
-/// The programs that have one.
-pub(crate) const NAMES: &[&str] =
-    &["accelerate", "axolotl", "deepspeed", "llamafactory-cli", "swift", "torchrun", "trl"];
+/// The launchers that have one.
+const LAUNCHERS: &[&str] = &["accelerate", "deepspeed", "torchrun"];
+
+/// The programs that have one: the launchers, and every trainer that takes a config.
+fn names() -> BTreeSet<&'static str> {
+    let trainers = trainer::ALL.iter().filter(|trainer| trainer.family != Family::Opaque);
+    let consoles = trainers.filter_map(|trainer| trainer.consoles.first());
+    LAUNCHERS.iter().chain(consoles).copied().collect()
+}
 
 /// Every shim is this file; it knows by its name whom it stands for.
 pub(crate) const SHIM: &str = include_str!("../shims/shim.sh");
@@ -51,7 +59,7 @@ impl Shims {
     }
 
     pub(crate) fn files(&self) -> impl Iterator<Item = PathBuf> {
-        NAMES.iter().map(|name| self.folder.join(name))
+        names().into_iter().map(|name| self.folder.join(name))
     }
 
     /// Files of these names that are somebody else's.
@@ -68,10 +76,10 @@ impl Shims {
     /// How to use them, after they were installed.
     pub(crate) fn advice(&self, host: &Host) -> String {
         let folder = self.folder.display();
-        let first = host.find_program(OsStr::new(NAMES[0]));
+        let first = host.find_program(OsStr::new(LAUNCHERS[0]));
         let active = first.is_some_and(|program| program.parent() == Some(&self.folder));
         let next = if active { "it is on PATH".to_string() } else { format!("export PATH={folder}:\"$PATH\"") };
-        format!("{} shims in {folder}\n{next}\n", NAMES.len())
+        format!("{} shims in {folder}\n{next}\n", names().len())
     }
 
     /// A line for each: whom it stands for, and which program is behind it.

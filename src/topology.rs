@@ -153,9 +153,9 @@ impl Topology {
         let machines = insists(flags.nnodes.as_ref().map(|said| &said.from));
         let beats_ranks = machines || insists(flags.nproc_per_node.as_ref().map(|said| &said.from));
         let seen = if ranked { Self::look(flags, host)? } else { None };
-        let owned = seen.as_ref().is_some_and(|seen| seen.owns_rank);
+        let owned = seen.as_ref().is_some_and(|(_, seen)| seen.owns_rank);
         let existing = if owned { None } else { Self::existing(host, &devices)? };
-        let is_task = seen.as_ref().is_some_and(|seen| matches!(seen.place, Place::Rank(_)));
+        let is_task = seen.as_ref().is_some_and(|(_, seen)| matches!(seen.place, Place::Rank(_)));
         if let Some(file) = hosts.hostfile.as_ref().filter(|_| ranked) {
             if existing.is_none() && !is_task {
                 return Self::of_pool(flags, hosts, host);
@@ -171,24 +171,25 @@ impl Topology {
         if !ranked {
             return Ok(Self::of(None, None, devices));
         }
-        let Some(seen) = seen else {
+        let Some((engine, seen)) = seen else {
             let unclear = (!machines).then(|| rank_of_unknown_kind(host)).flatten();
             return match unclear {
                 Some(problem) => Err(vec![problem]),
                 None => Self::new(flags, host, devices, None),
             };
         };
-        match &seen.place {
+        let topology = match &seen.place {
             Place::Rank(task) => Self::of_task(flags, task.clone(), &seen, host, devices),
             Place::Shell { groups, elsewhere } if !stays_here(flags, *elsewhere, host) => {
                 Self::of_shell(flags, *groups, &seen, host, devices)
             }
             _ => Self::new(flags, host, devices, Some(&seen)),
-        }
+        }?;
+        Ok(Topology { engine: Some(engine), ..topology })
     }
 
     /// What the engine says. Where our flags say everything, it need not be understood.
-    fn look(flags: &SaidRanks, host: &Host) -> Result<Option<Seen>, Vec<Problem>> {
+    fn look(flags: &SaidRanks, host: &Host) -> Result<Option<(&'static str, Seen)>, Vec<Problem>> {
         let complete = flags.nnodes.is_some() && flags.node_rank.is_some() && flags.master_addr.is_some();
         match engine::look(host) {
             Err(_) if complete => Ok(None),
@@ -330,7 +331,6 @@ impl Topology {
         let Meeting { address, port, engines_address, engines_port } = meeting;
         topology.master_addr = address.filter(|said| several || said.from.is_flag() || engines_address);
         topology.master_port = port.filter(|_| several || !engines_port);
-        topology.engine = seen.map(|seen| seen.engine);
         topology.note_contradictions(seen, host);
         if let Some(seen) = seen {
             topology.forget_unequal_machines(seen);
@@ -373,7 +373,6 @@ impl Topology {
         topology.master_addr = given.or_else(|| Some(Said::new("127.0.0.1".to_string(), Source::Default)));
         // torch's own default, where nobody says anything.
         topology.master_port = port.or(Some(Said::new(29500, Source::Default)));
-        topology.engine = Some(seen.engine);
         topology.standing = Standing::Task(task);
         Ok(topology)
     }
@@ -405,7 +404,6 @@ impl Topology {
         // A login node has no GPUs; the machines will count theirs.
         let nproc = devices.count(stated, Some(seen), host);
         let mut topology = Self::of(Some(nnodes), nproc, devices);
-        topology.engine = Some(seen.engine);
         topology.standing = Standing::Shell { groups };
         topology.forget_unequal_machines(seen);
         Ok(topology)
@@ -472,9 +470,7 @@ impl Topology {
                 }
             }
         }
-        for name in vars::PET_ELSEWHERE.iter().filter(|name| host.filled(name).is_some()) {
-            let said =
-                Said::new(host.filled(name).unwrap_or_default().to_string(), Source::Variable((*name).to_string()));
+        for said in vars::PET_ELSEWHERE.iter().filter_map(|name| text(host, name)) {
             self.notes.push(error::stray_variable(&said, "static rendezvous, as zlaunch decides it"));
         }
         if [vars::RANK, vars::LOCAL_RANK, vars::WORLD_SIZE].iter().all(|name| host.filled(name).is_some())

@@ -41,9 +41,6 @@ pub(crate) const ALL: &[&Trainer] = &[
 /// The front end that takes a command as it is.
 pub(crate) const ANY_COMMAND: &str = command::TRAINER.name;
 
-/// Console scripts that start ranks themselves: never to be run by a launcher as they are.
-const CONSOLES: &[&str] = &["swift", "megatron", "llamafactory-cli", "lmf", "axolotl", "trl"];
-
 /// Who fills what is still "auto" after us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
@@ -72,7 +69,9 @@ pub(crate) type Precision = Result<Option<(bool, String)>, Unread>;
 pub(crate) struct Trainer {
     pub(crate) name: &'static str,
     pub(crate) family: Family,
-    /// The package whose version is the trainer's.
+    /// Its console scripts, the usual one first. They start ranks themselves: never to be run by a launcher as they are.
+    pub(crate) consoles: &'static [&'static str],
+    /// The package whose version is the trainer's, by the name pip knows.
     pub(crate) distribution: Option<&'static str>,
     /// The argument that names the config.
     pub(crate) config_argument: fn(&Args) -> &'static str,
@@ -99,6 +98,18 @@ pub(crate) struct Trainer {
     pub(crate) fp16: fn(&Args) -> Precision,
     pub(crate) bf16: fn(&Args) -> Precision,
     pub(crate) precision_unknown: Option<&'static str>,
+    pub(crate) defaults: Defaults,
+}
+
+/// What a front end does when nothing is said, as far as it takes memory.
+pub(crate) struct Defaults {
+    pub(crate) micro_batch: u64,
+    pub(crate) seq_len: Option<u64>,
+    pub(crate) lora: bool,
+    pub(crate) lora_rank: u64,
+    pub(crate) checkpointing: bool,
+    /// LoRA drops some of its inputs.
+    pub(crate) dropout: bool,
 }
 
 /// Names of transformers' `TrainingArguments` that every HF front end shares.
@@ -287,7 +298,23 @@ pub(crate) fn untouched(command: &[OsString], host: &Host) -> Job {
 
 /// Whether a word names a console script of a front end.
 pub(crate) fn is_console(word: &OsStr) -> bool {
-    CONSOLES.contains(&base_name(word))
+    of_console(base_name(word)).is_some()
+}
+
+fn of_console(name: &str) -> Option<&'static Trainer> {
+    ALL.iter().copied().find(|trainer| trainer.consoles.contains(&name))
+}
+
+/// Packages whose versions are worth knowing, by the names pip knows: what all stand on, and the trainers' own.
+pub(crate) fn packages() -> Vec<&'static str> {
+    let mut packages = vec!["torch", "transformers", "accelerate", "deepspeed"];
+    for package in ALL.iter().filter_map(|trainer| trainer.distribution) {
+        if !packages.contains(&package) {
+            packages.push(package);
+        }
+    }
+    packages.push("peft");
+    packages
 }
 
 /// The interpreter that owns the command: the one named, or the one of the program that starts it. And what is not there.
@@ -313,14 +340,20 @@ fn not_found(word: &OsStr, host: &Host) -> Problem {
     if name.contains('/') {
         return error::no_such_program(&name, host.absolute(Path::new(word)).exists());
     }
+    let package = match &*name {
+        "torchrun" => Some("torch"),
+        "deepspeed" => Some("deepspeed"),
+        _ => of_console(&name).and_then(|trainer| trainer.distribution),
+    };
     let meant = meant_by(&name);
-    error::not_on_path(&name, meant.as_deref(), host.raw(vars::PATH).unwrap_or_default())
+    error::not_on_path(&name, package, meant.as_deref(), host.raw(vars::PATH).unwrap_or_default())
 }
 
 /// A command of ours or of a trainer that was misspelt.
 fn meant_by(name: &str) -> Option<String> {
     let ours = completions::COMMANDS.iter().map(|(command, _)| *command);
-    let others = CONSOLES.iter().copied().chain(["torchrun", "deepspeed", "accelerate", "python"]);
+    let consoles = ALL.iter().flat_map(|trainer| trainer.consoles).copied();
+    let others = consoles.chain(["torchrun", "deepspeed", "accelerate", "python"]);
     let meant = error::nearest(name, ours.clone().chain(others)).filter(|meant| *meant != name)?;
     Some(if ours.clone().any(|command| command == meant) { format!("zlaunch {meant}") } else { meant.to_string() })
 }

@@ -291,7 +291,7 @@ impl<'a> Reader<'a> {
         if said.is_empty() {
             return Vec::new();
         }
-        let known: Vec<&str> = error::warnings().chain(check::rules().map(|rule| rule.name)).collect();
+        let known = check::allowable();
         let (good, bad): (Vec<_>, Vec<_>) = said.into_iter().partition(|said| known.contains(&said.value.as_str()));
         self.problems.extend(bad.iter().map(|said| error::not_one_of(said, &known)));
         good.into_iter().map(|said| said.value).collect()

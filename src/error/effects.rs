@@ -18,6 +18,12 @@ pub(crate) fn would_overwrite_the_template(out: &Said<std::path::PathBuf>) -> Pr
         .help("name another file")
 }
 
+pub(crate) fn no_such_folder(path: &Path) -> Problem {
+    Problem::error("config-out", "the folder of the resolved config does not exist".to_string())
+        .at(format!("--config-out {}", path.display()))
+        .help(format!("mkdir -p {}", path.parent().unwrap_or(path).display()))
+}
+
 pub(crate) fn cannot_write(path: &Path, why: &io::Error) -> Problem {
     Problem::error("write", format!("the resolved config cannot be written: {why}"))
         .at(path.display())

@@ -31,6 +31,12 @@ pub(crate) fn not_a_file(path: &Path) -> Problem {
         .help("name a file, not a folder, pipe or device")
 }
 
+pub(crate) fn not_text_file(name: &str, line: usize, column: usize) -> Problem {
+    Problem::error("file", "this byte is not UTF-8 text".to_string())
+        .at(format!("{name}:{line}:{column}"))
+        .help("is it the right file? save it as UTF-8")
+}
+
 pub(crate) fn file_too_large(path: &Path, size: u64, most: u64) -> Problem {
     Problem::error("file", format!("`{}` has {size} bytes: too large for a config", path.display()))
         .at(path.display())

@@ -1,7 +1,6 @@
 //! Sentences about ranks, machines and launchers.
 
 use std::fmt;
-use std::io;
 use std::path::Path;
 
 use super::{NOT_FOUND, Problem, nearest};
@@ -127,7 +126,7 @@ pub(crate) fn not_the_schedulers_machines(said: &Said<u32>, seen: &Said<u32>) ->
     Problem::warning("contradicts-scheduler", what)
         .at(said.place())
         .at(seen.place())
-        .help(format!("leave {} away to use all of them together", said.from))
+        .help(format!("leave {} out to use all of them together", said.from))
 }
 
 pub(crate) fn mpi_tasks_spread_unevenly(size: &Said<u32>, local: &Said<u32>) -> Problem {
@@ -146,7 +145,7 @@ pub(crate) fn engine_not_understood(engine: &str, variable: &str) -> Problem {
 pub(crate) fn hostfile_for_ranks_that_exist(file: &Said<std::path::PathBuf>) -> Problem {
     Problem::error("hosts", "the ranks exist already: no hostfile is needed".to_string())
         .at(file.from.with(file.value.display()))
-        .help(format!("leave {} away", file.from))
+        .help(format!("leave {} out", file.from))
 }
 
 pub(crate) fn hostfile_says_how_many(file: Option<&Said<std::path::PathBuf>>, said: Vec<String>) -> Problem {
@@ -162,19 +161,19 @@ pub(crate) fn hosts_of_the_command(said: &str, program: &str) -> Problem {
         format!("the command already starts with `{program}`, which has options of its own for that"),
     )
     .at(said)
-    .help(format!("say it to `{program}`, or leave `{program}` away"))
+    .help(format!("say it to `{program}`, or drop `{program}`"))
 }
 
 pub(crate) fn not_in_a_job_shell(asked: &Said<impl fmt::Display>) -> Problem {
     Problem::error("launcher", "this shell is not on all machines of the job".to_string())
         .at(asked.place())
-        .help("leave --launcher away: zlaunch starts itself on each of them; or --nnodes 1 for this machine alone")
+        .help("drop --launcher: zlaunch starts itself on each of them; or --nnodes 1 for this machine alone")
 }
 
 pub(crate) fn srun_in_step() -> Problem {
     Problem::error("launcher", "an srun inside of a step waits for the step to end".to_string())
         .at("SLURM_STEP_ID")
-        .help("leave `srun` away: zlaunch finds its place by itself; or srun --overlap")
+        .help("drop `srun`: zlaunch finds its place by itself; or srun --overlap")
 }
 
 pub(crate) fn tasks_have_no_launcher(asked: &Said<impl fmt::Display>, tasks: u32) -> Problem {
@@ -237,51 +236,10 @@ pub(crate) fn ranks_without_effect(from: &Source, program: &str, starts_ranks: b
         .help(help)
 }
 
-pub(crate) fn unknown_action(usage: &str, word: Option<&str>, known: &[&str]) -> Problem {
-    let near = word.and_then(|word| nearest(word, known.iter().copied()));
-    let help = near.map_or_else(|| usage.to_string(), |near| format!("did you mean `{near}`? {usage}"));
-    let what = word.map_or_else(|| "a word is missing".to_string(), |word| format!("`{word}` is not understood here"));
-    Problem::error("usage", what).at(usage.split(' ').take(2).collect::<Vec<_>>().join(" ")).help(help)
-}
-
-pub(crate) fn no_folder_for_shims(usage: &str) -> Problem {
-    Problem::error("usage", "without a home folder a folder must be named".to_string()).at("HOME").help(usage)
-}
-
-pub(crate) fn no_output_folder(asked: &Said<std::path::PathBuf>) -> Problem {
-    Problem::error("record", "--output_dir is not given, so there is no folder of the trainer's".to_string())
-        .at(asked.from.with("auto"))
-        .help("--record DIR")
-}
-
-pub(crate) fn not_a_record(path: &Path) -> Problem {
-    Problem::error("record", "this is no launch record".to_string())
-        .at(path.display())
-        .help("zlaunch --record DIR -- COMMAND writes one")
-}
-
-pub(crate) fn secret_not_recorded(path: &Path, name: Option<&str>) -> Problem {
-    Problem::error("record", format!("the value of {} was not recorded", name.unwrap_or("a word")))
-        .at(path.display())
-        .help("launch with the recorded words and the value itself: they are in `words`")
-}
-
-pub(crate) fn cannot_enter(folder: &Path, why: &io::Error) -> Problem {
-    Problem::error("record", format!("the folder of the launch cannot be entered: {why}"))
-        .at(folder.display())
-        .help("run it where that folder is")
-}
-
-pub(crate) fn not_a_shim(file: &Path) -> Problem {
-    Problem::error("shims", "this file is not a shim of zlaunch and stays".to_string())
-        .at(file.display())
-        .help("choose another folder: zlaunch shims install DIR")
-}
-
 pub(crate) fn srun_not_here(asked: &Said<impl fmt::Display>) -> Problem {
     Problem::error("launcher", "there is no job shell on several machines here that srun could start from".to_string())
         .at(asked.place())
-        .help("inside a step zlaunch finds its place by itself: leave --launcher away")
+        .help("inside a step zlaunch finds its place by itself: drop --launcher")
 }
 
 pub(crate) fn no_srun() -> Problem {
@@ -351,7 +309,7 @@ pub(crate) fn include_and_exclude(include: &Said<String>, exclude: &Said<String>
     Problem::error("hosts", "--include and --exclude do not go together".to_string())
         .at(include.place())
         .at(exclude.place())
-        .help("leave one of them away")
+        .help("drop one of them")
 }
 
 pub(crate) fn no_such_machine<'a>(filter: &Said<String>, name: &str, known: impl Iterator<Item = &'a str>) -> Problem {

@@ -1,40 +1,9 @@
 //! Sentences about templates and their names.
 
 use std::fmt;
-use std::path::Path;
 
 use super::{Problem, did_you_mean, nearest};
 use crate::said::Said;
-
-pub(crate) fn not_text_file(name: &str, line: usize, column: usize) -> Problem {
-    Problem::error("file", "this byte is not UTF-8 text".to_string())
-        .at(format!("{name}:{line}:{column}"))
-        .help("is it the right file? save it as UTF-8")
-}
-
-pub(crate) fn bad_run_file(kind: &str, name: &str, line: usize, column: usize, what: &str) -> Problem {
-    Problem::error("run-file", format!("not {kind}: {what}"))
-        .at(format!("{name}:{line}:{column}"))
-        .help("the trainer would refuse it too; check that place")
-}
-
-pub(crate) fn env_block_is_no_mapping(file: &str) -> Problem {
-    Problem::error("run-file", "`ENV` holds `NAME: value` lines".to_string())
-        .at(format!("{file}, ENV"))
-        .help("ENV: {NPROC_PER_NODE: 8}")
-}
-
-pub(crate) fn run_file_is_no_mapping(path: &Path) -> Problem {
-    Problem::error("run-file", "a run file holds `key: value` lines".to_string())
-        .at(path.display())
-        .help("model: Qwen/Qwen3-8B")
-}
-
-pub(crate) fn no_such_folder(path: &Path) -> Problem {
-    Problem::error("config-out", "the folder of the resolved config does not exist".to_string())
-        .at(format!("--config-out {}", path.display()))
-        .help(format!("mkdir -p {}", path.parent().unwrap_or(path).display()))
-}
 
 pub(crate) fn unknown_template(spec: &Said<String>, nearest: Option<&str>) -> Problem {
     Problem::error("template", format!("no DeepSpeed template is named `{}`", spec.value))

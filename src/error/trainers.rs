@@ -1,17 +1,13 @@
 //! Sentences about the command and its arguments.
 
 use std::ffi::OsStr;
+use std::path::Path;
 
 use super::{NOT_EXECUTABLE, NOT_FOUND, Problem, did_you_mean};
 use crate::said::Said;
 
-pub(crate) fn not_on_path(name: &str, meant: Option<&str>, path: &OsStr) -> Problem {
-    let package = match name {
-        "swift" => "; pip install ms-swift brings it",
-        "torchrun" => "; pip install torch brings it",
-        "deepspeed" => "; pip install deepspeed brings it",
-        _ => "",
-    };
+pub(crate) fn not_on_path(name: &str, package: Option<&str>, meant: Option<&str>, path: &OsStr) -> Problem {
+    let package = package.map(|package| format!("; pip install {package} brings it")).unwrap_or_default();
     Problem::error("not-found", format!("`{name}` is not on PATH"))
         .at(format!("PATH={}", path.to_string_lossy()))
         .help(did_you_mean(meant, &format!("activate the environment that has `{name}`{package}")))
@@ -46,11 +42,11 @@ pub(crate) fn two_configs(flag: &Said<String>, own: &Said<String>) -> Problem {
         .help(format!("drop one of them; without {} the command's own is resolved", flag.from))
 }
 
-pub(crate) fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&str>) -> Problem {
-    let otherwise = "--ignore_args_error true makes it tolerate unknown options";
+/// `tolerant`: how this trainer is made to tolerate such options.
+pub(crate) fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&str>, tolerant: &str) -> Problem {
     Problem::error("argument", format!("{trainer} has no option `{word}`"))
         .at(word)
-        .help(did_you_mean(meant, otherwise))
+        .help(did_you_mean(meant, tolerant).trim_end())
 }
 
 pub(crate) fn argument_needs_value(spelled: &str, wanted: &str, example: &str) -> Problem {
@@ -63,4 +59,22 @@ pub(crate) fn argument_of_wrong_type(spelled: &str, value: &str, wanted: &str, e
     Problem::error("argument", format!("the trainer refuses `{spelled} {value}`: it wants {wanted}"))
         .at(format!("{spelled} {value}"))
         .help(format!("{spelled} {example}"))
+}
+
+pub(crate) fn bad_run_file(kind: &str, name: &str, line: usize, column: usize, what: &str) -> Problem {
+    Problem::error("run-file", format!("not {kind}: {what}"))
+        .at(format!("{name}:{line}:{column}"))
+        .help("the trainer would refuse it too; check that place")
+}
+
+pub(crate) fn env_block_is_no_mapping(file: &str) -> Problem {
+    Problem::error("run-file", "`ENV` holds `NAME: value` lines".to_string())
+        .at(format!("{file}, ENV"))
+        .help("ENV: {NPROC_PER_NODE: 8}")
+}
+
+pub(crate) fn run_file_is_no_mapping(path: &Path) -> Problem {
+    Problem::error("run-file", "a run file holds `key: value` lines".to_string())
+        .at(path.display())
+        .help("model: Qwen/Qwen3-8B")
 }

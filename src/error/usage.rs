@@ -89,3 +89,10 @@ pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>) -> Problem {
         .at(format!("explain {words}"))
         .help(did_you_mean(nearest, "`zlaunch explain` lists what can be asked for"))
 }
+
+pub(crate) fn unknown_action(usage: &str, word: Option<&str>, known: &[&str]) -> Problem {
+    let near = word.and_then(|word| nearest(word, known.iter().copied()));
+    let help = near.map_or_else(|| usage.to_string(), |near| format!("did you mean `{near}`? {usage}"));
+    let what = word.map_or_else(|| "a word is missing".to_string(), |word| format!("`{word}` is not understood here"));
+    Problem::error("usage", what).at(usage.split(' ').take(2).collect::<Vec<_>>().join(" ")).help(help)
+}

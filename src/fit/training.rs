@@ -3,7 +3,7 @@
 
 use crate::argv::{Args, Field, OptionList, Takes, hf_bool};
 use crate::said::{Said, Source};
-use crate::trainer::{Family, Job};
+use crate::trainer::{Defaults, Family, Job, Trainer};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tuner {
@@ -119,55 +119,9 @@ impl SaidTraining {
     }
 }
 
-/// What a front end does when nothing is said.
-struct Defaults {
-    trainer: &'static str,
-    micro_batch: u64,
-    seq_len: Option<u64>,
-    tuner: Tuner,
-    lora_rank: u64,
-    lora_targets: &'static str,
-    checkpointing: bool,
-    dropout: bool,
-}
-
-/// Read from the sources of ms-swift 4.6, LLaMA-Factory 0.9.5 and TRL 0.29; axolotl's and transformers' own as documented.
-const DEFAULTS: &[Defaults] = &[
-    Defaults {
-        trainer: "swift",
-        micro_batch: 1,
-        tuner: Tuner::Lora,
-        lora_rank: 8,
-        checkpointing: true,
-        dropout: true,
-        ..HF
-    },
-    Defaults {
-        trainer: "llamafactory",
-        seq_len: Some(2048),
-        tuner: Tuner::Lora,
-        lora_rank: 8,
-        checkpointing: true,
-        ..HF
-    },
-    Defaults { trainer: "trl", seq_len: Some(1024), lora_rank: 16, checkpointing: true, ..HF },
-    Defaults { trainer: "axolotl", micro_batch: 1, ..HF },
-    HF,
-];
-
-const HF: Defaults = Defaults {
-    trainer: "hf",
-    micro_batch: 8,
-    seq_len: None,
-    tuner: Tuner::Full,
-    lora_rank: 8,
-    lora_targets: "all-linear",
-    checkpointing: false,
-    dropout: false,
-};
-
 /// Where no command says how it trains: the settings most people start with.
-const ALONE: Defaults = Defaults { trainer: "", micro_batch: 1, checkpointing: true, ..HF };
+const ALONE: Defaults =
+    Defaults { micro_batch: 1, seq_len: None, lora: false, lora_rank: 8, checkpointing: true, dropout: false };
 
 /// Where no front end says it either.
 pub(crate) const SEQ_LEN: u64 = 2048;
@@ -340,21 +294,19 @@ pub(crate) struct Settled {
 
 impl Settled {
     /// `trainer`: whose defaults hold.
-    pub(crate) fn new(said: &SaidTraining, trainer: Option<&str>) -> Self {
+    pub(crate) fn new(said: &SaidTraining, trainer: Option<&Trainer>) -> Self {
         fn or<T: Clone>(said: Option<&Said<T>>, default: T) -> Said<T> {
             said.cloned().unwrap_or(Said::new(default, Source::Default))
         }
-        let defaults = match trainer {
-            Some(name) => DEFAULTS.iter().find(|it| it.trainer == name).unwrap_or(&HF),
-            None => &ALONE,
-        };
+        let defaults = trainer.map_or(&ALONE, |trainer| &trainer.defaults);
+        let tuner = if defaults.lora { Tuner::Lora } else { Tuner::Full };
         Settled {
             micro_batch: or(said.micro_batch.as_ref(), defaults.micro_batch),
             grad_accum: or(said.grad_accum.as_ref(), 1),
             seq_len: or(said.seq_len.as_ref(), defaults.seq_len.unwrap_or(SEQ_LEN)),
-            tuner: or(said.tuner.as_ref(), defaults.tuner),
+            tuner: or(said.tuner.as_ref(), tuner),
             lora_rank: or(said.lora_rank.as_ref(), defaults.lora_rank),
-            lora_targets: or(said.lora_targets.as_ref(), defaults.lora_targets.to_string()),
+            lora_targets: or(said.lora_targets.as_ref(), "all-linear".to_string()),
             dtype: or(said.dtype.as_ref(), Dtype::Bf16),
             optimizer: or(said.optimizer.as_ref(), Optimizer::named("adamw")),
             checkpointing: or(said.checkpointing.as_ref(), defaults.checkpointing),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::Kind;
-use super::runner::{Runner, count, default, port};
+use super::runner::{Counts, Flags, OwnConfig, Runner, Variables, count, default, port};
 use crate::argv::{Args, Takes::Nothing, Takes::One};
 use crate::host::Host;
 use crate::json;
@@ -18,7 +18,8 @@ use crate::vars;
 use crate::yaml::{self, Dialect};
 
 pub(super) const RUNNER: Runner = Runner {
-    kind: Kind::Accelerate,
+    kind: Kind::OfTheCommand("accelerate"),
+    title: Some("accelerate launch"),
     programs: &[("accelerate", Some("launch")), ("accelerate-launch", None)],
     modules: &["accelerate.commands.launch"],
     module: "accelerate.commands.launch",
@@ -53,14 +54,21 @@ pub(super) const RUNNER: Runner = Runner {
         ("master-port", "main_process_port"),
     ],
     count: &["num_processes"],
+    counts: Counts::All,
+    config: Some(OwnConfig {
+        option: CONFIG,
+        switch: "use_deepspeed",
+        in_file: config_in_file,
+        as_torchrun: variables,
+    }),
     stated,
 };
 
 /// The flag that names the config.
-pub(super) const CONFIG: &str = "deepspeed_config_file";
+const CONFIG: &str = "deepspeed_config_file";
 
 /// The config that accelerate's run file names.
-pub(super) fn config_in_file(read: &Args, host: &Host) -> Option<Said<String>> {
+fn config_in_file(read: &Args, host: &Host) -> Option<Said<String>> {
     let (file, settings) = settings(read, host)?;
     let config = settings.get("deepspeed_config")?.get(CONFIG)?.as_str()?;
     Some(Said::new(config.to_string(), Source::Argument(format!("{}, {CONFIG}", file.display()))))
@@ -94,23 +102,17 @@ const VARIABLES: &[(&str, &str)] = &[
     ("zero3_save_16bit_model", vars::ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL),
 ];
 
-/// What each rank finds in its environment, where torchrun with these variables is exactly the same launch.
-pub(super) fn variables(
-    flags: &[OsString],
-    read: &Args,
-    several: bool,
-    config: &OsStr,
-    host: &Host,
-) -> Option<Vec<(&'static str, OsString)>> {
+fn variables(flags: &Flags, config: &OsStr, host: &Host) -> Option<Variables> {
+    let Flags { words, read, several_machines } = *flags;
     let known = |name: &str| EXACT.contains(&name) || VARIABLES.iter().any(|(flag, _)| *flag == name);
-    let named = flags.iter().filter_map(|word| word.to_str()).filter(|word| word.starts_with('-'));
+    let named = words.iter().filter_map(|word| word.to_str()).filter(|word| word.starts_with('-'));
     let mut names =
         named.map(|word| word.trim_start_matches('-').split('=').next().unwrap_or_default().replace('-', "_"));
     let precision = read.text("mixed_precision").map_or_else(|| "no".to_string(), |said| said.value);
     let standard = read.text("deepspeed_multinode_launcher").is_some_and(|said| said.value == "standard");
     let exact = names.all(|name| known(&name) || name == "m")
         && ["no", "fp16", "bf16"].contains(&precision.as_str())
-        && (!several || standard)
+        && (!several_machines || standard)
         && settings_file(read, host).is_none()
         && !has_gpus_without_peers(host);
     if !exact {
@@ -120,7 +122,7 @@ pub(super) fn variables(
     let old = host.raw(vars::PYTHONPATH).unwrap_or_default();
     let entries = std::env::split_paths(old).filter(|entry| !entry.as_os_str().is_empty()).chain([host.cwd.clone()]);
     let python_path = std::env::join_paths(entries).ok()?;
-    let mut variables: Vec<(&'static str, OsString)> = vec![
+    let mut variables: Variables = vec![
         ("ACCELERATE_USE_DEEPSPEED", "true".into()),
         ("ACCELERATE_MIXED_PRECISION", precision.into()),
         ("ACCELERATE_CONFIG_DS_FIELDS", "".into()),

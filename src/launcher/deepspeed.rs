@@ -7,8 +7,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::runner::{Runner, count, default, port};
-use super::{Kind, Rank, python, rank};
+use super::runner::{Counts, Runner, count, default, port};
+use super::{Kind, python, rank};
 use crate::argv::{Args, Takes::Nothing, Takes::One};
 use crate::environment::Setting;
 use crate::error::{self, Problem};
@@ -21,6 +21,7 @@ use crate::vars;
 
 pub(super) const RUNNER: Runner = Runner {
     kind: Kind::Deepspeed,
+    title: None,
     programs: &[("deepspeed", None), ("ds", None)],
     modules: &["deepspeed.launcher.runner"],
     module: "deepspeed.launcher.runner",
@@ -47,6 +48,8 @@ pub(super) const RUNNER: Runner = Runner {
         ("master-port", "master_port"),
     ],
     count: &["num_gpus", "num_accelerators", "include", "exclude"],
+    counts: Counts::Each,
+    config: None,
     stated,
 };
 
@@ -86,11 +89,7 @@ pub(super) fn head(
         words.push("--no_local_rank".into());
     }
     words.extend(extra.iter().cloned());
-    match rank(job, host) {
-        Rank::File(path) => words.push(path),
-        Rank::Module(name) => words.extend(["--module".into(), name]),
-        Rank::Words(command) => words.extend(std::iter::once("--no_python".into()).chain(command)),
-    }
+    words.extend(rank(job, "--module", host));
     words
 }
 

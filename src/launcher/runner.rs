@@ -1,6 +1,6 @@
 //! How a launcher's own command line reads: a table for each, and what the tables share.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use super::Kind;
 use crate::argv::{Args, Field, OptionList, name_of, python_int};
@@ -12,6 +12,8 @@ use crate::topology::{Processes, SaidRanks};
 /// A launcher that a command may start with.
 pub(crate) struct Runner {
     pub(crate) kind: Kind,
+    /// What it is called in sentences, where that is not the program in the command.
+    pub(super) title: Option<&'static str>,
     /// Console scripts, each with the sub-command it needs.
     pub(super) programs: &'static [(&'static str, Option<&'static str>)],
     pub(super) modules: &'static [&'static str],
@@ -26,8 +28,42 @@ pub(crate) struct Runner {
     pub(super) same: &'static [(&'static str, &'static str)],
     /// Options that state the number of processes.
     pub(super) count: &'static [&'static str],
+    pub(super) counts: Counts,
+    /// The config can be handed to the launcher itself.
+    pub(super) config: Option<OwnConfig>,
     /// What its flags, its variables and its files state about ranks.
     pub(super) stated: fn(&Args, &Host) -> SaidRanks,
+}
+
+/// What the number of processes means to a launcher.
+#[derive(Clone, Copy)]
+pub(super) enum Counts {
+    /// Those of each machine, also in words such as `gpu`.
+    EachInWords,
+    Each,
+    /// Those of all machines together.
+    All,
+}
+
+/// How a launcher takes a config.
+pub(super) struct OwnConfig {
+    /// The option that names it.
+    pub(super) option: &'static str,
+    /// The switch without which that option is not read.
+    pub(super) switch: &'static str,
+    /// The config that its run file names.
+    pub(super) in_file: fn(&Args, &Host) -> Option<Said<String>>,
+    /// What each rank finds in its environment, where torchrun with these variables is exactly the same launch.
+    pub(super) as_torchrun: fn(&Flags, &OsStr, &Host) -> Option<Variables>,
+}
+
+pub(super) type Variables = Vec<(&'static str, OsString)>;
+
+/// The flags of a launcher in a command.
+pub(super) struct Flags<'a> {
+    pub(super) words: &'a [OsString],
+    pub(super) read: &'a Args,
+    pub(super) several_machines: bool,
 }
 
 impl Runner {

@@ -3,8 +3,8 @@
 
 use std::ffi::OsString;
 
-use super::runner::{Runner, count, default, port, processes};
-use super::{Kind, Rank, python, rank};
+use super::runner::{Counts, Runner, count, default, port, processes};
+use super::{Kind, python, rank};
 use crate::argv::{Args, Takes::Nothing, Takes::One};
 use crate::host::Host;
 use crate::said::{Said, Source};
@@ -14,6 +14,7 @@ use crate::vars;
 
 pub(super) const RUNNER: Runner = Runner {
     kind: Kind::Torchrun,
+    title: None,
     programs: &[("torchrun", None)],
     modules: &["torch.distributed.run", "torch.distributed.launch"],
     module: "torch.distributed.run",
@@ -36,6 +37,8 @@ pub(super) const RUNNER: Runner = Runner {
         ("master-port", "master_port"),
     ],
     count: &["nproc_per_node"],
+    counts: Counts::EachInWords,
+    config: None,
     stated,
 };
 
@@ -61,11 +64,7 @@ pub(super) fn head(job: &Job, topology: &Topology, extra: &[OsString], host: &Ho
         None => {}
     }
     words.extend(extra.iter().cloned());
-    match rank(job, host) {
-        Rank::File(path) => words.push(path),
-        Rank::Module(name) => words.extend(["-m".into(), name]),
-        Rank::Words(command) => words.extend(std::iter::once("--no_python".into()).chain(command)),
-    }
+    words.extend(rank(job, "-m", host));
     words
 }
 

@@ -3,8 +3,8 @@
 
 use std::ffi::{OsStr, OsString};
 
-use super::runner::Runner;
-use super::{Kind, accelerate, deepspeed, python, torchrun};
+use super::runner::{Counts, Flags, OwnConfig, Runner};
+use super::{accelerate, deepspeed, python, torchrun};
 use crate::argv::{Args, python_int};
 use crate::error::{self, Problem};
 use crate::host::Host;
@@ -14,7 +14,7 @@ use crate::topology::{Processes, SaidRanks, Topology};
 use crate::trainer::{self, Job};
 
 /// Every launcher a command may start with.
-const RUNNERS: &[&Runner] = &[&torchrun::RUNNER, &deepspeed::RUNNER, &accelerate::RUNNER];
+pub(super) const RUNNERS: &[&Runner] = &[&torchrun::RUNNER, &deepspeed::RUNNER, &accelerate::RUNNER];
 
 pub(crate) struct Wrapped {
     pub(crate) runner: &'static Runner,
@@ -45,10 +45,8 @@ pub(crate) fn unwrap(command: &[OsString]) -> Option<(Wrapped, Parts)> {
 impl Wrapped {
     /// The word that names the launcher.
     pub(crate) fn name(&self) -> &str {
-        match self.runner.kind {
-            Kind::Accelerate => "accelerate launch",
-            _ => base_name(self.head.last().map_or(OsStr::new(""), OsString::as_os_str)),
-        }
+        let program = || base_name(self.head.last().map_or(OsStr::new(""), OsString::as_os_str));
+        self.runner.title.unwrap_or_else(program)
     }
 
     fn target(&self, first: &OsString) -> Target {
@@ -108,15 +106,18 @@ impl Wrapped {
 
     /// The config a flag of the launcher names, or its run file.
     pub(crate) fn config(&self, host: &Host) -> Option<Said<String>> {
-        if !self.takes_config() {
-            return None;
-        }
-        self.read.text(accelerate::CONFIG).or_else(|| accelerate::config_in_file(&self.read, host))
+        let own = self.runner.config.as_ref()?;
+        self.read.text(own.option).or_else(|| (own.in_file)(&self.read, host))
     }
 
     /// The config can be handed to the launcher itself.
     pub(crate) fn takes_config(&self) -> bool {
-        self.runner.kind == Kind::Accelerate
+        self.runner.config.is_some()
+    }
+
+    /// How the launcher takes the config, unless the command takes it.
+    fn handed(&self, job: &Job) -> Option<&OwnConfig> {
+        self.runner.config.as_ref().filter(|_| !job.args.is_given("deepspeed"))
     }
 
     /// The variables with which torchrun does the same without this launcher, where that is so.
@@ -127,10 +128,11 @@ impl Wrapped {
         config: Option<&OsStr>,
         host: &Host,
     ) -> Option<Vec<(&'static str, OsString)>> {
-        let config = config.filter(|_| self.takes_config() && !job.args.is_given("deepspeed"))?;
+        let (own, config) = self.handed(job).zip(config)?;
         topology.nproc_per_node.as_ref().filter(|_| topology.can_meet())?;
-        let several = topology.nnodes.as_ref().is_some_and(|nnodes| nnodes.value > 1);
-        accelerate::variables(&self.flags, &self.read, several, config, host)
+        let several_machines = topology.nnodes.as_ref().is_some_and(|nnodes| nnodes.value > 1);
+        let flags = Flags { words: &self.flags, read: &self.read, several_machines };
+        (own.as_torchrun)(&flags, config, host)
     }
 
     /// The whole command: the launcher with its flags, ours where they leave something open, the target and its
@@ -144,17 +146,17 @@ impl Wrapped {
         config: Option<&OsStr>,
         host: &Host,
     ) -> Vec<OsString> {
-        let to_launcher = config.filter(|_| self.takes_config() && !job.args.is_given("deepspeed"));
+        let to_launcher = self.handed(job).zip(config);
         let mut words = self.head_words(job, host);
         let own = match to_launcher {
-            Some(config) if self.read.is_given(accelerate::CONFIG) => self.read.with(accelerate::CONFIG, config),
+            Some((own, config)) if self.read.is_given(own.option) => self.read.with(own.option, config),
             _ => self.flags.clone(),
         };
         let no_python = |flag: &OsString| flag == "--no_python" || flag == "--no-python";
         words.extend(own.into_iter().filter(|flag| !(job.rewritten && no_python(flag))));
-        if let Some(config) = to_launcher.filter(|_| !self.read.is_given(accelerate::CONFIG)) {
-            let switch = (!self.read.is_given("use_deepspeed")).then(|| OsString::from("--use_deepspeed"));
-            words.extend(switch.into_iter().chain([format!("--{}", accelerate::CONFIG).into(), config.to_os_string()]));
+        if let Some((own, config)) = to_launcher.filter(|(own, _)| !self.read.is_given(own.option)) {
+            let switch = (!self.read.is_given(own.switch)).then(|| OsString::from(format!("--{}", own.switch)));
+            words.extend(switch.into_iter().chain([format!("--{}", own.option).into(), config.to_os_string()]));
         }
         words.extend(self.open_words(flags, topology));
         words.extend(extra.iter().cloned());
@@ -176,11 +178,10 @@ impl Wrapped {
         let count = flags.nproc_per_node.as_ref().filter(|_| !self.states_count());
         let counted = topology.nproc_per_node.as_ref().map(|said| said.value);
         let machines = topology.nnodes.as_ref().map_or(1, |said| said.value);
-        // Only torchrun knows words such as `gpu`, and only accelerate counts over all machines.
-        let written = |said: &Said<Processes>| match self.runner.kind {
-            Kind::Torchrun => said.value.to_string(),
-            Kind::Accelerate => counted.map_or_else(|| said.value.to_string(), |count| (count * machines).to_string()),
-            _ => counted.map_or_else(|| said.value.to_string(), |count| count.to_string()),
+        let written = |said: &Said<Processes>| match (self.runner.counts, counted) {
+            (Counts::EachInWords, _) | (_, None) => said.value.to_string(),
+            (Counts::Each, Some(count)) => count.to_string(),
+            (Counts::All, Some(count)) => (u64::from(count) * u64::from(machines)).to_string(),
         };
         let mut open: Vec<(&str, String)> = count.map(|said| ("nproc-per-node", written(said))).into_iter().collect();
         open.extend(numbers(flags).into_iter().map(|(name, said)| (name, said.value)));

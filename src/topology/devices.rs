@@ -16,8 +16,6 @@ pub(crate) struct Devices {
     from: Source,
     /// The variable that selects among them.
     pub(crate) variable: &'static str,
-    /// CUDA_VISIBLE_DEVICES can select among them.
-    pub(crate) cuda: bool,
     /// Who chose these among more.
     pub(crate) chosen_by: Option<Source>,
 }
@@ -27,12 +25,10 @@ impl Devices {
     pub(super) fn seen(host: &Host) -> Self {
         let listed = vars::VISIBLE_DEVICES.iter().find_map(|name| Some((*name, host.var(name)?)));
         if let Some((name, list)) = listed {
-            let cuda = name == vars::CUDA_VISIBLE_DEVICES;
             return Devices {
                 names: Some(entries(list)),
                 from: Source::Variable(name.to_string()),
                 variable: name,
-                cuda,
                 chosen_by: None,
             };
         }
@@ -42,7 +38,6 @@ impl Devices {
             names,
             from: Source::Machine("/proc/driver/nvidia/gpus"),
             variable: vars::CUDA_VISIBLE_DEVICES,
-            cuda: true,
             chosen_by: None,
         }
     }

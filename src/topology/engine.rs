@@ -36,7 +36,6 @@ pub(super) type Look = Result<Seen, Vec<Problem>>;
 /// What an engine says about this process.
 #[derive(Debug)]
 pub(crate) struct Seen {
-    pub(super) engine: &'static str,
     pub(super) place: Place,
     pub(super) nnodes: Said<u32>,
     pub(super) node_rank: Said<u32>,
@@ -93,10 +92,10 @@ impl Others {
     }
 }
 
-pub(super) fn look(host: &Host) -> Result<Option<Seen>, Vec<Problem>> {
+/// Which engine is here, and what it says.
+pub(super) fn look(host: &Host) -> Result<Option<(&'static str, Seen)>, Vec<Problem>> {
     let mut marked = ALL.iter().filter(|engine| host.filled(engine.mark).is_some());
-    let seen = marked.find_map(|engine| Some((engine.look)(host)?.map(|seen| Seen { engine: engine.name, ..seen })));
-    seen.transpose()
+    marked.find_map(|engine| Some((engine.look)(host)?.map(|seen| (engine.name, seen)))).transpose()
 }
 
 /// The variables of an MPI, which starts one task for each rank.
@@ -137,7 +136,6 @@ impl Tasks {
         let strayed = first.as_ref().filter(|first| rank.value == 0 && !is_this_machine(&first.value, host));
         let not_there = strayed.map(|first| error::rank_0_is_elsewhere(first, &host.hostname));
         Ok(Seen {
-            engine: "",
             nnodes: Said::new(nnodes, world_size.from.clone()),
             node_rank: machine,
             gpus: None,
@@ -172,7 +170,6 @@ impl Seen {
     /// One task on each machine. The operators of Kubernetes reserve this port unless they say another.
     pub(super) fn on_machines(nnodes: Said<u32>, node_rank: Said<u32>, first: Option<Said<String>>) -> Self {
         Seen {
-            engine: "",
             place: Place::Machine,
             nnodes,
             node_rank,

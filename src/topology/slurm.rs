@@ -42,7 +42,6 @@ fn shell(host: &Host) -> Look {
     let elsewhere = [vars::SLURM_NODEID, vars::SLURMD_NODENAME].iter().all(|name| host.filled(name).is_none());
     let through_srun = nnodes.value > 1 || elsewhere;
     Ok(Seen {
-        engine: ENGINE.name,
         place: if through_srun { Place::Shell { groups: groups.into(), elsewhere } } else { Place::Machine },
         node_rank: Said::new(0, Source::Default),
         gpus: gpus(host),
@@ -98,7 +97,6 @@ fn step(host: &Host) -> Look {
         }
     });
     Ok(Seen {
-        engine: ENGINE.name,
         owns_rank: rank_is_the_containers(host, &nnodes, per_node),
         others: others(host, &nnodes, list.as_ref().map_or("", |list| &list.value)),
         not_there: None,

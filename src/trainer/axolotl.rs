@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use serde_json::{Map, Value};
 
-use super::{HandOver, Recognised, Trainer, Variable, hf, run_file};
+use super::{Defaults, HandOver, Recognised, Trainer, Variable, hf, run_file};
 use crate::argv::{self, Takes};
 use crate::error::{self, Problem};
 use crate::host::Host;
@@ -14,8 +14,16 @@ use crate::target::{Parts, Target};
 use crate::vars;
 use crate::yaml::Dialect;
 
-pub(crate) const TRAINER: Trainer =
-    Trainer { name: "axolotl", distribution: Some("axolotl"), hand_over: HandOver::Joined, recognise, ..hf::TRAINER };
+pub(crate) const TRAINER: Trainer = Trainer {
+    name: "axolotl",
+    consoles: &["axolotl"],
+    distribution: Some("axolotl"),
+    hand_over: HandOver::Joined,
+    recognise,
+    // As documented.
+    defaults: Defaults { micro_batch: 1, ..hf::DEFAULTS },
+    ..hf::TRAINER
+};
 
 const MODULE: &str = "axolotl.cli.train";
 
@@ -71,7 +79,7 @@ fn handed_on(words: &[OsString]) -> Option<(Vec<OsString>, Vec<Problem>)> {
             }
             (None, _) if kind_of(&name.replace('_', "-")).is_some() => {
                 let dashes = format!("--{}", name.replace('_', "-"));
-                problems.push(error::trainer_has_no_option(TRAINER.name, &format!("--{name}"), Some(&dashes)));
+                problems.push(error::trainer_has_no_option(TRAINER.name, &format!("--{name}"), Some(&dashes), ""));
                 if value.is_none() {
                     rest.next();
                 }
@@ -164,7 +172,8 @@ mod tests {
             assert_eq!(handed_on(&words(line)), None, "{line}");
         }
         let (_, problems) = handed_on(&words("x.yml --max_steps 5 --micro_batch_size=2")).unwrap();
-        assert_eq!(problems.len(), 2);
+        let helps: Vec<_> = problems.iter().map(|problem| problem.help.as_str()).collect();
+        assert_eq!(helps, ["did you mean `--max-steps`?", "did you mean `--micro-batch-size`?"]);
         assert_eq!(renamed_flag(&"--micro-batch-size=4".into()), "--per_device_train_batch_size=4");
     }
 }

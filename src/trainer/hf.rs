@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::{Family, HandOver, Precision, Recognised, Trainer, run_file};
+use super::{Defaults, Family, HandOver, Precision, Recognised, Trainer, run_file};
 use crate::argv::{Args, Field, OptionList, Takes};
 use crate::host::Host;
 use crate::json;
@@ -15,6 +15,7 @@ use crate::yaml::Dialect;
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "hf",
     family: Family::Hf,
+    consoles: &[],
     distribution: Some("transformers"),
     config_argument: |_| "deepspeed",
     hand_over: HandOver::Argument,
@@ -30,9 +31,14 @@ pub(crate) const TRAINER: Trainer = Trainer {
     fp16: |args| precision(args, "fp16", "fp16_full_eval", "bf16"),
     bf16: |args| precision(args, "bf16", "bf16_full_eval", "fp16"),
     precision_unknown: None,
+    defaults: DEFAULTS,
 };
 
-pub(super) const FIELDS: &[Field] = &[("model_name_or_path", Takes::One)];
+/// As documented.
+pub(super) const DEFAULTS: Defaults =
+    Defaults { micro_batch: 8, seq_len: None, lora: false, lora_rank: 8, checkpointing: false, dropout: false };
+
+const FIELDS: &[Field] = &[("model_name_or_path", Takes::One)];
 
 /// Any Python program: whoever calls `deepspeed.initialize` alone was recognised before. A file `script.args` beside a
 /// script holds words that `HfArgumentParser` reads first.
@@ -60,7 +66,7 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
 }
 
 /// The flag or its `_full_eval`. When the *other* precision is on, this one is off: transformers refuses both.
-pub(super) fn precision(args: &Args, name: &str, full_eval: &str, other: &str) -> Precision {
+fn precision(args: &Args, name: &str, full_eval: &str, other: &str) -> Precision {
     let own = args.bool(name, true)?;
     let eval = args.bool(full_eval, true)?;
     let other = args.bool(other, true)?;

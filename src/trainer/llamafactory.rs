@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{HandOver, Recognised, Trainer, Variable, hf, run_file};
+use super::{Defaults, HandOver, Recognised, Trainer, Variable, hf, run_file};
 use crate::host::Host;
 use crate::model::Hub;
 use crate::python::Python;
@@ -13,6 +13,7 @@ use crate::yaml::{Dialect, scalar};
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "llamafactory",
+    consoles: &["llamafactory-cli", "lmf"],
     distribution: Some("llamafactory"),
     hand_over: HandOver::Dotted,
     hub: |_, host| match host.var(vars::USE_MODELSCOPE_HUB) {
@@ -20,13 +21,15 @@ pub(crate) const TRAINER: Trainer = Trainer {
         _ => Hub::HuggingFace,
     },
     recognise,
+    // Read from the sources of 0.9.5.
+    defaults: Defaults { seq_len: Some(2048), lora: true, checkpointing: true, ..hf::DEFAULTS },
     ..hf::TRAINER
 };
 
 const MODULE: &str = "llamafactory.launcher";
 
 fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
-    let console = parts.target.is_console("llamafactory-cli") || parts.target.is_console("lmf");
+    let console = TRAINER.consoles.iter().any(|name| parts.target.is_console(name));
     // Ray starts the ranks then.
     if console && host.var(vars::USE_RAY).is_some_and(is_on) {
         return None;

@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 
-use super::{Family, HandOver, Precision, Recognised, Trainer, Variable, hf, run_file};
+use super::{Defaults, Precision, Recognised, Trainer, Variable, hf, run_file};
 use crate::argv::{Args, Field, OptionList, Takes, hf_bool, names};
 use crate::error::{self, Problem};
 use crate::host::Host;
@@ -16,9 +16,8 @@ use crate::yaml::{Dialect, python_str};
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "swift",
-    family: Family::Hf,
-    distribution: Some("ms_swift"),
-    hand_over: HandOver::Argument,
+    consoles: &["swift"],
+    distribution: Some("ms-swift"),
     model_argument: "model",
     hub,
     lifts_hidden_size: true,
@@ -30,6 +29,8 @@ pub(crate) const TRAINER: Trainer = Trainer {
     fp16: |args| precision(args, "fp16", "fp16_full_eval", &["float16", "float32"]),
     bf16: |args| precision(args, "bf16", "bf16_full_eval", &["bfloat16"]),
     precision_unknown: Some("ms-swift takes it from the model: --torch_dtype is not given"),
+    // Read from the sources of 4.6.
+    defaults: Defaults { micro_batch: 1, lora: true, checkpointing: true, dropout: true, ..hf::DEFAULTS },
     ..hf::TRAINER
 };
 
@@ -104,7 +105,7 @@ fn uses_ray(words: &[OsString]) -> bool {
 
 impl Recognised {
     fn version(&self) -> Option<Version> {
-        self.python.as_ref()?.version("ms_swift")
+        self.python.as_ref()?.version("ms-swift")
     }
 
     /// Puts the words of a run file in the place of those that name it, or at the end.
@@ -175,11 +176,13 @@ fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Proble
     if tolerated || unknown.is_empty() && !named("tuner_type") {
         return Vec::new();
     }
-    let Some(version) = python.version("ms_swift") else { return Vec::new() };
+    let Some(version) = python.version("ms-swift") else { return Vec::new() };
     let now = TUNER.iter().rev().find(|(_, since, gone)| !version.is_before(*since) && version.is_before(*gone));
     let renamed = |name: &str| now.map(|(now, ..)| *now).filter(|now| *now != name && is_tuner(name));
-    let refused =
-        |word: &str, meant: Option<&str>| error::trainer_has_no_option(&format!("ms-swift {version}"), word, meant);
+    let refused = |word: &str, meant: Option<&str>| {
+        let tolerant = "--ignore_args_error true makes it tolerate unknown options";
+        error::trainer_has_no_option(&format!("ms-swift {version}"), word, meant, tolerant)
+    };
     if version.0 != RECORDED {
         // Of other versions only this much is known.
         let known =

@@ -1,7 +1,7 @@
 //! TRL. `trl sft …` runs accelerate in-process on a script of its own; we run that script under torchrun. With
 //! `--accelerate_config` the launch is accelerate's business and the command is left alone.
 
-use super::{Recognised, Trainer, Variable, hf, run_file};
+use super::{Defaults, Recognised, Trainer, Variable, hf, run_file};
 use crate::argv::{Args, Field, OptionList, Takes};
 use crate::host::Host;
 use crate::target::Parts;
@@ -10,10 +10,11 @@ use crate::yaml::{Dialect, python_str};
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "trl",
+    consoles: &["trl"],
     distribution: Some("trl"),
     recognise,
-    // TRL turns bf16 on unless fp16 is given: silence says nothing.
-    fp16: |args| hf::precision(args, "fp16", "fp16_full_eval", "bf16"),
+    // Read from the sources of 0.29.
+    defaults: Defaults { seq_len: Some(1024), lora_rank: 16, checkpointing: true, ..hf::DEFAULTS },
     ..hf::TRAINER
 };
 

@@ -345,9 +345,7 @@ fn a_job_shell_and_the_launchers() {
     let plan = sandbox.plan(&["--launcher", "srun", "--launcher-arg", "--mpi=none", "-q"], SCRIPT);
     assert!(argv(&plan).contains("--export=ALL --mpi=none ") && argv(&plan).ends_with("-q -- python x.py"), "{plan}");
     for asked in ["direct", "local"] {
-        sandbox
-            .launch(&["--launcher", asked], SCRIPT)
-            .refused(&["not on all machines of the job", "leave --launcher away"]);
+        sandbox.launch(&["--launcher", asked], SCRIPT).refused(&["not on all machines of the job", "drop --launcher"]);
     }
     // A site's variable gives way where it cannot be followed, and to commands that are none of ours.
     for asked in ["local", "srun", "torchrun"] {

@@ -512,6 +512,10 @@ fn accelerate_launch_is_kept_and_its_config_resolved() {
     sandbox.file("acc.yaml", "num_processes: 8\nnum_machines: 2\ndeepspeed_config:\n  deepspeed_config_file: zero1\n");
     let plan = sandbox.plan(&[], &["accelerate", "launch", "--config_file", "acc.yaml", "s.py"]);
     assert_eq!((&plan["template"]["name"], &plan["topology"]["nproc_per_node"]), (&"zero1".into(), &4.into()));
+    // It counts over all machines, however many they are.
+    let many = ["--deepspeed", "zero2", "--nproc-per-node", "100000", "--nnodes", "100000"];
+    let plan = sandbox.plan(&many, &["accelerate", "launch", "--max_restarts", "1", "s.py"]);
+    assert!(line(&sandbox, &plan).contains("--num_processes 10000000000 "), "{}", line(&sandbox, &plan));
 }
 
 #[test]

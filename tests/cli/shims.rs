@@ -145,10 +145,10 @@ fn only_our_own_files_are_written_and_removed() {
     assert_eq!(shims("install").status, Some(0));
     assert_eq!(shims("install").status, Some(0), "twice is once");
     let listed = shims("list").stdout;
-    assert!(
-        listed.lines().count() == 7 && listed.contains(&format!("{}", sandbox.root().join("env/bin/swift").display())),
-        "{listed}"
-    );
+    for name in ["accelerate", "axolotl", "deepspeed", "llamafactory-cli", "swift", "torchrun", "trl"] {
+        assert!(listed.contains(&sandbox.root().join("env/bin").join(name).display().to_string()), "{name}: {listed}");
+    }
+    assert_eq!(listed.lines().count(), fs::read_dir(&folder).unwrap().count(), "{listed}");
     executable(&folder.join("other"), "");
     assert_eq!(shims("remove").status, Some(0));
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
