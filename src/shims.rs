@@ -1,11 +1,15 @@
 //! PATH shims: small shell scripts under the names of trainers and launchers, so that an unchanged script gets zlaunch
 //! with one PATH line. Here is which files; `exec` writes and removes them.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::error::{self, Problem};
 use crate::host::Host;
+use crate::target::base_name;
+use crate::vars;
 
 /// The programs that have one.
 pub(crate) const NAMES: &[&str] =
@@ -68,30 +72,38 @@ impl Shims {
     /// How to use them, after they were installed.
     pub(crate) fn advice(&self, host: &Host) -> String {
         let folder = self.folder.display();
-        let first = host.find_program(OsStr::new(NAMES[0]));
-        let active = first.is_some_and(|program| program.parent() == Some(&self.folder));
+        let path = host.raw(vars::PATH).unwrap_or_default();
+        let first = std::env::split_paths(path).map(|folder| folder.join(NAMES[0])).find(|program| program.is_file());
+        let real = |program: PathBuf| fs::canonicalize(program).ok();
+        let active = first.and_then(real).is_some_and(|first| Some(first) == real(self.folder.join(NAMES[0])));
         let next = if active { "it is on PATH".to_string() } else { format!("export PATH={folder}:\"$PATH\"") };
         format!("{} shims in {folder}\n{next}\n", NAMES.len())
     }
 
     /// A line for each: whom it stands for, and which program is behind it.
     pub(crate) fn listing(&self, host: &Host) -> String {
-        let path = host.raw(crate::vars::PATH).unwrap_or_default();
-        let rest: Vec<PathBuf> = std::env::split_paths(path).filter(|folder| *folder != self.folder).collect();
-        let behind = |name: &OsStr| rest.iter().map(|folder| folder.join(name)).find(|program| program.is_file());
         let line = |file: &PathBuf| {
             let name = file.file_name().unwrap_or_default();
-            let behind =
-                behind(name).map_or_else(|| "nothing on PATH".to_string(), |program| program.display().to_string());
+            let behind = host.find_program(name);
+            let behind = behind.map_or_else(|| "nothing on PATH".to_string(), |program| program.display().to_string());
             format!("{:<17} {behind}\n", name.to_string_lossy())
         };
         self.present().iter().map(line).collect()
     }
 }
 
+/// Whether a program that was found is a shim, by whatever path. Others than those of their names are not looked into.
+pub(crate) fn is_shim(program: &Path) -> bool {
+    NAMES.contains(&base_name(program.as_os_str())) && is_marked(program)
+}
+
+/// A link is somebody else's, wherever it leads.
 fn is_ours(file: &Path) -> bool {
-    let plain = file.symlink_metadata().is_ok_and(|seen| seen.is_file());
-    plain
-        && std::fs::read_to_string(file)
-            .is_ok_and(|text| text.lines().nth(1).is_some_and(|line| line.starts_with(MARK)))
+    file.symlink_metadata().is_ok_and(|seen| seen.is_file()) && is_marked(file)
+}
+
+fn is_marked(file: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(64).read_to_end(&mut head));
+    read.is_ok() && head.split(|byte| *byte == b'\n').nth(1).is_some_and(|line| line.starts_with(MARK.as_bytes()))
 }

@@ -13,9 +13,7 @@ fn shimmed() -> Sandbox {
     let run = sandbox.run(["shims".as_ref(), "install".as_ref(), folder.as_os_str()]);
     assert_eq!(run.status, Some(0), "{run:?}");
     assert!(run.stderr.contains(&format!("export PATH={}:\"$PATH\"", folder.display())), "{run:?}");
-    let programs = Path::new(env!("CARGO_BIN_EXE_zlaunch")).parent().unwrap().display().to_string();
-    let path = format!("{}:{programs}:{}:/usr/bin:/bin", folder.display(), sandbox.root().join("env/bin").display());
-    sandbox.var("PATH", path);
+    behind(&mut sandbox, &[folder.to_str().unwrap(), &programs()]);
     sandbox
 }
 
@@ -93,9 +91,44 @@ fn shims_never_loop_and_can_be_switched_off() {
     // Nothing behind them.
     sandbox.var("PATH", format!("{link}:{shims}:/usr/bin:/bin"));
     assert_eq!(sh(&sandbox, &["sh"], "swift sft").status, Some(127));
-    let programs = Path::new(env!("CARGO_BIN_EXE_zlaunch")).parent().unwrap().display().to_string();
-    sandbox.var("PATH", format!("{link}:{shims}:{programs}:/usr/bin:/bin"));
+    sandbox.var("PATH", format!("{link}:{shims}:{}:/usr/bin:/bin", programs()));
     assert_eq!(sh(&sandbox, &["sh"], "swift sft").status, Some(127));
+}
+
+/// The sandbox's PATH with other folders in front.
+fn behind(sandbox: &mut Sandbox, folders: &[&str]) {
+    let path = format!("{}:{}:/usr/bin:/bin", folders.join(":"), sandbox.root().join("env/bin").display());
+    sandbox.var("PATH", path);
+}
+
+fn programs() -> String {
+    Path::new(env!("CARGO_BIN_EXE_zlaunch")).parent().unwrap().display().to_string()
+}
+
+#[test]
+fn zlaunch_passes_over_shims_when_it_looks_for_a_program() {
+    let mut sandbox = shimmed();
+    let (link, shims) = (sandbox.root().join("link"), sandbox.root().join("shims").display().to_string());
+    std::os::unix::fs::symlink(&shims, &link).unwrap();
+    let (link, other) = (link.display().to_string(), sandbox.root().join("other"));
+    executable(&other.join("python3"), "#!/bin/sh\nexit 1\n");
+    let python = sandbox.root().join("env/bin/python3.11").display().to_string();
+    for front in [&[shims.as_str()][..], &[&link], &[&format!("{shims}/.")], &[&link, &shims, &shims], &["../shims"]] {
+        behind(&mut sandbox, &[front, &[&other.display().to_string()]].concat());
+        for command in [
+            &["swift", "sft", "--model", "a/b"][..],
+            &["torchrun", "x.py", "--deepspeed", "zero2"],
+            &["llamafactory-cli", "train", "--stage", "sft"],
+            &["../shims/swift", "sft", "--model", "a/b"],
+        ] {
+            let plan = sandbox.plan(&["--nproc-per-node", "2", "--deepspeed", "zero2"], command);
+            assert_eq!(plan["trainer"]["python"], python, "{front:?} {command:?}");
+            assert!(!plan["argv"].to_string().contains("shims"), "{front:?} {command:?}");
+        }
+    }
+    behind(&mut sandbox, &[&shims]);
+    let listed = sandbox.run(["shims", "list", "../shims/"]).stdout;
+    assert!(listed.contains(&sandbox.root().join("env/bin/swift").display().to_string()), "{listed}");
 }
 
 #[test]
@@ -179,8 +212,8 @@ fn completions_know_every_option_and_the_sites_templates() {
         return;
     }
     sandbox.file("site/ours.json", "{}");
-    let programs = Path::new(env!("CARGO_BIN_EXE_zlaunch")).parent().unwrap().display().to_string();
-    sandbox.var("ZLAUNCH_TEMPLATE_DIR", sandbox.cwd().join("site")).var("PATH", format!("{programs}:/usr/bin:/bin"));
+    sandbox.var("ZLAUNCH_TEMPLATE_DIR", sandbox.cwd().join("site"));
+    sandbox.var("PATH", format!("{}:/usr/bin:/bin", programs()));
     let complete = |words: &str| {
         let script = format!(
             "source <(zlaunch completions bash); COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _zlaunch; printf '%s\\n' \"${{COMPREPLY[@]}}\""
