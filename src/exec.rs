@@ -27,6 +27,7 @@ use crate::launcher::Kind;
 use crate::plan::{FileKind, Plan, PlannedConfig};
 use crate::record::Record;
 use crate::said::Said;
+use crate::vars;
 
 pub(crate) use helper::helper;
 pub(crate) use patience::with_patience;
@@ -117,6 +118,8 @@ pub(crate) fn remove(files: &[PathBuf], folder: &Path) -> Result<(), Problem> {
 }
 
 fn change_environment(command: &mut Command, environment: &Environment) {
+    // A word of a shim to us, and to nobody behind.
+    command.env_remove(vars::ZLAUNCH_SHIM_OF);
     for name in &environment.unset {
         command.env_remove(name);
     }

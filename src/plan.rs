@@ -26,6 +26,7 @@ use crate::launcher::{self, Kind, Wrapped, wrapped};
 use crate::machine;
 use crate::record::Record;
 use crate::said::{Said, Source};
+use crate::shims;
 use crate::target::Parts;
 use crate::template::{self, Origin, Template};
 use crate::topology::Topology;
@@ -135,7 +136,7 @@ fn drafted<T>(launch: &Launch, machine: &Host, then: impl FnOnce(&Draft, Vec<Pro
     let through = through.filter(|_| wrapped.is_some() || job.trainer.family != Family::Opaque);
     // An unchanged script that knows nothing of a config must run as if nobody stood in front of it.
     let draft = Draft { launch, host: &wanted, through: None, wrapped: wrapped.as_ref(), job: &job };
-    let untouched = wanted.filled(vars::ZLAUNCH_SHIM_OF).is_some() && !draft.names_config();
+    let untouched = shims::asks(launch, machine) && !draft.names_config();
     let wrapped = wrapped.filter(|_| !untouched);
     let through = through.filter(|_| !untouched);
     if untouched {

@@ -1,11 +1,12 @@
 //! PATH shims: small shell scripts under the names of trainers and launchers, so that an unchanged script gets zlaunch
 //! with one PATH line. Here is which files; `exec` writes and removes them.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::cli::Launch;
 use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::target::base_name;
@@ -20,6 +21,9 @@ pub(crate) const SHIM: &str = include_str!("../shims/shim.sh");
 
 /// What makes a file one of ours.
 const MARK: &str = "# zlaunch shim:";
+
+/// Whom every shim looks for.
+const US: &str = "zlaunch";
 
 const USAGE: &str = "zlaunch shims install|remove|list [DIR]";
 
@@ -77,7 +81,9 @@ impl Shims {
         let real = |program: PathBuf| fs::canonicalize(program).ok();
         let active = first.and_then(real).is_some_and(|first| Some(first) == real(self.folder.join(NAMES[0])));
         let next = if active { "it is on PATH".to_string() } else { format!("export PATH={folder}:\"$PATH\"") };
-        format!("{} shims in {folder}\n{next}\n", NAMES.len())
+        let ours = host.find_program(OsStr::new(US)).is_some() || self.folder.join(US).is_file();
+        let alone = if ours { "" } else { "; zlaunch itself is not on PATH: until it is, they stand aside" };
+        format!("{} shims in {folder}{alone}\n{next}\n", NAMES.len())
     }
 
     /// A line for each: whom it stands for, and which program is behind it.
@@ -90,6 +96,13 @@ impl Shims {
         };
         self.present().iter().map(line).collect()
     }
+}
+
+/// Whether a shim asks for this launch. It adds nothing to the command that it stands for; what it says does not count
+/// for any other one.
+pub(crate) fn asks(launch: &Launch, host: &Host) -> bool {
+    let of = host.raw(vars::ZLAUNCH_SHIM_OF);
+    of.is_some() && of == launch.command.first().map(OsString::as_os_str) && launch.options == ["--"]
 }
 
 /// Whether a program that was found is a shim, by whatever path. Others than those of their names are not looked into.

@@ -40,7 +40,9 @@ fn an_unchanged_script_gets_the_config_resolved() {
         serde_json::from_str(&fs::read_to_string(option(&argv, "--deepspeed").unwrap()).unwrap()).unwrap();
     assert_eq!(config["train_batch_size"], 16);
     let env = sandbox.recorded_env();
-    assert!(!env["PATH"].contains("/shims"), "nobody behind comes here again: {}", env["PATH"]);
+    assert!(env["PATH"].contains("/shims"), "nothing is lost from PATH: {}", env["PATH"]);
+    assert_eq!(env["ZLAUNCH_SHIM"], "0", "nobody behind comes here again");
+    assert!(!env.contains_key("ZLAUNCH_SHIM_OF"), "{env:?}");
     // A mistake is told as ever.
     let run = sh(&sandbox, &["sh"], "swift sft --model a/b --deepspeed zero22");
     assert!(run.status == Some(125) && run.stderr.contains("did you mean"), "{run:?}");
@@ -132,23 +134,131 @@ fn zlaunch_passes_over_shims_when_it_looks_for_a_program() {
 }
 
 #[test]
-fn every_shell_here_reads_the_shim() {
-    let mut seen = 0;
-    for shell in [&["dash"][..], &["bash", "--posix"], &["busybox", "sh"], &["ksh"]] {
-        if Command::new(shell[0]).arg("-c").arg(":").output().is_err() {
-            continue;
+fn shims_beside_zlaunch_work_and_hide_nothing() {
+    let mut sandbox = Sandbox::of_documents();
+    let bin = sandbox.root().join("bin");
+    executable(&bin.join("ninja"), "#!/bin/sh\n");
+    let alone = "zlaunch itself is not on PATH";
+    let run = sandbox.run(["shims", "install"]);
+    assert!(run.status == Some(0) && run.stderr.contains(alone), "{run:?}");
+    let run = sandbox.run(["shims", "install", "../bin"]);
+    assert!(run.status == Some(0) && !run.stderr.contains(alone), "the folder that is added has it: {run:?}");
+    behind(&mut sandbox, &[bin.to_str().unwrap()]);
+    let run = sandbox.run(["shims", "install"]);
+    assert!(!run.stderr.contains(alone), "{run:?}");
+    let run = sandbox.run(["shims", "install", "../bin/"]);
+    assert!(run.stderr.ends_with("it is on PATH\n"), "{run:?}");
+    assert_eq!(sh(&sandbox, &["sh"], SCRIPT).status, Some(0));
+    assert_ne!(option(&sandbox.recorded(), "--deepspeed").unwrap(), "zero2", "resolved");
+    let path = sandbox.recorded_env()["PATH"].clone();
+    assert!(path.starts_with(bin.to_str().unwrap()), "ninja is found as before: {path}");
+}
+
+#[test]
+fn a_shim_speaks_for_its_own_command_only() {
+    let mut sandbox = shimmed();
+    // Left over from somewhere, it says nothing about another command, and nobody inherits it.
+    sandbox.var("ZLAUNCH_SHIM_OF", "swift");
+    sandbox.file("train.py", "");
+    assert_eq!(sandbox.launch(&["--nproc-per-node", "2"], &["python", "train.py"]).status, Some(0));
+    assert_eq!(sandbox.recorded()[1..3], ["-m", "torch.distributed.run"]);
+    assert!(!sandbox.recorded_env().contains_key("ZLAUNCH_SHIM_OF"));
+    sandbox.launch(&["--launcher", "local", "--nproc-per-node", "1"], &["python", "train.py"]);
+    assert!(!sandbox.recorded_env().contains_key("ZLAUNCH_SHIM_OF"));
+    sandbox.unset("ZLAUNCH_SHIM_OF");
+    // What a trainer starts is its own launch, whatever it names.
+    executable(
+        &sandbox.root().join("env/bin/swift"),
+        "#!/bin/sh\nexec torchrun --nproc_per_node 2 x.py --deepspeed zero2\n",
+    );
+    assert_eq!(sh(&sandbox, &["sh"], "swift export").status, Some(0));
+    assert_eq!(option(&sandbox.recorded(), "--deepspeed").unwrap(), "zero2", "untouched");
+    // But zlaunch itself means a launch there too.
+    let inner = "#!/bin/sh\nexec zlaunch --nproc-per-node 2 --deepspeed zero2 -- swift sft --model a/b\n";
+    executable(&sandbox.root().join("env/bin/trl"), inner);
+    executable(
+        &sandbox.root().join("env/bin/swift"),
+        &format!("#!{}\n", sandbox.root().join("env/bin/python").display()),
+    );
+    assert_eq!(sh(&sandbox, &["sh"], "trl env").status, Some(0));
+    assert_eq!(sandbox.recorded()[1..3], ["-m", "torch.distributed.run"]);
+}
+
+#[test]
+fn shimmed_programs_may_start_each_other_as_deep_as_they_like() {
+    let mut sandbox = shimmed();
+    let deep =
+        "#!/bin/sh\n[ \"$1\" -gt 0 ] || { echo \"done $ZLAUNCH_SHIM_DEPTH\"; exit; }\nexec torchrun $(($1 - 1))\n";
+    executable(&sandbox.root().join("env/bin/torchrun"), deep);
+    let shims = sandbox.root().join("shims").display().to_string();
+    for (front, off) in [(vec![shims.clone(), programs()], "ZLAUNCH_SHIM=0"), (vec![shims.clone()], "A=")] {
+        behind(&mut sandbox, &front.iter().map(String::as_str).collect::<Vec<_>>());
+        let run = sh(&sandbox, &["sh"], &format!("export {off} PATH={shims}:$PATH; torchrun 9"));
+        assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("done \n", ""), "{off}");
+        let run = sh(&sandbox, &["sh"], &format!("{off} ZLAUNCH_SHIM_DEPTH=abc swift export"));
+        assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""));
+    }
+}
+
+#[test]
+fn an_empty_end_of_path_is_the_current_folder() {
+    let mut sandbox = shimmed();
+    let here = sandbox.cwd().join("swift");
+    fs::copy(sandbox.root().join("env/bin/swift"), &here).unwrap();
+    for shell in shells() {
+        reads(&sandbox, &shell);
+        for off in ["", "ZLAUNCH_SHIM=0"] {
+            let path = format!("{}:{}:/usr/bin:/bin:", sandbox.root().join("shims").display(), programs());
+            sandbox.var("PATH", path.clone());
+            let run = sh(&sandbox, &["sh"], &format!("{off} swift export"));
+            assert_eq!(run.status, Some(0), "{shell} {off}: {run:?}");
+            assert_eq!(sandbox.recorded_env()["PATH"], path, "{shell} {off}");
         }
-        seen += 1;
+    }
+}
+
+#[test]
+fn a_shim_says_what_it_does_not_find() {
+    let mut sandbox = shimmed();
+    sandbox.var("PATH", format!("{}:/usr/bin:/bin", sandbox.root().join("shims").display()));
+    for shell in shells() {
+        reads(&sandbox, &shell);
+        let run = sh(&sandbox, &["sh"], "swift sft");
+        assert_eq!(run.status, Some(127), "{shell}");
+        assert!(run.stderr.starts_with("error: `swift` is not on PATH\n  --> PATH=/"), "{shell}: {run:?}");
+        assert!(run.stderr.contains("  help: "), "{shell}: {run:?}");
+    }
+}
+
+/// The shells that are here, as a first line names them.
+fn shells() -> Vec<String> {
+    let known = [&["dash"][..], &["bash", "--posix"], &["busybox", "sh"], &["ksh"]];
+    let here = known.iter().filter_map(|shell| {
+        let found = Command::new("sh").args(["-c", &format!("command -v {}", shell[0])]).output().unwrap();
+        let path = String::from_utf8(found.stdout).unwrap();
+        found.status.success().then(|| [&[path.trim()], &shell[1..]].concat().join(" "))
+    });
+    here.collect()
+}
+
+/// From now on this shell reads the shims of `swift`.
+fn reads(sandbox: &Sandbox, shell: &str) {
+    let shim = sandbox.root().join("shims/swift");
+    let text = fs::read_to_string(&shim).unwrap();
+    executable(&shim, &format!("#!{shell}\n{}", text.split_once('\n').unwrap().1));
+}
+
+#[test]
+fn every_shell_here_reads_the_shim() {
+    let shells = shells();
+    for shell in &shells {
         let sandbox = shimmed();
-        let shim = sandbox.root().join("shims/swift");
-        let text = fs::read_to_string(&shim).unwrap();
-        let found = sh(&sandbox, &["sh"], &format!("command -v {}", shell[0])).stdout;
-        executable(&shim, &text.replacen("#!/bin/sh", &format!("#!{} {}", found.trim(), shell[1..].join(" ")), 1));
+        reads(&sandbox, shell);
         let run = sh(&sandbox, &["sh"], SCRIPT);
         assert_eq!(run.status, Some(0), "{shell:?}: {run:?}");
         assert_eq!(sandbox.recorded()[1..3], ["-m", "torch.distributed.run"], "{shell:?}");
     }
-    assert!(seen > 0);
+    assert!(!shells.is_empty());
 }
 
 /// Every file and folder but those that are the user's before zlaunch: home and what XDG names in it.
