@@ -57,6 +57,7 @@ pub(crate) enum Request {
 }
 
 /// A launch as it was said.
+#[derive(Default)]
 pub(crate) struct Launch {
     pub(crate) deepspeed: Option<Said<String>>,
     pub(crate) search: Search,
@@ -109,7 +110,7 @@ impl Launch {
 }
 
 /// What is shown, and whether anything is done.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Output {
     /// Print the plan like this and do nothing.
     pub(crate) dry_run: Option<Format>,

@@ -4,6 +4,7 @@ mod print;
 
 pub(crate) use print::refused_json;
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -136,9 +137,13 @@ fn drafted<T>(launch: &Launch, machine: &Host, then: impl FnOnce(&Draft, Vec<Pro
     let through = through.filter(|_| wrapped.is_some() || job.trainer.family != Family::Opaque);
     // An unchanged script that knows nothing of a config must run as if nobody stood in front of it.
     let draft = Draft { launch, host: &wanted, through: None, wrapped: wrapped.as_ref(), job: &job };
-    let untouched = shims::asks(launch, machine) && !draft.names_config();
+    let untouched = shims::asks(launch, machine) && !draft.is_for_us();
     let wrapped = wrapped.filter(|_| !untouched);
     let through = through.filter(|_| !untouched);
+    let alone =
+        |launch: &Launch| Launch { output: launch.output, command: launch.command.clone(), ..Launch::default() };
+    let alone = untouched.then(|| alone(launch));
+    let (launch, wanted) = alone.as_ref().map_or((launch, wanted), |alone| (alone, Cow::Borrowed(machine)));
     if untouched {
         job = trainer::untouched(&launch.command, &wanted);
     }
@@ -373,8 +378,12 @@ impl Draft<'_> {
         Some(template)
     }
 
-    fn names_config(&self) -> bool {
-        self.launch.deepspeed.is_some() || self.own_config().is_some_and(|own| !own.value.is_empty())
+    /// Whether a command that came through a shim is a training with a config: its own, or one that a site gives to all
+    /// who take it.
+    fn is_for_us(&self) -> bool {
+        let asks = |word: &OsString| word == "--help" || word == "-h";
+        let given = || self.takes_config() && !self.launch.command.iter().any(asks);
+        self.own_config().is_some_and(|own| !own.value.is_empty()) || self.launch.deepspeed.is_some() && given()
     }
 
     fn own_config(&self) -> Option<Said<String>> {
@@ -387,18 +396,20 @@ impl Draft<'_> {
     /// Whether the config can reach the trainer at all.
     fn can_hand_over(&self, spec: &Said<String>) -> Result<(), Problem> {
         let job = self.job;
-        if self.wrapped.is_some_and(Wrapped::takes_config) {
+        if self.takes_config() {
             return Ok(());
         }
-        let name = (job.trainer.config_argument)(&job.args);
-        if job.trainer.family == Family::Opaque || !job.takes(name) {
-            // A program that does not exist is the nearer problem.
-            return Err(job
-                .blocker
-                .clone()
-                .unwrap_or_else(|| error::no_way_to_hand_over(spec, &print::what_runs(job, &self.launch.command))));
-        }
-        Ok(())
+        // A program that does not exist is the nearer problem.
+        Err(job
+            .blocker
+            .clone()
+            .unwrap_or_else(|| error::no_way_to_hand_over(spec, &print::what_runs(job, &self.launch.command))))
+    }
+
+    fn takes_config(&self) -> bool {
+        let job = self.job;
+        let takes = || job.trainer.family != Family::Opaque && job.takes((job.trainer.config_argument)(&job.args));
+        self.wrapped.is_some_and(Wrapped::takes_config) || takes()
     }
 
     fn config(

@@ -134,6 +134,50 @@ fn zlaunch_passes_over_shims_when_it_looks_for_a_program() {
 }
 
 #[test]
+fn what_is_no_training_knows_nothing_of_a_sites_variables() {
+    let mut sandbox = shimmed();
+    let record = sandbox.root().join("site");
+    let site = [
+        ("ZLAUNCH_DEEPSPEED", "zero2"),
+        ("ZLAUNCH_RECORD", "auto"),
+        ("ZLAUNCH_RECORD", record.to_str().unwrap()),
+        ("ZLAUNCH_NPROC_PER_NODE", "4"),
+        ("ZLAUNCH_ENV", "SITE=1"),
+        ("ZLAUNCH_NO_SUCH", "1"),
+        ("ZLAUNCH_HOSTFILE", "/nowhere"),
+    ];
+    for (name, value) in site {
+        sandbox.var(name, value);
+        for script in [
+            "swift export --model a",
+            "swift",
+            "swift sft --help",
+            "swift infer --model a",
+            "accelerate env",
+            "torchrun --help",
+            "deepspeed --version",
+            "trl env",
+            "axolotl preprocess c.yml",
+            "llamafactory-cli version",
+        ] {
+            let run = sh(&sandbox, &["sh"], script);
+            assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""), "{name} {script}");
+            let words: Vec<_> =
+                sandbox.recorded().iter().skip(2).map(|word| word.to_str().unwrap().to_string()).collect();
+            assert_eq!(words, script.split(' ').skip(1).collect::<Vec<_>>(), "{name}");
+            assert!(!sandbox.recorded_env().contains_key("SITE") && !record.exists(), "{name} {script}");
+        }
+        sandbox.unset(name);
+    }
+    // A training is the site's business, and so is what somebody asks zlaunch itself.
+    sandbox.var("ZLAUNCH_DEEPSPEED", "zero2").var("ZLAUNCH_RECORD", &record).var("ZLAUNCH_NPROC_PER_NODE", "2");
+    let run = sh(&sandbox, &["sh"], "swift sft --model a/b --per_device_train_batch_size 1");
+    assert!(run.status == Some(0) && option(&sandbox.recorded(), "--deepspeed").is_some(), "{run:?}");
+    assert!(record.join("launch.json").exists());
+    sandbox.launch(&[], &["swift", "export"]).refused(&["does not know how"]);
+}
+
+#[test]
 fn shims_beside_zlaunch_work_and_hide_nothing() {
     let mut sandbox = Sandbox::of_documents();
     let bin = sandbox.root().join("bin");
