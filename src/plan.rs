@@ -2,7 +2,7 @@
 
 mod print;
 
-pub(crate) use print::refused_json;
+pub(crate) use print::{quoted, refused_json};
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::cli::Launch;
 use crate::error::{self, Problem};
 use crate::host::Host;
+use crate::plan::quoted;
 use crate::target::base_name;
 use crate::vars;
 
@@ -29,7 +30,9 @@ const USAGE: &str = "zlaunch shims install|remove|list [DIR]";
 
 pub(crate) struct Shims {
     pub(crate) action: Action,
-    pub(crate) folder: PathBuf,
+    folder: PathBuf,
+    /// Nobody named the folder: it is zlaunch's own.
+    is_default: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,14 +51,19 @@ impl Shims {
             Some("list") => Action::List,
             word => return Err(error::unknown_action(USAGE, word, &["install", "remove", "list"])),
         };
+        let is_folder = |word: &OsString| !word.is_empty() && !word.as_encoded_bytes().starts_with(b"-");
         let folder = match words.get(1) {
-            Some(folder) if !folder.as_encoded_bytes().starts_with(b"-") && words.len() == 2 => {
-                host.absolute(Path::new(folder))
+            Some(folder) if is_folder(folder) && words.len() == 2 => host.absolute(Path::new(folder)),
+            Some(word) => {
+                let odd = if is_folder(word) { &words[2] } else { word };
+                return Err(error::unknown_action(USAGE, odd.to_str().filter(|odd| !odd.is_empty()), &[]));
             }
-            Some(word) => return Err(error::unknown_action(USAGE, word.to_str(), &[])),
             None => host.data_home().ok_or_else(|| error::no_folder_for_shims(USAGE))?.join("zlaunch/shims"),
         };
-        Ok(Shims { action, folder })
+        if action == Action::Install && folder.as_os_str().as_encoded_bytes().contains(&b':') {
+            return Err(error::never_on_path(&folder));
+        }
+        Ok(Shims { action, folder, is_default: words.len() == 1 })
     }
 
     pub(crate) fn files(&self) -> impl Iterator<Item = PathBuf> {
@@ -73,17 +81,31 @@ impl Shims {
         self.files().filter(|file| is_ours(file)).collect()
     }
 
-    /// How to use them, after they were installed.
-    pub(crate) fn advice(&self, host: &Host) -> String {
+    /// Folders that go with the last shim.
+    pub(crate) fn own_folders(&self) -> impl Iterator<Item = &Path> {
+        self.folder.ancestors().take(if self.is_default { 2 } else { 0 })
+    }
+
+    pub(crate) fn removed(&self, count: usize) -> String {
         let folder = self.folder.display();
+        if count == 0 { format!("no shims in {folder}\n") } else { format!("{count} shims removed from {folder}\n") }
+    }
+
+    /// How to use them, after they were installed.
+    pub(crate) fn advice(&self, host: &Host) -> Vec<u8> {
         let path = host.raw(vars::PATH).unwrap_or_default();
         let first = std::env::split_paths(path).map(|folder| folder.join(NAMES[0])).find(|program| program.is_file());
         let real = |program: PathBuf| fs::canonicalize(program).ok();
         let active = first.and_then(real).is_some_and(|first| Some(first) == real(self.folder.join(NAMES[0])));
-        let next = if active { "it is on PATH".to_string() } else { format!("export PATH={folder}:\"$PATH\"") };
         let ours = host.find_program(OsStr::new(US)).is_some() || self.folder.join(US).is_file();
         let alone = if ours { "" } else { "; zlaunch itself is not on PATH: until it is, they stand aside" };
-        format!("{} shims in {folder}{alone}\n{next}\n", NAMES.len())
+        let mut text = format!("{} shims in {}{alone}\n", NAMES.len(), self.folder.display()).into_bytes();
+        if active {
+            text.extend(b"it is on PATH\n");
+        } else {
+            text.extend([b"export PATH=", quoted(self.folder.as_os_str()).as_slice(), b":\"$PATH\"\n"].concat());
+        }
+        text
     }
 
     /// A line for each: whom it stands for, and which program is behind it.

@@ -272,6 +272,12 @@ pub(crate) fn cannot_enter(folder: &Path, why: &io::Error) -> Problem {
         .help("run it where that folder is")
 }
 
+pub(crate) fn never_on_path(folder: &Path) -> Problem {
+    Problem::error("shims", "a `:` ends a folder in PATH, so nothing in this one is ever found".to_string())
+        .at(folder.display())
+        .help("choose another folder: zlaunch shims install DIR")
+}
+
 pub(crate) fn not_a_shim(file: &Path) -> Problem {
     Problem::error("shims", "this file is not a shim of zlaunch and stays".to_string())
         .at(file.display())

@@ -274,6 +274,39 @@ fn a_shim_says_what_it_does_not_find() {
     }
 }
 
+#[test]
+fn folders_are_taken_as_they_are_written() {
+    let sandbox = Sandbox::new();
+    for name in ["a b", "a\nb", "a\"b", "a$HOME", "it's", "a\\b", "-"] {
+        let folder = sandbox.root().join(name);
+        let run = sandbox.run(["shims".as_ref(), "install".as_ref(), folder.as_os_str()]);
+        assert_eq!(run.status, Some(0), "{run:?}");
+        let export = &run.stderr[run.stderr.find("export").unwrap()..];
+        let found = sh(&sandbox, &["sh"], &format!("{export}command -v swift"));
+        assert_eq!(found.stdout, format!("{}\n", folder.join("swift").display()));
+    }
+    sandbox.run(["shims", "install", "a:b"]).refused(&["a:b", "`:`"]);
+    assert!(!sandbox.cwd().join("a:b").exists());
+    for action in ["install", "remove", "list"] {
+        sandbox.run(["shims", action, ""]).refused(&["zlaunch shims"]);
+    }
+    assert_eq!(fs::read_dir(sandbox.cwd()).unwrap().count(), 0);
+    sandbox.run(["shims", "install", "a", "b"]).refused(&["`b` is not understood"]);
+}
+
+#[test]
+fn removing_says_what_was_done_and_leaves_a_folder_that_was_named() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.cwd().join("mine");
+    fs::create_dir(&folder).unwrap();
+    sandbox.run(["shims", "install", "mine"]);
+    let run = sandbox.run(["shims", "remove", "mine"]);
+    assert_eq!((run.status, run.stderr), (Some(0), format!("7 shims removed from {}\n", folder.display())));
+    assert!(folder.is_dir());
+    let run = sandbox.run(["shims", "remove", "mine"]);
+    assert_eq!((run.status, run.stderr), (Some(0), format!("no shims in {}\n", folder.display())));
+}
+
 /// The shells that are here, as a first line names them.
 fn shells() -> Vec<String> {
     let known = [&["dash"][..], &["bash", "--posix"], &["busybox", "sh"], &["ksh"]];
@@ -341,7 +374,8 @@ fn only_our_own_files_are_written_and_removed() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
     fs::remove_file(folder.join("other")).unwrap();
     assert_eq!((shims("install").status, shims("remove").status), (Some(0), Some(0)));
-    assert!(!folder.exists(), "without trace");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "the folder was named, so it stays");
+    fs::remove_dir(&folder).unwrap();
     let before = files_below(sandbox.root());
     assert_eq!(sandbox.run(["shims", "install"]).status, Some(0));
     assert_ne!(files_below(sandbox.root()), before);
