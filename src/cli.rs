@@ -146,7 +146,7 @@ pub(crate) const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...
        zlaunch fit [OPTIONS] [-- COMMAND [ARGS]...]
        zlaunch generate [OPTIONS]
        zlaunch doctor [OPTIONS] [-- COMMAND [ARGS]...]
-       zlaunch replay DIR
+       zlaunch replay DIR [-n|--dry-run]
        zlaunch shims install|remove|list [DIR]
        zlaunch completions bash|zsh|fish";
 
@@ -219,7 +219,7 @@ pub(crate) enum Mode {
 }
 
 fn parse_replay(words: &[OsString], host: &Host) -> Result<Request, Problem> {
-    const USAGE: &str = "zlaunch replay DIR [--dry-run]";
+    const USAGE: &str = "zlaunch replay DIR [-n|--dry-run]";
     let is_dry = |word: &&OsString| *word == "-n" || *word == "--dry-run";
     let mut folders = words.iter().filter(|word| !is_dry(word));
     match (folders.next(), folders.next()) {

@@ -415,4 +415,16 @@ fn completions_know_every_option_and_the_sites_templates() {
     assert_eq!(complete("zlaunch --launcher d"), ["deepspeed", "direct"]);
     assert_eq!(complete("zlaunch --nproc"), ["--nproc-per-node"]);
     assert_eq!(complete("zlaunch shims re"), ["remove"]);
+    assert_eq!(complete("zlaunch replay -"), ["-n", "--dry-run", "--help"]);
+    assert_eq!(complete("zlaunch --format s"), ["shell"]);
+    for place in ["check", "doctor", "fit"] {
+        assert_eq!(complete(&format!("zlaunch {place} --format ''")), ["text", "json"], "{place}");
+    }
+    fs::create_dir(sandbox.cwd().join("automatic")).unwrap();
+    assert_eq!(complete("zlaunch --record aut"), ["automatic", "auto"]);
+    sandbox.file("ready.json", "");
+    assert_eq!(complete("zlaunch generate -o rea"), ["ready.json"]);
+    assert_eq!(complete("zlaunch generate --out rea"), ["ready.json"]);
+    let help = sandbox.run(["replay", "--help"]).stdout;
+    assert!(help.contains("-n") && help.contains("--dry-run"), "{help}");
 }
