@@ -3,36 +3,31 @@
 # `zlaunch shims install` puts it on PATH under the names of the trainers and launchers, `zlaunch shims remove` takes it away.
 
 name=${0##*/}
-here=${0%/*}
 
-# The rest of PATH, so that nobody behind us comes here again.
-rest=
-old_ifs=$IFS
-IFS=:
-set -f
-for folder in $PATH; do
-    case $folder in
-    "$here" | "$here/") ;;
-    *) rest=$rest${rest:+:}${folder:-.} ;;
-    esac
-done
-set +f
-IFS=$old_ifs
-
-# A link or another spelling of this folder may be left: then the first one that came here goes on alone.
-if [ "${ZLAUNCH_SHIM:-1}" = 0 ] || [ -n "${ZLAUNCH_SHIM_OF:-}" ] || ! PATH=$rest command -v zlaunch >/dev/null 2>&1; then
-    if [ "${ZLAUNCH_SHIM_DEPTH:-0}" -ge 3 ]; then
-        echo "zlaunch shim: $name finds only itself on PATH" >&2
-        exit 127
-    fi
-    ZLAUNCH_SHIM_DEPTH=$((${ZLAUNCH_SHIM_DEPTH:-0} + 1))
-    export ZLAUNCH_SHIM_DEPTH
-    PATH=$rest
-    export PATH
-    exec "$name" "$@"
+# zlaunch passes over shims when it looks for the program. What that starts in its turn finds them switched off: it is
+# part of this launch, not another one.
+if [ "${ZLAUNCH_SHIM:-1}" != 0 ] && command -v zlaunch >/dev/null 2>&1; then
+    ZLAUNCH_SHIM=0
+    ZLAUNCH_SHIM_OF=$name
+    export ZLAUNCH_SHIM ZLAUNCH_SHIM_OF
+    exec zlaunch -- "$name" "$@"
 fi
 
-PATH=$rest
-ZLAUNCH_SHIM_OF=$name
-export PATH ZLAUNCH_SHIM_OF
-exec zlaunch -- "$name" "$@"
+# The first program of this name that is no shim, however often and by whatever path their folder is on PATH.
+left=$PATH:
+while [ -n "$left" ]; do
+    program=${left%%:*}
+    program=${program:-.}/$name
+    left=${left#*:}
+    if [ -f "$program" ] && [ -x "$program" ]; then
+        line=
+        { read -r line && read -r line; } 2>/dev/null <"$program"
+        case $line in
+        "# zlaunch shim:"*) ;;
+        *) exec "$program" "$@" ;;
+        esac
+    fi
+done
+
+printf '%s\n' "error: \`$name\` is not on PATH" "  --> PATH=$PATH" "  help: activate the environment that has \`$name\`" >&2
+exit 127

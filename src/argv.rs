@@ -7,8 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use crate::error::{self, Problem};
-use crate::python_value::float as python_float;
-pub(crate) use crate::python_value::int as python_int;
+use crate::python_value;
 use crate::said::{Said, Source};
 
 /// What follows an option word.
@@ -166,11 +165,11 @@ impl Args {
     }
 
     pub(crate) fn int(&self, name: &str) -> Result<Option<Said<i64>>, Unread> {
-        self.typed(name, "an integer", "4", python_int)
+        self.typed(name, "an integer", "4", python_value::int)
     }
 
     pub(crate) fn float(&self, name: &str) -> Result<Option<Said<f64>>, Unread> {
-        self.typed(name, "a number", "1e-5", python_float)
+        self.typed(name, "a number", "1e-5", python_value::float)
     }
 
     /// HF's booleans: a bare `--bf16` is true where the field allows it.

@@ -45,7 +45,7 @@ impl Hidden<'_> {
     }
 }
 
-pub(crate) fn hidden_size<'a>(job: &'a Job, _config: &Value, host: &'a Host) -> Hidden<'a> {
+pub(crate) fn hidden_size<'a>(job: &'a Job, host: &'a Host) -> Hidden<'a> {
     Hidden { job, host, size: OnceCell::new() }
 }
 

@@ -57,6 +57,7 @@ pub(crate) enum Request {
 }
 
 /// A launch as it was said.
+#[derive(Default)]
 pub(crate) struct Launch {
     pub(crate) deepspeed: Option<Said<String>>,
     pub(crate) search: Search,
@@ -110,7 +111,7 @@ impl Launch {
 }
 
 /// What is shown, and whether anything is done.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Output {
     /// Print the plan like this and do nothing.
     pub(crate) dry_run: Option<Format>,
@@ -146,7 +147,7 @@ pub(crate) const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...
        zlaunch fit [OPTIONS] [-- COMMAND [ARGS]...]
        zlaunch generate [OPTIONS]
        zlaunch doctor [OPTIONS] [-- COMMAND [ARGS]...]
-       zlaunch replay DIR
+       zlaunch replay DIR [-n|--dry-run]
        zlaunch shims install|remove|list [DIR]
        zlaunch completions bash|zsh|fish";
 
@@ -219,7 +220,7 @@ pub(crate) enum Mode {
 }
 
 fn parse_replay(words: &[OsString], host: &Host) -> Result<Request, Problem> {
-    const USAGE: &str = "zlaunch replay DIR [--dry-run]";
+    const USAGE: &str = "zlaunch replay DIR [-n|--dry-run]";
     let is_dry = |word: &&OsString| *word == "-n" || *word == "--dry-run";
     let mut folders = words.iter().filter(|word| !is_dry(word));
     match (folders.next(), folders.next()) {

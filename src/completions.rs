@@ -42,8 +42,12 @@ enum Follows {
     Config,
     Templates,
     Words(Vec<&'static str>),
+    /// Of a plan; a report is nothing to run, so it has no shell.
+    Formats,
     Files,
     Folders,
+    /// A folder, or `auto`.
+    Record,
     Text,
 }
 
@@ -56,7 +60,7 @@ fn follows(option: &Opt) -> Follows {
         "from" => Follows::Templates,
         "launcher" => Follows::Words(launcher::Kind::NAMES.iter().map(|(name, _)| *name).collect()),
         "trainer" => Follows::Words(trainer::ALL.iter().map(|trainer| trainer.name).collect()),
-        "format" => Follows::Words(vec!["text", "json", "shell"]),
+        "format" => Follows::Formats,
         "allow" => Follows::Words(check::allowable()),
         "tuner" => Follows::Words(vec!["full", "lora", "qlora"]),
         "quant-bits" => Follows::Words(vec!["4", "8"]),
@@ -66,7 +70,8 @@ fn follows(option: &Opt) -> Follows {
         "gradient-checkpointing" => Follows::Words(vec!["true", "false"]),
         "attention" => Follows::Words(vec!["flash", "sdpa", "eager"]),
         "accounting" => Follows::Words(vec!["real", "textbook"]),
-        "template-dir" | "log-dir" | "record" | "model" => Follows::Folders,
+        "record" => Follows::Record,
+        "template-dir" | "log-dir" | "model" => Follows::Folders,
         "patch" | "config-out" | "hostfile" | "out" => Follows::Files,
         _ => Follows::Text,
     }
@@ -115,12 +120,15 @@ fn bash() -> String {
             Follows::Config => "_zlaunch_reply -W \"auto $(_zlaunch_templates)\" -f".to_string(),
             Follows::Templates => "_zlaunch_reply -W \"$(_zlaunch_templates)\"".to_string(),
             Follows::Words(words) => format!("_zlaunch_reply -W '{}'", words.join(" ")),
+            Follows::Formats => "_zlaunch_reply -W \"$formats\"".to_string(),
             Follows::Files => "_zlaunch_reply -f".to_string(),
             Follows::Folders => "_zlaunch_reply -d".to_string(),
+            Follows::Record => "_zlaunch_reply -W auto -d".to_string(),
             Follows::Text => String::new(),
         };
+        let short = option.short.map(|short| format!(" | -{short}")).unwrap_or_default();
         let (option, stop) = (option.name, if reply.is_empty() { "return" } else { "; return" });
-        values += &format!("    --{option}) {reply}{stop} ;;\n");
+        values += &format!("    --{option}{short}) {reply}{stop} ;;\n");
     }
     let mut lists = String::new();
     for (place, options) in places() {
@@ -148,8 +156,10 @@ fn zsh() -> String {
             Follows::Config => ":config:_zlaunch_config",
             Follows::Templates => ":template:_zlaunch_templates",
             Follows::Words(words) => &format!(":word:({})", words.join(" ")),
+            Follows::Formats => ":format:_zlaunch_formats",
             Follows::Files => ":file:_files",
             Follows::Folders => ":folder:_files -/",
+            Follows::Record => ":folder:_zlaunch_record",
             Follows::Text => ":value: ",
         };
         let equals = if option.kind == Kind::Switch { "" } else { "=" };
@@ -188,8 +198,10 @@ fn fish() -> String {
                 Follows::Config => " -r -F -a 'auto (__zlaunch_templates)'".to_string(),
                 Follows::Templates => " -x -a '(__zlaunch_templates)'".to_string(),
                 Follows::Words(words) => format!(" -x -a '{}'", words.join(" ")),
+                Follows::Formats => " -x -a '(__zlaunch_formats)'".to_string(),
                 Follows::Files => " -r -F".to_string(),
                 Follows::Folders => " -x -a '(__fish_complete_directories)'".to_string(),
+                Follows::Record => " -x -a 'auto (__fish_complete_directories)'".to_string(),
                 Follows::Text => " -x".to_string(),
             };
             let (name, help) = (option.name, quoted(option.help));

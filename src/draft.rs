@@ -13,7 +13,6 @@ use crate::said::Said;
 use crate::target::Parts;
 use crate::topology::Topology;
 use crate::trainer::{self, Family, Job};
-use crate::vars;
 
 pub(crate) struct Draft<'a> {
     pub(crate) launch: &'a Launch,
@@ -32,7 +31,7 @@ impl<'a> Draft<'a> {
         let mut host = machine.with(&launch.environment.set, &launch.environment.unset);
         let mut through = srun::unwrap(&launch.command);
         let command = through.as_ref().map_or(launch.command.as_slice(), |through| through.command);
-        let (mut wrapped, parts) = match wrapped::unwrap(command) {
+        let (wrapped, parts) = match wrapped::unwrap(command) {
             Some((wrapped, parts)) => (Some(wrapped), parts),
             None => (None, Parts::of(command)),
         };
@@ -42,11 +41,6 @@ impl<'a> Draft<'a> {
             job = trainer::understand(&Parts::of(&launch.command), launch.trainer.as_ref(), &host);
             through = None;
         }
-        // A shim stands in front of commands that nobody gave to zlaunch: without a config they run as if it did not.
-        if host.filled(vars::ZLAUNCH_SHIM_OF).is_some() && !names_config(launch, &job, wrapped.as_ref(), &host) {
-            job = trainer::untouched(&launch.command, &host);
-            (through, wrapped) = (None, None);
-        }
         // The launcher is given the config, not the script, so the script's run file stays as it is.
         if wrapped.as_ref().is_some_and(Wrapped::takes_config) {
             job.run_file = None;
@@ -55,6 +49,12 @@ impl<'a> Draft<'a> {
             host.to_mut().env.insert(OsString::from(&variable.name), OsString::from(&variable.value));
         }
         Draft { launch, host, through, wrapped, job }
+    }
+
+    /// A command that zlaunch has no part in.
+    pub(crate) fn untouched(launch: &'a Launch, machine: &'a Host) -> Self {
+        let job = trainer::untouched(&launch.command, machine);
+        Draft { launch, host: Cow::Borrowed(machine), through: None, wrapped: None, job }
     }
 
     /// The ranks and the machines. Those of a command behind `srun` are machines that cannot be seen from here.
@@ -106,23 +106,30 @@ impl<'a> Draft<'a> {
 
     /// The config that the command names.
     pub(crate) fn own_config(&self) -> Option<Said<String>> {
-        own_config(&self.job, self.wrapped.as_ref(), &self.host)
+        let Draft { job, wrapped, .. } = self;
+        let trainers = (job.trainer.family != Family::Opaque)
+            .then(|| job.args.text((job.trainer.config_argument)(&job.args)))
+            .flatten();
+        trainers.or_else(|| wrapped.as_ref()?.config(&self.host))
+    }
+
+    /// Whether a command that came through a shim is a training with a config: its own, or one that a site gives to all
+    /// who take it. The trainers take an empty text as none.
+    pub(crate) fn is_for_us(&self) -> bool {
+        let asks = |word: &OsString| word == "--help" || word == "-h";
+        let given = || self.takes_config() && !self.launch.command.iter().any(asks);
+        self.own_config().is_some_and(|own| !own.value.is_empty()) || self.launch.deepspeed.is_some() && given()
+    }
+
+    /// The config can be given to the launcher of the command, or to the script.
+    pub(crate) fn takes_config(&self) -> bool {
+        let job = &self.job;
+        let takes = || job.trainer.family != Family::Opaque && job.takes((job.trainer.config_argument)(&job.args));
+        self.launcher_takes_config() || takes()
     }
 
     /// The config is given to the launcher of the command, not to the script.
     pub(crate) fn launcher_takes_config(&self) -> bool {
         self.wrapped.as_ref().is_some_and(Wrapped::takes_config)
     }
-}
-
-/// Whether anybody asked for a config; the trainers take an empty text as none.
-fn names_config(launch: &Launch, job: &Job, wrapped: Option<&Wrapped>, host: &Host) -> bool {
-    launch.deepspeed.is_some() || own_config(job, wrapped, host).is_some_and(|own| !own.value.is_empty())
-}
-
-fn own_config(job: &Job, wrapped: Option<&Wrapped>, host: &Host) -> Option<Said<String>> {
-    let trainers = (job.trainer.family != Family::Opaque)
-        .then(|| job.args.text((job.trainer.config_argument)(&job.args)))
-        .flatten();
-    trainers.or_else(|| wrapped?.config(host))
 }

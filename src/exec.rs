@@ -27,6 +27,7 @@ use crate::launcher::Kind;
 use crate::plan::{FileKind, Plan, PlannedConfig};
 use crate::record::Record;
 use crate::said::Said;
+use crate::vars;
 
 pub(crate) use helper::helper;
 pub(crate) use patience::patiently;
@@ -103,20 +104,19 @@ pub(crate) fn write_program(path: &Path, text: &str) -> Result<(), Problem> {
     written.map_err(|why| failed(&why))
 }
 
-/// Removes files, and their folder if nothing else is in it.
-pub(crate) fn remove(files: &[PathBuf], folder: &Path) -> Result<(), Problem> {
+/// Removes files, and these folders if nothing else is in them.
+pub(crate) fn remove<'a>(files: &[PathBuf], folders: impl Iterator<Item = &'a Path>) -> Result<(), Problem> {
     for file in files {
         fs::remove_file(file).map_err(|why| error::cannot_write_there(file, &why))?;
     }
-    // Somebody else's files keep it, and the folder of zlaunch that the default one is in.
-    let _ = fs::remove_dir(folder);
-    if let Some(ours) = folder.parent().filter(|parent| parent.ends_with("zlaunch")) {
-        let _ = fs::remove_dir(ours);
-    }
+    // Somebody else's files keep them.
+    folders.for_each(|folder| drop(fs::remove_dir(folder)));
     Ok(())
 }
 
 fn change_environment(command: &mut Command, environment: &Environment) {
+    // A word of a shim to us, and to nobody behind.
+    command.env_remove(vars::ZLAUNCH_SHIM_OF);
     for name in &environment.unset {
         command.env_remove(name);
     }

@@ -158,15 +158,21 @@ fn replay(folder: &Path, dry_run: bool) -> Result<u8, Vec<Problem>> {
 }
 
 fn run_shims(shims: &Shims, host: &Host) -> Result<(), Vec<Problem>> {
-    let foreign = shims.foreign();
+    let present = shims.present();
     match shims.action {
         Action::List => return out(shims.listing(host).as_bytes()),
-        Action::Install if !foreign.is_empty() => return Err(foreign),
-        Action::Install => shims.files().try_for_each(|file| exec::write_program(&file, shims::SHIM)),
-        Action::Remove => exec::remove(&shims.present(), &shims.folder),
-    }?;
-    if shims.action == Action::Install {
-        err(shims.advice(host).as_bytes());
+        Action::Install => {
+            let foreign = shims.foreign();
+            if !foreign.is_empty() {
+                return Err(foreign);
+            }
+            shims.files().try_for_each(|file| exec::write_program(&file, shims::SHIM))?;
+            err(&shims.advice(host));
+        }
+        Action::Remove => {
+            exec::remove(&present, shims.own_folders())?;
+            err(shims.removed(present.len()).as_bytes());
+        }
     }
     Ok(())
 }

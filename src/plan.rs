@@ -4,7 +4,7 @@ mod file;
 mod print;
 
 pub(crate) use file::{FileKind, PlannedConfig};
-pub(crate) use print::refused_json;
+pub(crate) use print::{quoted, refused_json};
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -26,6 +26,7 @@ use crate::launcher::{self, Kind, srun};
 use crate::machine;
 use crate::record::Record;
 use crate::said::{Said, Source};
+use crate::shims;
 use crate::template::{self, Template};
 use crate::topology::Topology;
 use crate::trainer::{Family, Job};
@@ -69,7 +70,13 @@ impl Plan {
 
     /// The decision, and the command as it was understood.
     pub(crate) fn with_job(launch: &Launch, machine: &Host) -> (Result<Self, Vec<Problem>>, Job) {
-        let draft = Draft::new(launch, machine);
+        let alone;
+        let mut draft = Draft::new(launch, machine);
+        // A shim stands in front of commands that nobody gave to zlaunch: without a config they run as if it did not.
+        if shims::asks(launch, machine) && !draft.is_for_us() {
+            alone = Launch { output: launch.output, command: launch.command.clone(), ..Launch::default() };
+            draft = Draft::untouched(&alone, machine);
+        }
         let plan = draft.decide().and_then(|decided| draft.assemble(decided, machine));
         (plan, draft.job)
     }
@@ -240,18 +247,14 @@ impl Draft<'_> {
     /// Whether the config can reach the trainer at all.
     fn can_hand_over(&self, spec: &Said<String>) -> Result<(), Problem> {
         let job = &self.job;
-        if self.launcher_takes_config() {
+        if self.takes_config() {
             return Ok(());
         }
-        let name = (job.trainer.config_argument)(&job.args);
-        if job.trainer.family == Family::Opaque || !job.takes(name) {
-            // A program that does not exist is the nearer problem.
-            return Err(job
-                .blocker
-                .clone()
-                .unwrap_or_else(|| error::no_way_to_hand_over(spec, &print::what_runs(job, &self.launch.command))));
-        }
-        Ok(())
+        // A program that does not exist is the nearer problem.
+        Err(job
+            .blocker
+            .clone()
+            .unwrap_or_else(|| error::no_way_to_hand_over(spec, &print::what_runs(job, &self.launch.command))))
     }
 
     /// The config that will be written, if one was asked for and nothing is wrong with it.
@@ -295,7 +298,7 @@ impl Draft<'_> {
         let config = config::with_layers(&template, layers, &self.host)?;
         // A variable the template brings counts as set.
         let host = self.host.with_more(template.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-        let hidden = auto::hidden_size(&self.job, &config, &host);
+        let hidden = auto::hidden_size(&self.job, &host);
         let known = Known { job: &self.job, topology, config: &config, hidden, host: &host };
         let policy = if *no_fill {
             auto::Policy::Leave("--no-fill")

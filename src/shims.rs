@@ -3,20 +3,30 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::cli::Launch;
 use crate::error::{self, Problem};
 use crate::host::Host;
+use crate::plan::quoted;
+use crate::target::base_name;
 use crate::trainer::{self, Family};
+use crate::vars;
 
 /// The launchers that have one.
 const LAUNCHERS: &[&str] = &["accelerate", "deepspeed", "torchrun"];
 
 /// The programs that have one: the launchers, and every trainer that takes a config.
 fn names() -> BTreeSet<&'static str> {
+    each_name().collect()
+}
+
+fn each_name() -> impl Iterator<Item = &'static str> {
     let trainers = trainer::ALL.iter().filter(|trainer| trainer.family != Family::Opaque);
     let consoles = trainers.filter_map(|trainer| trainer.consoles.first());
-    LAUNCHERS.iter().chain(consoles).copied().collect()
+    LAUNCHERS.iter().chain(consoles).copied()
 }
 
 /// Every shim is this file; it knows by its name whom it stands for.
@@ -25,11 +35,16 @@ pub(crate) const SHIM: &str = include_str!("../shims/shim.sh");
 /// What makes a file one of ours.
 const MARK: &str = "# zlaunch shim:";
 
+/// Whom every shim looks for.
+const US: &str = "zlaunch";
+
 const USAGE: &str = "zlaunch shims install|remove|list [DIR]";
 
 pub(crate) struct Shims {
     pub(crate) action: Action,
-    pub(crate) folder: PathBuf,
+    folder: PathBuf,
+    /// Nobody named the folder: it is zlaunch's own.
+    is_default: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,14 +63,19 @@ impl Shims {
             Some("list") => Action::List,
             word => return Err(error::unknown_action(USAGE, word, &["install", "remove", "list"])),
         };
+        let is_folder = |word: &OsString| !word.is_empty() && !word.as_encoded_bytes().starts_with(b"-");
         let folder = match words.get(1) {
-            Some(folder) if !folder.as_encoded_bytes().starts_with(b"-") && words.len() == 2 => {
-                host.absolute(Path::new(folder))
+            Some(folder) if is_folder(folder) && words.len() == 2 => host.absolute(Path::new(folder)),
+            Some(word) => {
+                let odd = if is_folder(word) { &words[2] } else { word };
+                return Err(error::unknown_action(USAGE, odd.to_str().filter(|odd| !odd.is_empty()), &[]));
             }
-            Some(word) => return Err(error::unknown_action(USAGE, word.to_str(), &[])),
             None => host.data_home().ok_or_else(|| error::no_folder_for_shims(USAGE))?.join("zlaunch/shims"),
         };
-        Ok(Shims { action, folder })
+        if action == Action::Install && folder.as_os_str().as_encoded_bytes().contains(&b':') {
+            return Err(error::never_on_path(&folder));
+        }
+        Ok(Shims { action, folder, is_default: words.len() == 1 })
     }
 
     pub(crate) fn files(&self) -> impl Iterator<Item = PathBuf> {
@@ -73,33 +93,66 @@ impl Shims {
         self.files().filter(|file| is_ours(file)).collect()
     }
 
-    /// How to use them, after they were installed.
-    pub(crate) fn advice(&self, host: &Host) -> String {
+    /// Folders that go with the last shim.
+    pub(crate) fn own_folders(&self) -> impl Iterator<Item = &Path> {
+        self.folder.ancestors().take(if self.is_default { 2 } else { 0 })
+    }
+
+    pub(crate) fn removed(&self, count: usize) -> String {
         let folder = self.folder.display();
-        let first = host.find_program(OsStr::new(LAUNCHERS[0]));
-        let active = first.is_some_and(|program| program.parent() == Some(&self.folder));
-        let next = if active { "it is on PATH".to_string() } else { format!("export PATH={folder}:\"$PATH\"") };
-        format!("{} shims in {folder}\n{next}\n", names().len())
+        if count == 0 { format!("no shims in {folder}\n") } else { format!("{count} shims removed from {folder}\n") }
+    }
+
+    /// How to use them, after they were installed.
+    pub(crate) fn advice(&self, host: &Host) -> Vec<u8> {
+        let path = host.raw(vars::PATH).unwrap_or_default();
+        let first =
+            std::env::split_paths(path).map(|folder| folder.join(LAUNCHERS[0])).find(|program| program.is_file());
+        let real = |program: PathBuf| fs::canonicalize(program).ok();
+        let active = first.and_then(real).is_some_and(|first| Some(first) == real(self.folder.join(LAUNCHERS[0])));
+        let ours = host.find_program(OsStr::new(US)).is_some() || self.folder.join(US).is_file();
+        let alone = if ours { "" } else { "; zlaunch itself is not on PATH: until it is, they stand aside" };
+        let mut text = format!("{} shims in {}{alone}\n", names().len(), self.folder.display()).into_bytes();
+        if active {
+            text.extend(b"it is on PATH\n");
+        } else {
+            text.extend([b"export PATH=", quoted(self.folder.as_os_str()).as_slice(), b":\"$PATH\"\n"].concat());
+        }
+        text
     }
 
     /// A line for each: whom it stands for, and which program is behind it.
     pub(crate) fn listing(&self, host: &Host) -> String {
-        let path = host.raw(crate::vars::PATH).unwrap_or_default();
-        let rest: Vec<PathBuf> = std::env::split_paths(path).filter(|folder| *folder != self.folder).collect();
-        let behind = |name: &OsStr| rest.iter().map(|folder| folder.join(name)).find(|program| program.is_file());
         let line = |file: &PathBuf| {
             let name = file.file_name().unwrap_or_default();
-            let behind =
-                behind(name).map_or_else(|| "nothing on PATH".to_string(), |program| program.display().to_string());
+            let behind = host.find_program(name);
+            let behind = behind.map_or_else(|| "nothing on PATH".to_string(), |program| program.display().to_string());
             format!("{:<17} {behind}\n", name.to_string_lossy())
         };
         self.present().iter().map(line).collect()
     }
 }
 
+/// Whether a shim asks for this launch. It adds nothing to the command that it stands for; what it says does not count
+/// for any other one.
+pub(crate) fn asks(launch: &Launch, host: &Host) -> bool {
+    let of = host.raw(vars::ZLAUNCH_SHIM_OF);
+    of.is_some() && of == launch.command.first().map(OsString::as_os_str) && launch.options == ["--"]
+}
+
+/// Whether a program that was found is a shim, by whatever path. Others than those of their names are not looked into.
+pub(crate) fn is_shim(program: &Path) -> bool {
+    let name = base_name(program.as_os_str());
+    each_name().any(|each| each == name) && is_marked(program)
+}
+
+/// A link is somebody else's, wherever it leads.
 fn is_ours(file: &Path) -> bool {
-    let plain = file.symlink_metadata().is_ok_and(|seen| seen.is_file());
-    plain
-        && std::fs::read_to_string(file)
-            .is_ok_and(|text| text.lines().nth(1).is_some_and(|line| line.starts_with(MARK)))
+    file.symlink_metadata().is_ok_and(|seen| seen.is_file()) && is_marked(file)
+}
+
+fn is_marked(file: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(64).read_to_end(&mut head));
+    read.is_ok() && head.split(|byte| *byte == b'\n').nth(1).is_some_and(|line| line.starts_with(MARK.as_bytes()))
 }

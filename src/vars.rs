@@ -46,9 +46,8 @@ vars! {
     LC_MESSAGES Read "the same, unless LC_ALL says it";
     LANG Read "the same, unless LC_MESSAGES says it";
 
-    ZLAUNCH_SHIM Read "0: the PATH shims stand aside";
-    ZLAUNCH_SHIM_OF Read "set by a PATH shim: a command that names no config is executed as it is";
-    ZLAUNCH_SHIM_DEPTH Read "counts shims that found each other";
+    ZLAUNCH_SHIM Read "0: the PATH shims stand aside; a shim sets it for what is started behind it";
+    ZLAUNCH_SHIM_OF Read "a PATH shim's word to zlaunch: its command is executed as it is unless it is a training with a config";
 
     NPROC_PER_NODE ReadAndSet "processes on this machine, as ms-swift reads it; set for megatron";
     NNODES ReadAndSet "number of machines; set for megatron";

@@ -10,7 +10,6 @@ use serde_json::{Map, Number, Value};
 
 use crate::json::Fault;
 use crate::python_value::repr_float;
-pub(crate) use crate::python_value::repr_float as python_float;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {

@@ -314,8 +314,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn unknown_variables(&self) -> Vec<Problem> {
-        const OTHERS: &[&str] =
-            &[vars::ZLAUNCH_LANG, vars::ZLAUNCH_SHIM, vars::ZLAUNCH_SHIM_OF, vars::ZLAUNCH_SHIM_DEPTH];
+        const OTHERS: &[&str] = &[vars::ZLAUNCH_LANG, vars::ZLAUNCH_SHIM, vars::ZLAUNCH_SHIM_OF];
         let is_option = |name: &&str| OPTIONS.iter().any(|option| variable_of(option.name) == **name);
         let unknown = self.variables().filter(|name| !OTHERS.contains(name) && !is_option(name));
         unknown

@@ -63,11 +63,14 @@ _zlaunch() {
             ;;
         esac
     done
+    local formats='text json'
+    [[ $place == launch ]] && formats+=' shell'
     case $before in
 @VALUES@    esac
     if [[ $word == -* ]]; then
         case $place in
-@OPTIONS@        esac
+@OPTIONS@        replay) _zlaunch_reply -W '-n --dry-run --help' ;;
+        esac
         return
     fi
     case $place in

@@ -62,6 +62,11 @@ function __zlaunch_templates
     zlaunch templates (__zlaunch_folders) 2>/dev/null | grep -o '^[^ ][^ ]*'
 end
 
+function __zlaunch_formats
+    printf '%s\n' text json
+    __zlaunch_at launch; and echo shell
+end
+
 function __zlaunch_subjects
     zlaunch explain (__zlaunch_folders) 2>/dev/null | sed -n 's/^  *//p' | tr -s ', ' '\n' | grep -v '^[0-9]*$'
 end

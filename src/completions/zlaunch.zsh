@@ -27,6 +27,16 @@ _zlaunch_config() {
     _files
 }
 
+_zlaunch_formats() {
+    compadd text json
+    [[ $place == launch ]] && compadd shell
+}
+
+_zlaunch_record() {
+    compadd auto
+    _files -/
+}
+
 _zlaunch_subjects() {
     local -a reply names
     _zlaunch_folders

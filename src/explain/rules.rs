@@ -59,7 +59,7 @@ const RULES: &[(&str, &str)] = &[
     ("auto-template", "--deepspeed auto cannot choose: too little is known, or nothing fits."),
     ("generate", "The config that is asked for is impossible, or its file is there already."),
     ("record", "The launch record has no folder, is none, or lacks a secret that a replay would need."),
-    ("shims", "A file in the folder for shims is somebody else's and is left alone."),
+    ("shims", "A file in the folder for shims is somebody else's and is left alone, or the folder cannot be on PATH."),
     ("print", "Standard output cannot be written."),
     ("package-missing", "torch or deepspeed is not installed in the environment of the trainer."),
     (

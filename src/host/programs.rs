@@ -11,12 +11,18 @@ use which::WhichConfig;
 use which::sys::Sys;
 
 use super::Host;
+use crate::shims;
 use crate::vars;
 
-/// Looks a program up as a shell would: a word with a `/` is a path, anything else is searched in PATH.
+/// Looks a program up as a shell would: a word with a `/` is a path, anything else is searched in PATH. A shim of zlaunch
+/// is none: the program it stands for is.
 pub(super) fn find(word: &OsStr, host: &Host) -> Option<PathBuf> {
-    let config = WhichConfig::new_with_sys(Eyes(host)).binary_name(word.to_os_string());
-    config.custom_cwd(host.cwd.clone()).first_result().ok()
+    let all = |word: &OsStr| {
+        let config = WhichConfig::new_with_sys(Eyes(host)).binary_name(word.to_os_string());
+        config.custom_cwd(host.cwd.clone()).all_results().ok()
+    };
+    let first = all(word)?.next()?;
+    if shims::is_shim(&first) { all(first.file_name()?)?.find(|program| !shims::is_shim(program)) } else { Some(first) }
 }
 
 struct Eyes<'a>(&'a Host);

@@ -12,6 +12,7 @@ use super::runner::{Counts, Flags, OwnConfig, Runner, Variables, count, default,
 use crate::argv::{Args, Takes::Nothing, Takes::One};
 use crate::host::Host;
 use crate::json;
+use crate::python_value;
 use crate::said::{Said, Source};
 use crate::topology::{Processes, SaidRanks};
 use crate::vars;
@@ -134,7 +135,7 @@ fn variables(flags: &Flags, config: &OsStr, host: &Host) -> Option<Variables> {
     }
     // Python's `str(float(…))`; what is no number accelerate shall refuse itself.
     if let Some(said) = read.float("gradient_clipping").ok()? {
-        variables.push(("ACCELERATE_GRADIENT_CLIPPING", yaml::python_float(said.value).into()));
+        variables.push(("ACCELERATE_GRADIENT_CLIPPING", python_value::repr_float(said.value).into()));
     }
     Some(variables)
 }

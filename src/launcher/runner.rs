@@ -3,8 +3,9 @@
 use std::ffi::{OsStr, OsString};
 
 use super::Kind;
-use crate::argv::{Args, Field, OptionList, name_of, python_int};
+use crate::argv::{Args, Field, OptionList, name_of};
 use crate::host::Host;
+use crate::python_value;
 use crate::said::{Said, Source};
 use crate::target::{Target, base_name, is_python, is_script, of_python};
 use crate::topology::{Processes, SaidRanks};
@@ -138,7 +139,7 @@ impl Runner {
 /// A number an option states.
 pub(super) fn count(read: &Args, name: &str) -> Option<Said<u32>> {
     let said = read.text(name)?;
-    let value = u32::try_from(python_int(&said.value)?).ok()?;
+    let value = u32::try_from(python_value::int(&said.value)?).ok()?;
     Some(Said::new(value, said.from))
 }
 

@@ -5,9 +5,10 @@ use std::ffi::{OsStr, OsString};
 
 use super::runner::{Counts, Flags, OwnConfig, Runner};
 use super::{accelerate, deepspeed, python, torchrun};
-use crate::argv::{Args, python_int};
+use crate::argv::Args;
 use crate::error::{self, Problem};
 use crate::host::Host;
+use crate::python_value;
 use crate::said::Said;
 use crate::target::{Parts, Target, base_name, is_python, is_script};
 use crate::topology::{Processes, SaidRanks, Topology};
@@ -223,5 +224,5 @@ fn numbers(flags: &SaidRanks) -> Vec<(&'static str, Said<String>)> {
 }
 
 fn same_value(one: &str, two: &str) -> bool {
-    one == two || python_int(one).is_some_and(|number| python_int(two) == Some(number))
+    one == two || python_value::int(one).is_some_and(|number| python_value::int(two) == Some(number))
 }

@@ -400,7 +400,7 @@ fn written(path: &Path, text: &[Piece], kind: FileKind) -> Vec<u8> {
 }
 
 /// One shell word: bare if every byte is harmless, else in single quotes.
-fn quoted(word: &OsStr) -> Vec<u8> {
+pub(crate) fn quoted(word: &OsStr) -> Vec<u8> {
     let bytes = word.as_bytes();
     let harmless = |b: &u8| b.is_ascii_alphanumeric() || b"_-./=:,@%+".contains(b);
     if !bytes.is_empty() && bytes.iter().all(harmless) {

@@ -13,9 +13,7 @@ fn shimmed() -> Sandbox {
     let run = sandbox.run(["shims".as_ref(), "install".as_ref(), folder.as_os_str()]);
     assert_eq!(run.status, Some(0), "{run:?}");
     assert!(run.stderr.contains(&format!("export PATH={}:\"$PATH\"", folder.display())), "{run:?}");
-    let programs = Path::new(env!("CARGO_BIN_EXE_zlaunch")).parent().unwrap().display().to_string();
-    let path = format!("{}:{programs}:{}:/usr/bin:/bin", folder.display(), sandbox.root().join("env/bin").display());
-    sandbox.var("PATH", path);
+    behind(&mut sandbox, &[folder.to_str().unwrap(), &programs()]);
     sandbox
 }
 
@@ -42,7 +40,9 @@ fn an_unchanged_script_gets_the_config_resolved() {
         serde_json::from_str(&fs::read_to_string(option(&argv, "--deepspeed").unwrap()).unwrap()).unwrap();
     assert_eq!(config["train_batch_size"], 16);
     let env = sandbox.recorded_env();
-    assert!(!env["PATH"].contains("/shims"), "nobody behind comes here again: {}", env["PATH"]);
+    assert!(env["PATH"].contains("/shims"), "nothing is lost from PATH: {}", env["PATH"]);
+    assert_eq!(env["ZLAUNCH_SHIM"], "0", "nobody behind comes here again");
+    assert!(!env.contains_key("ZLAUNCH_SHIM_OF"), "{env:?}");
     // A mistake is told as ever.
     let run = sh(&sandbox, &["sh"], "swift sft --model a/b --deepspeed zero22");
     assert!(run.status == Some(125) && run.stderr.contains("did you mean"), "{run:?}");
@@ -93,29 +93,249 @@ fn shims_never_loop_and_can_be_switched_off() {
     // Nothing behind them.
     sandbox.var("PATH", format!("{link}:{shims}:/usr/bin:/bin"));
     assert_eq!(sh(&sandbox, &["sh"], "swift sft").status, Some(127));
-    let programs = Path::new(env!("CARGO_BIN_EXE_zlaunch")).parent().unwrap().display().to_string();
-    sandbox.var("PATH", format!("{link}:{shims}:{programs}:/usr/bin:/bin"));
+    sandbox.var("PATH", format!("{link}:{shims}:{}:/usr/bin:/bin", programs()));
     assert_eq!(sh(&sandbox, &["sh"], "swift sft").status, Some(127));
+}
+
+/// The sandbox's PATH with other folders in front.
+fn behind(sandbox: &mut Sandbox, folders: &[&str]) {
+    let path = format!("{}:{}:/usr/bin:/bin", folders.join(":"), sandbox.root().join("env/bin").display());
+    sandbox.var("PATH", path);
+}
+
+fn programs() -> String {
+    Path::new(env!("CARGO_BIN_EXE_zlaunch")).parent().unwrap().display().to_string()
+}
+
+#[test]
+fn zlaunch_passes_over_shims_when_it_looks_for_a_program() {
+    let mut sandbox = shimmed();
+    let (link, shims) = (sandbox.root().join("link"), sandbox.root().join("shims").display().to_string());
+    std::os::unix::fs::symlink(&shims, &link).unwrap();
+    let (link, other) = (link.display().to_string(), sandbox.root().join("other"));
+    executable(&other.join("python3"), "#!/bin/sh\nexit 1\n");
+    let python = sandbox.root().join("env/bin/python3.11").display().to_string();
+    for front in [&[shims.as_str()][..], &[&link], &[&format!("{shims}/.")], &[&link, &shims, &shims], &["../shims"]] {
+        behind(&mut sandbox, &[front, &[&other.display().to_string()]].concat());
+        for command in [
+            &["swift", "sft", "--model", "a/b"][..],
+            &["torchrun", "x.py", "--deepspeed", "zero2"],
+            &["llamafactory-cli", "train", "--stage", "sft"],
+            &["../shims/swift", "sft", "--model", "a/b"],
+        ] {
+            let plan = sandbox.plan(&["--nproc-per-node", "2", "--deepspeed", "zero2"], command);
+            assert_eq!(plan["trainer"]["python"], python, "{front:?} {command:?}");
+            assert!(!plan["argv"].to_string().contains("shims"), "{front:?} {command:?}");
+        }
+    }
+    behind(&mut sandbox, &[&shims]);
+    let listed = sandbox.run(["shims", "list", "../shims/"]).stdout;
+    assert!(listed.contains(&sandbox.root().join("env/bin/swift").display().to_string()), "{listed}");
+}
+
+#[test]
+fn what_is_no_training_knows_nothing_of_a_sites_variables() {
+    let mut sandbox = shimmed();
+    let record = sandbox.root().join("site");
+    let site = [
+        ("ZLAUNCH_DEEPSPEED", "zero2"),
+        ("ZLAUNCH_RECORD", "auto"),
+        ("ZLAUNCH_RECORD", record.to_str().unwrap()),
+        ("ZLAUNCH_NPROC_PER_NODE", "4"),
+        ("ZLAUNCH_ENV", "SITE=1"),
+        ("ZLAUNCH_NO_SUCH", "1"),
+        ("ZLAUNCH_HOSTFILE", "/nowhere"),
+    ];
+    for (name, value) in site {
+        sandbox.var(name, value);
+        for script in [
+            "swift export --model a",
+            "swift",
+            "swift sft --help",
+            "swift infer --model a",
+            "accelerate env",
+            "torchrun --help",
+            "deepspeed --version",
+            "trl env",
+            "axolotl preprocess c.yml",
+            "llamafactory-cli version",
+        ] {
+            let run = sh(&sandbox, &["sh"], script);
+            assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""), "{name} {script}");
+            let words: Vec<_> =
+                sandbox.recorded().iter().skip(2).map(|word| word.to_str().unwrap().to_string()).collect();
+            assert_eq!(words, script.split(' ').skip(1).collect::<Vec<_>>(), "{name}");
+            assert!(!sandbox.recorded_env().contains_key("SITE") && !record.exists(), "{name} {script}");
+        }
+        sandbox.unset(name);
+    }
+    // A training is the site's business, and so is what somebody asks zlaunch itself.
+    sandbox.var("ZLAUNCH_DEEPSPEED", "zero2").var("ZLAUNCH_RECORD", &record).var("ZLAUNCH_NPROC_PER_NODE", "2");
+    let run = sh(&sandbox, &["sh"], "swift sft --model a/b --per_device_train_batch_size 1");
+    assert!(run.status == Some(0) && option(&sandbox.recorded(), "--deepspeed").is_some(), "{run:?}");
+    assert!(record.join("launch.json").exists());
+    sandbox.launch(&[], &["swift", "export"]).refused(&["does not know how"]);
+}
+
+#[test]
+fn shims_beside_zlaunch_work_and_hide_nothing() {
+    let mut sandbox = Sandbox::of_documents();
+    let bin = sandbox.root().join("bin");
+    executable(&bin.join("ninja"), "#!/bin/sh\n");
+    let alone = "zlaunch itself is not on PATH";
+    let run = sandbox.run(["shims", "install"]);
+    assert!(run.status == Some(0) && run.stderr.contains(alone), "{run:?}");
+    let run = sandbox.run(["shims", "install", "../bin"]);
+    assert!(run.status == Some(0) && !run.stderr.contains(alone), "the folder that is added has it: {run:?}");
+    behind(&mut sandbox, &[bin.to_str().unwrap()]);
+    let run = sandbox.run(["shims", "install"]);
+    assert!(!run.stderr.contains(alone), "{run:?}");
+    let run = sandbox.run(["shims", "install", "../bin/"]);
+    assert!(run.stderr.ends_with("it is on PATH\n"), "{run:?}");
+    assert_eq!(sh(&sandbox, &["sh"], SCRIPT).status, Some(0));
+    assert_ne!(option(&sandbox.recorded(), "--deepspeed").unwrap(), "zero2", "resolved");
+    let path = sandbox.recorded_env()["PATH"].clone();
+    assert!(path.starts_with(bin.to_str().unwrap()), "ninja is found as before: {path}");
+}
+
+#[test]
+fn a_shim_speaks_for_its_own_command_only() {
+    let mut sandbox = shimmed();
+    // Left over from somewhere, it says nothing about another command, and nobody inherits it.
+    sandbox.var("ZLAUNCH_SHIM_OF", "swift");
+    sandbox.file("train.py", "");
+    assert_eq!(sandbox.launch(&["--nproc-per-node", "2"], &["python", "train.py"]).status, Some(0));
+    assert_eq!(sandbox.recorded()[1..3], ["-m", "torch.distributed.run"]);
+    assert!(!sandbox.recorded_env().contains_key("ZLAUNCH_SHIM_OF"));
+    sandbox.launch(&["--launcher", "local", "--nproc-per-node", "1"], &["python", "train.py"]);
+    assert!(!sandbox.recorded_env().contains_key("ZLAUNCH_SHIM_OF"));
+    sandbox.unset("ZLAUNCH_SHIM_OF");
+    // What a trainer starts is its own launch, whatever it names.
+    executable(
+        &sandbox.root().join("env/bin/swift"),
+        "#!/bin/sh\nexec torchrun --nproc_per_node 2 x.py --deepspeed zero2\n",
+    );
+    assert_eq!(sh(&sandbox, &["sh"], "swift export").status, Some(0));
+    assert_eq!(option(&sandbox.recorded(), "--deepspeed").unwrap(), "zero2", "untouched");
+    // But zlaunch itself means a launch there too.
+    let inner = "#!/bin/sh\nexec zlaunch --nproc-per-node 2 --deepspeed zero2 -- swift sft --model a/b\n";
+    executable(&sandbox.root().join("env/bin/trl"), inner);
+    executable(
+        &sandbox.root().join("env/bin/swift"),
+        &format!("#!{}\n", sandbox.root().join("env/bin/python").display()),
+    );
+    assert_eq!(sh(&sandbox, &["sh"], "trl env").status, Some(0));
+    assert_eq!(sandbox.recorded()[1..3], ["-m", "torch.distributed.run"]);
+}
+
+#[test]
+fn shimmed_programs_may_start_each_other_as_deep_as_they_like() {
+    let mut sandbox = shimmed();
+    let deep =
+        "#!/bin/sh\n[ \"$1\" -gt 0 ] || { echo \"done $ZLAUNCH_SHIM_DEPTH\"; exit; }\nexec torchrun $(($1 - 1))\n";
+    executable(&sandbox.root().join("env/bin/torchrun"), deep);
+    let shims = sandbox.root().join("shims").display().to_string();
+    for (front, off) in [(vec![shims.clone(), programs()], "ZLAUNCH_SHIM=0"), (vec![shims.clone()], "A=")] {
+        behind(&mut sandbox, &front.iter().map(String::as_str).collect::<Vec<_>>());
+        let run = sh(&sandbox, &["sh"], &format!("export {off} PATH={shims}:$PATH; torchrun 9"));
+        assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("done \n", ""), "{off}");
+        let run = sh(&sandbox, &["sh"], &format!("{off} ZLAUNCH_SHIM_DEPTH=abc swift export"));
+        assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""));
+    }
+}
+
+#[test]
+fn an_empty_end_of_path_is_the_current_folder() {
+    let mut sandbox = shimmed();
+    let here = sandbox.cwd().join("swift");
+    fs::copy(sandbox.root().join("env/bin/swift"), &here).unwrap();
+    for shell in shells() {
+        reads(&sandbox, &shell);
+        for off in ["", "ZLAUNCH_SHIM=0"] {
+            let path = format!("{}:{}:/usr/bin:/bin:", sandbox.root().join("shims").display(), programs());
+            sandbox.var("PATH", path.clone());
+            let run = sh(&sandbox, &["sh"], &format!("{off} swift export"));
+            assert_eq!(run.status, Some(0), "{shell} {off}: {run:?}");
+            assert_eq!(sandbox.recorded_env()["PATH"], path, "{shell} {off}");
+        }
+    }
+}
+
+#[test]
+fn a_shim_says_what_it_does_not_find() {
+    let mut sandbox = shimmed();
+    sandbox.var("PATH", format!("{}:/usr/bin:/bin", sandbox.root().join("shims").display()));
+    for shell in shells() {
+        reads(&sandbox, &shell);
+        let run = sh(&sandbox, &["sh"], "swift sft");
+        assert_eq!(run.status, Some(127), "{shell}");
+        assert!(run.stderr.starts_with("error: `swift` is not on PATH\n  --> PATH=/"), "{shell}: {run:?}");
+        assert!(run.stderr.contains("  help: "), "{shell}: {run:?}");
+    }
+}
+
+#[test]
+fn folders_are_taken_as_they_are_written() {
+    let sandbox = Sandbox::new();
+    for name in ["a b", "a\nb", "a\"b", "a$HOME", "it's", "a\\b", "-"] {
+        let folder = sandbox.root().join(name);
+        let run = sandbox.run(["shims".as_ref(), "install".as_ref(), folder.as_os_str()]);
+        assert_eq!(run.status, Some(0), "{run:?}");
+        let export = &run.stderr[run.stderr.find("export").unwrap()..];
+        let found = sh(&sandbox, &["sh"], &format!("{export}command -v swift"));
+        assert_eq!(found.stdout, format!("{}\n", folder.join("swift").display()));
+    }
+    sandbox.run(["shims", "install", "a:b"]).refused(&["a:b", "`:`"]);
+    assert!(!sandbox.cwd().join("a:b").exists());
+    for action in ["install", "remove", "list"] {
+        sandbox.run(["shims", action, ""]).refused(&["zlaunch shims"]);
+    }
+    assert_eq!(fs::read_dir(sandbox.cwd()).unwrap().count(), 0);
+    sandbox.run(["shims", "install", "a", "b"]).refused(&["`b` is not understood"]);
+}
+
+#[test]
+fn removing_says_what_was_done_and_leaves_a_folder_that_was_named() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.cwd().join("mine");
+    fs::create_dir(&folder).unwrap();
+    sandbox.run(["shims", "install", "mine"]);
+    let run = sandbox.run(["shims", "remove", "mine"]);
+    assert_eq!((run.status, run.stderr), (Some(0), format!("7 shims removed from {}\n", folder.display())));
+    assert!(folder.is_dir());
+    let run = sandbox.run(["shims", "remove", "mine"]);
+    assert_eq!((run.status, run.stderr), (Some(0), format!("no shims in {}\n", folder.display())));
+}
+
+/// The shells that are here, as a first line names them.
+fn shells() -> Vec<String> {
+    let known = [&["dash"][..], &["bash", "--posix"], &["busybox", "sh"], &["ksh"]];
+    let here = known.iter().filter_map(|shell| {
+        let found = Command::new("sh").args(["-c", &format!("command -v {}", shell[0])]).output().unwrap();
+        let path = String::from_utf8(found.stdout).unwrap();
+        found.status.success().then(|| [&[path.trim()], &shell[1..]].concat().join(" "))
+    });
+    here.collect()
+}
+
+/// From now on this shell reads the shims of `swift`.
+fn reads(sandbox: &Sandbox, shell: &str) {
+    let shim = sandbox.root().join("shims/swift");
+    let text = fs::read_to_string(&shim).unwrap();
+    executable(&shim, &format!("#!{shell}\n{}", text.split_once('\n').unwrap().1));
 }
 
 #[test]
 fn every_shell_here_reads_the_shim() {
-    let mut seen = 0;
-    for shell in [&["dash"][..], &["bash", "--posix"], &["busybox", "sh"], &["ksh"]] {
-        if Command::new(shell[0]).arg("-c").arg(":").output().is_err() {
-            continue;
-        }
-        seen += 1;
+    let shells = shells();
+    for shell in &shells {
         let sandbox = shimmed();
-        let shim = sandbox.root().join("shims/swift");
-        let text = fs::read_to_string(&shim).unwrap();
-        let found = sh(&sandbox, &["sh"], &format!("command -v {}", shell[0])).stdout;
-        executable(&shim, &text.replacen("#!/bin/sh", &format!("#!{} {}", found.trim(), shell[1..].join(" ")), 1));
+        reads(&sandbox, shell);
         let run = sh(&sandbox, &["sh"], SCRIPT);
         assert_eq!(run.status, Some(0), "{shell:?}: {run:?}");
         assert_eq!(sandbox.recorded()[1..3], ["-m", "torch.distributed.run"], "{shell:?}");
     }
-    assert!(seen > 0);
+    assert!(!shells.is_empty());
 }
 
 /// Every file and folder but those that are the user's before zlaunch: home and what XDG names in it.
@@ -154,7 +374,8 @@ fn only_our_own_files_are_written_and_removed() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
     fs::remove_file(folder.join("other")).unwrap();
     assert_eq!((shims("install").status, shims("remove").status), (Some(0), Some(0)));
-    assert!(!folder.exists(), "without trace");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "the folder was named, so it stays");
+    fs::remove_dir(&folder).unwrap();
     let before = files_below(sandbox.root());
     assert_eq!(sandbox.run(["shims", "install"]).status, Some(0));
     assert_ne!(files_below(sandbox.root()), before);
@@ -179,8 +400,8 @@ fn completions_know_every_option_and_the_sites_templates() {
         return;
     }
     sandbox.file("site/ours.json", "{}");
-    let programs = Path::new(env!("CARGO_BIN_EXE_zlaunch")).parent().unwrap().display().to_string();
-    sandbox.var("ZLAUNCH_TEMPLATE_DIR", sandbox.cwd().join("site")).var("PATH", format!("{programs}:/usr/bin:/bin"));
+    sandbox.var("ZLAUNCH_TEMPLATE_DIR", sandbox.cwd().join("site"));
+    sandbox.var("PATH", format!("{}:/usr/bin:/bin", programs()));
     let complete = |words: &str| {
         let script = format!(
             "source <(zlaunch completions bash); COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _zlaunch; printf '%s\\n' \"${{COMPREPLY[@]}}\""
@@ -194,4 +415,16 @@ fn completions_know_every_option_and_the_sites_templates() {
     assert_eq!(complete("zlaunch --launcher d"), ["deepspeed", "direct"]);
     assert_eq!(complete("zlaunch --nproc"), ["--nproc-per-node"]);
     assert_eq!(complete("zlaunch shims re"), ["remove"]);
+    assert_eq!(complete("zlaunch replay -"), ["-n", "--dry-run", "--help"]);
+    assert_eq!(complete("zlaunch --format s"), ["shell"]);
+    for place in ["check", "doctor", "fit"] {
+        assert_eq!(complete(&format!("zlaunch {place} --format ''")), ["text", "json"], "{place}");
+    }
+    fs::create_dir(sandbox.cwd().join("automatic")).unwrap();
+    assert_eq!(complete("zlaunch --record aut"), ["automatic", "auto"]);
+    sandbox.file("ready.json", "");
+    assert_eq!(complete("zlaunch generate -o rea"), ["ready.json"]);
+    assert_eq!(complete("zlaunch generate --out rea"), ["ready.json"]);
+    let help = sandbox.run(["replay", "--help"]).stdout;
+    assert!(help.contains("-n") && help.contains("--dry-run"), "{help}");
 }

@@ -24,6 +24,7 @@ import tarfile
 import tempfile
 import time
 import traceback
+import zipfile
 from pathlib import Path
 
 from run import HERE, Lab, different
@@ -189,6 +190,19 @@ def is_flagship(plan):
     assert "train_batch_size = 80" in plan and "zero3_offload" in plan, plan
 
 
+def dead_links(package):
+    """Files that a document of the package names and that are not in it."""
+    with tarfile.open(package) as tarball:
+        names = {member.name for member in tarball if member.isfile()}
+        documents = {name: tarball.extractfile(name).read().decode() for name in names if name.endswith(".md")}
+    missing = set()
+    for name, text in documents.items():
+        targets = re.findall(r"\]\(([^)#]+)", re.sub(r"```.*?```", "", text, flags=re.S))
+        files = {os.path.normpath(os.path.join(os.path.dirname(name), target)) for target in targets if "://" not in target}
+        missing |= files - names
+    return missing
+
+
 @check
 def one_command_makes_every_package(shop):
     shop.dist()
@@ -203,6 +217,10 @@ def one_command_makes_every_package(shop):
     for name in ["bin/zlaunch", "share/man/man1/zlaunch.1.gz", "share/bash-completion/completions/zlaunch", "share/zsh/site-functions/_zlaunch",
                  "share/fish/vendor_completions.d/zlaunch.fish", "share/doc/zlaunch/LICENSE-MIT", *(f"share/zlaunch/shims/{name}" for name in SHIMS)]:
         assert name in names, (name, names)
+    missing = dead_links(one("tarball"))
+    assert not missing, missing
+    with zipfile.ZipFile(one("wheel")) as archive:
+        assert any(name.endswith("licenses/THIRD-PARTY.md") for name in archive.namelist()), archive.namelist()
     return ", ".join(f"{name} {len(data) / 1e6:.2f} MB" for name, data in sorted(second.items()))
 
 
@@ -218,7 +236,10 @@ def the_wheel_works_in_a_fresh_environment(shop):
     run(venv / "bin/pip", "install", "--no-index", "--target", shop.folder / "target", one("wheel"))
     moved = run(sys.executable, "-m", "zlaunch", "--version", env={"PYTHONPATH": str(shop.folder / "target"), "PATH": "/usr/bin:/bin", "HOME": str(shop.folder)})
     assert moved.stdout == f"zlaunch {version()}\n", moved
-    # And without its executable.
+    # And with one that cannot be executed, or without any.
+    (shop.folder / "target/bin/zlaunch").chmod(0o644)
+    dead = run(sys.executable, "-m", "zlaunch", env={"PYTHONPATH": str(shop.folder / "target"), "PATH": "/usr/bin:/bin", "HOME": str(shop.folder)}, status=126)
+    assert "help: pip install" in dead.stderr and "Traceback" not in dead.stderr, dead
     (shop.folder / "target/bin/zlaunch").unlink()
     lost = run(sys.executable, "-m", "zlaunch", env={"PYTHONPATH": str(shop.folder / "target"), "PATH": "/usr/bin:/bin", "HOME": str(shop.folder)}, status=127)
     assert "help: pip install" in lost.stderr, lost
@@ -353,6 +374,12 @@ COMPLETED = [
     ("zlaunch explain old-sp", "old-spelling"),
     ("zlaunch explain NPROC_PER_N", "NPROC_PER_NODE"),
     ("zlaunch shims rem", "remove"),
+    ("zlaunch replay --dr", "--dry-run"),
+    ("zlaunch --format sh", "shell"),
+    ("zlaunch check --format sh", None),
+    ("zlaunch fit --format js", "json"),
+    ("zlaunch --record aut", "auto"),
+    ("zlaunch generate -o /tmp/site/ou", "/tmp/site/ours.json"),
     ("zlaunch completions fi", "fish"),
     ("zlaunch --nnodes 2 tasks", "taskset"),
     ("zlaunch -- tar --extr", "--extract"),
@@ -526,7 +553,7 @@ swift sft --model {model} --model_type qwen2 --template qwen --dataset {lab.root
     ours = lab.trained(["sh", script], "zero2 (built in)", OUTPUT=str(shop.folder / "ours"), PATH=f"{shop.folder}/shims:{zlaunch.parent}:{path}", ZLAUNCH_VERBOSE="1")
     assert ours == alone, different(alone, ours)
     run(zlaunch, "shims", "remove", shop.folder / "shims")
-    assert not (shop.folder / "shims").exists()
+    assert not any((shop.folder / "shims").iterdir())
 
 
 def main():

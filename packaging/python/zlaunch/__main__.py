@@ -16,14 +16,18 @@ def places():
 
 def main():
     looked = [os.path.join(place, "zlaunch") for place in places() if place]
-    for program in looked:
-        if os.path.isfile(program):
+    there = [program for program in looked if os.path.isfile(program)]
+    what = "is not installed"
+    for program in there:
+        try:
             os.execv(program, [program, *sys.argv[1:]])
-    print("error: the executable of zlaunch is not installed", file=sys.stderr)
-    for program in looked:
+        except OSError as why:
+            what = f"cannot be executed: {why.strerror}"
+    print(f"error: the executable of zlaunch {what}", file=sys.stderr)
+    for program in there or looked:
         print(f"  --> {program}", file=sys.stderr)
     print("  help: pip install --force-reinstall zlaunch", file=sys.stderr)
-    return 127
+    return 126 if there else 127
 
 
 if __name__ == "__main__":
