@@ -140,10 +140,8 @@ fn drafted<T>(launch: &Launch, machine: &Host, then: impl FnOnce(&Draft, Vec<Pro
     let untouched = shims::asks(launch, machine) && !draft.is_for_us();
     let wrapped = wrapped.filter(|_| !untouched);
     let through = through.filter(|_| !untouched);
-    let alone =
-        |launch: &Launch| Launch { output: launch.output, command: launch.command.clone(), ..Launch::default() };
-    let alone = untouched.then(|| alone(launch));
-    let (launch, wanted) = alone.as_ref().map_or((launch, wanted), |alone| (alone, Cow::Borrowed(machine)));
+    let alone = untouched.then(|| launch.command_alone());
+    let (launch, wanted) = alone.as_deref().map_or((launch, wanted), |alone| (alone, Cow::Borrowed(machine)));
     if untouched {
         job = trainer::untouched(&launch.command, &wanted);
     }
