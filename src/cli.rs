@@ -83,6 +83,12 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
+    /// The command, and nothing of what was said about it. A launch is large: this stands once in the executable.
+    #[inline(never)]
+    pub(crate) fn command_alone(&self) -> Box<Self> {
+        Box::new(Launch { output: self.output, command: self.command.clone(), ..Launch::default() })
+    }
+
     /// Our options as they were given, for the same launch on another machine: without those that only print, and without
     /// what was meant for srun.
     pub(crate) fn options_again(&self) -> Vec<OsString> {

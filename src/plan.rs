@@ -74,7 +74,7 @@ impl Plan {
         let mut draft = Draft::new(launch, machine);
         // A shim stands in front of commands that nobody gave to zlaunch: without a config they run as if it did not.
         if shims::asks(launch, machine) && !draft.is_for_us() {
-            alone = Launch { output: launch.output, command: launch.command.clone(), ..Launch::default() };
+            alone = launch.command_alone();
             draft = Draft::untouched(&alone, machine);
         }
         let plan = draft.decide().and_then(|decided| draft.assemble(decided, machine));
