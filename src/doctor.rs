@@ -180,7 +180,9 @@ impl<'a> Sight<'a> {
             return vec![Row::seen("interpreter", None)];
         };
         let mut rows = vec![Row::seen("interpreter", Some(python.program.display().to_string()))];
-        for name in trainer::packages().into_iter().chain(["flash-attn"]) {
+        let mut packages = trainer::packages();
+        packages.push("flash-attn");
+        for name in packages {
             // Without a command nobody asked for DeepSpeed yet.
             let missing = machine::missing_package(name, python);
             let missing = if self.plan.is_none() { missing.map(Problem::into_warning) } else { missing };

@@ -1,7 +1,6 @@
 //! PATH shims: small shell scripts under the names of trainers and launchers, so that an unchanged script gets zlaunch
 //! with one PATH line. Here is which files; `exec` writes and removes them.
 
-use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Read;
@@ -19,8 +18,10 @@ use crate::vars;
 const LAUNCHERS: &[&str] = &["accelerate", "deepspeed", "torchrun"];
 
 /// The programs that have one: the launchers, and every trainer that takes a config.
-fn names() -> BTreeSet<&'static str> {
-    each_name().collect()
+fn names() -> Vec<&'static str> {
+    let mut names: Vec<_> = each_name().collect();
+    names.sort_unstable();
+    names
 }
 
 fn each_name() -> impl Iterator<Item = &'static str> {

@@ -351,11 +351,14 @@ fn not_found(word: &OsStr, host: &Host) -> Problem {
 
 /// A command of ours or of a trainer that was misspelt.
 fn meant_by(name: &str) -> Option<String> {
-    let ours = completions::COMMANDS.iter().map(|(command, _)| *command);
-    let consoles = ALL.iter().flat_map(|trainer| trainer.consoles).copied();
-    let others = consoles.chain(["torchrun", "deepspeed", "accelerate", "python"]);
-    let meant = error::nearest(name, ours.clone().chain(others)).filter(|meant| *meant != name)?;
-    Some(if ours.clone().any(|command| command == meant) { format!("zlaunch {meant}") } else { meant.to_string() })
+    let ours: Vec<&str> = completions::COMMANDS.iter().map(|(command, _)| *command).collect();
+    let mut known = ours.clone();
+    for trainer in ALL {
+        known.extend(trainer.consoles);
+    }
+    known.extend(["torchrun", "deepspeed", "accelerate", "python"]);
+    let meant = error::nearest(name, known.iter().copied()).filter(|meant| *meant != name)?;
+    Some(if ours.contains(&meant) { format!("zlaunch {meant}") } else { meant.to_string() })
 }
 
 /// The text of a script the user named, if it is one that can be looked at cheaply.
