@@ -220,7 +220,8 @@ pub(crate) enum Mode {
 fn parse_replay(words: &[OsString], host: &Host) -> Result<Request, Problem> {
     const USAGE: &str = "zlaunch replay DIR [--dry-run]";
     let is_dry = |word: &&OsString| *word == "-n" || *word == "--dry-run";
-    let mut folders = words.iter().filter(|word| !is_dry(word));
+    // An empty word is a variable that was not set.
+    let mut folders = words.iter().filter(|word| !is_dry(word) && !word.is_empty());
     match (folders.next(), folders.next()) {
         (Some(folder), None) if !folder.as_encoded_bytes().starts_with(b"-") => {
             let dry_run = words.iter().any(|word| is_dry(&word));

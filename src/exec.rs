@@ -13,10 +13,11 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
+use std::thread;
+use std::time::{Duration, SystemTime};
 
-use std::time::SystemTime;
-
-use nix::fcntl::OFlag;
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg, OFlag};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::unistd::geteuid;
@@ -25,7 +26,7 @@ use crate::environment::Environment;
 use crate::error::{self, Problem};
 use crate::launcher::Kind;
 use crate::plan::{FileKind, Plan, PlannedConfig};
-use crate::record::Record;
+use crate::record::{self, Record};
 use crate::said::Said;
 
 pub(crate) use helper::helper;
@@ -62,17 +63,40 @@ pub(crate) fn carry_out(plan: Plan) -> Result<u8, Problem> {
     Err(error::cannot_execute(program, &command.exec()))
 }
 
+/// The launch first: who looks in between finds a record, and no config of another one.
 fn write_record(record: &Record) -> Result<(), Problem> {
-    let write = |name: &str, text: &str| {
-        let path = record.folder.join(name);
-        make_private_folder(&record.folder)
-            .and_then(|()| write_atomically(&path, text.as_bytes(), 0o600))
-            .map_err(|why| error::cannot_write_there(&path, &why))
-    };
-    if let Some(config) = &record.config {
-        write(Record::CONFIG, config)?;
+    let folder = &record.folder;
+    let failed = |path: &Path, why: &io::Error| error::cannot_write_there(path, why);
+    make_private_folder(folder).map_err(|why| failed(folder, &why))?;
+    let _held = hold(folder);
+    if let Some(file) = record::foreign(folder, true) {
+        return Err(error::not_of_a_record(&file));
     }
-    write(Record::FILE, &record.text(SystemTime::now()))
+    let (file, config) = (folder.join(Record::FILE), folder.join(Record::CONFIG));
+    match fs::remove_file(&config) {
+        Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(failed(&config, &why)),
+        _ => {}
+    }
+    let text = record.text(SystemTime::now());
+    for (path, text) in [(&file, Some(&text)), (&config, record.config.as_ref())] {
+        let written = text.map_or(Ok(()), |text| write_atomically(path, text.as_bytes(), 0o600));
+        written.map_err(|why| failed(path, &why))?;
+    }
+    Ok(())
+}
+
+/// One launch at a time writes its record. Whoever holds it for long, or where it cannot be held, is not waited for.
+fn hold(folder: &Path) -> Option<Flock<File>> {
+    let mut file = File::open(folder).ok()?;
+    for _ in 0..100 {
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(held) => return Some(held),
+            Err((again, Errno::EWOULDBLOCK)) => file = again,
+            Err(_) => return None,
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    None
 }
 
 /// Rank 0 will listen here. Found out now, before the others come and wait.

@@ -135,7 +135,7 @@ fn replay(folder: &Path, dry_run: bool) -> Result<u8, Vec<Problem>> {
         Err(text) => return out(text.as_bytes()).map(|()| 0),
     };
     // Only to compare: the old record stays as it is.
-    launch.record.get_or_insert_with(|| Said::new(folder.to_path_buf(), Source::Default));
+    launch.record = Some(Said::new(folder.to_path_buf(), Source::Default));
     let mut plan = exec::with_patience(&host, || Plan::new(&launch, &host))?;
     let today = plan.record.take();
     let differences = today.map_or_else(Vec::new, |today| recorded.differences(&today));

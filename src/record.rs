@@ -2,7 +2,8 @@
 //! and launched again. Secrets are never in it.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
@@ -12,13 +13,16 @@ use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::json;
 use crate::plan::Plan;
-use crate::said::Said;
+use crate::said::{Said, Source};
 use crate::secrets::{HIDDEN, Secrets};
 use crate::trainer::Job;
 
 /// Whose versions are worth knowing later.
 const PACKAGES: &[&str] =
     &["torch", "transformers", "accelerate", "deepspeed", "ms_swift", "llamafactory", "axolotl", "trl", "peft"];
+
+/// Which fields a record has, and what they mean.
+const VERSION: u64 = 1;
 
 /// Where the record goes, and what is in it but the time.
 pub(crate) struct Record {
@@ -33,12 +37,17 @@ impl Record {
 
     pub(crate) fn new(plan: &Plan, launch: &Launch, job: &Job, host: &Host) -> Result<Option<Self>, Problem> {
         let Some(asked) = &launch.record else { return Ok(None) };
+        let folder = folder(asked, job, host)?;
+        // A replay only compares.
+        if let Some(file) = foreign(&folder, false).filter(|_| asked.from != Source::Default) {
+            return Err(error::not_of_a_record(&file));
+        }
         let versions = PACKAGES.iter().filter_map(|package| {
             let version = job.python.as_ref()?.version(package)?;
             Some(((*package).to_string(), Value::from(version.0)))
         });
         let content = json!({
-            "version": 1,
+            "version": VERSION,
             "zlaunch": env!("CARGO_PKG_VERSION"),
             "host": host.hostname,
             "folder": host.cwd.to_string_lossy(),
@@ -48,7 +57,7 @@ impl Record {
         });
         let secrets = Secrets::of(host);
         let config = plan.config.as_ref().map(|config| json::write(&secrets.hide(config.value.clone())));
-        Ok(Some(Record { folder: folder(asked, job, host)?, content: secrets.hide(content), config }))
+        Ok(Some(Record { folder, content: secrets.hide(content), config }))
     }
 
     /// The text of the file, written at that time.
@@ -60,11 +69,28 @@ impl Record {
 }
 
 fn folder(asked: &Said<PathBuf>, job: &Job, host: &Host) -> Result<PathBuf, Problem> {
+    if asked.value.as_os_str().is_empty() {
+        return Err(error::no_record_folder(asked));
+    }
     if asked.value.as_os_str() != "auto" {
         return Ok(host.absolute(&asked.value));
     }
     let output = job.args.text("output_dir").ok_or_else(|| error::no_output_folder(asked))?;
     Ok(host.absolute(&PathBuf::from(output.value)).join("zlaunch"))
+}
+
+/// What is in the place of a record and is none, or no part of one: it stays. A config is a record's if it is the recorded
+/// one; who looks while another launch writes finds that out only under `exact`.
+pub(crate) fn foreign(folder: &Path, exact: bool) -> Option<PathBuf> {
+    let there = |name: &str| Some(folder.join(name)).filter(|path| fs::symlink_metadata(path).is_ok());
+    let read = |path: &Path| json::parse_exactly(&json::read_text(path).ok().filter(|_| !path.is_symlink())?).ok();
+    let Some(file) = there(Record::FILE) else { return there(Record::CONFIG) };
+    let Some(content) = read(&file).filter(is_record) else { return Some(file) };
+    there(Record::CONFIG).filter(|path| exact && read(path).as_ref() != Some(&content["plan"]["config"]))
+}
+
+fn is_record(content: &Value) -> bool {
+    content["zlaunch"].is_string() && content["words"].is_array() && content["plan"].is_object()
 }
 
 /// UTC, to the second.
@@ -98,29 +124,41 @@ fn date(days: u64) -> (u64, u64, u64) {
 
 /// A record that was read back.
 pub(crate) struct Recorded {
+    /// Where it is.
+    place: PathBuf,
     content: Value,
+    /// Where it was launched.
     pub(crate) folder: PathBuf,
     pub(crate) words: Vec<OsString>,
 }
 
 impl Recorded {
-    pub(crate) fn read(folder: &std::path::Path) -> Result<Self, Problem> {
-        let path = folder.join(Record::FILE);
+    pub(crate) fn read(place: &Path) -> Result<Self, Problem> {
+        let path = place.join(Record::FILE);
         let text = json::read_text(&path)?;
         let bad = || error::not_a_record(&path);
-        let content: Value = serde_json::from_str(&text).map_err(|_| bad())?;
+        let content = json::parse_exactly(&text).ok().filter(is_record).ok_or_else(bad)?;
+        if content["version"] != VERSION {
+            return Err(error::record_of_another_version(&path, &content["version"], VERSION));
+        }
         let words: Vec<String> = serde_json::from_value(content["words"].clone()).map_err(|_| bad())?;
         if let Some(at) = words.iter().position(|word| word.contains(HIDDEN)) {
             let name = words[at].split('=').next().filter(|name| *name != HIDDEN);
             return Err(error::secret_not_recorded(&path, name.or(at.checked_sub(1).map(|at| words[at].as_str()))));
         }
-        let cwd = content["folder"].as_str().ok_or_else(bad)?.into();
-        Ok(Recorded { folder: cwd, words: words.into_iter().map(OsString::from).collect(), content })
+        let folder = content["folder"].as_str().map(PathBuf::from).filter(|it| it.is_absolute()).ok_or_else(bad)?;
+        let words = words.into_iter().map(OsString::from).collect();
+        Ok(Recorded { place: place.to_path_buf(), folder, words, content })
     }
 
     /// What is not as it was: one line for each.
     pub(crate) fn differences(&self, now: &Record) -> Vec<String> {
         let mut lines = Vec::new();
+        let config = self.place.join(Record::CONFIG);
+        let text = json::read_text(&config).ok();
+        if text.and_then(|text| json::parse_exactly(&text).ok()).unwrap_or_default() != self.content["plan"]["config"] {
+            lines.push(format!("{}: is not the config that {} has", config.display(), Record::FILE));
+        }
         for part in ["zlaunch", "host", "packages"] {
             compare(part, &self.content[part], &now.content[part], &mut lines);
         }

@@ -78,3 +78,75 @@ fn a_replay_launches_it_again_and_tells_what_differs() {
     sandbox.run(["replay", "nowhere"]).refused(&["nowhere/launch.json"]);
     sandbox.run(["replay"]).refused(&["zlaunch replay DIR"]);
 }
+
+/// A model has a config.json and an editor a launch.json: neither is ours.
+#[test]
+fn what_is_no_part_of_a_record_stays() {
+    let sandbox = Sandbox::new();
+    let model = r#"{"model_type": "qwen3"}"#;
+    let file = sandbox.file("rec/config.json", model);
+    sandbox.launch(OPTIONS, SWIFT).refused(&["rec/config.json", "no part of a launch record", "--record /"]);
+    fs::remove_file(&file).unwrap();
+    let editors = sandbox.file("rec/launch.json", "// of an editor\n{\"version\": \"0.2.0\", \"configurations\": []}\n");
+    sandbox.launch(OPTIONS, SWIFT).refused(&["rec/launch.json", "no part of a launch record", "/rec/zlaunch"]);
+    assert!(fs::read_to_string(&editors).unwrap().starts_with("// of an editor"));
+    assert!(!sandbox.executed(), "before anything is launched");
+    // Beside a record of ours, too, where a trainer saved its model there since.
+    fs::remove_file(&editors).unwrap();
+    assert_eq!(sandbox.launch(OPTIONS, SWIFT).status, Some(0));
+    assert_eq!(sandbox.launch(OPTIONS, SWIFT).status, Some(0), "its own record is replaced");
+    fs::write(&file, model).unwrap();
+    sandbox.launch(OPTIONS, SWIFT).refused(&["rec/config.json", "no part of a launch record"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), model);
+}
+
+#[test]
+fn a_folder_without_a_name_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.launch(&["--record", ""], &["true"]).refused(&["has no name", "--record ''"]);
+    sandbox.launch(&["--record="], &["true"]).refused(&["has no name"]);
+    sandbox.file("launch.json", "{}");
+    sandbox.run(["replay", ""]).refused(&["a word is missing", "zlaunch replay DIR"]);
+}
+
+#[test]
+fn a_record_that_was_changed_is_told() {
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.launch(OPTIONS, SWIFT).status, Some(0));
+    let (launch, config) = (sandbox.cwd().join("rec/launch.json"), sandbox.cwd().join("rec/config.json"));
+    let differs = || sandbox.run(["replay", "rec", "-n"]).stdout;
+    assert_eq!(differs(), "nothing differs\n");
+    fs::write(&config, "{}").unwrap();
+    assert_eq!(differs(), format!("{}: is not the config that launch.json has\n", config.display()));
+    fs::remove_file(&config).unwrap();
+    assert_eq!(differs(), format!("{}: is not the config that launch.json has\n", config.display()));
+    let written = record(&sandbox);
+    let with = |key: &str, value: Value| {
+        let mut changed = written.clone();
+        changed[key] = value;
+        fs::write(&launch, changed.to_string()).unwrap();
+        sandbox.run(["replay", "rec", "-n"])
+    };
+    with("version", 99.into()).refused(&["version 99", "reads version 1", "launch.json"]);
+    with("folder", "cwd".into()).refused(&["no launch record", "launch.json"]);
+}
+
+#[test]
+fn the_config_is_that_of_the_launch() {
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.launch(OPTIONS, SWIFT).status, Some(0));
+    assert_eq!(sandbox.launch(&["--nproc-per-node", "2", "--record", "rec"], SWIFT).status, Some(0));
+    assert_eq!(record(&sandbox)["plan"]["config"], Value::Null);
+    assert!(!sandbox.cwd().join("rec/config.json").exists(), "of the launch before");
+    for _ in 0..5 {
+        let started = (1..=6).map(|number| {
+            let set = format!("steps_per_print={number}");
+            sandbox.command(OPTIONS.iter().chain(&["--set", &set, "--"]).chain(SWIFT)).spawn().unwrap()
+        });
+        for mut launch in started.collect::<Vec<_>>() {
+            assert!(launch.wait().unwrap().success());
+        }
+        let config = fs::read_to_string(sandbox.cwd().join("rec/config.json")).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&config).unwrap(), record(&sandbox)["plan"]["config"]);
+    }
+}
