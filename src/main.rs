@@ -15,6 +15,7 @@ mod fit;
 mod generate;
 mod hash;
 mod host;
+mod inputs;
 mod json;
 mod launcher;
 #[cfg(any(test, fuzzing))]

@@ -5,7 +5,6 @@ mod print;
 pub(crate) use print::refused_json;
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -19,6 +18,7 @@ use crate::error::{self, Problem, Severity};
 use crate::fit;
 use crate::hash::fnv1a;
 use crate::host::Host;
+use crate::inputs;
 use crate::json;
 use crate::launcher::local::Local;
 use crate::launcher::srun::{self, Through};
@@ -426,6 +426,9 @@ impl Draft<'_> {
         if !problems.is_empty() {
             return Err(problems);
         }
+        if let Some(out) = config_out {
+            inputs::spare(out, &template, self.launch, self.job, self.host)?;
+        }
         let mut planned = planned_config(template, resolved, config_out.as_ref(), self.host)?;
         planned.run_file = self.run_file(&planned.file.path);
         if let Some(pool) = topology.pool.as_ref().filter(|pool| pool.0.len() > 1)
@@ -539,7 +542,7 @@ fn planned_config(
     let Resolved { config, fills, left } = resolved;
     let text = json::write(&config);
     let file = match out {
-        Some(out) => named_file(out, &template, host)?,
+        Some(out) => named_file(out, host)?,
         None => {
             let name = format!("{}-{:016x}.json", template.name, fnv1a(text.as_bytes()));
             PlannedFile { path: host.configs_folder().join(name), kind: FileKind::Ours }
@@ -548,11 +551,8 @@ fn planned_config(
     Ok(PlannedConfig { template, value: config, text, fills, left, file, run_file: None })
 }
 
-fn named_file(out: &Said<PathBuf>, template: &Template, host: &Host) -> Result<PlannedFile, Problem> {
+fn named_file(out: &Said<PathBuf>, host: &Host) -> Result<PlannedFile, Problem> {
     let path = host.absolute(&out.value);
-    if matches!(&template.origin, Origin::File(source) if same_file(source, &path)) {
-        return Err(error::would_overwrite_the_template(out));
-    }
     if path.exists() && !path.is_file() {
         return Err(error::not_a_file(&path));
     }
@@ -560,13 +560,6 @@ fn named_file(out: &Said<PathBuf>, template: &Template, host: &Host) -> Result<P
         return Err(error::no_such_folder(&path));
     }
     Ok(PlannedFile { path, kind: FileKind::Named })
-}
-
-fn same_file(one: &Path, two: &Path) -> bool {
-    match (std::fs::metadata(one), std::fs::metadata(two)) {
-        (Ok(one), Ok(two)) => (one.dev(), one.ino()) == (two.dev(), two.ino()),
-        _ => false,
-    }
 }
 
 /// Goes on without the value, so that all problems are found at once.

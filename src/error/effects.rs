@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -12,10 +12,13 @@ use nix::sys::signal::Signal;
 use super::{NOT_EXECUTABLE, NOT_FOUND, Problem, REFUSED};
 use crate::said::Said;
 
-pub(crate) fn would_overwrite_the_template(out: &Said<std::path::PathBuf>) -> Problem {
-    Problem::error("config-out", "the resolved config would overwrite the config it is made from".to_string())
-        .at(format!("{} {}", out.from, out.value.display()))
-        .help("name another file")
+pub(crate) fn would_overwrite_an_input(out: &Said<PathBuf>, file: &Path) -> Problem {
+    Problem::error(
+        "config-out",
+        format!("the resolved config would overwrite `{}`, which this launch reads", file.display()),
+    )
+    .at(out.from.with(out.value.display()))
+    .help(out.from.with("resolved.json"))
 }
 
 pub(crate) fn cannot_write(path: &Path, why: &io::Error) -> Problem {
