@@ -120,6 +120,12 @@ impl Environment {
         self.set.push(Setting { name: name.to_string(), value: value.into(), why });
     }
 
+    /// The other one's words count.
+    pub(crate) fn extend(&mut self, other: Environment) {
+        self.unset.extend(other.unset);
+        self.set.extend(other.set);
+    }
+
     fn keep(&mut self, name: &str, host: &Host) {
         if self.kept.iter().any(|(kept, _)| kept == name) {
             return;

@@ -130,15 +130,18 @@ fn run_check(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
 fn replay(folder: &Path, dry_run: bool) -> Result<u8, Vec<Problem>> {
     let recorded = Recorded::read(folder)?;
     std::env::set_current_dir(&recorded.folder).map_err(|why| vec![error::cannot_enter(&recorded.folder, &why)])?;
-    let host = Host::read();
+    let mut host = Host::read();
+    let ours = recorded.bring_back(&mut host);
     let mut launch = match cli::parse_launch(recorded.words.clone(), cli::Mode::Launch, &host)? {
         Ok(launch) => launch,
         Err(text) => return out(text.as_bytes()).map(|()| 0),
     };
     // Only to compare: the old record stays as it is.
     launch.record = Some(Said::new(folder.to_path_buf(), Source::Default));
-    let mut plan = exec::with_patience(&host, || Plan::new(&launch, &host))?;
+    let planned = exec::with_patience(&host, || Plan::new(&launch, &host));
+    let mut plan = planned.map_err(|problems| problems.into_iter().chain(recorded.gone()).collect::<Vec<_>>())?;
     let today = plan.record.take();
+    plan.environment.extend(ours);
     let differences = today.map_or_else(Vec::new, |today| recorded.differences(&today));
     if dry_run {
         let text = if differences.is_empty() { "nothing differs\n".to_string() } else { differences.join("\n") + "\n" };

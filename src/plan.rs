@@ -255,7 +255,7 @@ impl Draft<'_> {
             record: None,
             home: host.home(),
         };
-        plan.record = Record::new(&plan, launch, job, host)?;
+        plan.record = Record::new(&plan, launch, job, host, seen)?;
         Ok(plan)
     }
 

@@ -1,5 +1,6 @@
 //! Sentences about the launch record.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -20,10 +21,22 @@ pub(crate) fn not_a_record(path: &Path) -> Problem {
         .help("zlaunch --record DIR -- COMMAND writes one")
 }
 
-pub(crate) fn secret_not_recorded(path: &Path, name: Option<&str>) -> Problem {
-    Problem::error("record", format!("the value of {} was not recorded", name.unwrap_or("a word")))
+pub(crate) fn secret_not_recorded(path: &Path, name: &str) -> Problem {
+    Problem::error("record", format!("the value of {name} was not recorded"))
         .at(path.display())
-        .help("launch with the recorded words and the value itself: they are in `words`")
+        .help("launch with the recorded words and the value itself: they are in `words` and `variables`")
+}
+
+pub(crate) fn cannot_be_recorded(asked: &Said<PathBuf>, word: &OsStr) -> Problem {
+    Problem::error("record", "this is not UTF-8 text, and a record could not repeat it".to_string())
+        .at(word.to_string_lossy())
+        .help(format!("use plain text, or leave {} out", asked.from))
+}
+
+pub(crate) fn source_is_gone(file: &Path, config: &Path) -> Problem {
+    Problem::error("record", format!("`{}`, which the recorded launch was made from, is gone", file.display()))
+        .at(file.display())
+        .help(format!("the config as it was: --deepspeed {}", config.display()))
 }
 
 pub(crate) fn cannot_enter(folder: &Path, why: &io::Error) -> Problem {
