@@ -21,14 +21,23 @@ pub(crate) fn would_overwrite_an_input(out: &Said<PathBuf>, file: &Path) -> Prob
     .help(out.from.with("resolved.json"))
 }
 
-pub(crate) fn cannot_write(path: &Path, why: &io::Error) -> Problem {
-    Problem::error("write", format!("the resolved config cannot be written: {why}"))
-        .at(path.display())
-        .help("--config-out PATH names another place")
+/// What is written, and how it is written elsewhere.
+#[derive(Clone, Copy)]
+pub(crate) struct Written(&'static str, &'static str);
+
+impl Written {
+    pub(crate) const CONFIG: Self = Written("the resolved config", "--config-out PATH names another place");
+    pub(crate) const RUN_FILE: Self =
+        Written("the run file that names the config", "XDG_CACHE_HOME names another place");
+    pub(crate) const VARIABLES: Self = Written("the file of variables for the machines", Self::RUN_FILE.1);
+    pub(crate) const GENERATED: Self = Written("the generated config", "-o FILE names another place");
+    pub(crate) const RECORD: Self = Written("the launch record", "--record DIR names another folder");
+    pub(crate) const LOG: Self = Written("the log of a rank", "--log-dir DIR names another folder");
+    pub(crate) const PROGRAM: Self = Written("this", "name another folder");
 }
 
-pub(crate) fn cannot_write_there(path: &Path, why: &io::Error) -> Problem {
-    Problem::error("write", format!("this cannot be written: {why}")).at(path.display()).help("name another folder")
+pub(crate) fn cannot_write(Written(what, help): Written, path: &Path, why: &io::Error) -> Problem {
+    Problem::error("write", format!("{what} cannot be written: {why}")).at(path.display()).help(help)
 }
 
 pub(crate) fn does_not_answer(folder: &Path, patience: Duration) -> Problem {
@@ -84,12 +93,6 @@ pub(crate) fn endings_are_hidden() -> Problem {
     Problem::error("ranks", "SIGCHLD is ignored, so nobody can tell how a rank ended".to_string())
         .at("SIGCHLD, inherited from the program that starts zlaunch")
         .help("env --default-signal=CHLD zlaunch …")
-}
-
-pub(crate) fn cannot_log(path: &Path, why: &io::Error) -> Problem {
-    Problem::error("write", format!("the log of a rank cannot be written: {why}"))
-        .at(path.display())
-        .help("--log-dir DIR names another folder")
 }
 
 /// How a rank ended; the exit status is that of the rank, as a shell would tell it.
