@@ -86,6 +86,8 @@ impl Launch {
     /// what was meant for srun.
     pub(crate) fn options_again(&self) -> Vec<OsString> {
         let through_srun = self.launcher.as_ref().is_some_and(|asked| asked.value == launcher::Kind::Srun);
+        // A replay leaves its record as it is.
+        let replayed = self.record.as_ref().is_some_and(|asked| asked.from == Source::Default);
         let mut again = Vec::new();
         let mut words = self.options.iter();
         while let Some(word) = words.next() {
@@ -99,6 +101,7 @@ impl Launch {
             let Some(option) = option_of(long) else { continue };
             let value = if takes_next_word(long) { words.next() } else { None };
             let dropped = ["dry-run", "format"].contains(&option.name)
+                || replayed && option.name == "record"
                 || through_srun && ["launcher", "launcher-arg"].contains(&option.name);
             if !dropped {
                 again.extend(std::iter::once(word).chain(value).cloned());

@@ -252,7 +252,10 @@ impl Recorded {
         for (name, value) in recorded.filter(|(name, _)| is_ours(name)) {
             let value = value.as_str().unwrap_or_default();
             host.env.insert(name.into(), value.into());
-            environment.set(name, value, String::new());
+            // The old record stays as it is, whoever comes after.
+            if name != "ZLAUNCH_RECORD" {
+                environment.set(name, value, String::new());
+            }
         }
         environment
     }

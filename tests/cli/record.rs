@@ -294,3 +294,21 @@ fn a_config_on_one_side_is_no_long_line() {
     let run = sandbox.run(["replay", "rec", "-n"]);
     assert!(run.stdout.lines().any(|line| line == "config: null then, {…} now"), "{run:?}");
 }
+
+/// The machines that srun starts are told by words and variables, and would write it anew.
+#[test]
+fn a_replay_on_several_machines_leaves_the_record_alone() {
+    let mut sandbox = Sandbox::new();
+    sandbox.program("srun");
+    sandbox.var("ZLAUNCH_RECORD", "rec").var("ZLAUNCH_QUIET", "1");
+    assert_eq!(sandbox.launch(OPTIONS, SWIFT).status, Some(0));
+    for (name, value) in [("JOB_ID", "9"), ("JOB_NUM_NODES", "2"), ("JOB_NODELIST", "n[1-2]"), ("NODEID", "0")] {
+        sandbox.var(&format!("SLURM_{name}"), value);
+    }
+    let run = sandbox.run(["replay", "rec"]);
+    assert_eq!(run.status, Some(0), "{run:?}");
+    let argv = sandbox.recorded();
+    assert!(argv[0].to_str().unwrap().ends_with("srun") && !argv.iter().any(|word| word == "--record"), "{argv:?}");
+    let env = sandbox.recorded_env();
+    assert!(!env.contains_key("ZLAUNCH_RECORD") && env["ZLAUNCH_QUIET"] == "1", "{env:?}");
+}
