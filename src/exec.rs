@@ -9,6 +9,7 @@ use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Component, Path, PathBuf};
@@ -17,9 +18,11 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use nix::errno::Errno;
+#[expect(deprecated, reason = "see `hold`")]
+use nix::fcntl::flock;
 #[cfg(target_env = "gnu")]
 use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
-use nix::fcntl::{Flock, FlockArg, OFlag};
+use nix::fcntl::{FlockArg, OFlag};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::unistd::geteuid;
@@ -88,17 +91,16 @@ fn write_record(record: &Record) -> Result<(), Problem> {
 }
 
 /// One launch at a time writes its record. Whoever holds it for long, or where it cannot be held, is not waited for.
-fn hold(folder: &Path) -> Option<Flock<File>> {
-    let mut file = File::open(folder).ok()?;
+#[expect(deprecated, reason = "nix's newer `Flock` brings the sentences of all errors, 14 kB")]
+fn hold(folder: &Path) -> Option<File> {
+    let file = File::open(folder).ok()?;
     for _ in 0..100 {
-        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(held) => return Some(held),
-            Err((again, Errno::EWOULDBLOCK)) => file = again,
-            Err(_) => return None,
+        if flock(file.as_raw_fd(), FlockArg::LockExclusiveNonblock) != Err(Errno::EWOULDBLOCK) {
+            break;
         }
         thread::sleep(Duration::from_millis(10));
     }
-    None
+    Some(file)
 }
 
 /// Rank 0 will listen here. Found out now, before the others come and wait.

@@ -97,10 +97,14 @@ fn run(host: &Host) -> Result<u8, Vec<Problem>> {
     shown.map(|()| 0)
 }
 
+fn planned(launch: &Launch, host: &Host) -> Result<Plan, Vec<Problem>> {
+    exec::with_patience(host, || Plan::new(launch, host))
+}
+
 /// `zlaunch check`: what was found is the data here.
 fn run_check(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let secrets = Secrets::of(host);
-    let plan = exec::with_patience(host, || Plan::new(launch, host));
+    let plan = planned(launch, host);
     let mut problems = match &plan {
         Ok(plan) => plan.all_diagnostics(),
         Err(problems) => problems.clone(),
@@ -138,8 +142,8 @@ fn replay(folder: &Path, dry_run: bool) -> Result<u8, Vec<Problem>> {
     };
     // Only to compare: the old record stays as it is.
     launch.record = Some(Said::new(folder.to_path_buf(), Source::Default));
-    let planned = exec::with_patience(&host, || Plan::new(&launch, &host));
-    let mut plan = planned.map_err(|problems| problems.into_iter().chain(recorded.gone()).collect::<Vec<_>>())?;
+    let mut plan =
+        planned(&launch, &host).map_err(|problems| problems.into_iter().chain(recorded.gone()).collect::<Vec<_>>())?;
     let today = plan.record.take();
     plan.environment.extend(ours);
     let differences = today.map_or_else(Vec::new, |today| recorded.differences(&today));
@@ -169,7 +173,7 @@ fn run_shims(shims: &Shims, host: &Host) -> Result<(), Vec<Problem>> {
 
 fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let secrets = Secrets::of(host);
-    let plan = exec::with_patience(host, || Plan::new(launch, host))?;
+    let plan = planned(launch, host)?;
     let Output { dry_run, quiet, verbose, check: _ } = launch.output;
     if !quiet && (plan.topology.is_first() || verbose) {
         error::report(&plan.diagnostics, &secrets);

@@ -245,9 +245,11 @@ impl Recorded {
     /// Our variables as they were; today's are forgotten. The environment of the launch tells them to who comes after.
     pub(crate) fn bring_back(&self, host: &mut Host) -> Environment {
         let mut environment = Environment::default();
-        let ours = |name: &OsString| name.to_str().filter(|name| is_ours(name)).map(str::to_string);
-        environment.unset = host.env.keys().filter_map(ours).collect();
-        host.env.retain(|name, _| ours(name).is_none());
+        let names = host.env.keys().filter_map(|name| name.to_str());
+        environment.unset = names.filter(|name| is_ours(name)).map(str::to_string).collect();
+        for name in &environment.unset {
+            host.env.remove(OsStr::new(name));
+        }
         let recorded = self.content["variables"].as_object().into_iter().flatten();
         for (name, value) in recorded.filter(|(name, _)| is_ours(name)) {
             let value = value.as_str().unwrap_or_default();
