@@ -93,6 +93,8 @@ impl Launch {
     /// what was meant for srun.
     pub(crate) fn options_again(&self) -> Vec<OsString> {
         let through_srun = self.launcher.as_ref().is_some_and(|asked| asked.value == launcher::Kind::Srun);
+        // A replay leaves its record as it is.
+        let replayed = self.record.as_ref().is_some_and(|asked| asked.from == Source::Default);
         let mut again = Vec::new();
         let mut words = self.options.iter();
         while let Some(word) = words.next() {
@@ -107,6 +109,7 @@ impl Launch {
             let Some(option) = option_of(long) else { continue };
             let value = if takes_next_word(long) { words.next() } else { None };
             let dropped = ["dry-run", "format"].contains(&option.name)
+                || replayed && option.name == "record"
                 || through_srun && ["launcher", "launcher-arg"].contains(&option.name);
             if !dropped {
                 again.extend(std::iter::once(word).chain(value).cloned());
@@ -228,7 +231,8 @@ pub(crate) enum Mode {
 fn parse_replay(words: &[OsString], host: &Host) -> Result<Request, Problem> {
     const USAGE: &str = "zlaunch replay DIR [-n|--dry-run]";
     let is_dry = |word: &&OsString| *word == "-n" || *word == "--dry-run";
-    let mut folders = words.iter().filter(|word| !is_dry(word));
+    // An empty word is a variable that was not set.
+    let mut folders = words.iter().filter(|word| !is_dry(word) && !word.is_empty());
     match (folders.next(), folders.next()) {
         (Some(folder), None) if !folder.as_encoded_bytes().starts_with(b"-") => {
             let dry_run = words.iter().any(|word| is_dry(&word));

@@ -165,6 +165,12 @@ impl Environment {
         }
     }
 
+    /// The other one's words count.
+    pub(crate) fn extend(&mut self, other: Environment) {
+        self.unset.extend(other.unset);
+        self.set.extend(other.set);
+    }
+
     fn keep(&mut self, name: &str, host: &Host) {
         if self.kept.iter().any(|(kept, _)| kept == name) {
             return;

@@ -9,23 +9,29 @@ use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::{self, Command};
+use std::thread;
+use std::time::{Duration, SystemTime};
 
-use std::time::SystemTime;
-
-use nix::fcntl::OFlag;
+use nix::errno::Errno;
+#[expect(deprecated, reason = "see `hold`")]
+use nix::fcntl::flock;
+#[cfg(target_env = "gnu")]
+use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
+use nix::fcntl::{FlockArg, OFlag};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::unistd::geteuid;
 
 use crate::environment::Environment;
-use crate::error::{self, Problem};
+use crate::error::{self, Problem, Written};
 use crate::launcher::Kind;
 use crate::plan::{FileKind, Plan, PlannedConfig};
-use crate::record::Record;
+use crate::record::{self, Record};
 use crate::said::Said;
 use crate::vars;
 
@@ -43,7 +49,7 @@ pub(crate) fn carry_out(plan: Plan) -> Result<u8, Problem> {
         write_config(config)?;
     }
     if let Some((path, text)) = &plan.carried {
-        write_file(path, text, FileKind::Ours)?;
+        write_file(path, text, FileKind::Ours, Written::VARIABLES)?;
     }
     if let Some(record) = plan.record.as_ref().filter(|_| plan.topology.is_first() && plan.launcher != Kind::Srun) {
         write_record(record)?;
@@ -63,17 +69,39 @@ pub(crate) fn carry_out(plan: Plan) -> Result<u8, Problem> {
     Err(error::cannot_execute(program, &command.exec()))
 }
 
+/// The launch first: who looks in between finds a record, and no config of another one.
 fn write_record(record: &Record) -> Result<(), Problem> {
-    let write = |name: &str, text: &str| {
-        let path = record.folder.join(name);
-        make_private_folder(&record.folder)
-            .and_then(|()| write_atomically(&path, text.as_bytes(), 0o600))
-            .map_err(|why| error::cannot_write_there(&path, &why))
-    };
-    if let Some(config) = &record.config {
-        write(Record::CONFIG, config)?;
+    let folder = &record.folder;
+    let failed = |path: &Path, why: &io::Error| error::cannot_write(Written::RECORD, path, why);
+    make_private_folder(folder).map_err(|why| failed(folder, &why))?;
+    let _held = hold(folder);
+    if let Some(file) = record::foreign(folder, true) {
+        return Err(error::not_of_a_record(&file));
     }
-    write(Record::FILE, &record.text(SystemTime::now()))
+    let (file, config) = (folder.join(Record::FILE), folder.join(Record::CONFIG));
+    match fs::remove_file(&config) {
+        Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(failed(&config, &why)),
+        _ => {}
+    }
+    let text = record.text(SystemTime::now());
+    for (path, text) in [(&file, Some(&text)), (&config, record.config.as_ref())] {
+        let written = text.map_or(Ok(()), |text| write_atomically(path, text.as_bytes(), 0o600));
+        written.map_err(|why| failed(path, &why))?;
+    }
+    Ok(())
+}
+
+/// One launch at a time writes its record. Whoever holds it for long, or where it cannot be held, is not waited for.
+#[expect(deprecated, reason = "nix's newer `Flock` brings the sentences of all errors, 14 kB")]
+fn hold(folder: &Path) -> Option<File> {
+    let file = File::open(folder).ok()?;
+    for _ in 0..100 {
+        if flock(file.as_raw_fd(), FlockArg::LockExclusiveNonblock) != Err(Errno::EWOULDBLOCK) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    Some(file)
 }
 
 /// Rank 0 will listen here. Found out now, before the others come and wait.
@@ -96,7 +124,7 @@ fn raise_memlock() {
 
 /// Writes a program that anybody may run, whole or not at all.
 pub(crate) fn write_program(path: &Path, text: &str) -> Result<(), Problem> {
-    let failed = |why: &io::Error| error::cannot_write_there(path, why);
+    let failed = |why: &io::Error| error::cannot_write(Written::PROGRAM, path, why);
     let folder = path.parent().unwrap_or(Path::new("/"));
     // Whoever could write here could choose what is executed.
     DirBuilder::new().recursive(true).mode(0o755).create(folder).map_err(|why| failed(&why))?;
@@ -107,7 +135,7 @@ pub(crate) fn write_program(path: &Path, text: &str) -> Result<(), Problem> {
 /// Removes files, and these folders if nothing else is in them.
 pub(crate) fn remove<'a>(files: &[PathBuf], folders: impl Iterator<Item = &'a Path>) -> Result<(), Problem> {
     for file in files {
-        fs::remove_file(file).map_err(|why| error::cannot_write_there(file, &why))?;
+        fs::remove_file(file).map_err(|why| error::cannot_write(Written::PROGRAM, file, &why))?;
     }
     // Somebody else's files keep them.
     folders.for_each(|folder| drop(fs::remove_dir(folder)));
@@ -126,18 +154,20 @@ fn change_environment(command: &mut Command, environment: &Environment) {
 }
 
 fn write_config(config: &PlannedConfig) -> Result<(), Problem> {
-    write_file(&config.file.path, &config.text, config.file.kind)?;
+    write_file(&config.file.path, &config.text, config.file.kind, Written::CONFIG)?;
     match &config.run_file {
-        Some((path, text)) => write_file(path, text, FileKind::Ours),
+        Some((path, text)) => write_file(path, text, FileKind::Ours, Written::RUN_FILE),
         None => Ok(()),
     }
 }
 
-fn write_file(path: &Path, text: &str, kind: FileKind) -> Result<(), Problem> {
-    let failed = |why: &io::Error| error::cannot_write(path, why);
+fn write_file(path: &Path, text: &str, kind: FileKind, what: Written) -> Result<(), Problem> {
+    let failed = |why: &io::Error| error::cannot_write(what, path, why);
     let folder = path.parent().unwrap_or(Path::new("/"));
-    if kind == FileKind::Ours {
-        make_private_folder(folder).map_err(|why| failed(&why))?;
+    if kind == FileKind::Named {
+        follow_nothing_of_others(folder).map_err(|why| failed(&why))?;
+    } else {
+        make_folder(folder).map_err(|why| failed(&why))?;
         if !is_ours_alone(folder) {
             return Err(error::folder_not_ours(folder));
         }
@@ -150,12 +180,11 @@ fn write_file(path: &Path, text: &str, kind: FileKind) -> Result<(), Problem> {
 
 /// A file for the user, never in the place of another one unless that is asked for.
 pub(crate) fn write_new(path: &Path, text: &str, force: bool) -> Result<(), Problem> {
-    let failed = |why: &io::Error| error::cannot_write(path, why);
+    let failed = |why: &io::Error| error::cannot_write(Written::GENERATED, path, why);
     let folder = path.parent().unwrap_or(Path::new("/"));
     make_private_folder(folder).map_err(|why| failed(&why))?;
     let (mut file, temporary) = create_beside(path, 0o600).map_err(|why| failed(&why))?;
-    // A second name for a file cannot be given where one exists; renaming would replace it.
-    let put = |temporary: &Path| if force { fs::rename(temporary, path) } else { fs::hard_link(temporary, path) };
+    let put = |temporary: &Path| if force { fs::rename(temporary, path) } else { move_to_new(temporary, path) };
     let written = write_whole(&mut file, text.as_bytes()).and_then(|()| put(&temporary));
     let _ = fs::remove_file(&temporary);
     match written {
@@ -164,7 +193,51 @@ pub(crate) fn write_new(path: &Path, text: &str, force: bool) -> Result<(), Prob
     }
 }
 
+/// Moves a file to where nothing is. Not every file system and libc can; a second name cannot be given where one exists
+/// either, but some have none.
+fn move_to_new(from: &Path, to: &Path) -> io::Result<()> {
+    #[cfg(target_env = "gnu")]
+    match renameat2(AT_FDCWD, from, AT_FDCWD, to, RenameFlags::RENAME_NOREPLACE) {
+        Ok(()) => return Ok(()),
+        Err(Errno::EEXIST) => return Err(Errno::EEXIST.into()),
+        Err(_) => {}
+    }
+    fs::hard_link(from, to)
+}
+
+/// A folder that the user named.
 fn make_private_folder(folder: &Path) -> io::Result<()> {
+    follow_nothing_of_others(folder)?;
+    make_folder(folder)?;
+    // A link may have been put there meanwhile; now it is a folder, and ours.
+    follow_nothing_of_others(folder)
+}
+
+/// A link in a folder that anybody can write to may lead anywhere: it might be somebody's trap.
+fn follow_nothing_of_others(path: &Path) -> io::Result<()> {
+    let mut walked = PathBuf::new();
+    for part in path.components() {
+        if part == Component::ParentDir {
+            walked.pop();
+            continue;
+        }
+        let open = fs::metadata(&walked).is_ok_and(|seen| seen.mode() & 0o002 != 0);
+        let target = walked.join(part);
+        if !target.is_symlink() {
+            walked = target;
+        } else if open {
+            let link = target.display();
+            return Err(io::Error::other(format!("`{link}` is a link in a folder that anybody can write to")));
+        } else {
+            let real = fs::canonicalize(&target)?;
+            follow_nothing_of_others(&walked.join(fs::read_link(&target)?))?;
+            walked = real;
+        }
+    }
+    Ok(())
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 

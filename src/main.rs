@@ -16,6 +16,7 @@ mod fit;
 mod generate;
 mod hash;
 mod host;
+mod inputs;
 mod json;
 mod launcher;
 #[cfg(any(test, fuzzing))]
@@ -104,10 +105,14 @@ fn run(host: &Host) -> Result<u8, Vec<Problem>> {
     shown.map(|()| 0)
 }
 
+fn planned(launch: &Launch, host: &Host) -> Result<Plan, Vec<Problem>> {
+    patiently(host, || Plan::new(launch, host))
+}
+
 /// `zlaunch check`: what was found is the data here.
 fn run_check(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let secrets = Secrets::of(host);
-    let plan = patiently(host, || Plan::new(launch, host));
+    let plan = planned(launch, host);
     let mut problems = match &plan {
         Ok(plan) => plan.all_diagnostics(),
         Err(problems) => problems.clone(),
@@ -137,15 +142,18 @@ fn run_check(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
 fn replay(folder: &Path, dry_run: bool) -> Result<u8, Vec<Problem>> {
     let recorded = Recorded::read(folder)?;
     std::env::set_current_dir(&recorded.folder).map_err(|why| vec![error::cannot_enter(&recorded.folder, &why)])?;
-    let host = Host::read();
+    let mut host = Host::read();
+    let ours = recorded.bring_back(&mut host);
     let mut launch = match cli::parse_launch(recorded.words.clone(), cli::Mode::Launch, &host)? {
         Ok(launch) => launch,
         Err(text) => return out(text.as_bytes()).map(|()| 0),
     };
     // Only to compare: the old record stays as it is.
-    launch.record.get_or_insert_with(|| Said::new(folder.to_path_buf(), Source::Default));
-    let mut plan = patiently(&host, || Plan::new(&launch, &host))?;
+    launch.record = Some(Said::new(folder.to_path_buf(), Source::Default));
+    let mut plan =
+        planned(&launch, &host).map_err(|problems| problems.into_iter().chain(recorded.gone()).collect::<Vec<_>>())?;
     let today = plan.record.take();
+    plan.environment.extend(ours);
     let differences = today.map_or_else(Vec::new, |today| recorded.differences(&today));
     if dry_run {
         let text = if differences.is_empty() { "nothing differs\n".to_string() } else { differences.join("\n") + "\n" };
@@ -179,7 +187,7 @@ fn run_shims(shims: &Shims, host: &Host) -> Result<(), Vec<Problem>> {
 
 fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let secrets = Secrets::of(host);
-    let plan = patiently(host, || Plan::new(launch, host))?;
+    let plan = planned(launch, host)?;
     let Output { dry_run, quiet, verbose, check: _ } = launch.output;
     if !quiet && (plan.topology.is_first() || verbose) {
         error::report(&plan.diagnostics, &secrets);

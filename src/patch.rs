@@ -1,6 +1,10 @@
 //! The two standards of changing JSON, as templates and `--patch` use them: both keep the order of the keys.
 
-use json_patch::{Patch, PatchErrorKind};
+use json_patch::jsonptr::PointerBuf;
+use json_patch::{
+    AddOperation, CopyOperation, MoveOperation, PatchErrorKind, PatchOperation, RemoveOperation, ReplaceOperation,
+    TestOperation,
+};
 use serde_json::{Map, Value};
 
 use crate::error::{self, Problem};
@@ -24,8 +28,11 @@ pub(crate) fn merge(config: &mut Value, patch: Value) {
 
 /// RFC 6902, keeping the order of the keys. One operation at a time: copies must not blow a small file up.
 pub(crate) fn operate(config: &mut Value, operations: Value, place: &str) -> Result<(), Problem> {
-    let Patch(operations) =
-        serde_json::from_value(operations).map_err(|why| error::not_a_patch(place, &why.to_string()))?;
+    let Value::Array(operations) = operations else { return Err(error::not_a_patch(place, "it is not a list")) };
+    let read = |(at, operation): (usize, Value)| {
+        operation_of(operation).map_err(|why| error::not_a_patch(place, &format!("operation {} has no {why}", at + 1)))
+    };
+    let operations = operations.into_iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
     let before = config.clone();
     for (at, operation) in operations.into_iter().enumerate() {
         json_patch::patch(config, &[operation]).map_err(|why| {
@@ -44,6 +51,26 @@ pub(crate) fn operate(config: &mut Value, operations: Value, place: &str) -> Res
     }
     json::restore_order(&before, config);
     Ok(())
+}
+
+/// Read by hand: what serde makes of it is as large as all templates. Else what is missing.
+fn operation_of(mut operation: Value) -> Result<PatchOperation, &'static str> {
+    let value = operation.get_mut("value").map(Value::take);
+    let pointer = |name: &str, wanted: &'static str| {
+        operation.get(name).and_then(Value::as_str).and_then(|text| PointerBuf::parse(text).ok()).ok_or(wanted)
+    };
+    let path = || pointer("path", "`path` such as /a/b");
+    let from = || pointer("from", "`from` such as /a/b");
+    let value = || value.ok_or("`value`");
+    Ok(match operation.get("op").and_then(Value::as_str) {
+        Some("add") => PatchOperation::Add(AddOperation { path: path()?, value: value()? }),
+        Some("remove") => PatchOperation::Remove(RemoveOperation { path: path()? }),
+        Some("replace") => PatchOperation::Replace(ReplaceOperation { path: path()?, value: value()? }),
+        Some("move") => PatchOperation::Move(MoveOperation { from: from()?, path: path()? }),
+        Some("copy") => PatchOperation::Copy(CopyOperation { from: from()?, path: path()? }),
+        Some("test") => PatchOperation::Test(TestOperation { path: path()?, value: value()? }),
+        _ => return Err("`op`: add, remove, replace, move, copy or test"),
+    })
 }
 
 #[cfg(test)]
@@ -74,6 +101,36 @@ mod tests {
             let mut config = json::parse(before).unwrap();
             merge(&mut config, json::parse(patch).unwrap());
             assert_eq!(config.to_string(), after, "{before} + {patch}");
+        }
+    }
+
+    #[test]
+    fn operations_are_read_or_told() {
+        let apply = |operations: &str| {
+            let mut config = json::parse(r#"{"a": {"b": 1}, "c": [1, 2]}"#).unwrap();
+            operate(&mut config, json::parse(operations).unwrap(), "p.json").map(|()| config.to_string())
+        };
+        for (operations, after) in [
+            (r#"[{"op": "add", "path": "/a/n", "value": null, "x": 1}]"#, r#"{"a":{"b":1,"n":null},"c":[1,2]}"#),
+            (r#"[{"op": "remove", "path": "/a"}]"#, r#"{"c":[1,2]}"#),
+            (r#"[{"op": "replace", "path": "/c/0", "value": 3}]"#, r#"{"a":{"b":1},"c":[3,2]}"#),
+            (r#"[{"op": "move", "from": "/a/b", "path": "/c/-"}]"#, r#"{"a":{},"c":[1,2,1]}"#),
+            (r#"[{"op": "copy", "from": "/a/b", "path": "/a/d"}]"#, r#"{"a":{"b":1,"d":1},"c":[1,2]}"#),
+            (r#"[{"op": "test", "path": "/a/b", "value": 1}]"#, r#"{"a":{"b":1},"c":[1,2]}"#),
+        ] {
+            assert_eq!(apply(operations).unwrap(), after);
+        }
+        for (operations, what) in [
+            ("{}", "it is not a list"),
+            ("[3]", "operation 1 has no `op`"),
+            (r#"[{"op": "test", "path": "", "value": 1}, {"op": "frobnicate"}]"#, "operation 2 has no `op`"),
+            (r#"[{"op": "add", "path": "/a"}]"#, "operation 1 has no `value`"),
+            (r#"[{"op": "remove"}]"#, "operation 1 has no `path`"),
+            (r#"[{"op": "remove", "path": "a"}]"#, "operation 1 has no `path`"),
+            (r#"[{"op": "move", "path": "/a", "from": 1}]"#, "operation 1 has no `from`"),
+        ] {
+            let told = apply(operations).unwrap_err().what;
+            assert!(told.contains(what), "{operations}: {told}");
         }
     }
 }

@@ -21,6 +21,7 @@ use crate::error::{self, Problem, Severity};
 use crate::fit;
 use crate::hash::fnv1a;
 use crate::host::Host;
+use crate::inputs;
 use crate::launcher::local::Local;
 use crate::launcher::{self, Kind, srun};
 use crate::machine;
@@ -154,7 +155,7 @@ impl Draft<'_> {
             record: None,
             home: host.home(),
         };
-        plan.record = Record::new(&plan, launch, job, host)?;
+        plan.record = Record::new(&plan, launch, job, host, seen)?;
         Ok(plan)
     }
 
@@ -313,6 +314,9 @@ impl Draft<'_> {
         self.check(&resolved.config, &config, &template, Some(topology), kind, found);
         if !problems.is_empty() {
             return Err(problems);
+        }
+        if let Some(out) = config_out {
+            inputs::spare(out, &template, self.launch, &self.job, &self.host)?;
         }
         let planned = PlannedConfig::new(template, resolved, config_out.as_ref(), &self.job, &self.host)?;
         if let Some(pool) = topology.pool.as_ref().filter(|pool| pool.0.len() > 1)

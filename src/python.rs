@@ -62,6 +62,11 @@ impl Python {
         Some(Self::at(behind.unwrap_or(program), host))
     }
 
+    /// `3.11`, where its name or the one its links end at tells it.
+    pub(crate) fn own_version(&self) -> Option<String> {
+        Some(version_of(&self.program)?.trim_start_matches("python").to_string())
+    }
+
     /// Whether it is known where packages are, and this one is not among them.
     pub(crate) fn lacks(&self, inside: &str, distribution: &str) -> bool {
         !self.sites.is_empty() && self.file(inside).is_none() && self.version(distribution).is_none()

@@ -168,6 +168,17 @@ pub(crate) const SHOWN_WHEN_SET: &[&str] = &[
     "DS_ACCELERATOR",
 ];
 
+/// Written into the launch record when set, because a training is another one with them, though zlaunch leaves them alone.
+/// What ends with `_` begins a name.
+const RECORDED: &str = "ZLAUNCH_ PATH PYTHONPATH PYTHONHASHSEED PYTHONNOUSERSITE LD_ VIRTUAL_ENV CONDA_PREFIX \
+    NPROC_PER_NODE NNODES NODE_RANK MASTER_ PET_ CUDA_ CUBLAS_ HIP_ ROCR_ ASCEND_ HCCL_ NCCL_ GLOO_ UCX_ FI_ OMP_ MKL_ \
+    TORCH_ TORCHINDUCTOR_ TORCHDYNAMO_ PYTORCH_ TRITON_ HF_ HUGGINGFACE_ TRANSFORMERS_ TOKENIZERS_ MODELSCOPE_ \
+    ACCELERATE_ DEEPSPEED_ DS_ WANDB_ SWIFT_ MAX_PIXELS VIDEO_ FPS_ USE_ OPTIM_TORCH";
+
+pub(crate) fn changes_a_training(name: &str) -> bool {
+    RECORDED.split(' ').any(|known| name == known || known.ends_with('_') && name.starts_with(known))
+}
+
 /// What a template may not set: these decide what is executed, or who takes part.
 const FORBIDDEN: &[&str] = &[
     PATH,

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -12,10 +12,13 @@ use nix::sys::signal::Signal;
 use super::{NOT_EXECUTABLE, NOT_FOUND, Problem, REFUSED};
 use crate::said::Said;
 
-pub(crate) fn would_overwrite_the_template(out: &Said<std::path::PathBuf>) -> Problem {
-    Problem::error("config-out", "the resolved config would overwrite the config it is made from".to_string())
-        .at(format!("{} {}", out.from, out.value.display()))
-        .help("name another file")
+pub(crate) fn would_overwrite_an_input(out: &Said<PathBuf>, file: &Path) -> Problem {
+    Problem::error(
+        "config-out",
+        format!("the resolved config would overwrite `{}`, which this launch reads", file.display()),
+    )
+    .at(out.from.with(out.value.display()))
+    .help(out.from.with("resolved.json"))
 }
 
 pub(crate) fn no_such_folder(path: &Path) -> Problem {
@@ -24,14 +27,23 @@ pub(crate) fn no_such_folder(path: &Path) -> Problem {
         .help(format!("mkdir -p {}", path.parent().unwrap_or(path).display()))
 }
 
-pub(crate) fn cannot_write(path: &Path, why: &io::Error) -> Problem {
-    Problem::error("write", format!("the resolved config cannot be written: {why}"))
-        .at(path.display())
-        .help("--config-out PATH names another place")
+/// What is written, and how it is written elsewhere.
+#[derive(Clone, Copy)]
+pub(crate) struct Written(&'static str, &'static str);
+
+impl Written {
+    pub(crate) const CONFIG: Self = Written("the resolved config", "--config-out PATH names another place");
+    pub(crate) const RUN_FILE: Self =
+        Written("the run file that names the config", "XDG_CACHE_HOME names another place");
+    pub(crate) const VARIABLES: Self = Written("the file of variables for the machines", Self::RUN_FILE.1);
+    pub(crate) const GENERATED: Self = Written("the generated config", "-o FILE names another place");
+    pub(crate) const RECORD: Self = Written("the launch record", "--record DIR names another folder");
+    pub(crate) const LOG: Self = Written("the log of a rank", "--log-dir DIR names another folder");
+    pub(crate) const PROGRAM: Self = Written("this", "name another folder");
 }
 
-pub(crate) fn cannot_write_there(path: &Path, why: &io::Error) -> Problem {
-    Problem::error("write", format!("this cannot be written: {why}")).at(path.display()).help("name another folder")
+pub(crate) fn cannot_write(Written(what, help): Written, path: &Path, why: &io::Error) -> Problem {
+    Problem::error("write", format!("{what} cannot be written: {why}")).at(path.display()).help(help)
 }
 
 pub(crate) fn does_not_answer(folder: &Path, patience: Duration) -> Problem {
@@ -87,12 +99,6 @@ pub(crate) fn endings_are_hidden() -> Problem {
     Problem::error("ranks", "SIGCHLD is ignored, so nobody can tell how a rank ended".to_string())
         .at("SIGCHLD, inherited from the program that starts zlaunch")
         .help("env --default-signal=CHLD zlaunch …")
-}
-
-pub(crate) fn cannot_log(path: &Path, why: &io::Error) -> Problem {
-    Problem::error("write", format!("the log of a rank cannot be written: {why}"))
-        .at(path.display())
-        .help("--log-dir DIR names another folder")
 }
 
 /// How a rank ended; the exit status is that of the rank, as a shell would tell it.

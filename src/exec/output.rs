@@ -5,12 +5,13 @@ use std::fmt::Display;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::unistd::geteuid;
 
-use crate::error::{self, Problem};
+use crate::error::{self, Problem, Written};
 use crate::secrets::Secrets;
 
 /// A pipe takes this much at once or not at all.
@@ -82,16 +83,26 @@ impl Log {
         folder.join(format!("rank{rank}.log"))
     }
 
-    /// What an earlier launch wrote stays. A link is not followed and a pipe not waited for: in a shared folder either
-    /// might be somebody's trap.
+    /// What an earlier launch wrote stays. A link is not followed, a pipe not waited for, and a file that others can read or
+    /// reach by another name not written: in a shared folder each might be somebody's trap.
     pub(super) fn open(folder: &Path, rank: u32) -> Result<Self, Problem> {
         let path = Self::path(folder, rank);
         let alone = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
         let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(alone).open(&path);
         let file = file.and_then(|file| {
-            if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
+            let seen = file.metadata()?;
+            let trap = if !seen.is_file() {
+                "it is not a regular file"
+            } else if seen.mode() & 0o077 != 0 || seen.uid() != geteuid().as_raw() {
+                "others can read what is there (`chmod 600` closes it)"
+            } else if seen.nlink() > 1 {
+                "it has more than one name"
+            } else {
+                return Ok(file);
+            };
+            Err(io::Error::other(trap))
         });
-        file.map_err(|why| error::cannot_log(&path, &why)).map(|file| Log { file, path })
+        file.map_err(|why| error::cannot_write(Written::LOG, &path, &why)).map(|file| Log { file, path })
     }
 
     pub(super) fn try_clone(&self) -> io::Result<Self> {
@@ -165,7 +176,7 @@ impl Stream {
         if let Some(why) = self.log.as_mut().and_then(|log| log.file.write_all(line).err())
             && let Some(log) = self.log.take()
         {
-            error::report(&[error::cannot_log(&log.path, &why).into_warning()], &Secrets::default());
+            error::report(&[error::cannot_write(Written::LOG, &log.path, &why).into_warning()], &Secrets::default());
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The config of a plan and the files it is written to.
 
 use std::ffi::OsStr;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -12,7 +11,7 @@ use crate::hash::fnv1a;
 use crate::host::Host;
 use crate::json;
 use crate::said::Said;
-use crate::template::{Origin, Template};
+use crate::template::Template;
 use crate::trainer::Job;
 
 /// The config and the file it will be written to.
@@ -39,7 +38,7 @@ impl PlannedConfig {
         let Resolved { config, fills, left, .. } = resolved;
         let text = json::write(&config);
         let file = match out {
-            Some(out) => named_file(out, &template, host)?,
+            Some(out) => named_file(out, host)?,
             None => {
                 let name = format!("{}-{:016x}.json", template.name, fnv1a(text.as_bytes()));
                 PlannedFile { path: host.configs_folder().join(name), kind: FileKind::Ours }
@@ -68,11 +67,8 @@ pub(crate) enum FileKind {
     Named,
 }
 
-fn named_file(out: &Said<PathBuf>, template: &Template, host: &Host) -> Result<PlannedFile, Problem> {
+fn named_file(out: &Said<PathBuf>, host: &Host) -> Result<PlannedFile, Problem> {
     let path = host.absolute(&out.value);
-    if matches!(&template.origin, Origin::File(source) if same_file(source, &path)) {
-        return Err(error::would_overwrite_the_template(out));
-    }
     if path.exists() && !path.is_file() {
         return Err(error::not_a_file(&path));
     }
@@ -80,13 +76,6 @@ fn named_file(out: &Said<PathBuf>, template: &Template, host: &Host) -> Result<P
         return Err(error::no_such_folder(&path));
     }
     Ok(PlannedFile { path, kind: FileKind::Named })
-}
-
-fn same_file(one: &Path, two: &Path) -> bool {
-    match (std::fs::metadata(one), std::fs::metadata(two)) {
-        (Ok(one), Ok(two)) => (one.dev(), one.ino()) == (two.dev(), two.ino()),
-        _ => false,
-    }
 }
 
 /// The run file that holds all arguments, naming our config.

@@ -381,8 +381,9 @@ fn options_reach_the_machines_as_they_were_given() {
     let run = sandbox.launch(&options, SCRIPT);
     let expected = "-q --launcher-arg -n --launcher-arg=--format --env A=--dry-run --nproc_per_node 4 -- python x.py";
     assert!(argv(&run.json()).ends_with(expected), "{run:?}");
-    let odd = [&b"-n"[..], b"--format", b"json", b"--record=\xff", b"--", b"python", b"x.py"].map(OsStr::from_bytes);
-    assert!(argv(&sandbox.run(odd).json()).contains(" --record=\u{fffd} -- python"), "what is not text is kept");
+    let odd =
+        [&b"-n"[..], b"--format", b"json", b"--template-dir=\xff", b"--", b"python", b"x.py"].map(OsStr::from_bytes);
+    assert!(argv(&sandbox.run(odd).json()).contains(" --template-dir=\u{fffd} -- python"), "what is not text is kept");
 }
 
 #[test]

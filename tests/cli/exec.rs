@@ -275,3 +275,46 @@ fn nothing_to_launch_is_said() {
     assert_eq!(sandbox.run(["--help"]).status, Some(0));
     assert!(sandbox.run(["--version"]).stdout.starts_with("zlaunch "));
 }
+
+/// Nothing that the launch itself is made from may be lost by it.
+#[test]
+fn the_config_is_written_over_no_other_input() {
+    let sandbox = Sandbox::new();
+    let model = r#"{"model_type": "qwen3", "hidden_size": 64}"#;
+    let run_file = "model: x\nper_device_train_batch_size: 1\n";
+    let files = [
+        ("p.json", "{\"steps_per_print\": 7}"),
+        ("t/mine.json", "{\"$zlaunch\": {\"extends\": \"base\"}}"),
+        ("t/base.json", "{\"$zlaunch\": {\"extends\": \"zero2\"}}"),
+        ("m/config.json", model),
+        ("run.yaml", run_file),
+    ];
+    for (name, text) in files {
+        sandbox.file(name, text);
+    }
+    std::os::unix::fs::symlink("m/config.json", sandbox.cwd().join("link.json")).unwrap();
+    let mine = ["--template-dir", "t", "--deepspeed", "mine", "--nproc-per-node", "2"];
+    let swift = ["swift", "sft", "--model", "m"];
+    for (out, more, command) in [
+        ("p.json", &["--patch", "./p.json"][..], &swift[..]),
+        ("t/base.json", &[], &swift),
+        ("m/config.json", &[], &swift),
+        ("link.json", &[], &swift),
+        ("run.yaml", &[], &["swift", "sft", "run.yaml"]),
+        ("run.yaml", &[], &["swift", "sft", "--config", "run.yaml"]),
+    ] {
+        let options: Vec<&str> = mine.iter().chain(more).chain(&["--config-out", out]).copied().collect();
+        let path = format!("--config-out {out}");
+        sandbox.launch(&options, command).refused(&["would overwrite", "which this launch reads", &path]);
+    }
+    for (name, text) in files {
+        assert_eq!(fs::read_to_string(sandbox.cwd().join(name)).unwrap(), text);
+    }
+    assert!(!sandbox.executed());
+    // The value of an option may be the place where a script looks for it.
+    let options: Vec<&str> = mine.iter().chain(&["--config-out", "out.json"]).copied().collect();
+    for _ in 0..2 {
+        let run = sandbox.launch(&options, &["python", "train.py", "--my_config", "out.json"]);
+        assert_eq!(run.status, Some(0), "{run:?}");
+    }
+}

@@ -172,3 +172,22 @@ fn what_is_generated_passes_check() {
         assert_eq!(run.status, Some(0), "{words:?}: {run:?}");
     }
 }
+
+/// Each file by its own name, with an option that there is.
+#[test]
+fn what_cannot_be_written_is_called_what_it_is() {
+    let mut sandbox = Sandbox::new();
+    let run = sandbox.run(["generate", "-o", "/proc/nope/x.json"]);
+    run.refused(&["the generated config cannot be written", "/proc/nope/x.json", "-o FILE"]);
+    assert!(!run.stderr.contains("--config-out"), "{run:?}");
+    sandbox.file("run.yaml", "model_name_or_path: x\nper_device_train_batch_size: 1\ndeepspeed: zero2\n");
+    sandbox.unset("HOME").var("TMPDIR", "/dev/null/x");
+    let options = ["--nproc-per-node", "2", "--config-out", "out.json"];
+    let run = sandbox.launch(&options, &["python", "train.py", "run.yaml"]);
+    run.refused(&["the run file that names the config cannot be written", "XDG_CACHE_HOME"]);
+    sandbox.launch(&["--nproc-per-node", "2", "--record", "/proc/nope"], &["python", "train.py"]).refused(&[
+        "the launch record cannot be written",
+        "/proc/nope",
+        "--record DIR",
+    ]);
+}

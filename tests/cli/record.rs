@@ -1,6 +1,8 @@
 //! The launch record and its replay.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
@@ -25,6 +27,7 @@ fn what_was_launched_is_written_down_without_secrets() {
     assert!(sandbox.recorded().iter().any(|word| word == "another-secret"));
     let seen = record(&sandbox);
     assert_eq!(seen["plan"]["config"]["train_batch_size"], 32);
+    assert_eq!(seen["packages"]["python"], "3.11");
     assert_eq!((&seen["packages"]["deepspeed"], &seen["packages"]["ms_swift"]), (&"0.19.8".into(), &"4.6.0".into()));
     assert_eq!(seen["plan"]["env"]["kept"]["OMP_NUM_THREADS"], "3");
     assert!(seen["time"].as_str().unwrap().ends_with('Z') && seen["words"].as_array().unwrap().len() > 10);
@@ -77,4 +80,235 @@ fn a_replay_launches_it_again_and_tells_what_differs() {
     sandbox.run(["replay", "rec"]).refused(&["no launch record", "rec/launch.json"]);
     sandbox.run(["replay", "nowhere"]).refused(&["nowhere/launch.json"]);
     sandbox.run(["replay"]).refused(&["zlaunch replay DIR"]);
+}
+
+/// A model has a config.json and an editor a launch.json: neither is ours.
+#[test]
+fn what_is_no_part_of_a_record_stays() {
+    let sandbox = Sandbox::new();
+    let model = r#"{"model_type": "qwen3"}"#;
+    let file = sandbox.file("rec/config.json", model);
+    sandbox.launch(OPTIONS, SWIFT).refused(&["rec/config.json", "no part of a launch record", "--record /"]);
+    fs::remove_file(&file).unwrap();
+    let editors =
+        sandbox.file("rec/launch.json", "// of an editor\n{\"version\": \"0.2.0\", \"configurations\": []}\n");
+    sandbox.launch(OPTIONS, SWIFT).refused(&["rec/launch.json", "no part of a launch record", "/rec/zlaunch"]);
+    assert!(fs::read_to_string(&editors).unwrap().starts_with("// of an editor"));
+    assert!(!sandbox.executed(), "before anything is launched");
+    // Beside a record of ours, too, where a trainer saved its model there since.
+    fs::remove_file(&editors).unwrap();
+    assert_eq!(sandbox.launch(OPTIONS, SWIFT).status, Some(0));
+    assert_eq!(sandbox.launch(OPTIONS, SWIFT).status, Some(0), "its own record is replaced");
+    fs::write(&file, model).unwrap();
+    sandbox.launch(OPTIONS, SWIFT).refused(&["rec/config.json", "no part of a launch record"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), model);
+}
+
+#[test]
+fn a_folder_without_a_name_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.launch(&["--record", ""], &["true"]).refused(&["has no name", "--record ''"]);
+    sandbox.launch(&["--record="], &["true"]).refused(&["has no name"]);
+    sandbox.file("launch.json", "{}");
+    sandbox.run(["replay", ""]).refused(&["a word is missing", "zlaunch replay DIR"]);
+}
+
+#[test]
+fn a_record_that_was_changed_is_told() {
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.launch(OPTIONS, SWIFT).status, Some(0));
+    let (launch, config) = (sandbox.cwd().join("rec/launch.json"), sandbox.cwd().join("rec/config.json"));
+    let differs = || sandbox.run(["replay", "rec", "-n"]).stdout;
+    assert_eq!(differs(), "nothing differs\n");
+    fs::write(&config, "{}").unwrap();
+    assert_eq!(differs(), format!("{}: is not the config that launch.json has\n", config.display()));
+    fs::remove_file(&config).unwrap();
+    assert_eq!(differs(), format!("{}: is not the config that launch.json has\n", config.display()));
+    let written = record(&sandbox);
+    let with = |key: &str, value: Value| {
+        let mut changed = written.clone();
+        changed[key] = value;
+        fs::write(&launch, changed.to_string()).unwrap();
+        sandbox.run(["replay", "rec", "-n"])
+    };
+    with("version", 99.into()).refused(&["version 99", "reads version 1", "launch.json"]);
+    with("folder", "cwd".into()).refused(&["no launch record", "launch.json"]);
+}
+
+#[test]
+fn the_config_is_that_of_the_launch() {
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.launch(OPTIONS, SWIFT).status, Some(0));
+    assert_eq!(sandbox.launch(&["--nproc-per-node", "2", "--record", "rec"], SWIFT).status, Some(0));
+    assert_eq!(record(&sandbox)["plan"]["config"], Value::Null);
+    assert!(!sandbox.cwd().join("rec/config.json").exists(), "of the launch before");
+    for _ in 0..5 {
+        let started = (1..=6).map(|number| {
+            let set = format!("steps_per_print={number}");
+            sandbox.command(OPTIONS.iter().chain(&["--set", &set, "--"]).chain(SWIFT)).spawn().unwrap()
+        });
+        for mut launch in started.collect::<Vec<_>>() {
+            assert!(launch.wait().unwrap().success());
+        }
+        let config = fs::read_to_string(sandbox.cwd().join("rec/config.json")).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&config).unwrap(), record(&sandbox)["plan"]["config"]);
+    }
+}
+
+/// Where a site or a job script says it all by variables.
+#[test]
+fn a_replay_has_the_variables_of_zlaunch_that_were_in_force() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("ZLAUNCH_DEEPSPEED", "zero3").var("ZLAUNCH_SET", "steps_per_print=3\nwall_clock_breakdown=true");
+    sandbox.var("ZLAUNCH_NPROC_PER_NODE", "2");
+    assert_eq!(sandbox.launch(&["--record", "rec"], SWIFT).status, Some(0));
+    let first = sandbox.recorded();
+    assert_eq!(record(&sandbox)["plan"]["config"]["steps_per_print"], 3);
+    for name in ["ZLAUNCH_DEEPSPEED", "ZLAUNCH_NPROC_PER_NODE"] {
+        sandbox.unset(name);
+    }
+    sandbox.var("ZLAUNCH_SET", "steps_per_print=4").var("ZLAUNCH_NO_FILL", "1").var("ZLAUNCH_DRY_RUN", "1");
+    assert_eq!(sandbox.run(["replay", "rec", "-n"]).stdout, "nothing differs\n");
+    fs::remove_file(sandbox.root().join("record/argv")).unwrap();
+    assert_eq!(sandbox.run(["replay", "rec"]).status, Some(0));
+    assert_eq!(sandbox.recorded(), first);
+    // Whoever comes after, another zlaunch under srun, is told the same.
+    let env = sandbox.recorded_env();
+    assert_eq!((&env["ZLAUNCH_DEEPSPEED"][..], &env["ZLAUNCH_NPROC_PER_NODE"][..]), ("zero3", "2"));
+    assert!(!env.contains_key("ZLAUNCH_NO_FILL") && !env.contains_key("ZLAUNCH_DRY_RUN"), "{env:?}");
+}
+
+#[test]
+fn a_secret_in_a_variable_of_zlaunch_is_not_recorded() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("ZLAUNCH_ENV", "NCCL_DEBUG=INFO\nMY_TOKEN=short");
+    assert_eq!(sandbox.launch(OPTIONS, SWIFT).status, Some(0));
+    assert_eq!(record(&sandbox)["variables"]["ZLAUNCH_ENV"], "NCCL_DEBUG=INFO\nMY_TOKEN=(secret)");
+    sandbox.run(["replay", "rec"]).refused(&["the value of ZLAUNCH_ENV was not recorded"]);
+}
+
+#[test]
+fn variables_that_change_a_training_are_recorded_and_compared() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("NCCL_IB_DISABLE", "1").var("PYTHONPATH", "/my/fork").var("LD_LIBRARY_PATH", "/cuda");
+    sandbox.var("WANDB_API_KEY", "a-secret-value").var("EDITOR", "vi").var("NCCL_DEBUG", "INFO");
+    assert_eq!(sandbox.launch(OPTIONS, SWIFT).status, Some(0));
+    let variables = record(&sandbox)["variables"].take();
+    assert_eq!((&variables["NCCL_IB_DISABLE"], &variables["EDITOR"]), (&"1".into(), &Value::Null));
+    assert_eq!(variables["WANDB_API_KEY"], "(secret)");
+    for name in ["NCCL_IB_DISABLE", "LD_LIBRARY_PATH", "NCCL_DEBUG"] {
+        sandbox.unset(name);
+    }
+    sandbox.var("PYTHONPATH", "/your/fork").var("HF_ENDPOINT", "https://me:password@mirror").var("EDITOR", "ed");
+    let mut lines: Vec<String> = sandbox.run(["replay", "rec", "-n"]).stdout.lines().map(str::to_string).collect();
+    lines.sort();
+    let expected = [
+        "env.kept.NCCL_DEBUG: \"INFO\" then, null now",
+        "variables.HF_ENDPOINT: null then, \"https://(secret)@mirror\" now",
+        "variables.LD_LIBRARY_PATH: \"/cuda\" then, null now",
+        "variables.NCCL_IB_DISABLE: \"1\" then, null now",
+        "variables.PYTHONPATH: \"/my/fork\" then, \"/your/fork\" now",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn a_file_that_was_read_and_changed_is_told() {
+    let sandbox = Sandbox::new();
+    let run_file = "model_name_or_path: x\nper_device_train_batch_size: 1\nlearning_rate: 1e-4\n";
+    let files = [
+        ("t.yaml", run_file),
+        ("p.json", "{\"steps_per_print\": 7}"),
+        ("t/mine.json", "{\"$zlaunch\": {\"extends\": \"base\"}}"),
+        ("t/base.json", "{\"$zlaunch\": {\"extends\": \"zero2\"}}"),
+    ];
+    let options = ["--template-dir", "t", "--deepspeed", "mine", "--patch", "p.json"];
+    let options: Vec<&str> =
+        options.iter().chain(&OPTIONS[2..]).chain(&["--config-out", "out.json"]).copied().collect();
+    for (name, text) in files {
+        sandbox.file(name, text);
+    }
+    assert_eq!(sandbox.launch(&options, &["llamafactory-cli", "train", "t.yaml"]).status, Some(0));
+    let differs = || sandbox.run(["replay", "rec", "-n"]);
+    assert_eq!(differs().stdout, "nothing differs\n", "and what it wrote itself is none of them");
+    for (name, text) in files {
+        // What a front end does not look at, a comment or a space, is a change as well.
+        let path = sandbox.file(name, &format!("{text}\n"));
+        assert_eq!(differs().stdout, format!("{}: has changed\n", path.display()));
+        sandbox.file(name, text);
+    }
+    // The config is still there when its template is not.
+    fs::remove_file(sandbox.cwd().join("p.json")).unwrap();
+    differs().refused(&["p.json", "is gone", "--deepspeed ", "rec/config.json"]);
+}
+
+#[test]
+fn the_script_and_the_model_are_told_when_they_change() {
+    let sandbox = Sandbox::new();
+    sandbox.file("train.py", "print(1)");
+    sandbox.file("m/config.json", r#"{"model_type": "qwen3", "hidden_size": 64}"#);
+    let options = ["--nproc-per-node", "2", "--record", "rec"];
+    let command = ["python", "train.py", "--model_name_or_path", "m", "--data=d.jsonl"];
+    sandbox.file("d.jsonl", "{}");
+    assert_eq!(sandbox.launch(&options, &command).status, Some(0));
+    for name in ["train.py", "m/config.json", "d.jsonl"] {
+        let path = sandbox.cwd().join(name);
+        let before = fs::read(&path).unwrap();
+        fs::write(&path, "{ }").unwrap();
+        let line = format!("{}: has changed\n", path.display());
+        assert_eq!(sandbox.run(["replay", "rec", "-n"]).stdout, line);
+        fs::write(&path, before).unwrap();
+    }
+}
+
+#[test]
+fn what_a_record_cannot_repeat_is_refused() {
+    let mut sandbox = Sandbox::new();
+    let odd = OsStr::from_bytes(b"caf\xe9");
+    let words = ["--record", "rec", "--nproc-per-node=2", "--", "python", "train.py"].map(OsString::from);
+    let words: Vec<OsString> = words.into_iter().chain([odd.to_os_string()]).collect();
+    sandbox.run(&words).refused(&["not UTF-8", "leave --record out"]);
+    sandbox.var("ZLAUNCH_LAUNCHER_ARG", odd);
+    sandbox.run(&words[..6]).refused(&["not UTF-8"]);
+    assert!(!sandbox.executed() && !sandbox.cwd().join("rec").exists());
+}
+
+#[test]
+fn words_that_look_like_a_hidden_secret_are_launched_again() {
+    let sandbox = Sandbox::new();
+    let command: Vec<&str> = SWIFT.iter().chain(&["--system", "say (secret) aloud"]).copied().collect();
+    assert_eq!(sandbox.launch(OPTIONS, &command).status, Some(0));
+    let first = sandbox.recorded();
+    fs::remove_file(sandbox.root().join("record/argv")).unwrap();
+    assert_eq!(sandbox.run(["replay", "rec"]).status, Some(0));
+    assert_eq!(sandbox.recorded(), first);
+}
+
+#[test]
+fn a_config_on_one_side_is_no_long_line() {
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.launch(OPTIONS, SWIFT).status, Some(0));
+    let mut changed = record(&sandbox);
+    changed["plan"]["config"] = Value::Null;
+    fs::write(sandbox.cwd().join("rec/launch.json"), changed.to_string()).unwrap();
+    let run = sandbox.run(["replay", "rec", "-n"]);
+    assert!(run.stdout.lines().any(|line| line == "config: null then, {…} now"), "{run:?}");
+}
+
+/// The machines that srun starts are told by words and variables, and would write it anew.
+#[test]
+fn a_replay_on_several_machines_leaves_the_record_alone() {
+    let mut sandbox = Sandbox::new();
+    sandbox.program("srun");
+    sandbox.var("ZLAUNCH_RECORD", "rec").var("ZLAUNCH_QUIET", "1");
+    assert_eq!(sandbox.launch(OPTIONS, SWIFT).status, Some(0));
+    for (name, value) in [("JOB_ID", "9"), ("JOB_NUM_NODES", "2"), ("JOB_NODELIST", "n[1-2]"), ("NODEID", "0")] {
+        sandbox.var(&format!("SLURM_{name}"), value);
+    }
+    let run = sandbox.run(["replay", "rec"]);
+    assert_eq!(run.status, Some(0), "{run:?}");
+    let argv = sandbox.recorded();
+    assert!(argv[0].to_str().unwrap().ends_with("srun") && !argv.iter().any(|word| word == "--record"), "{argv:?}");
+    let env = sandbox.recorded_env();
+    assert!(!env.contains_key("ZLAUNCH_RECORD") && env["ZLAUNCH_QUIET"] == "1", "{env:?}");
 }

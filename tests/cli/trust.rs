@@ -233,7 +233,7 @@ fn nothing_is_followed_out_of_a_folder_that_others_can_write() {
     // --record
     trap("launch.json");
     let options: Vec<&str> = ZERO2.iter().chain(&["--record", shared_path]).copied().collect();
-    assert_eq!(sandbox.launch(&options, SWIFT).status, Some(0));
+    sandbox.launch(&options, SWIFT).refused(&["launch.json", "no part of a launch record"]);
     // --log-dir, where what is there is continued and not replaced
     trap("rank0.log");
     let local: Vec<&str> = ZERO2.iter().chain(&["--launcher", "local", "--log-dir", shared_path]).copied().collect();
@@ -241,6 +241,40 @@ fn nothing_is_followed_out_of_a_folder_that_others_can_write() {
     fs::remove_file(shared.join("rank0.log")).unwrap();
     assert!(Command::new("mkfifo").arg(shared.join("rank0.log")).status().unwrap().success());
     sandbox.launch(&local, SWIFT).refused(&["rank0.log", "cannot be written"]);
+    // A folder that is a link, and one below it
+    let victim = sandbox.root().join("victim");
+    fs::create_dir(&victim).unwrap();
+    symlink(&victim, shared.join("lnk")).unwrap();
+    symlink(shared.join("lnk"), sandbox.cwd().join("mine")).unwrap();
+    for folder in [shared.join("lnk"), shared.join("lnk/below"), shared.join("x/../lnk"), sandbox.cwd().join("mine")] {
+        let folder = folder.to_str().unwrap();
+        let out = format!("{folder}/c.json");
+        for options in
+            [&["--record", folder][..], &["--config-out", &out], &["--launcher", "local", "--log-dir", folder]]
+        {
+            if options[0] == "--config-out" && !Path::new(folder).exists() {
+                continue;
+            }
+            let all: Vec<&str> = ZERO2.iter().chain(options).copied().collect();
+            sandbox
+                .launch(&all, SWIFT)
+                .refused(&["is a link in a folder that anybody can write to", options[options.len() - 2]]);
+        }
+        sandbox.run(["generate", "-o", &out]).refused(&["is a link in a folder that anybody can write to", "-o FILE"]);
+    }
+    assert_eq!(fs::read_dir(&victim).unwrap().count(), 0);
+    // A log that others read along, or that has another name
+    fs::remove_file(shared.join("rank0.log")).unwrap();
+    let log = shared.join("rank0.log");
+    fs::write(&log, "planted").unwrap();
+    fs::set_permissions(&log, fs::Permissions::from_mode(0o644)).unwrap();
+    sandbox.launch(&local, SWIFT).refused(&["rank0.log", "others can read"]);
+    fs::set_permissions(&log, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::hard_link(&log, shared.join("second")).unwrap();
+    sandbox.launch(&local, SWIFT).refused(&["rank0.log", "more than one name"]);
+    fs::remove_file(shared.join("second")).unwrap();
+    assert_eq!(sandbox.launch(&local, SWIFT).status, Some(0));
+    assert!(fs::read_to_string(&log).unwrap().starts_with("planted"), "what was there is continued");
     // generate
     trap("ds.json");
     let generated = format!("{shared_path}/ds.json");

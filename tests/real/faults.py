@@ -161,6 +161,22 @@ def every_call_that_fails_while_the_config_is_written_is_told(lab):
 
 
 @check("strace")
+def generate_needs_no_second_names(lab):
+    """FAT, CIFS and many FUSE file systems have no hard links; some cannot move a file to where nothing is."""
+    out = lab.root / "cwd/generated.json"
+    generate = [lab.bin, "generate", "-o", out]
+    injected = [f"-einject={call}:error={reason}" for call, reason in (("link,linkat", "EPERM"), ("renameat2", "EINVAL"))]
+    for faults, status in ((injected[:1], 0), (injected[1:], 0), (injected, 125)):
+        ran = subprocess.run(["strace", "-qq", "-o", "/dev/null", *faults, *generate], capture_output=True, text=True)
+        assert ran.returncode == status, ran
+        assert out.exists() == (status == 0) and not list(out.parent.glob(".generated*")), ran
+        assert status == 0 or "the generated config cannot be written" in ran.stderr and "-o FILE" in ran.stderr, ran
+        again = subprocess.run(["strace", "-qq", "-o", "/dev/null", *faults, *generate], capture_output=True, text=True)
+        assert again.returncode == 125 and ("is there already" in again.stderr) == (status == 0), again
+        out.unlink(missing_ok=True)
+
+
+@check("strace")
 def a_write_that_is_cut_short_is_continued(lab):
     home = lab.fresh_home()
     whole = lab.launched(lab.run(HOME=home)).read_bytes()
