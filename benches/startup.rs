@@ -46,10 +46,10 @@ const PHASES: &[(&str, &str)] = &[
     ("    reading argv", "zlaunch::cli::parse"),
     ("    understanding the command", "zlaunch::trainer::understand"),
     ("    template and its chain", "zlaunch::template::resolve"),
-    ("    ranks", "zlaunch::plan::Draft::topology"),
-    ("    layers, fill and check", "zlaunch::plan::Draft::config"),
-    ("      check", "zlaunch::plan::Draft::check"),
-    ("    variables", "zlaunch::environment::decide"),
+    ("    ranks", "zlaunch::draft::Draft::topology"),
+    ("    layers, fill and check", "zlaunch::plan::<impl zlaunch::draft::Draft>::resolve"),
+    ("      check", "zlaunch::plan::<impl zlaunch::draft::Draft>::check"),
+    ("    variables and argv", "zlaunch::plan::<impl zlaunch::draft::Draft>::assemble"),
     ("    printing the plan", "zlaunch::plan::print::<impl zlaunch::plan::Plan>::render"),
 ];
 
