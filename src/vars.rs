@@ -170,6 +170,7 @@ pub(crate) const SHOWN_WHEN_SET: &[&str] = &[
 ];
 
 /// A template may not set these: they decide what is executed, or who takes part.
+#[allow(clippy::too_many_lines, reason = "a list")]
 pub(crate) fn changes_what_is_executed(name: &str) -> bool {
     const EXACT: &[&str] = &[
         PATH,
@@ -228,8 +229,20 @@ pub(crate) fn changes_what_is_executed(name: &str) -> bool {
         LOCAL_WORLD_SIZE,
         MASTER_ADDR,
         MASTER_PORT,
+        "CPPFLAGS",
+        "CPLUS_INCLUDE_PATH",
+        "C_INCLUDE_PATH",
+        "GCC_EXEC_PREFIX",
+        "COMPILER_PATH",
+        "CCACHE_PREFIX",
         NNODES,
         NODE_RANK,
+        "NVCC_PREPEND_FLAGS",
+        "NVCC_APPEND_FLAGS",
+        "NVCC_CCBIN",
+        "PYTORCH_NVCC",
+        "ROCM_HOME",
+        "HIP_PATH",
         NPROC_PER_NODE,
         CUDA_VISIBLE_DEVICES,
         HIP_VISIBLE_DEVICES,
@@ -248,11 +261,25 @@ pub(crate) fn changes_what_is_executed(name: &str) -> bool {
         "GIT_",
         "PERL5",
         "XDG_",
+        "FI_PROVIDER_PATH",
+        // What other programs and languages read before their own work.
+        DS_ENV_FILE,
+        "NODE_OPTIONS",
+        "RUBYOPT",
+        "JAVA_TOOL_OPTIONS",
+        "PERLLIB",
+        "COVERAGE_PROCESS_START",
         "TRITON_",
         "OPENSSL_",
-        "OMPI_MCA_",
+        "OMPI_",
+        "PMI_",
+        "PMIX_",
+        "PDSH_",
+        "PYENV_",
         "PIP_",
     ];
+        "TRANSFORMERS_CACHE",
+        "TORCH_HOME",
     EXACT.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
@@ -260,6 +287,16 @@ pub(crate) fn changes_what_is_executed(name: &str) -> bool {
 pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "ALL_PROXY",
+        "NO_PROXY",
+        "http_proxy",
+        "https_proxy",
+        "all_proxy",
+        "no_proxy",
+        GROUP_RANK,
+        ROLE_RANK,
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
@@ -270,10 +307,14 @@ mod tests {
     #[test]
     fn templates_cannot_choose_the_program() {
         let forbidden = ["PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONSTARTUP", "BASH_ENV", "PET_NNODES", "MASTER_ADDR"];
-        for name in forbidden.iter().chain(&["TRITON_PTXAS_PATH", "NCCL_NET_PLUGIN", "HF_MODULES_CACHE"]) {
+        let others = ["TRITON_PTXAS_PATH", "NCCL_NET_PLUGIN", "HF_MODULES_CACHE", "DS_ENV_FILE", "NVCC_CCBIN"];
+        let ranks = ["GROUP_RANK", "ROLE_RANK", "OMPI_COMM_WORLD_RANK", "PMI_SIZE", "PMIX_RANK", "https_proxy"];
+        for name in forbidden.iter().chain(&others).chain(&ranks) {
             assert!(changes_what_is_executed(name), "{name}");
         }
-        for name in ["PYTORCH_CUDA_ALLOC_CONF", "NCCL_DEBUG", "OMP_NUM_THREADS", "CUDA_DEVICE_MAX_CONNECTIONS"] {
+        let recipe = "CUDA_DEVICE_MAX_CONNECTIONS CUDA_AUTO_BOOST DS_PIPE_RESERVE DS_SKIP_UNUSED_PARAMETERS \
+            DS_REUSE_BUFFERS DS_USE_CUDA_TILING TORCH_DISTRIBUTED_DEBUG PYTORCH_CUDA_ALLOC_CONF";
+        for name in recipe.split_whitespace().chain(["NCCL_DEBUG", "OMP_NUM_THREADS"]) {
             assert!(!changes_what_is_executed(name), "{name}");
         }
     }
