@@ -358,7 +358,7 @@ impl Draft<'_> {
             (None, own) => own.filter(|own| !own.value.is_empty())?,
         };
         let mut named = spec.clone();
-        let resolved = self.can_hand_over(&spec).and_then(|()| {
+        let resolved = self.can_hand_over(&spec).map_err(Vec::from).and_then(|()| {
             // Without ranks there is nothing to choose by, and that is the problem told.
             if let Some(topology) = topology.filter(|_| spec.value == fit::AUTO) {
                 let (name, why) = fit::choose(&spec, self.job, topology, self.launch, self.host)?;
@@ -367,7 +367,7 @@ impl Draft<'_> {
             }
             template::resolve(&named, &self.launch.search, self.host)
         });
-        let mut template = resolved.map_err(|problem| problems.push(problem)).ok()?;
+        let mut template = resolved.map_err(|mut told| problems.append(&mut told)).ok()?;
         diagnostics.append(&mut template.notes);
         Some(template)
     }
