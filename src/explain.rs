@@ -220,7 +220,7 @@ fn of_entry(entry: &Entry, language: Language) -> Answer {
     row("stages", "适用阶段", line("stages"));
     row("since", "起始版本", line("since"));
     row("keys", "子键", keys_below(name));
-    row("zlaunch", "zlaunch", of_table(name));
+    row("zlaunch", "zlaunch", of_table(entry, language));
     row("advice", "建议", text("advice"));
     row("careful", "注意", text("said"));
     row("example", "示例", line("example"));
@@ -242,9 +242,10 @@ fn keys_below(section: &str) -> Option<String> {
 }
 
 /// What zlaunch itself does with a variable.
-fn of_table(name: &str) -> Option<String> {
-    let var = vars::ALL.iter().find(|var| var.name == name)?;
-    Some(format!("{}: {}", var.does(), var.about))
+fn of_table(entry: &Entry, language: Language) -> Option<String> {
+    let var = vars::ALL.iter().find(|var| var.is_called(entry.name()))?;
+    let english = || format!("{}: {}", var.does(), var.about);
+    Some(entry.text("zlaunch", language).map_or_else(english, str::to_string))
 }
 
 /// A variable that only zlaunch's own tables know.
@@ -255,7 +256,7 @@ fn of_our_variable(name: &str, language: Language) -> Option<Answer> {
         let example = format!("--{} {}", option.name, option.value);
         return Some(answer(option.help.to_string(), vec![(language.word("same as", "等同于"), example)]));
     }
-    let var = vars::ALL.iter().find(|var| var.name == name)?;
+    let var = vars::ALL.iter().find(|var| var.is_called(name))?;
     Some(answer(format!("zlaunch {}: {}.", var.does(), var.about), Vec::new()))
 }
 
@@ -288,7 +289,7 @@ fn unknown(words: &str, search: &Search) -> Problem {
     let known = entries()
         .flat_map(parts)
         .flatten()
-        .chain(vars::ALL.iter().map(|var| var.name))
+        .chain(vars::ALL.iter().flat_map(|var| var.name.split(", ")))
         .chain(rules().map(|(name, _)| name))
         .chain(templates.iter().map(String::as_str));
     error::unknown_subject(words, error::nearest(words, known))
@@ -314,7 +315,7 @@ fn names_of(subject: Subject, search: &Search) -> Vec<String> {
         _ => entries().filter(|entry| entry.subject() == subject).map(|entry| entry.name().to_string()).collect(),
     };
     if subject == Subject::Variable {
-        names.extend(vars::ALL.iter().map(|var| var.name.to_string()));
+        names.extend(vars::ALL.iter().flat_map(vars::Var::names).map(str::to_string));
     }
     if subject != Subject::Template {
         names.sort();
@@ -381,7 +382,7 @@ mod tests {
     #[test]
     fn every_variable_option_rule_and_template_is_answered() {
         let options = cli::OPTIONS.iter().map(|option| cli::variable_of(option.name));
-        let names = vars::ALL.iter().map(|var| var.name.to_string()).chain(options);
+        let names = vars::ALL.iter().flat_map(vars::Var::names).map(str::to_string).chain(options);
         let names = names.chain(rules().map(|(name, _)| name.to_string()));
         for name in names.chain(Search::default().names()) {
             assert!(asked(&name, &[]).is_ok_and(|text| text.len() > 40), "{name}");
