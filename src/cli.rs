@@ -325,7 +325,7 @@ fn parse_explain(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Proble
         Arg::new("words").value_name("WORD").num_args(0..).help("A key, `stage 3`, a variable, a template, a rule");
     let command = Command::new("zlaunch explain")
         .about("Say what a DeepSpeed key, a stage, a variable, a template or a diagnostic means; alone, list them")
-        .after_help("In Chinese where ZLAUNCH_LANG or the locale starts with zh.")
+        .after_help("In Chinese where ZLAUNCH_LANG or the locale is zh, and where there is a translation.")
         .no_binary_name(true)
         .arg(words.value_parser(OsStringValueParser::new()))
         .args(template_dir());
