@@ -28,6 +28,8 @@ use crate::trainer;
 use reader::Reader;
 
 pub(crate) use fit::SHOWN as FIT_LAUNCH;
+#[cfg(test)]
+pub(crate) use fit::launch_options;
 pub(crate) use options::{FIT, GENERATE, Kind, OPTIONS, Opt};
 
 /// What the user asked for.
@@ -171,7 +173,7 @@ pub(crate) const AFTER_HELP: &str = "\x1b[1m\x1b[4mCommands:\x1b[0m
   shims ACTION [DIR]  Install, remove or list PATH shims, so that scripts run unchanged
   completions SHELL   Print completions for bash, zsh or fish
 
-Every option has a variable: --template-dir is ZLAUNCH_TEMPLATE_DIR. A flag beats its variable.
+Each of these options has a variable: --template-dir is ZLAUNCH_TEMPLATE_DIR. A flag beats its variable.
 Exit status: 125 zlaunch refused, 126 not executable, 127 not found; anything else is the trainer's.
 `check`: 1 where there is an error (with --strict: a warning), else 0. `fit`: 1 where nothing fits.
 
@@ -184,6 +186,19 @@ fn help_of(name: &str) -> String {
     let usage = lines.into_iter().find(|line| line.starts_with(name)).unwrap_or(name);
     let about = completions::COMMANDS.iter().find(|(command, _)| *command == name).map_or("", |(_, about)| *about);
     format!("{about}\n\nUsage: zlaunch {usage}\n")
+}
+
+/// What stands above the options of a launch, where a sub-command that takes them is asked for its help.
+fn head_of(mode: Mode, why: &clap::Error) -> String {
+    let name = match mode {
+        Mode::Check => "check",
+        Mode::Doctor => "doctor",
+        Mode::Launch => return String::new(),
+    };
+    if why.kind() != ErrorKind::DisplayHelp {
+        return String::new();
+    }
+    format!("{}\nIt takes the options of a launch:\n\n", help_of(name))
 }
 
 pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Problem>> {
@@ -278,7 +293,7 @@ fn read_launch(
                     problems.extend(read_launch(words, command, mode, host, patience - 1).err().unwrap_or_default());
                     Err(problems)
                 }
-                (shown, _) => shown.map(Err),
+                (shown, _) => shown.map(|text| Err(head_of(mode, &why) + &text)),
             };
         }
     };
@@ -376,7 +391,7 @@ fn parse_explain(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Proble
         Arg::new("words").value_name("WORD").num_args(0..).help("A key, `stage 3`, a variable, a template, a rule");
     let command = Command::new("zlaunch explain")
         .about("Say what a DeepSpeed key, a stage, a variable, a template or a diagnostic means; alone, list them")
-        .after_help("In Chinese where ZLAUNCH_LANG or the locale starts with zh.")
+        .after_help("In Chinese where ZLAUNCH_LANG or the locale is zh, and where there is a translation.")
         .no_binary_name(true)
         .arg(words.value_parser(OsStringValueParser::new()))
         .args(template_dir());

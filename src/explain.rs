@@ -1,6 +1,6 @@
 //! `zlaunch explain WORD`: what a DeepSpeed key, a ZeRO stage, a variable, a template or a diagnostic means. The texts
 //! are one file, which is searched, not parsed: an entry starts with `# name | other name`, its lines are `field: text`,
-//! and `field.zh` is the same in Chinese.
+//! and `field.zh` is the same in Chinese. An example that is `=VALUE` is `--set NAME=VALUE`.
 
 mod rules;
 
@@ -11,7 +11,7 @@ use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::layout::{columns, padded, wrapped};
 use crate::said::{Said, Source};
-use crate::template::{self, Search};
+use crate::template::{self, Origin, Search};
 use crate::vars;
 
 use rules::rules;
@@ -31,11 +31,21 @@ enum Language {
 
 impl Language {
     /// ZLAUNCH_LANG, else the locale, in the order the C library asks.
-    fn of(host: &Host) -> Self {
-        let names = [vars::ZLAUNCH_LANG, vars::LC_ALL, vars::LC_MESSAGES, vars::LANG];
-        match names.iter().find_map(|name| host.filled(name)) {
-            Some(value) if value.starts_with("zh") => Language::Chinese,
-            _ => Language::English,
+    fn of(host: &Host) -> Result<Self, Problem> {
+        if let Some(value) = host.filled(vars::ZLAUNCH_LANG) {
+            let said = || Said::new(value.to_string(), Source::Variable(vars::ZLAUNCH_LANG.to_string()));
+            return Self::named(value).ok_or_else(|| error::not_one_of(&said(), &["en", "zh"]));
+        }
+        let locale = [vars::LC_ALL, vars::LC_MESSAGES, vars::LANG].iter().find_map(|name| host.filled(name));
+        Ok(locale.and_then(Self::named).unwrap_or(Language::English))
+    }
+
+    /// `zh`, `zh_CN.UTF-8`, `ZH-Hans`, `cn`, `Chinese`.
+    fn named(value: &str) -> Option<Self> {
+        match value.split(['_', '-', '.', '@']).next()?.to_lowercase().as_str() {
+            "zh" | "cn" | "chinese" | "中文" => Some(Language::Chinese),
+            "en" | "english" | "c" | "posix" => Some(Language::English),
+            _ => None,
         }
     }
 
@@ -82,7 +92,7 @@ impl Entry {
         let name = self.name();
         match name {
             _ if name.starts_with("stage ") => Subject::Stage,
-            "auto" => Subject::Word,
+            "auto" | "ZeRO" | "offload" | "gradient_checkpointing" => Subject::Word,
             _ if name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_') => Subject::Variable,
             _ => Subject::Key,
         }
@@ -128,7 +138,7 @@ impl Subject {
             Subject::Variable => language.word("a variable", "环境变量"),
             Subject::Template => language.word("a template", "模板"),
             Subject::Rule => language.word("a rule", "诊断规则"),
-            Subject::Word => language.word("a word in DeepSpeed configs", "DeepSpeed 配置中的词"),
+            Subject::Word => language.word("a word", "名词"),
         }
     }
 }
@@ -162,7 +172,7 @@ impl Answer {
 
 /// Everything that is known of a word.
 pub(crate) fn explain(words: &str, search: &Search, host: &Host) -> Result<String, Problem> {
-    let language = Language::of(host);
+    let language = Language::of(host)?;
     let answers = answers(words, search, host, language);
     if answers.is_empty() {
         return Err(unknown(words, search));
@@ -217,22 +227,28 @@ fn of_entry(entry: &Entry, language: Language) -> Answer {
     row("also", "别名", (!others.is_empty()).then(|| others.join(", ")));
     row("type", "类型", line("type"));
     row("default", "默认值", line("default"));
-    row("\"auto\"", "\"auto\"", of_auto(name, language));
+    row("\"auto\"", "\"auto\"", of_auto(entry, language));
     row("stages", "适用阶段", line("stages"));
     row("since", "起始版本", line("since"));
     row("keys", "子键", keys_below(name));
-    row("zlaunch", "zlaunch", of_table(name));
+    row("zlaunch", "zlaunch", of_table(entry, language));
     row("advice", "建议", text("advice"));
     row("careful", "注意", text("said"));
-    row("example", "示例", line("example"));
+    row("example", "示例", line("example").map(|text| with_key(name, text)));
     Answer { name: name.to_string(), subject: entry.subject(), text: text("en").unwrap_or_default(), rows }
 }
 
+/// `=VALUE` in the file is the option that sets the key.
+fn with_key(key: &str, example: String) -> String {
+    if example.starts_with('=') { format!("--set {key}{example}") } else { example }
+}
+
 /// What becomes of an "auto" at this key.
-fn of_auto(key: &str, language: Language) -> Option<String> {
-    let rule = auto::RULES.iter().find(|rule| rule.key == key)?;
+fn of_auto(entry: &Entry, language: Language) -> Option<String> {
+    let rule = auto::RULES.iter().find(|rule| rule.key == entry.name())?;
     let compared = language.word("; a value of your own must equal it", "；自己写的值必须与之相等");
-    Some(format!("{}{}", rule.doc, if rule.compared { compared } else { "" }))
+    let becomes = entry.text("auto", language).unwrap_or(rule.doc);
+    Some(format!("{becomes}{}", if rule.compared { compared } else { "" }))
 }
 
 /// The keys of a section, by their own names.
@@ -243,9 +259,10 @@ fn keys_below(section: &str) -> Option<String> {
 }
 
 /// What zlaunch itself does with a variable.
-fn of_table(name: &str) -> Option<String> {
-    let var = vars::ALL.iter().find(|var| var.name == name)?;
-    Some(format!("{}: {}", var.does(), var.about))
+fn of_table(entry: &Entry, language: Language) -> Option<String> {
+    let var = vars::ALL.iter().find(|var| var.is_called(entry.name()))?;
+    let english = || format!("{}: {}", var.does(), var.about);
+    Some(entry.text("zlaunch", language).map_or_else(english, str::to_string))
 }
 
 /// A variable that only zlaunch's own tables know.
@@ -256,7 +273,7 @@ fn of_our_variable(name: &str, language: Language) -> Option<Answer> {
         let example = format!("--{} {}", option.name, option.value);
         return Some(answer(option.help.to_string(), vec![(language.word("same as", "等同于"), example)]));
     }
-    let var = vars::ALL.iter().find(|var| var.name == name)?;
+    let var = vars::ALL.iter().find(|var| var.is_called(name))?;
     Some(answer(format!("zlaunch {}: {}.", var.does(), var.about), Vec::new()))
 }
 
@@ -271,7 +288,9 @@ fn of_template(word: &str, search: &Search, host: &Host, language: Language) -> 
     }
     let spec = Said::new(word.to_string(), Source::Argument("explain".to_string()));
     let template = template::resolve(&spec, search, host).ok()?;
-    let mut rows = vec![(language.word("from", "来源"), template.origin.to_string())];
+    let built_in = template.origin == Origin::BuiltIn && language == Language::Chinese;
+    let origin = if built_in { "内置".to_string() } else { template.origin.to_string() };
+    let mut rows = vec![(language.word("from", "来源"), origin)];
     if template.chain.len() > 1 {
         rows.push((language.word("extends", "继承"), template.chain[1..].join(" → ")));
     }
@@ -279,7 +298,8 @@ fn of_template(word: &str, search: &Search, host: &Host, language: Language) -> 
         rows.push((language.word("sets", "设置"), format!("{name}={value}")));
     }
     rows.push((language.word("print it", "查看内容"), format!("zlaunch templates {}", template.name)));
-    let text = template.about.unwrap_or_default();
+    let chinese = template.about_zh.filter(|_| language == Language::Chinese);
+    let text = chinese.or(template.about).unwrap_or_default();
     Some(Answer { name: template.name, subject: Subject::Template, text, rows })
 }
 
@@ -289,7 +309,7 @@ fn unknown(words: &str, search: &Search) -> Problem {
     let known = entries()
         .flat_map(parts)
         .flatten()
-        .chain(vars::ALL.iter().map(|var| var.name))
+        .chain(vars::ALL.iter().flat_map(|var| var.name.split(", ")))
         .chain(rules().map(|(name, _)| name))
         .chain(templates.iter().map(String::as_str));
     error::unknown_subject(words, error::nearest(words, known))
@@ -315,7 +335,7 @@ fn names_of(subject: Subject, search: &Search) -> Vec<String> {
         _ => entries().filter(|entry| entry.subject() == subject).map(|entry| entry.name().to_string()).collect(),
     };
     if subject == Subject::Variable {
-        names.extend(vars::ALL.iter().map(|var| var.name.to_string()));
+        names.extend(vars::ALL.iter().flat_map(vars::Var::names).map(str::to_string));
     }
     if subject != Subject::Template {
         names.sort();
@@ -382,7 +402,7 @@ mod tests {
     #[test]
     fn every_variable_option_rule_and_template_is_answered() {
         let options = cli::OPTIONS.iter().map(|option| cli::variable_of(option.name));
-        let names = vars::ALL.iter().map(|var| var.name.to_string()).chain(options);
+        let names = vars::ALL.iter().flat_map(vars::Var::names).map(str::to_string).chain(options);
         let names = names.chain(rules().map(|(name, _)| name.to_string()));
         for name in names.chain(Search::default().names()) {
             assert!(asked(&name, &[]).is_ok_and(|text| text.len() > 40), "{name}");
@@ -402,8 +422,21 @@ mod tests {
 
     #[test]
     fn every_entry_is_well_formed() {
-        const FIELDS: &[&str] =
-            &["type", "default", "since", "stages", "en", "zh", "advice", "advice.zh", "said", "said.zh", "example"];
+        const FIELDS: &[&str] = &[
+            "type",
+            "default",
+            "since",
+            "stages",
+            "en",
+            "zh",
+            "auto.zh",
+            "zlaunch.zh",
+            "advice",
+            "advice.zh",
+            "said",
+            "said.zh",
+            "example",
+        ];
         for entry in entries() {
             let field = |line: &str| line.split_once(": ").map(|(field, _)| field.to_string());
             let fields: Vec<_> = entry.body.lines().map(field).collect();
@@ -419,12 +452,24 @@ mod tests {
                 let both = entry.line(&format!("{field}.zh")).is_some();
                 assert_eq!(chinese && entry.line(field).is_some(), both, "{}: {field}", entry.names);
             }
+            // So is what the tables say of it, unless that has no words.
+            let sentence = |text: &str| {
+                text.as_bytes()
+                    .windows(3)
+                    .any(|it| it[0].is_ascii_lowercase() && it[1] == b' ' && it[2].is_ascii_alphanumeric())
+            };
+            let auto = auto::RULES.iter().any(|rule| rule.key == entry.name() && sentence(rule.doc));
+            assert_eq!(chinese && auto, entry.line("auto.zh").is_some(), "{}: auto.zh", entry.names);
+            let ours = vars::ALL.iter().any(|var| var.is_called(entry.name()));
+            assert_eq!(chinese && ours, entry.line("zlaunch.zh").is_some(), "{}: zlaunch.zh", entry.names);
             assert_eq!(entries().filter(|other| other.name() == entry.name()).count(), 1, "{}", entry.names);
         }
     }
 
     /// What the guides that people copy from explain.
-    const COPIED: &str = "fp16.enabled fp16.loss_scale fp16.loss_scale_window fp16.initial_scale_power fp16.hysteresis \
+    const COPIED: &str = "ZeRO offload gradient_checkpointing zero0 zero1 zero2 zero3 zero2_offload zero3_offload hf_zero2 \
+        hf_zero3 zero3_lowmem fp16 bf16 optimizer optimizer.params scheduler scheduler.params zero_optimization \
+        NPROC_PER_NODE OMP_NUM_THREADS CUDA_VISIBLE_DEVICES fp16.enabled fp16.loss_scale fp16.loss_scale_window fp16.initial_scale_power fp16.hysteresis \
         fp16.min_loss_scale bf16.enabled zero_optimization.stage zero_optimization.offload_optimizer \
         zero_optimization.offload_optimizer.device zero_optimization.offload_optimizer.pin_memory \
         zero_optimization.offload_optimizer.fast_init zero_optimization.offload_param \
@@ -451,7 +496,15 @@ mod tests {
         let stages = ["stage 0", "stage 1", "stage 2", "stage 3"];
         for word in COPIED.split_whitespace().chain(stages) {
             let text = asked(word, &[("ZLAUNCH_LANG", "zh")]).unwrap();
-            assert!(text.lines().nth(1).is_some_and(|line| !line.is_ascii()), "{word}: {text}");
+            for page in text.split("\n\n").filter(|page| !page.starts_with("  ")) {
+                assert!(page.lines().nth(1).is_some_and(|line| !line.is_ascii()), "{word}: {text}");
+            }
+            // No English sentence is left in any row but the example.
+            let words = |line: &&str| {
+                !line.contains("示例")
+                    && line.split(' ').filter(|it| ["the", "is", "as", "of", "to"].contains(it)).count() > 1
+            };
+            assert_eq!(text.lines().find(words), None, "{word}");
         }
     }
 
@@ -463,6 +516,13 @@ mod tests {
         assert!(!chinese(&[("LC_ALL", "C"), ("LANG", "zh_CN.UTF-8")]));
         assert!(!chinese(&[("ZLAUNCH_LANG", "en"), ("LC_ALL", "zh_CN.UTF-8")]));
         assert!(chinese(&[("LC_ALL", ""), ("LANG", "zh_CN.UTF-8")]));
+        for value in ["zh", "ZH", "zh_CN", "zh-CN", "zh_CN.UTF-8", "zh-Hans", "cn", "Chinese", "中文"] {
+            assert!(chinese(&[("ZLAUNCH_LANG", value)]), "{value}");
+        }
+        assert!(!chinese(&[("LANG", "de_DE.UTF-8")]) && !chinese(&[("ZLAUNCH_LANG", "en_US.UTF-8")]));
+        assert!(
+            asked("stage 3", &[("ZLAUNCH_LANG", "klingon")]).is_err_and(|problem| problem.what.contains("klingon"))
+        );
     }
 
     #[test]

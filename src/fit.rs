@@ -99,7 +99,7 @@ pub(crate) fn answer(request: &Request, machine: &Host) -> Result<Report, Vec<Pr
             own: launch.deepspeed.as_ref(),
             more_models: false,
         };
-        return Ok(question.answer(machine)?);
+        return question.answer(machine);
     }
     let draft = Draft::new(launch, machine);
     if !draft.job.problems.is_empty() {
@@ -109,7 +109,7 @@ pub(crate) fn answer(request: &Request, machine: &Host) -> Result<Report, Vec<Pr
     let mut question = Question::of_job(&draft.job, machines, launch, *accounting, &draft.host);
     question.said = training.clone().or(question.said);
     question.lookup.trusts_names = true;
-    Ok(question.answer(&draft.host)?)
+    question.answer(&draft.host)
 }
 
 /// `--deepspeed auto`: the template, and why in one line.
@@ -119,20 +119,20 @@ pub(crate) fn choose(
     topology: &Topology,
     launch: &Launch,
     host: &Host,
-) -> Result<(String, String), Problem> {
+) -> Result<(String, String), Vec<Problem>> {
     let machines = known(topology).ok_or_else(|| error::auto_without_ranks(spec))?;
     let mut question = Question::of_job(job, machines, launch, Accounting::Real, host);
     question.own = None;
     if job.trainer.family == Family::Opaque || question.said.model.is_none() {
-        return Err(error::auto_without_model(spec, job.trainer.model_argument));
+        return Err(error::auto_without_model(spec, job.trainer.model_argument).into());
     }
     if question.more_models {
-        return Err(error::auto_counts_one_model(spec));
+        return Err(error::auto_counts_one_model(spec).into());
     }
     let report = question.answer(host)?;
     match (&report.gpu_memory, &report.recommended) {
-        (None, _) => Err(error::auto_without_memory(spec, report.lines())),
-        (Some(_), None) => Err(error::auto_fits_nothing(spec, report.lines(), &report.would)),
+        (None, _) => Err(error::auto_without_memory(spec, report.lines()).into()),
+        (Some(_), None) => Err(error::auto_fits_nothing(spec, report.lines(), &report.would).into()),
         (Some(_), Some(chosen)) => Ok((chosen.template.clone(), report.sentence(chosen))),
     }
 }
@@ -214,12 +214,14 @@ impl<'a> Question<'a> {
         }
     }
 
-    fn answer(&self, host: &Host) -> Result<Report, Problem> {
+    fn answer(&self, host: &Host) -> Result<Report, Vec<Problem>> {
         let weights = weights::find(&self.said, &self.lookup, host)?;
         let settled = Settled::new(&self.said, self.trainer);
         let training = training_of(&weights, &settled);
         if !training.can_be_counted(self.machines) {
-            return Err(error::beyond_counting(training.params, training.micro_batch, training.seq_len, self.machines));
+            return Err(
+                error::beyond_counting(training.params, training.micro_batch, training.seq_len, self.machines).into()
+            );
         }
         let strategies = self.strategies(weights.shape.hidden, host)?;
         let real = self.accounting == Accounting::Real;
@@ -264,7 +266,7 @@ impl<'a> Question<'a> {
     }
 
     /// The rows and what each does: the templates as they are found here, then the user's own config.
-    fn strategies(&self, hidden: u64, host: &Host) -> Result<Vec<(String, Strategy)>, Problem> {
+    fn strategies(&self, hidden: u64, host: &Host) -> Result<Vec<(String, Strategy)>, Vec<Problem>> {
         let mut all = vec![("none".to_string(), Strategy::NONE)];
         for name in ROWS {
             let spec = Said::new((*name).to_string(), Source::Default);

@@ -96,7 +96,7 @@ const TIERS: &[Tier] = &[
     },
 ];
 
-pub(crate) fn generate(request: &Request, host: &Host) -> Result<Generated, Problem> {
+pub(crate) fn generate(request: &Request, host: &Host) -> Result<Generated, Vec<Problem>> {
     let whole = Batch { micro: request.micro_batch, accum: request.grad_accum, world: request.world_size };
     let mut generated = Generated { files: Vec::new(), notes: Vec::new() };
     match &request.output {
@@ -123,7 +123,7 @@ pub(crate) fn generate(request: &Request, host: &Host) -> Result<Generated, Prob
     }
     let taken = generated.files.iter().filter_map(|(path, _)| path.as_ref()).find(|path| host.absolute(path).exists());
     match taken.filter(|_| !request.force) {
-        Some(path) => Err(error::would_overwrite(path)),
+        Some(path) => Err(error::would_overwrite(path).into()),
         None => Ok(generated),
     }
 }
@@ -217,9 +217,9 @@ fn from_template(
     request: &Request,
     host: &Host,
     notes: &mut Vec<String>,
-) -> Result<Value, Problem> {
+) -> Result<Value, Vec<Problem>> {
     let template = template::resolve(from, &request.search, host)?;
-    let config = config::with_layers(&template, &Layers::default(), host).map_err(|mut problems| problems.remove(0))?;
+    let config = config::with_layers(&template, &Layers::default(), host)?;
     let mut config = config.into_owned();
     let numbers = [
         ("train_batch_size", json!(batch.global())),

@@ -30,7 +30,7 @@ fn page() -> String {
     for (usage, about) in commands() {
         page += &entry(&bold(usage), about);
     }
-    page += &format!(".SH OPTIONS\n{}\n", text(sentence("Every option has a variable")));
+    page += &format!(".SH OPTIONS\n{}\n", text(sentence("Each of these options has a variable")));
     page += &options(cli::OPTIONS);
     page += ".SH OPTIONS OF FIT\nBesides those that describe a launch.\n";
     page += &options(cli::FIT);
@@ -44,7 +44,7 @@ fn page() -> String {
     page += &section("FILES", FILES.iter().copied());
     page += &format!(".SH EXIT STATUS\n{}\n.br\n{}\n", text(sentence("Exit status")), text(sentence("`check`: 1")));
     page += &format!(".SH EXAMPLE\n.nf\n{}\n.fi\n", text(cli::AFTER_HELP.lines().last().unwrap().trim()));
-    page + ".SH SEE ALSO\n.BR torchrun (1),\n.BR deepspeed (1),\n.BR srun (1)\n"
+    page + ".SH SEE ALSO\n.BR srun (1),\n.BR sbatch (1)\n"
 }
 
 /// The list in the help: how a sub-command is written, and what it does.

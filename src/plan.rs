@@ -231,7 +231,7 @@ impl Draft<'_> {
         };
         let mut named = spec.clone();
         let mut chosen = None;
-        let resolved = self.can_hand_over(&spec).and_then(|()| {
+        let resolved = self.can_hand_over(&spec).map_err(Vec::from).and_then(|()| {
             // Without ranks there is nothing to choose by, and that is the problem told.
             if let Some(topology) = topology.filter(|_| spec.value == fit::AUTO) {
                 let (name, why) = fit::choose(&spec, &self.job, topology, self.launch, &self.host)?;
@@ -240,7 +240,7 @@ impl Draft<'_> {
             }
             template::resolve(&named, &self.launch.search, &self.host)
         });
-        let mut template = found.keep(resolved.map_err(Vec::from))?;
+        let mut template = found.keep(resolved)?;
         found.diagnostics.append(&mut template.notes);
         Some((template, chosen))
     }

@@ -36,8 +36,8 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-fn options(name: &'static str, table: &[cli::Opt]) -> Table {
-    let rows = table.iter().map(|option| {
+fn options<'a>(name: &'static str, table: impl IntoIterator<Item = &'a cli::Opt>) -> Table {
+    let rows = table.into_iter().map(|option| {
         let short = option.short.map(|short| format!("-{short}, ")).unwrap_or_default();
         let value = if option.value.is_empty() { String::new() } else { format!(" {}", option.value) };
         let repeat = if option.kind == cli::Kind::Many { " (repeatable)" } else { "" };
@@ -61,14 +61,16 @@ fn tables() -> Vec<Table> {
         .map(|rule| (rule.name.to_string(), format!("| `{}` | {} | {} |", rule.name, rule.severity, cell(rule.doc))));
     let variables = vars::ALL
         .iter()
-        .map(|var| (var.name.to_string(), format!("| `{}` | {} | {} |", var.name, var.does(), cell(var.about))));
+        .map(|var| (var.name, var.name.replace(", ", "`, `"), var.does(), cell(var.about)))
+        .map(|(name, shown, does, about)| (name.to_string(), format!("| `{shown}` | {does} | {about} |")));
+    let of_launch: Vec<_> = cli::launch_options().filter(|option| cli::FIT_LAUNCH.contains(&option.name)).collect();
     vec![
         Table::new("shorthands", "| name | what it is |", templates),
         Table::new("auto", "| key | becomes | compared |", rules),
         Table::new("check", "| rule | | says |", checks),
         Table::new("variables", "| variable | zlaunch | for |", variables),
         options("options", cli::OPTIONS),
-        options("fit", cli::FIT),
+        options("fit", cli::FIT.iter().chain(&of_launch)),
         options("generate", cli::GENERATE),
     ]
 }

@@ -80,6 +80,8 @@ pub(crate) struct Template {
     /// Where each of them is.
     pub(crate) origins: Vec<Origin>,
     pub(crate) about: Option<String>,
+    /// The same in Chinese.
+    pub(crate) about_zh: Option<String>,
     pub(crate) config: Value,
     pub(crate) env: Vec<(String, String)>,
     /// Keys that only the user can know.
@@ -222,7 +224,7 @@ struct Link {
     at: Option<usize>,
 }
 
-pub(crate) fn resolve(spec: &Said<String>, search: &Search, host: &Host) -> Result<Template, Problem> {
+pub(crate) fn resolve(spec: &Said<String>, search: &Search, host: &Host) -> Result<Template, Vec<Problem>> {
     let (first, inline, notes) = first_link(spec, search, host)?;
     let mut documents = Vec::new();
     let mut chain: Vec<Link> = vec![first];
@@ -239,10 +241,10 @@ pub(crate) fn resolve(spec: &Said<String>, search: &Search, host: &Host) -> Resu
         chain.push(next);
         if known {
             let names: Vec<_> = chain.iter().map(|link| link.name.as_str()).collect();
-            return Err(error::template_cycle(&chain[0].origin, &names));
+            return Err(vec![error::template_cycle(&chain[0].origin, &names)]);
         }
     }
-    merge(chain, documents, notes)
+    Ok(merge(chain, documents, notes)?)
 }
 
 fn first_link(
@@ -311,7 +313,7 @@ fn parent_link(link: &Link, parent: &str, spec: &Said<String>, search: &Search) 
 }
 
 /// The file, the inline text or the embedded template.
-fn load(link: &Link, inline: Option<String>) -> Result<Document, Problem> {
+fn load(link: &Link, inline: Option<String>) -> Result<Document, Vec<Problem>> {
     let value = match (&link.origin, inline) {
         (_, Some(text)) => json::parse(&text).map_err(|fault| fault.problem("the command line"))?,
         (Origin::File(path), None) => json::read(path)?,
@@ -325,7 +327,7 @@ fn merge(chain: Vec<Link>, documents: Vec<Document>, notes: Vec<Problem>) -> Res
     let mut config = Value::Null;
     let mut env: Vec<(String, String)> = Vec::new();
     let mut needs = Vec::new();
-    let mut about = None;
+    let (mut about, mut about_zh) = (None, None);
     for (link, document) in chain.iter().zip(documents).rev() {
         if config.is_null() {
             config = document.body;
@@ -340,12 +342,23 @@ fn merge(chain: Vec<Link>, documents: Vec<Document>, notes: Vec<Problem>) -> Res
             env.push((name, value));
         }
         needs.extend(document.needs);
-        about = document.about;
+        (about, about_zh) = (document.about, document.about_zh);
     }
     let names = chain.iter().map(|link| link.name.clone()).collect();
     let origins = chain.iter().map(|link| link.origin.clone()).collect();
     let Some(first) = chain.into_iter().next() else { return Err(error::not_an_object(&Origin::Inline)) };
-    Ok(Template { name: first.name, origin: first.origin, chain: names, origins, about, config, env, needs, notes })
+    Ok(Template {
+        name: first.name,
+        origin: first.origin,
+        chain: names,
+        origins,
+        about,
+        about_zh,
+        config,
+        env,
+        needs,
+        notes,
+    })
 }
 
 fn built_in_text(name: &str) -> &'static str {
@@ -415,6 +428,7 @@ mod tests {
         for (name, _) in BUILT_IN {
             let template = named(name);
             assert!(template.about.is_some_and(|about| about.len() > 20), "{name}");
+            assert!(template.about_zh.is_some_and(|about| !about.is_ascii()), "{name}");
             assert!(template.config.get("$zlaunch").is_none(), "{name}");
         }
     }

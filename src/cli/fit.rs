@@ -24,14 +24,19 @@ const EXAMPLES: &str = "The training command says what is not said here. Exit st
 pub(crate) const SHOWN: &[&str] =
     &["deepspeed", "template-dir", "gpu-memory", "host-memory", "nproc-per-node", "nnodes", "trainer", "format"];
 
+/// The options of a launch as they are described here.
+pub(crate) fn launch_options() -> impl Iterator<Item = Opt> {
+    OPTIONS.iter().map(|option| match option.name {
+        "nproc-per-node" => Opt { help: "GPUs of each machine; --gpus is the same", ..*option },
+        "format" => Opt { help: "text or json", ..*option },
+        name => Opt { hidden: !SHOWN.contains(&name), ..*option },
+    })
+}
+
 fn command() -> Command {
     // Only `clap_arg` makes arguments: clap's setters are inlined at each call site, so changing its result here would make
     // the binary larger.
-    let launch = OPTIONS.iter().map(|option| match option.name {
-        "nproc-per-node" => clap_arg(&Opt { help: "GPUs of each machine; --gpus is the same", ..*option }),
-        "format" => clap_arg(&Opt { help: "text or json", ..*option }),
-        name => clap_arg(&Opt { hidden: !SHOWN.contains(&name), ..*option }),
-    });
+    let launch = launch_options().map(|option| clap_arg(&option));
     Command::new("zlaunch fit")
         .about("Tell what a training needs under each template, and which one to take")
         .override_usage(USAGE)

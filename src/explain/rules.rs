@@ -67,7 +67,7 @@ const RULES: &[(&str, &str)] = &[
     ("package-missing", "torch or deepspeed is not installed in the environment of the trainer."),
     (
         "stale-lock",
-        "A run was killed while it compiled an operation of DeepSpeed, and its lock stayed: the next run waits for ever.",
+        "A run was killed while it compiled an operation of DeepSpeed, and its lock stayed: the next run waits forever.",
     ),
     ("nvme-folder", "The folder for NVMe offload cannot be written, or is on a file system that other machines share."),
     (

@@ -22,7 +22,10 @@ pub(crate) fn list(search: &Search, host: &Host) -> String {
         } else {
             match resolve(&Said::new(spec, Source::Argument("templates".to_string())), search, host) {
                 Ok(template) => template.about.unwrap_or_default(),
-                Err(problem) => format!("cannot be used: {}", problem.what),
+                Err(problems) => {
+                    let all: Vec<_> = problems.into_iter().map(|problem| problem.what).collect();
+                    format!("cannot be used: {}", all.join("; "))
+                }
             }
         };
         let hidden = if hidden { " (hidden by one above)" } else { "" };

@@ -24,6 +24,25 @@ const CODE: &[&str] = &[
     "LD_LIBRARY_PATH",
     "LD_AUDIT",
     "PYTHONPATH",
+    "PYENV_ROOT",
+    "DS_ENV_FILE",
+    "PYTORCH_NVCC",
+    "NVCC_PREPEND_FLAGS",
+    "GCC_EXEC_PREFIX",
+    "CPLUS_INCLUDE_PATH",
+    "CCACHE_PREFIX",
+    "ROCM_HOME",
+    "FI_PROVIDER_PATH",
+    "PDSH_RCMD_TYPE",
+    "NODE_OPTIONS",
+    "PERL5LIB",
+    "TRANSFORMERS_CACHE",
+    "TORCH_HOME",
+    "https_proxy",
+    "ALL_PROXY",
+    "COVERAGE_PROCESS_START",
+    "GROUP_RANK",
+    "OMPI_COMM_WORLD_RANK",
     "PYTHONHOME",
     "PYTHONSTARTUP",
     "PYTHONUSERBASE",
@@ -71,6 +90,10 @@ fn a_template_cannot_change_what_is_executed() {
             sandbox.launch(&options, SWIFT).refused(&[name]);
         }
     }
+    // All of them at once, and what else is wrong in the header.
+    let header = r#"{"$zlaunch": {"extends": "../x", "colour": 1, "env": {"PATH": "x", "LD_PRELOAD": "y"}}}"#;
+    let run = sandbox.launch(&["--deepspeed", header, "--nproc-per-node", "2"], SWIFT);
+    run.refused(&["`PATH`", "`LD_PRELOAD`", "`colour`", "`$zlaunch.extends` must be"]);
     // A merge or a patch makes no header either.
     for (body, change) in [
         ("{}", r#"{"$zlaunch": {"env": {"PATH": "/evil"}}}"#),

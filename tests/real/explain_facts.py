@@ -63,7 +63,7 @@ zero_optimization.load_from_fp32_weights bf16.check_grad_overflow zero_force_ds_
 
 
 def example(key, facts):
-    """The key with its default; a switch the other way."""
+    """The key with its default; a switch the other way. `=VALUE` stands for `--set KEY=VALUE`."""
     if facts["type"] in ("object", "null") or facts.get("deprecated") or "python" in kind(facts):
         return None
     shown = number(facts["default"]).strip('"')
@@ -73,7 +73,7 @@ def example(key, facts):
         shown = str(next((v for v in facts["enum"] if v != facts["default"]), facts["enum"][0]))
     if shown in ("2^63-1", "[]", ""):
         return None
-    return f"--set {key}={'…' if shown == 'null' else shown}"
+    return f"={'…' if shown == 'null' else shown}"
 
 
 def main():
