@@ -16,6 +16,9 @@ use std::{env, fs};
 const SHARED: &[&str] = &["gcc_s", "util", "rt", "pthread", "m", "dl", "c"];
 /// The same as archives. Newer versions of glibc keep empty ones for what became part of libc.
 const ARCHIVES: &str = "GROUP(libgcc_eh.a libgcc.a libutil.a librt.a libpthread.a libm.a libdl.a libc.a)\n";
+/// A panic aborts, so nobody unwinds: a fifteenth of the binary would be tables for that. Not every linker leaves them out.
+const NO_UNWINDING: &str = "SECTIONS { /DISCARD/ : { *(.eh_frame .eh_frame.* .gcc_except_table .gcc_except_table.*) } } \
+    INSERT AFTER .text;\n";
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -27,15 +30,16 @@ fn main() {
     }
     let Some(folder) = env::var_os("OUT_DIR") else { return };
     let folder = Path::new(&folder);
-    let written = SHARED.iter().all(|name| fs::write(folder.join(format!("lib{name}.so")), ARCHIVES).is_ok());
+    let script = folder.join("no-unwinding.ld");
+    let written = SHARED.iter().all(|name| fs::write(folder.join(format!("lib{name}.so")), ARCHIVES).is_ok())
+        && fs::write(&script, NO_UNWINDING).is_ok();
     // Not a position-independent executable: relocating its tables costs more than the rest of its start.
-    // No index of unwind tables either: a panic aborts, so nobody unwinds.
     let switches = ["-static", "-no-pie", "-Wl,--no-eh-frame-hdr"].map(str::to_string);
-    let arguments: Vec<String> = switches.into_iter().chain([format!("-L{}", folder.display())]).collect();
-    if written && works(folder, &arguments) {
-        for argument in arguments {
-            println!("cargo::rustc-link-arg-bins={argument}");
-        }
+    let plain: Vec<String> = switches.into_iter().chain([format!("-L{}", folder.display())]).collect();
+    let smaller: Vec<String> = plain.iter().cloned().chain([format!("-Wl,-T,{}", script.display())]).collect();
+    let found = [smaller, plain].into_iter().find(|arguments| written && works(folder, arguments));
+    for argument in found.into_iter().flatten() {
+        println!("cargo::rustc-link-arg-bins={argument}");
     }
 }
 
