@@ -77,7 +77,11 @@ impl<'a> Draft<'a> {
         let asked = launcher.as_ref().is_some_and(|asked| asked.value != Kind::Direct && asked.from.is_flag());
         let said = || flags.nproc_per_node.is_some() || flags.nnodes.is_some() || Topology::is_scheduled(&self.host);
         let ranked = asked || self.job.trainer.launches_itself && said();
-        Topology::decide(flags, hosts, ranked || self.job.trainer.family != Family::Opaque, &self.host)
+        let topology = Topology::decide(flags, hosts, ranked || self.job.trainer.family != Family::Opaque, &self.host)?;
+        match topology.too_many() {
+            Some(problem) => Err(vec![problem]),
+            None => Ok(topology),
+        }
     }
 
     /// Who starts the ranks.

@@ -5,7 +5,6 @@ mod output;
 mod patience;
 mod ranks;
 
-use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
@@ -280,7 +279,8 @@ fn write_whole(file: &mut File, content: &[u8]) -> io::Result<()> {
 
 fn create_beside(path: &Path, mode: u32) -> io::Result<(File, PathBuf)> {
     let folder = path.parent().unwrap_or(Path::new("/"));
-    let name = path.file_name().unwrap_or(OsStr::new("config")).to_string_lossy().into_owned();
+    // As much of the name as leaves room for the rest.
+    let name: String = path.file_name().unwrap_or_default().to_string_lossy().chars().take(60).collect();
     let mut attempt = 0;
     loop {
         let temporary = folder.join(format!(".{name}.{}.{attempt}", process::id()));

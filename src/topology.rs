@@ -188,6 +188,14 @@ impl Topology {
         Ok(Topology { engine: Some(engine), ..topology })
     }
 
+    /// More ranks than there are anywhere are a slip of the finger, and some launchers want a list of them.
+    pub(crate) fn too_many(&self) -> Option<Problem> {
+        const MOST: u64 = 1 << 20;
+        let (nodes, ranks) = (self.nnodes.as_ref()?, self.nproc_per_node.as_ref()?);
+        let all = u64::from(nodes.value) * u64::from(ranks.value);
+        (all > MOST).then(|| error::too_many_ranks(nodes, ranks, MOST))
+    }
+
     /// What the engine says. Where our flags say everything, it need not be understood.
     fn look(flags: &SaidRanks, host: &Host) -> Result<Option<(&'static str, Seen)>, Vec<Problem>> {
         let complete = flags.nnodes.is_some() && flags.node_rank.is_some() && flags.master_addr.is_some();

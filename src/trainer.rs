@@ -23,6 +23,7 @@ use crate::host::Host;
 use crate::model::Hub;
 use crate::python::{Python, Version};
 use crate::said::{Said, Source};
+use crate::shims;
 use crate::target::{Parts, Target, base_name};
 use crate::vars;
 
@@ -339,6 +340,10 @@ fn not_found(word: &OsStr, host: &Host) -> Problem {
     let name = word.to_string_lossy();
     if name.contains('/') {
         return error::no_such_program(&name, host.absolute(Path::new(word)).exists());
+    }
+    let folders = host.raw(vars::PATH).map(std::env::split_paths).into_iter().flatten();
+    if let Some(file) = folders.map(|folder| folder.join(word)).find(|file| file.is_file() && !shims::is_shim(file)) {
+        return error::no_such_program(&file.to_string_lossy(), true);
     }
     let package = match &*name {
         "torchrun" => Some("torch"),

@@ -236,6 +236,11 @@ pub(crate) fn ranks_without_effect(from: &Source, program: &str, starts_ranks: b
         .help(help)
 }
 
+pub(crate) fn too_many_ranks(nodes: &Said<u32>, ranks: &Said<u32>, most: u64) -> Problem {
+    let what = format!("{} machines with {} processes each are more than {most} ranks", nodes.value, ranks.value);
+    Problem::error("ranks", what).at(nodes.place()).at(ranks.place()).help("--nnodes 2 --nproc-per-node 8")
+}
+
 pub(crate) fn srun_not_here(asked: &Said<impl fmt::Display>) -> Problem {
     Problem::error("launcher", "there is no job shell on several machines here that srun could start from".to_string())
         .at(asked.place())

@@ -53,7 +53,8 @@ impl Strategy {
     pub(crate) fn of(config: &Value, hidden: u64) -> Self {
         let number = |key: &str, default: u64| {
             let value = json::get(config, &format!("zero_optimization.{key}"));
-            value.and_then(Value::as_u64).unwrap_or(default)
+            // More elements than any model has are as many as it has.
+            value.and_then(Value::as_u64).unwrap_or(default).min(1 << 40)
         };
         let zero = Zero::of(config);
         let stage = zero.stage.unwrap_or(0);

@@ -40,8 +40,8 @@ impl PlannedConfig {
         let file = match out {
             Some(out) => named_file(out, host)?,
             None => {
-                let name = format!("{}-{:016x}.json", template.name, fnv1a(text.as_bytes()));
-                PlannedFile { path: host.configs_folder().join(name), kind: FileKind::Ours }
+                let path = in_our_folder(&template.name, &text, "json", host);
+                PlannedFile { path, kind: FileKind::Ours }
             }
         };
         let run_file = run_file(&file.path, job, host);
@@ -85,8 +85,12 @@ fn run_file(config: &Path, job: &Job, host: &Host) -> Option<(PathBuf, String)> 
     entries.insert(name.to_string(), Value::from(config.to_string_lossy()));
     let text = json::write(&Value::Object(entries));
     let source = Path::new(job.words(None).first()?).to_path_buf();
-    let (stem, ending) =
-        (source.file_stem()?.to_string_lossy().into_owned(), source.extension()?.to_string_lossy().into_owned());
-    let name = format!("{stem}-{:016x}.{ending}", fnv1a(text.as_bytes()));
-    Some((host.configs_folder().join(name), text))
+    let path = in_our_folder(&source.file_stem()?.to_string_lossy(), &text, source.extension()?.to_str()?, host);
+    Some((path, text))
+}
+
+/// A file named after its content, and after what it was made from as far as a name may be long.
+fn in_our_folder(made_from: &str, text: &str, ending: &str, host: &Host) -> PathBuf {
+    let stem: String = made_from.chars().take(50).collect();
+    host.configs_folder().join(format!("{stem}-{:016x}.{ending}", fnv1a(text.as_bytes())))
 }

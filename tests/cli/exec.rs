@@ -82,6 +82,9 @@ fn not_found_is_127_and_not_executable_is_126() {
     assert!(run.stderr.contains("`no-such-command` is not on PATH") && run.stderr.contains("help: "), "{run:?}");
     sandbox.file("plain", "x");
     assert_eq!(sandbox.run(["./plain"]).status, Some(126));
+    std::fs::write(sandbox.root().join("env/bin/plain"), "").unwrap();
+    let run = sandbox.run(["plain"]);
+    assert_eq!(run.status, Some(126), "found on PATH: {run:?}");
     assert_eq!(sandbox.run(["./missing"]).status, Some(127));
     executable(&sandbox.cwd().join("bad-shebang"), "#!/no/such/interpreter\n");
     assert_eq!(sandbox.run(["./bad-shebang"]).status, Some(127));

@@ -58,6 +58,17 @@ fn a_text_is_shown_and_does_nothing_else() {
 }
 
 #[test]
+fn a_long_name_is_no_obstacle() {
+    let sandbox = Sandbox::new();
+    let name = format!("{}.json", "n".repeat(250));
+    sandbox.file(&name, r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 1}}"#);
+    assert_eq!(load(&sandbox, &name).status, Some(0));
+    let out = format!("{}.json", "o".repeat(250));
+    let run = sandbox.launch(&["--nproc-per-node", "2", "--deepspeed", "zero2", "--config-out", &out], SWIFT);
+    assert!(run.status == Some(0) && sandbox.cwd().join(out).is_file(), "{run:?}");
+}
+
+#[test]
 fn things_that_are_no_files() {
     let sandbox = Sandbox::new();
     fs::create_dir(sandbox.cwd().join("folder.json")).unwrap();

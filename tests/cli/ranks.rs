@@ -137,7 +137,11 @@ fn machines_need_a_meeting_place() {
     let two = ["--deepspeed", "zero2", "--nproc-per-node", "2", "--nnodes", "2"];
     sandbox.launch(&two, SWIFT).refused(&["2 machines need the address and port", "--master-addr"]);
     sandbox
-        .launch(&[&two[..], &["--node-rank", "2", "--master-addr", "h", "--master-port", "1"]].concat(), SWIFT)
+        .launch(
+            &[&two[..], &["--node-rank", "2", "--master-addr", "h", "--master-port", "29500", "--master-port", "1"]]
+                .concat(),
+            SWIFT,
+        )
         .refused(&["machine 2 of 2"]);
     let plan = sandbox.plan(&[&two[..], &["--master-addr", "h", "--master-port", "1234"]].concat(), SWIFT);
     assert_eq!((&plan["config"]["train_batch_size"], &plan["topology"]["world_size"]), (&64.into(), &4.into()));
@@ -259,4 +263,18 @@ fn a_job_of_more_groups_than_there_can_be_is_refused() {
         sandbox.var(name, value);
     }
     sandbox.launch(ZERO2, SWIFT).refused(&["SLURM_HET_SIZE=4000000000"]);
+}
+
+#[test]
+fn more_ranks_than_there_are_anywhere_are_refused() {
+    let sandbox = Sandbox::new();
+    for more in [
+        &["--nproc-per-node", "4000000000"][..],
+        &["--nproc-per-node", "8", "--nnodes", "4000000000", "--node-rank", "0", "--master-addr", "h"],
+    ] {
+        for launcher in ["torchrun", "deepspeed", "local"] {
+            let options = [ZERO2, more, &["--launcher", launcher]].concat();
+            sandbox.launch(&options, SWIFT).refused(&["4000000000", "--nnodes 2 --nproc-per-node 8"]);
+        }
+    }
 }
