@@ -21,6 +21,7 @@ use std::io;
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
+use crate::layout::visible;
 use crate::secrets::Secrets;
 
 pub(crate) use auto::*;
@@ -198,19 +199,6 @@ pub(crate) fn write(problems: &[Problem], secrets: &Secrets, stderr: &mut impl i
         if !problem.help.is_empty() {
             let _ = writeln!(stderr, "  {bold}help{bold:#}: {}", visible(&secrets.hide_in_text(&problem.help)));
         }
-    }
-}
-
-/// A line that shows what is in a file or in a word and does nothing else: no colours or lines of its own, no megabytes.
-pub(crate) fn visible(text: &str) -> String {
-    /// Of the beginning and of the end.
-    const LONGEST: usize = 2000;
-    let escaped = |text: &str| text.replace(char::is_control, "\u{fffd}");
-    match (text.char_indices().nth(LONGEST), text.char_indices().nth_back(LONGEST)) {
-        (Some((start, _)), Some((end, _))) if start < end => {
-            format!("{} … {}", escaped(&text[..start]), escaped(&text[end..]))
-        }
-        _ => escaped(text),
     }
 }
 

@@ -10,11 +10,24 @@ pub(crate) fn padded(text: &str, width: usize) -> String {
     format!("{text}{:1$}", "", width.saturating_sub(columns(text)))
 }
 
+/// A line that shows what is in a file or in a word and does nothing else: no colours or lines of its own, no megabytes.
+pub(crate) fn visible(text: &str) -> String {
+    /// Of the beginning and of the end.
+    const LONGEST: usize = 2000;
+    let escaped = |text: &str| text.replace(char::is_control, "\u{fffd}");
+    match (text.char_indices().nth(LONGEST), text.char_indices().nth_back(LONGEST)) {
+        (Some((start, _)), Some((end, _))) if start < end => {
+            format!("{} … {}", escaped(&text[..start]), escaped(&text[end..]))
+        }
+        _ => escaped(text),
+    }
+}
+
 /// Words filled into lines of at most `most` columns, indented.
 pub(crate) fn wrapped(text: &str, indent: usize, most: usize) -> String {
     let mut lines = String::new();
     let mut line = String::new();
-    for (piece, spaced) in pieces(text) {
+    for (piece, spaced) in pieces(&visible(text)) {
         let space = usize::from(spaced && !line.is_empty());
         if !line.is_empty() && indent + columns(&line) + space + columns(piece) > most {
             lines += &format!("{:indent$}{line}\n", "");

@@ -55,6 +55,12 @@ fn a_text_is_shown_and_does_nothing_else() {
         assert!(run.stderr.lines().all(|line| !line.starts_with("error: y")) && run.stderr.len() < 20_000, "{run:?}");
         assert!(!run.stderr.contains('\u{1b}'), "{run:?}");
     }
+    sandbox.file("t/odd.json", r#"{"$zlaunch": {"about": "\u001b]0;title\u0007 plain"}}"#);
+    for words in [&["templates"][..], &["templates", "odd"], &["explain", "odd"]] {
+        let run = sandbox.run([words, &["--template-dir", "t"]].concat());
+        let shown = run.stdout.clone() + &run.stderr;
+        assert!(run.status == Some(0) && shown.contains("plain") && !shown.contains('\u{1b}'), "{run:?}");
+    }
 }
 
 #[test]

@@ -270,7 +270,9 @@ fn more_ranks_than_there_are_anywhere_are_refused() {
     let sandbox = Sandbox::new();
     for more in [
         &["--nproc-per-node", "4000000000"][..],
-        &["--nproc-per-node", "8", "--nnodes", "4000000000", "--node-rank", "0", "--master-addr", "h"],
+        &"--nproc-per-node 8 --nnodes 4000000000 --node-rank 0 --master-addr h --master-port 29500"
+            .split(' ')
+            .collect::<Vec<_>>(),
     ] {
         for launcher in ["torchrun", "deepspeed", "local"] {
             let options = [ZERO2, more, &["--launcher", launcher]].concat();
