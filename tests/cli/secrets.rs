@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use crate::exec::by_hand;
-use crate::sandbox::{Run, SWIFT, Sandbox};
+use crate::sandbox::{Run, SWIFT, Sandbox, plant};
 
 const RANKS: &[&str] = &["--nproc-per-node", "2"];
 
@@ -92,6 +92,18 @@ fn an_error_about_a_value_does_not_repeat_it() {
         let run = sandbox.launch(&options.iter().chain(RANKS).copied().collect::<Vec<_>>(), SWIFT);
         assert!(run.stderr.contains("`comet.api_key` is [\"(secret)\"]"), "{run:?}");
         silent(&run, &["S3cr\""]);
+    }
+}
+
+#[test]
+fn variables_of_a_template_are_not_shown() {
+    let sandbox = Sandbox::new();
+    let text = r#"{"$zlaunch": {"extends": "zero2", "env": {"HF_TOKEN": "SEKRET-1", "A": "b"}}}"#;
+    plant(&sandbox.root().join("home/.config/zlaunch/templates/tt.json"), text);
+    for verb in ["templates", "explain"] {
+        let run = sandbox.run([verb, "tt"]);
+        silent(&run, &["SEKRET"]);
+        assert!(format!("{run:?}").contains("HF_TOKEN=(secret)"), "{run:?}");
     }
 }
 
