@@ -16,7 +16,7 @@ use crate::model::Hub;
 use crate::plan::Plan;
 use crate::python::Python;
 use crate::said::Said;
-use crate::secrets::is_secret;
+use crate::secrets::may_hold_secret;
 use crate::topology::{Standing, Topology};
 use crate::trainer;
 use crate::vars;
@@ -309,7 +309,7 @@ fn ranks_row(ranks: &Topology) -> Row {
 
 fn may_be_shown(name: &str) -> bool {
     let listed = |known: &&str| name == *known || known.ends_with('_') && name.starts_with(known);
-    SHOWN.iter().chain(vars::SHOWN_WHEN_SET).any(listed) && !is_secret(name)
+    SHOWN.iter().chain(vars::SHOWN_WHEN_SET).any(listed) && !may_hold_secret(name)
 }
 
 /// `4 × NVIDIA H200, 1 × Tesla T4`.

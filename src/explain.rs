@@ -11,6 +11,7 @@ use crate::error::{self, Problem};
 use crate::host::Host;
 use crate::layout::{columns, padded, wrapped};
 use crate::said::{Said, Source};
+use crate::secrets::Secrets;
 use crate::template::{self, Origin, Search};
 use crate::vars;
 
@@ -295,7 +296,7 @@ fn of_template(word: &str, search: &Search, host: &Host, language: Language) -> 
         rows.push((language.word("extends", "继承"), template.chain[1..].join(" → ")));
     }
     for (name, value) in &template.env {
-        rows.push((language.word("sets", "设置"), format!("{name}={value}")));
+        rows.push((language.word("sets", "设置"), Secrets::of(host).setting(name, value)));
     }
     rows.push((language.word("print it", "查看内容"), format!("zlaunch templates {}", template.name)));
     let chinese = template.about_zh.filter(|_| language == Language::Chinese);

@@ -89,8 +89,9 @@ fn run(host: &Host) -> Result<u8, Vec<Problem>> {
         }
         Request::Templates { name: Some(name), raw: false, search } => {
             let template = patiently(host, || template::resolve(&name, &search, host))?;
-            error::report(&template.notes, &Secrets::of(host));
-            err(template.summary().as_bytes());
+            let secrets = Secrets::of(host);
+            error::report(&template.notes, &secrets);
+            err(template.summary(&secrets).as_bytes());
             out(json::write(&template.config).as_bytes())
         }
         Request::Replay { folder, dry_run } => return replay(&folder, dry_run),

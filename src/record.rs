@@ -126,7 +126,7 @@ fn variables(
             }
             lines.as_array().into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
         } else {
-            secrets.hide_value(name, value).to_string_lossy().into_owned()
+            secrets.hide_value(name, value)
         };
         found.insert(name.to_string(), value.into());
     }

@@ -1,7 +1,11 @@
 //! What others must not see of a launch. A secret is known by the name it goes under (`--hub_token X`, `HF_TOKEN=X`,
-//! `"api_key": "X"`), as the value of such a variable wherever it turns up, or as what stands before the `@` of an
-//! address. Plans, records, reports and errors show its place and not itself.
+//! `"api_key": "X"`), as what stands before the `@` of an address, and wherever else it turns up again if the environment
+//! or the command line named it. Plans, records, reports and errors show its place and not itself.
 
+mod names;
+mod scan;
+
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -9,136 +13,129 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use serde_json::Value;
 
 use crate::host::Host;
+use names::Kind;
+use scan::{Reading, Span};
 
 /// What stands in the place of a secret.
 pub(crate) const HIDDEN: &str = "(secret)";
 
-/// Values shorter than this are no secrets, and would take harmless words along.
-const SHORTEST: usize = 8;
+/// A shorter secret is not looked for elsewhere: it would take harmless words along.
+const SHORTEST_ELSEWHERE: usize = 6;
 
-/// Parts of a name that make it the name of a secret.
-const SECRET: &[&str] =
-    &["TOKEN", "KEY", "KEYS", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS"];
-/// Parts before `token` or `key` that make it a harmless one: `--eos_token`, `--input_key`.
-const HARMLESS_BEFORE: &[&str] = &[
-    "ANSWER", "AUDIO", "BOS", "CHOSEN", "CLS", "COLUMN", "DATASET", "DICT", "EOS", "GROUP", "IMAGE", "INPUT", "LABEL",
-    "MASK", "OUTPUT", "PAD", "PROMPT", "QUERY", "REJECTED", "RESPONSE", "SEP", "SORT", "SPECIAL", "STOP", "TEXT",
-    "UNK", "VIDEO",
-];
-
-/// A stretch of a word.
+/// A stretch of a text.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Piece<'a> {
     Open(&'a [u8]),
-    /// The variable in which a script may ask for it.
-    Secret(String),
+    Secret(Secret<'a>),
 }
 
-/// The secrets that zlaunch was given, by the variables that hold them; without a host, those that a text tells by itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Secret<'a> {
+    value: &'a [u8],
+    /// Of the option, the variable or the key.
+    name: &'a [u8],
+}
+
+/// The secrets that zlaunch was given; without a host, those that a text tells by itself.
 #[derive(Default)]
 pub(crate) struct Secrets<'h> {
     host: Option<&'h Host>,
     /// Looked for when something is shown: most launches show nothing.
-    values: OnceCell<Vec<(String, &'h str)>>,
+    known: OnceCell<Vec<Known<'h>>>,
+}
+
+/// What the environment or the command line named.
+struct Known<'h> {
+    value: Cow<'h, [u8]>,
+    name: &'h [u8],
+}
+
+impl<'a> Span<'a> {
+    fn of(&self, text: &'a [u8]) -> Secret<'a> {
+        Secret { value: &text[self.start..self.end], name: self.name }
+    }
 }
 
 impl<'h> Secrets<'h> {
     pub(crate) fn of(host: &'h Host) -> Self {
-        Secrets { host: Some(host), values: OnceCell::new() }
+        Secrets { host: Some(host), known: OnceCell::new() }
     }
 
-    fn values(&self) -> &[(String, &'h str)] {
-        self.values.get_or_init(|| {
-            let mut values = self.host.map(given).unwrap_or_default();
-            // One may be the beginning of another.
-            values.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
-            values
-        })
+    fn known(&self) -> &[Known<'h>] {
+        self.known.get_or_init(|| self.host.map(given).unwrap_or_default())
     }
 
     /// The pieces of each word of a command.
     pub(crate) fn in_words<'a>(&'a self, words: impl IntoIterator<Item = &'a OsStr>) -> Vec<Vec<Piece<'a>>> {
-        let mut asked_for = None;
-        let mut all = Vec::new();
-        for word in words {
-            let bytes = word.as_bytes();
-            let follows = asked_for.take().filter(|_| !bytes.starts_with(b"--"));
-            all.push(match follows {
-                Some(name) => vec![self.known(word, name)],
-                None => self.in_word(word),
-            });
-            asked_for = word.to_str().filter(|it| asks_for_secret(it));
-        }
-        all
+        let words: Vec<&[u8]> = words.into_iter().map(OsStr::as_bytes).collect();
+        let all = in_each(&words, self.known());
+        words.iter().zip(&all).map(|(word, spans)| pieces(word, spans)).collect()
     }
 
     pub(crate) fn in_word<'a>(&'a self, word: &'a OsStr) -> Vec<Piece<'a>> {
-        let Some(text) = word.to_str() else { return vec![Piece::Open(word.as_bytes())] };
-        match text.split_once('=') {
-            Some((name, value)) if is_secret(name) && !value.is_empty() => {
-                let (open, secret) = text.split_at(name.len() + 1);
-                vec![Piece::Open(open.as_bytes()), self.known(OsStr::new(secret), name)]
-            }
-            _ => self.in_text(text),
-        }
+        pieces(word.as_bytes(), &spans(word.as_bytes(), Reading::Word, self.known()))
     }
 
-    fn in_text<'a>(&'a self, text: &'a str) -> Vec<Piece<'a>> {
-        let mut pieces = Vec::new();
-        let mut rest = text;
-        while let Some((start, end, variable)) = self.first_in(rest) {
-            pieces.extend((start > 0).then(|| Piece::Open(&rest.as_bytes()[..start])));
-            pieces.push(Piece::Secret(variable));
-            rest = &rest[end..];
+    /// The pieces of a variable's value.
+    pub(crate) fn in_value<'a>(&'a self, name: &'a str, value: &'a OsStr) -> Vec<Piece<'a>> {
+        if is_secret(name.as_bytes(), value.as_bytes()) {
+            return vec![Piece::Secret(Secret { value: value.as_bytes(), name: name.as_bytes() })];
         }
-        pieces.extend((!rest.is_empty()).then_some(Piece::Open(rest.as_bytes())));
-        pieces
+        self.in_word(value)
     }
 
-    /// The pieces of a file: lines of JSON or of variables.
+    /// The pieces of a file: JSON or lines of variables.
     pub(crate) fn in_document<'a>(&'a self, text: &'a str) -> Vec<Piece<'a>> {
-        text.split_inclusive('\n').flat_map(|line| self.in_word(OsStr::new(line))).collect()
+        pieces(text.as_bytes(), &spans(text.as_bytes(), Reading::Lines, self.known()))
     }
 
-    /// Where the first secret begins and ends, and the variable that holds it.
-    fn first_in(&self, text: &str) -> Option<(usize, usize, String)> {
-        let of_variables = self.values().iter().filter_map(|(name, value)| {
-            let start = text.find(*value)?;
-            Some((start, start + value.len(), name.clone()))
-        });
-        // Most words have none, and searching for more than one character is dear.
-        let colon = text.contains(':').then_some(text);
-        let of_address = colon.and_then(credentials).map(|(start, end)| (start, end, "CREDENTIALS".to_string()));
-        let of_json = colon.and_then(entry).map(|(start, end, key)| (start, end, variable_for(key)));
-        of_variables.chain(of_address).chain(of_json).min_by_key(|(start, ..)| *start)
-    }
-
-    /// A secret goes by the variable that holds it, else by the option that asks for it.
-    fn known<'a>(&self, secret: &OsStr, option: &str) -> Piece<'a> {
-        let variable = self.values().iter().find(|(_, value)| secret == *value).map(|(name, _)| name.clone());
-        Piece::Secret(variable.unwrap_or_else(|| variable_for(option)))
+    /// The names under which a script asks for secrets. It sets and removes variables itself.
+    pub(crate) fn names<'a>(&self, set: Vec<(&'a str, &'a OsStr)>, unset: &'a [String]) -> Names<'a>
+    where
+        'h: 'a,
+    {
+        Names { host: self.host, set, unset, given: Vec::new() }
     }
 
     /// A command, to be shown.
     pub(crate) fn hide_in_words<'a>(&'a self, words: impl IntoIterator<Item = &'a OsStr>) -> Vec<OsString> {
-        self.in_words(words).iter().map(|pieces| shown(pieces)).collect()
+        let words: Vec<&[u8]> = words.into_iter().map(OsStr::as_bytes).collect();
+        let all = in_each(&words, self.known());
+        words.iter().zip(&all).map(|(word, spans)| OsString::from_vec(shown(word, spans))).collect()
+    }
+
+    /// `NAME=VALUE`, to be shown.
+    pub(crate) fn setting(&self, name: &str, value: impl AsRef<OsStr>) -> String {
+        format!("{name}={}", self.hide_value(name, value.as_ref()))
     }
 
     /// The value of a variable, to be shown.
-    pub(crate) fn hide_value(&self, name: &str, value: &OsStr) -> OsString {
-        if is_secret(name) { HIDDEN.into() } else { shown(&self.in_word(value)) }
+    pub(crate) fn hide_value(&self, name: &str, value: &OsStr) -> String {
+        let value = value.as_bytes();
+        if is_secret(name.as_bytes(), value) {
+            return HIDDEN.to_string();
+        }
+        String::from_utf8_lossy(&shown(value, &spans(value, Reading::Word, self.known()))).into_owned()
     }
 
     /// A sentence.
     pub(crate) fn hide_in_text(&self, text: &str) -> String {
-        let words = text.split(' ').map(|word| shown(&self.in_word(OsStr::new(word))).to_string_lossy().into_owned());
-        words.collect::<Vec<_>>().join(" ")
+        self.hide_as(text, Reading::Sentence)
     }
 
     /// A place: words as they were typed.
     pub(crate) fn hide_in_place(&self, text: &str) -> String {
-        let words = self.hide_in_words(text.split(' ').map(OsStr::new));
-        words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+        self.hide_as(text, Reading::Place)
+    }
+
+    fn hide_as(&self, text: &str, reading: Reading) -> String {
+        let bytes = shown(text.as_bytes(), &spans(text.as_bytes(), reading, self.known()));
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// What zlaunch itself says, in which only what is known can turn up again.
+    pub(crate) fn hide_known(&self, text: String) -> String {
+        if self.known().is_empty() { text } else { self.hide_in_text(&text) }
     }
 
     pub(crate) fn hide(&self, value: Value) -> Value {
@@ -151,7 +148,10 @@ impl<'h> Secrets<'h> {
             Value::Array(items) => items.into_iter().map(|item| self.hide(item)).collect(),
             Value::Object(entries) => {
                 let hide = |(key, value): (String, Value)| {
-                    let value = if value.is_string() && is_secret(&key) { HIDDEN.into() } else { self.hide(value) };
+                    let value = match Kind::of(key.as_bytes()) {
+                        Some(kind) => self.hide_all(kind, value),
+                        None => self.hide(value),
+                    };
                     (key, value)
                 };
                 Value::Object(entries.into_iter().map(hide).collect())
@@ -159,86 +159,222 @@ impl<'h> Secrets<'h> {
             other => other,
         }
     }
+
+    /// What stands under the name of a secret.
+    fn hide_all(&self, kind: Kind, value: Value) -> Value {
+        match value {
+            Value::String(text) if kind.hides(text.as_bytes()) => HIDDEN.into(),
+            Value::Number(number) if kind.hides(number.to_string().as_bytes()) => HIDDEN.into(),
+            Value::Array(items) => items.into_iter().map(|item| self.hide_all(kind, item)).collect(),
+            Value::Object(entries) => {
+                Value::Object(entries.into_iter().map(|(key, value)| (key, self.hide_all(kind, value))).collect())
+            }
+            other => self.hide(other),
+        }
+    }
 }
 
-/// What the environment and the command line name as secrets: `--env HF_TOKEN=X`, `--hub_token X`.
-fn given(host: &Host) -> Vec<(String, &str)> {
-    let variables = host.env.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
-    let variables = variables.filter(|(name, _)| is_secret(name)).map(|(name, value)| (name.to_string(), value));
-    let words: Vec<&str> = host.words.iter().map(|word| word.to_str().unwrap_or_default()).collect();
-    let joined = words.iter().filter_map(|word| word.split_once('='));
-    let apart = words.windows(2).filter(|pair| asks_for_secret(pair[0]) && !pair[1].starts_with("--"));
-    let options = joined.filter(|(name, _)| is_secret(name)).chain(apart.map(|pair| (pair[0], pair[1])));
-    let all = variables.chain(options.map(|(name, value)| (variable_for(name), value)));
-    all.filter(|(_, value)| value.len() >= SHORTEST).collect()
+/// The variables by which a script asks for secrets: one for each value, and none that holds another one.
+pub(crate) struct Names<'a> {
+    host: Option<&'a Host>,
+    set: Vec<(&'a str, &'a OsStr)>,
+    unset: &'a [String],
+    given: Vec<(String, Vec<u8>)>,
 }
 
-/// An option whose value is the next word.
-fn asks_for_secret(word: &str) -> bool {
-    word.starts_with('-') && !word.contains('=') && is_secret(word)
+impl Names<'_> {
+    pub(crate) fn of(&mut self, secret: Secret) -> String {
+        let Secret { value, name } = secret;
+        if let Some((name, _)) = self.given.iter().find(|(_, given)| given == value) {
+            return name.clone();
+        }
+        let name = self.holding(value).unwrap_or_else(|| {
+            // A script of ours removes those.
+            let name = variable_for(name);
+            let name = name.trim_start_matches("ZLAUNCH_");
+            let more = (2..).map(|number| format!("{name}_{number}"));
+            // Numbers do not end.
+            std::iter::once(name.to_string()).chain(more).find(|name| self.is_free(name, value)).unwrap_or_default()
+        });
+        self.given.push((name.clone(), value.to_vec()));
+        name
+    }
+
+    /// A variable of the host that has exactly this value, under a name that is meant for secrets.
+    fn holding(&self, value: &[u8]) -> Option<String> {
+        let mut names =
+            self.host?.env.iter().filter(|(_, own)| own.as_bytes() == value).filter_map(|(name, _)| name.to_str());
+        let fits = |name: &&str| variable_for(name.as_bytes()) == **name && Kind::of(name.as_bytes()).is_some();
+        names.find(|name| fits(name) && self.is_free(name, value)).map(str::to_string)
+    }
+
+    fn is_free(&self, name: &str, value: &[u8]) -> bool {
+        let there = self.host.and_then(|host| host.env.get(OsStr::new(name)));
+        let mut set = self.set.iter().filter(|(own, _)| *own == name);
+        there.is_none_or(|own| own.as_bytes() == value)
+            && set.all(|(_, own)| own.as_bytes() == value)
+            && !self.unset.iter().any(|own| own == name)
+            && !self.given.iter().any(|(own, _)| own == name)
+            && !name.starts_with("ZLAUNCH_")
+    }
 }
 
-fn shown(pieces: &[Piece]) -> OsString {
-    let bytes = pieces.iter().map(|piece| match piece {
-        Piece::Open(bytes) => bytes,
-        Piece::Secret(_) => HIDDEN.as_bytes(),
-    });
-    OsString::from_vec(bytes.collect::<Vec<_>>().concat())
+/// What the environment and the command line name as secrets: `HF_TOKEN=X`, `--hub_token X`.
+fn given(host: &Host) -> Vec<Known<'_>> {
+    let mut all = Vec::new();
+    for (name, value) in &host.env {
+        let (name, value) = (name.as_bytes(), value.as_bytes());
+        if is_secret(name, value) {
+            all.push(Secret { value, name });
+        } else if name.starts_with(b"ZLAUNCH_") {
+            all.extend(spans(value, Reading::Word, &[]).iter().map(|span| span.of(value)));
+        }
+    }
+    let words: Vec<&[u8]> = host.words.iter().map(|word| word.as_bytes()).collect();
+    for (word, spans) in words.iter().zip(in_each(&words, &[])) {
+        all.extend(spans.iter().map(|span| span.of(word)));
+    }
+    all.retain(|secret| secret.value.len() >= SHORTEST_ELSEWHERE);
+    all.into_iter().flat_map(spellings).collect()
 }
 
-/// Whether a variable or an option of that name holds a secret; rather one too many.
-pub(crate) fn is_secret(name: &str) -> bool {
-    let is_one_of = |part: &[u8], words: &[&str]| words.iter().any(|word| part.eq_ignore_ascii_case(word.as_bytes()));
-    let ends_with = |part: &[u8], word: &str| {
-        part.len().checked_sub(word.len()).is_some_and(|at| part[at..].eq_ignore_ascii_case(word.as_bytes()))
-    };
+/// A secret as it is, as text, and as JSON writes it.
+fn spellings(Secret { value, name }: Secret) -> impl Iterator<Item = Known> {
+    let text = String::from_utf8_lossy(value);
+    let json = Value::from(text.as_ref()).to_string().into_bytes();
+    let json = json[1..json.len() - 1].to_vec();
+    let mut all = vec![Cow::Borrowed(value), Cow::Owned(text.into_owned().into_bytes()), Cow::Owned(json)];
+    all.dedup();
+    all.into_iter().map(move |value| Known { value, name })
+}
+
+/// The secrets of each word. One that follows the name of a secret is the secret, if it can be one.
+#[inline(never)]
+fn in_each<'a>(words: &[&'a [u8]], known: &'a [Known]) -> Vec<Vec<Span<'a>>> {
+    let mut asked: Option<Asked> = None;
     let mut before: &[u8] = b"";
-    name.as_bytes().split(|byte| b"_-.".contains(byte)).any(|part| {
-        let secret = is_one_of(part, SECRET) || ends_with(part, "KEY") || ends_with(part, "TOKEN");
-        let before = std::mem::replace(&mut before, part);
-        // A key of nothing is a key of JSON.
-        let of_nothing = before.is_empty() && is_one_of(part, &["KEY", "KEYS"]);
-        secret && !of_nothing && !is_one_of(before, HARMLESS_BEFORE)
-    })
+    let mut all = Vec::with_capacity(words.len());
+    for &word in words {
+        let mut own = None;
+        if let Some(it) = asked.take() {
+            let value = word.strip_prefix(it.prefix).unwrap_or(word);
+            if Some(word) == it.through {
+                // `--launcher-arg --token --launcher-arg X`
+                asked = Some(it);
+            } else if !scan::is_option(value) {
+                let span = Span { start: word.len() - value.len(), end: word.len(), name: it.name };
+                own = it.kind.hides(value).then(|| vec![span]);
+                asked = names::is_plural(it.name).then_some(it);
+            }
+        }
+        all.push(own.unwrap_or_else(|| spans(word, Reading::Word, known)));
+        asked = Asked::by(word, before).or(asked);
+        before = word;
+    }
+    all
+}
+
+/// An option that wants a secret.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    name: &'a [u8],
+    kind: Kind,
+    /// What stands before the name, and will before the value: `--launcher-arg=`.
+    prefix: &'a [u8],
+    /// The same as a word of its own.
+    through: Option<&'a [u8]>,
+}
+
+impl<'a> Asked<'a> {
+    fn by(word: &'a [u8], before: &'a [u8]) -> Option<Self> {
+        if word.first() != Some(&b'-') {
+            return None;
+        }
+        let start = word.iter().rposition(|b| *b == b'=').map_or(0, |at| at + 1);
+        let (prefix, name) = word.split_at(start);
+        let kind = Kind::of(name).filter(|_| name.starts_with(b"-"))?;
+        let through = Some(before).filter(|before| before.starts_with(b"--") && before.len() > 2);
+        Some(Asked { name, kind, prefix, through })
+    }
+}
+
+/// The secrets of a text.
+#[inline(never)]
+fn spans<'a>(text: &'a [u8], reading: Reading, known: &'a [Known]) -> Vec<Span<'a>> {
+    let told = scan::spans(text, reading);
+    if known.is_empty() { told } else { with_known(text, &told, known) }
+}
+
+/// What is open in a text, and what is not.
+fn pieces<'a>(text: &'a [u8], spans: &[Span<'a>]) -> Vec<Piece<'a>> {
+    let mut pieces = Vec::with_capacity(2 * spans.len() + 1);
+    let mut at = 0;
+    for span in spans {
+        pieces.extend((span.start > at).then(|| Piece::Open(&text[at..span.start])));
+        pieces.push(Piece::Secret(span.of(text)));
+        at = span.end;
+    }
+    pieces.extend((at < text.len()).then(|| Piece::Open(&text[at..])));
+    pieces
+}
+
+/// These, and where what is known turns up again; those that overlap are one.
+#[inline(never)]
+fn with_known<'a>(text: &'a [u8], spans: &[Span<'a>], known: &'a [Known]) -> Vec<Span<'a>> {
+    let next = |it: &'a Known, from| {
+        let start = find(text, &it.value, from)?;
+        Some(Span { start, end: start + it.value.len(), name: it.name })
+    };
+    let mut ahead: Vec<Option<Span>> = known.iter().map(|it| next(it, 0)).collect();
+    let mut told = spans.iter().copied();
+    ahead.push(told.next());
+    let mut all: Vec<Span> = Vec::new();
+    loop {
+        let first = (0..ahead.len()).filter_map(|at| Some((at, ahead[at]?)));
+        let Some((at, span)) = first.min_by_key(|(_, span)| span.start) else { return all };
+        ahead[at] = known.get(at).map_or_else(|| told.next(), |it| next(it, span.end));
+        match all.last_mut().filter(|last| span.start < last.end) {
+            Some(last) => last.end = last.end.max(span.end),
+            None => all.push(span),
+        }
+    }
+}
+
+fn find(text: &[u8], value: &[u8], from: usize) -> Option<usize> {
+    let last = text.len().checked_sub(value.len())?;
+    (from..=last).find(|at| text[*at] == value[0] && text[*at..].starts_with(value))
+}
+
+#[inline(never)]
+fn shown(text: &[u8], spans: &[Span]) -> Vec<u8> {
+    let mut shown = Vec::with_capacity(text.len());
+    let mut at = 0;
+    for span in spans {
+        shown.extend_from_slice(&text[at..span.start]);
+        shown.extend_from_slice(HIDDEN.as_bytes());
+        at = span.end;
+    }
+    shown.extend_from_slice(&text[at..]);
+    shown
+}
+
+/// Whether the value of that variable or option is a secret.
+fn is_secret(name: &[u8], value: &[u8]) -> bool {
+    Kind::of(name).is_some_and(|kind| kind.hides(value))
+}
+
+/// Whether it may hold one.
+pub(crate) fn may_hold_secret(name: &str) -> bool {
+    Kind::of(name.as_bytes()).is_some()
 }
 
 /// `HUB_TOKEN` for `--hub-token`.
-fn variable_for(name: &str) -> String {
-    name.trim_start_matches('-').to_ascii_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_")
-}
-
-/// The text of the first entry of JSON whose key names a secret, and the key.
-fn entry(text: &str) -> Option<(usize, usize, &str)> {
-    let mut from = 0;
-    loop {
-        let colon = from + text[from..].find("\":")?;
-        from = colon + "\":".len();
-        let key = text[..colon].rfind('"').map_or("", |quote| &text[quote + 1..colon]);
-        let Some(value) = text[from..].trim_start().strip_prefix('"').filter(|_| is_secret(key)) else { continue };
-        let mut escaped = false;
-        let end = value.find(|c| {
-            let ends = c == '"' && !escaped;
-            escaped = c == '\\' && !escaped;
-            ends
-        });
-        let start = text.len() - value.len();
-        if let Some(end) = end.filter(|end| *end > 0) {
-            return Some((start, start + end, key));
-        }
-    }
-}
-
-/// What stands before the `@` of the first address that has one.
-fn credentials(text: &str) -> Option<(usize, usize)> {
-    let mut from = 0;
-    loop {
-        let start = from + text[from..].find("://")? + "://".len();
-        let end = text[start..].find(['/', ' ', '"', '\'', '?', '#']).map_or(text.len(), |length| start + length);
-        if let Some(at) = text[start..end].rfind('@').filter(|at| *at > 0) {
-            return Some((start, start + at));
-        }
-        from = start;
-    }
+#[inline(never)]
+fn variable_for(name: &[u8]) -> String {
+    let start = name.iter().position(|b| *b != b'-').unwrap_or(name.len());
+    let letter = |b: &u8| if b.is_ascii_alphanumeric() { char::from(b.to_ascii_uppercase()) } else { '_' };
+    let name: String = name[start..].iter().map(letter).collect();
+    if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name }
 }
 
 #[cfg(test)]
@@ -253,92 +389,132 @@ mod tests {
         Host { env: env.into(), ..Host::default() }
     }
 
-    #[test]
-    fn names() {
-        for name in [
-            "HF_TOKEN",
-            "WANDB_API_KEY",
-            "AWS_SECRET_ACCESS_KEY",
-            "MYSQL_PASSWORD",
-            "apikey",
-            "--hub_token",
-            "--hub-token",
-            "--token",
-            "comet.api_key",
-            "GOOGLE_APPLICATION_CREDENTIALS",
-            "MODELSCOPE_API_TOKEN",
-            "AUTHTOKEN",
-            "SSH_KEY",
-        ] {
-            assert!(is_secret(name), "{name}");
-        }
-        for name in [
-            "TOKENIZERS_PARALLELISM",
-            "--max_tokens",
-            "--tokenizer",
-            "--eos_token",
-            "--input_key",
-            "OMP_NUM_THREADS",
-            "--num_tokens_per_batch",
-            "--keyword",
-            "KEY",
-            "--monkeys",
-        ] {
-            assert!(!is_secret(name), "{name}");
-        }
-    }
-
+    /// `|` parts the words, `*` is what is hidden.
     #[test]
     fn words_of_a_command() {
-        let shown = [
-            (
-                "--hub_token x --wandb-api-key=abc WANDB_API_KEY=q",
-                "--hub_token (secret) --wandb-api-key=(secret) WANDB_API_KEY=(secret)",
-            ),
-            ("--max_tokens 512 --tokenizer t", "--max_tokens 512 --tokenizer t"),
-            ("https://me:pw@host/a?b=c@d https://h/", "https://(secret)@host/a?b=c@d https://h/"),
-            ("say hf_abcdefgh,hf_abcdefgh", "say (secret),(secret)"),
-            ("-token x", "-token (secret)"),
-            (r#"{"api_key":"a\"b","key":"c"}"#, r#"{"api_key":"(secret)","key":"c"}"#),
-            ("--use_auth_token --model m", "--use_auth_token --model m"),
-            ("--data https://h/x,https://u:p@h", "--data https://h/x,https://(secret)@h"),
-        ];
         let host = host();
         let secrets = Secrets::of(&host);
-        for (words, hidden) in shown {
-            assert_eq!(secrets.hide_in_place(words), hidden);
+        for (words, hidden) in [
+            (
+                "--hub_token|Sxyz|--wandb-api-key=Sabc|WANDB_API_KEY=Sq12",
+                "--hub_token|*|--wandb-api-key=*|WANDB_API_KEY=*",
+            ),
+            ("--max_tokens|512|--tokenizer|t", "--max_tokens|512|--tokenizer|t"),
+            ("-token|Sxyz|--password|S", "-token|*|--password|*"),
+            ("--use_auth_token|--model|m|--token|--S3cretValue42", "--use_auth_token|--model|m|--token|*"),
+            ("--api_keys|a|Sabc|Sdef|--model|m", "--api_keys|a|*|*|--model|m"),
+            ("--token|--|python", "--token|--|python"),
+            // Every sign, not only the first.
+            ("--set=hub_token=Sabc|--set=comet.api_key=Sa,T", "--set=hub_token=*|--set=comet.api_key=*"),
+            ("a=b,token=Sabc,c=d|--export=ALL,HF_TOKEN=Sabc", "a=b,token=*,c=d|--export=ALL,HF_TOKEN=*"),
+            ("--launcher-arg=--token=Sabc|+hub_token=Sabc", "--launcher-arg=--token=*|+hub_token=*"),
+            ("--launcher-arg|--token|--launcher-arg|Sabc", "--launcher-arg|--token|--launcher-arg|*"),
+            ("--launcher-arg=--token|--launcher-arg=Sabc|x", "--launcher-arg=--token|--launcher-arg=*|x"),
+            ("token:Sabc|Authorization: Bearer Sabc|-HCookie: Sa;Sb", "token:*|Authorization: *|-HCookie: *"),
+            ("use Bearer Sabcdefgh now|--password=S and S", "use Bearer * now|--password=*"),
+            ("curl --token Sabc x|env HF_TOKEN=Sabc x", "curl --token * x|env HF_TOKEN=* x"),
+            // JSON, in whatever spelling.
+            (r#"{"api_key":"S\"b","key":"c"}"#, r#"{"api_key":"*","key":"c"}"#),
+            (r#"{"c": {"on": true, "api_key" : "Sabc"}}"#, r#"{"c": {"on": true, "api_key" : "*"}}"#),
+            (r#"{"api_keys": ["Sabc", {"x": "Sdef"}], "n": "m"}"#, r#"{"api_keys": ["*", {"x": "*"}], "n": "m"}"#),
+            (r#"{"a":"{\"api_key\": \"S\\\"x\", \"b\": \"c\"}"}"#, r#"{"a":"{\"api_key\": \"*\", \"b\": \"c\"}"}"#),
+            ("{'api_key': 'Sabc', 'b': 'c'}|{api_key: Sabc, b: c}", "{'api_key': '*', 'b': 'c'}|{api_key: *, b: c}"),
+            (
+                r#"comet.api_key=["Sabc"]|--set=api_key={"a": "Sabc"}"#,
+                r#"comet.api_key=["*"]|--set=api_key={"a": "*"}"#,
+            ),
+            (r#"{"cmd": "x --set=hub_token=Sabc"}"#, r#"{"cmd": "x --set=hub_token=*"}"#),
+            // Addresses.
+            (
+                "https://me:pw@host/a?b=c@d|https://h/|https://user@h/x",
+                "https://*@host/a?b=c@d|https://h/|https://user@h/x",
+            ),
+            ("https://h/x,https://u:p@h|redis://:pw@h", "https://h/x,https://*@h|redis://*@h"),
+            ("https://u:a/S@h|https://u:a#S@h|https://h:80/x@y", "https://*@h|https://*@h|https://h:80/x@y"),
+            ("https://ghp0123456789abcdef@h", "https://*@h"),
+            ("https://h/x?a=b&access_token=Sabc&c=d", "https://h/x?a=b&access_token=*&c=d"),
+            ("https://h/x?X-Amz-Signature=Sabc#y", "https://h/x?X-Amz-Signature=*#y"),
+            // Known from elsewhere.
+            ("say hf_abcdefgh,hf_abcdefgh", "say *,*"),
+            // Ordinary options.
+            ("--num_key_value_heads|8|--per_token_loss|true", "--num_key_value_heads|8|--per_token_loss|true"),
+            ("--primary_key|id|--max_token=5|2_token=5", "--primary_key|id|--max_token=5|2_token=5"),
+            ("--prompt|the monkey=3, the monkey=many", "--prompt|the monkey=3, the monkey=many"),
+            ("--token_type_ids|false|--key|messages_of_users", "--token_type_ids|false|--key|messages_of_users"),
+            ("--key|sk-0123456789abcdef|KEY=sk-0123456789abcdef", "--key|*|KEY=*"),
+        ] {
+            let shown = secrets.hide_in_words(words.split('|').map(OsStr::new));
+            assert_eq!(shown.join(OsStr::new("|")), OsString::from(hidden.replace('*', HIDDEN)));
         }
-        let bytes = OsStr::from_bytes(b"\xff");
+        let bytes = OsStr::from_bytes(b"S\xff\xfe\xfd");
         assert_eq!(secrets.hide_in_words([OsStr::new("--token"), bytes, bytes])[1..], [OsStr::new(HIDDEN), bytes]);
+        assert_eq!(secrets.hide_in_words([OsStr::from_bytes(b"--hub_token=S\xff12")]), ["--hub_token=(secret)"]);
     }
 
     #[test]
     fn a_script_asks_for_what_it_does_not_hold() {
         let host = host();
         let secrets = Secrets::of(&host);
-        let names = |words: &'static str| -> Vec<String> {
-            let pieces = secrets.in_words(words.split(' ').map(OsStr::new)).into_iter().flatten();
-            pieces.filter_map(|piece| if let Piece::Secret(name) = piece { Some(name) } else { None }).collect()
+        let (set, unset) = (vec![("MY_TOKEN", OsStr::new("mine-1"))], ["OLD_TOKEN".to_string()]);
+        let mut names = secrets.names(set, &unset);
+        let mut asked = |words: &'static str| -> Vec<String> {
+            let all = secrets.in_words(words.split(' ').map(OsStr::new));
+            let secret = |piece| if let Piece::Secret(secret) = piece { Some(secret) } else { None };
+            all.into_iter().flatten().filter_map(secret).map(|secret| names.of(secret)).collect()
         };
-        assert_eq!(names("--hub_token hf_abcdefgh"), ["HF_TOKEN"]);
-        assert_eq!(names("--hub-token other --proxy http://a:b@c"), ["HUB_TOKEN", "CREDENTIALS"]);
+        assert_eq!(asked("--hub_token hf_abcdefgh --hub_token other"), ["HF_TOKEN", "HUB_TOKEN"]);
+        assert_eq!(
+            asked("--proxy http://a:b@c http://a:d@c http://a:b@c"),
+            ["CREDENTIALS", "CREDENTIALS_2", "CREDENTIALS"]
+        );
+        // The same value has one name, and a name has one value.
+        assert_eq!(
+            asked("--hub_token another --x_token other --hf_token new1"),
+            ["HUB_TOKEN_2", "HUB_TOKEN", "HF_TOKEN_2"]
+        );
+        // What the script itself sets or removes.
+        assert_eq!(
+            asked("--my_token mine-1 --old_token older --2_token abcd"),
+            ["MY_TOKEN", "OLD_TOKEN_2", "_2_TOKEN"]
+        );
+        assert_eq!(asked("--my-token mine-2 ZLAUNCH_TOKEN=abcde"), ["MY_TOKEN_2", "TOKEN"]);
     }
 
     #[test]
-    fn sentences_and_values() {
+    fn sentences_places_and_files() {
         let host = host();
         let secrets = Secrets::of(&host);
         for (text, hidden) in [
-            ("comet.api_key=abc and more", "comet.api_key=(secret) and more"),
+            ("comet.api_key=abcd and more", "comet.api_key=(secret) and more"),
             ("HTTPS_PROXY=http://me:pw@proxy:80/x", "HTTPS_PROXY=http://(secret)@proxy:80/x"),
             ("see https://example.org/a@b", "see https://example.org/a@b"),
-            ("did you mean --hub_token or not", "did you mean --hub_token or not"),
+            ("did you mean --hub_token or nothing", "did you mean --hub_token or nothing"),
+            ("did you mean --hub_token nothing", "did you mean --hub_token nothing"),
             ("--set zero_optimization.stage=3", "--set zero_optimization.stage=3"),
+            ("`HF_TOKEN=abcd` is said twice", "`HF_TOKEN=(secret)` is said twice"),
+            ("`{\"api_key\": \"ab cd\"}` is used", "`{\"api_key\": \"(secret)\"}` is used"),
+            ("`comet.api_key` is [\"abcd\"] (list)", "`comet.api_key` is [\"(secret)\"] (list)"),
+            ("`comet.api_key` is missing: say it", "`comet.api_key` is missing: say it"),
         ] {
             assert_eq!(secrets.hide_in_text(text), hidden);
         }
-        let entries = json!({"AWS_SECRET_ACCESS_KEY": "a", "OMP_NUM_THREADS": "4", "argv": ["--token", "x"], "n": [1, "hf_abcdefgh"]});
-        let hidden = json!({"AWS_SECRET_ACCESS_KEY": HIDDEN, "OMP_NUM_THREADS": "4", "argv": ["--token", HIDDEN], "n": [1, HIDDEN]});
+        assert_eq!(
+            secrets.hide_in_place("x --token abcd --env A_KEY=bcde f"),
+            "x --token (secret) --env A_KEY=(secret) f"
+        );
+        let file = "HF_TOKEN=abc abc\nA=b\nB_KEY=cdef\n{\n  \"api_keys\": [\n    \"efgh\"\n  ]\n}\n";
+        let hidden = "HF_TOKEN=(secret)\nA=b\nB_KEY=(secret)\n{\n  \"api_keys\": [\n    \"(secret)\"\n  ]\n}\n";
+        assert_eq!(secrets.hide_as(file, Reading::Lines), hidden);
+    }
+
+    #[test]
+    fn values() {
+        let host = host();
+        let secrets = Secrets::of(&host);
+        let entries = json!({"AWS_SECRET_ACCESS_KEY": "a", "OMP_NUM_THREADS": "4", "argv": ["--token", "xyzt"],
+            "n": [1, "hf_abcdefgh"], "api_keys": ["abcd", {"x": "efgh"}], "password": 1234, "max_token": 8});
+        let hidden = json!({"AWS_SECRET_ACCESS_KEY": HIDDEN, "OMP_NUM_THREADS": "4", "argv": ["--token", HIDDEN],
+            "n": [1, HIDDEN], "api_keys": [HIDDEN, {"x": HIDDEN}], "password": HIDDEN, "max_token": 8});
         assert_eq!(secrets.hide(entries), hidden);
     }
 
@@ -347,16 +523,50 @@ mod tests {
         let words = [
             "zlaunch",
             "--env",
-            "MY_TOKEN=my-own-value",
+            "MY_TOKEN=my own \"value\"",
             "--",
             "x",
             "--hub-token",
-            "another-value",
+            "abcdef",
             "--eos_token",
             "<|im_end|>",
         ];
-        let host = Host { words: words.map(OsString::from).into(), ..host() };
-        let hidden = Secrets::of(&host).hide_in_text("my-own-value another-value hf_abcdefgh <|im_end|>");
-        assert_eq!(hidden, "(secret) (secret) (secret) <|im_end|>");
+        let env = [("ZLAUNCH_ENV".into(), "B_TOKEN=of-a-site".into())];
+        let host = Host { words: words.map(OsString::from).into(), env: env.into(), ..Host::default() };
+        let secrets = Secrets::of(&host);
+        let hidden = secrets.hide_in_text(r#"x-my own "value" my own \"value\" abcdef of-a-site abcde <|im_end|>"#);
+        assert_eq!(hidden, "x-(secret) (secret) (secret) (secret) abcde <|im_end|>");
+        // One that begins inside of another, or goes on behind it.
+        assert_eq!(
+            secrets.hide_in_text("HF_TOKEN=my own \"value\" B_KEY=xabcdefx"),
+            "HF_TOKEN=(secret) B_KEY=(secret)"
+        );
+    }
+
+    #[test]
+    fn time_grows_as_the_text_does() {
+        let host = Host { env: [("HF_TOKEN".into(), "x://a@".into())].into(), ..Host::default() };
+        let begin = std::time::Instant::now();
+        let repeated = [
+            "x://a@b,",
+            "x://a:b,",
+            "key=",
+            "\"token\":[,",
+            "token=[",
+            "secret_file=/",
+            " token= ",
+            "\"key\":\"",
+            "a --token ",
+            "`",
+            "\\",
+        ];
+        for text in repeated.map(|text| text.repeat(100_000 / text.len())) {
+            for reading in [Reading::Word, Reading::Lines, Reading::Place, Reading::Sentence] {
+                for known in [&[][..], Secrets::of(&host).known()] {
+                    spans(text.as_bytes(), reading, known);
+                }
+            }
+        }
+        assert!(begin.elapsed().as_secs() < 60, "{:?}", begin.elapsed());
     }
 }

@@ -17,6 +17,7 @@ use crate::json;
 use crate::layout;
 use crate::patch;
 use crate::said::Said;
+use crate::secrets::Secrets;
 
 use document::Document;
 pub(crate) use document::Need;
@@ -92,11 +93,11 @@ pub(crate) struct Template {
 
 impl Template {
     /// What the config itself does not show: where it comes from, what it is for, what it sets.
-    pub(crate) fn summary(&self) -> String {
+    pub(crate) fn summary(&self, secrets: &Secrets) -> String {
         let mut text = format!("{} ({})\n", self.chain.join(" → "), self.origin);
         text += &self.about.as_ref().map(|about| layout::wrapped(about, 2, 110)).unwrap_or_default();
         for (name, value) in &self.env {
-            text += &format!("  sets {name}={value}\n");
+            text += &format!("  sets {}\n", secrets.setting(name, value));
         }
         text
     }

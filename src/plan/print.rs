@@ -14,7 +14,7 @@ use crate::host;
 use crate::launcher::Kind;
 use crate::launcher::local::{Local, PER_RANK};
 use crate::said::Said;
-use crate::secrets::{Piece, Secrets, is_secret};
+use crate::secrets::{Names, Piece, Secrets};
 use crate::target::{Target, base_name};
 use crate::topology::Standing;
 use crate::trainer::{self, Job};
@@ -38,6 +38,7 @@ impl Plan {
         if let Some(config) = &self.config {
             text += &config_text(config);
         }
+        let mut text = secrets.hide_known(text);
         text += &self.environment_text(secrets);
         text += if self.local.is_some() { "\neach rank runs\n" } else { "\nruns\n" };
         text += &self.command_text(secrets);
@@ -97,10 +98,9 @@ impl Plan {
     }
 
     fn environment_text(&self, secrets: &Secrets) -> String {
-        let shown = |name: &str, value: &OsStr| format!("{name}={}", secrets.hide_value(name, value).to_string_lossy());
         let mut rows: Vec<(String, String)> = Vec::new();
         for setting in &self.environment.set {
-            rows.push((shown(&setting.name, &setting.value), setting.why.clone()));
+            rows.push((secrets.setting(&setting.name, &setting.value), secrets.hide_known(setting.why.clone())));
         }
         if let Some(local) = &self.local {
             rows.push((PER_RANK.join(", "), format!("the number of the rank: 0 to {}", local.count - 1)));
@@ -109,7 +109,7 @@ impl Plan {
             rows.push((name.clone(), "removed".to_string()));
         }
         for (name, value) in &self.environment.kept {
-            rows.push((shown(name, OsStr::new(value)), "yours, kept".to_string()));
+            rows.push((secrets.setting(name, value), "yours, kept".to_string()));
         }
         if rows.is_empty() { String::new() } else { format!("\nenvironment\n{}", table(&rows)) }
     }
@@ -230,6 +230,9 @@ impl Plan {
     /// passed on: a secret is asked for by a variable.
     fn shell(&self, secrets: &Secrets) -> Vec<u8> {
         let mut script = b"#!/bin/sh\nset -e\n".to_vec();
+        let environment = &self.environment;
+        let set = environment.set.iter().map(|it| (it.name.as_str(), it.value.as_os_str())).collect();
+        let mut names = secrets.names(set, &environment.unset);
         let mut files = Vec::new();
         if let Some(config) = &self.config {
             files.push((&config.file.path, &config.text, config.file.kind));
@@ -239,7 +242,7 @@ impl Plan {
         if !files.is_empty() {
             script.extend(b"umask_before=$(umask); umask 077\n");
             for (path, text, kind) in files {
-                script.extend(written(path, &secrets.in_document(text), kind));
+                script.extend(written(path, secrets, &secrets.in_document(text), kind, &mut names));
             }
             script.extend(b"umask \"$umask_before\"; unset umask_before\n");
         }
@@ -250,9 +253,7 @@ impl Plan {
         let found_later = |name: &str, value: &OsStr| self.local.is_some() && name == vars::MASTER_PORT && value == "0";
         for setting in self.environment.set.iter().filter(|it| !found_later(&it.name, &it.value)) {
             script.extend(format!("export {}=", setting.name).bytes());
-            let own = || vec![Piece::Secret(setting.name.clone())];
-            let pieces = if is_secret(&setting.name) { own() } else { secrets.in_word(&setting.value) };
-            script.extend(shell_word(&pieces));
+            script.extend(shell_word(&secrets.in_value(&setting.name, &setting.value), &mut names));
             script.push(b'\n');
         }
         let ours = self.local.as_ref().map(|local| self.words_of_ours(local)).unwrap_or_default();
@@ -262,7 +263,7 @@ impl Plan {
         }
         script.extend(b"exec ");
         let words = ours.iter().chain(&self.argv).map(OsString::as_os_str);
-        let words: Vec<_> = secrets.in_words(words).iter().map(|pieces| shell_word(pieces)).collect();
+        let words: Vec<_> = secrets.in_words(words).iter().map(|pieces| shell_word(pieces, &mut names)).collect();
         script.extend(words.join(&b' '));
         script.push(b'\n');
         script
@@ -290,13 +291,13 @@ impl Plan {
 const UNSET_OURS: &[u8] =
     b"for name in $(env | sed -n 's/^\\(ZLAUNCH_[A-Z_]*\\)=.*/\\1/p'); do unset \"$name\"; done\n";
 
-fn shell_word(pieces: &[Piece]) -> Vec<u8> {
+fn shell_word(pieces: &[Piece], names: &mut Names) -> Vec<u8> {
     if pieces.is_empty() {
         return quoted(OsStr::new(""));
     }
     let words = pieces.iter().map(|piece| match piece {
         Piece::Open(bytes) => quoted(OsStr::from_bytes(bytes)),
-        Piece::Secret(name) => format!("\"${{{name}:?}}\"").into_bytes(),
+        Piece::Secret(secret) => format!("\"${{{}:?}}\"", names.of(*secret)).into_bytes(),
     });
     words.collect::<Vec<_>>().concat()
 }
@@ -374,12 +375,13 @@ pub(super) fn what_runs(job: &Job, command: &[OsString]) -> String {
 }
 
 /// Shell lines that write a file as `exec` does: beside its place, then moved there.
-fn written(path: &Path, text: &[Piece], kind: FileKind) -> Vec<u8> {
-    let word = quoted(path.as_os_str());
+fn written(path: &Path, secrets: &Secrets, text: &[Piece], kind: FileKind, names: &mut Names) -> Vec<u8> {
+    let mut word_of = |path: &Path| shell_word(&secrets.in_word(path.as_os_str()), names);
+    let word = word_of(path);
     let mut lines = Vec::new();
     if kind != FileKind::Named {
         let folder = path.parent().unwrap_or(Path::new("/"));
-        lines.extend([b"mkdir -p ", quoted(folder.as_os_str()).as_slice(), b"\n"].concat());
+        lines.extend([b"mkdir -p ", word_of(folder).as_slice(), b"\n"].concat());
     }
     let whole = text.iter().all(|piece| matches!(piece, Piece::Open(_)));
     let mark: &[u8] = if whole { b"'END_OF_CONFIG'" } else { b"END_OF_CONFIG" };
@@ -392,7 +394,7 @@ fn written(path: &Path, text: &[Piece], kind: FileKind) -> Vec<u8> {
                 let escaped = bytes.iter().flat_map(|b| if b"\\$`".contains(b) { vec![b'\\', *b] } else { vec![*b] });
                 lines.extend(escaped);
             }
-            Piece::Secret(name) => lines.extend(format!("${{{name}:?}}").bytes()),
+            Piece::Secret(secret) => lines.extend(format!("${{{}:?}}", names.of(*secret)).bytes()),
         }
     }
     lines.extend([b"END_OF_CONFIG\nmv -f ", word.as_slice(), b".$$ ", word.as_slice(), b"\n"].concat());

@@ -198,7 +198,7 @@ fn the_shell_format_does_what_the_launch_does() {
 }
 
 /// Runs a script in the sandbox's environment.
-fn by_hand(sandbox: &Sandbox, script: &str, variables: &[(&str, &str)]) -> ExitStatus {
+pub(crate) fn by_hand(sandbox: &Sandbox, script: &str, variables: &[(&str, &str)]) -> ExitStatus {
     let ours = sandbox.command(Vec::<&str>::new());
     Command::new("/bin/sh")
         .args(["-c", script])

@@ -27,6 +27,7 @@ mod ranks;
 mod record;
 mod recorded;
 mod sandbox;
+mod secrets;
 mod session;
 mod shims;
 mod slurm;
