@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use crate::cli::Launch;
 use crate::error::{self, Problem};
 use crate::host::Host;
+use crate::json;
 use crate::launcher::srun::{self, Through};
 use crate::launcher::{self, Kind, Wrapped, wrapped};
 use crate::said::Said;
@@ -106,7 +107,10 @@ impl<'a> Draft<'a> {
 
     /// The config that the command names.
     pub(crate) fn own_config(&self) -> Option<Said<String>> {
-        own_config(&self.job, self.wrapped.as_ref(), &self.host)
+        let own = own_config(&self.job, self.wrapped.as_ref(), &self.host)?;
+        // accelerate and DeepSpeed take the JSON in base64 too; ms-swift refuses it.
+        let text = (self.job.trainer.name != "swift").then(|| json::from_base64(&own.value)).flatten();
+        Some(Said { value: text.unwrap_or(own.value), from: own.from })
     }
 
     /// The config is given to the launcher of the command, not to the script.

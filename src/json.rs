@@ -87,6 +87,30 @@ pub(crate) fn parse_exactly(text: &str) -> Result<Value, Fault> {
     serde_json::from_str(text).map_err(|why| fault(&why))
 }
 
+/// The JSON object in a base64 text of either alphabet.
+pub(crate) fn from_base64(text: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut bits = 1_u32; // a one before those that are not written yet
+    for letter in text.bytes().filter(|letter| !letter.is_ascii_whitespace()) {
+        let six = match letter {
+            b'A'..=b'Z' => letter - b'A',
+            b'a'..=b'z' => letter - b'a' + 26,
+            b'0'..=b'9' => letter - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            b'=' => 0,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(six);
+        if let [1, three @ ..] = bits.to_be_bytes() {
+            bytes.extend(three);
+            bits = 1;
+        }
+    }
+    bytes.truncate(bytes.len().saturating_sub(text.matches('=').count()));
+    String::from_utf8(bytes).ok().filter(|text| bits == 1 && text.trim_start().starts_with('{'))
+}
+
 /// Strict JSON, indented, with a final line feed.
 pub(crate) fn write(value: &Value) -> String {
     // Unlike `{:#}`, without a formatter in between; a value can always be written.
@@ -453,6 +477,22 @@ mod tests {
             assert!(fault.what.contains(word), "{text}: {fault:?}");
         }
         assert!(parse(&"[".repeat(100_000)).unwrap_err().what.contains("128 levels"));
+    }
+
+    #[test]
+    fn base64_of_either_alphabet() {
+        let text = "{\"a?>\":\"~~~?>>>ÿ\"}";
+        for coded in [
+            "eyJhPz4iOiJ+fn4/Pj4+w78ifQ==",
+            "eyJhPz4iOiJ-fn4_Pj4-w78ifQ==",
+            "eyJhPz4iOiJ+fn4/\nPj4+w78ifQ==\n",
+        ] {
+            assert_eq!(from_base64(coded).as_deref(), Some(text), "{coded}");
+        }
+        assert_eq!(from_base64("CiB7fQo=").as_deref(), Some("\n {}\n"));
+        for other in ["", "zero2", "zero3_offload", "eyJhPz4iOiJ+fn4/Pj4+w78ifQ", "WzFd", "====", "e30=.json", "/ds/zero"] {
+            assert_eq!(from_base64(other), None, "{other}");
+        }
     }
 
     #[test]
