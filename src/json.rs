@@ -4,6 +4,7 @@
 //! (`2e8` is 200000000). Written: strict JSON. Nothing here knows what the keys mean.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
@@ -77,14 +78,29 @@ pub(crate) fn parse(text: &str) -> Result<Value, Fault> {
 /// The same for a text that is known to hold no comments and no trailing commas.
 pub(crate) fn parse_strict(text: &str) -> Result<Value, Fault> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let value = Strict.deserialize(&mut reader).map_err(|why| fault(&why))?;
-    reader.end().map_err(|why| fault(&why))?;
+    let large = Cell::new(false);
+    let value = Strict(&large).deserialize(&mut reader).map_err(|why| fault(&why, text))?;
+    reader.end().map_err(|why| fault(&why, text))?;
+    if large.get() { without_huge_integers(text)? }
     Ok(value)
 }
 
 /// Strict JSON with every number as it is written, for files that are not configs.
 pub(crate) fn parse_exactly(text: &str) -> Result<Value, Fault> {
-    serde_json::from_str(text).map_err(|why| fault(&why))
+    without_huge_integers(text)?;
+    serde_json::from_str(text).map_err(|why| fault(&why, text))
+}
+
+/// Python keeps an integer beyond 64 bits; here it would become the nearest float.
+fn without_huge_integers(text: &str) -> Result<(), Fault> {
+    let numbers = text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '+' | '_'));
+    for number in numbers.filter(|number| number.len() > 19 && number.bytes().all(|b| b.is_ascii_digit())) {
+        if number.parse::<u64>().is_err() {
+            let before = text.find(number).unwrap_or_default();
+            return Err(fault_at(&text.as_bytes()[..before], "this integer has more than 64 bits".to_string()));
+        }
+    }
+    Ok(())
 }
 
 /// The JSON object in a base64 text of either alphabet.
@@ -325,10 +341,15 @@ fn fault_at(before: &[u8], what: String) -> Fault {
     Fault { line, column, what }
 }
 
-fn fault(why: &serde_json::Error) -> Fault {
-    let text = why.to_string();
-    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
-    let what = match text {
+fn fault(why: &serde_json::Error, text: &str) -> Fault {
+    // The place is the first letter of a word, or the one behind a sign.
+    let line = text.lines().nth(why.line().saturating_sub(1)).unwrap_or_default();
+    let rest = line.get(why.column().saturating_sub(1)..).unwrap_or_default().trim_start_matches('-');
+    let message = why.to_string();
+    let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
+    let what = match message {
+        _ if rest.starts_with("Infinity") || rest.starts_with("NaN") => PYTHONS,
+        "number out of range" => PYTHONS,
         "EOF while parsing an object" => "it ends inside an object: a `}` is missing",
         "EOF while parsing a list" => "it ends inside a list: a `]` is missing",
         "EOF while parsing a string" => "it ends inside a string: a `\"` is missing",
@@ -343,10 +364,16 @@ fn fault(why: &serde_json::Error) -> Fault {
     Fault { line: why.line(), column: why.column().max(1), what: what.to_string() }
 }
 
-/// Builds a `Value` while refusing what JSON readers disagree about.
-struct Strict;
+/// accelerate puts an infinite `steps_per_print` into every config, so that one written out has it.
+const PYTHONS: &str = "only Python reads NaN, Infinity and numbers as large: write another number \
+                       (\"steps_per_print\": 2000), or leave the key out";
 
-impl<'de> DeserializeSeed<'de> for Strict {
+/// Builds a `Value` while refusing what JSON readers disagree about; and tells whether there was a whole number beyond
+/// 64 bits.
+#[derive(Clone, Copy)]
+struct Strict<'a>(&'a Cell<bool>);
+
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
@@ -354,7 +381,7 @@ impl<'de> DeserializeSeed<'de> for Strict {
     }
 }
 
-impl<'de> Visitor<'de> for Strict {
+impl<'de> Visitor<'de> for Strict<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -385,6 +412,9 @@ impl<'de> Visitor<'de> for Strict {
         if value.fract() == 0.0 && (0.0..1.8e19).contains(&value) {
             return Ok(Value::from(value as u64));
         }
+        if value.fract() == 0.0 {
+            self.0.set(true);
+        }
         Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("this number is too large"))
     }
 
@@ -398,7 +428,7 @@ impl<'de> Visitor<'de> for Strict {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(Strict)? {
+        while let Some(item) = items.next_element_seed(self)? {
             list.push(item);
         }
         Ok(Value::Array(list))
@@ -408,7 +438,7 @@ impl<'de> Visitor<'de> for Strict {
         let mut object = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
             match object.entry(key) {
-                Entry::Vacant(place) => place.insert(entries.next_value_seed(Strict)?),
+                Entry::Vacant(place) => place.insert(entries.next_value_seed(self)?),
                 Entry::Occupied(there) => {
                     return Err(de::Error::custom(format!("the key `{}` stands here twice", there.key())));
                 }
@@ -464,7 +494,13 @@ mod tests {
             ("// nothing\n", 1, 1, "empty"),
             ("{", 1, 1, "ends inside an object"),
             ("{\"a\": 1,\n \"a\": 2}", 2, 4, "`a` stands here twice"),
-            ("{\"a\": NaN}", 1, 7, "a JSON value"),
+            ("{\"a\": NaN}", 1, 7, "only Python"),
+            ("{\"a\": 1,\n\"steps_per_print\": Infinity}", 2, 20, "\"steps_per_print\": 2000"),
+            ("{\"a\": -Infinity}", 1, 8, "only Python"),
+            ("{\"a\": 1e400}", 1, 11, "only Python"),
+            ("{\"a\": nan}", 1, 8, "a JSON value"),
+            ("{\"a\": 123456789012345678901234567890}", 1, 7, "more than 64 bits"),
+            ("{\"a\": 1e30, \"b\": -18446744073709551616, \"c\": 0.5}", 1, 19, "more than 64 bits"),
             ("{\"a\": {\"b\": 2,,}}", 1, 15, "key"),
             ("{,}", 1, 2, "key"),
             ("[,]", 1, 2, "value"),
