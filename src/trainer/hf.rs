@@ -59,7 +59,7 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
         && run_file::is_first(&parts.args)
         && let Ok(Some(entries)) = run_file::read(file, Dialect::PyYaml, host)
     {
-        recognised.read = Some(run_file::typed_words(&entries, run_file::NUMBERS));
+        recognised.read = Some(run_file::typed_words(&entries, false));
         recognised.run_file = Some(entries);
     }
     Some(recognised)
