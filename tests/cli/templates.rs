@@ -79,6 +79,16 @@ fn a_config_in_base64_is_read_where_the_trainer_reads_it() {
     sandbox.launch(RANKS, &swift).refused(&["no DeepSpeed template"]);
 }
 
+/// ms-swift alone trains with these.
+#[test]
+fn python_on_the_command_line_is_told_to_be_json() {
+    let sandbox = Sandbox::new();
+    for text in ["{'zero_optimization': {'stage': 2}}", "{zero_optimization: {stage: 2", r#"{"x": None}"#] {
+        let swift = [SWIFT, &["--deepspeed", text]].concat();
+        sandbox.launch(RANKS, &swift).refused(&["not JSON", "double quotes", "ms-swift alone would repair"]);
+    }
+}
+
 #[test]
 fn circles_show_the_chain() {
     let sandbox = Sandbox::new();
