@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use crate::cli::Launch;
 use crate::error::{self, Problem};
 use crate::host::Host;
+use crate::json;
 use crate::launcher::srun::{self, Through};
 use crate::launcher::{self, Kind, Wrapped, wrapped};
 use crate::said::Said;
@@ -114,7 +115,9 @@ impl<'a> Draft<'a> {
         let trainers = (job.trainer.family != Family::Opaque)
             .then(|| job.args.text((job.trainer.config_argument)(&job.args)))
             .flatten();
-        trainers.or_else(|| wrapped.as_ref()?.config(&self.host))
+        let own = trainers.or_else(|| wrapped.as_ref()?.config(&self.host))?;
+        let text = job.trainer.reads_base64.then(|| json::from_base64(&own.value)).flatten();
+        Some(Said { value: text.unwrap_or(own.value), from: own.from })
     }
 
     /// Whether a command that came through a shim is a training with a config: its own, or one that a site gives to all

@@ -4,6 +4,7 @@
 //! (`2e8` is 200000000). Written: strict JSON. Nothing here knows what the keys mean.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
@@ -77,14 +78,62 @@ pub(crate) fn parse(text: &str) -> Result<Value, Fault> {
 /// The same for a text that is known to hold no comments and no trailing commas.
 pub(crate) fn parse_strict(text: &str) -> Result<Value, Fault> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let value = Strict.deserialize(&mut reader).map_err(|why| fault(&why))?;
-    reader.end().map_err(|why| fault(&why))?;
+    let large = Cell::new(false);
+    let value = Strict(&large).deserialize(&mut reader).map_err(|why| fault(&why, text))?;
+    reader.end().map_err(|why| fault(&why, text))?;
+    if large.get() {
+        without_huge_integers(text)?;
+    }
     Ok(value)
 }
 
 /// Strict JSON with every number as it is written, for files that are not configs.
 pub(crate) fn parse_exactly(text: &str) -> Result<Value, Fault> {
-    serde_json::from_str(text).map_err(|why| fault(&why))
+    without_huge_integers(text)?;
+    serde_json::from_str(text).map_err(|why| fault(&why, text))
+}
+
+/// Python keeps an integer beyond 64 bits; here it would become the nearest float.
+fn without_huge_integers(text: &str) -> Result<(), Fault> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let start = at;
+        at = match bytes[at] {
+            b'"' => end_of_string(bytes, at),
+            b'-' | b'0'..=b'9' => at + bytes[at..].iter().take_while(|b| b"0123456789+-.eE".contains(b)).count(),
+            _ => at + 1,
+        };
+        let digits = text.get(start..at).map(|number| number.trim_start_matches('-')).unwrap_or_default();
+        if digits.len() > 19 && digits.bytes().all(|b| b.is_ascii_digit()) && digits.parse::<u64>().is_err() {
+            return Err(fault_at(&bytes[..start], "this integer has more than 64 bits".to_string()));
+        }
+    }
+    Ok(())
+}
+
+/// The JSON object in a base64 text of either alphabet.
+pub(crate) fn from_base64(text: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut bits = 1_u32; // a one before those that are not written yet
+    for letter in text.bytes().filter(|letter| !letter.is_ascii_whitespace()) {
+        let six = match letter {
+            b'A'..=b'Z' => letter - b'A',
+            b'a'..=b'z' => letter - b'a' + 26,
+            b'0'..=b'9' => letter - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            b'=' => 0,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(six);
+        if let [1, three @ ..] = bits.to_be_bytes() {
+            bytes.extend(three);
+            bits = 1;
+        }
+    }
+    bytes.truncate(bytes.len().saturating_sub(text.matches('=').count()));
+    String::from_utf8(bytes).ok().filter(|text| bits == 1 && text.trim_start().starts_with('{'))
 }
 
 /// Strict JSON, indented, with a final line feed.
@@ -301,10 +350,15 @@ fn fault_at(before: &[u8], what: String) -> Fault {
     Fault { line, column, what }
 }
 
-fn fault(why: &serde_json::Error) -> Fault {
-    let text = why.to_string();
-    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
-    let what = match text {
+fn fault(why: &serde_json::Error, text: &str) -> Fault {
+    // The place is the first letter of a word, or the one behind a sign.
+    let line = text.lines().nth(why.line().saturating_sub(1)).unwrap_or_default();
+    let rest = line.get(why.column().saturating_sub(1)..).unwrap_or_default().trim_start_matches('-');
+    let message = why.to_string();
+    let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
+    let what = match message {
+        _ if rest.starts_with("Infinity") || rest.starts_with("NaN") => PYTHONS,
+        "number out of range" => PYTHONS,
         "EOF while parsing an object" => "it ends inside an object: a `}` is missing",
         "EOF while parsing a list" => "it ends inside a list: a `]` is missing",
         "EOF while parsing a string" => "it ends inside a string: a `\"` is missing",
@@ -319,10 +373,16 @@ fn fault(why: &serde_json::Error) -> Fault {
     Fault { line: why.line(), column: why.column().max(1), what: what.to_string() }
 }
 
-/// Builds a `Value` while refusing what JSON readers disagree about.
-struct Strict;
+/// accelerate puts an infinite `steps_per_print` into every config, so that one written out has it.
+const PYTHONS: &str = "only Python reads NaN, Infinity and numbers as large: write another number \
+                       (\"steps_per_print\": 2000), or leave the key out";
 
-impl<'de> DeserializeSeed<'de> for Strict {
+/// Builds a `Value` while refusing what JSON readers disagree about; and tells whether there was a whole number beyond
+/// 64 bits.
+#[derive(Clone, Copy)]
+struct Strict<'a>(&'a Cell<bool>);
+
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
@@ -330,7 +390,7 @@ impl<'de> DeserializeSeed<'de> for Strict {
     }
 }
 
-impl<'de> Visitor<'de> for Strict {
+impl<'de> Visitor<'de> for Strict<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -361,6 +421,9 @@ impl<'de> Visitor<'de> for Strict {
         if value.fract() == 0.0 && (0.0..1.8e19).contains(&value) {
             return Ok(Value::from(value as u64));
         }
+        if value.fract() == 0.0 {
+            self.0.set(true);
+        }
         Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("this number is too large"))
     }
 
@@ -374,7 +437,7 @@ impl<'de> Visitor<'de> for Strict {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(Strict)? {
+        while let Some(item) = items.next_element_seed(self)? {
             list.push(item);
         }
         Ok(Value::Array(list))
@@ -384,7 +447,7 @@ impl<'de> Visitor<'de> for Strict {
         let mut object = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
             match object.entry(key) {
-                Entry::Vacant(place) => place.insert(entries.next_value_seed(Strict)?),
+                Entry::Vacant(place) => place.insert(entries.next_value_seed(self)?),
                 Entry::Occupied(there) => {
                     return Err(de::Error::custom(format!("the key `{}` stands here twice", there.key())));
                 }
@@ -440,7 +503,13 @@ mod tests {
             ("// nothing\n", 1, 1, "empty"),
             ("{", 1, 1, "ends inside an object"),
             ("{\"a\": 1,\n \"a\": 2}", 2, 4, "`a` stands here twice"),
-            ("{\"a\": NaN}", 1, 7, "a JSON value"),
+            ("{\"a\": NaN}", 1, 7, "only Python"),
+            ("{\"a\": 1,\n\"steps_per_print\": Infinity}", 2, 20, "\"steps_per_print\": 2000"),
+            ("{\"a\": -Infinity}", 1, 8, "only Python"),
+            ("{\"a\": 1e400}", 1, 11, "only Python"),
+            ("{\"a\": nan}", 1, 8, "a JSON value"),
+            ("{\"a\": 123456789012345678901234567890}", 1, 7, "more than 64 bits"),
+            ("{\"a\": 1e30, \"b\": -18446744073709551616, \"c\": 0.5}", 1, 18, "more than 64 bits"),
             ("{\"a\": {\"b\": 2,,}}", 1, 15, "key"),
             ("{,}", 1, 2, "key"),
             ("[,]", 1, 2, "value"),
@@ -453,6 +522,28 @@ mod tests {
             assert!(fault.what.contains(word), "{text}: {fault:?}");
         }
         assert!(parse(&"[".repeat(100_000)).unwrap_err().what.contains("128 levels"));
+    }
+
+    #[test]
+    fn digits_in_a_text_are_no_integer() {
+        let text = r#"{"id": "123456789012345678901234567890", "n": 18446744073709551615}"#;
+        assert_eq!(parse_exactly(text).unwrap().to_string(), text.replace(": ", ":").replace(", ", ","));
+    }
+
+    #[test]
+    fn base64_of_either_alphabet() {
+        let text = "{\"a?>\":\"~~~?>>>ÿ\"}";
+        for coded in
+            ["eyJhPz4iOiJ+fn4/Pj4+w78ifQ==", "eyJhPz4iOiJ-fn4_Pj4-w78ifQ==", "eyJhPz4iOiJ+fn4/\nPj4+w78ifQ==\n"]
+        {
+            assert_eq!(from_base64(coded).as_deref(), Some(text), "{coded}");
+        }
+        assert_eq!(from_base64("CiB7fQo=").as_deref(), Some("\n {}\n"));
+        for other in
+            ["", "zero2", "zero3_offload", "eyJhPz4iOiJ+fn4/Pj4+w78ifQ", "WzFd", "====", "e30=.json", "/ds/zero"]
+        {
+            assert_eq!(from_base64(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -316,7 +316,11 @@ fn parent_link(link: &Link, parent: &str, spec: &Said<String>, search: &Search) 
 /// The file, the inline text or the embedded template.
 fn load(link: &Link, inline: Option<String>) -> Result<Document, Vec<Problem>> {
     let value = match (&link.origin, inline) {
-        (_, Some(text)) => json::parse(&text).map_err(|fault| fault.problem("the command line"))?,
+        (_, Some(text)) => json::parse(&text).map_err(|fault| {
+            let wanted = "strict JSON is wanted: double quotes, true, false, null, every bracket closed";
+            // With json_repair, which guesses.
+            fault.problem("the command line").help(format!("{wanted} (ms-swift alone would repair some of it)"))
+        })?,
         (Origin::File(path), None) => json::read(path)?,
         (_, None) => json::parse_strict(built_in_text(&link.name)).map_err(|fault| fault.problem(&link.name))?,
     };

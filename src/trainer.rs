@@ -67,6 +67,7 @@ pub(crate) enum HandOver {
 /// Whether half precision is on, as far as the arguments say, and who says so.
 pub(crate) type Precision = Result<Option<(bool, String)>, Unread>;
 
+#[expect(clippy::struct_excessive_bools, reason = "facts of a table, not a state")]
 pub(crate) struct Trainer {
     pub(crate) name: &'static str,
     pub(crate) family: Family,
@@ -83,6 +84,8 @@ pub(crate) struct Trainer {
     pub(crate) hub: fn(&Args, &Host) -> Hub,
     /// It copies the hidden size of a text model to the top of the config, from wherever it stands.
     pub(crate) lifts_hidden_size: bool,
+    /// A config on the command line may be JSON in base64, as accelerate and DeepSpeed read it.
+    pub(crate) reads_base64: bool,
     /// It refuses DeepSpeed when a process sees several GPUs, so each rank must have exactly one.
     pub(crate) one_gpu_per_rank: bool,
     /// Its console script starts the ranks itself, from NPROC_PER_NODE and its kin.

@@ -57,6 +57,13 @@ pub(super) const RULES: &[Rule] = &[
         check: optimizer_replaced,
     },
     Rule {
+        name: "swift-optimizer",
+        severity: Severity::Warning,
+        when: When::Start,
+        doc: "an optimizer section under ms-swift from 4.2.0 on, whose trainer fails once model and data are loaded",
+        check: swift_optimizer,
+    },
+    Rule {
         name: "client-optimizer",
         severity: Severity::Note,
         when: When::Start,
@@ -257,6 +264,19 @@ fn optimizer_replaced(subject: &Subject, found: &mut Findings) {
             what,
             "--optim adamw_torch, or --set zero_optimization.offload_optimizer.device=none",
         );
+    }
+}
+
+/// Also where the section is empty or null. A later release may mend it, hence no error.
+fn swift_optimizer(subject: &Subject, found: &mut Findings) {
+    let key = "optimizer";
+    if subject.job.trainer.name == "swift"
+        && subject.get(key).is_some()
+        && subject.job.version().is_none_or(|version| !version.is_before([4, 2, 0]))
+    {
+        let what = "ms-swift 4.2.0 to 4.6.0 fails with an `optimizer` section, once model and data are loaded: \
+                    'DummyOptim' object has no attribute 'param_groups'";
+        found.key(&[key], what.to_string(), "--unset optimizer");
     }
 }
 

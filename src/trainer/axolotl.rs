@@ -51,7 +51,7 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
     if run_file::is_first(&recognised.args) {
         match run_file::read(&recognised.args[0], Dialect::PyYaml, host) {
             Ok(entries) => {
-                let words = run_file::typed_words(&renamed(entries.unwrap_or_default()), &[]);
+                let words = run_file::typed_words(&renamed(entries.unwrap_or_default()), true);
                 let flags = recognised.args[1..].iter().map(renamed_flag);
                 recognised.read = Some(words.into_iter().chain(flags).collect());
             }

@@ -22,6 +22,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     model_argument: "model_name_or_path",
     hub: |_, _| Hub::HuggingFace,
     lifts_hidden_size: false,
+    reads_base64: true,
     one_gpu_per_rank: false,
     launches_itself: false,
     fields: FIELDS,
@@ -59,7 +60,7 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
         && run_file::is_first(&parts.args)
         && let Ok(Some(entries)) = run_file::read(file, Dialect::PyYaml, host)
     {
-        recognised.read = Some(run_file::typed_words(&entries, run_file::NUMBERS));
+        recognised.read = Some(run_file::typed_words(&entries, false));
         recognised.run_file = Some(entries);
     }
     Some(recognised)

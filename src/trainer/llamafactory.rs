@@ -53,7 +53,7 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
                     }
                 }
                 let entries = entries.as_object().cloned().unwrap_or_default();
-                recognised.read = Some(run_file::typed_words(&entries, run_file::NUMBERS));
+                recognised.read = Some(run_file::typed_words(&entries, false));
             }
             Err(problem) => recognised.problems.push(problem),
         }
@@ -107,8 +107,9 @@ mod tests {
 
     #[test]
     fn texts_for_numbers_are_not_read() {
-        let entries = serde_json::json!({"learning_rate": "1e-5", "max_steps": 3, "model_name_or_path": "a/b", "bf16": true, "x": "${y}"});
-        let words = run_file::typed_words(entries.as_object().unwrap(), run_file::NUMBERS);
+        let entries = serde_json::json!({"learning_rate": "1e-5", "max_steps": 3, "model_name_or_path": "a/b", "bf16": true, "x": "${y}",
+            "max_grad_norm": false, "per_device_train_batch_size": true, "fp16": 0.5});
+        let words = run_file::typed_words(entries.as_object().unwrap(), false);
         assert_eq!(words, ["--max_steps=3", "--model_name_or_path=a/b", "--bf16=True", "--x=${y}"].map(OsString::from));
     }
 }

@@ -11,8 +11,9 @@ use crate::host::Host;
 use crate::json;
 use crate::yaml::{self, Dialect};
 
-/// Numbers and booleans, which HF's `parse_dict` does not convert from text.
-pub(super) const NUMBERS: &[&str] = &[
+/// What wants a number. HF's `parse_dict` converts nothing and passes anything on: `max_grad_norm: false` becomes a
+/// `gradient_clipping` of false.
+const NUMBERS: &[&str] = &[
     "per_device_train_batch_size",
     "gradient_accumulation_steps",
     "learning_rate",
@@ -23,12 +24,10 @@ pub(super) const NUMBERS: &[&str] = &[
     "max_grad_norm",
     "max_steps",
     "warmup_steps",
-    "fp16",
-    "bf16",
-    "fp16_full_eval",
-    "bf16_full_eval",
-    "auto_find_batch_size",
 ];
+
+/// What wants a boolean.
+const SWITCHES: &[&str] = &["fp16", "bf16", "fp16_full_eval", "bf16_full_eval", "auto_find_batch_size"];
 
 /// Whether a word names a run file.
 pub(super) fn is_run_file(word: &OsStr) -> bool {
@@ -70,14 +69,15 @@ pub(super) fn words(entries: &Map<String, Value>) -> Vec<OsString> {
     words
 }
 
-/// `--key=value` for what a typed reader takes over unchanged: numbers, booleans and texts; a text where a number is
-/// wanted is not converted by everyone, so `numbers` are left out then.
-pub(super) fn typed_words(entries: &Map<String, Value>, numbers: &[&str]) -> Vec<OsString> {
+/// `--key=value` for what a typed reader takes over unchanged: numbers, booleans and texts. A boolean for a number, or the
+/// other way round, is left to the trainer; so is a text for either, unless the reader `converts` it.
+pub(super) fn typed_words(entries: &Map<String, Value>, converts: bool) -> Vec<OsString> {
     let usable = |key: &str, value: &Value| match value {
-        Value::Number(_) | Value::Bool(_) => true,
+        Value::Number(_) => !SWITCHES.contains(&key),
+        Value::Bool(_) => !NUMBERS.contains(&key),
         // An interpolation is passed on, so that it can be told that it was seen.
         Value::String(text) if text.contains("${") => key != "deepspeed",
-        Value::String(_) => !numbers.contains(&key),
+        Value::String(_) => converts || !NUMBERS.contains(&key) && !SWITCHES.contains(&key),
         Value::Object(_) => key == "deepspeed",
         _ => false,
     };

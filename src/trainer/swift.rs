@@ -21,6 +21,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     model_argument: "model",
     hub,
     lifts_hidden_size: true,
+    reads_base64: false,
     one_gpu_per_rank: true,
     fields: FIELDS,
     options,

@@ -63,7 +63,7 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
                     return None;
                 }
                 recognised.variables = variables(entries.shift_remove("env").as_ref());
-                let words = run_file::typed_words(&entries, &[]);
+                let words = run_file::typed_words(&entries, true);
                 recognised.read = Some(words.into_iter().chain(recognised.args.iter().cloned()).collect());
             }
             Err(problem) => recognised.problems.push(problem),

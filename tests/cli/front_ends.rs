@@ -300,6 +300,27 @@ fn a_config_is_refused_where_the_command_takes_none() {
     assert_eq!(sandbox.launch(&options, &["nosuch", "x"]).status, Some(127));
 }
 
+/// `parse_dict` takes them over, and the Trainer's config has them: `gradient_clipping` is false then.
+#[test]
+fn a_boolean_for_a_number_is_left_to_the_trainer() {
+    let sandbox = Sandbox::new();
+    for (name, text) in [
+        (
+            "a.json",
+            r#"{"deepspeed": "zero2", "max_grad_norm": false, "gradient_accumulation_steps": true, "bf16": 0.5}"#,
+        ),
+        ("a.yaml", "deepspeed: zero2\nmax_grad_norm: false\ngradient_accumulation_steps: true\nbf16: 0.5\n"),
+    ] {
+        sandbox.file(name, text);
+        let plan = sandbox.plan(&["--nproc-per-node", "2"], &["python", "train.py", name]);
+        let config = &plan["config"];
+        for key in ["gradient_clipping", "gradient_accumulation_steps", "train_batch_size"] {
+            assert_eq!(config[key], "auto", "{key}");
+        }
+        assert_eq!(config["bf16"]["enabled"], "auto");
+    }
+}
+
 #[test]
 fn swift_run_files_become_words() {
     let sandbox = Sandbox::new();

@@ -64,6 +64,30 @@ fn a_template_that_extends_its_own_name_means_the_next_one() {
     }
 }
 
+/// `--deepspeed "$(base64 -w0 ds.json)"`: accelerate and DeepSpeed decode it, ms-swift ends in a JSONDecodeError.
+#[test]
+fn a_config_in_base64_is_read_where_the_trainer_reads_it() {
+    let sandbox = Sandbox::new();
+    // {"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 2}}
+    let coded = "eyJ0cmFpbl9taWNyb19iYXRjaF9zaXplX3Blcl9ncHUiOiAxLCAiemVyb19vcHRpbWl6YXRpb24iOiB7InN0YWdlIjogMn19";
+    for argument in ["--deepspeed", "--deepspeed_config"] {
+        let config = sandbox.config(RANKS, &["python", "train.py", argument, coded]);
+        assert_eq!(config["zero_optimization"]["stage"], 2, "{argument}");
+    }
+    let swift = [SWIFT, &["--deepspeed", coded]].concat();
+    sandbox.launch(RANKS, &swift).refused(&["no DeepSpeed template"]);
+}
+
+/// ms-swift alone trains with these.
+#[test]
+fn python_on_the_command_line_is_told_to_be_json() {
+    let sandbox = Sandbox::new();
+    for text in ["{'zero_optimization': {'stage': 2}}", "{zero_optimization: {stage: 2", r#"{"x": None}"#] {
+        let swift = [SWIFT, &["--deepspeed", text]].concat();
+        sandbox.launch(RANKS, &swift).refused(&["not JSON", "double quotes", "ms-swift alone would repair"]);
+    }
+}
+
 #[test]
 fn circles_show_the_chain() {
     let sandbox = Sandbox::new();

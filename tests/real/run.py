@@ -248,6 +248,27 @@ def the_same_refusal_only_earlier(lab):
 
 
 @check
+def swift_fails_with_an_optimizer_section(lab):
+    """And trains without it, the scheduler section left in place."""
+    model = lab.model()
+    config = lab.root / "optimizer.json"
+    config.write_text(json.dumps({
+        "zero_optimization": {"stage": 2}, "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "gradient_clipping": "auto",
+        "bf16": {"enabled": "auto"}, "optimizer": {"type": "AdamW", "params": {"lr": "auto", "betas": "auto", "eps": "auto", "weight_decay": "auto"}},
+        "scheduler": {"type": "WarmupLR", "params": {"warmup_min_lr": "auto", "warmup_max_lr": "auto", "warmup_num_steps": "auto"}}}))
+    swift = ["swift", "sft", "--model", model, "--model_type", "qwen2", "--template", "qwen", "--dataset", lab.root / "data.jsonl", "--tuner_type", "full",
+             "--torch_dtype", "bfloat16", "--use_cpu", "true", "--max_steps", "2", "--max_length", "128", "--dataset_num_proc", "1", "--report_to", "none",
+             "--save_strategy", "no", "--output_dir", lab.root / "optimizer"]
+    alone = lab.run([*swift, "--deepspeed", config], NPROC_PER_NODE="1")
+    said = "'DummyOptim' object has no attribute 'param_groups'"
+    assert alone.returncode != 0 and said in alone.stdout, alone.stdout[-2000:]
+    ours = lab.run([lab.binary, "check", "--nproc-per-node", "1", "--deepspeed", config, "--", *swift])
+    assert ours.returncode == 0 and "warning[swift-optimizer]" in ours.stdout and said in ours.stdout, ours.stdout
+    trained = lab.trained([lab.binary, "--nproc-per-node", "1", "--deepspeed", config, "--unset", "optimizer", "--", *swift], "train_loss")
+    assert "optimizer" not in trained and trained["scheduler"]["type"] == "WarmupLR", trained
+
+
+@check
 def swift_refuses_the_options_we_refuse(lab):
     model = lab.model()
     swift = ["swift", "sft", "--model", model, "--model_type", "qwen2", "--template", "qwen", "--dataset", lab.root / "data.jsonl", "--use_cpu", "true", "--train_type", "full"]
