@@ -50,11 +50,19 @@ pub(crate) struct HiddenSize {
 /// Sections that hold the language model: transformers looks into the first, ms-swift into all of them.
 const TEXT_SECTIONS: &[&str] = &["text_config", "llm_config", "language_config"];
 
-/// Flat configs whose class moves the text model's keys into `text_config` when it loads them.
-const MOVED_INTO_TEXT_CONFIG: &[&str] = &["qwen2_vl", "qwen2_5_vl"];
+/// What classes of transformers do with the names of the size, by model type: `key=` stands for `hidden_size`
+/// (`attribute_map`), `key!` beats it, `text_config>` is where a flat config's keys go, `text_config-` is passed over.
+const NAMES: &str = include_str!("recorded/hidden_size_names.txt");
 
-/// Keys that stand for `hidden_size`, each with the model types whose class says so (transformers' `attribute_map`).
-const OTHER_NAMES: &str = include_str!("recorded/hidden_size_names.txt");
+/// The key that is recorded with that mark.
+fn recorded(mark: char, config: &Value) -> Option<&'static str> {
+    let model_type = config.get("model_type")?.as_str()?;
+    NAMES.lines().find_map(|line| {
+        let (key, types) = line.split_once(' ')?;
+        let key = key.strip_suffix(mark)?;
+        types.split(' ').any(|known| known == model_type).then_some(key)
+    })
+}
 
 /// The hidden size, or why it is not known.
 pub(crate) fn hidden_size(
@@ -76,21 +84,22 @@ pub(crate) fn hidden_size(
 /// What transformers finds as `hidden_size`, and whether it stands at the top of the loaded config; `lifted` looks where
 /// ms-swift looks and copies it to the top.
 fn read_hidden_size(config: &Value, lifted: bool) -> Option<(u64, bool)> {
-    let section = |names: &[&str], of: &Value| names.iter().find_map(|name| own_size(of.get(name)?));
-    let own = own_size(config);
+    let section = |names: &[&str], of: &Value| names.iter().find_map(|name| own_size(of.get(name)?, lifted));
+    let own = own_size(config, lifted);
     if let Some(text) = config.get("text_config") {
         // Both: which one the class keeps differs from model to model.
-        let inner = own_size(text);
+        let inner = own_size(text, lifted);
         if own.is_some() && inner.is_some() && own != inner {
             return None;
         }
         if let Some(size) = inner {
-            return Some((size, lifted));
+            // Its default is found before.
+            let passed_over = own.is_none() && recorded('-', config).is_some();
+            return (!passed_over).then_some((size, lifted));
         }
     }
-    let model_type = config.get("model_type").and_then(Value::as_str).unwrap_or_default();
     if let Some(size) = own {
-        return Some((size, lifted || !MOVED_INTO_TEXT_CONFIG.contains(&model_type)));
+        return Some((size, lifted || recorded('>', config).is_none()));
     }
     if !lifted {
         return None;
@@ -99,19 +108,20 @@ fn read_hidden_size(config: &Value, lifted: bool) -> Option<(u64, bool)> {
     deeper.map(|size| (size, true))
 }
 
-/// `hidden_size`, the name the class maps it to, or the largest of `hidden_sizes`.
-fn own_size(config: &Value) -> Option<u64> {
-    let model_type = config.get("model_type").and_then(Value::as_str).unwrap_or_default();
-    // bloom prefers its old name.
-    if let Some(old) = config.get("n_embed").filter(|old| model_type == "bloom" && !old.is_null()) {
+/// `hidden_size`, the name the class maps it to, or the largest of `hidden_sizes`. ms-swift looks for an attribute of
+/// just this name, and puts None in its place where there is none (`compat_zero3`).
+fn own_size(config: &Value, lifted: bool) -> Option<u64> {
+    if let Some(old) = recorded('!', config).and_then(|key| config.get(key)).filter(|old| !old.is_null()) {
         return old.as_u64();
     }
-    if let Some(size) = config.get("hidden_size") {
+    let size = config.get("hidden_size");
+    if lifted && (size.is_none() || recorded('=', config).is_some()) {
+        return None;
+    }
+    if let Some(size) = size {
         return size.as_u64();
     }
-    let mapped = OTHER_NAMES.lines().find(|line| line.split(' ').skip(1).any(|other| other == model_type));
-    let mapped = mapped.and_then(|line| line.split(' ').next());
-    if let Some(key) = mapped {
+    if let Some(key) = recorded('=', config) {
         return config.get(key)?.as_u64();
     }
     config.get("hidden_sizes")?.as_array()?.iter().map(Value::as_u64).max().flatten()
@@ -183,10 +193,12 @@ mod tests {
     fn hidden_size_as_transformers_and_swift_find_it() {
         for (config, hf, swift) in [
             (json!({"hidden_size": 4096}), Some((4096, true)), Some((4096, true))),
-            (json!({"model_type": "gpt2", "n_embd": 768}), Some((768, true)), Some((768, true))),
-            (json!({"model_type": "t5", "d_model": 1024}), Some((1024, true)), Some((1024, true))),
+            // Under ms-swift None: not an attribute, only mapped.
+            (json!({"model_type": "gpt2", "n_embd": 768}), Some((768, true)), None),
+            (json!({"model_type": "t5", "d_model": 1024}), Some((1024, true)), None),
+            (json!({"text_config": {"model_type": "bart", "d_model": 768}}), Some((768, false)), None),
             (json!({"model_type": "llama", "d_model": 1024}), None, None),
-            (json!({"hidden_sizes": [32, 256, 64]}), Some((256, true)), Some((256, true))),
+            (json!({"hidden_sizes": [32, 256, 64]}), Some((256, true)), None),
             (json!({"text_config": {"hidden_size": 2560}}), Some((2560, false)), Some((2560, true))),
             (json!({"llm_config": {"hidden_size": 2048}}), None, Some((2048, true))),
             (
@@ -197,9 +209,27 @@ mod tests {
             (json!({"text_config": {"model_type": "llama"}}), None, None),
             (json!({"model_type": "qwen2_vl", "hidden_size": 1536}), Some((1536, false)), Some((1536, true))),
             (json!({"hidden_size": 1, "text_config": {"hidden_size": 2}}), None, None),
-            (json!({"model_type": "gpt2", "n_embd": 768, "hidden_size": 512}), Some((512, true)), Some((512, true))),
+            (json!({"model_type": "gpt2", "n_embd": 768, "hidden_size": 512}), Some((512, true)), None),
             (json!({"model_type": "bloom", "n_embed": 64, "hidden_size": 512}), Some((64, true)), Some((64, true))),
+            (json!({"model_type": "falcon", "n_embed": 64, "hidden_size": 512}), Some((64, true)), Some((64, true))),
+            (
+                json!({"model_type": "voxtral_encoder", "d_model": 64, "hidden_size": 512}),
+                Some((64, true)),
+                Some((64, true)),
+            ),
+            // paligemma's own 2048 is found first, ovis2's 1536, fuyu's 4096.
+            (json!({"model_type": "paligemma", "text_config": {"hidden_size": 72}}), None, None),
+            (json!({"model_type": "ovis2", "text_config": {"hidden_size": 72}}), None, None),
+            (json!({"model_type": "fuyu", "text_config": {"hidden_size": 72}}), None, None),
+            (
+                json!({"model_type": "paligemma", "hidden_size": 72, "text_config": {"hidden_size": 72}}),
+                Some((72, false)),
+                Some((72, true)),
+            ),
+            (json!({"model_type": "paddleocr_vl", "hidden_size": 72}), Some((72, false)), Some((72, true))),
+            (json!({"model_type": "hunyuan_vl", "hidden_size": 72}), Some((72, false)), Some((72, true))),
             (json!({"hidden_size": null, "hidden_sizes": [1]}), None, None),
+            (json!({"model_type": "mask2former", "hidden_sizes": [1]}), None, None),
             (json!([1]), None, None),
         ] {
             assert_eq!(read_hidden_size(&config, false), hf, "{config}");

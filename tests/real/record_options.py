@@ -50,13 +50,8 @@ def main():
     (out / "torchrun.txt").write_text(lines(get_args_parser()))
 
     # Which key stands for hidden_size, by model type.
-    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
-    names = {}
-    for model_type in CONFIG_MAPPING.keys():
-        key = (getattr(CONFIG_MAPPING[model_type], "attribute_map", None) or {}).get("hidden_size", "hidden_size")
-        names.setdefault(key, []).append(model_type)
-    names.pop("hidden_size")
-    (out / "hidden_size_names.txt").write_text("".join(f"{key} {' '.join(sorted(types))}\n" for key, types in sorted(names.items())))
+    from hidden_sizes import names
+    (out / "hidden_size_names.txt").write_text(names())
 
     # The runner builds its parser inside the function that uses it.
     from deepspeed.launcher import runner
