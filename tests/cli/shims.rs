@@ -300,8 +300,9 @@ fn removing_says_what_was_done_and_leaves_a_folder_that_was_named() {
     let folder = sandbox.cwd().join("mine");
     fs::create_dir(&folder).unwrap();
     sandbox.run(["shims", "install", "mine"]);
+    let count = fs::read_dir(&folder).unwrap().count();
     let run = sandbox.run(["shims", "remove", "mine"]);
-    assert_eq!((run.status, run.stderr), (Some(0), format!("7 shims removed from {}\n", folder.display())));
+    assert_eq!((run.status, run.stderr), (Some(0), format!("{count} shims removed from {}\n", folder.display())));
     assert!(folder.is_dir());
     let run = sandbox.run(["shims", "remove", "mine"]);
     assert_eq!((run.status, run.stderr), (Some(0), format!("no shims in {}\n", folder.display())));
