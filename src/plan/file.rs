@@ -91,6 +91,9 @@ fn run_file(config: &Path, job: &Job, host: &Host) -> Option<(PathBuf, String)> 
 
 /// A file named after its content, and after what it was made from as far as a name may be long.
 fn in_our_folder(made_from: &str, text: &str, ending: &str, host: &Host) -> PathBuf {
-    let stem: String = made_from.chars().take(50).collect();
+    /// Bytes, of the 255 that a name may have.
+    const LONGEST: usize = 200;
+    let fits = |(at, letter): &(usize, char)| at + letter.len_utf8() <= LONGEST;
+    let stem: String = made_from.char_indices().take_while(fits).map(|(_, letter)| letter).collect();
     host.configs_folder().join(format!("{stem}-{:016x}.{ending}", fnv1a(text.as_bytes())))
 }
