@@ -21,7 +21,8 @@ while [ -n "$left" ]; do
     left=${left#*:}
     if [ -f "$program" ] && [ -x "$program" ]; then
         line=
-        { read -r line && read -r line; } 2>/dev/null <"$program"
+        # A shell reads a line byte by byte, and a binary has long ones.
+        { read -r line && case $line in "#!"*) read -r line ;; esac } 2>/dev/null <"$program"
         case $line in
         "# zlaunch shim:"*) ;;
         *) exec "$program" "$@" ;;
