@@ -22,7 +22,7 @@ while [ -n "$left" ]; do
     if [ -f "$program" ] && [ -x "$program" ]; then
         line=
         # A shell reads a line byte by byte, and a binary has long ones.
-        { read -r line && case $line in "#!"*) read -r line ;; esac } 2>/dev/null <"$program"
+        { read -r line && [ "${line#\#!}" != "$line" ] && read -r line; } 2>/dev/null <"$program"
         case $line in
         "# zlaunch shim:"*) ;;
         *) exec "$program" "$@" ;;
