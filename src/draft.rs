@@ -4,10 +4,10 @@
 use std::borrow::Cow;
 use std::ffi::OsString;
 
+use crate::base64;
 use crate::cli::Launch;
 use crate::error::{self, Problem};
 use crate::host::Host;
-use crate::json;
 use crate::launcher::srun::{self, Through};
 use crate::launcher::{self, Kind, Wrapped, wrapped};
 use crate::said::Said;
@@ -116,7 +116,7 @@ impl<'a> Draft<'a> {
             .then(|| job.args.text((job.trainer.config_argument)(&job.args)))
             .flatten();
         let own = trainers.or_else(|| wrapped.as_ref()?.config(&self.host))?;
-        let text = job.trainer.reads_base64.then(|| json::from_base64(&own.value)).flatten();
+        let text = job.trainer.reads_base64.then(|| base64::object_in(&own.value)).flatten();
         Some(Said { value: text.unwrap_or(own.value), from: own.from })
     }
 

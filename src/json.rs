@@ -3,17 +3,19 @@
 //! Read: comments and trailing commas are accepted, duplicate keys are not, integral numbers become integers
 //! (`2e8` is 200000000). Written: strict JSON. Nothing here knows what the keys mean.
 
+mod strict;
+
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::map::Entry;
-use serde_json::{Map, Number, Value};
+use serde::de::DeserializeSeed;
+use serde_json::{Map, Value};
 
 use crate::error::{self, Problem};
+use strict::Strict;
 
 /// No `DeepSpeed` config or model config comes near this; a wrong path (a checkpoint, a log) soon does.
 const LARGEST_FILE: u64 = 4 << 20;
@@ -110,30 +112,6 @@ fn without_huge_integers(text: &str) -> Result<(), Fault> {
         }
     }
     Ok(())
-}
-
-/// The JSON object in a base64 text of either alphabet.
-pub(crate) fn from_base64(text: &str) -> Option<String> {
-    let mut bytes = Vec::new();
-    let mut bits = 1_u32; // a one before those that are not written yet
-    for letter in text.bytes().filter(|letter| !letter.is_ascii_whitespace()) {
-        let six = match letter {
-            b'A'..=b'Z' => letter - b'A',
-            b'a'..=b'z' => letter - b'a' + 26,
-            b'0'..=b'9' => letter - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            b'=' => 0,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(six);
-        if let [1, three @ ..] = bits.to_be_bytes() {
-            bytes.extend(three);
-            bits = 1;
-        }
-    }
-    bytes.truncate(bytes.len().saturating_sub(text.matches('=').count()));
-    String::from_utf8(bytes).ok().filter(|text| bits == 1 && text.trim_start().starts_with('{'))
 }
 
 /// Strict JSON, indented, with a final line feed.
@@ -377,86 +355,6 @@ fn fault(why: &serde_json::Error, text: &str) -> Fault {
 const PYTHONS: &str = "only Python reads NaN, Infinity and numbers as large: write another number \
                        (\"steps_per_print\": 2000), or leave the key out";
 
-/// Builds a `Value` while refusing what JSON readers disagree about; and tells whether there was a whole number beyond
-/// 64 bits.
-#[derive(Clone, Copy)]
-struct Strict<'a>(&'a Cell<bool>);
-
-impl<'de> DeserializeSeed<'de> for Strict<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
-        reader.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Strict<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "only whole numbers that fit are cast")]
-    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
-        if value.fract() == 0.0 && value.abs() < 9.2e18 {
-            return Ok(Value::from(value as i64));
-        }
-        if value.fract() == 0.0 && (0.0..1.8e19).contains(&value) {
-            return Ok(Value::from(value as u64));
-        }
-        if value.fract() == 0.0 {
-            self.0.set(true);
-        }
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("this number is too large"))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(self)? {
-            list.push(item);
-        }
-        Ok(Value::Array(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let mut object = Map::new();
-        while let Some(key) = entries.next_key::<String>()? {
-            match object.entry(key) {
-                Entry::Vacant(place) => place.insert(entries.next_value_seed(self)?),
-                Entry::Occupied(there) => {
-                    return Err(de::Error::custom(format!("the key `{}` stands here twice", there.key())));
-                }
-            };
-        }
-        Ok(Value::Object(object))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -528,22 +426,6 @@ mod tests {
     fn digits_in_a_text_are_no_integer() {
         let text = r#"{"id": "123456789012345678901234567890", "n": 18446744073709551615}"#;
         assert_eq!(parse_exactly(text).unwrap().to_string(), text.replace(": ", ":").replace(", ", ","));
-    }
-
-    #[test]
-    fn base64_of_either_alphabet() {
-        let text = "{\"a?>\":\"~~~?>>>ÿ\"}";
-        for coded in
-            ["eyJhPz4iOiJ+fn4/Pj4+w78ifQ==", "eyJhPz4iOiJ-fn4_Pj4-w78ifQ==", "eyJhPz4iOiJ+fn4/\nPj4+w78ifQ==\n"]
-        {
-            assert_eq!(from_base64(coded).as_deref(), Some(text), "{coded}");
-        }
-        assert_eq!(from_base64("CiB7fQo=").as_deref(), Some("\n {}\n"));
-        for other in
-            ["", "zero2", "zero3_offload", "eyJhPz4iOiJ+fn4/Pj4+w78ifQ", "WzFd", "====", "e30=.json", "/ds/zero"]
-        {
-            assert_eq!(from_base64(other), None, "{other}");
-        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod argv;
 mod auto;
+mod base64;
 mod check;
 mod cli;
 mod completions;

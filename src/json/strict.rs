@@ -1,0 +1,87 @@
+//! How serde_json's tokens become a value.
+
+use std::cell::Cell;
+
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::map::Entry;
+use serde_json::{Map, Number, Value};
+
+/// Builds a `Value` while refusing what JSON readers disagree about; and tells whether there was a whole number beyond
+/// 64 bits.
+#[derive(Clone, Copy)]
+pub(super) struct Strict<'a>(pub(super) &'a Cell<bool>);
+
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "only whole numbers that fit are cast")]
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
+        if value.fract() == 0.0 && value.abs() < 9.2e18 {
+            return Ok(Value::from(value as i64));
+        }
+        if value.fract() == 0.0 && (0.0..1.8e19).contains(&value) {
+            return Ok(Value::from(value as u64));
+        }
+        if value.fract() == 0.0 {
+            self.0.set(true);
+        }
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("this number is too large"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(self)? {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            match object.entry(key) {
+                Entry::Vacant(place) => place.insert(entries.next_value_seed(self)?),
+                Entry::Occupied(there) => {
+                    return Err(de::Error::custom(format!("the key `{}` stands here twice", there.key())));
+                }
+            };
+        }
+        Ok(Value::Object(object))
+    }
+}
