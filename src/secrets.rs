@@ -4,6 +4,7 @@
 
 mod names;
 mod scan;
+mod script;
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -15,6 +16,7 @@ use serde_json::Value;
 use crate::host::Host;
 use names::Kind;
 use scan::{Reading, Span};
+pub(crate) use script::Names;
 
 /// What stands in the place of a secret.
 pub(crate) const HIDDEN: &str = "(secret)";
@@ -174,51 +176,6 @@ impl<'h> Secrets<'h> {
     }
 }
 
-/// The variables by which a script asks for secrets: one for each value, and none that holds another one.
-pub(crate) struct Names<'a> {
-    host: Option<&'a Host>,
-    set: Vec<(&'a str, &'a OsStr)>,
-    unset: &'a [String],
-    given: Vec<(String, Vec<u8>)>,
-}
-
-impl Names<'_> {
-    pub(crate) fn of(&mut self, secret: Secret) -> String {
-        let Secret { value, name } = secret;
-        if let Some((name, _)) = self.given.iter().find(|(_, given)| given == value) {
-            return name.clone();
-        }
-        let name = self.holding(value).unwrap_or_else(|| {
-            // A script of ours removes those.
-            let name = variable_for(name);
-            let name = name.trim_start_matches("ZLAUNCH_");
-            let more = (2..).map(|number| format!("{name}_{number}"));
-            // Numbers do not end.
-            std::iter::once(name.to_string()).chain(more).find(|name| self.is_free(name, value)).unwrap_or_default()
-        });
-        self.given.push((name.clone(), value.to_vec()));
-        name
-    }
-
-    /// A variable of the host that has exactly this value, under a name that is meant for secrets.
-    fn holding(&self, value: &[u8]) -> Option<String> {
-        let mut names =
-            self.host?.env.iter().filter(|(_, own)| own.as_bytes() == value).filter_map(|(name, _)| name.to_str());
-        let fits = |name: &&str| variable_for(name.as_bytes()) == **name && Kind::of(name.as_bytes()).is_some();
-        names.find(|name| fits(name) && self.is_free(name, value)).map(str::to_string)
-    }
-
-    fn is_free(&self, name: &str, value: &[u8]) -> bool {
-        let there = self.host.and_then(|host| host.env.get(OsStr::new(name)));
-        let mut set = self.set.iter().filter(|(own, _)| *own == name);
-        there.is_none_or(|own| own.as_bytes() == value)
-            && set.all(|(_, own)| own.as_bytes() == value)
-            && !self.unset.iter().any(|own| own == name)
-            && !self.given.iter().any(|(own, _)| own == name)
-            && !name.starts_with("ZLAUNCH_")
-    }
-}
-
 /// What the environment and the command line name as secrets: `HF_TOKEN=X`, `--hub_token X`.
 fn given(host: &Host) -> Vec<Known<'_>> {
     let mut all = Vec::new();
@@ -366,15 +323,6 @@ fn is_secret(name: &[u8], value: &[u8]) -> bool {
 /// Whether it may hold one.
 pub(crate) fn may_hold_secret(name: &str) -> bool {
     Kind::of(name.as_bytes()).is_some()
-}
-
-/// `HUB_TOKEN` for `--hub-token`.
-#[inline(never)]
-fn variable_for(name: &[u8]) -> String {
-    let start = name.iter().position(|b| *b != b'-').unwrap_or(name.len());
-    let letter = |b: &u8| if b.is_ascii_alphanumeric() { char::from(b.to_ascii_uppercase()) } else { '_' };
-    let name: String = name[start..].iter().map(letter).collect();
-    if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name }
 }
 
 #[cfg(test)]
