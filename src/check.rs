@@ -7,6 +7,7 @@ mod combinations;
 mod effects;
 mod environment;
 mod keys;
+pub(crate) mod machine;
 mod optimizer;
 mod precision;
 mod values;
@@ -16,17 +17,17 @@ use std::ffi::OsStr;
 
 use serde_json::{Map, Value};
 
-use crate::auto;
-use crate::error::{self, Problem, Severity};
+use crate::base::json;
+use crate::command::python::Version;
+use crate::command::target::Target;
+use crate::command::trainer::{self, Family, Job};
+use crate::config::auto;
+use crate::config::schema::{self, Entry, Fault, Policy};
+use crate::config::zero::Zero;
 use crate::host::Host;
-use crate::json;
-use crate::launcher::Kind;
-use crate::python::Version;
-use crate::schema::{self, Entry, Fault, Policy};
-use crate::target::Target;
-use crate::topology::Topology;
-use crate::trainer::{self, Family, Job};
-use crate::zero::Zero;
+use crate::ranks::launcher::Kind;
+use crate::ranks::topology::Topology;
+use crate::report::{self, Problem, Severity};
 
 /// Rules about the config, by subject. Their order is that of the output.
 const CONFIG: &[&[Rule]] = &[
@@ -83,7 +84,7 @@ pub(crate) fn is_about_batch(rule: &str) -> bool {
 
 /// The names that `--allow` takes: every rule here, and those that only warn about the launch or the machine.
 pub(crate) fn allowable() -> Vec<&'static str> {
-    error::warnings().chain(rules().map(|rule| rule.name)).collect()
+    report::warnings().chain(rules().map(|rule| rule.name)).collect()
 }
 
 /// What the rules about a config find. Notes cost a little, so only where they are read.

@@ -1,8 +1,8 @@
 //! The command line: argv and `ZLAUNCH_*` variables → `Request`. Validates form, touches nothing.
 
+pub(crate) mod completions;
 mod fit;
 mod generate;
-mod options;
 mod reader;
 
 use std::ffi::OsString;
@@ -12,25 +12,18 @@ use clap::builder::OsStringValueParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command};
 
-use crate::completions;
-use crate::config::Layers;
-use crate::environment::EnvironmentFlags;
-use crate::error::{self, Problem};
-use crate::fit::SaidMemory;
+use crate::base::options::{COMMANDS, Kind, OPTIONS, Opt, option_of, takes_next_word};
+use crate::base::source::{Said, Source};
+use crate::config::template::Search;
 use crate::host::Host;
-use crate::launcher;
-use crate::said::{Said, Source};
-use crate::shims::Shims;
-use crate::template::Search;
-use crate::topology::{SaidHosts, SaidRanks};
-use crate::trainer;
+use crate::report::{self, Problem};
+use crate::request::{Launch, Mode};
+use crate::tools::shims::Shims;
 
 use reader::Reader;
 
-pub(crate) use fit::SHOWN as FIT_LAUNCH;
 #[cfg(test)]
 pub(crate) use fit::launch_options;
-pub(crate) use options::{FIT, GENERATE, Kind, OPTIONS, Opt};
 
 /// What the user asked for.
 pub(crate) enum Request {
@@ -41,7 +34,7 @@ pub(crate) enum Request {
         search: Search,
     },
     Fit(Box<crate::fit::Request>),
-    Generate(crate::generate::Request),
+    Generate(crate::tools::generate::Request),
     Explain {
         /// Without: what can be asked for.
         words: Option<String>,
@@ -56,99 +49,6 @@ pub(crate) enum Request {
     },
     /// `--help`, `--version`, completions: text for stdout.
     Show(String),
-}
-
-/// A launch as it was said.
-#[derive(Default)]
-pub(crate) struct Launch {
-    pub(crate) deepspeed: Option<Said<String>>,
-    pub(crate) search: Search,
-    pub(crate) layers: Layers,
-    pub(crate) memory: SaidMemory,
-    pub(crate) no_fill: bool,
-    pub(crate) trainer: Option<Said<&'static trainer::Trainer>>,
-    pub(crate) launcher: Option<Said<launcher::Kind>>,
-    pub(crate) topology: SaidRanks,
-    pub(crate) hosts: SaidHosts,
-    pub(crate) launcher_args: Vec<OsString>,
-    pub(crate) rank_output: launcher::local::OutputFlags,
-    pub(crate) environment: EnvironmentFlags,
-    pub(crate) config_out: Option<Said<PathBuf>>,
-    pub(crate) record: Option<Said<PathBuf>>,
-    /// Our words as they were given, up to the command.
-    pub(crate) options: Vec<OsString>,
-    pub(crate) output: Output,
-    pub(crate) strict: bool,
-    pub(crate) allow: Vec<String>,
-    pub(crate) warnings: Vec<Problem>,
-    pub(crate) command: Vec<OsString>,
-}
-
-impl Launch {
-    /// The command, and nothing of what was said about it. A launch is large: this stands once in the executable.
-    #[inline(never)]
-    pub(crate) fn command_alone(&self) -> Box<Self> {
-        Box::new(Launch { output: self.output, command: self.command.clone(), ..Launch::default() })
-    }
-
-    /// Our options as they were given, for the same launch on another machine: without those that only print, and without
-    /// what was meant for srun.
-    pub(crate) fn options_again(&self) -> Vec<OsString> {
-        let through_srun = self.launcher.as_ref().is_some_and(|asked| asked.value == launcher::Kind::Srun);
-        // A replay leaves its record as it is.
-        let replayed = self.record.as_ref().is_some_and(|asked| asked.from == Source::Default);
-        let mut again = Vec::new();
-        let mut words = self.options.iter();
-        while let Some(word) = words.next() {
-            // What is not text is the value of an option, joined to its name.
-            let text = word.to_string_lossy();
-            let Some(long) = text.strip_prefix("--") else {
-                // A cluster of switches.
-                let kept = text.replace('n', "");
-                again.extend((kept != "-").then(|| OsString::from(kept)));
-                continue;
-            };
-            let Some(option) = option_of(long) else { continue };
-            let value = if takes_next_word(long) { words.next() } else { None };
-            let dropped = ["dry-run", "format"].contains(&option.name)
-                || replayed && option.name == "record"
-                || through_srun && ["launcher", "launcher-arg"].contains(&option.name);
-            if !dropped {
-                again.extend(std::iter::once(word).chain(value).cloned());
-            }
-        }
-        again
-    }
-}
-
-/// What is shown, and whether anything is done.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Output {
-    /// Print the plan like this and do nothing.
-    pub(crate) dry_run: Option<Format>,
-    pub(crate) quiet: bool,
-    pub(crate) verbose: bool,
-    /// Print what the rules find and do nothing; the format is `dry_run`'s.
-    pub(crate) check: bool,
-}
-
-impl Output {
-    /// Somebody will read the plan.
-    pub(crate) fn is_read(self) -> bool {
-        matches!(self.dry_run, Some(Format::Text | Format::Json)) || self.verbose
-    }
-
-    /// Also what is only worth knowing.
-    pub(crate) fn wants_notes(self) -> bool {
-        self.check || self.verbose
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
-    Text,
-    Json,
-    Shell,
 }
 
 pub(crate) const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...
@@ -184,7 +84,7 @@ Exit status: 125 zlaunch refused, 126 not executable, 127 not found; anything el
 fn help_of(name: &str) -> String {
     let lines = USAGE.lines().filter_map(|line| line.trim().strip_prefix("zlaunch "));
     let usage = lines.into_iter().find(|line| line.starts_with(name)).unwrap_or(name);
-    let about = completions::COMMANDS.iter().find(|(command, _)| *command == name).map_or("", |(_, about)| *about);
+    let about = COMMANDS.iter().find(|(command, _)| *command == name).map_or("", |(_, about)| *about);
     format!("{about}\n\nUsage: zlaunch {usage}\n")
 }
 
@@ -215,7 +115,7 @@ pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
         _ => {}
     }
     if argv.len() <= 1 {
-        return Err(vec![error::nothing_to_launch()]);
+        return Err(vec![report::nothing_to_launch()]);
     }
     let mode = match argv[1].to_str() {
         Some("check") => Mode::Check,
@@ -233,16 +133,6 @@ pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
     })
 }
 
-/// What is done with a launch that was described.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
-    Launch,
-    /// Everything odd about it is said.
-    Check,
-    /// Only a report is wanted, and perhaps about no command.
-    Doctor,
-}
-
 fn parse_replay(words: &[OsString], host: &Host) -> Result<Request, Problem> {
     const USAGE: &str = "zlaunch replay DIR [-n|--dry-run]";
     let is_dry = |word: &&OsString| *word == "-n" || *word == "--dry-run";
@@ -253,7 +143,7 @@ fn parse_replay(words: &[OsString], host: &Host) -> Result<Request, Problem> {
             let dry_run = words.iter().any(|word| is_dry(&word));
             Ok(Request::Replay { folder: host.absolute(Path::new(folder)), dry_run })
         }
-        (first, second) => Err(error::unknown_action(USAGE, second.or(first).and_then(|word| word.to_str()), &[])),
+        (first, second) => Err(report::unknown_action(USAGE, second.or(first).and_then(|word| word.to_str()), &[])),
     }
 }
 
@@ -318,11 +208,6 @@ fn end_of_options(words: &[OsString]) -> usize {
     words.len()
 }
 
-/// Whether the value of an option, given without its `--`, is the word behind it.
-fn takes_next_word(long: &str) -> bool {
-    !long.contains('=') && option_of(long).is_some_and(|option| option.kind != Kind::Switch)
-}
-
 /// What clap complains about: the first option of no table.
 fn first_unknown(words: &[OsString]) -> Option<usize> {
     let mut at = 0;
@@ -335,11 +220,6 @@ fn first_unknown(words: &[OsString]) -> Option<usize> {
         }
     }
     None
-}
-
-fn option_of(long: &str) -> Option<&'static Opt> {
-    let name = long.split('=').next()?;
-    OPTIONS.iter().find(|option| option.name == name || option.aliases.contains(&name))
 }
 
 fn launch_command<'a>(options: impl Iterator<Item = &'a Opt>) -> Command {
@@ -401,7 +281,7 @@ fn parse_explain(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Proble
     };
     let words: Vec<&OsString> = matches.get_many("words").into_iter().flatten().collect();
     if let Some(odd) = words.iter().find(|word| word.to_str().is_none()) {
-        return Err(vec![error::not_text("explain", odd)]);
+        return Err(vec![report::not_text("explain", odd)]);
     }
     let words = words.iter().filter_map(|word| word.to_str()).collect::<Vec<_>>().join(" ");
     let search = Reader::new(&matches, host).search();
@@ -422,7 +302,7 @@ fn parse_templates(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Prob
     let name = match matches.get_one::<OsString>("name").map(|name| name.to_str().map(str::to_string).ok_or(name)) {
         None => None,
         Some(Ok(name)) => Some(Said::new(name, Source::Argument("templates".to_string()))),
-        Some(Err(name)) => return Err(vec![error::not_text("templates", name)]),
+        Some(Err(name)) => return Err(vec![report::not_text("templates", name)]),
     };
     let search = Reader::new(&matches, host).search();
     Ok(Request::Templates { name, raw: matches.get_flag("raw"), search })
@@ -439,22 +319,18 @@ fn shown(why: &clap::Error) -> Result<String, Vec<Problem>> {
     match why.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Ok(why.render().ansi().to_string()),
         ErrorKind::UnknownArgument => {
-            Err(vec![error::unknown_option(&given, word(ContextKind::SuggestedArg).as_deref())])
+            Err(vec![report::unknown_option(&given, word(ContextKind::SuggestedArg).as_deref())])
         }
         ErrorKind::TooManyValues => {
-            Err(vec![error::takes_no_value(&given, &word(ContextKind::InvalidValue).unwrap_or_default())])
+            Err(vec![report::takes_no_value(&given, &word(ContextKind::InvalidValue).unwrap_or_default())])
         }
-        ErrorKind::InvalidValue | ErrorKind::TooFewValues => Err(vec![error::option_needs_value(&given)]),
+        ErrorKind::InvalidValue | ErrorKind::TooFewValues => Err(vec![report::option_needs_value(&given)]),
         _ => {
             let text = why.to_string();
             let first = text.lines().next().unwrap_or_default();
-            Err(vec![error::usage(first.strip_prefix("error: ").unwrap_or(first))])
+            Err(vec![report::usage(first.strip_prefix("error: ").unwrap_or(first))])
         }
     }
-}
-
-pub(crate) fn variable_of(option: &str) -> String {
-    format!("ZLAUNCH_{}", option.to_ascii_uppercase().replace('-', "_"))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ mod helper;
 mod output;
 mod patience;
 mod ranks;
+mod signals;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -26,13 +27,13 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::unistd::geteuid;
 
-use crate::environment::Environment;
-use crate::error::{self, Problem, Written};
-use crate::launcher::Kind;
+use crate::base::source::Said;
+use crate::base::vars;
+use crate::plan::environment::Environment;
+use crate::plan::record::{self, Record};
 use crate::plan::{FileKind, Plan, PlannedConfig};
-use crate::record::{self, Record};
-use crate::said::Said;
-use crate::vars;
+use crate::ranks::launcher::Kind;
+use crate::report::{self, Problem, Written};
 
 pub(crate) use helper::helper;
 pub(crate) use patience::patiently;
@@ -57,7 +58,7 @@ pub(crate) fn carry_out(plan: Plan) -> Result<u8, Problem> {
         try_port(port)?;
     }
     raise_memlock();
-    let Some((program, arguments)) = plan.argv.split_first() else { return Err(error::nothing_to_launch()) };
+    let Some((program, arguments)) = plan.argv.split_first() else { return Err(report::nothing_to_launch()) };
     if let Some(local) = &plan.local {
         return ranks::run(local, &plan.argv, &plan.environment);
     }
@@ -65,17 +66,17 @@ pub(crate) fn carry_out(plan: Plan) -> Result<u8, Problem> {
     command.args(arguments);
     change_environment(&mut command, &plan.environment);
     // std gives SIGPIPE back its default, which Rust's runtime had taken; everything else is inherited.
-    Err(error::cannot_execute(program, &command.exec()))
+    Err(report::cannot_execute(program, &command.exec()))
 }
 
 /// The launch first: who looks in between finds a record, and no config of another one.
 fn write_record(record: &Record) -> Result<(), Problem> {
     let folder = &record.folder;
-    let failed = |path: &Path, why: &io::Error| error::cannot_write(Written::RECORD, path, why);
+    let failed = |path: &Path, why: &io::Error| report::cannot_write(Written::RECORD, path, why);
     make_private_folder(folder).map_err(|why| failed(folder, &why))?;
     let _held = hold(folder);
     if let Some(file) = record::foreign(folder, true) {
-        return Err(error::not_of_a_record(&file));
+        return Err(report::not_of_a_record(&file));
     }
     let (file, config) = (folder.join(Record::FILE), folder.join(Record::CONFIG));
     match fs::remove_file(&config) {
@@ -106,7 +107,7 @@ fn hold(folder: &Path) -> Option<File> {
 /// Rank 0 will listen here. Found out now, before the others come and wait.
 fn try_port(port: &Said<u16>) -> Result<(), Problem> {
     match TcpListener::bind((Ipv4Addr::UNSPECIFIED, port.value)) {
-        Err(why) if why.kind() == io::ErrorKind::AddrInUse => Err(error::port_in_use(port)),
+        Err(why) if why.kind() == io::ErrorKind::AddrInUse => Err(report::port_in_use(port)),
         _ => Ok(()),
     }
 }
@@ -123,7 +124,7 @@ fn raise_memlock() {
 
 /// Writes a program that anybody may run, whole or not at all.
 pub(crate) fn write_program(path: &Path, text: &str) -> Result<(), Problem> {
-    let failed = |why: &io::Error| error::cannot_write(Written::PROGRAM, path, why);
+    let failed = |why: &io::Error| report::cannot_write(Written::PROGRAM, path, why);
     let folder = path.parent().unwrap_or(Path::new("/"));
     // Whoever could write here could choose what is executed.
     DirBuilder::new().recursive(true).mode(0o755).create(folder).map_err(|why| failed(&why))?;
@@ -134,7 +135,7 @@ pub(crate) fn write_program(path: &Path, text: &str) -> Result<(), Problem> {
 /// Removes files, and these folders if nothing else is in them.
 pub(crate) fn remove<'a>(files: &[PathBuf], folders: impl Iterator<Item = &'a Path>) -> Result<(), Problem> {
     for file in files {
-        fs::remove_file(file).map_err(|why| error::cannot_write(Written::PROGRAM, file, &why))?;
+        fs::remove_file(file).map_err(|why| report::cannot_write(Written::PROGRAM, file, &why))?;
     }
     // Somebody else's files keep them.
     folders.for_each(|folder| drop(fs::remove_dir(folder)));
@@ -161,14 +162,14 @@ fn write_config(config: &PlannedConfig) -> Result<(), Problem> {
 }
 
 fn write_file(path: &Path, text: &str, kind: FileKind, what: Written) -> Result<(), Problem> {
-    let failed = |why: &io::Error| error::cannot_write(what, path, why);
+    let failed = |why: &io::Error| report::cannot_write(what, path, why);
     let folder = path.parent().unwrap_or(Path::new("/"));
     if kind == FileKind::Named {
         follow_nothing_of_others(folder).map_err(|why| failed(&why))?;
     } else {
         make_folder(folder).map_err(|why| failed(&why))?;
         if !is_ours_alone(folder) {
-            return Err(error::folder_not_ours(folder));
+            return Err(report::folder_not_ours(folder));
         }
     }
     if holds(path, text.as_bytes()) {
@@ -179,7 +180,7 @@ fn write_file(path: &Path, text: &str, kind: FileKind, what: Written) -> Result<
 
 /// A file for the user, never in the place of another one unless that is asked for.
 pub(crate) fn write_new(path: &Path, text: &str, force: bool) -> Result<(), Problem> {
-    let failed = |why: &io::Error| error::cannot_write(Written::GENERATED, path, why);
+    let failed = |why: &io::Error| report::cannot_write(Written::GENERATED, path, why);
     let folder = path.parent().unwrap_or(Path::new("/"));
     make_private_folder(folder).map_err(|why| failed(&why))?;
     let (mut file, temporary) = create_beside(path, 0o600).map_err(|why| failed(&why))?;
@@ -187,7 +188,7 @@ pub(crate) fn write_new(path: &Path, text: &str, force: bool) -> Result<(), Prob
     let written = write_whole(&mut file, text.as_bytes()).and_then(|()| put(&temporary));
     let _ = fs::remove_file(&temporary);
     match written {
-        Err(why) if why.kind() == io::ErrorKind::AlreadyExists => Err(error::would_overwrite(path)),
+        Err(why) if why.kind() == io::ErrorKind::AlreadyExists => Err(report::would_overwrite(path)),
         other => other.map_err(|why| failed(&why)),
     }
 }

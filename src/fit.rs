@@ -18,16 +18,16 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::cli::{Format, Launch};
-use crate::draft::Draft;
-use crate::error::{self, Problem};
+use crate::base::source::{Said, Source};
+use crate::command::model::Hub;
+use crate::command::trainer::{Family, Job, Trainer};
+use crate::config::template::{self, Search, Template};
 use crate::host::Host;
 use crate::host::machine::Machine;
-use crate::model::Hub;
-use crate::said::{Said, Source};
-use crate::template::{self, Search, Template};
-use crate::topology::{Processes, SaidRanks, Topology};
-use crate::trainer::{Family, Job, Trainer};
+use crate::ranks::topology::{Processes, SaidRanks, Topology};
+use crate::report::{self, Problem};
+use crate::request::draft::Draft;
+use crate::request::{Format, Launch, SaidMemory};
 
 use advice::Advice;
 use choice::{Limits, Recommended, Row, Ways, recommend};
@@ -53,13 +53,6 @@ pub(crate) enum Accounting {
     Real,
     /// 2 + 2 + 8 bytes a parameter.
     Textbook,
-}
-
-/// Memory that was said instead of seen.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SaidMemory {
-    pub(crate) gpu: Option<Said<u64>>,
-    pub(crate) host: Option<Said<u64>>,
 }
 
 /// Rows of the table that are templates; `none` stands before them.
@@ -120,19 +113,19 @@ pub(crate) fn choose(
     launch: &Launch,
     host: &Host,
 ) -> Result<(String, String), Vec<Problem>> {
-    let machines = known(topology).ok_or_else(|| error::auto_without_ranks(spec))?;
+    let machines = known(topology).ok_or_else(|| report::auto_without_ranks(spec))?;
     let mut question = Question::of_job(job, machines, launch, Accounting::Real, host);
     question.own = None;
     if job.trainer.family == Family::Opaque || question.said.model.is_none() {
-        return Err(error::auto_without_model(spec, job.trainer.model_argument).into());
+        return Err(report::auto_without_model(spec, job.trainer.model_argument).into());
     }
     if question.more_models {
-        return Err(error::auto_counts_one_model(spec).into());
+        return Err(report::auto_counts_one_model(spec).into());
     }
     let report = question.answer(host)?;
     match (&report.gpu_memory, &report.recommended) {
-        (None, _) => Err(error::auto_without_memory(spec, report.lines()).into()),
-        (Some(_), None) => Err(error::auto_fits_nothing(spec, report.lines(), &report.would).into()),
+        (None, _) => Err(report::auto_without_memory(spec, report.lines()).into()),
+        (Some(_), None) => Err(report::auto_fits_nothing(spec, report.lines(), &report.would).into()),
         (Some(_), Some(chosen)) => Ok((chosen.template.clone(), report.sentence(chosen))),
     }
 }
@@ -170,12 +163,12 @@ fn machines(
     let alone = SaidRanks { nnodes: None, ..flags.clone() };
     let topology = match topology {
         Some(topology) => topology?,
-        None => Topology::decide(&alone, &crate::topology::SaidHosts::default(), true, host)?,
+        None => Topology::decide(&alone, &crate::ranks::topology::SaidHosts::default(), true, host)?,
     };
     let seen = |said: &Option<Said<u32>>| said.as_ref().map(|said| u64::from(said.value));
     match seen(&topology.nproc_per_node) {
         Some(gpus) => Ok(Machines { nodes: nodes.or(seen(&topology.nnodes)).unwrap_or(1), gpus }),
-        None => Err(vec![error::gpus_not_said()]),
+        None => Err(vec![report::gpus_not_said()]),
     }
 }
 
@@ -219,9 +212,14 @@ impl<'a> Question<'a> {
         let settled = Settled::new(&self.said, self.trainer);
         let training = training_of(&weights, &settled);
         if !training.can_be_counted(self.machines) {
-            return Err(
-                error::beyond_counting(training.params, training.micro_batch, training.seq_len, self.machines).into()
-            );
+            return Err(report::beyond_counting(
+                training.params,
+                training.micro_batch,
+                training.seq_len,
+                self.machines.nodes,
+                self.machines.gpus,
+            )
+            .into());
         }
         let strategies = self.strategies(weights.shape.hidden, host)?;
         let real = self.accounting == Accounting::Real;

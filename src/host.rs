@@ -11,9 +11,10 @@ use std::path::{Component, Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access, geteuid, gethostname};
 
-use crate::said::Said;
-use crate::vars;
+use crate::base::source::Said;
+use crate::base::vars;
 use machine::Machine;
+pub(crate) use programs::is_shim;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Host {

@@ -9,7 +9,11 @@
 )]
 
 #[cfg(test)]
+mod man;
+#[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod tables;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -21,34 +25,38 @@ use std::sync::{Mutex, OnceLock};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::cli::{self, Format, Request};
+use crate::base::source::{Said, Source};
+use crate::base::yaml::Dialect;
+use crate::cli::{self, Request};
+use crate::config::{layers, patch, template};
+use crate::fit;
 use crate::host::Host;
 use crate::plan::Plan;
-use crate::said::{Said, Source};
-use crate::secrets::Secrets;
-use crate::yaml::Dialect;
-use crate::{config, explain, fit, generate, patch, template};
+use crate::report::secrets::Secrets;
+use crate::request::{Format, Launch};
+use crate::tools::{explain, generate};
 
 /// JSON with comments: what is written is read as the same, and every key that is there has a place.
 pub fn json(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let value = match crate::json::parse(text) {
+    let value = match crate::base::json::parse(text) {
         Ok(value) => value,
         Err(fault) => return assert!(fault.line > 0 && fault.column > 0, "{fault:?}"),
     };
-    let written = crate::json::write(&value);
-    assert_eq!(crate::json::parse(&written).as_ref(), Ok(&value), "read, written and read again");
-    assert_eq!(crate::json::parse_strict(&written).as_ref(), Ok(&value), "what is written is strict");
+    let written = crate::base::json::write(&value);
+    assert_eq!(crate::base::json::parse(&written).as_ref(), Ok(&value), "read, written and read again");
+    assert_eq!(crate::base::json::parse_strict(&written).as_ref(), Ok(&value), "what is written is strict");
     // An empty name at the start cannot be told from the top.
-    for key in crate::json::leaves(&value, |_| true).iter().filter(|key| !key.is_empty() && !key.starts_with('.')) {
-        assert!(crate::json::position(text, key).is_some(), "{key:?} has no place");
+    for key in crate::base::json::leaves(&value, |_| true).iter().filter(|key| !key.is_empty() && !key.starts_with('.'))
+    {
+        assert!(crate::base::json::position(text, key).is_some(), "{key:?} has no place");
     }
 }
 
 /// A config and a patch, with a zero between them.
 pub fn layers(data: &[u8]) {
     let mut documents =
-        data.splitn(2, |b| *b == 0).map(|part| crate::json::parse(std::str::from_utf8(part).ok()?).ok());
+        data.splitn(2, |b| *b == 0).map(|part| crate::base::json::parse(std::str::from_utf8(part).ok()?).ok());
     let (Some(Some(config)), Some(Some(change))) = (documents.next(), documents.next()) else { return };
     let merged = |config: &Value, change: &Value| {
         let mut config = config.clone();
@@ -58,7 +66,7 @@ pub fn layers(data: &[u8]) {
     if change.is_array() {
         let mut after = config;
         if patch::operate(&mut after, change, "fuzz").is_ok() {
-            assert!(crate::json::is_sensible(&after), "it grew without end");
+            assert!(crate::base::json::is_sensible(&after), "it grew without end");
         }
         return;
     }
@@ -73,10 +81,10 @@ pub fn layers(data: &[u8]) {
 pub fn yaml(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     for dialect in [Dialect::PyYaml, Dialect::OmegaConf] {
-        match crate::yaml::parse(text, dialect) {
+        match crate::base::yaml::parse(text, dialect) {
             Ok(value) => {
-                crate::yaml::python_str(&value);
-                let json = crate::yaml::python_json(&value);
+                crate::base::yaml::python_str(&value);
+                let json = crate::base::yaml::python_json(&value);
                 assert_eq!(serde_json::from_str::<Value>(&json).ok().as_ref(), Some(&value), "{json}");
             }
             Err(fault) => assert!(fault.line > 0 && fault.column > 0, "{fault:?}"),
@@ -162,7 +170,7 @@ fn requested(words: &[OsString], host: &Host) {
 }
 
 /// Planning twice is the same; a fill changes only an "auto"; the resolved config resolves to itself.
-fn planned(mut launch: cli::Launch, host: &Host) {
+fn planned(mut launch: Launch, host: &Host) {
     let (first, again) = match (Plan::new(&launch, host), Plan::new(&launch, host)) {
         (Ok(first), Ok(again)) => (first, again),
         (Err(first), Err(again)) => return assert_eq!(first, again, "refused twice"),
@@ -173,19 +181,19 @@ fn planned(mut launch: cli::Launch, host: &Host) {
     }
     let Some(resolved) = &first.config else { return };
     let seen = host.with(&launch.environment.set, &launch.environment.unset);
-    let before = config::with_layers(&resolved.template, &launch.layers, &seen).expect("it was planned");
+    let before = layers::with_layers(&resolved.template, &launch.layers, &seen).expect("it was planned");
     only_auto_changed(&before, &resolved.value, "");
     // A variable that a template brings may decide a fill.
     if !resolved.template.env.is_empty() {
         return;
     }
     launch.deepspeed = Some(Said::new(resolved.text.clone(), Source::Flag("--deepspeed".to_string())));
-    launch.layers = config::Layers::default();
+    launch.layers = layers::Layers::default();
     (launch.strict, launch.config_out) = (false, None);
     match Plan::new(&launch, host) {
         // HF fills 3.0 where it says so; what is read and integral is an integer.
         Ok(again) => {
-            let read = |text: &str| crate::json::parse(text).map(|value| value.to_string());
+            let read = |text: &str| crate::base::json::parse(text).map(|value| value.to_string());
             assert_eq!(read(&again.config.expect("it has one").text), read(&resolved.text), "resolved again");
         }
         Err(problems) => panic!("the resolved config is refused: {problems:?}"),

@@ -1,65 +1,39 @@
 //! zlaunch: one exact, checked, explainable launch, and then out of the way. This file is the pipeline in order.
 
-mod argv;
-mod auto;
-mod base64;
+mod base;
 mod check;
 mod cli;
-mod completions;
+mod command;
 mod config;
-mod doctor;
-mod draft;
-mod environment;
-mod error;
 mod exec;
-mod explain;
 mod fit;
-mod generate;
-mod hash;
 mod host;
-mod inputs;
-mod json;
-mod launcher;
 #[cfg(any(test, fuzzing))]
 pub mod laws;
-mod layout;
-mod machine;
-#[cfg(test)]
-mod man;
-mod model;
-mod patch;
 mod plan;
-mod python;
-mod python_value;
-mod record;
-mod said;
-mod schema;
-mod secrets;
-mod shims;
-#[cfg(test)]
-mod tables;
-mod target;
-mod template;
-mod topology;
-mod trainer;
-mod vars;
-mod yaml;
-mod zero;
+mod ranks;
+mod report;
+mod request;
+mod tools;
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use anstream::AutoStream;
-use cli::{Format, Launch, Output, Request};
-use error::{Problem, REFUSED, Severity};
+use base::json;
+use base::source::{Said, Source};
+use cli::Request;
+use config::template;
 use exec::patiently;
 use host::Host;
 use plan::Plan;
-use record::Recorded;
-use said::{Said, Source};
-use secrets::Secrets;
-use shims::{Action, Shims};
+use plan::record::Recorded;
+use report::secrets::Secrets;
+use report::{Problem, REFUSED, Severity};
+use request::{Format, Launch, Mode, Output};
+use tools::shims::{Action, Shims};
+use tools::{doctor, explain, generate, shims};
 
 fn main() -> ExitCode {
     if let Some(status) = exec::helper(std::env::args_os()) {
@@ -69,7 +43,7 @@ fn main() -> ExitCode {
     match run(&host) {
         Ok(status) => ExitCode::from(status),
         Err(problems) => {
-            error::report(&problems, &Secrets::of(&host));
+            report::report(&problems, &Secrets::of(&host));
             ExitCode::from(problems.first().map_or(REFUSED, |problem| problem.status))
         }
     }
@@ -91,7 +65,7 @@ fn run(host: &Host) -> Result<u8, Vec<Problem>> {
         Request::Templates { name: Some(name), raw: false, search } => {
             let template = patiently(host, || template::resolve(&name, &search, host))?;
             let secrets = Secrets::of(host);
-            error::report(&template.notes, &secrets);
+            report::report(&template.notes, &secrets);
             err(template.summary(&secrets).as_bytes());
             out(json::write(&template.config).as_bytes())
         }
@@ -131,8 +105,8 @@ fn run_check(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
             let notes = count(Severity::Note);
             problems.retain(|problem| !launch.output.quiet || problem.severity == Severity::Error);
             out(&styled(|stream| {
-                error::write(&problems, &secrets, stream);
-                writeln!(stream, "{}", error::counted(errors, warnings, notes))
+                report::write(&problems, &secrets, stream);
+                writeln!(stream, "{}", report::counted(errors, warnings, notes))
             }))?;
         }
     }
@@ -143,10 +117,10 @@ fn run_check(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
 /// Launches what was recorded, as it would be launched today; what differs is told.
 fn replay(folder: &Path, dry_run: bool) -> Result<u8, Vec<Problem>> {
     let recorded = Recorded::read(folder)?;
-    std::env::set_current_dir(&recorded.folder).map_err(|why| vec![error::cannot_enter(&recorded.folder, &why)])?;
+    std::env::set_current_dir(&recorded.folder).map_err(|why| vec![report::cannot_enter(&recorded.folder, &why)])?;
     let mut host = Host::read();
     let ours = recorded.bring_back(&mut host);
-    let mut launch = match cli::parse_launch(recorded.words.clone(), cli::Mode::Launch, &host)? {
+    let mut launch = match cli::parse_launch(recorded.words.clone(), Mode::Launch, &host)? {
         Ok(launch) => launch,
         Err(text) => return out(text.as_bytes()).map(|()| 0),
     };
@@ -192,7 +166,7 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let plan = planned(launch, host)?;
     let Output { dry_run, quiet, verbose, check: _ } = launch.output;
     if !quiet && (plan.topology.is_first() || verbose) {
-        error::report(&plan.diagnostics, &secrets);
+        report::report(&plan.diagnostics, &secrets);
     }
     if let Some(chosen) = plan.chosen.as_ref().filter(|_| !quiet && plan.topology.is_first()) {
         err(format!("{chosen}\n").as_bytes());
@@ -200,7 +174,7 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     if let Some(format) = dry_run {
         // A plan can be read on another machine than the one it is for.
         let blocker = plan.blocker.clone().filter(|_| !quiet).map(Problem::into_warning);
-        error::report(blocker.as_slice(), &secrets);
+        report::report(blocker.as_slice(), &secrets);
         let printed = out(&plan.render(format, &secrets)).map(|()| 0);
         // The process ends: what it holds need not be given back piece by piece.
         std::mem::forget(plan);
@@ -215,7 +189,7 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
 /// Exit status 1: nothing fits.
 fn run_fit(request: &fit::Request, host: &Host) -> Result<u8, Vec<Problem>> {
     let report = patiently(host, || fit::answer(request, host))?;
-    error::report(&request.launch.warnings, &Secrets::of(host));
+    report::report(&request.launch.warnings, &Secrets::of(host));
     let text = match request.format {
         Format::Json => format!("{:#}\n", report.json()),
         Format::Text | Format::Shell => report.text(std::io::stdout().is_terminal()),
@@ -248,7 +222,7 @@ fn styled(write: impl FnOnce(&mut AutoStream<Vec<u8>>) -> std::io::Result<()>) -
 fn out(bytes: &[u8]) -> Result<(), Vec<Problem>> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-        Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => Err(vec![error::cannot_print(&why)]),
+        Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => Err(vec![report::cannot_print(&why)]),
         _ => Ok(()),
     }
 }

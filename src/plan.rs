@@ -1,37 +1,39 @@
 //! The decision: everything a launch will do, as a plain value. `--dry-run` prints it, `exec` carries it out.
 
+pub(crate) mod environment;
 mod file;
+pub(crate) mod inputs;
 mod print;
+pub(crate) mod record;
+mod recording;
 
 pub(crate) use file::{FileKind, PlannedConfig};
-pub(crate) use print::{quoted, refused_json};
+pub(crate) use print::refused_json;
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::auto::{self, Known};
+use crate::base::hash::fnv1a;
+use crate::base::source::{Said, Source};
+use crate::base::vars;
+use crate::check::machine;
 use crate::check::{self, Subject};
-use crate::cli::Launch;
-use crate::config::{self, Layers};
-use crate::draft::Draft;
-use crate::environment::{self, Environment};
-use crate::error::{self, Problem, Severity};
+use crate::command::trainer::{Family, Job};
+use crate::config::auto::{self, Known};
+use crate::config::layers::{self, Layers};
+use crate::config::template::{self, Template};
 use crate::fit;
-use crate::hash::fnv1a;
 use crate::host::Host;
-use crate::inputs;
-use crate::launcher::local::Local;
-use crate::launcher::{self, Kind, srun};
-use crate::machine;
-use crate::record::Record;
-use crate::said::{Said, Source};
-use crate::shims;
-use crate::template::{self, Template};
-use crate::topology::Topology;
-use crate::trainer::{Family, Job};
-use crate::vars;
+use crate::ranks::launcher::local::Local;
+use crate::ranks::launcher::{self, Kind, srun};
+use crate::ranks::topology::Topology;
+use crate::report::{self, Problem, Severity};
+use crate::request::Launch;
+use crate::request::draft::{self, Draft};
+use environment::Environment;
+use record::Record;
 
 pub(crate) struct Plan {
     pub(crate) trainer: TrainerFacts,
@@ -74,7 +76,7 @@ impl Plan {
         let alone;
         let mut draft = Draft::new(launch, machine);
         // A shim stands in front of commands that nobody gave to zlaunch: without a config they run as if it did not.
-        if shims::asks(launch, machine) && !draft.is_for_us() {
+        if draft::is_asked_by_shim(launch, machine) && !draft.is_for_us() {
             alone = launch.command_alone();
             draft = Draft::untouched(&alone, machine);
         }
@@ -155,7 +157,7 @@ impl Draft<'_> {
             record: None,
             home: host.home(),
         };
-        plan.record = Record::new(&plan, launch, job, host, seen)?;
+        plan.record = plan.to_be_recorded(launch, job, host, seen)?;
         Ok(plan)
     }
 
@@ -165,7 +167,9 @@ impl Draft<'_> {
         topology: &Topology,
         environment: &mut Environment,
     ) -> Result<Option<(PathBuf, String)>, Vec<Problem>> {
-        let Some(text) = launcher::environment_file(topology, &environment.set, &self.host)? else { return Ok(None) };
+        let Some(text) = environment::for_other_machines(topology, &environment.set, &self.host)? else {
+            return Ok(None);
+        };
         let path = self.host.configs_folder().join(format!("deepspeed_env-{:016x}", fnv1a(text.as_bytes())));
         environment.set(vars::DS_ENV_FILE, path.as_os_str(), "for the other machines".to_string());
         Ok(Some((path, text)))
@@ -223,7 +227,7 @@ impl Draft<'_> {
         let spec = match (&self.launch.deepspeed, own) {
             (Some(flag), own) => {
                 let other = own.filter(|own| own.value != flag.value);
-                found.diagnostics.extend(other.map(|own| error::two_configs(flag, &own)));
+                found.diagnostics.extend(other.map(|own| report::two_configs(flag, &own)));
                 flag.clone()
             }
             // The trainers take an empty text as no config.
@@ -255,7 +259,7 @@ impl Draft<'_> {
         Err(job
             .blocker
             .clone()
-            .unwrap_or_else(|| error::no_way_to_hand_over(spec, &print::what_runs(job, &self.launch.command))))
+            .unwrap_or_else(|| report::no_way_to_hand_over(spec, &print::what_runs(job, &self.launch.command))))
     }
 
     /// The config that will be written, if one was asked for and nothing is wrong with it.
@@ -274,7 +278,7 @@ impl Draft<'_> {
             }
             // The ranks are not known, but wrong layers can be told all the same.
             (Some(template), None) => {
-                let config = found.keep(config::with_layers(&template, layers, &self.host))?;
+                let config = found.keep(layers::with_layers(&template, layers, &self.host))?;
                 self.check(&config, &config, &template, None, None, found);
                 None
             }
@@ -296,7 +300,7 @@ impl Draft<'_> {
         found: &mut Found,
     ) -> Result<PlannedConfig, Vec<Problem>> {
         let Launch { layers, no_fill, config_out, .. } = self.launch;
-        let config = config::with_layers(&template, layers, &self.host)?;
+        let config = layers::with_layers(&template, layers, &self.host)?;
         // A variable the template brings counts as set.
         let host = self.host.with_more(template.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let hidden = auto::hidden_size(&self.job, &host);
@@ -309,7 +313,7 @@ impl Draft<'_> {
             auto::Policy::Fill
         };
         let (resolved, problems) =
-            auto::resolve(&known, policy, |key| config::place_of(key, &config, &template, layers, &self.host));
+            auto::resolve(&known, policy, |key| layers::place_of(key, &config, &template, layers, &self.host));
         found.mismatched = resolved.mismatched;
         self.check(&resolved.config, &config, &template, Some(topology), kind, found);
         if !problems.is_empty() {
@@ -322,7 +326,7 @@ impl Draft<'_> {
         if let Some(pool) = topology.pool.as_ref().filter(|pool| pool.0.len() > 1)
             && self.host.is_of_this_machine(&planned.file.path)
         {
-            return Err(vec![error::config_not_shared(&planned.file.path, pool.0.len())]);
+            return Err(vec![report::config_not_shared(&planned.file.path, pool.0.len())]);
         }
         Ok(planned)
     }
@@ -337,7 +341,7 @@ impl Draft<'_> {
         kind: Option<Kind>,
         found: &mut Found,
     ) {
-        let place = |key: &str| config::place_of(key, written, template, &self.launch.layers, &self.host);
+        let place = |key: &str| layers::place_of(key, written, template, &self.launch.layers, &self.host);
         let subject = Subject::new(config, &self.job, topology, kind, &self.host, &template.env, &place);
         let notes = self.launch.output.wants_notes();
         found.findings.extend(check::config(&subject, &self.launch.allow, notes));
@@ -411,5 +415,5 @@ fn without_config(layers: &Layers, out: Option<&Said<PathBuf>>) -> Option<Proble
         .chain(set.iter().map(|said| (&said.from, said.value.0.clone())));
     let flags = places.filter(|(from, _)| matches!(from, Source::Flag(_)));
     let places: Vec<String> = flags.map(|(from, value)| from.with(value)).collect();
-    (!places.is_empty()).then(|| error::layers_without_config(places))
+    (!places.is_empty()).then(|| report::layers_without_config(places))
 }

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::{Findings, Rule, Subject, When};
-use crate::error::{Severity, typed};
-use crate::json;
-use crate::python_value::number;
+use crate::base::json;
+use crate::base::python_value::number;
+use crate::report::{Severity, typed};
 
 const GLOBAL: &str = "train_batch_size";
 const MICRO: &str = "train_micro_batch_size_per_gpu";

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::{Findings, Rule, Subject, When};
-use crate::error::Severity;
-use crate::launcher::Kind;
-use crate::topology::Standing;
-use crate::vars;
+use crate::base::vars;
+use crate::ranks::launcher::Kind;
+use crate::ranks::topology::Standing;
+use crate::report::Severity;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {

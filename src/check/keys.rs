@@ -1,8 +1,8 @@
 //! Keys that DeepSpeed does not know, no longer knows, or knows by two names.
 
 use super::{Findings, Key, Rule, Subject, When};
-use crate::error::{Severity, nearest};
-use crate::schema::{self, Entry, Policy};
+use crate::config::schema::{self, Entry, Policy};
+use crate::report::{Severity, nearest};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {

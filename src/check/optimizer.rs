@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::{Findings, Rule, Subject, When};
-use crate::error::{Severity, did_you_mean, nearest, typed};
-use crate::schema;
+use crate::config::schema;
+use crate::report::{Severity, did_you_mean, nearest, typed};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::{Findings, Rule, Subject, When};
-use crate::error::Severity;
+use crate::config::schema;
 use crate::host::machine::is_model;
-use crate::schema;
+use crate::report::Severity;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::{Findings, Key, Rule, Subject, When};
-use crate::error::{Severity, nearest, typed};
-use crate::python_value::number;
-use crate::schema::{self, Entry, Fault};
+use crate::base::python_value::number;
+use crate::config::schema::{self, Entry, Fault};
+use crate::report::{Severity, nearest, typed};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {

@@ -4,13 +4,14 @@ use std::ffi::OsString;
 
 use clap::Command;
 
-use super::options::{FIT, OPTIONS, Opt};
 use super::reader::{Reader, flag};
-use super::{Format, Output, Request, clap_arg, shown, trailing_command};
-use crate::error::{self, Problem};
+use super::{Request, clap_arg, shown, trailing_command};
+use crate::base::options::{FIT, FIT_LAUNCH, OPTIONS, Opt};
+use crate::base::source::Said;
 use crate::fit::{self, Accounting, Attention, Dtype, Optimizer, SaidTraining, Tuner};
 use crate::host::Host;
-use crate::said::Said;
+use crate::report::{self, Problem};
+use crate::request::{Format, Output};
 
 const USAGE: &str = "zlaunch fit [OPTIONS] [-- COMMAND [ARGS]...]";
 
@@ -20,16 +21,12 @@ const EXAMPLES: &str = "The training command says what is not said here. Exit st
   zlaunch fit --params 8B --gpus 8 --gpu-memory 80GiB
   zlaunch fit --gpus 8 -- swift sft --model Qwen/Qwen3-8B --tuner_type full --max_length 4096";
 
-/// The launch options that matter here; the others are accepted.
-pub(crate) const SHOWN: &[&str] =
-    &["deepspeed", "template-dir", "gpu-memory", "host-memory", "nproc-per-node", "nnodes", "trainer", "format"];
-
 /// The options of a launch as they are described here.
 pub(crate) fn launch_options() -> impl Iterator<Item = Opt> {
     OPTIONS.iter().map(|option| match option.name {
         "nproc-per-node" => Opt { help: "GPUs of each machine; --gpus is the same", ..*option },
         "format" => Opt { help: "text or json", ..*option },
-        name => Opt { hidden: !SHOWN.contains(&name), ..*option },
+        name => Opt { hidden: !FIT_LAUNCH.contains(&name), ..*option },
     })
 }
 
@@ -105,7 +102,7 @@ impl Reader<'_> {
         let named = self.one_of("tuner", [("full", Tuner::Full), ("lora", lora), ("qlora", four)]);
         if let (Some(Said { value: Tuner::Full, .. }), Some(bits)) = (&named, &bits) {
             let bits = format!("--quant-bits {}", bits.value);
-            self.problems.push(error::contradicting_options("--tuner full", &bits, "--tuner qlora"));
+            self.problems.push(report::contradicting_options("--tuner full", &bits, "--tuner qlora"));
         }
         named.or_else(|| bits.map(|said| said.map(Tuner::Quantised)))
     }

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use clap::Command;
 
-use super::options::{GENERATE, OPTIONS};
 use super::reader::Reader;
 use super::{Request, clap_arg, shown};
-use crate::error::{self, Problem};
-use crate::generate::{self, Output, Precision};
+use crate::base::options::{GENERATE, OPTIONS};
 use crate::host::Host;
+use crate::report::{self, Problem};
+use crate::tools::generate::{self, Output, Precision};
 
 const EXAMPLES: &str = "\x1b[1m\x1b[4mExamples:\x1b[0m
   zlaunch generate --micro-batch 2 --grad-accum 32 --world-size 4 --offload -o ds_zero3.json
@@ -38,7 +38,7 @@ pub(super) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
     let switch = |name: &str| matches.get_flag(name);
     // The product of the three is a number of DeepSpeed's, and no batch is larger.
     let most = 1u64 << 20;
-    let count = |said: Option<crate::said::Said<u64>>| said.map_or(1, |said| said.value);
+    let count = |said: Option<crate::base::source::Said<u64>>| said.map_or(1, |said| said.value);
     let request = generate::Request {
         micro_batch: count(reader.number("micro-batch", 1, most)),
         grad_accum: count(reader.number("grad-accum", 1, most)),
@@ -56,18 +56,18 @@ pub(super) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
         search: reader.search(),
     };
     let mut refuse = |wrong: bool, problem: fn() -> Problem| reader.problems.extend(wrong.then(problem));
-    refuse(switch("tiers") && request.output == Output::Stdout, error::tiers_need_a_folder);
-    refuse(switch("bf16") && switch("fp16"), || error::contradicting_options("--bf16", "--fp16", "--bf16"));
-    refuse(request.offload && request.stage == Some(0), error::nothing_to_offload);
+    refuse(switch("tiers") && request.output == Output::Stdout, report::tiers_need_a_folder);
+    refuse(switch("bf16") && switch("fp16"), || report::contradicting_options("--bf16", "--fp16", "--bf16"));
+    refuse(request.offload && request.stage == Some(0), report::nothing_to_offload);
     let shaped = request.stage.is_some() || request.offload;
     refuse(shaped && request.from.is_some(), || {
-        error::contradicting_options("--from", "--stage, --offload", "--from zero3_offload")
+        report::contradicting_options("--from", "--stage, --offload", "--from zero3_offload")
     });
     refuse(shaped && switch("tiers"), || {
-        error::contradicting_options("--tiers", "--stage, --offload", "--tiers: each of the three has its own")
+        report::contradicting_options("--tiers", "--stage, --offload", "--tiers: each of the three has its own")
     });
     refuse(switch("tiers") && request.from.is_some(), || {
-        error::contradicting_options("--tiers", "--from", "--tiers: each of the three has its own")
+        report::contradicting_options("--tiers", "--from", "--tiers: each of the three has its own")
     });
     if reader.problems.is_empty() { Ok(Request::Generate(request)) } else { Err(reader.problems) }
 }

@@ -9,20 +9,19 @@ use std::path::PathBuf;
 use clap::ArgMatches;
 use serde_json::Value;
 
-use super::{Format, Launch, Mode, OPTIONS, Output, variable_of};
+use crate::base::json;
+use crate::base::options::{OPTIONS, variable_of};
+use crate::base::source::{Said, Source};
+use crate::base::vars;
 use crate::check;
-use crate::config::Layers;
-use crate::environment::EnvironmentFlags;
-use crate::error::{self, Problem};
-use crate::fit::SaidMemory;
+use crate::command::trainer;
+use crate::config::layers::Layers;
+use crate::config::template::Search;
 use crate::host::Host;
-use crate::json;
-use crate::launcher;
-use crate::said::{Said, Source};
-use crate::template::Search;
-use crate::topology::{Processes, SaidHosts, SaidRanks};
-use crate::trainer;
-use crate::vars;
+use crate::ranks::launcher;
+use crate::ranks::topology::{Processes, SaidHosts, SaidRanks};
+use crate::report::{self, Problem};
+use crate::request::{EnvironmentFlags, Format, Launch, Mode, Output, SaidMemory};
 
 /// The command line and the variables, while they are read.
 pub(super) struct Reader<'a> {
@@ -39,7 +38,7 @@ impl<'a> Reader<'a> {
 
     pub(super) fn launch(mut self, command: Vec<OsString>) -> Result<Launch, Vec<Problem>> {
         if command.is_empty() && self.mode != Mode::Doctor {
-            self.problems.push(error::nothing_to_launch());
+            self.problems.push(report::nothing_to_launch());
         }
         let launch = self.described(command, Self::output);
         if self.problems.is_empty() { Ok(launch) } else { Err(self.problems) }
@@ -104,7 +103,7 @@ impl<'a> Reader<'a> {
         let said = self.text(name)?;
         let size = read(&said.value);
         if size.is_none() {
-            self.problems.push(error::not_a_size(&said, example));
+            self.problems.push(report::not_a_size(&said, example));
         }
         size.map(|size| Said::new(size, said.from))
     }
@@ -121,7 +120,7 @@ impl<'a> Reader<'a> {
         let format = self.one_of("format", formats.into_iter().take(if report { 2 } else { 3 }));
         let dry_run = self.switch("dry-run") || report;
         if let (Some(Said { from: Source::Flag(_), .. }), false) = (&format, dry_run) {
-            self.problems.push(error::format_without_dry_run());
+            self.problems.push(report::format_without_dry_run());
         }
         Output {
             dry_run: dry_run.then(|| format.map_or(Format::Text, |said| said.value)),
@@ -166,7 +165,7 @@ impl<'a> Reader<'a> {
         match said.value.into_string() {
             Ok(text) => Some(Said::new(text, said.from)),
             Err(odd) => {
-                self.problems.push(error::not_text(&said.from.to_string(), &odd));
+                self.problems.push(report::not_text(&said.from.to_string(), &odd));
                 None
             }
         }
@@ -195,7 +194,7 @@ impl<'a> Reader<'a> {
             "1" | "true" | "yes" | "on" => Some(said.from),
             "0" | "false" | "no" | "off" => None,
             _ => {
-                self.problems.push(error::not_a_switch(&said));
+                self.problems.push(report::not_a_switch(&said));
                 None
             }
         }
@@ -212,7 +211,7 @@ impl<'a> Reader<'a> {
             return Some(Said::new(*value, said.from));
         }
         let words: Vec<_> = known.iter().map(|(word, _)| *word).collect();
-        self.problems.push(error::not_one_of(&said, &words));
+        self.problems.push(report::not_one_of(&said, &words));
         None
     }
 
@@ -226,7 +225,7 @@ impl<'a> Reader<'a> {
         match said.value.parse::<u64>().ok().filter(|n| (least..=most).contains(n)).and_then(|n| T::try_from(n).ok()) {
             Some(number) => Some(Said::new(number, said.from)),
             None => {
-                self.problems.push(error::not_a_number(
+                self.problems.push(report::not_a_number(
                     &said,
                     least,
                     most,
@@ -242,7 +241,7 @@ impl<'a> Reader<'a> {
         match said.value.parse() {
             Ok(processes) => Some(Said::new(processes, said.from)),
             Err(()) => {
-                self.problems.push(error::not_a_number(&said, 1, u32::MAX.into(), "2"));
+                self.problems.push(report::not_a_number(&said, 1, u32::MAX.into(), "2"));
                 None
             }
         }
@@ -251,7 +250,7 @@ impl<'a> Reader<'a> {
     pub(super) fn keys(&mut self, name: &'static str) -> Vec<Said<String>> {
         let said = self.text_many(name);
         let (good, bad): (Vec<_>, Vec<_>) = said.into_iter().partition(|said| is_dotted_key(&said.value));
-        self.problems.extend(bad.iter().map(error::not_a_key));
+        self.problems.extend(bad.iter().map(report::not_a_key));
         good
     }
 
@@ -263,7 +262,7 @@ impl<'a> Reader<'a> {
                     let value = json::parse(text).unwrap_or_else(|_| Value::from(text));
                     found.push(Said::new((key.to_string(), value), said.from));
                 }
-                _ => self.problems.push(error::not_an_assignment(
+                _ => self.problems.push(report::not_an_assignment(
                     &said,
                     "KEY=VALUE",
                     "zero_optimization.overlap_comm=true",
@@ -280,7 +279,7 @@ impl<'a> Reader<'a> {
                 Some((name, value)) if vars::is_name(name) => {
                     found.push(Said::new((name.to_string(), OsString::from(value)), said.from));
                 }
-                _ => self.problems.push(error::not_an_assignment(&said, "K=V", "NCCL_DEBUG=INFO")),
+                _ => self.problems.push(report::not_an_assignment(&said, "K=V", "NCCL_DEBUG=INFO")),
             }
         }
         found
@@ -293,14 +292,14 @@ impl<'a> Reader<'a> {
         }
         let known = check::allowable();
         let (good, bad): (Vec<_>, Vec<_>) = said.into_iter().partition(|said| known.contains(&said.value.as_str()));
-        self.problems.extend(bad.iter().map(|said| error::not_one_of(said, &known)));
+        self.problems.extend(bad.iter().map(|said| report::not_one_of(said, &known)));
         good.into_iter().map(|said| said.value).collect()
     }
 
     pub(super) fn variable_names(&mut self) -> Vec<Said<String>> {
         let (good, bad): (Vec<_>, Vec<_>) =
             self.text_many("unset-env").into_iter().partition(|said| vars::is_name(&said.value));
-        self.problems.extend(bad.iter().map(error::not_a_variable_name));
+        self.problems.extend(bad.iter().map(report::not_a_variable_name));
         good
     }
 
@@ -320,7 +319,7 @@ impl<'a> Reader<'a> {
         unknown
             .map(|name| {
                 let known: Vec<_> = OPTIONS.iter().map(|option| variable_of(option.name)).collect();
-                error::unknown_variable(name, error::nearest(name, known.iter().map(String::as_str)))
+                report::unknown_variable(name, report::nearest(name, known.iter().map(String::as_str)))
             })
             .collect()
     }

@@ -13,8 +13,8 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::unistd::{Pid, close, getpid, getppid};
 
-use super::ranks::signals;
-use crate::error::NOT_EXECUTABLE;
+use super::signals::signals;
+use crate::report::NOT_EXECUTABLE;
 
 const RANK: &str = "zlaunch-rank";
 const WATCHER: &str = "zlaunch-watcher";

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
 
-use crate::error::{self, REFUSED};
 use crate::host::Host;
-use crate::secrets::Secrets;
+use crate::report::secrets::Secrets;
+use crate::report::{self, REFUSED};
 
 /// A server that is alive, but must be connected to first, takes seconds.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -49,7 +49,7 @@ fn watch(folder: &Path) {
     // Woken up means answered; it may also wake by itself, and then it is early.
     thread::park_timeout(PATIENCE);
     if start.elapsed() >= PATIENCE {
-        error::report(&[error::does_not_answer(folder, PATIENCE)], &Secrets::default());
+        report::report(&[report::does_not_answer(folder, PATIENCE)], &Secrets::default());
         process::exit(REFUSED.into());
     }
 }

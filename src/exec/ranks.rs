@@ -20,25 +20,17 @@ use nix::unistd::Pid;
 
 use super::helper::{Refusal, Starter, Watcher, group_of};
 use super::output::{Console, Log, PORTION, Stream};
+use super::signals::{STOPS, signals};
 use super::{change_environment, make_private_folder};
-use crate::environment::{Environment, Setting};
-use crate::error::{self, Problem};
-use crate::launcher::local::{Local, PER_RANK};
-use crate::vars;
+use crate::base::vars;
+use crate::plan::environment::{Environment, Setting};
+use crate::ranks::launcher::local::{Local, PER_RANK};
+use crate::report::{self, Problem};
 
-/// Ask the ranks to end, and so start the time after which they are killed.
-const STOPS: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
-/// Are for the ranks to understand.
-const OTHERS: [Signal; 4] = [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGTSTP, Signal::SIGCONT];
 /// What the system lets a pipe grow to.
 const LARGEST_PIPE: usize = 1 << 20;
 /// What is still there so long after it was killed is out of everybody's reach.
 const AFTER_KILL: Duration = Duration::from_secs(1);
-
-/// Every signal that is waited for.
-pub(super) fn signals() -> impl Iterator<Item = Signal> {
-    STOPS.into_iter().chain(OTHERS).chain([Signal::SIGCHLD])
-}
 
 /// Starts the ranks and sees them through; the exit status is theirs.
 pub(super) fn run(local: &Local, argv: &[OsString], environment: &Environment) -> Result<u8, Problem> {
@@ -48,13 +40,13 @@ pub(super) fn run(local: &Local, argv: &[OsString], environment: &Environment) -
         crew.stop(Signal::SIGTERM);
     }
     // Left without a word, the watcher ends what is there.
-    crew.see_through().map_err(|why| error::cannot_watch_ranks(&why.into()))?;
+    crew.see_through().map_err(|why| report::cannot_watch_ranks(&why.into()))?;
     crew.watcher.dismiss();
     started?;
     match (crew.failed, crew.told) {
         (Some((rank, ending)), _) => {
             let log = local.log_dir.as_deref().map(|folder| Log::path(folder, rank));
-            Err(error::rank_failed(rank, ending, crew.ranks.len() > 1, log.as_deref()))
+            Err(report::rank_failed(rank, ending, crew.ranks.len() > 1, log.as_deref()))
         }
         // Ranks that took their leave with success were not ended by it.
         (None, Some(signal)) if !crew.ranks.iter().all(Rank::succeeded) => Ok(128 + signal as u8),
@@ -117,10 +109,10 @@ enum Source {
 
 impl Crew {
     fn new(grace: Duration) -> Result<Self, Problem> {
-        let failed = |why: io::Error| error::cannot_watch_ranks(&why);
+        let failed = |why: io::Error| report::cannot_watch_ranks(&why);
         let ignored = ignored_signals();
         if ignored.contains(&Signal::SIGCHLD) {
-            return Err(error::endings_are_hidden());
+            return Err(report::endings_are_hidden());
         }
         // What the caller made us ignore (nohup), the ranks ignore as well.
         let waited_for = signals().filter(|signal| !ignored.contains(signal)).collect::<SigSet>();
@@ -146,16 +138,16 @@ impl Crew {
     // Starting
 
     fn start(&mut self, local: &Local, argv: &[OsString], environment: &Environment) -> Result<(), Problem> {
-        let port = free_port(environment).map_err(|why| error::cannot_watch_ranks(&why))?;
+        let port = free_port(environment).map_err(|why| report::cannot_watch_ranks(&why))?;
         if let Some(folder) = &local.log_dir {
-            make_private_folder(folder).map_err(|why| error::cannot_write(error::Written::LOG, folder, &why))?;
+            make_private_folder(folder).map_err(|why| report::cannot_write(report::Written::LOG, folder, &why))?;
         }
         if local.prefix {
             let consoles = Console::new(io::stdout()).and_then(|out| Ok(vec![out, Console::new(io::stderr())?]));
-            self.consoles = consoles.map_err(|why| error::cannot_watch_ranks(&why))?;
+            self.consoles = consoles.map_err(|why| report::cannot_watch_ranks(&why))?;
         }
         for rank in 0..local.count {
-            let failed = |why: &io::Error| error::cannot_start_ranks(rank, local.count, why);
+            let failed = |why: &io::Error| report::cannot_start_ranks(rank, local.count, why);
             let log = local.log_dir.as_deref().map(|folder| Log::open(folder, rank)).transpose()?;
             let mut starter = Starter::new(argv).map_err(|why| failed(&why))?;
             let command = &mut starter.command;
@@ -166,7 +158,7 @@ impl Crew {
             connect(command, local.prefix, log.as_ref()).map_err(|why| failed(&why))?;
             let child = starter.start(|group| self.watcher.keep(group)).map_err(|why| match why {
                 Refusal::Process(why) => failed(&why),
-                Refusal::Program(why) => error::cannot_execute(&argv[0], &why),
+                Refusal::Program(why) => report::cannot_execute(&argv[0], &why),
             })?;
             self.take_on(child, rank, log.as_ref()).map_err(|why| failed(&why))?;
         }
@@ -346,7 +338,7 @@ impl Crew {
                 Ok(None) => continue,
                 Ok(Some(ending)) => ending,
                 // The answer was given to somebody else: it counts as a failure.
-                Err(_) => ExitStatus::from_raw(i32::from(error::REFUSED) << 8),
+                Err(_) => ExitStatus::from_raw(i32::from(report::REFUSED) << 8),
             };
             rank.ending = Some(ending);
             any = true;

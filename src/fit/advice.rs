@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::training::Tuner;
-use crate::json;
+use crate::base::json;
 
 pub(crate) struct Advice(Value);
 

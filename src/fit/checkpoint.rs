@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use crate::error::{self, Problem};
+use crate::report::{self, Problem};
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Checkpoint {
@@ -27,9 +27,9 @@ const LONGEST_HEADER: u64 = 100 << 20;
 pub(crate) fn read(folder: &Path) -> Result<Option<Checkpoint>, Problem> {
     let (single, index) = (folder.join("model.safetensors"), folder.join("model.safetensors.index.json"));
     let files: BTreeSet<String> = if index.is_file() {
-        let text = fs::read(&index).map_err(|why| error::unreadable_file(&index, &why))?;
+        let text = fs::read(&index).map_err(|why| report::unreadable_file(&index, &why))?;
         let parsed: Result<Index, _> = serde_json::from_slice(&text);
-        parsed.map_err(|why| error::bad_checkpoint(&index, &why.to_string()))?.0
+        parsed.map_err(|why| report::bad_checkpoint(&index, &why.to_string()))?.0
     } else if single.is_file() {
         ["model.safetensors".to_string()].into()
     } else {
@@ -44,8 +44,8 @@ pub(crate) fn read(folder: &Path) -> Result<Option<Checkpoint>, Problem> {
             return Ok(None);
         }
         let header = read_header(&path).map_err(|why| match why {
-            Unreadable::Io(why) => error::unreadable_file(&path, &why),
-            Unreadable::Form(why) => error::bad_checkpoint(&path, &why),
+            Unreadable::Io(why) => report::unreadable_file(&path, &why),
+            Unreadable::Form(why) => report::bad_checkpoint(&path, &why),
         })?;
         checkpoint.params = checkpoint.params.saturating_add(header.params);
         checkpoint.packed |= header.packed;

@@ -10,7 +10,7 @@ use super::tests::template;
 use super::training::{SaidTraining, Settled, Tuner};
 use super::training_of;
 use super::weights::Weights;
-use crate::said::{Said, Source};
+use crate::base::source::{Said, Source};
 
 /// One micro batch a step in the first file, two in the second.
 const RUNS: [(&str, u64); 2] = [

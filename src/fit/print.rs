@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::choice::{Recommended, Row, Verdict};
 use super::memory::Parts;
 use super::{Accounting, Attention, Report, Size, Tuner};
-use crate::said::{Said, Source};
+use crate::base::source::{Said, Source};
 
 /// Characters of a bar that stands for all of a GPU's memory.
 const BAR: usize = 24;

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::json;
-use crate::zero::{Device, Zero};
+use crate::base::json;
+use crate::config::zero::{Device, Zero};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {

@@ -1,9 +1,9 @@
 //! What is to be trained and how: our options first, then the arguments of the training command as its front end spells
 //! them, then what holds when nothing is said. What was assumed is told.
 
-use crate::argv::{Args, Field, OptionList, Takes, hf_bool};
-use crate::said::{Said, Source};
-use crate::trainer::{Defaults, Family, Job, Trainer};
+use crate::base::source::{Said, Source};
+use crate::command::argv::{Args, Field, OptionList, Takes, hf_bool};
+use crate::command::trainer::{Defaults, Family, Job, Trainer};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tuner {

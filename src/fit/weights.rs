@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use super::architecture::{self, Shape};
 use super::checkpoint;
 use super::training::SaidTraining;
-use crate::error::{self, Problem};
+use crate::base::source::Said;
+use crate::command::model::{self, Hub};
 use crate::host::Host;
-use crate::json as files;
-use crate::model::{self, Hub};
-use crate::said::Said;
+use crate::report::reading;
+use crate::report::{self, Problem};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Weights {
@@ -94,9 +94,9 @@ pub(crate) fn find(said: &SaidTraining, lookup: &Lookup, host: &Host) -> Result<
             Some(name) => {
                 let size = size_in_name(&name.value).filter(|_| lookup.trusts_names);
                 size.map(|size| by_number(size, "its name; nothing of it is here".to_string()))
-                    .ok_or_else(|| error::model_is_not_here(name))
+                    .ok_or_else(|| report::model_is_not_here(name))
             }
-            None => Err(error::nothing_to_fit()),
+            None => Err(report::nothing_to_fit()),
         },
     }
 }
@@ -106,7 +106,7 @@ fn here(name: &Said<String>, lookup: &Lookup, host: &Host) -> Result<Option<Weig
     let Some(file) = model::config_file(&name.value, lookup.revision.as_deref(), lookup.hub, host) else {
         return Ok(None);
     };
-    let config = files::read(&file)?;
+    let config = reading::read(&file)?;
     let counted = architecture::read(&config);
     let folder = file.parent().unwrap_or(&file);
     let headers = checkpoint::read(folder)?.filter(|headers| !headers.packed);
@@ -122,7 +122,7 @@ fn here(name: &Said<String>, lookup: &Lookup, host: &Host) -> Result<Option<Weig
             Ok(Some(Weights { assumed, ..weights }.with_params(headers.params, from)))
         }
         (None, Some(counted)) => Ok(Some(of_config(counted, &config))),
-        (None, None) => Err(error::cannot_count(&file)),
+        (None, None) => Err(report::cannot_count(&file)),
     }
 }
 

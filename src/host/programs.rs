@@ -2,8 +2,8 @@
 //! home, which a static executable cannot.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirEntry, Metadata, ReadDir};
-use std::io;
+use std::fs::{self, DirEntry, File, Metadata, ReadDir};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access};
@@ -11,8 +11,7 @@ use which::WhichConfig;
 use which::sys::Sys;
 
 use super::Host;
-use crate::shims;
-use crate::vars;
+use crate::base::vars;
 
 /// Looks a program up as a shell would: a word with a `/` is a path, anything else is searched in PATH. A shim of zlaunch
 /// is none: the program it stands for is.
@@ -22,7 +21,17 @@ pub(super) fn find(word: &OsStr, host: &Host) -> Option<PathBuf> {
         config.custom_cwd(host.cwd.clone()).all_results().ok()
     };
     let first = all(word)?.next()?;
-    if shims::is_shim(&first) { all(first.file_name()?)?.find(|program| !shims::is_shim(program)) } else { Some(first) }
+    if is_shim(&first) { all(first.file_name()?)?.find(|program| !is_shim(program)) } else { Some(first) }
+}
+
+/// What makes a file one of ours.
+const MARK: &str = "# zlaunch shim:";
+
+/// Whether a program is a shim of ours, by whatever path.
+pub(crate) fn is_shim(file: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(64).read_to_end(&mut head));
+    read.is_ok() && head.split(|byte| *byte == b'\n').nth(1).is_some_and(|line| line.starts_with(MARK.as_bytes()))
 }
 
 struct Eyes<'a>(&'a Host);

@@ -9,12 +9,12 @@ use proptest::sample::select;
 use serde_json::{Map, Value, json};
 
 use super::World;
-use crate::argv::{Args, Field, OptionList, Takes};
-use crate::config::{self, Layers};
-use crate::python_value;
-use crate::said::{Said, Source};
-use crate::template::{self, Search};
-use crate::yaml::{self, Dialect};
+use crate::base::python_value;
+use crate::base::source::{Said, Source};
+use crate::base::yaml::{self, Dialect};
+use crate::command::argv::{Args, Field, OptionList, Takes};
+use crate::config::layers::{self, Layers};
+use crate::config::template::{self, Search};
 
 /// Quick ones. A failure is shown in full, and becomes a case of a test.
 fn cases(count: u32) -> ProptestConfig {
@@ -75,7 +75,7 @@ fn decorated(value: &Value, noise: &mut impl Iterator<Item = &'static str>, text
 const NOISE: &[&str] = &["", " ", "\n", "\t\r\n", "// , } ] \" é\n", "/* , } \" // */", "/**/", "/*/ */"];
 
 fn merged(mut config: Value, change: &Value) -> Value {
-    crate::patch::merge(&mut config, change.clone());
+    crate::config::patch::merge(&mut config, change.clone());
     config
 }
 
@@ -172,7 +172,7 @@ proptest! {
         let mut text = String::new();
         decorated(&value, &mut noise.into_iter(), &mut text);
         // Integral numbers become integers, so the strict text is what is compared.
-        prop_assert_eq!(crate::json::parse(&text), crate::json::parse(&value.to_string()), "{}", text);
+        prop_assert_eq!(crate::base::json::parse(&text), crate::base::json::parse(&value.to_string()), "{}", text);
         super::json(text.as_bytes());
     }
 
@@ -203,11 +203,11 @@ proptest! {
         let Ok(template) = template else { return Ok(()) };
         let key = format!("{name}.x");
         let set = Said::new((key.clone(), value.clone()), Source::Default);
-        let with = config::with_layers(&template, &Layers { set: vec![set], ..Layers::default() }, &host).unwrap();
-        prop_assert_eq!(crate::json::get(&with, &key), Some(&value));
+        let with = layers::with_layers(&template, &Layers { set: vec![set], ..Layers::default() }, &host).unwrap();
+        prop_assert_eq!(crate::base::json::get(&with, &key), Some(&value));
         let again = template::resolve(&said(with.to_string()), &Search::default(), &host).unwrap();
         let unset = Layers { unset: vec![said(name.clone())], ..Layers::default() };
-        let without = config::with_layers(&again, &unset, &host).unwrap();
+        let without = layers::with_layers(&again, &unset, &host).unwrap();
         prop_assert_eq!(without.to_string(), template.config.to_string(), "the order is kept, too");
     }
 

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::auto::{Fill, LeftAuto, Resolved};
-use crate::error::{self, Problem};
-use crate::hash::fnv1a;
+use crate::base::hash::fnv1a;
+use crate::base::json;
+use crate::base::source::Said;
+use crate::command::trainer::Job;
+use crate::config::auto::{Fill, LeftAuto, Resolved};
+use crate::config::template::Template;
 use crate::host::Host;
-use crate::json;
-use crate::said::Said;
-use crate::template::Template;
-use crate::trainer::Job;
+use crate::report::{self, Problem};
 
 /// The config and the file it will be written to.
 pub(crate) struct PlannedConfig {
@@ -70,10 +70,10 @@ pub(crate) enum FileKind {
 fn named_file(out: &Said<PathBuf>, host: &Host) -> Result<PlannedFile, Problem> {
     let path = host.absolute(&out.value);
     if path.exists() && !path.is_file() {
-        return Err(error::not_a_file(&path));
+        return Err(report::not_a_file(&path));
     }
     if !path.parent().is_some_and(Path::is_dir) {
-        return Err(error::no_such_folder(&path));
+        return Err(report::no_such_folder(&path));
     }
     Ok(PlannedFile { path, kind: FileKind::Named })
 }

@@ -8,17 +8,18 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::{FileKind, Plan, PlannedConfig};
-use crate::cli::Format;
-use crate::error::Problem;
+use crate::base::shell::quoted;
+use crate::base::source::Said;
+use crate::base::vars;
+use crate::command::target::{Target, base_name};
+use crate::command::trainer::{self, Job};
 use crate::host;
-use crate::launcher::Kind;
-use crate::launcher::local::{Local, PER_RANK};
-use crate::said::Said;
-use crate::secrets::{Names, Piece, Secrets};
-use crate::target::{Target, base_name};
-use crate::topology::Standing;
-use crate::trainer::{self, Job};
-use crate::vars;
+use crate::ranks::launcher::Kind;
+use crate::ranks::launcher::local::{Local, PER_RANK};
+use crate::ranks::topology::Standing;
+use crate::report::Problem;
+use crate::report::secrets::{Names, Piece, Secrets};
+use crate::request::Format;
 
 /// Columns a command may take.
 const WIDTH: usize = 100;
@@ -89,7 +90,7 @@ impl Plan {
             }
             Standing::Shell { .. } | Standing::Starter => {}
         }
-        let by = if self.launcher == crate::launcher::Kind::Direct {
+        let by = if self.launcher == crate::ranks::launcher::Kind::Direct {
             "no launcher".to_string()
         } else {
             format!("{}", self.launcher)
@@ -399,43 +400,4 @@ fn written(path: &Path, secrets: &Secrets, text: &[Piece], kind: FileKind, names
     }
     lines.extend([b"END_OF_CONFIG\nmv -f ", word.as_slice(), b".$$ ", word.as_slice(), b"\n"].concat());
     lines
-}
-
-/// One shell word: bare if every byte is harmless, else in single quotes.
-pub(crate) fn quoted(word: &OsStr) -> Vec<u8> {
-    let bytes = word.as_bytes();
-    let harmless = |b: &u8| b.is_ascii_alphanumeric() || b"_-./=:,@%+".contains(b);
-    if !bytes.is_empty() && bytes.iter().all(harmless) {
-        return bytes.to_vec();
-    }
-    let mut text = vec![b'\''];
-    for byte in bytes {
-        if *byte == b'\'' {
-            text.extend(b"'\\''");
-        } else {
-            text.push(*byte);
-        }
-    }
-    text.push(b'\'');
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shell_words() {
-        for (word, text) in [
-            ("a/b-c.json", "a/b-c.json"),
-            ("", "''"),
-            ("it's", r"'it'\''s'"),
-            ("$HOME", "'$HOME'"),
-            ("a\nb", "'a\nb'"),
-            ("~x", "'~x'"),
-        ] {
-            assert_eq!(quoted(OsStr::new(word)), text.as_bytes(), "{word}");
-        }
-        assert_eq!(quoted(OsStr::from_bytes(b"\xff")), b"'\xff'");
-    }
 }

@@ -1,5 +1,5 @@
 //! `zlaunch doctor` from outside, and what a launch says about the machine. The rules themselves are tested over written
-//! facts in `src/machine.rs`, the report of a whole machine in `src/doctor.rs`.
+//! facts in `src/check/machine.rs`, the report of a whole machine in `src/tools/doctor.rs`.
 
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};

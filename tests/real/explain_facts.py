@@ -1,11 +1,11 @@
-"""Writes type, default and since of every DeepSpeed key into src/explain/entries.txt, from the recorded schema.
+"""Writes type, default and since of every DeepSpeed key into src/tools/explain/entries.txt, from the recorded schema.
 
 usage: explain_facts.py SCHEMA.json [ENTRIES]     the texts stay as they are; an example is added where there is none
 """
 import json, re, sys
 from pathlib import Path
 
-ENTRIES = Path(__file__).resolve().parents[2] / "src/explain/entries.txt"
+ENTRIES = Path(__file__).resolve().parents[2] / "src/tools/explain/entries.txt"
 # These two sections became strict then; their keys are older.
 STRICT_SINCE = {("fp16", "0.17.1"), ("bf16", "0.17.1")}
 

@@ -1,0 +1,410 @@
+//! JSON as people write it, and as `DeepSpeed` wants it.
+//!
+//! Read: comments and trailing commas are accepted, duplicate keys are not, integral numbers become integers
+//! (`2e8` is 200000000). Written: strict JSON. Nothing here knows what the keys mean.
+
+mod strict;
+
+use std::borrow::Cow;
+use std::cell::Cell;
+
+use serde::de::DeserializeSeed;
+use serde_json::{Map, Value};
+
+use strict::Strict;
+
+/// As deep as serde_json reads.
+pub(crate) const DEEPEST: usize = 128;
+
+/// Why a text is not JSON, and where.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+    pub(crate) what: String,
+}
+
+pub(crate) fn parse(text: &str) -> Result<Value, Fault> {
+    let plain = without_comments(text.strip_prefix('\u{feff}').unwrap_or(text))?;
+    if plain.trim_ascii_start().is_empty() {
+        return Err(Fault { line: 1, column: 1, what: "it is empty".to_string() });
+    }
+    parse_strict(&plain)
+}
+
+/// The same for a text that is known to hold no comments and no trailing commas.
+pub(crate) fn parse_strict(text: &str) -> Result<Value, Fault> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let large = Cell::new(false);
+    let value = Strict(&large).deserialize(&mut reader).map_err(|why| fault(&why, text))?;
+    reader.end().map_err(|why| fault(&why, text))?;
+    if large.get() {
+        without_huge_integers(text)?;
+    }
+    Ok(value)
+}
+
+/// Strict JSON with every number as it is written, for files that are not configs.
+pub(crate) fn parse_exactly(text: &str) -> Result<Value, Fault> {
+    without_huge_integers(text)?;
+    serde_json::from_str(text).map_err(|why| fault(&why, text))
+}
+
+/// Python keeps an integer beyond 64 bits; here it would become the nearest float.
+fn without_huge_integers(text: &str) -> Result<(), Fault> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let start = at;
+        at = match bytes[at] {
+            b'"' => end_of_string(bytes, at),
+            b'-' | b'0'..=b'9' => at + bytes[at..].iter().take_while(|b| b"0123456789+-.eE".contains(b)).count(),
+            _ => at + 1,
+        };
+        let digits = text.get(start..at).map(|number| number.trim_start_matches('-')).unwrap_or_default();
+        if digits.len() > 19 && digits.bytes().all(|b| b.is_ascii_digit()) && digits.parse::<u64>().is_err() {
+            return Err(fault_at(&bytes[..start], "this integer has more than 64 bits".to_string()));
+        }
+    }
+    Ok(())
+}
+
+/// Strict JSON, indented, with a final line feed.
+pub(crate) fn write(value: &Value) -> String {
+    // Unlike `{:#}`, without a formatter in between; a value can always be written.
+    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
+}
+
+/// Looks up a dotted key. Sections are small and rules are many, so that looking along them beats hashing.
+pub(crate) fn get<'a>(config: &'a Value, key: &str) -> Option<&'a Value> {
+    let mut node = config;
+    let mut rest = key;
+    loop {
+        let end = rest.bytes().position(|b| b == b'.').unwrap_or(rest.len());
+        node = entry(node.as_object()?, &rest[..end])?;
+        match rest.get(end + 1..) {
+            Some(more) => rest = more,
+            None => return Some(node),
+        }
+    }
+}
+
+/// One key of a section, in the same way.
+pub(crate) fn entry<'a>(section: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    section.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
+}
+
+/// The same, to change what stands there.
+pub(crate) fn get_mut<'a>(config: &'a mut Value, key: &str) -> Option<&'a mut Value> {
+    key.split('.').try_fold(config, |node, part| node.as_object_mut()?.get_mut(part))
+}
+
+/// The dotted key as a JSON pointer.
+pub(crate) fn pointer(key: &str) -> String {
+    key.split('.').fold(String::new(), |all, part| all + "/" + &part.replace('~', "~0").replace('/', "~1"))
+}
+
+/// The dotted keys of all leaves below `config` that satisfy `wanted`. Lists count as leaves.
+pub(crate) fn leaves(config: &Value, wanted: fn(&Value) -> bool) -> Vec<String> {
+    fn walk<'a>(node: &'a Value, path: &mut Vec<&'a str>, wanted: fn(&Value) -> bool, found: &mut Vec<String>) {
+        match node.as_object() {
+            Some(object) => {
+                for (key, value) in object {
+                    path.push(key);
+                    walk(value, path, wanted, found);
+                    path.pop();
+                }
+            }
+            None if wanted(node) => found.push(path.join(".")),
+            None => {}
+        }
+    }
+    let mut found = Vec::new();
+    walk(config, &mut Vec::new(), wanted, &mut found);
+    found
+}
+
+/// Line and column of a dotted key in a text that was read before.
+pub(crate) fn position(text: &str, key: &str) -> Option<(usize, usize)> {
+    /// A bracket that is open.
+    struct Open {
+        object: bool,
+        /// The next string is a key.
+        expects_key: bool,
+        /// How much of the path leads here.
+        path: usize,
+    }
+    let plain = without_comments(text.strip_prefix('\u{feff}').unwrap_or(text)).ok()?;
+    let bytes = plain.as_bytes();
+    let mut open: Vec<Open> = Vec::new();
+    let mut path = String::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        match (bytes[at], open.last_mut()) {
+            (b'"', inside) => {
+                let end = end_of_string(bytes, at);
+                if let Some(inside) = inside.filter(|inside| inside.expects_key) {
+                    inside.expects_key = false;
+                    path.truncate(inside.path);
+                    path += if path.is_empty() { "" } else { "." };
+                    path += &serde_json::from_str::<String>(&plain[at..end]).ok()?;
+                    if path == key {
+                        let place = fault_at(&bytes[..at], String::new());
+                        return Some((place.line, place.column));
+                    }
+                }
+                at = end;
+                continue;
+            }
+            (b'{', _) => open.push(Open { object: true, expects_key: true, path: path.len() }),
+            (b'[', _) => open.push(Open { object: false, expects_key: false, path: path.len() }),
+            (b'}' | b']', _) => drop(open.pop()),
+            (b',', Some(inside)) => inside.expects_key = inside.object,
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Not nested deeper than a file may be, and of a size a config can have.
+pub(crate) fn is_sensible(value: &Value) -> bool {
+    fn walk(value: &Value, depth: usize, count: &mut usize) -> bool {
+        *count += 1;
+        depth <= DEEPEST
+            && *count <= 50_000
+            && match value {
+                Value::Array(list) => list.iter().all(|item| walk(item, depth + 1, count)),
+                Value::Object(object) => object.values().all(|item| walk(item, depth + 1, count)),
+                _ => true,
+            }
+    }
+    walk(value, 0, &mut 0)
+}
+
+/// Puts the keys of every object back into the order they had `before`; new keys follow in their own order.
+/// The patch operations remove a key by moving the last one into its place.
+pub(crate) fn restore_order(before: &Value, after: &mut Value) {
+    let (Some(before), Some(after)) = (before.as_object(), after.as_object_mut()) else { return };
+    let mut ordered = Map::new();
+    for (key, old) in before {
+        if let Some(mut value) = after.get_mut(key).map(Value::take) {
+            restore_order(old, &mut value);
+            ordered.insert(key.clone(), value);
+        }
+    }
+    for (key, value) in std::mem::take(after) {
+        if !before.contains_key(&key) {
+            ordered.insert(key, value);
+        }
+    }
+    *after = ordered;
+}
+
+/// Comments and trailing commas become spaces, so that every other byte keeps its line and column.
+fn without_comments(text: &str) -> Result<Cow<'_, str>, Fault> {
+    if !text.contains("//") && !text.contains("/*") && !has_trailing_comma(text) {
+        return Ok(Cow::Borrowed(text));
+    }
+    let mut bytes = text.as_bytes().to_vec();
+    let mut at = 0;
+    let mut comma: Option<usize> = None; // a comma with nothing but space and comments behind it so far
+    let mut last = b'{'; // the last byte that was not space
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => {
+                at = end_of_string(&bytes, at);
+                (comma, last) = (None, b'"');
+                continue;
+            }
+            b'/' if bytes.get(at + 1) == Some(&b'/') => {
+                let end = bytes[at..].iter().position(|b| *b == b'\n').map_or(bytes.len(), |n| at + n);
+                bytes[at..end].fill(b' ');
+                at = end;
+                continue;
+            }
+            b'/' if bytes.get(at + 1) == Some(&b'*') => {
+                let Some(length) = bytes[at + 2..].windows(2).position(|pair| pair == b"*/") else {
+                    return Err(fault_at(&bytes[..at], "this comment has no end".to_string()));
+                };
+                let end = at + 2 + length + 2;
+                bytes[at..end].iter_mut().filter(|b| **b != b'\n').for_each(|b| *b = b' ');
+                at = end;
+                continue;
+            }
+            b',' if !matches!(last, b'{' | b'[' | b',' | b':') => (comma, last) = (Some(at), b','),
+            closing @ (b'}' | b']') => {
+                if let Some(at) = comma.take() {
+                    bytes[at] = b' ';
+                }
+                last = closing;
+            }
+            space if space.is_ascii_whitespace() => {}
+            other => (comma, last) = (None, other),
+        }
+        at += 1;
+    }
+    // Only whole comments and ASCII commas were replaced, so this is still UTF-8.
+    Ok(Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// A cheap first look, so that strict files skip the rewriting.
+fn has_trailing_comma(text: &str) -> bool {
+    let mut comma = false;
+    text.bytes().any(|byte| match byte {
+        b',' => {
+            comma = true;
+            false
+        }
+        b'}' | b']' => std::mem::take(&mut comma),
+        space if space.is_ascii_whitespace() => false,
+        _ => {
+            comma = false;
+            false
+        }
+    })
+}
+
+fn end_of_string(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' => at += 2,
+            b'"' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+pub(crate) fn fault_at(before: &[u8], what: String) -> Fault {
+    let line = before.split(|b| *b == b'\n').count();
+    let column = before.iter().rev().take_while(|b| **b != b'\n').count() + 1;
+    Fault { line, column, what }
+}
+
+fn fault(why: &serde_json::Error, text: &str) -> Fault {
+    // The place is the first letter of a word, or the one behind a sign.
+    let line = text.lines().nth(why.line().saturating_sub(1)).unwrap_or_default();
+    let rest = line.get(why.column().saturating_sub(1)..).unwrap_or_default().trim_start_matches('-');
+    let message = why.to_string();
+    let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
+    let what = match message {
+        _ if rest.starts_with("Infinity") || rest.starts_with("NaN") => PYTHONS,
+        "number out of range" => PYTHONS,
+        "EOF while parsing an object" => "it ends inside an object: a `}` is missing",
+        "EOF while parsing a list" => "it ends inside a list: a `]` is missing",
+        "EOF while parsing a string" => "it ends inside a string: a `\"` is missing",
+        "EOF while parsing a value" => "it ends where a value should stand",
+        "recursion limit exceeded" => "it is nested more than 128 levels deep",
+        "expected value" | "expected ident" => "a JSON value should stand here",
+        "trailing characters" => "something follows the end of the value",
+        "trailing comma" => "one comma too many",
+        "key must be a string" => "a key in double quotes should stand here",
+        other => other,
+    };
+    Fault { line: why.line(), column: why.column().max(1), what: what.to_string() }
+}
+
+/// accelerate puts an infinite `steps_per_print` into every config, so that one written out has it.
+const PYTHONS: &str = "only Python reads NaN, Infinity and numbers as large: write another number \
+                       (\"steps_per_print\": 2000), or leave the key out";
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn value(text: &str) -> Value {
+        parse(text).unwrap()
+    }
+
+    #[test]
+    fn comments_and_trailing_commas_are_accepted() {
+        assert_eq!(value("// a\n{\"a\": 1, /* b\n */ \"c\": [1, 2,], }"), json!({"a": 1, "c": [1, 2]}));
+        assert_eq!(value(r#"{"url": "http://x/*y*/,}"}"#), json!({"url": "http://x/*y*/,}"}));
+        assert_eq!(value("{\"a\": 1, // last\n}"), json!({"a": 1}));
+        assert_eq!(value("\u{feff}{}"), json!({}));
+    }
+
+    #[test]
+    fn integral_numbers_become_integers_and_others_keep_their_value() {
+        for (text, written) in [
+            ("2e8", "200000000"),
+            ("1.0", "1"),
+            ("-3E2", "-300"),
+            ("5e-5", "0.00005"),
+            ("0.1", "0.1"),
+            ("1e-8", "1e-8"),
+            ("0.30000000000000004", "0.30000000000000004"),
+            ("123456789.125", "123456789.125"),
+            ("9223372036854775807", "9223372036854775807"),
+            ("1e19", "10000000000000000000"),
+            ("1e300", "1e+300"),
+            ("-0.0", "0"),
+        ] {
+            assert_eq!(value(text).to_string(), written, "{text}");
+            assert_eq!(value(written).to_string(), written, "{written} read again");
+        }
+    }
+
+    #[test]
+    fn faults_have_a_place() {
+        for (text, line, column, word) in [
+            ("", 1, 1, "empty"),
+            ("// nothing\n", 1, 1, "empty"),
+            ("{", 1, 1, "ends inside an object"),
+            ("{\"a\": 1,\n \"a\": 2}", 2, 4, "`a` stands here twice"),
+            ("{\"a\": NaN}", 1, 7, "only Python"),
+            ("{\"a\": 1,\n\"steps_per_print\": Infinity}", 2, 20, "\"steps_per_print\": 2000"),
+            ("{\"a\": -Infinity}", 1, 8, "only Python"),
+            ("{\"a\": 1e400}", 1, 11, "only Python"),
+            ("{\"a\": nan}", 1, 8, "a JSON value"),
+            ("{\"a\": 123456789012345678901234567890}", 1, 7, "more than 64 bits"),
+            ("{\"a\": 1e30, \"b\": -18446744073709551616, \"c\": 0.5}", 1, 18, "more than 64 bits"),
+            ("{\"a\": {\"b\": 2,,}}", 1, 15, "key"),
+            ("{,}", 1, 2, "key"),
+            ("[,]", 1, 2, "value"),
+            ("{} {}", 1, 4, "follows the end"),
+            ("{\n  /* x", 2, 3, "no end"),
+            ("{'a': 1}", 1, 2, "double quotes"),
+        ] {
+            let fault = parse(text).unwrap_err();
+            assert_eq!((fault.line, fault.column), (line, column), "{text}: {fault:?}");
+            assert!(fault.what.contains(word), "{text}: {fault:?}");
+        }
+        assert!(parse(&"[".repeat(100_000)).unwrap_err().what.contains("128 levels"));
+    }
+
+    #[test]
+    fn digits_in_a_text_are_no_integer() {
+        let text = r#"{"id": "123456789012345678901234567890", "n": 18446744073709551615}"#;
+        assert_eq!(parse_exactly(text).unwrap().to_string(), text.replace(": ", ":").replace(", ", ","));
+    }
+
+    #[test]
+    fn keys_have_a_position() {
+        let text = "// c\n{\"a\": 1, \"x\": {\"a\": [\"b\", {\"b\": 1}, 2],\n  /* \"b\": */ \"b\" : \"a\", \"c.d\": 1},\n\t\"b\": {}}";
+        for (key, place) in
+            [("a", (2, 2)), ("x", (2, 10)), ("x.a", (2, 16)), ("x.b", (3, 14)), ("x.c.d", (3, 25)), ("b", (4, 2))]
+        {
+            assert_eq!(position(text, key), Some(place), "{key}");
+        }
+        assert_eq!(position(text, "x.a.b"), Some((2, 28)));
+        assert_eq!(position(text, "y"), None);
+        assert_eq!(position("{", "y"), None);
+    }
+
+    #[test]
+    fn order_survives_removal() {
+        let before = json!({"a": 1, "b": {"x": 1, "y": 2, "z": 3}, "c": 3, "d": 4});
+        let mut after = before.clone();
+        let object = after.as_object_mut().unwrap();
+        object.swap_remove("a");
+        object.insert("e".to_string(), json!(5));
+        object["b"].as_object_mut().unwrap().swap_remove("x");
+        restore_order(&before, &mut after);
+        assert_eq!(after.to_string(), r#"{"b":{"y":2,"z":3},"c":3,"d":4,"e":5}"#);
+    }
+}

@@ -1,0 +1,43 @@
+//! Words for a POSIX shell.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+/// One shell word: bare if every byte is harmless, else in single quotes.
+pub(crate) fn quoted(word: &OsStr) -> Vec<u8> {
+    let bytes = word.as_bytes();
+    let harmless = |b: &u8| b.is_ascii_alphanumeric() || b"_-./=:,@%+".contains(b);
+    if !bytes.is_empty() && bytes.iter().all(harmless) {
+        return bytes.to_vec();
+    }
+    let mut text = vec![b'\''];
+    for byte in bytes {
+        if *byte == b'\'' {
+            text.extend(b"'\\''");
+        } else {
+            text.push(*byte);
+        }
+    }
+    text.push(b'\'');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shell_words() {
+        for (word, text) in [
+            ("a/b-c.json", "a/b-c.json"),
+            ("", "''"),
+            ("it's", r"'it'\''s'"),
+            ("$HOME", "'$HOME'"),
+            ("a\nb", "'a\nb'"),
+            ("~x", "'~x'"),
+        ] {
+            assert_eq!(quoted(OsStr::new(word)), text.as_bytes(), "{word}");
+        }
+        assert_eq!(quoted(OsStr::from_bytes(b"\xff")), b"'\xff'");
+    }
+}

@@ -1,0 +1,437 @@
+//! Every environment variable that zlaunch reads or sets, each with one sentence. `ZLAUNCH_<OPTION>` exists for every
+//! launch option besides (see `cli::OPTIONS`). The tables in the documents are made from this one.
+
+/// What zlaunch does with a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    Read,
+    Set,
+    ReadAndSet,
+}
+
+pub(crate) struct Var {
+    /// One name, or several with commas.
+    pub(crate) name: &'static str,
+    pub(crate) r#use: Use,
+    pub(crate) about: &'static str,
+}
+
+impl Var {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.name.split(", ")
+    }
+
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        self.names().any(|it| it == name)
+    }
+
+    /// What zlaunch does with it, in words.
+    pub(crate) fn does(&self) -> &'static str {
+        match self.r#use {
+            Use::Read => "reads",
+            Use::Set => "sets",
+            Use::ReadAndSet => "reads, sets",
+        }
+    }
+}
+
+/// Rows with a constant for each, and rows of variables that are named only where they are used.
+macro_rules! vars {
+    ($($name:ident $use:ident $about:literal;)* $($names:literal $how:ident $for:literal;)*) => {
+        $(#[doc = $about] pub(crate) const $name: &str = stringify!($name);)*
+        pub(crate) const ALL: &[Var] = &[
+            $(Var { name: stringify!($name), r#use: Use::$use, about: $about },)*
+            $(Var { name: $names, r#use: Use::$how, about: $for },)*
+        ];
+    };
+}
+
+vars! {
+    PATH Read "where the trainer, its interpreter and the launchers are looked up";
+    HOME Read "the default place of the cache and configuration folders";
+    XDG_CACHE_HOME Read "resolved configs go to `zlaunch/configs` in it";
+    XDG_CONFIG_HOME Read "templates are searched in `zlaunch/templates` in it";
+    XDG_DATA_HOME Read "PATH shims go to `zlaunch/shims` in it";
+    PYTHONPATH ReadAndSet "packages of the trainer may be there; set as `accelerate launch` sets it";
+    TMPDIR Read "resolved configs go to a private folder in it when there is no usable home";
+    ZLAUNCH_LANG Read "the language of `explain`: en or zh";
+    LC_ALL Read "the language of `explain`, unless ZLAUNCH_LANG says it";
+    LC_MESSAGES Read "the same, unless LC_ALL says it";
+    LANG Read "the same, unless LC_MESSAGES says it";
+
+    ZLAUNCH_SHIM Read "0: the PATH shims stand aside; a shim sets it for what is started behind it";
+    ZLAUNCH_SHIM_OF Read "a PATH shim's word to zlaunch: its command is executed as it is unless it is a training with a config";
+
+    NPROC_PER_NODE ReadAndSet "processes on this machine, as ms-swift reads it; set for megatron";
+    NNODES ReadAndSet "number of machines; set for megatron";
+    NODE_RANK ReadAndSet "number of this machine; set for megatron";
+    MASTER_ADDR ReadAndSet "address of the first machine; `direct` and `local` set it to 127.0.0.1";
+    MASTER_PORT ReadAndSet "port on the first machine; `direct` lets the one rank take any, `local` finds a free one";
+    PET_NPROC_PER_NODE Read "torchrun's own default for --nproc_per_node";
+    PET_NNODES Read "torchrun's own default for --nnodes";
+    PET_NODE_RANK Read "torchrun's own default for --node_rank";
+    PET_MASTER_ADDR Read "torchrun's own default for --master_addr";
+    PET_MASTER_PORT Read "torchrun's own default for --master_port";
+    PET_SIGNALS_TO_HANDLE ReadAndSet "under a scheduler: torchrun passes USR1 and USR2 on to the ranks";
+    TORCH_ELASTIC_SHUTDOWN_TIMEOUT ReadAndSet "seconds between TERM and KILL: read for `local` (30), set to 300 for torchrun under a scheduler";
+    RANK ReadAndSet "with LOCAL_RANK and WORLD_SIZE: a launcher already ran, so none is started; `direct` and `local` set it";
+    LOCAL_RANK ReadAndSet "see RANK";
+    WORLD_SIZE ReadAndSet "see RANK; the number of ranks";
+    LOCAL_WORLD_SIZE ReadAndSet "see RANK; the number of ranks on this machine";
+    GROUP_RANK ReadAndSet "set by torchrun: RANK is a real one; `local` sets it to 0, the number of this machine";
+    GROUP_WORLD_SIZE Set "`local` sets it to 1: the number of machines";
+    ROLE_RANK Set "`local` sets it to RANK";
+    ROLE_WORLD_SIZE Set "`local` sets it to WORLD_SIZE";
+    ROLE_NAME Set "`local` sets it to `default`";
+    TORCHELASTIC_USE_AGENT_STORE Set "`local` removes it: there is no agent of torchrun";
+    TORCHELASTIC_RUN_ID Read "set by torchrun: RANK is a real one";
+
+    SLURM_JOB_ID Read "Slurm started this";
+    SLURM_STEP_ID Read "`srun` started this task; without it this is a batch script or the shell of salloc";
+    SLURM_STEP_NODELIST Read "the machines of the step; the first one is where the ranks meet";
+    SLURM_STEP_NUM_NODES Read "number of machines of the step";
+    SLURM_STEP_TASKS_PER_NODE Read "1: torchrun starts the ranks; more: each task is a rank";
+    SLURM_NODEID Read "number of this machine";
+    SLURMD_NODENAME Read "without it and SLURM_NODEID: the shell of salloc, which is on none of the machines";
+    SLURM_LOCALID Read "number of this task on its machine";
+    SLURM_PROCID Read "compared with RANK, which the hook of enroot sets for every task";
+    SLURM_PTY_PORT Read "`srun --pty`: a terminal on the first machine, not one of many tasks";
+    SLURM_GPUS_ON_NODE Read "GPUs of the step on this machine, where CUDA_VISIBLE_DEVICES is not set";
+    SLURM_GPUS Read "GPUs of the whole job: tells whether the machines have equally many";
+    SLURM_GPUS_PER_NODE Read "every machine has as many";
+    SLURM_JOB_NODELIST Read "the machines of the job, where no step says otherwise";
+    SLURM_JOB_NUM_NODES Read "number of machines of the job: a batch script on several is started on each through srun";
+    SLURM_NNODES Read "number of machines, where no step says otherwise";
+    SLURM_TASKS_PER_NODE Read "tasks on each machine, where no step says otherwise";
+    SLURM_GPUS_PER_TASK ReadAndSet "of a batch script: the one task on each machine gets the GPUs of all that were asked for";
+    SLURM_TRES_PER_TASK ReadAndSet "the same in newer versions";
+    SLURM_JOB_CPUS_PER_NODE Read "machines that differ in CPUs may differ in GPUs";
+    SLURM_HET_SIZE Read "groups of a heterogeneous job";
+    SLURM_STEP_RESV_PORTS Read "the first of them is where the ranks meet";
+    SLURM_RESTART_COUNT Read "another port after a requeue";
+    PBS_NODEFILE Read "the machines of a PBS job";
+    PBS_JOBID Read "a port of its own for each job";
+    LSB_DJOB_RANKFILE Read "the machines of an LSF job";
+    LSB_JOBID Read "a port of its own for each job";
+    PMIX_NAMESPACE Read "a port of its own for each job of Open MPI";
+    SM_HOSTS Read "the machines of a SageMaker job";
+    SM_CURRENT_HOST Read "this machine in SM_HOSTS";
+    SM_NUM_GPUS Read "GPUs of this machine in a SageMaker job";
+    VC_TASK_INDEX Read "number of this pod in a Volcano job";
+
+    CUDA_VISIBLE_DEVICES ReadAndSet "its entries are counted; narrowed when ms-swift gets fewer processes than GPUs";
+    HIP_VISIBLE_DEVICES Read "counted like CUDA_VISIBLE_DEVICES (ROCm)";
+    ROCR_VISIBLE_DEVICES Read "counted like CUDA_VISIBLE_DEVICES (ROCm)";
+    ASCEND_RT_VISIBLE_DEVICES Read "counted like CUDA_VISIBLE_DEVICES (Ascend)";
+    PYTORCH_CUDA_ALLOC_CONF ReadAndSet "set as llamafactory-cli and axolotl set it when they are launched without their own launcher";
+    PYTORCH_ALLOC_CONF ReadAndSet "the same, axolotl with newer torch";
+    OMP_NUM_THREADS ReadAndSet "if unset: CPUs divided by processes (torchrun alone would set 1)";
+
+    TORCH_EXTENSIONS_DIR Read "where DeepSpeed's operations are compiled: a lock that was left there is reported";
+    TRITON_CACHE_DIR Read "shown by `doctor`, with its file system";
+    CXX Read "the compiler that `doctor` looks for";
+
+    DS_ENV_FILE ReadAndSet "with a hostfile: the file of variables that DeepSpeed's runner hands to the other machines";
+
+    HF_HOME Read "Hugging Face cache: `hub` in it is searched for the model's config.json";
+    HF_HUB_CACHE Read "Hugging Face cache";
+    HUGGINGFACE_HUB_CACHE Read "Hugging Face cache, old name";
+    MODELSCOPE_CACHE Read "ModelScope cache, searched for the model's config.json";
+    USE_RAY Read "LLaMA-Factory starts its ranks through Ray: left alone";
+    USE_HF Read "ms-swift takes the model from Hugging Face";
+    USE_MODELSCOPE_HUB Read "LLaMA-Factory takes the model from ModelScope";
+    OPTIM_TORCH Read "0: LLaMA-Factory does not set its allocator variables";
+    ACCELERATE_DEEPSPEED_ZERO_STAGE ReadAndSet "what accelerate makes of a stage that is \"auto\"";
+    ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE ReadAndSet "what accelerate makes of an \"auto\" device";
+    ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_DEVICE ReadAndSet "what accelerate makes of an \"auto\" device";
+    ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_NVME_PATH Read "what accelerate makes of an \"auto\" nvme_path";
+    ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH Read "what accelerate makes of an \"auto\" nvme_path";
+    ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL ReadAndSet "what accelerate makes of an \"auto\" gather key";
+
+    // Named only where they are used.
+    "PYENV_VERSION" Read "the Python that a shim of pyenv stands for";
+    "PYTHONNOUSERSITE" Read "packages of the user's site do not count";
+    "PYTHONUSERBASE" Read "where the user's site is, if not in ~/.local";
+    "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_RANK, OMPI_COMM_WORLD_LOCAL_SIZE" Read "the place of a task of Open MPI";
+    "PMI_RANK, PMI_SIZE, MPI_LOCALRANKID, MPI_LOCALNRANKS" Read "the place of a task of MPICH or Intel MPI";
+    "PMIX_RANK" Read "an MPI started this task";
+    "MV2_COMM_WORLD_RANK, MV2_COMM_WORLD_SIZE, MV2_COMM_WORLD_LOCAL_RANK, MV2_COMM_WORLD_LOCAL_SIZE" Read "the place of a task of MVAPICH2";
+    "JSM_NAMESPACE_RANK, JSM_NAMESPACE_SIZE, JSM_NAMESPACE_LOCAL_RANK, JSM_NAMESPACE_LOCAL_SIZE" Read "the place of a task of LSF's jsrun";
+    "PALS_RANKID, PALS_LOCAL_RANKID, PALS_LOCAL_SIZE" Read "the place of a task of PALS";
+    "KUBERNETES_SERVICE_HOST" Read "a pod, where RANK and WORLD_SIZE count machines";
+    "SLURM_OVERLAP" Read "an `srun` inside a step shares its machines, so it does not wait for them";
+    "SLURM_TRES_BIND, SLURM_GPU_BIND, SLURM_CPUS_PER_TASK, SRUN_CPUS_PER_TASK" Set "removed for zlaunch's own `srun`: its one task gets the whole machine";
+    "PET_RDZV_BACKEND, PET_RDZV_ENDPOINT, PET_RDZV_ID, PET_RDZV_CONF, PET_STANDALONE, PET_MODULE, PET_NO_PYTHON, PET_RUN_PATH" ReadAndSet "torchrun's, for what zlaunch decides otherwise: reported and removed";
+    "SWIFT_CONFIG_FILE" Set "the run file, as ms-swift sets it";
+    "XFORMERS_IGNORE_FLASH_VERSION_CHECK" Set "as axolotl sets it";
+    "TORCH_NCCL_AVOID_RECORD_STREAMS" Set "as llamafactory-cli sets it";
+    "ACCELERATE_USE_DEEPSPEED, ACCELERATE_MIXED_PRECISION, ACCELERATE_CONFIG_DS_FIELDS, ACCELERATE_DEEPSPEED_CONFIG_FILE, ACCELERATE_GRADIENT_ACCUMULATION_STEPS, ACCELERATE_GRADIENT_CLIPPING, ACCELERATE_DEEPSPEED_ZERO3_INIT" Set "as `accelerate launch` sets them, where torchrun runs instead";
+    "CUDA_DEVICE_MAX_CONNECTIONS" ReadAndSet "1 where it does harm is reported; the template `zero3_lowmem` sets it";
+    "CUDA_AUTO_BOOST, TORCH_DISTRIBUTED_DEBUG" Set "by the template `zero3_lowmem`";
+    "NCCL_NET, NCCL_IB_DISABLE, NCCL_IB_HCA, NCCL_IB_GID_INDEX, NCCL_P2P_DISABLE, NCCL_P2P_LEVEL, NCCL_NET_GDR_LEVEL, NCCL_NET_GDR_READ, NCCL_SOCKET_IFNAME" Read "two that contradict each other are reported";
+    "DS_PIPE_RESERVE, DS_SKIP_UNUSED_PARAMETERS, DS_REUSE_BUFFERS, DS_USE_CUDA_TILING" Read "reported: nothing else reads them";
+    "NCCL_DEBUG, DS_ACCELERATOR" Read "shown in every plan";
+    "NCCL_*, TORCH_NCCL_*, CUDA_HOME, DEEPSPEED_TIMEOUT, HF_HUB_OFFLINE" Read "shown by `doctor`";
+}
+
+/// Variables that select accelerators, in the order they are looked at.
+pub(crate) const VISIBLE_DEVICES: &[&str] =
+    &[CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES, ASCEND_RT_VISIBLE_DEVICES];
+
+/// torchrun's own variables for what zlaunch decides otherwise.
+pub(crate) const PET_ELSEWHERE: &[&str] = &[
+    "PET_RDZV_BACKEND",
+    "PET_RDZV_ENDPOINT",
+    "PET_RDZV_ID",
+    "PET_RDZV_CONF",
+    "PET_STANDALONE",
+    "PET_MODULE",
+    "PET_NO_PYTHON",
+    "PET_RUN_PATH",
+];
+
+/// Shown in every plan when set, because they change how the ranks start.
+pub(crate) const SHOWN_WHEN_SET: &[&str] = &[
+    CUDA_VISIBLE_DEVICES,
+    HIP_VISIBLE_DEVICES,
+    ROCR_VISIBLE_DEVICES,
+    ASCEND_RT_VISIBLE_DEVICES,
+    OMP_NUM_THREADS,
+    MASTER_ADDR,
+    MASTER_PORT,
+    PYTORCH_CUDA_ALLOC_CONF,
+    PYTORCH_ALLOC_CONF,
+    "CUDA_DEVICE_MAX_CONNECTIONS",
+    "NCCL_DEBUG",
+    "DS_ACCELERATOR",
+];
+
+/// Written into the launch record when set, because a training is another one with them, though zlaunch leaves them alone.
+/// What ends with `_` begins a name.
+const RECORDED: &str = "ZLAUNCH_ PATH PYTHONPATH PYTHONHASHSEED PYTHONNOUSERSITE LD_ VIRTUAL_ENV CONDA_PREFIX \
+    NPROC_PER_NODE NNODES NODE_RANK MASTER_ PET_ CUDA_ CUBLAS_ HIP_ ROCR_ ASCEND_ HCCL_ NCCL_ GLOO_ UCX_ FI_ OMP_ MKL_ \
+    TORCH_ TORCHINDUCTOR_ TORCHDYNAMO_ PYTORCH_ TRITON_ HF_ HUGGINGFACE_ TRANSFORMERS_ TOKENIZERS_ MODELSCOPE_ \
+    ACCELERATE_ DEEPSPEED_ DS_ WANDB_ SWIFT_ MAX_PIXELS VIDEO_ FPS_ USE_ OPTIM_TORCH";
+
+pub(crate) fn changes_a_training(name: &str) -> bool {
+    RECORDED.split(' ').any(|known| name == known || known.ends_with('_') && name.starts_with(known))
+}
+
+/// What a template may not set: these decide what is executed, or who takes part.
+const FORBIDDEN: &[&str] = &[
+    PATH,
+    HOME,
+    "SHELL",
+    "ENV",
+    "BASH_ENV",
+    "IFS",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "PS4",
+    "PROMPT_COMMAND",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "GCONV_PATH",
+    "GLIBC_TUNABLES",
+    "TMPDIR",
+    // Compilers, their options, and where what they made is loaded from.
+    "CC",
+    CXX,
+    "CPPFLAGS",
+    "CPLUS_INCLUDE_PATH",
+    "C_INCLUDE_PATH",
+    "GCC_EXEC_PREFIX",
+    "COMPILER_PATH",
+    "CCACHE_PREFIX",
+    "CUDAHOSTCXX",
+    "NVCC",
+    "NVCC_PREPEND_FLAGS",
+    "NVCC_APPEND_FLAGS",
+    "NVCC_CCBIN",
+    "PYTORCH_NVCC",
+    "ROCM_HOME",
+    "HIP_PATH",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "CFLAGS",
+    "CXXFLAGS",
+    "LDFLAGS",
+    "LIBRARY_PATH",
+    "CPATH",
+    "CUDA_CACHE_PATH",
+    "TORCHINDUCTOR_CACHE_DIR",
+    TORCH_EXTENSIONS_DIR,
+    // Libraries that are loaded by name.
+    "NCCL_NET_PLUGIN",
+    "NCCL_TUNER_PLUGIN",
+    "NCCL_PROFILER_PLUGIN",
+    "CUDA_INJECTION64_PATH",
+    "NVTX_INJECTION64_PATH",
+    "OMP_TOOL_LIBRARIES",
+    "UCX_MODULE_DIR",
+    "FI_PROVIDER_PATH",
+    // What other programs and languages read before their own work.
+    DS_ENV_FILE,
+    "NODE_OPTIONS",
+    "RUBYOPT",
+    "JAVA_TOOL_OPTIONS",
+    "PERLLIB",
+    "COVERAGE_PROCESS_START",
+    // Models bring code of their own: where it comes from, and whom to believe.
+    HF_HOME,
+    HF_HUB_CACHE,
+    HUGGINGFACE_HUB_CACHE,
+    "HF_MODULES_CACHE",
+    "TRANSFORMERS_CACHE",
+    "TORCH_HOME",
+    "HF_ENDPOINT",
+    MODELSCOPE_CACHE,
+    "MODELSCOPE_DOMAIN",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    // Who takes part.
+    GROUP_RANK,
+    ROLE_RANK,
+    RANK,
+    LOCAL_RANK,
+    WORLD_SIZE,
+    LOCAL_WORLD_SIZE,
+    MASTER_ADDR,
+    MASTER_PORT,
+    NNODES,
+    NODE_RANK,
+    NPROC_PER_NODE,
+    CUDA_VISIBLE_DEVICES,
+    HIP_VISIBLE_DEVICES,
+    ROCR_VISIBLE_DEVICES,
+    ASCEND_RT_VISIBLE_DEVICES,
+];
+
+/// Families of such variables, by how their names begin.
+const FORBIDDEN_PREFIXES: &[&str] = &[
+    "LD_",
+    "DYLD_",
+    "PYTHON",
+    "BASH_FUNC_",
+    "ZLAUNCH_",
+    "PET_",
+    "TORCHELASTIC_",
+    "SLURM_",
+    "GIT_",
+    "PERL5",
+    "XDG_",
+    "TRITON_",
+    "OPENSSL_",
+    "OMPI_",
+    "PMI_",
+    "PMIX_",
+    "PDSH_",
+    "PYENV_",
+    "PIP_",
+];
+
+/// A template may not set it.
+pub(crate) fn changes_what_is_executed(name: &str) -> bool {
+    FORBIDDEN.contains(&name) || FORBIDDEN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// What a variable may be called; anything else cannot be set with `export`.
+pub(crate) fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_cannot_choose_the_program() {
+        let forbidden = ["PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONSTARTUP", "BASH_ENV", "PET_NNODES", "MASTER_ADDR"];
+        let others = ["TRITON_PTXAS_PATH", "NCCL_NET_PLUGIN", "HF_MODULES_CACHE", "DS_ENV_FILE", "NVCC_CCBIN"];
+        let ranks = ["GROUP_RANK", "ROLE_RANK", "OMPI_COMM_WORLD_RANK", "PMI_SIZE", "PMIX_RANK", "https_proxy"];
+        for name in forbidden.iter().chain(&others).chain(&ranks) {
+            assert!(changes_what_is_executed(name), "{name}");
+        }
+        let recipe = "CUDA_DEVICE_MAX_CONNECTIONS CUDA_AUTO_BOOST DS_PIPE_RESERVE DS_SKIP_UNUSED_PARAMETERS \
+            DS_REUSE_BUFFERS DS_USE_CUDA_TILING TORCH_DISTRIBUTED_DEBUG PYTORCH_CUDA_ALLOC_CONF";
+        for name in recipe.split_whitespace().chain(["NCCL_DEBUG", "OMP_NUM_THREADS"]) {
+            assert!(!changes_what_is_executed(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let names: Vec<&str> = ALL.iter().flat_map(Var::names).collect();
+        for (at, name) in names.iter().enumerate() {
+            assert!(!names[at + 1..].contains(name), "{name}");
+        }
+    }
+
+    /// String literals of the code that look like variables and are none.
+    const NO_VARIABLES: &[&str] = &["CARGO_PKG_VERSION", "END_OF_CONFIG", "PRETTY_NAME="];
+
+    /// Whatever is named like a variable in the code, the templates and the shim has its row.
+    #[test]
+    fn every_variable_in_the_sources_has_a_row() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let (mut folders, mut seen) = (vec![root.join("src"), root.join("templates"), root.join("shims")], 0);
+        while let Some(folder) = folders.pop() {
+            for file in std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {
+                if file.is_dir() {
+                    folders.push(file);
+                    continue;
+                }
+                let place = file.strip_prefix(root).unwrap().display().to_string();
+                // Recorded words of others, texts, and what only tests compile.
+                let ours = file.extension().is_some_and(|it| it == "rs" || it == "json" || it == "sh");
+                if !ours || ["src/man.rs", "src/tables.rs", "src/laws"].iter().any(|it| place.starts_with(it)) {
+                    continue;
+                }
+                let text = std::fs::read_to_string(&file).unwrap();
+                let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+                for name in named(code) {
+                    let known = ALL.iter().any(|var| var.is_called(name) || var.is_called(&format!("{name}*")));
+                    let option = crate::base::options::OPTIONS
+                        .iter()
+                        .any(|it| crate::base::options::variable_of(it.name) == name);
+                    let list = place == "src/base/vars.rs" && changes_what_is_executed(name);
+                    let other = NO_VARIABLES.contains(&name) || name == "ZLAUNCH_";
+                    assert!(known || option || list || other, "{place} names {name}: src/vars.rs has no row for it");
+                    seen += 1;
+                }
+            }
+        }
+        assert!(seen > 100, "{seen}");
+    }
+
+    /// Words in quotes that are upper case with an underscore, those that a host is asked for, and ours in shell text.
+    fn named(code: &str) -> Vec<&str> {
+        let part_of_a_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+        let asked = [".var(\"", ".filled(\"", ".raw(\"", ".variable(\""];
+        let mut found = Vec::new();
+        for (at, _) in code.match_indices('"') {
+            let rest = &code[at + 1..];
+            let name = &rest[..rest.find('"').unwrap_or(0)];
+            let whole = name.len() > 3 && name.trim_end_matches('=').chars().all(part_of_a_name);
+            let variable =
+                name.contains('_') && !name.starts_with('_') && !name.starts_with(|c: char| c.is_ascii_digit());
+            let is_asked = asked.iter().any(|call| code[..=at].ends_with(call));
+            found.extend((whole && (variable || is_asked)).then_some(name));
+        }
+        let shell = code.match_indices("ZLAUNCH_SHIM").map(|(at, _)| &code[at..]);
+        found.extend(shell.map(|text| &text[..text.find(|c| !part_of_a_name(c)).unwrap_or(text.len())]));
+        found
+    }
+}

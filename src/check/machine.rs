@@ -1,0 +1,226 @@
+//! Rules about the machine: pure functions over what was seen. `doctor` asks all of them; a launch asks those that
+//! cost a few system calls (`at_launch`).
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::base::vars;
+use crate::command::python::Python;
+use crate::config::zero::{Device, Zero};
+use crate::host::machine::{Limit, Lock, Memory, locks_of};
+use crate::host::{Host, can_be_written};
+use crate::report::{self, Problem};
+
+/// Nobody compiles for so long: the compiler was killed and its lock stayed.
+const STALE: Duration = Duration::from_secs(15 * 60);
+/// Less than this and NCCL or a data loader fails.
+const LEAST_SHARED_MEMORY: u64 = 1 << 30;
+const LEAST_LOCKED_MEMORY: u64 = 1 << 30;
+const LEAST_FILES: u64 = 1024;
+
+/// File systems whose locks and renames are slow or wrong for many ranks at once.
+const WITHOUT_GOOD_LOCKS: &[&str] = &["nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "fuse.glusterfs", "9p"];
+/// File systems that other machines see too.
+const SHARED: &[&str] = &["lustre", "gpfs", "beegfs", "ceph", "wekafs", "panfs", "fuse.juicefs", "afs"];
+
+/// What a config asks of the machine; an "auto" asks for nothing yet.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wants {
+    pub(crate) offloads_optimizer: bool,
+    pub(crate) offloads_parameters: bool,
+    /// The keys that name a folder on NVMe, with the folder.
+    pub(crate) nvme: Vec<(String, PathBuf)>,
+}
+
+impl Wants {
+    pub(crate) fn of(config: &Value) -> Self {
+        let zero = Zero::of(config);
+        let stage = zero.stage.unwrap_or(0);
+        let path = |section: &str, device: Device| {
+            let zero = zero.section.filter(|_| stage == 3 && device == Device::Nvme)?;
+            let path = zero.get(section)?.get("nvme_path")?.as_str()?;
+            Some((format!("zero_optimization.{section}.nvme_path"), PathBuf::from(path)))
+        };
+        let paths = [path("offload_optimizer", zero.optimizer), path("offload_param", zero.param)];
+        Wants {
+            offloads_optimizer: stage > 0 && zero.optimizer.is_off_gpu(),
+            offloads_parameters: stage == 3 && zero.param.is_off_gpu(),
+            nvme: paths.into_iter().flatten().collect(),
+        }
+    }
+
+    /// DeepSpeed compiles an operation for it at the first use.
+    pub(crate) fn compiles(&self) -> bool {
+        self.offloads_optimizer || !self.nvme.is_empty()
+    }
+
+    /// The operations it compiles.
+    fn operations(&self) -> &'static [&'static str] {
+        match (self.compiles(), self.nvme.is_empty()) {
+            (false, _) => &[],
+            (true, true) => &["cpu_adam", "utils"],
+            (true, false) => &["cpu_adam", "utils", "async_io"],
+        }
+    }
+}
+
+/// The rules that a launch with a config can afford.
+pub(crate) fn at_launch(config: &Value, python: Option<&Python>, host: &Host) -> Vec<Problem> {
+    let wants = Wants::of(config);
+    let mut problems: Vec<Problem> = python.into_iter().flat_map(missing_packages).collect();
+    problems.extend(wants.nvme.iter().filter_map(|(key, path)| unusable_nvme(key, path, host)));
+    if let Some(folder) = extensions_folder(host).filter(|_| wants.compiles()) {
+        problems.extend(stale_locks(&locks_of(&folder, wants.operations())));
+    }
+    problems.into_iter().map(Problem::into_warning).collect()
+}
+
+/// Where torch compiles its extensions.
+pub(crate) fn extensions_folder(host: &Host) -> Option<PathBuf> {
+    host.path(vars::TORCH_EXTENSIONS_DIR).or_else(|| Some(host.cache_home()?.join("torch_extensions")))
+}
+
+/// Packages without which no DeepSpeed training starts, each with a file of it.
+const NEEDED: &[(&str, &str)] = &[("torch", "torch/distributed/run.py"), ("deepspeed", "deepspeed/__init__.py")];
+
+/// A needed package that is not there. An interpreter whose packages are not found lacks nothing.
+pub(crate) fn missing_package(name: &str, python: &Python) -> Option<Problem> {
+    let (name, _) = NEEDED.iter().find(|(needed, file)| *needed == name && python.lacks(file, name))?;
+    Some(report::package_missing(name, &python.program))
+}
+
+fn missing_packages(python: &Python) -> impl Iterator<Item = Problem> {
+    NEEDED.iter().filter_map(|(name, _)| missing_package(name, python))
+}
+
+pub(crate) fn stale_locks(locks: &[Lock]) -> Vec<Problem> {
+    locks.iter().filter(|lock| lock.age > STALE).map(|lock| report::stale_lock(&lock.path, lock.age)).collect()
+}
+
+/// `key`: what names the folder.
+pub(crate) fn unusable_nvme(key: &str, path: &Path, host: &Host) -> Option<Problem> {
+    (!can_be_written(&host.absolute(path))).then(|| report::nvme_not_writable(key, path))
+}
+
+/// `kind`: the file system of the folder.
+pub(crate) fn shared_nvme(key: &str, path: &Path, kind: Option<&str>) -> Option<Problem> {
+    let kind = kind.filter(|kind| WITHOUT_GOOD_LOCKS.contains(kind) || SHARED.contains(kind))?;
+    Some(report::nvme_is_shared(key, path, kind))
+}
+
+/// A folder in which ranks take locks.
+pub(crate) fn cache_on_nfs(what: &str, path: &Path, kind: Option<&str>, variable: &str) -> Option<Problem> {
+    let kind = kind.filter(|kind| WITHOUT_GOOD_LOCKS.contains(kind))?;
+    Some(report::cache_on_nfs(what, path, kind, variable))
+}
+
+/// `needed`: by this launch, as far as is known.
+pub(crate) fn no_compiler(compiler: bool, ninja: bool, needed: bool) -> Option<Problem> {
+    let missing: &[&str] = match (compiler, ninja) {
+        (true, true) => return None,
+        (false, true) => &["c++"],
+        (true, false) => &["ninja"],
+        (false, false) => &["c++", "ninja"],
+    };
+    Some(report::no_compiler(missing, needed))
+}
+
+/// The hard limit counts: zlaunch raises the soft one to it. CUDA's own pinned memory is not counted by the kernel;
+/// what is registered for InfiniBand or locked for NVMe is.
+pub(crate) fn small_memlock(limit: Option<Limit>, wants: &Wants, infiniband: bool) -> Option<Problem> {
+    let hard = limit?.hard.filter(|hard| *hard < LEAST_LOCKED_MEMORY)?;
+    let why = if infiniband { "InfiniBand registers memory" } else { "NVMe offload locks its buffers" };
+    (infiniband || !wants.nvme.is_empty()).then(|| report::small_memlock(hard, why))
+}
+
+pub(crate) fn small_shm(size: Option<u64>) -> Option<Problem> {
+    size.filter(|size| *size < LEAST_SHARED_MEMORY).map(report::small_shm)
+}
+
+pub(crate) fn few_files(limit: Option<Limit>) -> Option<Problem> {
+    limit?.soft.filter(|most| *most < LEAST_FILES).map(report::few_files)
+}
+
+pub(crate) fn not_enough_host_memory(needed: u64, memory: &Memory) -> Option<Problem> {
+    let have = memory.most().filter(|have| *have < needed)?;
+    Some(report::not_enough_host_memory(needed, have, memory.limit.is_some()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn offload() -> Wants {
+        Wants::of(&json!({"zero_optimization": {
+            "stage": 3,
+            "offload_optimizer": {"device": "cpu"},
+            "offload_param": {"device": "nvme", "nvme_path": "/none/such"},
+        }}))
+    }
+
+    #[test]
+    fn a_config_asks_only_for_what_acts_in_its_stage() {
+        let wants = offload();
+        assert!(wants.offloads_optimizer && wants.offloads_parameters && wants.compiles());
+        assert_eq!(wants.nvme.len(), 1);
+        let below = Wants::of(&json!({"zero_optimization": {"stage": 2, "offload_param": {"device": "cpu"}}}));
+        assert_eq!(below, Wants::default());
+        let auto = json!({"zero_optimization": {"stage": "auto"}});
+        assert_eq!(Wants::of(&auto), Wants::default());
+    }
+
+    #[test]
+    fn a_lock_is_stale_after_a_while() {
+        let lock = |age| Lock { path: PathBuf::from("/x/lock"), age: Duration::from_secs(age) };
+        assert!(stale_locks(&[lock(60)]).is_empty());
+        let found = stale_locks(&[lock(60), lock(7200)]);
+        assert_eq!((found.len(), found[0].rule), (1, "stale-lock"));
+        assert!(found[0].what.contains("2 hours"), "{}", found[0].what);
+    }
+
+    #[test]
+    fn memlock_matters_for_infiniband_and_nvme_and_by_its_hard_limit() {
+        let limit = |hard| Some(Limit { soft: Some(65536), hard });
+        let none = Wants::default();
+        assert!(small_memlock(limit(Some(65536)), &none, true).is_some());
+        assert!(small_memlock(limit(Some(65536)), &offload(), false).is_some());
+        assert!(small_memlock(limit(Some(65536)), &none, false).is_none());
+        assert!(small_memlock(limit(None), &none, true).is_none() && small_memlock(None, &none, true).is_none());
+    }
+
+    #[test]
+    fn small_shm_is_what_containers_give() {
+        assert!(small_shm(Some(64 << 20)).is_some_and(|it| it.rule == "small-shm" && it.what.contains("64 MiB")));
+        assert!(small_shm(Some(16 << 30)).is_none() && small_shm(None).is_none());
+    }
+
+    #[test]
+    fn few_files_and_no_compiler() {
+        assert!(few_files(Some(Limit { soft: Some(256), hard: None })).is_some());
+        assert!(few_files(Some(Limit { soft: Some(1024), hard: None })).is_none());
+        assert!(no_compiler(true, true, true).is_none());
+        assert!(no_compiler(true, false, true).is_some_and(|it| it.what.contains("ninja") && !it.what.contains("c++")));
+    }
+
+    #[test]
+    fn network_file_systems_are_bad_for_locks_and_for_swapping() {
+        let path = Path::new("/home/me/x");
+        assert!(cache_on_nfs("torch_extensions", path, Some("nfs4"), "X").is_some());
+        for kind in [Some("ext4"), Some("lustre"), None] {
+            assert!(cache_on_nfs("torch_extensions", path, kind, "X").is_none());
+        }
+        assert!(shared_nvme("k", path, Some("lustre")).is_some() && shared_nvme("k", path, Some("xfs")).is_none());
+    }
+
+    #[test]
+    fn host_memory_for_offloading() {
+        let memory = Memory { total: Some(1 << 40), available: None, limit: Some(64 << 30) };
+        assert!(not_enough_host_memory(144_000_000_000, &memory).is_some_and(|it| it.what.contains("64 GiB")));
+        assert!(not_enough_host_memory(16_000_000_000, &memory).is_none());
+        assert!(not_enough_host_memory(u64::MAX, &Memory::default()).is_none());
+    }
+}

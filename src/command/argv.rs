@@ -1,0 +1,411 @@
+//! A trainer's arguments, read as Python's argparse reads them: `--a_b` and `--a-b`, `--a=b` and `--a b`, the last one
+//! wins, `--` ends the options, unique prefixes where the whole list of options is known.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use crate::base::python_value;
+use crate::base::source::{Said, Source};
+use crate::report::{self, Problem};
+
+/// What follows an option word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Takes {
+    /// Exactly one word.
+    One,
+    /// One word or none; none means true (HF's `bool` fields).
+    Optional,
+    /// Nothing (`store_true`).
+    Nothing,
+}
+
+/// An option zlaunch wants to know about, by its name with underscores.
+pub(crate) type Field = (&'static str, Takes);
+
+/// All option names of a front end, one a line, for the abbreviations argparse accepts.
+#[derive(Clone, Copy)]
+pub(crate) enum OptionList {
+    Known(&'static str),
+    /// The script may define more than we know: an abbreviation cannot be resolved.
+    Open,
+}
+
+/// Why an argument that is given has no value of its type.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// Not a wrong value, but none at all: an interpolation of OmegaConf, or `$(expr 16 / 8)` in a command copied out of a
+    /// script. The argument as it stands there.
+    Unresolved(String),
+    /// The trainer would refuse it.
+    Refused(Problem),
+}
+
+/// One occurrence.
+#[derive(Clone, Debug)]
+struct Found {
+    name: &'static str,
+    /// As it stands in the command, without `=value`.
+    spelled: String,
+    value: Option<OsString>,
+    place: Place,
+}
+
+/// Where the value stands, so that it can be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// `--name=value` at this word.
+    Inside(usize),
+    /// The word after the option.
+    After(usize),
+    /// No value was given; the option is this word.
+    Bare(usize),
+}
+
+impl Place {
+    fn index(self) -> usize {
+        match self {
+            Place::Inside(at) | Place::After(at) | Place::Bare(at) => at,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Args {
+    words: Vec<OsString>,
+    found: Vec<Found>,
+    /// Words that may abbreviate a field, in front ends whose options are not all known: (position, word, field).
+    unclear: Vec<(usize, String, &'static str)>,
+}
+
+impl Args {
+    pub(crate) fn read(words: Vec<OsString>, fields: &[Field], options: OptionList) -> Self {
+        let mut args = Args { words, found: Vec::new(), unclear: Vec::new() };
+        let mut at = 0;
+        while at < args.words.len() {
+            let word = args.words[at].as_bytes();
+            if word == b"--" {
+                break;
+            }
+            if let Some(found) = args.option_at(at, fields, options) {
+                args.found.push(found);
+            }
+            at += 1;
+        }
+        args
+    }
+
+    fn option_at(&mut self, at: usize, fields: &[Field], options: OptionList) -> Option<Found> {
+        let word = self.words[at].clone();
+        let word = word.as_bytes().strip_prefix(b"--").filter(|rest| !rest.is_empty())?;
+        let equals = word.iter().position(|b| *b == b'=');
+        let name = std::str::from_utf8(&word[..equals.unwrap_or(word.len())]).ok()?;
+        let (field, takes) = match fields.iter().find(|(field, _)| is_spelling(name, field)) {
+            Some(field) => *field,
+            None => self.abbreviated(at, name, fields, options)?,
+        };
+        let spelled = format!("--{name}");
+        let found = |value, place| Some(Found { name: field, spelled: spelled.clone(), value, place });
+        if let Some(equals) = equals {
+            return found(Some(OsStr::from_bytes(&word[equals + 1..]).to_os_string()), Place::Inside(at));
+        }
+        match self.words.get(at + 1).filter(|next| takes != Takes::Nothing && is_value(next)) {
+            Some(next) => found(Some(next.clone()), Place::After(at + 1)),
+            None => found(None, Place::Bare(at)),
+        }
+    }
+
+    /// argparse accepts a prefix that fits one option string only. Every option has two strings once it has an
+    /// underscore, so a prefix that ends before it fits both.
+    fn abbreviated(&mut self, at: usize, prefix: &str, fields: &[Field], options: OptionList) -> Option<Field> {
+        let strings = |name: &str| {
+            let other = name.contains('_') && starts_dashed(name, prefix);
+            usize::from(name.starts_with(prefix)) + usize::from(other)
+        };
+        let mut fitting = fields.iter().filter(|(name, _)| strings(name) > 0).peekable();
+        fitting.peek()?;
+        let OptionList::Known(all) = options else {
+            self.unclear.extend(fitting.map(|(name, _)| (at, format!("--{prefix}"), *name)));
+            return None;
+        };
+        let mut matches = names(all).filter(|name| strings(name) > 0);
+        let (only, more) = (matches.next()?, matches.next());
+        (more.is_none() && strings(only) == 1).then(|| fitting.find(|(name, _)| *name == only).copied())?
+    }
+
+    /// The last occurrence counts, unless a later word may mean the same option.
+    fn last(&self, name: &str) -> Option<&Found> {
+        let found = self.found.iter().rev().find(|found| found.name == name)?;
+        let later = self.unclear.iter().any(|(at, _, field)| *field == name && *at > found.place.index());
+        (!later).then_some(found)
+    }
+
+    pub(crate) fn is_given(&self, name: &str) -> bool {
+        self.last(name).is_some()
+    }
+
+    /// Whether the option stands there without a value.
+    pub(crate) fn is_bare(&self, name: &str) -> bool {
+        self.last(name).is_some_and(|found| found.value.is_none())
+    }
+
+    /// A word that may mean this option but is cut short.
+    pub(crate) fn unclear(&self, name: &str) -> Option<&str> {
+        self.unclear.iter().find(|(_, _, field)| *field == name).map(|(_, word, _)| word.as_str())
+    }
+
+    pub(crate) fn raw(&self, name: &str) -> Option<Said<&OsStr>> {
+        let found = self.last(name)?;
+        Some(Said::new(found.value.as_deref()?, Source::Argument(found.spelled.clone())))
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Option<Said<String>> {
+        self.raw(name).map(|said| said.map(|value| value.to_string_lossy().into_owned()))
+    }
+
+    pub(crate) fn int(&self, name: &str) -> Result<Option<Said<i64>>, Unread> {
+        self.typed(name, "an integer", "4", python_value::int)
+    }
+
+    pub(crate) fn float(&self, name: &str) -> Result<Option<Said<f64>>, Unread> {
+        self.typed(name, "a number", "1e-5", python_value::float)
+    }
+
+    /// HF's booleans: a bare `--bf16` is true where the field allows it.
+    pub(crate) fn bool(&self, name: &str, bare_is_true: bool) -> Result<Option<Said<bool>>, Unread> {
+        if bare_is_true && self.is_bare(name) {
+            return Ok(self.last(name).map(|found| Said::new(true, Source::Argument(found.spelled.clone()))));
+        }
+        self.typed(name, "true or false", "true", hf_bool)
+    }
+
+    fn typed<T>(
+        &self,
+        name: &str,
+        wanted: &str,
+        example: &str,
+        read: fn(&str) -> Option<T>,
+    ) -> Result<Option<Said<T>>, Unread> {
+        let Some(found) = self.last(name) else { return Ok(None) };
+        let Some(value) = &found.value else {
+            return Err(Unread::Refused(report::argument_needs_value(&found.spelled, wanted, example)));
+        };
+        let text = value.to_string_lossy();
+        match read(&text) {
+            Some(value) => Ok(Some(Said::new(value, Source::Argument(found.spelled.clone())))),
+            None if text.contains('$') => Err(Unread::Unresolved(format!("{} {text}", found.spelled))),
+            None => Err(Unread::Refused(report::argument_of_wrong_type(&found.spelled, &text, wanted, example))),
+        }
+    }
+
+    /// The words with the value of `name` replaced where it stands, or `name value` appended.
+    pub(crate) fn with(&self, name: &str, value: &OsStr) -> Vec<OsString> {
+        let mut words = self.words.clone();
+        match self.last(name).map(|found| (found.place, &found.spelled)) {
+            Some((Place::Inside(at), spelled)) => {
+                let mut word = OsString::from(format!("{spelled}="));
+                word.push(value);
+                words[at] = word;
+            }
+            Some((Place::After(at), _)) => words[at] = value.to_os_string(),
+            Some((Place::Bare(at), _)) => words.insert(at + 1, value.to_os_string()),
+            None => {
+                // What follows a bare `--` is positional, so the option must stand before it.
+                let at = words.iter().position(|word| word == "--").unwrap_or(words.len());
+                words.splice(at..at, [OsString::from(format!("--{name}")), value.to_os_string()]);
+            }
+        }
+        words
+    }
+
+    /// Option words that are neither in the list nor a prefix of one in it.
+    pub(crate) fn unknown<'a>(&'a self, list: &'a str) -> impl Iterator<Item = &'a str> {
+        let words = self.words.iter().take_while(|word| *word != "--").filter_map(|word| word.to_str());
+        let options = words.filter(|word| word.starts_with("--") && !word.contains(' '));
+        let given = options.map(|word| word.split('=').next().unwrap_or(word));
+        given.filter(move |name| {
+            let name = &name[2..];
+            let fits = |known: &str| known.starts_with(name) || starts_dashed(known, name);
+            let whole = if name.contains('_') { Cow::Borrowed(name) } else { Cow::Owned(name.replace('-', "_")) };
+            !is_listed(list, &whole) && !names(list).any(fits)
+        })
+    }
+
+    pub(crate) fn words(&self) -> &[OsString] {
+        &self.words
+    }
+}
+
+/// The names in a recorded list of options.
+pub(crate) fn names(list: &str) -> impl Iterator<Item = &str> {
+    list.lines().map(name_of)
+}
+
+/// A line of such a list without the mark that says what the option takes.
+pub(crate) fn name_of(line: &str) -> &str {
+    line.trim_end_matches(['!', '?'])
+}
+
+/// Whether a sorted list, one name a line, has this name. Halving beats reading: the list has hundreds of lines, and this
+/// is asked for every option of a command.
+fn is_listed(list: &str, name: &str) -> bool {
+    let (mut low, mut high) = (0, list.len());
+    while low < high {
+        let middle = low.midpoint(high);
+        let start = list.as_bytes()[..middle].iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+        let end = list[start..].find('\n').map_or(list.len(), |at| start + at);
+        match name_of(&list[start..end]).cmp(name) {
+            Ordering::Equal => return true,
+            Ordering::Less => low = end + 1,
+            Ordering::Greater => high = start,
+        }
+    }
+    false
+}
+
+/// `--a_b` or `--a-b`, never a mixture.
+fn is_spelling(word: &str, name: &str) -> bool {
+    word == name || (word.len() == name.len() && !word.contains('_') && starts_dashed(name, word))
+}
+
+/// Whether the name with dashes starts like this.
+fn starts_dashed(name: &str, prefix: &str) -> bool {
+    let dashed = name.bytes().map(|b| if b == b'_' { b'-' } else { b });
+    name.len() >= prefix.len() && dashed.zip(prefix.bytes()).all(|(one, two)| one == two)
+}
+
+/// Whether argparse takes a word as a value: not an option, except for negative numbers and words with a space.
+fn is_value(word: &OsStr) -> bool {
+    let bytes = word.as_bytes();
+    !bytes.starts_with(b"-") || bytes.len() == 1 || is_negative_number(&bytes[1..]) || bytes.contains(&b' ')
+}
+
+/// argparse's `^-\d+$|^-\d*\.\d+$`: `-1e-5` is not one.
+fn is_negative_number(digits: &[u8]) -> bool {
+    let all_digits = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
+    match digits.iter().position(|b| *b == b'.') {
+        None => all_digits(digits) && !digits.is_empty(),
+        Some(dot) => all_digits(&digits[..dot]) && all_digits(&digits[dot + 1..]) && dot + 1 < digits.len(),
+    }
+}
+
+/// The words of HF's `string_to_bool`, in any case.
+pub(crate) fn hf_bool(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "yes" | "true" | "t" | "y" | "1" => Some(true),
+        "no" | "false" | "f" | "n" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIELDS: &[Field] = &[
+        ("per_device_train_batch_size", Takes::One),
+        ("learning_rate", Takes::One),
+        ("bf16", Takes::Optional),
+        ("deepspeed", Takes::One),
+    ];
+    const ALL: &str = "per_device_train_batch_size\nper_device_eval_batch_size\nlearning_rate\nbf16\nbf16_full_eval\ndeepspeed\ndeepspeed_autotp_size";
+
+    fn args(line: &str) -> Args {
+        Args::read(line.split(' ').map(OsString::from).collect(), FIELDS, OptionList::Known(ALL))
+    }
+
+    fn micro(line: &str) -> Option<i64> {
+        args(line).int("per_device_train_batch_size").unwrap().map(|said| said.value)
+    }
+
+    #[test]
+    fn what_a_shell_or_omegaconf_would_replace_is_no_wrong_value() {
+        let rate = |value: &str| args(&format!("--learning_rate={value}")).float("learning_rate");
+        assert!(matches!(rate("${lr}"), Err(Unread::Unresolved(place)) if place == "--learning_rate ${lr}"));
+        assert!(matches!(rate("fast"), Err(Unread::Refused(_))));
+        assert!(matches!(args("--learning_rate").float("learning_rate"), Err(Unread::Refused(_))));
+    }
+
+    #[test]
+    fn both_spellings_both_forms_and_the_last_one_wins() {
+        assert_eq!(micro("--per_device_train_batch_size 4"), Some(4));
+        assert_eq!(micro("--per-device-train-batch-size=4"), Some(4));
+        assert_eq!(micro("--per_device-train_batch_size 4"), None);
+        assert_eq!(micro("--per_device_train_batch_size 4 --per-device-train-batch-size 8"), Some(8));
+        assert_eq!(micro("--per_device_train_batch_size 4 -- --per_device_train_batch_size 8"), Some(4));
+        assert_eq!(micro("-per_device_train_batch_size 4"), None);
+    }
+
+    #[test]
+    fn a_prefix_must_fit_one_option_string() {
+        assert_eq!(micro("--per_device_train 4"), Some(4));
+        assert_eq!(micro("--per_device_t=4"), Some(4));
+        assert_eq!(micro("--per_device_ 4"), None); // train and eval
+        assert_eq!(micro("--per-device-t 4"), Some(4));
+        let learning = |line| args(line).float("learning_rate").unwrap().map(|said| said.value);
+        assert_eq!(learning("--learning_ 2e-5"), Some(2e-5));
+        assert_eq!(learning("--learning 2e-5"), None); // --learning_rate and --learning-rate
+        assert!(!args("--deep zero2").is_given("deepspeed"));
+        assert!(args("--deepspeed zero2").is_given("deepspeed"));
+    }
+
+    #[test]
+    fn an_open_list_leaves_an_abbreviation_unclear() {
+        let words = vec![OsString::from("--per_device_train"), OsString::from("4")];
+        let args = Args::read(words, FIELDS, OptionList::Open);
+        assert_eq!(args.int("per_device_train_batch_size").unwrap(), None);
+        assert_eq!(args.unclear("per_device_train_batch_size"), Some("--per_device_train"));
+        let line = "--per_device_train_batch_size 4 --per_device_train 8";
+        let args = Args::read(line.split(' ').map(OsString::from).collect(), FIELDS, OptionList::Open);
+        assert_eq!(args.int("per_device_train_batch_size").unwrap(), None, "the later word may win");
+    }
+
+    #[test]
+    fn booleans_with_and_without_a_value() {
+        let bf16 = |line| args(line).bool("bf16", true).map(|said| said.map(|said| said.value));
+        assert_eq!(bf16("--bf16").unwrap(), Some(true));
+        assert_eq!(bf16("--bf16 --x").unwrap(), Some(true));
+        assert_eq!(bf16("--bf16 False").unwrap(), Some(false));
+        assert_eq!(bf16("--bf16=YES").unwrap(), Some(true));
+        assert_eq!(bf16("--x 1").unwrap(), None);
+        assert!(bf16("--bf16 out").is_err());
+        assert!(args("--bf16").bool("bf16", false).is_err());
+    }
+
+    #[test]
+    fn values_are_words_that_are_no_options() {
+        let rate = |line| args(line).float("learning_rate").unwrap().map(|said| said.value);
+        assert_eq!(rate("--learning_rate -1"), Some(-1.0));
+        assert_eq!(rate("--learning_rate -.5"), Some(-0.5));
+        assert!(args("--learning_rate -1e-5").float("learning_rate").is_err());
+        assert_eq!(rate("--learning_rate=-1e-5"), Some(-1e-5));
+        assert!(is_value(OsStr::new("--x=1 2")) && is_value(OsStr::new("-")) && is_value(OsStr::new("")));
+        assert!(!is_value(OsStr::new("-x")) && !is_value(OsStr::new("--")) && !is_value(OsStr::new("-1.")));
+    }
+
+    #[test]
+    fn names_are_found_in_every_recorded_list() {
+        for list in [include_str!("../recorded/swift_sft.txt"), include_str!("../recorded/swift_rlhf.txt"), "a\n", ""] {
+            for name in names(list) {
+                assert!(is_listed(list, name), "{name}");
+            }
+            for absent in ["", "aa", "learning_rat", "zzz", "deepspeedy"] {
+                assert!(!is_listed(list, absent), "{absent}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_value_is_replaced_where_it_stands() {
+        let replaced = |line: &str| {
+            let words = args(line).with("deepspeed", OsStr::new("/c.json"));
+            words.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(replaced("--deepspeed zero2 --x 1"), "--deepspeed /c.json --x 1");
+        assert_eq!(replaced("--deepspeed=zero2 --x 1"), "--deepspeed=/c.json --x 1");
+        assert_eq!(replaced("--deepspeed zero1 --deepspeed zero2"), "--deepspeed zero1 --deepspeed /c.json");
+        assert_eq!(replaced("--x 1"), "--x 1 --deepspeed /c.json");
+        assert_eq!(replaced("--x 1 -- y"), "--x 1 --deepspeed /c.json -- y");
+    }
+}

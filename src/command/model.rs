@@ -1,0 +1,280 @@
+//! A model's config.json, offline: a local folder, the Hugging Face cache or the ModelScope cache. Of its sizes only the
+//! hidden size is of interest here; `fit` counts the rest.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::base::vars;
+use crate::host::{Host, stays_below};
+use crate::report::reading;
+
+/// Which hub's cache a name that is no folder is looked up in first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hub {
+    HuggingFace,
+    ModelScope,
+}
+
+impl Hub {
+    fn other(self) -> Self {
+        match self {
+            Hub::HuggingFace => Hub::ModelScope,
+            Hub::ModelScope => Hub::HuggingFace,
+        }
+    }
+
+    /// Where it keeps what was downloaded.
+    pub(crate) fn cache(self, host: &Host) -> Option<PathBuf> {
+        match self {
+            Hub::HuggingFace => host
+                .path(vars::HF_HUB_CACHE)
+                .or_else(|| host.path(vars::HUGGINGFACE_HUB_CACHE))
+                .or_else(|| Some(host.hf_home()?.join("hub"))),
+            Hub::ModelScope => {
+                host.path(vars::MODELSCOPE_CACHE).or_else(|| Some(host.home()?.join(".cache/modelscope")))
+            }
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HiddenSize {
+    pub(crate) value: u64,
+    pub(crate) file: PathBuf,
+    /// It stands at the top of the config, where accelerate looks too, and not only in a text model's section.
+    pub(crate) at_top: bool,
+}
+
+/// Sections that hold the language model: transformers looks into the first, ms-swift into all of them.
+const TEXT_SECTIONS: &[&str] = &["text_config", "llm_config", "language_config"];
+
+/// What classes of transformers do with the names of the size, by model type: `key=` stands for `hidden_size`
+/// (`attribute_map`), `key!` beats it, `text_config>` is where a flat config's keys go, `text_config-` is passed over.
+const NAMES: &str = include_str!("../recorded/hidden_size_names.txt");
+
+/// The key that is recorded with that mark.
+fn recorded(mark: char, config: &Value) -> Option<&'static str> {
+    let model_type = config.get("model_type")?.as_str()?;
+    NAMES.lines().find_map(|line| {
+        let (key, types) = line.split_once(' ')?;
+        let key = key.strip_suffix(mark)?;
+        types.split(' ').any(|known| known == model_type).then_some(key)
+    })
+}
+
+/// The hidden size, or why it is not known.
+pub(crate) fn hidden_size(
+    name: &str,
+    revision: Option<&str>,
+    hub: Hub,
+    lifted: bool,
+    host: &Host,
+) -> Result<HiddenSize, String> {
+    let file = config_file(name, revision, hub, host)
+        .ok_or_else(|| format!("{name} is neither a folder nor in the Hugging Face or ModelScope cache"))?;
+    let config = reading::read(&file).map_err(|problem| problem.what)?;
+    match read_hidden_size(&config, lifted) {
+        Some((value, at_top)) => Ok(HiddenSize { value, file, at_top }),
+        None => Err(format!("{} names no hidden size", file.display())),
+    }
+}
+
+/// What transformers finds as `hidden_size`, and whether it stands at the top of the loaded config; `lifted` looks where
+/// ms-swift looks and copies it to the top.
+fn read_hidden_size(config: &Value, lifted: bool) -> Option<(u64, bool)> {
+    let section = |names: &[&str], of: &Value| names.iter().find_map(|name| own_size(of.get(name)?, lifted));
+    let own = own_size(config, lifted);
+    if let Some(text) = config.get("text_config") {
+        // Both: which one the class keeps differs from model to model.
+        let inner = own_size(text, lifted);
+        if own.is_some() && inner.is_some() && own != inner {
+            return None;
+        }
+        if let Some(size) = inner {
+            // Its default is found before.
+            let passed_over = own.is_none() && recorded('-', config).is_some();
+            return (!passed_over).then_some((size, lifted));
+        }
+    }
+    if let Some(size) = own {
+        return Some((size, lifted || recorded('>', config).is_none()));
+    }
+    if !lifted {
+        return None;
+    }
+    let deeper = section(&TEXT_SECTIONS[1..], config).or_else(|| section(TEXT_SECTIONS, config.get("thinker_config")?));
+    deeper.map(|size| (size, true))
+}
+
+/// `hidden_size`, the name the class maps it to, or the largest of `hidden_sizes`. ms-swift looks for an attribute of
+/// just this name, and puts None in its place where there is none (`compat_zero3`).
+fn own_size(config: &Value, lifted: bool) -> Option<u64> {
+    if let Some(old) = recorded('!', config).and_then(|key| config.get(key)).filter(|old| !old.is_null()) {
+        return old.as_u64();
+    }
+    let size = config.get("hidden_size");
+    if lifted && (size.is_none() || recorded('=', config).is_some()) {
+        return None;
+    }
+    if let Some(size) = size {
+        return size.as_u64();
+    }
+    if let Some(key) = recorded('=', config) {
+        return config.get(key)?.as_u64();
+    }
+    config.get("hidden_sizes")?.as_array()?.iter().map(Value::as_u64).max().flatten()
+}
+
+/// Where the model's config.json lies, with its other files beside it.
+pub(crate) fn config_file(name: &str, revision: Option<&str>, hub: Hub, host: &Host) -> Option<PathBuf> {
+    let local = host.absolute(Path::new(name));
+    if local.is_dir() {
+        return Some(local.join("config.json")).filter(|file| file.is_file());
+    }
+    // ORG/NAME or NAME, nothing that leaves the cache.
+    let parts: Vec<&str> = name.split('/').collect();
+    if parts.len() > 2 || parts.iter().any(|part| part.is_empty() || part.starts_with('.')) {
+        return None;
+    }
+    let from = |hub: Hub| match hub {
+        Hub::HuggingFace => in_hugging_face_cache(&parts, revision, host),
+        Hub::ModelScope => in_modelscope_cache(&parts, revision, host),
+    };
+    // The trainer's own hub first; a model of the same name on the other one has the same shape.
+    from(hub).or_else(|| from(hub.other()))
+}
+
+fn in_hugging_face_cache(parts: &[&str], revision: Option<&str>, host: &Host) -> Option<PathBuf> {
+    let model = Hub::HuggingFace.cache(host)?.join(format!("models--{}", parts.join("--")));
+    let revision = revision.unwrap_or("main");
+    let named = if stays_below(revision) { reading::read_text(&model.join("refs").join(revision)).ok() } else { None };
+    let commit = named.as_deref().map_or(revision, str::trim);
+    let snapshots = model.join("snapshots");
+    let file = snapshots.join(commit).join("config.json");
+    if stays_below(commit) && file.is_file() {
+        return Some(file);
+    }
+    // No ref was recorded but only one snapshot is there: nothing else can be meant.
+    let mut all = fs::read_dir(&snapshots).ok()?.filter_map(Result::ok);
+    let (only, more) = (all.next()?, all.next());
+    let file = only.path().join("config.json");
+    (more.is_none() && revision == "main" && file.is_file()).then_some(file)
+}
+
+fn in_modelscope_cache(parts: &[&str], revision: Option<&str>, host: &Host) -> Option<PathBuf> {
+    let [org, name] = parts else { return None };
+    let base = Hub::ModelScope.cache(host).filter(|base| base.is_dir())?;
+    let revision = revision.filter(|revision| *revision != "main" && stays_below(revision)).unwrap_or("master");
+    let safe = name.replace('.', "___");
+    let folders = [
+        format!("models/{org}--{name}/snapshots/{revision}"),
+        format!("models/{org}/{safe}"),
+        format!("hub/models/{org}/{safe}"),
+        format!("{org}/{name}"),
+        format!("{org}/{safe}"),
+        format!("hub/{org}/{name}"),
+        format!("hub/{org}/{safe}"),
+        format!("models/{org}/{name}"),
+    ];
+    folders.iter().map(|folder| base.join(folder).join("config.json")).find(|file| file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn hidden_size_as_transformers_and_swift_find_it() {
+        for (config, hf, swift) in [
+            (json!({"hidden_size": 4096}), Some((4096, true)), Some((4096, true))),
+            // Under ms-swift None: not an attribute, only mapped.
+            (json!({"model_type": "gpt2", "n_embd": 768}), Some((768, true)), None),
+            (json!({"model_type": "t5", "d_model": 1024}), Some((1024, true)), None),
+            (json!({"text_config": {"model_type": "bart", "d_model": 768}}), Some((768, false)), None),
+            (json!({"model_type": "llama", "d_model": 1024}), None, None),
+            (json!({"hidden_sizes": [32, 256, 64]}), Some((256, true)), None),
+            (json!({"text_config": {"hidden_size": 2560}}), Some((2560, false)), Some((2560, true))),
+            (json!({"llm_config": {"hidden_size": 2048}}), None, Some((2048, true))),
+            (
+                json!({"thinker_config": {"text_config": {"hidden_size": 3584}}, "talker_config": {"hidden_size": 896}}),
+                None,
+                Some((3584, true)),
+            ),
+            (json!({"text_config": {"model_type": "llama"}}), None, None),
+            (json!({"model_type": "qwen2_vl", "hidden_size": 1536}), Some((1536, false)), Some((1536, true))),
+            (json!({"hidden_size": 1, "text_config": {"hidden_size": 2}}), None, None),
+            (json!({"model_type": "gpt2", "n_embd": 768, "hidden_size": 512}), Some((512, true)), None),
+            (json!({"model_type": "bloom", "n_embed": 64, "hidden_size": 512}), Some((64, true)), Some((64, true))),
+            (json!({"model_type": "falcon", "n_embed": 64, "hidden_size": 512}), Some((64, true)), Some((64, true))),
+            (
+                json!({"model_type": "voxtral_encoder", "d_model": 64, "hidden_size": 512}),
+                Some((64, true)),
+                Some((64, true)),
+            ),
+            // paligemma's own 2048 is found first, ovis2's 1536, fuyu's 4096.
+            (json!({"model_type": "paligemma", "text_config": {"hidden_size": 72}}), None, None),
+            (json!({"model_type": "ovis2", "text_config": {"hidden_size": 72}}), None, None),
+            (json!({"model_type": "fuyu", "text_config": {"hidden_size": 72}}), None, None),
+            (
+                json!({"model_type": "paligemma", "hidden_size": 72, "text_config": {"hidden_size": 72}}),
+                Some((72, false)),
+                Some((72, true)),
+            ),
+            (json!({"model_type": "paddleocr_vl", "hidden_size": 72}), Some((72, false)), Some((72, true))),
+            (json!({"model_type": "hunyuan_vl", "hidden_size": 72}), Some((72, false)), Some((72, true))),
+            (json!({"hidden_size": null, "hidden_sizes": [1]}), None, None),
+            (json!({"model_type": "mask2former", "hidden_sizes": [1]}), None, None),
+            (json!([1]), None, None),
+        ] {
+            assert_eq!(read_hidden_size(&config, false), hf, "{config}");
+            assert_eq!(read_hidden_size(&config, true), swift, "{config}");
+        }
+    }
+
+    fn host(home: &Path) -> Host {
+        Host { env: [(OsString::from("HOME"), home.into())].into(), cwd: home.to_path_buf(), ..Host::default() }
+    }
+
+    fn plant(root: &Path, file: &str, text: &str) {
+        let path = root.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::File::create(&path).and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes())).unwrap();
+    }
+
+    #[test]
+    fn models_are_found_offline() {
+        let home = tempfile::tempdir().unwrap();
+        let host = host(home.path());
+        let config = r#"{"hidden_size": 8}"#;
+        let hub = ".cache/huggingface/hub";
+        plant(home.path(), &format!("{hub}/models--a--b/refs/main"), "abc\n");
+        plant(home.path(), &format!("{hub}/models--a--b/snapshots/abc/config.json"), config);
+        plant(home.path(), &format!("{hub}/models--gpt2/snapshots/xyz/config.json"), config);
+        plant(home.path(), ".cache/modelscope/hub/models/Qwen/Qwen2___5-7B/config.json", config);
+        plant(home.path(), ".cache/modelscope/models/o--n.1/snapshots/master/config.json", config);
+        plant(home.path(), "local/config.json", config);
+        for (name, hub) in [
+            ("a/b", Hub::HuggingFace),
+            ("gpt2", Hub::HuggingFace),
+            ("Qwen/Qwen2.5-7B", Hub::ModelScope),
+            ("o/n.1", Hub::ModelScope),
+            ("local", Hub::HuggingFace),
+            ("./local", Hub::ModelScope),
+            ("a/b", Hub::ModelScope),
+            ("o/n.1", Hub::HuggingFace),
+            ("~/local", Hub::ModelScope),
+        ] {
+            assert_eq!(hidden_size(name, None, hub, false, &host).map(|it| it.value), Ok(8), "{name}");
+        }
+        for (name, hub) in [("a/../b", Hub::HuggingFace), ("../a", Hub::HuggingFace), ("x/y/z", Hub::HuggingFace)] {
+            assert!(hidden_size(name, None, hub, false, &host).is_err(), "{name}");
+        }
+        assert!(hidden_size("a/b", Some("other"), Hub::HuggingFace, false, &host).is_err());
+    }
+}

@@ -1,0 +1,445 @@
+//! The Python that owns a command, found without starting it: the shebang names the interpreter, its folder and
+//! pyvenv.cfg the places of its packages, their dist-info the versions. In the order of Python's own `sys.path`.
+
+use std::cell::OnceCell;
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::base::vars;
+use crate::command::target::is_python;
+use crate::host::{Host, stays_below};
+use crate::report::reading;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Python {
+    /// As the console script names it: links are not followed, because a link in a virtual environment *is* the
+    /// environment.
+    pub(crate) program: PathBuf,
+    /// PYTHONPATH, unless the script's own interpreter options ignore it.
+    named: Vec<PathBuf>,
+    /// Folders of installed packages.
+    sites: Vec<PathBuf>,
+    /// The dist-info folders, listed when the first version is asked for.
+    installed: OnceCell<Vec<String>>,
+}
+
+impl Python {
+    pub(crate) fn at(program: PathBuf, host: &Host) -> Self {
+        Self::with_options(Interpreter { program, options: String::new() }, host)
+    }
+
+    fn with_options(interpreter: Interpreter, host: &Host) -> Self {
+        let Interpreter { program, options } = interpreter;
+        let ignores = |letters: &[char]| options.split(' ').any(|word| word.starts_with('-') && word.contains(letters));
+        let path = host.filled(vars::PYTHONPATH).filter(|_| !ignores(&['E', 'I']));
+        let named = path.into_iter().flat_map(|path| path.split(':')).map(|entry| host.cwd.join(entry)).collect();
+        let user = (!ignores(&['s', 'I'])).then(|| user_base(host)).flatten();
+        let sites = sites(&program, user.as_deref());
+        Python { program, named, sites, installed: OnceCell::new() }
+    }
+
+    /// The interpreter of a console script.
+    pub(crate) fn of_script(script: &Path, host: &Host) -> Option<Self> {
+        let head = head(script)?;
+        match interpreter(&head, script, host) {
+            Some(interpreter) => Some(Self::with_options(interpreter, host)),
+            None => behind_pyenv(&head, script, host)
+                .and_then(|script| interpreter(&self::head(&script)?, &script, host))
+                .map(|interpreter| Self::with_options(interpreter, host)),
+        }
+    }
+
+    /// What `python3`, else `python`, means on PATH.
+    pub(crate) fn on_path(host: &Host) -> Option<Self> {
+        let program = ["python3", "python"].iter().find_map(|name| host.find_program(OsStr::new(name)))?;
+        // A shim is no interpreter, but knows one.
+        let real = program.to_str().is_some_and(|path| path.contains("/shims/"));
+        let behind = real.then(|| behind_pyenv(&head(&program)?, &program, host)).flatten();
+        Some(Self::at(behind.unwrap_or(program), host))
+    }
+
+    /// `3.11`, where its name or the one its links end at tells it.
+    pub(crate) fn own_version(&self) -> Option<String> {
+        Some(version_of(&self.program)?.trim_start_matches("python").to_string())
+    }
+
+    /// Whether it is known where packages are, and this one is not among them.
+    pub(crate) fn lacks(&self, inside: &str, distribution: &str) -> bool {
+        !self.sites.is_empty() && self.file(inside).is_none() && self.version(distribution).is_none()
+    }
+
+    /// A file of an installed package, if it is there: `swift/cli/sft.py`.
+    pub(crate) fn file(&self, inside: &str) -> Option<PathBuf> {
+        let in_folder = |folder: &PathBuf| Some(folder.join(inside)).filter(|path| path.is_file());
+        // Folders are listed only where the plain place has no such file: an editable install.
+        let at_sites = || {
+            self.sites.iter().find_map(|site| in_folder(site).or_else(|| added_by_pth(site).iter().find_map(in_folder)))
+        };
+        let mapped = || self.sites.iter().find_map(|site| mapped_by_finder(site, inside));
+        self.named.iter().find_map(in_folder).or_else(at_sites).or_else(mapped)
+    }
+
+    /// The version of an installed distribution.
+    pub(crate) fn version(&self, distribution: &str) -> Option<Version> {
+        let folders = || self.named.iter().chain(&self.sites);
+        let installed = self.installed.get_or_init(|| folders().flat_map(|folder| dist_infos(folder)).collect());
+        let in_name = |folder: &String| {
+            let (name, version) = folder.strip_suffix(DIST_INFO)?.rsplit_once('-')?;
+            is_same(name, distribution).then(|| Version(version.to_string()))
+        };
+        let egg = || self.sites.iter().find_map(|site| egg_version(site, distribution));
+        installed.iter().find_map(in_name).or_else(egg)
+    }
+}
+
+/// `4.57.1`, compared by its first numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Version(pub(crate) String);
+
+impl Version {
+    pub(crate) fn is_before(&self, other: [u32; 3]) -> bool {
+        let mut parts = self.0.split('.').map(|part| {
+            let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+            part[..digits].parse::<u32>().unwrap_or(0)
+        });
+        let mut next = || parts.next().unwrap_or(0);
+        [next(), next(), next()] < other
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+struct Interpreter {
+    program: PathBuf,
+    /// What the shebang gives it: `-E` of pipx.
+    options: String,
+}
+
+fn head(script: &Path) -> Option<Vec<u8>> {
+    let mut head = Vec::with_capacity(512);
+    fs::File::open(script).ok()?.take(512).read_to_end(&mut head).ok()?;
+    Some(head)
+}
+
+fn interpreter(head: &[u8], script: &Path, host: &Host) -> Option<Interpreter> {
+    let mut lines = head.strip_prefix(b"#!")?.split(|b| *b == b'\n');
+    let first = lines.next()?.trim_ascii();
+    let (program, rest) = first.split_at(first.iter().position(|b| *b == b' ').unwrap_or(first.len()));
+    let program = Path::new(OsStr::from_bytes(program));
+    let plain = |program: PathBuf| Interpreter { program, options: String::new() };
+    match program.file_name()?.to_str()? {
+        "env" => {
+            let mut words = rest.split(|b| *b == b' ').filter(|word| !word.is_empty() && *word != b"-S");
+            let word = OsStr::from_bytes(words.next()?);
+            is_python(word).then(|| host.find_program(word)).flatten().map(plain)
+        }
+        // Written where the interpreter's path is too long, has a space, or may move:
+        //     #!/bin/sh
+        //     '''exec' "/path to/python" "$0" "$@"
+        "sh" => trampoline(lines.next()?.strip_prefix(b"'''exec' ")?.trim_ascii(), script).map(plain),
+        _ => is_python(program.as_os_str()).then(|| Interpreter {
+            program: program.to_path_buf(),
+            options: String::from_utf8_lossy(rest.trim_ascii()).into_owned(),
+        }),
+    }
+}
+
+fn trampoline(line: &[u8], script: &Path) -> Option<PathBuf> {
+    // `"$(dirname -- "$(realpath -- "$0")")"/'python' "$0" "$@"`: beside the script, wherever that is.
+    if line.starts_with(b"\"$(") {
+        let line = std::str::from_utf8(line).ok()?;
+        let name = line.split("\"/").nth(1)?.split(' ').next()?.trim_matches('\'');
+        return Some(fs::canonicalize(script).ok()?.parent()?.join(name));
+    }
+    let path = match line.first()? {
+        quote @ (b'"' | b'\'') => line[1..].split(|b| b == quote).next()?,
+        _ => line.split(|b| *b == b' ').next()?,
+    };
+    Some(PathBuf::from(OsStr::from_bytes(path)))
+}
+
+/// The program that a shim of pyenv stands for: of the version that a variable, a file above, or the user chose.
+fn behind_pyenv(head: &[u8], shim: &Path, host: &Host) -> Option<PathBuf> {
+    let shims = shim.parent().filter(|folder| folder.ends_with("shims"))?;
+    if !String::from_utf8_lossy(head).contains("pyenv") {
+        return None;
+    }
+    let root = shims.parent()?;
+    let first_line = |path: PathBuf| reading::read_text(&path).ok()?.split_whitespace().next().map(str::to_string);
+    let chosen = host.filled("PYENV_VERSION").and_then(|list| list.split(':').next()).map(str::to_string);
+    let version = chosen
+        .or_else(|| host.cwd.ancestors().find_map(|folder| first_line(folder.join(".python-version"))))
+        .or_else(|| first_line(root.join("version")))
+        // Anybody could have put such a file above.
+        .filter(|version| stays_below(version))?;
+    Some(root.join("versions").join(version).join("bin").join(shim.file_name()?)).filter(|path| path.is_file())
+}
+
+fn user_base(host: &Host) -> Option<PathBuf> {
+    let off = host.filled("PYTHONNOUSERSITE").is_some();
+    let base = host.filled("PYTHONUSERBASE").map(PathBuf::from).or_else(|| Some(host.home()?.join(".local")));
+    base.filter(|_| !off)
+}
+
+/// Where an interpreter's packages are: in its virtual environment, and in that of its base where the environment
+/// shares those.
+fn sites(program: &Path, user: Option<&Path>) -> Vec<PathBuf> {
+    let Some(folder) = program.parent() else { return Vec::new() };
+    let config = [folder, folder.parent().unwrap_or(folder)]
+        .into_iter()
+        .find_map(|prefix| Some((prefix, reading::read_text(&prefix.join("pyvenv.cfg")).ok()?)));
+    let version = version_of(program);
+    let Some((prefix, config)) = config else {
+        return base_sites(folder.parent().unwrap_or(folder), version.as_deref(), user);
+    };
+    let said = |key: &str| {
+        let mut pairs = config.lines().filter_map(|line| line.split_once('='));
+        pairs.find(|(name, _)| name.trim() == key).map(|(_, value)| value.trim().to_string())
+    };
+    let mut sites = packages_below(prefix, version.as_deref());
+    if said("include-system-site-packages").is_some_and(|value| value.eq_ignore_ascii_case("true"))
+        && let Some(base) = said("home").as_deref().map(Path::new).and_then(Path::parent)
+    {
+        sites.extend(base_sites(base, version.as_deref(), user));
+    }
+    sites
+}
+
+/// The user's own, then those of the installation. Debian has two of these, by another name.
+fn base_sites(prefix: &Path, version: Option<&str>, user: Option<&Path>) -> Vec<PathBuf> {
+    let mut sites = Vec::new();
+    if let Some((user, version)) = user.zip(version) {
+        sites.push(user.join("lib").join(version).join("site-packages"));
+    }
+    if prefix == Path::new("/usr") {
+        if let Some(version) = version {
+            sites.push(Path::new("/usr/local/lib").join(version).join("dist-packages"));
+        }
+        sites.push(PathBuf::from("/usr/lib/python3/dist-packages"));
+    }
+    sites.extend(packages_below(prefix, version));
+    sites.retain(|site| site.is_dir());
+    sites
+}
+
+/// `<prefix>/lib/pythonX.Y/site-packages`.
+fn packages_below(prefix: &Path, version: Option<&str>) -> Vec<PathBuf> {
+    let lib = prefix.join("lib");
+    let site = |version: &str| lib.join(version).join("site-packages");
+    let known = version.map(site).filter(|site| site.is_dir());
+    let listed = || {
+        let mut names: Vec<String> = fs::read_dir(&lib)
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter(|name| name.starts_with("python3."))
+            .collect();
+        names.sort();
+        names.iter().map(|name| site(name)).find(|site| site.is_dir())
+    };
+    known.or_else(listed).into_iter().collect()
+}
+
+/// `python3.11`, from the interpreter's own name or the one its links end at.
+fn version_of(program: &Path) -> Option<String> {
+    let named =
+        |path: &Path| path.file_name()?.to_str().filter(|name| name.starts_with("python3.")).map(str::to_string);
+    named(program).or_else(|| named(&fs::canonicalize(program).ok()?))
+}
+
+/// Folders that `.pth` files put behind a site folder.
+fn added_by_pth(site: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(site)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|it| it == "pth"))
+        .collect();
+    files.sort();
+    let lines = files.iter().filter_map(|file| reading::read_text(file).ok());
+    let folders = lines.flat_map(|text| text.lines().map(|line| line.trim().to_string()).collect::<Vec<_>>());
+    folders
+        .filter(|line| !line.is_empty() && !line.starts_with('#') && !line.starts_with("import"))
+        .map(|line| site.join(line))
+        .filter(|folder| folder.is_dir())
+        .collect()
+}
+
+/// setuptools' editable installs map a package to its folder: `MAPPING = {'swift': '/src/swift'}`.
+fn mapped_by_finder(site: &Path, inside: &str) -> Option<PathBuf> {
+    let (package, rest) = inside.split_once('/')?;
+    let finders = fs::read_dir(site).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut finders = finders.filter(|path| {
+        path.file_name()
+            .and_then(OsStr::to_str)
+            .is_some_and(|name| name.starts_with("__editable__") && name.ends_with("_finder.py"))
+    });
+    finders.find_map(|finder| {
+        let text = reading::read_text(&finder).ok()?;
+        let mapping = text.lines().find(|line| line.starts_with("MAPPING"))?;
+        let folder = mapping.split(&format!("'{package}': '")).nth(1)?.split('\'').next()?;
+        Some(Path::new(folder).join(rest)).filter(|path| path.is_file())
+    })
+}
+
+const DIST_INFO: &str = ".dist-info";
+
+/// Distributions are compared without regard to case and to the kind of dash.
+fn is_same(one: &str, two: &str) -> bool {
+    let plain = |byte: u8| if byte == b'-' || byte == b'.' { b'_' } else { byte.to_ascii_lowercase() };
+    one.len() == two.len() && one.bytes().zip(two.bytes()).all(|(one, two)| plain(one) == plain(two))
+}
+
+fn dist_infos(folder: &Path) -> Vec<String> {
+    let names = fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.file_name()));
+    let wanted = names.filter(|name| name.as_encoded_bytes().ends_with(DIST_INFO.as_bytes()));
+    wanted.filter_map(|name| name.into_string().ok()).collect()
+}
+
+/// From an older egg-info, beside the sources of an editable install.
+fn egg_version(site: &Path, distribution: &str) -> Option<Version> {
+    let folders = added_by_pth(site).into_iter().chain([site.to_path_buf()]);
+    let mut entries = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok));
+    entries.find_map(|entry| {
+        let name = entry.file_name();
+        let egg = name.to_str()?.strip_suffix(".egg-info")?;
+        let egg = egg.split_once('-').map_or(egg, |(name, _)| name);
+        let text =
+            is_same(egg, distribution).then(|| reading::read_text(&entry.path().join("PKG-INFO")).ok()).flatten()?;
+        let version = text.lines().find_map(|line| line.strip_prefix("Version: "))?;
+        Some(Version(version.trim().to_string()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interpreters_of_console_scripts() {
+        let host = Host::default();
+        for (head, program) in [
+            ("#!/opt/env/bin/python3.11\nimport sys\n", Some("/opt/env/bin/python3.11")),
+            ("#!/opt/env/bin/python -E\n", Some("/opt/env/bin/python")),
+            ("#!/bin/sh\n'''exec' \"/a b/bin/python3\" \"$0\" \"$@\"\n' '''\n", Some("/a b/bin/python3")),
+            ("#!/bin/sh\n'''exec' '/a b/bin/python3' \"$0\" \"$@\"\n' '''\n", Some("/a b/bin/python3")),
+            ("#!/bin/sh\n'''exec' /a/bin/python3 \"$0\" \"$@\"\n' '''\n", Some("/a/bin/python3")),
+            ("#!/bin/sh\necho no\n", None),
+            ("#!/bin/bash\n", None),
+            ("\u{7f}ELF", None),
+            ("", None),
+        ] {
+            let found = interpreter(head.as_bytes(), Path::new("/x"), &host).map(|it| it.program);
+            assert_eq!(found.as_deref(), program.map(Path::new), "{head}");
+        }
+    }
+
+    #[test]
+    fn versions_are_compared_by_their_numbers() {
+        let before = |version: &str, other| Version(version.to_string()).is_before(other);
+        assert!(before("4.44.2", [4, 45, 0]) && before("4.9", [4, 45, 0]) && before("0.9.0", [0, 9, 1]));
+        assert!(!before("4.45.0.dev0", [4, 45, 0]) && !before("5.0.0rc1", [5, 0, 0]) && !before("10.1", [9, 9, 9]));
+    }
+
+    /// The layouts that pip, uv, pipx, setuptools and pyenv leave behind, as seen on real ones.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test's own files")]
+    fn layouts() {
+        let root = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(root.path()).unwrap();
+        let plant = |path: &str, text: &str| {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            path
+        };
+        let at = |path: &str| root.join(path).display().to_string();
+        let found = |script: &str, env: &[(&str, String)]| {
+            let env = env.iter().map(|(name, value)| ((*name).into(), value.into())).collect();
+            let host = Host { env, cwd: root.join("work"), ..Host::default() };
+            let python = Python::of_script(&root.join(script), &host).unwrap();
+            (python.file("swift/cli/sft.py"), python.version("ms-swift").map(|version| version.0))
+        };
+        let same = |got: (Option<PathBuf>, Option<String>), file: &str, version: &str| {
+            assert_eq!(got, (Some(root.join(file)), Some(version.to_string())));
+        };
+
+        // A virtual environment; PYTHONPATH beats it unless the script's interpreter ignores that, as pipx's does.
+        let site = "v/lib/python3.11/site-packages";
+        plant("v/pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = false\n");
+        plant("v/bin/python3.11", "");
+        plant(&format!("{site}/swift/cli/sft.py"), "");
+        plant(&format!("{site}/ms_swift-4.6.0.dist-info/METADATA"), "");
+        plant("v/bin/swift", &format!("#!{}\n", at("v/bin/python3.11")));
+        plant("v/bin/swift-pipx", &format!("#!{} -E\n", at("v/bin/python3.11")));
+        plant("other/swift/cli/sft.py", "");
+        same(found("v/bin/swift", &[]), &format!("{site}/swift/cli/sft.py"), "4.6.0");
+        let path = [("PYTHONPATH", format!("/nowhere:{}", at("other")))];
+        same(found("v/bin/swift", &path), "other/swift/cli/sft.py", "4.6.0");
+        same(found("v/bin/swift-pipx", &path), &format!("{site}/swift/cli/sft.py"), "4.6.0");
+
+        // uv's relocatable environment, moved.
+        plant(
+            "v/bin/swift-uv",
+            "#!/bin/sh\n'''exec' \"$(dirname -- \"$(realpath -- \"$0\")\")\"/'python3.11' \"$0\" \"$@\"\n' '''\n",
+        );
+        same(found("v/bin/swift-uv", &[]), &format!("{site}/swift/cli/sft.py"), "4.6.0");
+
+        // Editable: a folder in a .pth file, a finder's mapping, and the old egg-link with its egg-info.
+        for (name, pth, file) in [
+            ("e1", at("src1"), "src1/swift/cli/sft.py"),
+            ("e2", "import __editable___ms_swift_4_6_0_finder; x.install()".to_string(), "src2/swift/cli/sft.py"),
+        ] {
+            let site = format!("{name}/lib/python3.11/site-packages");
+            plant(&format!("{name}/pyvenv.cfg"), "home = /usr/bin\n");
+            plant(&format!("{name}/bin/python3.11"), "");
+            plant(&format!("{name}/bin/swift"), &format!("#!{}\n", at(&format!("{name}/bin/python3.11"))));
+            plant(&format!("{site}/__editable__.ms_swift-4.6.0.pth"), &format!("# made by\n{pth}\n"));
+            let mapping = format!("MAPPING: dict[str, str] = {{'swift': '{}'}}\n", at("src2/swift"));
+            plant(&format!("{site}/__editable___ms_swift_4_6_0_finder.py"), &mapping);
+            plant(&format!("{site}/ms_swift-4.6.0.dist-info/METADATA"), "");
+            plant(file, "");
+            same(found(&format!("{name}/bin/swift"), &[]), file, "4.6.0");
+        }
+        plant("e3/bin/python3.11", "");
+        plant("e3/bin/swift", &format!("#!{}\n", at("e3/bin/python3.11")));
+        plant("e3/lib/python3.11/site-packages/easy-install.pth", &format!("{}\n", at("src3")));
+        plant("src3/swift/cli/sft.py", "");
+        plant("src3/ms_swift.egg-info/PKG-INFO", "Metadata-Version: 2.1\nName: ms-swift\nVersion: 3.9.1\n");
+        same(found("e3/bin/swift", &[]), "src3/swift/cli/sft.py", "3.9.1");
+
+        // An environment that shares its base's packages, and the user's own in front of them.
+        plant("s/pyvenv.cfg", &format!("home = {}\ninclude-system-site-packages = true\n", at("base/bin")));
+        plant("s/bin/python3.11", "");
+        plant("s/bin/swift", &format!("#!{}\n", at("s/bin/python3.11")));
+        plant("base/lib/python3.11/site-packages/swift/cli/sft.py", "");
+        plant("base/lib/python3.11/site-packages/ms_swift-3.0.0.dist-info/METADATA", "");
+        same(found("s/bin/swift", &[]), "base/lib/python3.11/site-packages/swift/cli/sft.py", "3.0.0");
+        plant("home/.local/lib/python3.11/site-packages/swift/cli/sft.py", "");
+        plant("home/.local/lib/python3.11/site-packages/ms_swift-3.1.0.dist-info/METADATA", "");
+        let home = [("HOME", at("home"))];
+        same(found("s/bin/swift", &home), "home/.local/lib/python3.11/site-packages/swift/cli/sft.py", "3.1.0");
+
+        // A shim of pyenv, for the version that the folder asks for.
+        plant(
+            "pyenv/shims/swift",
+            "#!/usr/bin/env bash\nset -e\nexec \"/r/.pyenv/libexec/pyenv\" exec \"$program\" \"$@\"\n",
+        );
+        plant("pyenv/version", "3.9.0\n");
+        plant("work/.python-version", "3.11.7\n");
+        plant("pyenv/versions/3.11.7/bin/python3.11", "");
+        plant("pyenv/versions/3.11.7/bin/swift", &format!("#!{}\n", at("pyenv/versions/3.11.7/bin/python3.11")));
+        plant("pyenv/versions/3.11.7/lib/python3.11/site-packages/swift/cli/sft.py", "");
+        plant("pyenv/versions/3.11.7/lib/python3.11/site-packages/ms_swift-4.1.0.dist-info/METADATA", "");
+        let file = "pyenv/versions/3.11.7/lib/python3.11/site-packages/swift/cli/sft.py";
+        same(found("pyenv/shims/swift", &[]), file, "4.1.0");
+    }
+}

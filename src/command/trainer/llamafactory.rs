@@ -1,0 +1,115 @@
+//! LLaMA-Factory. `llamafactory-cli train x.yaml k=v` starts torchrun on its own launcher module (tearing arguments with
+//! spaces apart on the way); we run that module directly, without the word `train`.
+
+use serde_json::{Map, Value};
+
+use super::{Defaults, HandOver, Recognised, Trainer, Variable, hf, run_file};
+use crate::base::vars;
+use crate::base::yaml::{Dialect, scalar};
+use crate::command::model::Hub;
+use crate::command::python::Python;
+use crate::command::target::Parts;
+use crate::host::Host;
+
+pub(crate) const TRAINER: Trainer = Trainer {
+    name: "llamafactory",
+    consoles: &["llamafactory-cli", "lmf"],
+    distribution: Some("llamafactory"),
+    hand_over: HandOver::Dotted,
+    hub: |_, host| match host.var(vars::USE_MODELSCOPE_HUB) {
+        Some("1" | "true" | "y") => Hub::ModelScope,
+        _ => Hub::HuggingFace,
+    },
+    recognise,
+    // Read from the sources of 0.9.5.
+    defaults: Defaults { seq_len: Some(2048), lora: true, checkpointing: true, ..hf::DEFAULTS },
+    ..hf::TRAINER
+};
+
+const MODULE: &str = "llamafactory.launcher";
+
+fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
+    let console = TRAINER.consoles.iter().any(|name| parts.target.is_console(name));
+    // Ray starts the ranks then.
+    if console && host.var(vars::USE_RAY).is_some_and(is_on) {
+        return None;
+    }
+    let mut recognised = if console {
+        let (_, rest) = parts.args.split_first().filter(|(command, _)| *command == "train")?;
+        Recognised::behind_console(parts, MODULE, rest.to_vec(), host)
+    } else {
+        parts.target.is_module(MODULE).then(|| Recognised::unchanged(parts))?
+    };
+    if console {
+        recognised.variables = variables(recognised.python.as_ref(), host);
+    }
+    if run_file::is_first(&recognised.args) {
+        match run_file::read(&recognised.args[0], Dialect::OmegaConf, host) {
+            Ok(entries) => {
+                let mut entries = Value::Object(entries.unwrap_or_default());
+                for word in &recognised.args[1..] {
+                    if let Some((key, value)) = word.to_str().and_then(|word| word.split_once('=')) {
+                        insert(&mut entries, key, scalar(value, Dialect::OmegaConf));
+                    }
+                }
+                let entries = entries.as_object().cloned().unwrap_or_default();
+                recognised.read = Some(run_file::typed_words(&entries, false));
+            }
+            Err(problem) => recognised.problems.push(problem),
+        }
+    }
+    Some(recognised)
+}
+
+/// `a.b=1` reaches into a section.
+fn insert(entries: &mut Value, key: &str, value: Value) {
+    let mut node = entries;
+    for part in key.split('.') {
+        if !node.is_object() {
+            *node = Value::Object(Map::new());
+        }
+        let Some(object) = node.as_object_mut() else { return };
+        node = object.entry(part).or_insert(Value::Null);
+    }
+    *node = value;
+}
+
+fn is_on(value: &str) -> bool {
+    ["true", "y", "1"].contains(&value.to_ascii_lowercase().as_str())
+}
+
+/// `OPTIM_TORCH` (on unless switched off) overwrites two; and up to 0.9.0 RANK was the number of the machine.
+fn variables(python: Option<&Python>, host: &Host) -> Vec<Variable> {
+    let before = |version| {
+        let found = python.and_then(|python| python.version("llamafactory"));
+        found.is_some_and(|found| found.is_before(version))
+    };
+    let on = host.var(vars::OPTIM_TORCH).is_none_or(is_on) && !before([0, 9, 3]);
+    let machine = host.filled(vars::RANK).filter(|_| host.filled(vars::LOCAL_RANK).is_none() && before([0, 9, 1]));
+    let machine = machine.map(|rank| Variable {
+        name: vars::NODE_RANK.to_string(),
+        value: rank.to_string(),
+        why: "RANK, as LLaMA-Factory before 0.9.1 reads it".to_string(),
+    });
+    let set = [(vars::PYTORCH_CUDA_ALLOC_CONF, "expandable_segments:True"), ("TORCH_NCCL_AVOID_RECORD_STREAMS", "1")];
+    let why = "as llamafactory-cli sets it (OPTIM_TORCH=0 does not)";
+    let set = set.iter().filter(|_| on);
+    set.map(|(name, value)| Variable { name: (*name).to_string(), value: (*value).to_string(), why: why.to_string() })
+        .chain(machine)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+
+    #[test]
+    fn texts_for_numbers_are_not_read() {
+        let entries = serde_json::json!({"learning_rate": "1e-5", "max_steps": 3, "model_name_or_path": "a/b", "bf16": true, "x": "${y}",
+            "max_grad_norm": false, "per_device_train_batch_size": true, "fp16": 0.5});
+        let words = run_file::typed_words(entries.as_object().unwrap(), false);
+        assert_eq!(words, ["--max_steps=3", "--model_name_or_path=a/b", "--bf16=True", "--x=${y}"].map(OsString::from));
+    }
+}

@@ -1,0 +1,88 @@
+//! Run files: YAML or JSON that holds a trainer's arguments. Here they are read as the trainer reads them and turned into
+//! the words they stand for.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::base::json;
+use crate::base::yaml::{self, Dialect};
+use crate::host::Host;
+use crate::report::reading;
+use crate::report::{self, Problem};
+
+/// What wants a number. HF's `parse_dict` converts nothing and passes anything on: `max_grad_norm: false` becomes a
+/// `gradient_clipping` of false.
+const NUMBERS: &[&str] = &[
+    "per_device_train_batch_size",
+    "gradient_accumulation_steps",
+    "learning_rate",
+    "weight_decay",
+    "adam_beta1",
+    "adam_beta2",
+    "adam_epsilon",
+    "max_grad_norm",
+    "max_steps",
+    "warmup_steps",
+];
+
+/// What wants a boolean.
+const SWITCHES: &[&str] = &["fp16", "bf16", "fp16_full_eval", "bf16_full_eval", "auto_find_batch_size"];
+
+/// Whether a word names a run file.
+pub(super) fn is_run_file(word: &OsStr) -> bool {
+    let ending = Path::new(word).extension().and_then(OsStr::to_str);
+    !word.as_encoded_bytes().starts_with(b"-") && ending.is_some_and(|it| ["json", "yaml", "yml"].contains(&it))
+}
+
+/// Whether the arguments start with a run file.
+pub(super) fn is_first(words: &[OsString]) -> bool {
+    words.first().is_some_and(|word| is_run_file(word))
+}
+
+/// The mapping in a run file; nothing if the file is empty.
+pub(super) fn read(word: &OsStr, dialect: Dialect, host: &Host) -> Result<Option<Map<String, Value>>, Problem> {
+    let path = host.absolute(Path::new(word));
+    let text = reading::read_text(&path)?;
+    let is_json = path.extension().is_some_and(|it| it == "json");
+    let value = if is_json { json::parse_exactly(&text) } else { yaml::parse(&text, dialect) };
+    match value.map_err(|fault| {
+        fault.problem_in_run_file(if is_json { "JSON" } else { "YAML" }, &path.display().to_string())
+    })? {
+        Value::Object(object) => Ok(Some(object)),
+        Value::Null => Ok(None),
+        _ => Err(report::run_file_is_no_mapping(&path)),
+    }
+}
+
+/// `--key value` for every entry, as ms-swift writes them: lists as several words, mappings as JSON.
+pub(super) fn words(entries: &Map<String, Value>) -> Vec<OsString> {
+    let mut words = Vec::new();
+    for (key, value) in entries {
+        words.push(OsString::from(format!("--{key}")));
+        match value {
+            Value::Array(list) => words.extend(list.iter().map(|item| OsString::from(yaml::python_str(item)))),
+            Value::Object(_) => words.push(yaml::python_json(value).into()),
+            other => words.push(yaml::python_str(other).into()),
+        }
+    }
+    words
+}
+
+/// `--key=value` for what a typed reader takes over unchanged: numbers, booleans and texts. A boolean for a number, or the
+/// other way round, is left to the trainer; so is a text for either, unless the reader `converts` it.
+pub(super) fn typed_words(entries: &Map<String, Value>, converts: bool) -> Vec<OsString> {
+    let usable = |key: &str, value: &Value| match value {
+        Value::Number(_) => !SWITCHES.contains(&key),
+        Value::Bool(_) => !NUMBERS.contains(&key),
+        // An interpolation is passed on, so that it can be told that it was seen.
+        Value::String(text) if text.contains("${") => key != "deepspeed",
+        Value::String(_) => converts || !NUMBERS.contains(&key) && !SWITCHES.contains(&key),
+        Value::Object(_) => key == "deepspeed",
+        _ => false,
+    };
+    let text = |value: &Value| if value.is_object() { yaml::python_json(value) } else { yaml::python_str(value) };
+    let usable = entries.iter().filter(|(key, value)| usable(key, value));
+    usable.map(|(key, value)| OsString::from(format!("--{key}={}", text(value)))).collect()
+}

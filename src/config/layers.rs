@@ -1,0 +1,151 @@
+//! From a template to the config that is launched: `--patch`, `--unset`, `--set` on top of it. Filling "auto" is
+//! `auto`'s business.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use crate::base::json;
+use crate::base::source::Said;
+use crate::config::patch;
+use crate::config::template::{Origin, Template};
+use crate::host::Host;
+use crate::report::reading;
+use crate::report::{self, Problem};
+
+/// What is laid over the template, in this order.
+#[derive(Default)]
+pub(crate) struct Layers {
+    pub(crate) patch: Vec<Said<PathBuf>>,
+    pub(crate) unset: Vec<Said<String>>,
+    pub(crate) set: Vec<Said<(String, Value)>>,
+}
+
+/// Lays the user's layers over the template and checks that what the template needs is there.
+/// Most launches have no layers, and the template's own config is theirs.
+pub(crate) fn with_layers<'t>(
+    template: &'t Template,
+    layers: &Layers,
+    host: &Host,
+) -> Result<Cow<'t, Value>, Vec<Problem>> {
+    let mut config = Cow::Borrowed(&template.config);
+    let mut problems = Vec::new();
+    for file in &layers.patch {
+        let path = host.absolute(&file.value);
+        let applied = reading::read(&path).and_then(|change| match change {
+            operations @ Value::Array(_) => patch::operate(config.to_mut(), operations, &path.display().to_string()),
+            object @ Value::Object(_) => {
+                patch::merge(config.to_mut(), object);
+                Ok(())
+            }
+            _ => Err(report::not_a_patch(&path.display().to_string(), "it is neither a list nor an object")),
+        });
+        problems.extend(applied.err());
+    }
+    for key in &layers.unset {
+        if !unset(config.to_mut(), &key.value) {
+            let known = json::leaves(&config, |_| true);
+            problems.push(report::nothing_to_unset(key, report::nearest(&key.value, known.iter().map(String::as_str))));
+        }
+    }
+    for assignment in &layers.set {
+        let (key, value) = &assignment.value;
+        if let Err(blocked) = set(config.to_mut(), key, value.clone()) {
+            problems.push(report::set_below_a_value(key, &blocked, &assignment.from));
+        }
+    }
+    match config.as_object() {
+        Some(object) if object.contains_key("$zlaunch") => problems.push(report::header_in_config()),
+        Some(_) => {}
+        None => problems.push(report::no_longer_an_object()),
+    }
+    for need in &template.needs {
+        let wanted = need.when.as_ref().is_none_or(|(key, value)| json::get(&config, key) == Some(value));
+        if wanted && json::get(&config, &need.key).is_none_or(Value::is_null) {
+            problems.push(report::template_needs(&template.name, &need.key, &need.why, &need.example));
+        }
+    }
+    if problems.is_empty() { Ok(config) } else { Err(problems) }
+}
+
+/// Where a key of the config was written: the last `--set` of it, a `--patch` that changed it, else the file it stands in.
+/// Only asked for when there is something to say, so the files are read again.
+pub(crate) fn place_of(key: &str, config: &Value, template: &Template, layers: &Layers, host: &Host) -> String {
+    // Itself, or the section around it.
+    let sets = |said: &&Said<(String, Value)>| {
+        key.strip_prefix(&said.value.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    if let Some(said) = layers.set.iter().rev().find(sets) {
+        return said.from.with(format!("{}={}", said.value.0, said.value.1));
+    }
+    let inside = |path: &Path| {
+        let (line, column) = json::position(&reading::read_text(path).ok()?, key)?;
+        Some(format!("{}:{line}:{column}", path.display()))
+    };
+    let patched = json::get(config, key) != json::get(&template.config, key);
+    if let Some(patch) = layers.patch.last().filter(|_| patched) {
+        let path = host.absolute(&patch.value);
+        return inside(&path).unwrap_or_else(|| format!("{}, {key}", patch.value.display()));
+    }
+    // Of a chain, the first file that has it.
+    let files = template.origins.iter().filter_map(|origin| match origin {
+        Origin::File(path) => Some(path),
+        _ => None,
+    });
+    files.map(PathBuf::as_path).find_map(inside).unwrap_or_else(|| match &template.origin {
+        Origin::BuiltIn => format!("template {}, {key}", template.name),
+        origin => format!("{origin}, {key}"),
+    })
+}
+
+fn unset(config: &mut Value, key: &str) -> bool {
+    let (parent, last) = key.rsplit_once('.').map_or((None, key), |(parent, last)| (Some(parent), last));
+    let node = match parent {
+        Some(parent) => config.pointer_mut(&json::pointer(parent)),
+        None => Some(config),
+    };
+    node.and_then(Value::as_object_mut).is_some_and(|object| object.shift_remove(last).is_some())
+}
+
+/// Sets a dotted key, making the objects on the way. Stops at a value that cannot hold keys and says where.
+fn set(config: &mut Value, key: &str, value: Value) -> Result<(), String> {
+    let mut node = config;
+    let mut walked = Vec::new();
+    for part in key.split('.') {
+        if node.is_null() {
+            *node = Value::Object(Map::new());
+        }
+        let Some(object) = node.as_object_mut() else { return Err(walked.join(".")) };
+        node = object.entry(part).or_insert(Value::Null);
+        walked.push(part);
+    }
+    *node = value;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn set_makes_the_way_and_stops_at_a_value() {
+        let mut config = json!({"a": 1, "b": {"c": 2}, "n": null});
+        set(&mut config, "b.d.e", json!(true)).unwrap();
+        set(&mut config, "n.x", json!("s")).unwrap();
+        assert_eq!(config, json!({"a": 1, "b": {"c": 2, "d": {"e": true}}, "n": {"x": "s"}}));
+        assert_eq!(set(&mut config, "b.c.x.y", json!(1)), Err("b.c".to_string()));
+    }
+
+    #[test]
+    fn unset_keeps_the_order_of_the_rest() {
+        let mut config = json!({"a": {"x": 1, "y": 2, "z": 3}, "b": 1});
+        assert!(unset(&mut config, "a.x"));
+        assert!(!unset(&mut config, "a.w"));
+        assert!(!unset(&mut config, "b.c"));
+        assert_eq!(config.to_string(), r#"{"a":{"y":2,"z":3},"b":1}"#);
+        assert!(unset(&mut config, "a"));
+    }
+}

@@ -1,0 +1,136 @@
+//! The two standards of changing JSON, as templates and `--patch` use them: both keep the order of the keys.
+
+use json_patch::jsonptr::PointerBuf;
+use json_patch::{
+    AddOperation, CopyOperation, MoveOperation, PatchErrorKind, PatchOperation, RemoveOperation, ReplaceOperation,
+    TestOperation,
+};
+use serde_json::{Map, Value};
+
+use crate::base::json;
+use crate::report::{self, Problem};
+
+/// RFC 7386. Written out, because the crate's removes a key by moving the last one into its place.
+pub(crate) fn merge(config: &mut Value, patch: Value) {
+    let Value::Object(patch) = patch else { return *config = patch };
+    if !config.is_object() {
+        *config = Value::Object(Map::new());
+    }
+    let Some(object) = config.as_object_mut() else { return };
+    for (key, value) in patch {
+        if value.is_null() {
+            object.shift_remove(&key);
+        } else {
+            merge(object.entry(key).or_insert(Value::Null), value);
+        }
+    }
+}
+
+/// RFC 6902, keeping the order of the keys. One operation at a time: copies must not blow a small file up.
+pub(crate) fn operate(config: &mut Value, operations: Value, place: &str) -> Result<(), Problem> {
+    let Value::Array(operations) = operations else { return Err(report::not_a_patch(place, "it is not a list")) };
+    let read = |(at, operation): (usize, Value)| {
+        operation_of(operation).map_err(|why| report::not_a_patch(place, &format!("operation {} has no {why}", at + 1)))
+    };
+    let operations = operations.into_iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
+    let before = config.clone();
+    for (at, operation) in operations.into_iter().enumerate() {
+        json_patch::patch(config, &[operation]).map_err(|why| {
+            let what = match why.kind {
+                PatchErrorKind::TestFailed => "its `test` does not hold",
+                PatchErrorKind::InvalidFromPointer => "there is nothing at its `from`",
+                PatchErrorKind::InvalidPointer => "there is nothing at its `path`",
+                PatchErrorKind::CannotMoveInsideItself => "it moves a value into itself",
+                _ => "it cannot be applied",
+            };
+            report::patch_failed(place, at, &why.path.to_string(), what)
+        })?;
+        if !json::is_sensible(config) {
+            return Err(report::patch_failed(place, at, "", "the config becomes too large or too deep"));
+        }
+    }
+    json::restore_order(&before, config);
+    Ok(())
+}
+
+/// Read by hand: what serde makes of it is as large as all templates. Else what is missing.
+fn operation_of(mut operation: Value) -> Result<PatchOperation, &'static str> {
+    let value = operation.get_mut("value").map(Value::take);
+    let pointer = |name: &str, wanted: &'static str| {
+        operation.get(name).and_then(Value::as_str).and_then(|text| PointerBuf::parse(text).ok()).ok_or(wanted)
+    };
+    let path = || pointer("path", "`path` such as /a/b");
+    let from = || pointer("from", "`from` such as /a/b");
+    let value = || value.ok_or("`value`");
+    Ok(match operation.get("op").and_then(Value::as_str) {
+        Some("add") => PatchOperation::Add(AddOperation { path: path()?, value: value()? }),
+        Some("remove") => PatchOperation::Remove(RemoveOperation { path: path()? }),
+        Some("replace") => PatchOperation::Replace(ReplaceOperation { path: path()?, value: value()? }),
+        Some("move") => PatchOperation::Move(MoveOperation { from: from()?, path: path()? }),
+        Some("copy") => PatchOperation::Copy(CopyOperation { from: from()?, path: path()? }),
+        Some("test") => PatchOperation::Test(TestOperation { path: path()?, value: value()? }),
+        _ => return Err("`op`: add, remove, replace, move, copy or test"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The examples of RFC 7386, appendix A.
+    #[test]
+    fn merge_patches_are_those_of_the_rfc() {
+        for (before, patch, after) in [
+            (r#"{"a":"b"}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
+            (r#"{"a":"b"}"#, r#"{"b":"c"}"#, r#"{"a":"b","b":"c"}"#),
+            (r#"{"a":"b"}"#, r#"{"a":null}"#, "{}"),
+            (r#"{"a":"b","b":"c"}"#, r#"{"a":null}"#, r#"{"b":"c"}"#),
+            (r#"{"a":["b"]}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
+            (r#"{"a":"c"}"#, r#"{"a":["b"]}"#, r#"{"a":["b"]}"#),
+            (r#"{"a":{"b":"c"}}"#, r#"{"a":{"b":"d","c":null}}"#, r#"{"a":{"b":"d"}}"#),
+            (r#"{"a":[{"b":"c"}]}"#, r#"{"a":[1]}"#, r#"{"a":[1]}"#),
+            (r#"["a","b"]"#, r#"["c","d"]"#, r#"["c","d"]"#),
+            (r#"{"a":"b"}"#, r#"["c"]"#, r#"["c"]"#),
+            (r#"{"a":"foo"}"#, "null", "null"),
+            (r#"{"a":"foo"}"#, r#""bar""#, r#""bar""#),
+            (r#"{"e":null}"#, r#"{"a":1}"#, r#"{"e":null,"a":1}"#),
+            ("[1,2]", r#"{"a":"b","c":null}"#, r#"{"a":"b"}"#),
+            ("{}", r#"{"a":{"bb":{"ccc":null}}}"#, r#"{"a":{"bb":{}}}"#),
+            (r#"{"a":1,"b":2,"c":3}"#, r#"{"a":null,"d":4}"#, r#"{"b":2,"c":3,"d":4}"#),
+        ] {
+            let mut config = json::parse(before).unwrap();
+            merge(&mut config, json::parse(patch).unwrap());
+            assert_eq!(config.to_string(), after, "{before} + {patch}");
+        }
+    }
+
+    #[test]
+    fn operations_are_read_or_told() {
+        let apply = |operations: &str| {
+            let mut config = json::parse(r#"{"a": {"b": 1}, "c": [1, 2]}"#).unwrap();
+            operate(&mut config, json::parse(operations).unwrap(), "p.json").map(|()| config.to_string())
+        };
+        for (operations, after) in [
+            (r#"[{"op": "add", "path": "/a/n", "value": null, "x": 1}]"#, r#"{"a":{"b":1,"n":null},"c":[1,2]}"#),
+            (r#"[{"op": "remove", "path": "/a"}]"#, r#"{"c":[1,2]}"#),
+            (r#"[{"op": "replace", "path": "/c/0", "value": 3}]"#, r#"{"a":{"b":1},"c":[3,2]}"#),
+            (r#"[{"op": "move", "from": "/a/b", "path": "/c/-"}]"#, r#"{"a":{},"c":[1,2,1]}"#),
+            (r#"[{"op": "copy", "from": "/a/b", "path": "/a/d"}]"#, r#"{"a":{"b":1,"d":1},"c":[1,2]}"#),
+            (r#"[{"op": "test", "path": "/a/b", "value": 1}]"#, r#"{"a":{"b":1},"c":[1,2]}"#),
+        ] {
+            assert_eq!(apply(operations).unwrap(), after);
+        }
+        for (operations, what) in [
+            ("{}", "it is not a list"),
+            ("[3]", "operation 1 has no `op`"),
+            (r#"[{"op": "test", "path": "", "value": 1}, {"op": "frobnicate"}]"#, "operation 2 has no `op`"),
+            (r#"[{"op": "add", "path": "/a"}]"#, "operation 1 has no `value`"),
+            (r#"[{"op": "remove"}]"#, "operation 1 has no `path`"),
+            (r#"[{"op": "remove", "path": "a"}]"#, "operation 1 has no `path`"),
+            (r#"[{"op": "move", "path": "/a", "from": 1}]"#, "operation 1 has no `from`"),
+        ] {
+            let told = apply(operations).unwrap_err().what;
+            assert!(told.contains(what), "{operations}: {told}");
+        }
+    }
+}

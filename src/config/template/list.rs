@@ -1,0 +1,38 @@
+//! `zlaunch templates`: name, origin, about.
+
+use super::{Origin, Search, resolve};
+use crate::base::layout::wrapped;
+use crate::base::source::{Said, Source};
+use crate::host::Host;
+
+/// All of them, hidden ones included.
+pub(crate) fn list(search: &Search, host: &Host) -> String {
+    let all = search.all();
+    let width = all.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (at, (name, origin)) in all.iter().enumerate() {
+        let spec = match origin {
+            Origin::File(path) => path.display().to_string(),
+            _ => name.clone(),
+        };
+        let hidden = all[..at].iter().any(|(earlier, _)| earlier == name);
+        let hidden_built_in = hidden && *origin == Origin::BuiltIn;
+        let about = if hidden_built_in {
+            String::new()
+        } else {
+            match resolve(&Said::new(spec, Source::Argument("templates".to_string())), search, host) {
+                Ok(template) => template.about.unwrap_or_default(),
+                Err(problems) => {
+                    let all: Vec<_> = problems.into_iter().map(|problem| problem.what).collect();
+                    format!("cannot be used: {}", all.join("; "))
+                }
+            }
+        };
+        let hidden = if hidden { " (hidden by one above)" } else { "" };
+        text += &format!("{name:<width$}  {origin}{hidden}\n");
+        if !about.is_empty() {
+            text += &wrapped(&about, width + 2, 110);
+        }
+    }
+    text
+}

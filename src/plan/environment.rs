@@ -1,0 +1,335 @@
+//! The environment of the launch: what is set and why, what is removed, what of the user's own is kept. The user's
+//! variables beat a template's; `--env` beats both.
+
+use std::ffi::OsString;
+use std::fmt;
+
+use crate::base::source::{Said, Source};
+use crate::base::vars;
+use crate::command::trainer::{Family, Job};
+use crate::config::template::Template;
+use crate::host::Host;
+use crate::ranks::launcher::{Kind, srun};
+use crate::ranks::topology::{Standing, Task, Topology};
+use crate::report::reading;
+use crate::report::{self, Problem};
+use crate::request::EnvironmentFlags;
+
+#[derive(Debug, Default)]
+pub(crate) struct Environment {
+    pub(crate) set: Vec<Setting>,
+    pub(crate) unset: Vec<String>,
+    /// Variables of the user that decide something here, unchanged.
+    pub(crate) kept: Vec<(String, String)>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Setting {
+    pub(crate) name: String,
+    pub(crate) value: OsString,
+    pub(crate) why: String,
+}
+
+/// What it is decided from.
+pub(crate) struct Given<'a> {
+    pub(crate) template: Option<&'a Template>,
+    pub(crate) flags: &'a EnvironmentFlags,
+    pub(crate) launcher: Kind,
+    pub(crate) topology: &'a Topology,
+    pub(crate) job: &'a Job,
+    /// The variables as everyone wants them.
+    pub(crate) host: &'a Host,
+    /// Those that were there before.
+    pub(crate) machine: &'a Host,
+}
+
+impl Given<'_> {
+    /// From the weakest word to the strongest.
+    pub(crate) fn decide(&self) -> Environment {
+        if self.launcher == Kind::Srun {
+            // Each machine decides for itself.
+            return Environment { unset: srun::per_task_variables(self.host), ..Environment::default() };
+        }
+        let mut environment = Environment::default();
+        self.of_template(&mut environment);
+        for variable in &self.job.variables {
+            environment.set(&variable.name, &variable.value, variable.why.clone());
+        }
+        self.for_the_job(&mut environment);
+        self.for_the_launcher(&mut environment);
+        self.of_flags(&mut environment);
+        self.kept(&mut environment);
+        environment
+    }
+
+    fn of_template(&self, environment: &mut Environment) {
+        let Some(template) = self.template else { return };
+        for (name, value) in &template.env {
+            if self.host.raw(name).is_some() {
+                environment.keep(name, self.machine);
+            } else {
+                environment.set(name, value, format!("template {}", template.name));
+            }
+        }
+    }
+
+    /// The GPUs, the CPUs and the place of this process.
+    fn for_the_job(&self, environment: &mut Environment) {
+        let Given { topology, job, .. } = self;
+        if job.trainer.launches_itself {
+            environment.for_inner_launcher(topology);
+        }
+        if job.trainer.one_gpu_per_rank && self.template.is_some() {
+            environment.narrow_devices(topology);
+        }
+        if let Some(by) = topology.devices.chosen_by.as_ref().filter(|_| self.launcher != Kind::Deepspeed) {
+            environment.choose_devices(topology, by);
+        }
+        environment.threads(topology, self.host);
+        if let Standing::Task(task) = &topology.standing {
+            environment.task(task, topology, job);
+        }
+    }
+
+    fn for_the_launcher(&self, environment: &mut Environment) {
+        let Given { topology, job, .. } = self;
+        match self.launcher {
+            Kind::Torchrun => {
+                let stray = vars::PET_ELSEWHERE.iter().filter(|name| self.machine.raw(name).is_some());
+                environment.unset.extend(stray.map(|name| (*name).to_string()));
+                if topology.engine.is_some() {
+                    environment.survive_warnings(self.host);
+                }
+            }
+            Kind::Direct => {
+                // A script under a launcher expects a process group; a front end that would start none has none
+                // without DeepSpeed.
+                let script = job.trainer.family != Family::Opaque && !job.rewritten;
+                if (self.template.is_some() || script) && !topology.ranks_exist() {
+                    environment.single_rank(topology);
+                }
+            }
+            Kind::Local => environment.ranks_of_ours(topology, self.machine),
+            Kind::Deepspeed | Kind::Srun | Kind::OfTheCommand(_) => {}
+        }
+    }
+
+    fn of_flags(&self, environment: &mut Environment) {
+        for said in &self.flags.unset {
+            environment.set.retain(|setting| setting.name != said.value);
+            if self.machine.raw(&said.value).is_some() {
+                environment.unset.push(said.value.clone());
+            }
+        }
+        for said in &self.flags.set {
+            let (name, value) = &said.value;
+            environment.unset.retain(|unset| unset != name);
+            environment.set(name, value, said.from.to_string());
+        }
+    }
+
+    /// What of the user's own decides something and was not changed.
+    fn kept(&self, environment: &mut Environment) {
+        for name in vars::SHOWN_WHEN_SET {
+            if self.machine.raw(name).is_some() {
+                environment.keep(name, self.machine);
+            }
+        }
+        let Environment { set, unset, kept } = environment;
+        kept.retain(|(name, _)| !unset.contains(name) && set.iter().all(|setting| setting.name != *name));
+    }
+}
+
+impl Environment {
+    /// The last word on a variable counts.
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>, why: String) {
+        self.set.retain(|setting| setting.name != name);
+        self.set.push(Setting { name: name.to_string(), value: value.into(), why });
+    }
+
+    /// What somebody said, if anybody did.
+    fn set_said(&mut self, name: &str, said: Option<&Said<impl fmt::Display>>) {
+        if let Some(said) = said {
+            self.set(name, said.value.to_string(), said.from.to_string());
+        }
+    }
+
+    /// The other one's words count.
+    pub(crate) fn extend(&mut self, other: Environment) {
+        self.unset.extend(other.unset);
+        self.set.extend(other.set);
+    }
+
+    fn keep(&mut self, name: &str, host: &Host) {
+        if self.kept.iter().any(|(kept, _)| kept == name) {
+            return;
+        }
+        let value = host.raw(name).map(|value| value.to_string_lossy().into_owned()).unwrap_or_default();
+        self.kept.push((name.to_string(), value));
+    }
+
+    /// ms-swift spreads the model over the GPUs a process sees and then refuses `DeepSpeed`.
+    fn narrow_devices(&mut self, topology: &Topology) {
+        let (Some(devices), Some(nproc)) = (&topology.devices.names, &topology.nproc_per_node) else { return };
+        let wanted = nproc.value as usize;
+        let cuda = topology.devices.variable == vars::CUDA_VISIBLE_DEVICES;
+        if cuda && wanted < devices.len() && !topology.ranks_exist() {
+            let chosen = devices[..wanted].join(",");
+            let why = format!("{wanted} of {} GPUs ({}); ms-swift wants one GPU a process", devices.len(), nproc.from);
+            self.set(vars::CUDA_VISIBLE_DEVICES, chosen, why);
+        }
+    }
+
+    /// The GPUs of `--include`, by the names they have here.
+    fn choose_devices(&mut self, topology: &Topology, by: &Source) {
+        let nproc = topology.nproc_per_node.as_ref().map_or(usize::MAX, |said| said.value as usize);
+        let names = topology.devices.names.iter().flatten().take(nproc);
+        self.set(topology.devices.variable, names.cloned().collect::<Vec<_>>().join(","), by.to_string());
+    }
+
+    /// A console script that starts the ranks itself reads these.
+    fn for_inner_launcher(&mut self, topology: &Topology) {
+        let several = topology.nnodes.as_ref().filter(|nnodes| nnodes.value > 1);
+        self.set_said(vars::NPROC_PER_NODE, topology.nproc_per_node.as_ref());
+        self.set_said(vars::NNODES, several);
+        self.set_said(vars::NODE_RANK, several.map(|_| &topology.node_rank));
+        self.set_said(vars::MASTER_ADDR, topology.meeting_address());
+        self.set_said(vars::MASTER_PORT, topology.master_port.as_ref());
+    }
+
+    /// torchrun would set 1, which starves the optimizer on the CPU.
+    fn threads(&mut self, topology: &Topology, host: &Host) {
+        let Some(nproc) = topology.nproc_per_node.as_ref().filter(|_| host.raw(vars::OMP_NUM_THREADS).is_none()) else {
+            return;
+        };
+        if self.set.iter().any(|setting| setting.name == vars::OMP_NUM_THREADS) {
+            return;
+        }
+        // A task that is bound to its share of the CPUs has it for itself.
+        let bound = matches!(topology.standing, Standing::Task(_)) && host.cpus < host.online_cpus();
+        let (threads, why) = if bound {
+            (host.cpus, format!("{} CPUs of this task", host.cpus))
+        } else {
+            let share = (host.cpus / nproc.value as usize).max(1);
+            (share, format!("{} CPUs ÷ {} processes", host.cpus, nproc.value))
+        };
+        self.set(vars::OMP_NUM_THREADS, threads.to_string(), why);
+    }
+
+    /// A rank that an engine started has the variables torchrun would have given it.
+    fn task(&mut self, task: &Task, topology: &Topology, job: &Job) {
+        // A task that was given one GPU of its own calls it number 0.
+        let bound = topology.devices.names.as_ref().is_some_and(|names| names.len() == 1);
+        let bound = bound && task.local_world_size.value > 1;
+        // ms-swift divides the GPUs it sees by this number.
+        let alone = bound && job.trainer.one_gpu_per_rank;
+        let own = |value| Said::new(value, Source::Machine("this task sees one GPU"));
+        let local_rank = if bound { own(0) } else { task.local_rank.clone() };
+        let local_size = if alone { own(1) } else { task.local_world_size.clone() };
+        self.set_said(vars::RANK, Some(&task.rank));
+        self.set_said(vars::LOCAL_RANK, Some(&local_rank));
+        self.set_said(vars::WORLD_SIZE, Some(&task.world_size));
+        self.set_said(vars::LOCAL_WORLD_SIZE, Some(&local_size));
+        self.set_said(vars::MASTER_ADDR, topology.master_addr.as_ref());
+        self.set_said(vars::MASTER_PORT, topology.master_port.as_ref());
+    }
+
+    /// torchrun dies of a warning signal such as USR1 instead of passing it on, and kills the ranks 30 s after TERM;
+    /// newer ones can be told otherwise, older ones read neither.
+    fn survive_warnings(&mut self, host: &Host) {
+        const WHY: &str = "the scheduler's signals reach the ranks";
+        for (name, value) in [
+            (vars::PET_SIGNALS_TO_HANDLE, "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1,SIGUSR2"),
+            (vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT, "300"),
+        ] {
+            if host.raw(name).is_none() {
+                self.set(name, value, WHY.to_string());
+            }
+        }
+    }
+
+    /// `DeepSpeed` wants the five variables of a process group also for one process.
+    fn single_rank(&mut self, topology: &Topology) {
+        // Rank 0 of 1 opens the port itself and nobody else must know it, so it may take any that is free.
+        let port = topology
+            .master_port
+            .as_ref()
+            .map_or_else(|| (0, "any free port".to_string()), |port| (port.value, port.from.to_string()));
+        let address = topology.meeting_address().map_or("127.0.0.1", |address| address.value.as_str());
+        for (name, value) in [
+            (vars::RANK, "0"),
+            (vars::LOCAL_RANK, "0"),
+            (vars::WORLD_SIZE, "1"),
+            (vars::LOCAL_WORLD_SIZE, "1"),
+            (vars::MASTER_ADDR, address),
+        ] {
+            self.set(name, value, "one process".to_string());
+        }
+        self.set(vars::MASTER_PORT, port.0.to_string(), port.1);
+    }
+
+    /// What torchrun tells all ranks alike; `local::PER_RANK` is what it tells each.
+    fn ranks_of_ours(&mut self, topology: &Topology, machine: &Host) {
+        let Some(nproc) = &topology.nproc_per_node else { return };
+        for name in [vars::WORLD_SIZE, vars::LOCAL_WORLD_SIZE, vars::ROLE_WORLD_SIZE] {
+            self.set(name, nproc.value.to_string(), nproc.from.to_string());
+        }
+        for (name, value) in [(vars::GROUP_RANK, "0"), (vars::GROUP_WORLD_SIZE, "1"), (vars::ROLE_NAME, "default")] {
+            self.set(name, value, "as torchrun sets it".to_string());
+        }
+        let (address, from) = topology.master_addr.as_ref().map_or_else(
+            || ("127.0.0.1", "one machine".to_string()),
+            |said| (said.value.as_str(), said.from.to_string()),
+        );
+        self.set(vars::MASTER_ADDR, address, from);
+        let (port, from) = topology.master_port.as_ref().map_or_else(
+            || (0, "a free port, found at launch".to_string()),
+            |said| (said.value, said.from.to_string()),
+        );
+        self.set(vars::MASTER_PORT, port.to_string(), from);
+        // Then rank 0 would wait for a store that an agent of torchrun holds.
+        if machine.raw(vars::TORCHELASTIC_USE_AGENT_STORE).is_some() {
+            self.unset.push(vars::TORCHELASTIC_USE_AGENT_STORE.to_string());
+        }
+    }
+}
+
+/// The file with the variables that must reach every machine of a hostfile.
+pub(crate) fn for_other_machines(
+    topology: &Topology,
+    settings: &[Setting],
+    host: &Host,
+) -> Result<Option<String>, Vec<Problem>> {
+    let several = topology.pool.as_ref().is_some_and(|pool| pool.0.len() > 1);
+    several.then(|| environment_file(settings, host)).transpose()
+}
+
+/// What of the environment reaches the other machines by itself: the names that begin so.
+const TRAVELS: &[&str] = &["MLFLOW", "PYTHON", "MV2", "UCX", "NCCL"];
+
+/// The rest travels in a file, which takes the place of the user's own two: their lines, then ours.
+fn environment_file(settings: &[Setting], host: &Host) -> Result<String, Vec<Problem>> {
+    let name = host.filled(vars::DS_ENV_FILE).unwrap_or(".deepspeed_env");
+    let mut text = String::new();
+    let mut problems = Vec::new();
+    for folder in host.home().into_iter().chain([host.cwd.clone()]) {
+        let path = folder.join(name);
+        let Some(own) = path.is_file().then(|| reading::read_text(&path)).transpose()? else {
+            continue;
+        };
+        for (number, line) in (1..).zip(own.lines()) {
+            if !line.contains('=') {
+                problems.push(report::bad_environment_line(&format!("{}:{number}", path.display()), line));
+            }
+            text += &format!("{line}\n");
+        }
+    }
+    let stays = |setting: &&Setting| !TRAVELS.iter().any(|prefix| setting.name.starts_with(prefix));
+    for Setting { name, value, .. } in settings.iter().filter(stays) {
+        match value.to_str().filter(|value| !value.contains('\n')) {
+            Some(value) => text += &format!("{name}={value}\n"),
+            None => problems.push(report::value_cannot_travel(name)),
+        }
+    }
+    if problems.is_empty() { Ok(text) } else { Err(problems) }
+}

@@ -1,0 +1,55 @@
+//! The files that a launch is made from: its record remembers them, and it writes none of them over.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::base::source::Said;
+use crate::command::trainer::Job;
+use crate::config::template::{Origin, Template};
+use crate::host::Host;
+use crate::report::{self, Problem};
+use crate::request::Launch;
+
+/// Options that name a run file, or the launcher's own.
+const RUN_FILE: &[&str] = &["--config", "--config_file"];
+
+/// What the config is made from, and what the command is told by a file.
+pub(crate) fn of(template: Option<&Template>, launch: &Launch, job: &Job, host: &Host) -> Vec<PathBuf> {
+    let chain = template.into_iter().flat_map(|template| &template.origins).filter_map(|origin| match origin {
+        Origin::File(path) => Some(path.clone()),
+        _ => None,
+    });
+    let absolute = |path: &PathBuf| host.absolute(path);
+    let said = launch.layers.patch.iter().chain(&launch.hosts.hostfile).map(|said| absolute(&said.value));
+    let model = job.args.text(job.trainer.model_argument);
+    let model = model.map(|model| host.absolute(Path::new(&model.value)).join("config.json"));
+    // Behind an option stands its value, which may be anything.
+    let is_option = |word: &OsStr| word.to_str().is_some_and(|word| word.starts_with('-') && !RUN_FILE.contains(&word));
+    let run_files =
+        launch.command.windows(2).filter(|pair| !is_option(&pair[0])).map(|pair| absolute(&(&pair[1]).into()));
+    chain.chain(said).chain(model).chain(run_files).collect()
+}
+
+/// Whether the config may be written there.
+pub(crate) fn spare(
+    out: &Said<PathBuf>,
+    template: &Template,
+    launch: &Launch,
+    job: &Job,
+    host: &Host,
+) -> Result<(), Problem> {
+    let path = host.absolute(&out.value);
+    match of(Some(template), launch, job, host).iter().find(|file| is_same(file, &path)) {
+        Some(file) => Err(report::would_overwrite_an_input(out, file)),
+        None => Ok(()),
+    }
+}
+
+fn is_same(one: &Path, two: &Path) -> bool {
+    match (fs::metadata(one), fs::metadata(two)) {
+        (Ok(one), Ok(two)) => (one.dev(), one.ino()) == (two.dev(), two.ino()),
+        _ => false,
+    }
+}

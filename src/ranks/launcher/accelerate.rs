@@ -1,0 +1,183 @@
+//! `accelerate launch` with `DeepSpeed`. Where its flags alone decide, it is torchrun with a few variables, and seconds
+//! faster without accelerate in front. With a run file (also the silent default_config.yaml) or a flag whose effect was
+//! not seen it is kept as it is, and only the config among its flags is resolved.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::Kind;
+use super::runner::{Counts, Flags, OwnConfig, Runner, Variables, count, default, port};
+use crate::base::python_value;
+use crate::base::source::{Said, Source};
+use crate::base::vars;
+use crate::base::yaml::{self, Dialect};
+use crate::command::argv::{Args, Takes::Nothing, Takes::One};
+use crate::host::Host;
+use crate::ranks::topology::{Processes, SaidRanks};
+use crate::report::reading;
+
+pub(super) const RUNNER: Runner = Runner {
+    kind: Kind::OfTheCommand("accelerate"),
+    title: Some("accelerate launch"),
+    programs: &[("accelerate", Some("launch")), ("accelerate-launch", None)],
+    modules: &["accelerate.commands.launch"],
+    module: "accelerate.commands.launch",
+    options: include_str!("../../recorded/accelerate.txt"),
+    short: &[("-m", "module"), ("-h", "help"), ("-q", "quiet")],
+    fields: &[
+        ("num_processes", One),
+        ("num_machines", One),
+        ("machine_rank", One),
+        ("main_process_ip", One),
+        ("main_process_port", One),
+        ("config_file", One),
+        ("use_deepspeed", Nothing),
+        ("mixed_precision", One),
+        ("zero_stage", One),
+        ("offload_optimizer_device", One),
+        ("offload_param_device", One),
+        ("gradient_accumulation_steps", One),
+        ("gradient_clipping", One),
+        ("zero3_init_flag", One),
+        ("zero3_save_16bit_model", One),
+        ("deepspeed_multinode_launcher", One),
+        ("deepspeed_config_file", One),
+        ("module", Nothing),
+        ("no_python", Nothing),
+    ],
+    same: &[
+        ("nproc-per-node", "num_processes"),
+        ("nnodes", "num_machines"),
+        ("node-rank", "machine_rank"),
+        ("master-addr", "main_process_ip"),
+        ("master-port", "main_process_port"),
+    ],
+    count: &["num_processes"],
+    counts: Counts::All,
+    config: Some(OwnConfig {
+        option: CONFIG,
+        switch: "use_deepspeed",
+        in_file: config_in_file,
+        as_torchrun: variables,
+    }),
+    stated,
+};
+
+/// The flag that names the config.
+const CONFIG: &str = "deepspeed_config_file";
+
+/// The config that accelerate's run file names.
+fn config_in_file(read: &Args, host: &Host) -> Option<Said<String>> {
+    let (file, settings) = settings(read, host)?;
+    let config = settings.get("deepspeed_config")?.get(CONFIG)?.as_str()?;
+    Some(Said::new(config.to_string(), Source::Argument(format!("{}, {CONFIG}", file.display()))))
+}
+
+/// Flags whose whole effect is known: on the ranks, on a variable, or none together with `DeepSpeed`.
+const EXACT: &[&str] = &[
+    "num_processes",
+    "num_machines",
+    "machine_rank",
+    "main_process_ip",
+    "main_process_port",
+    "same_network",
+    "use_deepspeed",
+    CONFIG,
+    "deepspeed_multinode_launcher",
+    "mixed_precision",
+    "gradient_clipping",
+    "dynamo_backend",
+    "num_cpu_threads_per_process",
+    "module",
+];
+
+/// Flags that only become a variable, in lower case.
+const VARIABLES: &[(&str, &str)] = &[
+    ("zero_stage", vars::ACCELERATE_DEEPSPEED_ZERO_STAGE),
+    ("offload_optimizer_device", vars::ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE),
+    ("offload_param_device", vars::ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_DEVICE),
+    ("gradient_accumulation_steps", "ACCELERATE_GRADIENT_ACCUMULATION_STEPS"),
+    ("zero3_init_flag", "ACCELERATE_DEEPSPEED_ZERO3_INIT"),
+    ("zero3_save_16bit_model", vars::ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL),
+];
+
+fn variables(flags: &Flags, config: &OsStr, host: &Host) -> Option<Variables> {
+    let Flags { words, read, several_machines } = *flags;
+    let known = |name: &str| EXACT.contains(&name) || VARIABLES.iter().any(|(flag, _)| *flag == name);
+    let named = words.iter().filter_map(|word| word.to_str()).filter(|word| word.starts_with('-'));
+    let mut names =
+        named.map(|word| word.trim_start_matches('-').split('=').next().unwrap_or_default().replace('-', "_"));
+    let precision = read.text("mixed_precision").map_or_else(|| "no".to_string(), |said| said.value);
+    let standard = read.text("deepspeed_multinode_launcher").is_some_and(|said| said.value == "standard");
+    let exact = names.all(|name| known(&name) || name == "m")
+        && ["no", "fp16", "bf16"].contains(&precision.as_str())
+        && (!several_machines || standard)
+        && settings_file(read, host).is_none()
+        && !has_gpus_without_peers(host);
+    if !exact {
+        return None;
+    }
+    // Empty entries are dropped.
+    let old = host.raw(vars::PYTHONPATH).unwrap_or_default();
+    let entries = std::env::split_paths(old).filter(|entry| !entry.as_os_str().is_empty()).chain([host.cwd.clone()]);
+    let python_path = std::env::join_paths(entries).ok()?;
+    let mut variables: Variables = vec![
+        ("ACCELERATE_USE_DEEPSPEED", "true".into()),
+        ("ACCELERATE_MIXED_PRECISION", precision.into()),
+        ("ACCELERATE_CONFIG_DS_FIELDS", "".into()),
+        ("ACCELERATE_DEEPSPEED_CONFIG_FILE", config.into()),
+        (vars::PYTHONPATH, python_path),
+    ];
+    for (flag, name) in VARIABLES {
+        variables.extend(read.text(flag).map(|said| (*name, OsString::from(said.value.to_lowercase()))));
+    }
+    // Python's `str(float(…))`; what is no number accelerate shall refuse itself.
+    if let Some(said) = read.float("gradient_clipping").ok()? {
+        variables.push(("ACCELERATE_GRADIENT_CLIPPING", python_value::repr_float(said.value).into()));
+    }
+    Some(variables)
+}
+
+/// GPUs of a kind for which accelerate switches the connections between them off, depending on the driver.
+fn has_gpus_without_peers(host: &Host) -> bool {
+    let gpus = host.gpus();
+    gpus.len() > 1 && gpus.iter().any(|model| model.contains("RTX 40"))
+}
+
+/// The run file: `--config_file`, else one that is read whether or not anyone thinks of it.
+fn settings_file(read: &Args, host: &Host) -> Option<PathBuf> {
+    match read.text("config_file") {
+        Some(said) => Some(host.absolute(Path::new(&said.value))),
+        None => Some(host.hf_home()?.join("accelerate/default_config.yaml")).filter(|file| file.exists()),
+    }
+}
+
+fn settings(read: &Args, host: &Host) -> Option<(PathBuf, Value)> {
+    let file = settings_file(read, host)?;
+    let text = reading::read_text(&file).ok()?;
+    Some((file, yaml::parse(&text, Dialect::PyYaml).ok()?))
+}
+
+/// `--num_processes` is the total over all machines. What the flags do not say the run file may.
+fn stated(read: &Args, host: &Host) -> SaidRanks {
+    let settings = settings(read, host);
+    let number = |name: &str| {
+        count(read, name).or_else(|| {
+            let (file, settings) = settings.as_ref()?;
+            let value = u32::try_from(settings.get(name)?.as_u64()?).ok()?;
+            Some(Said::new(value, Source::Argument(file.display().to_string())))
+        })
+    };
+    let nnodes = number("num_machines").unwrap_or(default(1));
+    let total = number("num_processes").filter(|total| nnodes.value > 0 && total.value % nnodes.value == 0);
+    let nproc = total.map(|total| Said::new(Processes::Count(total.value / nnodes.value), total.from));
+    SaidRanks {
+        nproc_per_node: nproc.filter(|nproc| nproc.value != Processes::Count(0)),
+        nnodes: Some(nnodes),
+        node_rank: number("machine_rank"),
+        master_addr: read.text("main_process_ip"),
+        master_port: port(read, "main_process_port").filter(|port| port.value > 0),
+    }
+}

@@ -1,0 +1,225 @@
+//! Slurm's `srun`. In the shell of a job on several machines nothing runs on the others yet, so this same command is
+//! started once on each of them, where it finds its place in the variables of its task. A command that starts with
+//! `srun` is turned inside out for the same reason: each of its tasks begins with zlaunch.
+
+use std::ffi::{OsStr, OsString};
+
+use crate::base::vars;
+use crate::command::target::base_name;
+use crate::host::{self, Host};
+use crate::ranks::topology::slurm::{counts, gpus_asked_for, in_step};
+use crate::ranks::topology::{Standing, Topology};
+use crate::report::{self, Problem};
+
+const PROGRAM: &str = "srun";
+
+/// Options of srun without a value, or with one only behind `=`. All others take the next word.
+const SWITCHES: &[&str] = &[
+    "bcast",
+    "compress",
+    "contiguous",
+    "debugger-test",
+    "disable-status",
+    "exact",
+    "exclusive",
+    "external-launcher",
+    "help",
+    "hold",
+    "immediate",
+    "interactive",
+    "kill-on-bad-exit",
+    "label",
+    "nice",
+    "no-allocate",
+    "no-kill",
+    "overcommit",
+    "overlap",
+    "oversubscribe",
+    "preserve-env",
+    "propagate",
+    "pty",
+    "quiet",
+    "quit-on-interrupt",
+    "reboot",
+    "resv-ports",
+    "send-libs",
+    "share",
+    "spread-job",
+    "stepmgr",
+    "test-only",
+    "unbuffered",
+    "usage",
+    "use-min-nodes",
+    "verbose",
+    "version",
+    "x11",
+];
+
+/// The same in one letter.
+const SHORT_SWITCHES: &[u8] = b"EHIkKlOQsuvXZhV";
+
+/// What the job asked for each of its tasks: several of them on a machine become one, which must have all of it.
+const PER_TASK: &[&str] = &[
+    vars::SLURM_GPUS_PER_TASK,
+    vars::SLURM_TRES_PER_TASK,
+    "SLURM_TRES_BIND",
+    "SLURM_GPU_BIND",
+    "SLURM_CPUS_PER_TASK",
+    "SRUN_CPUS_PER_TASK",
+];
+
+/// `srun FLAGS COMMAND`, apart.
+pub(crate) struct Through<'a> {
+    flags: &'a [OsString],
+    pub(crate) command: &'a [OsString],
+}
+
+impl Through<'_> {
+    /// Inside a step another one waits for it for ever, unless they share the machines.
+    pub(crate) fn possible(&self, host: &Host) -> Result<(), Problem> {
+        let shares = self.flags.iter().any(|flag| flag == "--overlap") || host.filled("SLURM_OVERLAP").is_some();
+        if in_step(host) && !shares { Err(report::srun_in_step()) } else { Ok(()) }
+    }
+}
+
+/// Several programs at once (`:` or `--multi-prog`) are left alone.
+pub(crate) fn unwrap(command: &[OsString]) -> Option<Through<'_>> {
+    let (program, rest) = command.split_first()?;
+    if base_name(program) != PROGRAM {
+        return None;
+    }
+    let count = count_flags(rest);
+    let (flags, command) = rest.split_at(count);
+    let several = command.iter().any(|word| word == ":") || flags.iter().any(|flag| flag == "--multi-prog");
+    (!command.is_empty() && !several).then_some(Through { flags, command })
+}
+
+fn count_flags(words: &[OsString]) -> usize {
+    let mut at = 0;
+    while let Some(word) = words.get(at).and_then(|word| word.to_str()).filter(|word| word.starts_with('-')) {
+        at += if takes_next(word) { 2 } else { 1 };
+    }
+    at.min(words.len())
+}
+
+fn takes_next(word: &str) -> bool {
+    match word.strip_prefix("--") {
+        Some(long) => !long.is_empty() && !long.contains('=') && !SWITCHES.contains(&long),
+        // `-N 2`; `-N2` and `-lu` are whole.
+        None => word.len() == 2 && !SHORT_SWITCHES.contains(&word.as_bytes()[1]),
+    }
+}
+
+/// `options` are our own, for each machine again; `extra` is for srun itself.
+pub(crate) fn argv(
+    through: Option<&Through<'_>>,
+    topology: &Topology,
+    options: Vec<OsString>,
+    extra: &[OsString],
+    command: &[OsString],
+    host: &Host,
+) -> Result<Vec<OsString>, Problem> {
+    let program = host.find_program(OsStr::new(PROGRAM)).ok_or_else(report::no_srun)?;
+    let mut words: Vec<OsString> = vec![program.into_os_string()];
+    match through {
+        Some(through) => words.extend(through.flags.iter().cloned()),
+        None => words.extend(flags(topology, host).into_iter().map(OsString::from)),
+    }
+    words.extend(extra.iter().cloned());
+    words.push(host::this_program().into_os_string());
+    words.extend(options);
+    words.push("--".into());
+    words.extend(through.map_or(command, |through| through.command).iter().cloned());
+    Ok(words)
+}
+
+fn flags(topology: &Topology, host: &Host) -> Vec<String> {
+    let mut flags = Vec::new();
+    match topology.standing {
+        // Each group has its own number of machines.
+        Standing::Shell { groups } if groups > 1 => flags.push(format!("--het-group=0-{}", groups - 1)),
+        _ => {
+            let machines = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);
+            flags.extend([format!("--nodes={machines}"), format!("--ntasks={machines}")]);
+        }
+    }
+    flags.extend(["--ntasks-per-node=1", "--kill-on-bad-exit=1", "--export=ALL"].map(str::to_string));
+    flags.extend(gpus_of_all_tasks(host));
+    flags
+}
+
+/// A job that asked for GPUs by task remembers that, and would give the one task of a machine only its own.
+fn gpus_of_all_tasks(host: &Host) -> Option<String> {
+    let tasks = counts(host.filled(vars::SLURM_TASKS_PER_NODE)?)?;
+    let each = gpus_per_task(host).filter(|_| tasks.iter().any(|(tasks, _)| *tasks > 1))?;
+    match tasks.as_slice() {
+        [(tasks, _)] => Some(format!("--gres=gpu:{}", tasks.checked_mul(each)?)),
+        uneven => {
+            let all = uneven
+                .iter()
+                .try_fold(0_u32, |sum, (tasks, machines)| sum.checked_add(tasks.checked_mul(*machines)?))?;
+            Some(format!("--gpus={}", all.checked_mul(each)?))
+        }
+    }
+}
+
+/// `2`, `a100:2`, or `cpu=4,gres/gpu:a100=2` in newer versions.
+fn gpus_per_task(host: &Host) -> Option<u32> {
+    let old = host.filled(vars::SLURM_GPUS_PER_TASK).and_then(gpus_asked_for);
+    let new = || {
+        let mut parts = host.filled(vars::SLURM_TRES_PER_TASK)?.split(',');
+        parts.find_map(|part| part.strip_prefix("gres/gpu")?.rsplit(['=', ':']).next()?.parse().ok())
+    };
+    old.or_else(new)
+}
+
+/// Variables that would give each task only its share of the machine.
+pub(crate) fn per_task_variables(host: &Host) -> Vec<String> {
+    let several = host.filled(vars::SLURM_TASKS_PER_NODE).and_then(counts);
+    let several = several.is_some_and(|counts| counts.iter().any(|(tasks, _)| *tasks > 1));
+    let named = PER_TASK.iter().filter(|name| several && host.raw(name).is_some());
+    named.map(|name| (*name).to_string()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_task_has_the_gpus_of_all() {
+        for (tasks, variable, value, flag) in [
+            ("4(x2)", vars::SLURM_GPUS_PER_TASK, "1", Some("--gres=gpu:4")),
+            ("4(x2)", vars::SLURM_GPUS_PER_TASK, "a100:2", Some("--gres=gpu:8")),
+            ("2(x16)", vars::SLURM_TRES_PER_TASK, "cpu=4,gres/gpu:a100=4", Some("--gres=gpu:8")),
+            ("7,1", vars::SLURM_TRES_PER_TASK, "gres/gpu=1", Some("--gpus=8")),
+            ("1(x2)", vars::SLURM_GPUS_PER_TASK, "4", None),
+            ("4(x2)", vars::SLURM_TRES_PER_TASK, "cpu=4", None),
+            ("x", vars::SLURM_GPUS_PER_TASK, "4", None),
+        ] {
+            let env = [(vars::SLURM_TASKS_PER_NODE, tasks), (variable, value)];
+            let host =
+                Host { env: env.iter().map(|(name, value)| (name.into(), value.into())).collect(), ..Host::default() };
+            assert_eq!(gpus_of_all_tasks(&host).as_deref(), flag, "{tasks} {value}");
+        }
+    }
+
+    #[test]
+    fn flags_end_where_the_command_begins() {
+        for (line, command) in [
+            ("srun python x.py", "python x.py"),
+            ("srun -N2 -n 8 --ntasks-per-node=4 -lu python x.py -n 3", "python x.py -n 3"),
+            ("srun --nodes 2 --exclusive --gres gpu:4 -w node[01-02] swift sft", "swift sft"),
+            ("/usr/bin/srun -K1 -I5 --export ALL torchrun x.py", "torchrun x.py"),
+            ("srun --mpi=pmi2 --label -- python x.py", "python x.py"),
+        ] {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let through = unwrap(&words).unwrap();
+            let rest: Vec<_> = through.command.iter().map(|word| word.to_str().unwrap()).collect();
+            assert_eq!(rest.join(" "), command, "{line}");
+        }
+        for line in ["srun -N2", "srun a : b", "srun --multi-prog f", "sbatch x", "srun"] {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            assert!(unwrap(&words).is_none(), "{line}");
+        }
+    }
+}

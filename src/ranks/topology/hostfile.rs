@@ -1,0 +1,175 @@
+//! Machines and their GPUs in the words of `DeepSpeed`'s runner: a file of `host slots=N` lines, and `--include` or
+//! `--exclude host:0,1@host`. Without a file they choose among the GPUs of this machine.
+
+use std::path::PathBuf;
+
+use crate::base::source::Said;
+use crate::host::Host;
+use crate::report::reading;
+use crate::report::{self, Problem};
+
+#[derive(Clone, Default)]
+pub(crate) struct SaidHosts {
+    pub(crate) hostfile: Option<Said<PathBuf>>,
+    pub(crate) include: Option<Said<String>>,
+    pub(crate) exclude: Option<Said<String>>,
+}
+
+/// Machines by name, each with the names of its GPUs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pool(pub(crate) Vec<(String, Vec<String>)>);
+
+impl SaidHosts {
+    /// The machines of the file, after the filters.
+    pub(super) fn pool(&self, host: &Host) -> Result<Option<Pool>, Vec<Problem>> {
+        let Some(file) = &self.hostfile else { return Ok(None) };
+        let path = host.absolute(&file.value);
+        let text = reading::read_text(&path)?;
+        let pool = read(&text, &path.display().to_string())?;
+        self.filtered(pool).map(Some)
+    }
+
+    /// The GPUs of this machine, after the filters; `None` if there are no filters for it.
+    pub(super) fn local(&self, gpus: &[String]) -> Result<Option<Vec<String>>, Vec<Problem>> {
+        if self.hostfile.is_some() || self.include.is_none() && self.exclude.is_none() {
+            return Ok(None);
+        }
+        let pool = self.filtered(Pool(vec![("localhost".to_string(), gpus.to_vec())]))?;
+        Ok(pool.0.into_iter().next().map(|(_, gpus)| gpus))
+    }
+
+    /// What was said here and now.
+    pub(crate) fn flags(&self) -> impl Iterator<Item = String> {
+        let file = self.hostfile.iter().map(|said| (&said.from, said.from.with(said.value.display())));
+        let filters = self.include.iter().chain(&self.exclude).map(|said| (&said.from, said.place()));
+        file.chain(filters).filter(|(from, _)| from.is_flag()).map(|(_, place)| place)
+    }
+
+    fn filtered(&self, pool: Pool) -> Result<Pool, Vec<Problem>> {
+        match (&self.include, &self.exclude) {
+            (Some(include), Some(exclude)) => Err(vec![report::include_and_exclude(include, exclude)]),
+            (Some(filter), None) => pool.filtered(filter, true),
+            (None, Some(filter)) => pool.filtered(filter, false),
+            (None, None) => Ok(pool),
+        }
+    }
+}
+
+impl Pool {
+    /// Only what the filter names, or all but that. A machine without GPUs listed is meant whole.
+    fn filtered(self, filter: &Said<String>, keep: bool) -> Result<Self, Vec<Problem>> {
+        let named: Vec<(&str, Option<Vec<&str>>)> = filter
+            .value
+            .split('@')
+            .map(|item| match item.split_once(':') {
+                Some((name, slots)) => (name.trim(), Some(slots.split(',').map(str::trim).collect())),
+                None => (item.trim(), None),
+            })
+            .collect();
+        let mut problems = Vec::new();
+        for (name, slots) in &named {
+            match self.0.iter().find(|(host, _)| host == name) {
+                None => {
+                    problems.push(report::no_such_machine(filter, name, self.0.iter().map(|(host, _)| host.as_str())));
+                }
+                Some((_, have)) => {
+                    let missing = slots.iter().flatten().filter(|slot| !have.iter().any(|own| own == *slot));
+                    problems.extend(missing.map(|slot| report::no_such_slot(filter, name, slot, have)));
+                }
+            }
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let is_named = |host: &str, slot: &str| {
+            let mut entries = named.iter().filter(|(name, _)| *name == host);
+            entries.any(|(_, slots)| slots.as_ref().is_none_or(|slots| slots.contains(&slot)))
+        };
+        let left = self.0.into_iter().map(|(host, slots)| {
+            let slots = slots.into_iter().filter(|slot| is_named(&host, slot) == keep).collect::<Vec<_>>();
+            (host, slots)
+        });
+        let left = Pool(left.filter(|(_, slots)| !slots.is_empty()).collect());
+        if left.0.is_empty() { Err(vec![report::nothing_left(filter)]) } else { Ok(left) }
+    }
+
+    pub(crate) fn gpus(&self) -> usize {
+        self.0.iter().map(|(_, slots)| slots.len()).sum()
+    }
+}
+
+/// As the runner reads it: `name slots=N`, comments and blank lines aside.
+fn read(text: &str, file: &str) -> Result<Pool, Vec<Problem>> {
+    let mut pool: Vec<(String, Vec<String>)> = Vec::new();
+    let mut problems = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let place = format!("{file}:{number}");
+        match entry(line) {
+            None => problems.push(report::bad_hostfile_line(&place, line)),
+            Some((name, _)) if pool.iter().any(|(known, _)| known == name) => {
+                problems.push(report::machine_twice(&place, name));
+            }
+            Some((name, slots)) => {
+                pool.push((name.to_string(), (0..slots).map(|slot| slot.to_string()).collect()));
+            }
+        }
+    }
+    if pool.is_empty() && problems.is_empty() {
+        problems.push(report::empty_hostfile(file));
+    }
+    if problems.is_empty() { Ok(Pool(pool)) } else { Err(problems) }
+}
+
+fn entry(line: &str) -> Option<(&str, u32)> {
+    let (name, rest) = line.split_once(char::is_whitespace)?;
+    let digits = rest.trim_start().strip_prefix("slots=")?;
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    let slots = digits[..end].parse::<u32>().ok().filter(|slots| (1..=1024).contains(slots))?;
+    Some((name, slots))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::source::Source;
+
+    fn pool(text: &str) -> Pool {
+        read(text, "hostfile").unwrap_or_else(|problems| panic!("{problems:?}"))
+    }
+
+    fn said(text: &str) -> Said<String> {
+        Said::new(text.to_string(), Source::Flag("--include".to_string()))
+    }
+
+    #[test]
+    fn lines_as_the_runner_reads_them() {
+        assert_eq!(pool("# all\n\nh0 slots=2\nh1\tslots=3 max\n").gpus(), 5);
+        for (text, count) in
+            [("h0 slots = 4", 1), ("h0\nh1 slots=x", 2), ("h0 slots=1\nh0 slots=2", 1), ("# none\n", 1)]
+        {
+            assert_eq!(read(text, "hostfile").map_err(|problems| problems.len()), Err(count), "{text}");
+        }
+    }
+
+    #[test]
+    fn filters_keep_or_drop() {
+        let names = |result: Result<Pool, Vec<Problem>>| {
+            result.map(|pool| {
+                pool.0.iter().map(|(host, slots)| format!("{host}:{}", slots.join(","))).collect::<Vec<_>>()
+            })
+        };
+        let both = "h0 slots=4\nh1 slots=4";
+        assert_eq!(names(pool(both).filtered(&said("h1:0,2"), true)), Ok(vec!["h1:0,2".to_string()]));
+        assert_eq!(
+            names(pool(both).filtered(&said("h0@h1:1"), true)),
+            Ok(vec!["h0:0,1,2,3".to_string(), "h1:1".to_string()])
+        );
+        assert_eq!(names(pool(both).filtered(&said("h0@h1:1"), false)), Ok(vec!["h1:0,2,3".to_string()]));
+        assert!(pool(both).filtered(&said("h2:0@h1:9"), true).is_err_and(|problems| problems.len() == 2));
+        assert!(pool(both).filtered(&said("h0@h1"), false).is_err());
+    }
+}

@@ -1,0 +1,70 @@
+//! Numbers and texts in variables.
+
+use std::fmt::{self, Display};
+use std::str::FromStr;
+
+use crate::base::source::{Said, Source};
+use crate::host::Host;
+use crate::report::{self, Problem};
+
+/// torchrun's words for a number of processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Processes {
+    Count(u32),
+    Gpus,
+    Cpus,
+}
+
+impl FromStr for Processes {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "auto" | "gpu" => Ok(Processes::Gpus),
+            "cpu" => Ok(Processes::Cpus),
+            _ => text.trim().parse().ok().filter(|count| *count > 0).map(Processes::Count).ok_or(()),
+        }
+    }
+}
+
+impl Display for Processes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Processes::Count(count) => write!(f, "{count}"),
+            Processes::Gpus => f.write_str("gpu"),
+            Processes::Cpus => f.write_str("cpu"),
+        }
+    }
+}
+
+pub(super) fn text(host: &Host, name: &str) -> Option<Said<String>> {
+    host.filled(name).map(|value| Said::new(value.to_string(), Source::Variable(name.to_string())))
+}
+
+pub(super) fn number<T: FromStr + PartialOrd + Display>(
+    host: &Host,
+    name: &str,
+    least: &T,
+    problems: &mut Vec<Problem>,
+) -> Option<Said<T>> {
+    let said = text(host, name)?;
+    match said.value.trim().parse::<T>() {
+        Ok(value) if value >= *least => Some(Said::new(value, said.from)),
+        _ => {
+            let most = u64::MAX >> (64 - 8 * size_of::<T>());
+            problems.push(report::variable_not_a_number(&said, &least.to_string(), most));
+            None
+        }
+    }
+}
+
+pub(super) fn processes(host: &Host, name: &str, problems: &mut Vec<Problem>) -> Option<Said<Processes>> {
+    let said = text(host, name)?;
+    match said.value.parse() {
+        Ok(processes) => Some(Said::new(processes, said.from)),
+        Err(()) => {
+            problems.push(report::variable_not_a_number(&said, "1", u32::MAX.into()));
+            None
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! SageMaker training jobs: the machines as a JSON list, in an order that may differ between them.
+
+use super::engine::{Engine, Look, Seen};
+use super::read::number;
+use crate::base::source::{Said, Source};
+use crate::base::vars;
+use crate::host::Host;
+use crate::report;
+
+pub(super) const ENGINE: Engine = Engine { name: "SageMaker", mark: vars::SM_HOSTS, look };
+
+fn look(host: &Host) -> Option<Look> {
+    let hosts = serde_json::from_str::<Vec<String>>(host.filled(vars::SM_HOSTS)?).ok();
+    let (Some(mut hosts), Some(here)) = (hosts, host.filled(vars::SM_CURRENT_HOST)) else {
+        return Some(Err(vec![report::engine_not_understood(ENGINE.name, vars::SM_HOSTS)]));
+    };
+    hosts.sort();
+    let from = Source::Variable(vars::SM_HOSTS.to_string());
+    let Some(rank) = hosts.iter().position(|name| name == here) else {
+        return Some(Err(vec![report::not_among_the_hosts(here, vars::SM_CURRENT_HOST, vars::SM_HOSTS)]));
+    };
+    let nnodes = Said::new(u32::try_from(hosts.len()).ok()?, from.clone());
+    let node_rank = Said::new(u32::try_from(rank).ok()?, Source::Variable(vars::SM_CURRENT_HOST.to_string()));
+    let first = Said::new(hosts.swap_remove(0), from);
+    let mut problems = Vec::new();
+    let gpus = number(host, vars::SM_NUM_GPUS, &0, &mut problems).filter(|gpus| gpus.value > 0);
+    if !problems.is_empty() {
+        return Some(Err(problems));
+    }
+    Some(Ok(Seen { gpus, ..Seen::on_machines(nnodes, node_rank, Some(first)) }))
+}

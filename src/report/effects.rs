@@ -1,0 +1,128 @@
+//! Sentences about files that are written, programs that are started.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use super::{NOT_EXECUTABLE, NOT_FOUND, Problem, REFUSED};
+use crate::base::source::Said;
+
+pub(crate) fn would_overwrite_an_input(out: &Said<PathBuf>, file: &Path) -> Problem {
+    Problem::error(
+        "config-out",
+        format!("the resolved config would overwrite `{}`, which this launch reads", file.display()),
+    )
+    .at(out.from.with(out.value.display()))
+    .help(out.from.with("resolved.json"))
+}
+
+pub(crate) fn no_such_folder(path: &Path) -> Problem {
+    Problem::error("config-out", "the folder of the resolved config does not exist".to_string())
+        .at(format!("--config-out {}", path.display()))
+        .help(format!("mkdir -p {}", path.parent().unwrap_or(path).display()))
+}
+
+/// What is written, and how it is written elsewhere.
+#[derive(Clone, Copy)]
+pub(crate) struct Written(&'static str, &'static str);
+
+impl Written {
+    pub(crate) const CONFIG: Self = Written("the resolved config", "--config-out PATH names another place");
+    pub(crate) const RUN_FILE: Self =
+        Written("the run file that names the config", "XDG_CACHE_HOME names another place");
+    pub(crate) const VARIABLES: Self = Written("the file of variables for the machines", Self::RUN_FILE.1);
+    pub(crate) const GENERATED: Self = Written("the generated config", "-o FILE names another place");
+    pub(crate) const RECORD: Self = Written("the launch record", "--record DIR names another folder");
+    pub(crate) const LOG: Self = Written("the log of a rank", "--log-dir DIR names another folder");
+    pub(crate) const PROGRAM: Self = Written("this", "name another folder");
+}
+
+pub(crate) fn cannot_write(Written(what, help): Written, path: &Path, why: &io::Error) -> Problem {
+    Problem::error("write", format!("{what} cannot be written: {why}")).at(path.display()).help(help)
+}
+
+pub(crate) fn does_not_answer(folder: &Path, patience: Duration) -> Problem {
+    Problem::error("file", format!("this folder has not answered for {} s", patience.as_secs()))
+        .at(folder.display())
+        .help("its server may be gone: XDG_CONFIG_HOME and XDG_CACHE_HOME name other folders, and Python too must do without it")
+}
+
+pub(crate) fn folder_not_ours(folder: &Path) -> Problem {
+    Problem::error("write", "the folder for resolved configs does not belong to you alone".to_string())
+        .at(folder.display())
+        .help("set HOME or XDG_CACHE_HOME to a folder of yours, or use --config-out PATH")
+}
+
+pub(crate) fn port_in_use(port: &Said<u16>) -> Problem {
+    Problem::error("port", format!("port {} on this machine is taken, and the ranks would wait for it", port.value))
+        .at(port.place())
+        .help("choose another one for all machines: --master-port or MASTER_PORT")
+}
+
+pub(crate) fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {
+    let name = program.to_string_lossy();
+    let (what, status) = match why.kind() {
+        io::ErrorKind::NotFound => ("was not found".to_string(), NOT_FOUND),
+        io::ErrorKind::PermissionDenied => ("is not executable".to_string(), NOT_EXECUTABLE),
+        io::ErrorKind::ArgumentListTooLong => ("got more arguments than the system allows".to_string(), NOT_EXECUTABLE),
+        _ => (format!("cannot be executed: {why}"), NOT_EXECUTABLE),
+    };
+    Problem::error("exec", format!("`{name}` {what}"))
+        .at(&name)
+        .help("check the command and the environment it is in")
+        .status(status)
+}
+
+pub(crate) fn cannot_start_ranks(rank: u32, count: u32, why: &io::Error) -> Problem {
+    let help = match why.kind() {
+        io::ErrorKind::WouldBlock => "`ulimit -u` limits the processes of a user, pids.max those of a container",
+        io::ErrorKind::OutOfMemory => "there is no memory left on this machine",
+        _ => "`ulimit -a` shows the limits of this session",
+    };
+    Problem::error("ranks", format!("rank {rank} of {count} cannot be started: {why}"))
+        .at(format!("rank {rank}"))
+        .help(help)
+}
+
+pub(crate) fn cannot_watch_ranks(why: &io::Error) -> Problem {
+    Problem::error("ranks", format!("the ranks cannot be watched: {why}"))
+        .at("--launcher local")
+        .help("`ulimit -a` shows the limits of this session; --launcher torchrun does without")
+}
+
+pub(crate) fn endings_are_hidden() -> Problem {
+    Problem::error("ranks", "SIGCHLD is ignored, so nobody can tell how a rank ended".to_string())
+        .at("SIGCHLD, inherited from the program that starts zlaunch")
+        .help("env --default-signal=CHLD zlaunch …")
+}
+
+/// How a rank ended; the exit status is that of the rank, as a shell would tell it.
+pub(crate) fn rank_failed(rank: usize, ending: ExitStatus, several: bool, log: Option<&Path>) -> Problem {
+    let (how, status) = match (ending.code(), ending.signal()) {
+        (Some(code), _) => (format!("exited with status {code}"), code),
+        (None, signal) => {
+            let number = signal.unwrap_or_default();
+            let name = Signal::try_from(number).map_or("", Signal::as_str);
+            (format!("was ended by signal {number} {name}").trim_end().to_string(), 128 + number)
+        }
+    };
+    let others = if several { "; the others were stopped" } else { "" };
+    let help = match (ending.signal(), log) {
+        (Some(9), _) => "`dmesg` tells whether the system ran out of memory",
+        (_, None) => "its own output says why; --log-dir DIR keeps the ranks' output apart",
+        (_, Some(_)) => "its own output says why",
+    };
+    Problem::error("rank", format!("rank {rank} {how}{others}"))
+        .at(log.map_or_else(|| format!("rank {rank}"), |log| log.display().to_string()))
+        .help(help)
+        .status(u8::try_from(status).unwrap_or(REFUSED))
+}
+
+pub(crate) fn cannot_print(why: &io::Error) -> Problem {
+    Problem::error("print", format!("standard output cannot be written: {why}")).at("stdout").help("is the disk full?")
+}

@@ -1,0 +1,45 @@
+//! Sentences about what is laid over a template.
+
+use super::{Problem, did_you_mean};
+use crate::base::source::{Said, Source};
+
+pub(crate) fn not_a_patch(place: &str, why: &str) -> Problem {
+    Problem::error("patch", format!("not a patch: {why}"))
+        .at(place)
+        .help(r#"a list such as [{"op": "replace", "path": "/steps_per_print", "value": 10}], or an object to merge"#)
+}
+
+pub(crate) fn patch_failed(place: &str, operation: usize, path: &str, what: &str) -> Problem {
+    Problem::error("patch", format!("operation {} of the patch fails at `{path}`: {what}", operation + 1))
+        .at(place)
+        .help("`zlaunch templates NAME` shows what it is applied to; paths start with `/`")
+}
+
+pub(crate) fn header_in_config() -> Problem {
+    Problem::error("set", "`$zlaunch` is not a part of the config: only a template file has it".to_string())
+        .at("--set, --patch")
+        .help("variables are set with --env, other templates taken with --deepspeed")
+}
+
+pub(crate) fn no_longer_an_object() -> Problem {
+    Problem::error("patch", "the patched config is no JSON object any more".to_string())
+        .at("--patch")
+        .help("an operation with the path \"\" replaces the whole config: give it a path")
+}
+
+pub(crate) fn nothing_to_unset(said: &Said<String>, nearest: Option<&str>) -> Problem {
+    Problem::error("unset", format!("the config has no key `{}` to remove", said.value))
+        .at(said.place())
+        .help(did_you_mean(nearest, "`zlaunch templates NAME` shows the keys"))
+}
+
+pub(crate) fn set_below_a_value(key: &str, blocked: &str, from: &Source) -> Problem {
+    Problem::error("set", format!("`{key}` cannot be set: `{blocked}` is a value, not a section"))
+        .at(format!("{from} {key}=…"))
+        .help(format!("--set {blocked}=VALUE, or another key"))
+}
+
+pub(crate) fn layers_without_config(places: Vec<String>) -> Problem {
+    let problem = Problem::error("no-config", "there is no DeepSpeed config to change".to_string());
+    places.into_iter().fold(problem.help("add --deepspeed zero2"), Problem::at)
+}

@@ -1,0 +1,114 @@
+//! Sentences about what `machine` and `doctor` find.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::{Problem, Severity};
+use crate::base::source::Said;
+
+/// `64 MiB`, to be compared at a glance.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let step = (0..UNITS.len() - 1).take_while(|step| bytes >> (10 * step) >= 1024).count();
+    // One digit behind the point, without a float.
+    let tenths = (u128::from(bytes) * 10) >> (10 * step);
+    let (whole, tenth) = (tenths / 10, tenths % 10);
+    if tenth == 0 || whole >= 100 {
+        format!("{whole} {}", UNITS[step])
+    } else {
+        format!("{whole}.{tenth} {}", UNITS[step])
+    }
+}
+
+fn age(time: Duration) -> String {
+    let (count, unit) = match time.as_secs() / 60 {
+        minutes if minutes < 120 => (minutes, "minutes"),
+        minutes if minutes < 48 * 60 => (minutes / 60, "hours"),
+        minutes => (minutes / 60 / 24, "days"),
+    };
+    format!("{count} {unit}")
+}
+
+pub(crate) fn package_missing(name: &str, python: &Path) -> Problem {
+    Problem::error("package-missing", format!("`{name}` is not installed for this Python"))
+        .at(python.display())
+        .help(format!("{} -m pip install {name}, or activate the environment that has it", python.display()))
+}
+
+pub(crate) fn stale_lock(path: &Path, old: Duration) -> Problem {
+    let folder = path.parent().unwrap_or(path).display();
+    Problem::warning("stale-lock", format!("a lock of {} ago: every rank that needs {folder} waits for it", age(old)))
+        .at(path.display())
+        .help(format!("if nobody compiles there: rm -r {folder}"))
+}
+
+pub(crate) fn nvme_not_writable(key: &str, path: &Path) -> Problem {
+    Problem::error("nvme-folder", format!("`{}` cannot be written: offloading to NVMe fails at start", path.display()))
+        .at(key)
+        .help(format!("--set {key}=/local/nvme/$USER-$$"))
+}
+
+pub(crate) fn nvme_is_shared(key: &str, path: &Path, kind: &str) -> Problem {
+    Problem::warning("nvme-folder", format!("`{}` is on {kind}: slow, and other jobs may empty it", path.display()))
+        .at(key)
+        .help("a folder of its own for every job, on a disk of this machine")
+}
+
+pub(crate) fn cache_on_nfs(what: &str, path: &Path, kind: &str, variable: &str) -> Problem {
+    Problem::warning("cache-on-nfs", format!("{what} is on {kind}: ranks that lock files there wait or fail"))
+        .at(path.display())
+        .help(format!("export {variable}=/tmp/$USER-{what}"))
+}
+
+pub(crate) fn no_compiler(missing: &[&str], needed: bool) -> Problem {
+    let help: Vec<&str> = missing
+        .iter()
+        .map(|name| match *name {
+            "ninja" => "pip install ninja, and activate that environment",
+            _ => "apt install g++, or module load gcc",
+        })
+        .collect();
+    let what = format!(
+        "no {} on PATH: DeepSpeed compiles its CPU optimizer when a run first offloads",
+        missing.join(" and no ")
+    );
+    let problem = Problem::warning("no-compiler", what).at("PATH").help(help.join("; "));
+    if needed { Problem { severity: Severity::Error, ..problem } } else { problem }
+}
+
+pub(crate) fn small_memlock(limit: u64, why: &str) -> Problem {
+    Problem::warning("small-memlock", format!("only {} may be locked, and {why}", size(limit)))
+        .at("ulimit -H -l")
+        .help("`memlock unlimited` in /etc/security/limits.conf, LimitMEMLOCK=infinity for slurmd, docker run --ulimit memlock=-1")
+}
+
+pub(crate) fn small_shm(bytes: u64) -> Problem {
+    Problem::warning(
+        "small-shm",
+        format!("/dev/shm has {}: NCCL and data loader workers share memory there", size(bytes)),
+    )
+    .at("/dev/shm")
+    .help("docker run --shm-size=16g (or --ipc=host); Kubernetes: an emptyDir of medium Memory at /dev/shm")
+}
+
+pub(crate) fn few_files(most: u64) -> Problem {
+    Problem::warning("few-files", format!("only {most} files may be open: data loaders need more"))
+        .at("ulimit -n")
+        .help("ulimit -n 65536")
+}
+
+pub(crate) fn ranks_share_gpus(nproc: &Said<u32>, gpus: usize) -> Problem {
+    Problem::warning("ranks-share-gpus", format!("{} ranks share {gpus} GPUs, and NCCL refuses that", nproc.value))
+        .at(nproc.place())
+        .help(format!("--nproc-per-node {gpus}"))
+}
+
+pub(crate) fn not_enough_host_memory(needed: u64, have: u64, limited: bool) -> Problem {
+    let whose = if limited { "the cgroup allows" } else { "this machine has" };
+    Problem::error(
+        "not-enough-host-memory",
+        format!("offloading this model keeps about {} in host memory, and {whose} {}", size(needed), size(have)),
+    )
+    .at("zero_optimization.offload_optimizer, zero_optimization.offload_param")
+    .help("more machines, more memory for the job (srun --mem=0), offload less, or train adapters")
+}

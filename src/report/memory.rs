@@ -1,0 +1,85 @@
+//! Sentences about `fit` and `--deepspeed auto`.
+
+use std::path::Path;
+
+use super::Problem;
+use crate::base::source::Said;
+
+pub(crate) fn not_a_size(said: &Said<String>, example: &str) -> Problem {
+    Problem::error("usage", format!("`{}` is not a size", said.value)).at(said.place()).help(said.from.with(example))
+}
+
+pub(crate) fn bad_checkpoint(path: &Path, why: &str) -> Problem {
+    Problem::error("checkpoint", format!("not a safetensors checkpoint: {why}"))
+        .at(path.display())
+        .help("download it again; a file of a few bytes is a Git LFS pointer")
+}
+
+pub(crate) fn cannot_count(path: &Path) -> Problem {
+    Problem::error(
+        "fit",
+        "this config does not say how wide and how deep the model is, or says what no model is".to_string(),
+    )
+    .at(path.display())
+    .help("--params 8B")
+}
+
+pub(crate) fn beyond_counting(params: u64, micro_batch: u64, seq_len: u64, nodes: u64, gpus: u64) -> Problem {
+    let place = format!(
+        "{params} parameters, {micro_batch} × {seq_len} tokens at once, {nodes} machines with {gpus} GPUs each"
+    );
+    Problem::error("fit", "no training is of this size".to_string())
+        .at(place)
+        .help("--micro-batch 1 --seq-len 2048 --gpus 8")
+}
+
+pub(crate) fn model_is_not_here(name: &Said<String>) -> Problem {
+    let what = format!("`{}` is neither a folder nor in the Hugging Face or ModelScope cache", name.value);
+    Problem::error("fit", what)
+        .at(name.place())
+        .help("download it first (its config.json is enough), or ask `zlaunch fit --params 8B`")
+}
+
+pub(crate) fn nothing_to_fit() -> Problem {
+    Problem::error("usage", "there is no model to look at".to_string())
+        .at("zlaunch fit")
+        .help("zlaunch fit --model Qwen/Qwen3-8B --gpus 8, or zlaunch fit --params 8B --gpus 8, or zlaunch fit -- swift sft …")
+}
+
+pub(crate) fn gpus_not_said() -> Problem {
+    Problem::error("usage", "the command does not say how many GPUs it runs on".to_string())
+        .at("zlaunch fit")
+        .help("--gpus 8")
+}
+
+pub(crate) fn auto_without_ranks(spec: &Said<String>) -> Problem {
+    Problem::error("auto-template", "a template cannot be chosen: the number of GPUs is not known here".to_string())
+        .at(spec.place())
+        .help("name one: --deepspeed zero3")
+}
+
+pub(crate) fn auto_without_model(spec: &Said<String>, argument: &str) -> Problem {
+    Problem::error("auto-template", "a template cannot be chosen: the command names no model".to_string())
+        .at(spec.place())
+        .help(format!("add --{argument} to the command, or name a template: --deepspeed zero3"))
+}
+
+pub(crate) fn auto_counts_one_model(spec: &Said<String>) -> Problem {
+    let what = "a template cannot be chosen: this training keeps more than one model, and only one is counted";
+    Problem::error("auto-template", what.to_string()).at(spec.place()).help("name one: --deepspeed zero3")
+}
+
+pub(crate) fn auto_without_memory(spec: &Said<String>, rows: Vec<String>) -> Problem {
+    let what = "a template cannot be chosen: how much memory a GPU has is not known here";
+    let problem = Problem::error("auto-template", what.to_string()).at(spec.place());
+    rows.into_iter().fold(problem, Problem::at).help("--gpu-memory 80GiB")
+}
+
+pub(crate) fn auto_fits_nothing(spec: &Said<String>, rows: Vec<String>, would: &[String]) -> Problem {
+    let problem = Problem::error("auto-template", "no template makes this training fit".to_string()).at(spec.place());
+    let help = match would {
+        [] => "a smaller model, or more GPUs".to_string(),
+        ways => ways.join("; or "),
+    };
+    rows.into_iter().fold(problem, Problem::at).help(help)
+}

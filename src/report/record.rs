@@ -1,0 +1,65 @@
+//! Sentences about the launch record.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::Problem;
+use crate::base::source::Said;
+
+pub(crate) fn no_output_folder(asked: &Said<PathBuf>) -> Problem {
+    Problem::error("record", "--output_dir is not given, so there is no folder of the trainer's".to_string())
+        .at(asked.from.with("auto"))
+        .help("--record DIR")
+}
+
+pub(crate) fn not_a_record(path: &Path) -> Problem {
+    Problem::error("record", "this is no launch record".to_string())
+        .at(path.display())
+        .help("zlaunch --record DIR -- COMMAND writes one")
+}
+
+pub(crate) fn secret_not_recorded(path: &Path, name: &str) -> Problem {
+    Problem::error("record", format!("the value of {name} was not recorded"))
+        .at(path.display())
+        .help("launch with the recorded words and the value itself: they are in `words` and `variables`")
+}
+
+pub(crate) fn cannot_be_recorded(asked: &Said<PathBuf>, word: &OsStr) -> Problem {
+    Problem::error("record", "this is not UTF-8 text, and a record could not repeat it".to_string())
+        .at(word.to_string_lossy())
+        .help(format!("use plain text, or leave {} out", asked.from))
+}
+
+pub(crate) fn source_is_gone(file: &Path, config: &Path) -> Problem {
+    Problem::error("record", format!("`{}`, which the recorded launch was made from, is gone", file.display()))
+        .at(file.display())
+        .help(format!("the config as it was: --deepspeed {}", config.display()))
+}
+
+pub(crate) fn cannot_enter(folder: &Path, why: &io::Error) -> Problem {
+    Problem::error("record", format!("the folder of the launch cannot be entered: {why}"))
+        .at(folder.display())
+        .help("run it where that folder is")
+}
+
+pub(crate) fn no_record_folder(asked: &Said<PathBuf>) -> Problem {
+    Problem::error("record", "the folder for the launch record has no name".to_string())
+        .at(asked.from.with("''"))
+        .help("--record DIR; is the variable set that should name it?")
+}
+
+pub(crate) fn not_of_a_record(file: &Path) -> Problem {
+    let folder = file.parent().unwrap_or(file).join("zlaunch");
+    Problem::error("record", "this file is no part of a launch record, and stays".to_string())
+        .at(file.display())
+        .help(format!("--record {}", folder.display()))
+}
+
+pub(crate) fn record_of_another_version(path: &Path, found: &Value, known: u64) -> Problem {
+    Problem::error("record", format!("this record has version {found}, and this zlaunch reads version {known}"))
+        .at(path.display())
+        .help("replay it with the zlaunch that wrote it: its version is in `zlaunch`")
+}

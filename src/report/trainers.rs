@@ -1,0 +1,80 @@
+//! Sentences about the command and its arguments.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use super::{NOT_EXECUTABLE, NOT_FOUND, Problem, did_you_mean};
+use crate::base::source::Said;
+
+pub(crate) fn not_on_path(name: &str, package: Option<&str>, meant: Option<&str>, path: &OsStr) -> Problem {
+    let package = package.map(|package| format!("; pip install {package} brings it")).unwrap_or_default();
+    Problem::error("not-found", format!("`{name}` is not on PATH"))
+        .at(format!("PATH={}", path.to_string_lossy()))
+        .help(did_you_mean(meant, &format!("activate the environment that has `{name}`{package}")))
+        .status(NOT_FOUND)
+}
+
+pub(crate) fn no_such_program(path: &str, exists: bool) -> Problem {
+    if exists {
+        return Problem::error("not-found", format!("`{path}` is not a file that can be executed"))
+            .at(path)
+            .help(format!("is it the right path? a script needs chmod +x {path}"))
+            .status(NOT_EXECUTABLE);
+    }
+    Problem::error("not-found", format!("`{path}` does not exist")).at(path).help("check the path").status(NOT_FOUND)
+}
+
+pub(crate) fn no_way_to_hand_over(spec: &Said<String>, command: &str) -> Problem {
+    let help = if command.starts_with("swift ") {
+        "give the config to `swift sft`, `pt` or `rlhf`, with its arguments on the command line"
+    } else {
+        "put zlaunch in front of the training command itself, or say what it is: --trainer hf, --trainer deepspeed"
+    };
+    Problem::error("hand-over", format!("zlaunch does not know how `{command}` takes a DeepSpeed config"))
+        .at(spec.place())
+        .help(help)
+}
+
+pub(crate) fn two_configs(flag: &Said<String>, own: &Said<String>) -> Problem {
+    Problem::warning("two-configs", format!("`{}` is used, not the command's own `{}`", flag.value, own.value))
+        .at(flag.place())
+        .at(own.place())
+        .help(format!("drop one of them; without {} the command's own is resolved", flag.from))
+}
+
+/// `tolerant`: how this trainer is made to tolerate such options.
+pub(crate) fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&str>, tolerant: &str) -> Problem {
+    Problem::error("argument", format!("{trainer} has no option `{word}`"))
+        .at(word)
+        .help(did_you_mean(meant, tolerant).trim_end())
+}
+
+pub(crate) fn argument_needs_value(spelled: &str, wanted: &str, example: &str) -> Problem {
+    Problem::error("argument", format!("the trainer refuses `{spelled}` without a value: it wants {wanted}"))
+        .at(spelled)
+        .help(format!("{spelled} {example}; a value that starts with `-` needs {spelled}=VALUE"))
+}
+
+pub(crate) fn argument_of_wrong_type(spelled: &str, value: &str, wanted: &str, example: &str) -> Problem {
+    Problem::error("argument", format!("the trainer refuses `{spelled} {value}`: it wants {wanted}"))
+        .at(format!("{spelled} {value}"))
+        .help(format!("{spelled} {example}"))
+}
+
+pub(crate) fn bad_run_file(kind: &str, name: &str, line: usize, column: usize, what: &str) -> Problem {
+    Problem::error("run-file", format!("not {kind}: {what}"))
+        .at(format!("{name}:{line}:{column}"))
+        .help("the trainer would refuse it too; check that place")
+}
+
+pub(crate) fn env_block_is_no_mapping(file: &str) -> Problem {
+    Problem::error("run-file", "`ENV` holds `NAME: value` lines".to_string())
+        .at(format!("{file}, ENV"))
+        .help("ENV: {NPROC_PER_NODE: 8}")
+}
+
+pub(crate) fn run_file_is_no_mapping(path: &Path) -> Problem {
+    Problem::error("run-file", "a run file holds `key: value` lines".to_string())
+        .at(path.display())
+        .help("model: Qwen/Qwen3-8B")
+}

@@ -1,0 +1,98 @@
+//! Sentences about what was typed.
+
+use std::ffi::OsStr;
+
+use super::{Problem, did_you_mean, nearest};
+use crate::base::source::Said;
+
+pub(crate) fn nothing_to_launch() -> Problem {
+    Problem::error("usage", "there is no command to launch".to_string())
+        .at("zlaunch [OPTIONS] [--] COMMAND [ARGS]...")
+        .help("zlaunch --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B; `zlaunch --help` has the options")
+}
+
+pub(crate) fn unknown_option(given: &str, nearest: Option<&str>) -> Problem {
+    let all = "`zlaunch --help` lists the options; the trainer's own come after its name";
+    Problem::error("usage", format!("zlaunch has no option `{given}`")).at(given).help(did_you_mean(nearest, all))
+}
+
+pub(crate) fn option_needs_value(given: &str) -> Problem {
+    let name = given.split(' ').next().unwrap_or(given);
+    Problem::error("usage", format!("`{name}` needs a value")).at(given).help(format!("{given}: `zlaunch --help`"))
+}
+
+pub(crate) fn takes_no_value(name: &str, value: &str) -> Problem {
+    let help = if name == "--dry-run" { format!("--dry-run --format {value}") } else { name.to_string() };
+    Problem::error("usage", format!("`{name}` takes no value")).at(format!("{name}={value}")).help(help)
+}
+
+pub(crate) fn usage(what: &str) -> Problem {
+    Problem::error("usage", what.to_string()).at("the command line").help("`zlaunch --help` lists the options")
+}
+
+pub(crate) fn not_text(from: &str, value: &OsStr) -> Problem {
+    Problem::error("usage", format!("the value of `{from}` is not UTF-8 text"))
+        .at(format!("{from} {}", value.to_string_lossy()))
+        .help("use plain text here; arguments after the command may be any bytes")
+}
+
+pub(crate) fn not_a_switch(said: &Said<String>) -> Problem {
+    Problem::error("usage", format!("`{}` is neither on nor off", said.value))
+        .at(said.place())
+        .help(said.from.with("1"))
+}
+
+pub(crate) fn not_one_of(said: &Said<String>, known: &[&str]) -> Problem {
+    let all = format!("one of {}", known.join(", "));
+    Problem::error("usage", format!("`{}` does not know `{}`", said.from, said.value))
+        .at(said.place())
+        .help(did_you_mean(nearest(&said.value, known.iter().copied()), &all))
+}
+
+pub(crate) fn not_a_number(said: &Said<String>, least: u64, most: u64, example: &str) -> Problem {
+    Problem::error("usage", format!("`{}` is not a whole number from {least} to {most}", said.value))
+        .at(said.place())
+        .help(said.from.with(example))
+}
+
+pub(crate) fn not_a_key(said: &Said<String>) -> Problem {
+    Problem::error("usage", format!("`{}` is not a dotted key", said.value))
+        .at(said.place())
+        .help(said.from.with("zero_optimization.overlap_comm"))
+}
+
+pub(crate) fn not_an_assignment(said: &Said<String>, shape: &str, example: &str) -> Problem {
+    Problem::error("usage", format!("`{}` is not {shape}", said.value)).at(said.place()).help(said.from.with(example))
+}
+
+pub(crate) fn not_a_variable_name(said: &Said<String>) -> Problem {
+    Problem::error("usage", format!("`{}` cannot be the name of a variable", said.value))
+        .at(said.place())
+        .help(said.from.with("NCCL_DEBUG"))
+}
+
+pub(crate) fn format_without_dry_run() -> Problem {
+    Problem::error("usage", "`--format` is the format of a plan that is printed".to_string())
+        .at("--format")
+        .help("add --dry-run")
+}
+
+pub(crate) fn unknown_variable(name: &str, nearest: Option<&str>) -> Problem {
+    let all = "`zlaunch --help` lists the options, each has a variable";
+    Problem::warning("unknown-variable", format!("zlaunch does not read `{name}`"))
+        .at(format!("variable {name}"))
+        .help(did_you_mean(nearest, all))
+}
+
+pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>) -> Problem {
+    Problem::error("usage", format!("nothing is known of `{words}`"))
+        .at(format!("explain {words}"))
+        .help(did_you_mean(nearest, "`zlaunch explain` lists what can be asked for"))
+}
+
+pub(crate) fn unknown_action(usage: &str, word: Option<&str>, known: &[&str]) -> Problem {
+    let near = word.and_then(|word| nearest(word, known.iter().copied()));
+    let help = near.map_or_else(|| usage.to_string(), |near| format!("did you mean `{near}`? {usage}"));
+    let what = word.map_or_else(|| "a word is missing".to_string(), |word| format!("`{word}` is not understood here"));
+    Problem::error("usage", what).at(usage.split(' ').take(2).collect::<Vec<_>>().join(" ")).help(help)
+}

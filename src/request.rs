@@ -1,0 +1,139 @@
+//! What was asked for, as plain values: `cli` makes them, everything behind reads them.
+
+pub(crate) mod draft;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::base::options::{option_of, takes_next_word};
+use crate::base::source::{Said, Source};
+use crate::command::trainer;
+use crate::config::layers::Layers;
+use crate::config::template::Search;
+use crate::ranks::launcher;
+use crate::ranks::topology::{SaidHosts, SaidRanks};
+use crate::report::Problem;
+
+/// A launch as it was said.
+#[derive(Default)]
+pub(crate) struct Launch {
+    pub(crate) deepspeed: Option<Said<String>>,
+    pub(crate) search: Search,
+    pub(crate) layers: Layers,
+    pub(crate) memory: SaidMemory,
+    pub(crate) no_fill: bool,
+    pub(crate) trainer: Option<Said<&'static trainer::Trainer>>,
+    pub(crate) launcher: Option<Said<launcher::Kind>>,
+    pub(crate) topology: SaidRanks,
+    pub(crate) hosts: SaidHosts,
+    pub(crate) launcher_args: Vec<OsString>,
+    pub(crate) rank_output: launcher::local::OutputFlags,
+    pub(crate) environment: EnvironmentFlags,
+    pub(crate) config_out: Option<Said<PathBuf>>,
+    pub(crate) record: Option<Said<PathBuf>>,
+    /// Our words as they were given, up to the command.
+    pub(crate) options: Vec<OsString>,
+    pub(crate) output: Output,
+    pub(crate) strict: bool,
+    pub(crate) allow: Vec<String>,
+    pub(crate) warnings: Vec<Problem>,
+    pub(crate) command: Vec<OsString>,
+}
+
+impl Launch {
+    /// The command, and nothing of what was said about it. A launch is large: this stands once in the executable.
+    #[inline(never)]
+    pub(crate) fn command_alone(&self) -> Box<Self> {
+        Box::new(Launch { output: self.output, command: self.command.clone(), ..Launch::default() })
+    }
+
+    /// Our options as they were given, for the same launch on another machine: without those that only print, and without
+    /// what was meant for srun.
+    pub(crate) fn options_again(&self) -> Vec<OsString> {
+        let through_srun = self.launcher.as_ref().is_some_and(|asked| asked.value == launcher::Kind::Srun);
+        // A replay leaves its record as it is.
+        let replayed = self.record.as_ref().is_some_and(|asked| asked.from == Source::Default);
+        let mut again = Vec::new();
+        let mut words = self.options.iter();
+        while let Some(word) = words.next() {
+            // What is not text is the value of an option, joined to its name.
+            let text = word.to_string_lossy();
+            let Some(long) = text.strip_prefix("--") else {
+                // A cluster of switches.
+                let kept = text.replace('n', "");
+                again.extend((kept != "-").then(|| OsString::from(kept)));
+                continue;
+            };
+            let Some(option) = option_of(long) else { continue };
+            let value = if takes_next_word(long) { words.next() } else { None };
+            let dropped = ["dry-run", "format"].contains(&option.name)
+                || replayed && option.name == "record"
+                || through_srun && ["launcher", "launcher-arg"].contains(&option.name);
+            if !dropped {
+                again.extend(std::iter::once(word).chain(value).cloned());
+            }
+        }
+        again
+    }
+}
+
+/// What is shown, and whether anything is done.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Output {
+    /// Print the plan like this and do nothing.
+    pub(crate) dry_run: Option<Format>,
+    pub(crate) quiet: bool,
+    pub(crate) verbose: bool,
+    /// Print what the rules find and do nothing; the format is `dry_run`'s.
+    pub(crate) check: bool,
+}
+
+impl Output {
+    /// Somebody will read the plan.
+    pub(crate) fn is_read(self) -> bool {
+        matches!(self.dry_run, Some(Format::Text | Format::Json)) || self.verbose
+    }
+
+    /// Also what is only worth knowing.
+    pub(crate) fn wants_notes(self) -> bool {
+        self.check || self.verbose
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    Text,
+    Json,
+    Shell,
+}
+
+/// What is done with a launch that was described.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Launch,
+    /// Everything odd about it is said.
+    Check,
+    /// Only a report is wanted, and perhaps about no command.
+    Doctor,
+}
+
+/// Memory that was said instead of seen.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SaidMemory {
+    pub(crate) gpu: Option<Said<u64>>,
+    pub(crate) host: Option<Said<u64>>,
+}
+
+/// What the user said about variables.
+#[derive(Default)]
+pub(crate) struct EnvironmentFlags {
+    pub(crate) set: Vec<Said<(String, OsString)>>,
+    pub(crate) unset: Vec<Said<String>>,
+}
+
+impl EnvironmentFlags {
+    /// The user has the last word on this one.
+    pub(crate) fn says(&self, name: &str) -> bool {
+        self.set.iter().any(|said| said.value.0 == name) || self.unset.iter().any(|said| said.value == name)
+    }
+}

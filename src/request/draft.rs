@@ -1,0 +1,150 @@
+//! What is known before the first decision: the command, taken apart and understood, and the machine with the variables
+//! it is to have. `plan` and `fit` both begin here.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+
+use crate::base::base64;
+use crate::base::source::Said;
+use crate::base::vars;
+use crate::command::target::Parts;
+use crate::command::trainer::{self, Family, Job};
+use crate::host::Host;
+use crate::ranks::launcher::srun::{self, Through};
+use crate::ranks::launcher::{self, Kind, Wrapped, wrapped};
+use crate::ranks::topology::Topology;
+use crate::report::{self, Problem};
+use crate::request::Launch;
+
+pub(crate) struct Draft<'a> {
+    pub(crate) launch: &'a Launch,
+    /// The machine with the variables that the user and the front end set.
+    pub(crate) host: Cow<'a, Host>,
+    /// The command starts with `srun`.
+    pub(crate) through: Option<Through<'a>>,
+    /// The command starts with a launcher, behind `srun` or not.
+    pub(crate) wrapped: Option<Wrapped>,
+    /// What is wrong with the command is in it.
+    pub(crate) job: Job,
+}
+
+impl<'a> Draft<'a> {
+    pub(crate) fn new(launch: &'a Launch, machine: &'a Host) -> Self {
+        let mut host = machine.with(&launch.environment.set, &launch.environment.unset);
+        let mut through = srun::unwrap(&launch.command);
+        let command = through.as_ref().map_or(launch.command.as_slice(), |through| through.command);
+        let (wrapped, parts) = match wrapped::unwrap(command) {
+            Some((wrapped, parts)) => (Some(wrapped), parts),
+            None => (None, Parts::of(command)),
+        };
+        let mut job = trainer::understand(&parts, launch.trainer.as_ref(), &host);
+        // Behind `srun` is nothing that zlaunch has a part in: it is executed as it stands, `srun` and all.
+        if through.is_some() && wrapped.is_none() && job.trainer.family == Family::Opaque {
+            job = trainer::understand(&Parts::of(&launch.command), launch.trainer.as_ref(), &host);
+            through = None;
+        }
+        // The launcher is given the config, not the script, so the script's run file stays as it is.
+        if wrapped.as_ref().is_some_and(Wrapped::takes_config) {
+            job.run_file = None;
+        }
+        for variable in &job.variables {
+            host.to_mut().env.insert(OsString::from(&variable.name), OsString::from(&variable.value));
+        }
+        Draft { launch, host, through, wrapped, job }
+    }
+
+    /// A command that zlaunch has no part in.
+    pub(crate) fn untouched(launch: &'a Launch, machine: &'a Host) -> Self {
+        let job = trainer::untouched(&launch.command, machine);
+        Draft { launch, host: Cow::Borrowed(machine), through: None, wrapped: None, job }
+    }
+
+    /// The ranks and the machines. Those of a command behind `srun` are machines that cannot be seen from here.
+    pub(crate) fn topology(&self) -> Result<Topology, Vec<Problem>> {
+        let Launch { topology: flags, hosts, launcher, .. } = self.launch;
+        if let Some(through) = &self.through {
+            through.possible(&self.host)?;
+            return Ok(Topology::elsewhere(&self.host));
+        }
+        if let Some(wrapped) = &self.wrapped {
+            let mut contradictions = wrapped.contradictions(flags, &self.host);
+            contradictions.extend(hosts.flags().map(|said| report::hosts_of_the_command(&said, wrapped.name())));
+            let stated = wrapped.stated(flags, &self.host);
+            return if contradictions.is_empty() {
+                Ok(Topology::wrapped(flags, stated, &self.host))
+            } else {
+                Err(contradictions)
+            };
+        }
+        let asked = launcher.as_ref().is_some_and(|asked| asked.value != Kind::Direct && asked.from.is_flag());
+        let said = || flags.nproc_per_node.is_some() || flags.nnodes.is_some() || Topology::is_scheduled(&self.host);
+        let ranked = asked || self.job.trainer.launches_itself && said();
+        let topology = Topology::decide(flags, hosts, ranked || self.job.trainer.family != Family::Opaque, &self.host)?;
+        match topology.too_many() {
+            Some(problem) => Err(vec![problem]),
+            None => Ok(topology),
+        }
+    }
+
+    /// Who starts the ranks.
+    pub(crate) fn launcher(&self, topology: &Topology) -> Result<Kind, Vec<Problem>> {
+        let asked = self.launch.launcher.as_ref();
+        let kind = match &self.wrapped {
+            _ if self.through.is_some() => Kind::Srun,
+            Some(wrapped) => match asked.filter(|asked| asked.from.is_flag() && asked.value != wrapped.runner.kind) {
+                Some(asked) => return Err(vec![report::already_a_launcher(asked, wrapped.name())]),
+                None => wrapped.runner.kind,
+            },
+            None => launcher::choose(asked, &self.job, topology)?,
+        };
+        let problems = launcher::check_extra(kind, &self.launch.launcher_args);
+        if problems.is_empty() { Ok(kind) } else { Err(problems) }
+    }
+
+    /// A number of processes that was asked for a command that is executed once.
+    pub(crate) fn ranks_without_effect(&self) -> Option<Problem> {
+        let job = &self.job;
+        let once = job.trainer.family == Family::Opaque && !job.trainer.launches_itself;
+        let once = once && self.launch.launcher.is_none() && self.wrapped.is_none();
+        let asked = self.launch.topology.nproc_per_node.as_ref().filter(|_| once)?;
+        Some(report::ranks_without_effect(&asked.from, job.target.name(), job.starts_ranks()))
+    }
+
+    /// The config that the command names.
+    pub(crate) fn own_config(&self) -> Option<Said<String>> {
+        let Draft { job, wrapped, .. } = self;
+        let trainers = (job.trainer.family != Family::Opaque)
+            .then(|| job.args.text((job.trainer.config_argument)(&job.args)))
+            .flatten();
+        let own = trainers.or_else(|| wrapped.as_ref()?.config(&self.host))?;
+        let text = job.trainer.reads_base64.then(|| base64::object_in(&own.value)).flatten();
+        Some(Said { value: text.unwrap_or(own.value), from: own.from })
+    }
+
+    /// Whether a command that came through a shim is a training with a config: its own, or one that a site gives to all
+    /// who take it. The trainers take an empty text as none.
+    pub(crate) fn is_for_us(&self) -> bool {
+        let asks = |word: &OsString| word == "--help" || word == "-h";
+        let given = || self.takes_config() && !self.launch.command.iter().any(asks);
+        self.own_config().is_some_and(|own| !own.value.is_empty()) || self.launch.deepspeed.is_some() && given()
+    }
+
+    /// The config can be given to the launcher of the command, or to the script.
+    pub(crate) fn takes_config(&self) -> bool {
+        let job = &self.job;
+        let takes = || job.trainer.family != Family::Opaque && job.takes((job.trainer.config_argument)(&job.args));
+        self.launcher_takes_config() || takes()
+    }
+
+    /// The config is given to the launcher of the command, not to the script.
+    pub(crate) fn launcher_takes_config(&self) -> bool {
+        self.wrapped.as_ref().is_some_and(Wrapped::takes_config)
+    }
+}
+
+/// Whether a shim asks for this launch. It adds nothing to the command that it stands for; what it says does not count
+/// for any other one.
+pub(crate) fn is_asked_by_shim(launch: &Launch, host: &Host) -> bool {
+    let of = host.raw(vars::ZLAUNCH_SHIM_OF);
+    of.is_some() && of == launch.command.first().map(OsString::as_os_str) && launch.options == ["--"]
+}

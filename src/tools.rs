@@ -1,0 +1,6 @@
+//! What launches nothing.
+
+pub(crate) mod doctor;
+pub(crate) mod explain;
+pub(crate) mod generate;
+pub(crate) mod shims;

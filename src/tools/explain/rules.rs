@@ -1,0 +1,115 @@
+//! The diagnostics that zlaunch names, each with one sentence.
+
+use crate::check;
+
+/// Every rule with what it is about.
+pub(crate) fn rules() -> impl Iterator<Item = (&'static str, &'static str)> {
+    RULES.iter().copied().chain(check::rules().map(|rule| (rule.name, rule.doc)))
+}
+
+/// The rules whose sentences are in `error`.
+const RULES: &[(&str, &str)] = &[
+    ("usage", "zlaunch's own command line, or one of its variables, is not understood."),
+    ("unknown-variable", "A variable starts with ZLAUNCH_ and belongs to no option: probably misspelt."),
+    ("file", "A file that was named is missing, unreadable, too large or no text."),
+    (
+        "json",
+        "A config is not JSON; the place is the first byte that is not. Comments and trailing commas are accepted.",
+    ),
+    ("run-file", "The trainer's YAML or JSON file of arguments cannot be read as the trainer would read it."),
+    ("config-out", "The file that --config-out names cannot be written, or the launch is made from it."),
+    ("template", "There is no such template, or something in its `$zlaunch` section is wrong."),
+    ("old-spelling", "The name of a template is an old or foreign one; it is understood."),
+    ("patch", "--patch is no patch, or one of its operations does not fit the config."),
+    ("set", "--set names a key below something that is a value."),
+    ("unset", "--unset names a key that the config does not have."),
+    ("no-config", "--set, --unset, --patch or --config-out without any DeepSpeed config to change."),
+    ("not-found", "The command, or a program it needs, is not there."),
+    ("hand-over", "zlaunch does not know how this command takes a DeepSpeed config."),
+    ("two-configs", "--deepspeed of zlaunch and of the command name different configs; zlaunch's is used."),
+    ("argument", "The trainer would refuse one of its own arguments after loading for minutes; zlaunch does now."),
+    (
+        "mismatch",
+        "A number of the config differs from what the trainer computes from its arguments. The HF Trainer refuses that \
+         after loading the model.",
+    ),
+    ("auto", "An \"auto\" that nobody fills: the key is not among those that transformers and accelerate know."),
+    ("ranks", "How many processes there are, on which machines, or where they meet, is unknown or contradictory."),
+    ("launcher", "The launcher that was asked for cannot start this command, or not with these options."),
+    ("loopback", "Several machines are to meet at an address that only one of them reaches."),
+    ("uneven-tasks", "Slurm or an MPI started different numbers of tasks on the machines, which no launcher can use."),
+    (
+        "machines-differ",
+        "The machines of a job may have different numbers of GPUs, so the number of ranks is not known.",
+    ),
+    (
+        "stray-variable",
+        "A variable such as NNODES or PET_NNODES says something else than what holds, and is not followed.",
+    ),
+    ("contradicts-scheduler", "The number of machines, or of this one, that was given is not the scheduler's."),
+    ("ranks-without-effect", "A number of processes was given for a command that is executed once, as it is."),
+    ("output-without-effect", "--log-dir and --prefix are for the ranks that zlaunch starts itself."),
+    ("hosts", "Something is wrong with the hostfile, --include, --exclude or .deepspeed_env."),
+    ("write", "The resolved config, a record, a log or a generated config cannot be written."),
+    ("port", "The port on which the ranks are to meet is taken on this machine."),
+    ("exec", "The program was found, and the system would not execute it."),
+    ("rank", "A rank that zlaunch started has failed; the others were stopped."),
+    ("checkpoint", "A safetensors file of the model, or the index of its parts, cannot be read."),
+    ("fit", "How much memory a training needs cannot be told from what is known."),
+    ("auto-template", "--deepspeed auto cannot choose: too little is known, or nothing fits."),
+    ("generate", "The config that is asked for is impossible, or its file is there already."),
+    (
+        "record",
+        "The launch record has no folder, is none, would replace what is none, or lacks what a replay would need.",
+    ),
+    ("shims", "A file in the folder for shims is somebody else's and is left alone, or the folder cannot be on PATH."),
+    ("print", "Standard output cannot be written."),
+    ("package-missing", "torch or deepspeed is not installed in the environment of the trainer."),
+    (
+        "stale-lock",
+        "A run was killed while it compiled an operation of DeepSpeed, and its lock stayed: the next run waits forever.",
+    ),
+    ("nvme-folder", "The folder for NVMe offload cannot be written, or is on a file system that other machines share."),
+    (
+        "cache-on-nfs",
+        "A folder in which ranks lock files (torch_extensions, Triton's cache) is on a network file system.",
+    ),
+    ("no-compiler", "c++ or ninja is missing, with which DeepSpeed compiles its CPU optimizer at the first offload."),
+    ("small-memlock", "Too little memory may be locked for InfiniBand or NVMe offload (`ulimit -l`)."),
+    ("small-shm", "/dev/shm is too small for NCCL and the workers of data loaders, as in a container by default."),
+    ("few-files", "Too few files may be open at once (`ulimit -n`)."),
+    ("ranks-share-gpus", "More processes are started on a machine than it has GPUs."),
+    (
+        "not-enough-host-memory",
+        "Offloading this model needs more host memory than the machine, or the job's cgroup, has.",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rule names in the source of the sentences.
+    fn named(source: &str) -> Vec<&str> {
+        let calls = ["Problem::error(", "Problem::warning("];
+        let after = calls.iter().flat_map(|call| source.split(call).skip(1));
+        after.filter_map(|text| text.trim_start().strip_prefix('"')?.split('"').next()).collect()
+    }
+
+    #[test]
+    fn every_rule_is_explained_once() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/report");
+        let files =
+            std::fs::read_dir(folder).unwrap().filter_map(|file| std::fs::read_to_string(file.unwrap().path()).ok());
+        let sources: String = files.collect();
+        let named = named(sources.leak());
+        assert!(named.len() > 90, "{}", named.len());
+        for name in named.iter().copied().chain(crate::report::warnings()) {
+            assert_eq!(rules().filter(|(rule, _)| *rule == name).count(), 1, "{name}");
+        }
+        for (name, about) in RULES {
+            assert!(named.contains(name), "no sentence has the rule {name}");
+            assert!(about.ends_with('.') && about.len() > 30, "{name}");
+        }
+    }
+}
