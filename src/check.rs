@@ -25,7 +25,7 @@ use crate::config::auto;
 use crate::config::schema::{self, Entry, Fault, Policy};
 use crate::config::zero::Zero;
 use crate::host::Host;
-use crate::ranks::launcher::Kind;
+use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::Topology;
 use crate::report::{self, Problem, Severity};
 
@@ -116,11 +116,11 @@ pub(crate) struct Subject<'a> {
     pub(crate) config: &'a Value,
     pub(crate) job: &'a Job,
     pub(crate) topology: Option<&'a Topology>,
-    pub(crate) launcher: Option<Kind>,
+    pub(crate) launcher: Option<Launcher>,
     /// The variables as the user left them.
     pub(crate) host: &'a Host,
     /// Variables that the template brings where the user has none.
-    pub(crate) brought: &'a [(String, String)],
+    pub(crate) template_env: &'a [(String, String)],
     place: &'a dyn Fn(&str) -> String,
     keys: Vec<Key<'a>>,
     zero: Zero<'a>,
@@ -146,9 +146,9 @@ impl<'a> Subject<'a> {
         config: &'a Value,
         job: &'a Job,
         topology: Option<&'a Topology>,
-        launcher: Option<Kind>,
+        launcher: Option<Launcher>,
         host: &'a Host,
-        brought: &'a [(String, String)],
+        template_env: &'a [(String, String)],
         place: &'a dyn Fn(&str) -> String,
     ) -> Self {
         let mut keys = Vec::new();
@@ -164,7 +164,7 @@ impl<'a> Subject<'a> {
             topology,
             launcher,
             host,
-            brought,
+            template_env,
             place,
             keys,
             zero,
@@ -244,8 +244,10 @@ impl<'a> Subject<'a> {
 
     /// The value a rank will see, the template's included.
     fn variable(&self, name: &str) -> Option<&OsStr> {
-        let brought = || self.brought.iter().find(|(brought, _)| brought == name).map(|(_, value)| OsStr::new(value));
-        self.host.raw(name).or_else(brought)
+        let template_env = || {
+            self.template_env.iter().find(|(template_env, _)| template_env == name).map(|(_, value)| OsStr::new(value))
+        };
+        self.host.raw(name).or_else(template_env)
     }
 }
 

@@ -12,8 +12,8 @@ use clap::builder::OsStringValueParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command};
 
-use crate::base::options::{COMMANDS, Kind, OPTIONS, Opt, option_of, takes_next_word};
-use crate::base::source::{Said, Source};
+use crate::base::options::{Arity, COMMANDS, OPTIONS, Opt, option_of, takes_next_word};
+use crate::base::source::{Source, Sourced};
 use crate::config::template::Search;
 use crate::host::Host;
 use crate::report::{self, Problem};
@@ -29,12 +29,12 @@ pub(crate) use fit::launch_options;
 pub(crate) enum Request {
     Launch(Box<Launch>),
     Templates {
-        name: Option<Said<String>>,
+        name: Option<Sourced<String>>,
         raw: bool,
         search: Search,
     },
-    Fit(Box<crate::fit::Request>),
-    Generate(crate::tools::generate::Request),
+    Fit(Box<crate::fit::FitRequest>),
+    Generate(crate::tools::generate::GenerateRequest),
     Explain {
         /// Without: what can be asked for.
         words: Option<String>,
@@ -253,9 +253,9 @@ fn clap_arg(option: &Opt) -> Arg {
     }
     arg = arg.aliases(option.aliases.iter().copied());
     match option.kind {
-        Kind::Switch => arg.action(ArgAction::SetTrue),
-        Kind::One | Kind::Many => arg
-            .action(if option.kind == Kind::One { ArgAction::Set } else { ArgAction::Append })
+        Arity::Switch => arg.action(ArgAction::SetTrue),
+        Arity::One | Arity::Many => arg
+            .action(if option.kind == Arity::One { ArgAction::Set } else { ArgAction::Append })
             .value_name(option.value)
             .allow_hyphen_values(option.name == "launcher-arg")
             .value_parser(OsStringValueParser::new()),
@@ -301,7 +301,7 @@ fn parse_templates(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Prob
     };
     let name = match matches.get_one::<OsString>("name").map(|name| name.to_str().map(str::to_string).ok_or(name)) {
         None => None,
-        Some(Ok(name)) => Some(Said::new(name, Source::Argument("templates".to_string()))),
+        Some(Ok(name)) => Some(Sourced::new(name, Source::Argument("templates".to_string()))),
         Some(Err(name)) => return Err(vec![report::not_text("templates", name)]),
     };
     let search = Reader::new(&matches, host).search();

@@ -27,13 +27,13 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::unistd::geteuid;
 
-use crate::base::source::Said;
+use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::plan::environment::Environment;
 use crate::plan::record::{self, Record};
 use crate::plan::{FileKind, Plan, PlannedConfig};
-use crate::ranks::launcher::Kind;
-use crate::report::{self, Problem, Written};
+use crate::ranks::launcher::Launcher;
+use crate::report::{self, OutputFile, Problem};
 
 pub(crate) use helper::helper;
 pub(crate) use patience::patiently;
@@ -45,13 +45,13 @@ pub(crate) fn carry_out(plan: Plan) -> Result<u8, Problem> {
         return Err(problem);
     }
     // The machines that srun starts write their own.
-    if let Some(config) = plan.config.as_ref().filter(|_| plan.launcher != Kind::Srun) {
+    if let Some(config) = plan.config.as_ref().filter(|_| plan.launcher != Launcher::Srun) {
         write_config(config)?;
     }
     if let Some((path, text)) = &plan.carried {
-        write_file(path, text, FileKind::Ours, Written::VARIABLES)?;
+        write_file(path, text, FileKind::Ours, OutputFile::VARIABLES)?;
     }
-    if let Some(record) = plan.record.as_ref().filter(|_| plan.topology.is_first() && plan.launcher != Kind::Srun) {
+    if let Some(record) = plan.record.as_ref().filter(|_| plan.topology.is_first() && plan.launcher != Launcher::Srun) {
         write_record(record)?;
     }
     if let Some(port) = &plan.opens {
@@ -72,7 +72,7 @@ pub(crate) fn carry_out(plan: Plan) -> Result<u8, Problem> {
 /// The launch first: who looks in between finds a record, and no config of another one.
 fn write_record(record: &Record) -> Result<(), Problem> {
     let folder = &record.folder;
-    let failed = |path: &Path, why: &io::Error| report::cannot_write(Written::RECORD, path, why);
+    let failed = |path: &Path, why: &io::Error| report::cannot_write(OutputFile::RECORD, path, why);
     make_private_folder(folder).map_err(|why| failed(folder, &why))?;
     let _held = hold(folder);
     if let Some(file) = record::foreign(folder, true) {
@@ -105,7 +105,7 @@ fn hold(folder: &Path) -> Option<File> {
 }
 
 /// Rank 0 will listen here. Found out now, before the others come and wait.
-fn try_port(port: &Said<u16>) -> Result<(), Problem> {
+fn try_port(port: &Sourced<u16>) -> Result<(), Problem> {
     match TcpListener::bind((Ipv4Addr::UNSPECIFIED, port.value)) {
         Err(why) if why.kind() == io::ErrorKind::AddrInUse => Err(report::port_in_use(port)),
         _ => Ok(()),
@@ -124,7 +124,7 @@ fn raise_memlock() {
 
 /// Writes a program that anybody may run, whole or not at all.
 pub(crate) fn write_program(path: &Path, text: &str) -> Result<(), Problem> {
-    let failed = |why: &io::Error| report::cannot_write(Written::PROGRAM, path, why);
+    let failed = |why: &io::Error| report::cannot_write(OutputFile::PROGRAM, path, why);
     let folder = path.parent().unwrap_or(Path::new("/"));
     // Whoever could write here could choose what is executed.
     DirBuilder::new().recursive(true).mode(0o755).create(folder).map_err(|why| failed(&why))?;
@@ -135,7 +135,7 @@ pub(crate) fn write_program(path: &Path, text: &str) -> Result<(), Problem> {
 /// Removes files, and these folders if nothing else is in them.
 pub(crate) fn remove<'a>(files: &[PathBuf], folders: impl Iterator<Item = &'a Path>) -> Result<(), Problem> {
     for file in files {
-        fs::remove_file(file).map_err(|why| report::cannot_write(Written::PROGRAM, file, &why))?;
+        fs::remove_file(file).map_err(|why| report::cannot_write(OutputFile::PROGRAM, file, &why))?;
     }
     // Somebody else's files keep them.
     folders.for_each(|folder| drop(fs::remove_dir(folder)));
@@ -154,14 +154,14 @@ fn change_environment(command: &mut Command, environment: &Environment) {
 }
 
 fn write_config(config: &PlannedConfig) -> Result<(), Problem> {
-    write_file(&config.file.path, &config.text, config.file.kind, Written::CONFIG)?;
+    write_file(&config.file.path, &config.text, config.file.kind, OutputFile::CONFIG)?;
     match &config.run_file {
-        Some((path, text)) => write_file(path, text, FileKind::Ours, Written::RUN_FILE),
+        Some((path, text)) => write_file(path, text, FileKind::Ours, OutputFile::RUN_FILE),
         None => Ok(()),
     }
 }
 
-fn write_file(path: &Path, text: &str, kind: FileKind, what: Written) -> Result<(), Problem> {
+fn write_file(path: &Path, text: &str, kind: FileKind, what: OutputFile) -> Result<(), Problem> {
     let failed = |why: &io::Error| report::cannot_write(what, path, why);
     let folder = path.parent().unwrap_or(Path::new("/"));
     if kind == FileKind::Named {
@@ -180,7 +180,7 @@ fn write_file(path: &Path, text: &str, kind: FileKind, what: Written) -> Result<
 
 /// A file for the user, never in the place of another one unless that is asked for.
 pub(crate) fn write_new(path: &Path, text: &str, force: bool) -> Result<(), Problem> {
-    let failed = |why: &io::Error| report::cannot_write(Written::GENERATED, path, why);
+    let failed = |why: &io::Error| report::cannot_write(OutputFile::GENERATED, path, why);
     let folder = path.parent().unwrap_or(Path::new("/"));
     make_private_folder(folder).map_err(|why| failed(&why))?;
     let (mut file, temporary) = create_beside(path, 0o600).map_err(|why| failed(&why))?;

@@ -18,16 +18,16 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 use crate::command::model::Hub;
 use crate::command::trainer::{Family, Job, Trainer};
 use crate::config::template::{self, Search, Template};
 use crate::host::Host;
 use crate::host::machine::Machine;
-use crate::ranks::topology::{Processes, SaidRanks, Topology};
+use crate::ranks::topology::{Processes, RankFlags, Topology};
 use crate::report::{self, Problem};
 use crate::request::draft::Draft;
-use crate::request::{Format, Launch, SaidMemory};
+use crate::request::{Format, Launch, MemoryFlags};
 
 use advice::Advice;
 use choice::{Limits, Recommended, Row, Ways, recommend};
@@ -35,14 +35,14 @@ pub(crate) use memory::Machines;
 use memory::Training;
 use strategy::Strategy;
 use training::Settled;
-pub(crate) use training::{Attention, Dtype, Optimizer, SaidTraining, Tuner};
+pub(crate) use training::{Attention, Dtype, Optimizer, TrainingArgs, Tuner};
 use weights::{Lookup, Weights};
 pub(crate) use weights::{bytes, parameters};
 
 /// `zlaunch fit`, as it was said.
-pub(crate) struct Request {
+pub(crate) struct FitRequest {
     pub(crate) launch: Launch,
-    pub(crate) training: SaidTraining,
+    pub(crate) training: TrainingArgs,
     pub(crate) accounting: Accounting,
     pub(crate) format: Format,
 }
@@ -59,14 +59,14 @@ pub(crate) enum Accounting {
 const ROWS: &[&str] = &["zero0", "zero1", "zero2", "zero2_offload", "zero3", "zero3_offload", "zero3_nvme"];
 
 /// The answer, as a plain value.
-pub(crate) struct Report {
+pub(crate) struct FitReport {
     pub(crate) model: Option<String>,
     pub(crate) weights: Weights,
     pub(crate) settled: Settled,
     pub(crate) training: Training,
     pub(crate) machines: Machines,
-    pub(crate) gpu_memory: Option<Said<u64>>,
-    pub(crate) host_memory: Option<Said<u64>>,
+    pub(crate) gpu_memory: Option<Sourced<u64>>,
+    pub(crate) host_memory: Option<Sourced<u64>>,
     pub(crate) accounting: Accounting,
     pub(crate) rows: Vec<Row>,
     pub(crate) recommended: Option<Recommended>,
@@ -77,12 +77,12 @@ pub(crate) struct Report {
 }
 
 /// `zlaunch fit`.
-pub(crate) fn answer(request: &Request, machine: &Host) -> Result<Report, Vec<Problem>> {
-    let Request { launch, training, accounting, .. } = request;
+pub(crate) fn answer(request: &FitRequest, machine: &Host) -> Result<FitReport, Vec<Problem>> {
+    let FitRequest { launch, training, accounting, .. } = request;
     if launch.command.is_empty() {
         let machines = machines(&launch.topology, None, machine)?;
         let question = Question {
-            said: training.clone(),
+            sourced: training.clone(),
             trainer: None,
             lookup: Lookup { hub: Hub::HuggingFace, revision: None, trusts_names: true },
             machines,
@@ -100,14 +100,14 @@ pub(crate) fn answer(request: &Request, machine: &Host) -> Result<Report, Vec<Pr
     }
     let machines = machines(&launch.topology, Some(draft.topology()), &draft.host)?;
     let mut question = Question::of_job(&draft.job, machines, launch, *accounting, &draft.host);
-    question.said = training.clone().or(question.said);
+    question.sourced = training.clone().or(question.sourced);
     question.lookup.trusts_names = true;
     question.answer(&draft.host)
 }
 
 /// `--deepspeed auto`: the template, and why in one line.
 pub(crate) fn choose(
-    spec: &Said<String>,
+    spec: &Sourced<String>,
     job: &Job,
     topology: &Topology,
     launch: &Launch,
@@ -116,7 +116,7 @@ pub(crate) fn choose(
     let machines = known(topology).ok_or_else(|| report::auto_without_ranks(spec))?;
     let mut question = Question::of_job(job, machines, launch, Accounting::Real, host);
     question.own = None;
-    if job.trainer.family == Family::Opaque || question.said.model.is_none() {
+    if job.trainer.family == Family::Opaque || question.sourced.model.is_none() {
         return Err(report::auto_without_model(spec, job.trainer.model_argument).into());
     }
     if question.more_models {
@@ -133,39 +133,39 @@ pub(crate) fn choose(
 /// Bytes that a launch which offloads needs in the memory of each machine, where its model and ranks are known.
 pub(crate) fn host_memory(job: &Job, topology: &Topology, config: &Value, launch: &Launch, host: &Host) -> Option<u64> {
     let question = Question::of_job(job, known(topology)?, launch, Accounting::Real, host);
-    let weights = weights::find(&question.said, &question.lookup, host).ok()?;
-    let training = training_of(&weights, &Settled::new(&question.said, question.trainer));
+    let weights = weights::find(&question.sourced, &question.lookup, host).ok()?;
+    let training = training_of(&weights, &Settled::new(&question.sourced, question.trainer));
     let strategy = Strategy::of(config, weights.shape.hidden);
     let counted = strategy.offloads() && training.can_be_counted(question.machines);
     counted.then(|| memory::need(&training, &strategy, question.machines).host)
 }
 
 fn known(topology: &Topology) -> Option<Machines> {
-    let count = |said: &Option<Said<u32>>| said.as_ref().map(|said| u64::from(said.value));
+    let count = |sourced: &Option<Sourced<u32>>| sourced.as_ref().map(|sourced| u64::from(sourced.value));
     Some(Machines { nodes: count(&topology.nnodes)?, gpus: count(&topology.nproc_per_node)? })
 }
 
 /// The ranks that were said; what the command or the machine says where that is open.
 fn machines(
-    flags: &SaidRanks,
+    flags: &RankFlags,
     topology: Option<Result<Topology, Vec<Problem>>>,
     host: &Host,
 ) -> Result<Machines, Vec<Problem>> {
-    let flag = flags.nproc_per_node.as_ref().and_then(|said| match said.value {
+    let flag = flags.nproc_per_node.as_ref().and_then(|sourced| match sourced.value {
         Processes::Count(count) => Some(u64::from(count)),
         Processes::Gpus | Processes::Cpus => None,
     });
-    let nodes = flags.nnodes.as_ref().map(|said| u64::from(said.value));
+    let nodes = flags.nnodes.as_ref().map(|sourced| u64::from(sourced.value));
     if let Some(gpus) = flag {
         return Ok(Machines { nodes: nodes.unwrap_or(1), gpus });
     }
     // Where the machines meet is of no interest here.
-    let alone = SaidRanks { nnodes: None, ..flags.clone() };
+    let alone = RankFlags { nnodes: None, ..flags.clone() };
     let topology = match topology {
         Some(topology) => topology?,
-        None => Topology::decide(&alone, &crate::ranks::topology::SaidHosts::default(), true, host)?,
+        None => Topology::decide(&alone, &crate::ranks::topology::HostFlags::default(), true, host)?,
     };
-    let seen = |said: &Option<Said<u32>>| said.as_ref().map(|said| u64::from(said.value));
+    let seen = |sourced: &Option<Sourced<u32>>| sourced.as_ref().map(|sourced| u64::from(sourced.value));
     match seen(&topology.nproc_per_node) {
         Some(gpus) => Ok(Machines { nodes: nodes.or(seen(&topology.nnodes)).unwrap_or(1), gpus }),
         None => Err(vec![report::gpus_not_said()]),
@@ -174,16 +174,16 @@ fn machines(
 
 /// All that is asked.
 struct Question<'a> {
-    said: SaidTraining,
+    sourced: TrainingArgs,
     /// Whose defaults hold.
     trainer: Option<&'static Trainer>,
     lookup: Lookup,
     machines: Machines,
-    memory: &'a SaidMemory,
+    memory: &'a MemoryFlags,
     accounting: Accounting,
     search: &'a Search,
     /// A config the user named, for a row of its own.
-    own: Option<&'a Said<String>>,
+    own: Option<&'a Sourced<String>>,
     /// The command trains with a second model beside the first.
     more_models: bool,
 }
@@ -191,11 +191,11 @@ struct Question<'a> {
 impl<'a> Question<'a> {
     fn of_job(job: &Job, machines: Machines, launch: &'a Launch, accounting: Accounting, host: &Host) -> Self {
         Question {
-            said: training::of_command(job),
+            sourced: training::of_command(job),
             trainer: Some(job.trainer),
             lookup: Lookup {
                 hub: (job.trainer.hub)(&job.args, host),
-                revision: job.args.text("model_revision").map(|said| said.value),
+                revision: job.args.text("model_revision").map(|sourced| sourced.value),
                 trusts_names: false,
             },
             machines,
@@ -207,9 +207,9 @@ impl<'a> Question<'a> {
         }
     }
 
-    fn answer(&self, host: &Host) -> Result<Report, Vec<Problem>> {
-        let weights = weights::find(&self.said, &self.lookup, host)?;
-        let settled = Settled::new(&self.said, self.trainer);
+    fn answer(&self, host: &Host) -> Result<FitReport, Vec<Problem>> {
+        let weights = weights::find(&self.sourced, &self.lookup, host)?;
+        let settled = Settled::new(&self.sourced, self.trainer);
         let training = training_of(&weights, &settled);
         if !training.can_be_counted(self.machines) {
             return Err(report::beyond_counting(
@@ -224,11 +224,11 @@ impl<'a> Question<'a> {
         let strategies = self.strategies(weights.shape.hidden, host)?;
         let real = self.accounting == Accounting::Real;
         let gpu_memory = self.memory.gpu.clone().or_else(|| smallest_gpu(host));
-        let seen = || Machine::here().memory().most().map(|bytes| Said::new(bytes, Source::Machine("this machine")));
+        let seen = || Machine::here().memory().most().map(|bytes| Sourced::new(bytes, Source::Machine("this machine")));
         let host_memory = self.memory.host.clone().or_else(|| seen().filter(|_| real));
         let limits = Limits {
-            gpu: gpu_memory.as_ref().map(|said| said.value),
-            host: host_memory.as_ref().map(|said| said.value),
+            gpu: gpu_memory.as_ref().map(|sourced| sourced.value),
+            host: host_memory.as_ref().map(|sourced| sourced.value),
             accounting: self.accounting,
         };
         let advice = Advice::read();
@@ -245,8 +245,8 @@ impl<'a> Question<'a> {
         let assumed = if real { self.assumed(&weights, &settled) } else { Vec::new() };
         let rules = advice.rules_of_thumb(weights.params, settled.tuner.value, limits.gpu);
         let rules_of_thumb = rules.into_iter().map(str::to_string).collect();
-        let model = self.said.model.as_ref().map(|said| said.value.clone());
-        Ok(Report {
+        let model = self.sourced.model.as_ref().map(|sourced| sourced.value.clone());
+        Ok(FitReport {
             model,
             weights,
             settled,
@@ -267,7 +267,7 @@ impl<'a> Question<'a> {
     fn strategies(&self, hidden: u64, host: &Host) -> Result<Vec<(String, Strategy)>, Vec<Problem>> {
         let mut all = vec![("none".to_string(), Strategy::NONE)];
         for name in ROWS {
-            let spec = Said::new((*name).to_string(), Source::Default);
+            let spec = Sourced::new((*name).to_string(), Source::Default);
             let template = template::resolve(&spec, self.search, host)?;
             all.push((template.name.clone(), Strategy::of(&template.config, hidden)));
         }
@@ -296,7 +296,7 @@ impl<'a> Question<'a> {
     }
 }
 
-impl Report {
+impl FitReport {
     /// The memory is known, and it is too little.
     pub(crate) fn nothing_fits(&self) -> bool {
         self.gpu_memory.is_some() && self.recommended.is_none()
@@ -304,9 +304,9 @@ impl Report {
 }
 
 /// The memory of the smallest GPU here, if the models of all of them are known.
-fn smallest_gpu(host: &Host) -> Option<Said<u64>> {
+fn smallest_gpu(host: &Host) -> Option<Sourced<u64>> {
     let each: Option<Vec<u64>> = host.gpus().iter().map(|model| cards::memory(model)).collect();
-    Some(Said::new(each?.into_iter().min()?, Source::Machine("the GPU's name")))
+    Some(Sourced::new(each?.into_iter().min()?, Source::Machine("the GPU's name")))
 }
 
 /// The word that stands for "choose".
@@ -376,19 +376,19 @@ mod tests {
     use super::*;
 
     pub(super) fn template(name: &str) -> Template {
-        let spec = Said::new(name.to_string(), Source::Default);
+        let spec = Sourced::new(name.to_string(), Source::Default);
         template::resolve(&spec, &Search::default(), &Host::default()).unwrap()
     }
 
     /// A model of this size with the settings most people start with.
     pub(super) fn training(params: u64, tuner: Tuner) -> Training {
-        let said = SaidTraining {
-            params: Some(Said::new(params, Source::Default)),
-            tuner: Some(Said::new(tuner, Source::Default)),
-            ..SaidTraining::default()
+        let sourced = TrainingArgs {
+            params: Some(Sourced::new(params, Source::Default)),
+            tuner: Some(Sourced::new(tuner, Source::Default)),
+            ..TrainingArgs::default()
         };
         let lookup = Lookup { hub: Hub::HuggingFace, revision: None, trusts_names: false };
-        let weights = weights::find(&said, &lookup, &Host::default()).unwrap();
-        training_of(&weights, &Settled::new(&said, None))
+        let weights = weights::find(&sourced, &lookup, &Host::default()).unwrap();
+        training_of(&weights, &Settled::new(&sourced, None))
     }
 }

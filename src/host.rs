@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access, geteuid, gethostname};
 
-use crate::base::source::Said;
+use crate::base::source::Sourced;
 use crate::base::vars;
 use machine::Machine;
 pub(crate) use programs::is_shim;
@@ -124,13 +124,13 @@ impl Host {
 
     /// The same machine with these variables set and removed. Most launches change nothing, and an environment is
     /// too large to copy for that.
-    pub(crate) fn with(&self, set: &[Said<(String, OsString)>], unset: &[Said<String>]) -> Cow<'_, Self> {
+    pub(crate) fn with(&self, set: &[Sourced<(String, OsString)>], unset: &[Sourced<String>]) -> Cow<'_, Self> {
         let mut host = Cow::Borrowed(self);
-        for said in unset {
-            host.to_mut().env.remove(OsStr::new(&said.value));
+        for sourced in unset {
+            host.to_mut().env.remove(OsStr::new(&sourced.value));
         }
-        for said in set {
-            host.to_mut().env.insert(OsString::from(&said.value.0), said.value.1.clone());
+        for sourced in set {
+            host.to_mut().env.insert(OsString::from(&sourced.value.0), sourced.value.1.clone());
         }
         host
     }

@@ -25,7 +25,7 @@ use std::sync::{Mutex, OnceLock};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 use crate::base::yaml::Dialect;
 use crate::cli::{self, Request};
 use crate::config::{layers, patch, template};
@@ -107,14 +107,14 @@ pub fn hosts(data: &[u8]) {
         "LSB_DJOB_RANKFILE",
     ];
     const OPTIONS: &[&str] = &["--hostfile", "--include", "--exclude", "--master-addr"];
-    let Some((who, said)) = data.split_first().filter(|_| !data.contains(&0)) else { return };
+    let Some((who, sourced)) = data.split_first().filter(|_| !data.contains(&0)) else { return };
     let world = World::get();
-    let _files = world.put(said);
+    let _files = world.put(sourced);
     let mut host = world.host();
     let mut words = ["--deepspeed", "zero2", "--nproc-per-node", "2"].map(OsString::from).to_vec();
     let value = |name: &str| {
         let in_file = name.to_ascii_lowercase().ends_with("file");
-        if in_file { world.cwd.join("in").into() } else { OsString::from_vec(said.to_vec()) }
+        if in_file { world.cwd.join("in").into() } else { OsString::from_vec(sourced.to_vec()) }
     };
     let who = usize::from(*who) % (LISTS.len() + OPTIONS.len());
     match LISTS.get(who) {
@@ -187,7 +187,7 @@ fn planned(mut launch: Launch, host: &Host) {
     if !resolved.template.env.is_empty() {
         return;
     }
-    launch.deepspeed = Some(Said::new(resolved.text.clone(), Source::Flag("--deepspeed".to_string())));
+    launch.deepspeed = Some(Sourced::new(resolved.text.clone(), Source::Flag("--deepspeed".to_string())));
     launch.layers = layers::Layers::default();
     (launch.strict, launch.config_out) = (false, None);
     match Plan::new(&launch, host) {

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 
 use anstream::AutoStream;
 use base::json;
-use base::source::{Said, Source};
+use base::source::{Source, Sourced};
 use cli::Request;
 use config::template;
 use exec::patiently;
@@ -125,7 +125,7 @@ fn replay(folder: &Path, dry_run: bool) -> Result<u8, Vec<Problem>> {
         Err(text) => return out(text.as_bytes()).map(|()| 0),
     };
     // Only to compare: the old record stays as it is.
-    launch.record = Some(Said::new(folder.to_path_buf(), Source::Default));
+    launch.record = Some(Sourced::new(folder.to_path_buf(), Source::Default));
     let mut plan =
         planned(&launch, &host).map_err(|problems| problems.into_iter().chain(recorded.gone()).collect::<Vec<_>>())?;
     let today = plan.record.take();
@@ -187,7 +187,7 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
 }
 
 /// Exit status 1: nothing fits.
-fn run_fit(request: &fit::Request, host: &Host) -> Result<u8, Vec<Problem>> {
+fn run_fit(request: &fit::FitRequest, host: &Host) -> Result<u8, Vec<Problem>> {
     let report = patiently(host, || fit::answer(request, host))?;
     report::report(&request.launch.warnings, &Secrets::of(host));
     let text = match request.format {
@@ -197,7 +197,7 @@ fn run_fit(request: &fit::Request, host: &Host) -> Result<u8, Vec<Problem>> {
     out(text.as_bytes()).map(|()| u8::from(report.nothing_fits()))
 }
 
-fn run_generate(request: &generate::Request, host: &Host) -> Result<(), Vec<Problem>> {
+fn run_generate(request: &generate::GenerateRequest, host: &Host) -> Result<(), Vec<Problem>> {
     let generated = generate::generate(request, host)?;
     for (path, text) in &generated.files {
         let Some(path) = path else {

@@ -16,18 +16,18 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::base::hash::fnv1a;
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::check::machine;
 use crate::check::{self, Subject};
 use crate::command::trainer::{Family, Job};
-use crate::config::auto::{self, Known};
+use crate::config::auto::{self, FillContext};
 use crate::config::layers::{self, Layers};
 use crate::config::template::{self, Template};
 use crate::fit;
 use crate::host::Host;
 use crate::ranks::launcher::local::Local;
-use crate::ranks::launcher::{self, Kind, srun};
+use crate::ranks::launcher::{self, Launcher, srun};
 use crate::ranks::topology::Topology;
 use crate::report::{self, Problem, Severity};
 use crate::request::Launch;
@@ -38,7 +38,7 @@ use record::Record;
 pub(crate) struct Plan {
     pub(crate) trainer: TrainerFacts,
     pub(crate) topology: Topology,
-    pub(crate) launcher: Kind,
+    pub(crate) launcher: Launcher,
     /// The ranks, where zlaunch starts them itself.
     pub(crate) local: Option<Local>,
     pub(crate) config: Option<PlannedConfig>,
@@ -52,7 +52,7 @@ pub(crate) struct Plan {
     /// The variables for the other machines of a hostfile, and their file.
     pub(crate) carried: Option<(PathBuf, String)>,
     /// The port on which the ranks meet, if that is on this machine.
-    pub(crate) opens: Option<Said<u16>>,
+    pub(crate) opens: Option<Sourced<u16>>,
     pub(crate) record: Option<Record>,
     home: Option<PathBuf>,
 }
@@ -88,7 +88,7 @@ impl Plan {
 /// The decisions that can be refused; everything else in a plan follows from them.
 struct Decided {
     topology: Topology,
-    launcher: Kind,
+    launcher: Launcher,
     config: Option<PlannedConfig>,
     chosen: Option<String>,
     diagnostics: Vec<Problem>,
@@ -111,7 +111,7 @@ impl Draft<'_> {
         let (template, chosen) = self.template(topology.as_ref(), &mut found).unzip();
         let config = self.config(template, topology.as_ref(), kind, &mut found);
         // srun starts this on machines that cannot be seen from here, and they may have what is missing.
-        if let Some(config) = config.as_ref().filter(|_| kind != Some(Kind::Srun)) {
+        if let Some(config) = config.as_ref().filter(|_| kind != Some(Launcher::Srun)) {
             found.diagnostics.extend(machine::at_launch(&config.value, job.python.as_ref(), host));
         }
         // With a config its rules looked at the environment too.
@@ -138,21 +138,21 @@ impl Draft<'_> {
         let carried = self.carried(&topology, &mut environment)?;
         let path = config.as_ref().map(PlannedConfig::handed_over);
         let translated = self.translate(&topology, path, &mut environment);
-        let kind = if translated { Kind::Torchrun } else { kind };
+        let kind = if translated { Launcher::Torchrun } else { kind };
         let argv = self.argv(kind, translated, &topology, path)?;
         let mut plan = Plan {
             trainer: self.trainer_facts(),
             launcher: kind,
-            local: (kind == Kind::Local).then(|| Local::new(&topology, &launch.rank_output, host)),
+            local: (kind == Launcher::Local).then(|| Local::new(&topology, &launch.rank_output, host)),
             config,
             chosen,
             environment,
             argv,
             diagnostics,
             // srun starts this on machines that cannot be seen from here, and they may have what is missing.
-            blocker: job.blocker.clone().filter(|_| kind != Kind::Srun),
+            blocker: job.blocker.clone().filter(|_| kind != Launcher::Srun),
             carried,
-            opens: topology.opens_port(kind == Kind::Torchrun).cloned(),
+            opens: topology.opens_port(kind == Launcher::Torchrun).cloned(),
             topology,
             record: None,
             home: host.home(),
@@ -190,16 +190,23 @@ impl Draft<'_> {
     /// Everything that is executed. `translated`: torchrun stands in for the launcher of the command.
     fn argv(
         &self,
-        kind: Kind,
+        kind: Launcher,
         translated: bool,
         topology: &Topology,
         config: Option<&OsStr>,
     ) -> Result<Vec<OsString>, Problem> {
-        let Draft { launch, host, through, wrapped, job } = self;
-        if kind == Kind::Srun {
-            let asked = launch.launcher.as_ref().is_some_and(|asked| asked.value == Kind::Srun);
+        let Draft { launch, host, srun_prefix, wrapped, job } = self;
+        if kind == Launcher::Srun {
+            let asked = launch.launcher.as_ref().is_some_and(|asked| asked.value == Launcher::Srun);
             let extra = if asked { launch.launcher_args.as_slice() } else { &[] };
-            return srun::argv(through.as_ref(), topology, launch.options_again(), extra, &launch.command, host);
+            return srun::argv(
+                srun_prefix.as_ref(),
+                topology,
+                launch.forwarded_options(),
+                extra,
+                &launch.command,
+                host,
+            );
         }
         if let Some(wrapped) = wrapped.as_ref().filter(|_| !translated) {
             return Ok(wrapped.argv(job, &launch.topology, topology, &launch.launcher_args, config, host));
@@ -250,7 +257,7 @@ impl Draft<'_> {
     }
 
     /// Whether the config can reach the trainer at all.
-    fn can_hand_over(&self, spec: &Said<String>) -> Result<(), Problem> {
+    fn can_hand_over(&self, spec: &Sourced<String>) -> Result<(), Problem> {
         let job = &self.job;
         if self.takes_config() {
             return Ok(());
@@ -267,7 +274,7 @@ impl Draft<'_> {
         &self,
         template: Option<Template>,
         topology: Option<&Topology>,
-        kind: Option<Kind>,
+        kind: Option<Launcher>,
         found: &mut Found,
     ) -> Option<PlannedConfig> {
         let Launch { layers, config_out, .. } = self.launch;
@@ -296,7 +303,7 @@ impl Draft<'_> {
         &self,
         template: Template,
         topology: &Topology,
-        kind: Option<Kind>,
+        kind: Option<Launcher>,
         found: &mut Found,
     ) -> Result<PlannedConfig, Vec<Problem>> {
         let Launch { layers, no_fill, config_out, .. } = self.launch;
@@ -304,7 +311,7 @@ impl Draft<'_> {
         // A variable the template brings counts as set.
         let host = self.host.with_more(template.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let hidden = auto::hidden_size(&self.job, &host);
-        let known = Known { job: &self.job, topology, config: &config, hidden, host: &host };
+        let known = FillContext { job: &self.job, topology, config: &config, hidden, host: &host };
         let policy = if *no_fill {
             auto::Policy::Leave("--no-fill")
         } else if self.launcher_takes_config() {
@@ -320,7 +327,7 @@ impl Draft<'_> {
             return Err(problems);
         }
         if let Some(out) = config_out {
-            inputs::spare(out, &template, self.launch, &self.job, &self.host)?;
+            inputs::refuse_overwriting(out, &template, self.launch, &self.job, &self.host)?;
         }
         let planned = PlannedConfig::new(template, resolved, config_out.as_ref(), &self.job, &self.host)?;
         if let Some(pool) = topology.pool.as_ref().filter(|pool| pool.0.len() > 1)
@@ -338,7 +345,7 @@ impl Draft<'_> {
         written: &Value,
         template: &Template,
         topology: Option<&Topology>,
-        kind: Option<Kind>,
+        kind: Option<Launcher>,
         found: &mut Found,
     ) {
         let place = |key: &str| layers::place_of(key, written, template, &self.launch.layers, &self.host);
@@ -349,7 +356,7 @@ impl Draft<'_> {
     }
 
     /// The same for a command without a config.
-    fn check_environment(&self, topology: Option<&Topology>, kind: Option<Kind>, found: &mut Found) {
+    fn check_environment(&self, topology: Option<&Topology>, kind: Option<Launcher>, found: &mut Found) {
         if self.job.trainer.family == Family::Opaque {
             return;
         }
@@ -380,8 +387,8 @@ impl Found {
     /// What the rules found goes where it belongs.
     fn sort(&mut self) {
         // A mismatch says the same as the rules about the batch.
-        let said = |found: &Problem| self.mismatched && check::is_about_batch(found.rule);
-        for found in self.findings.drain(..).filter(|found| !said(found)) {
+        let sourced = |found: &Problem| self.mismatched && check::is_about_batch(found.rule);
+        for found in self.findings.drain(..).filter(|found| !sourced(found)) {
             if found.severity == Severity::Error { self.problems.push(found) } else { self.diagnostics.push(found) }
         }
     }
@@ -405,14 +412,14 @@ impl Found {
 }
 
 /// Layers that were asked for here and now; a variable may serve a whole site.
-fn without_config(layers: &Layers, out: Option<&Said<PathBuf>>) -> Option<Problem> {
+fn without_config(layers: &Layers, out: Option<&Sourced<PathBuf>>) -> Option<Problem> {
     let Layers { patch, unset, set } = layers;
     let places = patch
         .iter()
         .chain(out)
-        .map(|said| (&said.from, said.value.display().to_string()))
-        .chain(unset.iter().map(|said| (&said.from, said.value.clone())))
-        .chain(set.iter().map(|said| (&said.from, said.value.0.clone())));
+        .map(|sourced| (&sourced.from, sourced.value.display().to_string()))
+        .chain(unset.iter().map(|sourced| (&sourced.from, sourced.value.clone())))
+        .chain(set.iter().map(|sourced| (&sourced.from, sourced.value.0.clone())));
     let flags = places.filter(|(from, _)| matches!(from, Source::Flag(_)));
     let places: Vec<String> = flags.map(|(from, value)| from.with(value)).collect();
     (!places.is_empty()).then(|| report::layers_without_config(places))

@@ -6,31 +6,31 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::base::options::{option_of, takes_next_word};
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 use crate::command::trainer;
 use crate::config::layers::Layers;
 use crate::config::template::Search;
 use crate::ranks::launcher;
-use crate::ranks::topology::{SaidHosts, SaidRanks};
+use crate::ranks::topology::{HostFlags, RankFlags};
 use crate::report::Problem;
 
 /// A launch as it was said.
 #[derive(Default)]
 pub(crate) struct Launch {
-    pub(crate) deepspeed: Option<Said<String>>,
+    pub(crate) deepspeed: Option<Sourced<String>>,
     pub(crate) search: Search,
     pub(crate) layers: Layers,
-    pub(crate) memory: SaidMemory,
+    pub(crate) memory: MemoryFlags,
     pub(crate) no_fill: bool,
-    pub(crate) trainer: Option<Said<&'static trainer::Trainer>>,
-    pub(crate) launcher: Option<Said<launcher::Kind>>,
-    pub(crate) topology: SaidRanks,
-    pub(crate) hosts: SaidHosts,
+    pub(crate) trainer: Option<Sourced<&'static trainer::Trainer>>,
+    pub(crate) launcher: Option<Sourced<launcher::Launcher>>,
+    pub(crate) topology: RankFlags,
+    pub(crate) hosts: HostFlags,
     pub(crate) launcher_args: Vec<OsString>,
     pub(crate) rank_output: launcher::local::OutputFlags,
     pub(crate) environment: EnvironmentFlags,
-    pub(crate) config_out: Option<Said<PathBuf>>,
-    pub(crate) record: Option<Said<PathBuf>>,
+    pub(crate) config_out: Option<Sourced<PathBuf>>,
+    pub(crate) record: Option<Sourced<PathBuf>>,
     /// Our words as they were given, up to the command.
     pub(crate) options: Vec<OsString>,
     pub(crate) output: Output,
@@ -49,8 +49,8 @@ impl Launch {
 
     /// Our options as they were given, for the same launch on another machine: without those that only print, and without
     /// what was meant for srun.
-    pub(crate) fn options_again(&self) -> Vec<OsString> {
-        let through_srun = self.launcher.as_ref().is_some_and(|asked| asked.value == launcher::Kind::Srun);
+    pub(crate) fn forwarded_options(&self) -> Vec<OsString> {
+        let through_srun = self.launcher.as_ref().is_some_and(|asked| asked.value == launcher::Launcher::Srun);
         // A replay leaves its record as it is.
         let replayed = self.record.as_ref().is_some_and(|asked| asked.from == Source::Default);
         let mut again = Vec::new();
@@ -119,21 +119,21 @@ pub(crate) enum Mode {
 
 /// Memory that was said instead of seen.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SaidMemory {
-    pub(crate) gpu: Option<Said<u64>>,
-    pub(crate) host: Option<Said<u64>>,
+pub(crate) struct MemoryFlags {
+    pub(crate) gpu: Option<Sourced<u64>>,
+    pub(crate) host: Option<Sourced<u64>>,
 }
 
 /// What the user said about variables.
 #[derive(Default)]
 pub(crate) struct EnvironmentFlags {
-    pub(crate) set: Vec<Said<(String, OsString)>>,
-    pub(crate) unset: Vec<Said<String>>,
+    pub(crate) set: Vec<Sourced<(String, OsString)>>,
+    pub(crate) unset: Vec<Sourced<String>>,
 }
 
 impl EnvironmentFlags {
     /// The user has the last word on this one.
     pub(crate) fn says(&self, name: &str) -> bool {
-        self.set.iter().any(|said| said.value.0 == name) || self.unset.iter().any(|said| said.value == name)
+        self.set.iter().any(|sourced| sourced.value.0 == name) || self.unset.iter().any(|sourced| sourced.value == name)
     }
 }

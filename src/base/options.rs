@@ -2,7 +2,7 @@
 
 /// How often an option may be said, and with what.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum Arity {
     Switch,
     One,
     Many,
@@ -12,7 +12,7 @@ pub(crate) enum Kind {
 pub(crate) struct Opt {
     pub(crate) name: &'static str,
     pub(crate) short: Option<char>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: Arity,
     pub(crate) value: &'static str,
     /// With `_` instead of `-`, as torchrun and deepspeed spell theirs.
     pub(crate) aliases: &'static [&'static str],
@@ -31,7 +31,7 @@ macro_rules! opt {
         Opt {
             name: $name,
             short: { let short: Option<char> = None; $(let short = { let _ = short; Some($short) };)? short },
-            kind: Kind::$kind,
+            kind: Arity::$kind,
             value: $value,
             aliases: &[$($($alias),*)?],
             heading: $heading,
@@ -127,7 +127,7 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
 
 /// Whether the value of an option, given without its `--`, is the word behind it.
 pub(crate) fn takes_next_word(long: &str) -> bool {
-    !long.contains('=') && option_of(long).is_some_and(|option| option.kind != Kind::Switch)
+    !long.contains('=') && option_of(long).is_some_and(|option| option.kind != Arity::Switch)
 }
 
 pub(crate) fn option_of(long: &str) -> Option<&'static Opt> {

@@ -32,19 +32,19 @@ impl fmt::Display for Source {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Said<T> {
+pub(crate) struct Sourced<T> {
     pub(crate) value: T,
     pub(crate) from: Source,
 }
 
-impl<T> Said<T> {
+impl<T> Sourced<T> {
     pub(crate) fn new(value: T, from: Source) -> Self {
-        Said { value, from }
+        Sourced { value, from }
     }
 
     /// The same source, another value.
-    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Said<U> {
-        Said { value: change(self.value), from: self.from }
+    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Sourced<U> {
+        Sourced { value: change(self.value), from: self.from }
     }
 }
 
@@ -64,7 +64,7 @@ impl Source {
     }
 }
 
-impl<T: fmt::Display> Said<T> {
+impl<T: fmt::Display> Sourced<T> {
     /// The place as a person typed it.
     pub(crate) fn place(&self) -> String {
         self.from.with(&self.value)

@@ -417,15 +417,19 @@ fn hf_arguments(subject: &Subject, found: &mut Findings) {
         return;
     }
     let args = &subject.job.args;
-    let on = |name: &str| args.bool(name, true).ok().flatten().filter(|said| said.value);
-    if let Some(said) = on("auto_find_batch_size").filter(|_| subject.stage_is(&[3])) {
+    let on = |name: &str| args.bool(name, true).ok().flatten().filter(|sourced| sourced.value);
+    if let Some(sourced) = on("auto_find_batch_size").filter(|_| subject.stage_is(&[3])) {
         let what = "transformers refuses `auto_find_batch_size` at stage 3".to_string();
-        found.at(&[said.from.to_string(), (subject.place)(STAGE)], what, "drop it, or take stage 2: --deepspeed zero2");
+        found.at(
+            &[sourced.from.to_string(), (subject.place)(STAGE)],
+            what,
+            "drop it, or take stage 2: --deepspeed zero2",
+        );
     }
     let off = |text: &str| text.is_empty() || hf_false(text);
-    if let Some(said) = args.text("fsdp").filter(|said| !off(&said.value)) {
+    if let Some(sourced) = args.text("fsdp").filter(|sourced| !off(&sourced.value)) {
         let what = "transformers refuses `fsdp` together with DeepSpeed".to_string();
-        found.at(&[said.place()], what, format!("drop {}", said.from));
+        found.at(&[sourced.place()], what, format!("drop {}", sourced.from));
     }
     if let (Some(only), Some(best)) = (on("save_only_model"), on("load_best_model_at_end")) {
         let what = "transformers refuses `save_only_model` with `load_best_model_at_end` under DeepSpeed".to_string();

@@ -207,12 +207,12 @@ fn clipping_ignored(subject: &Subject, found: &mut Findings) {
     if !subject.is_hf() || subject.get("gradient_clipping").is_some() {
         return;
     }
-    if let Some(said) = subject.job.args.text("max_grad_norm") {
+    if let Some(sourced) = subject.job.args.text("max_grad_norm") {
         let what = format!(
             "{} has no effect: the config has no `gradient_clipping`, and DeepSpeed clips by its own default",
-            said.place()
+            sourced.place()
         );
-        found.at(&[said.place(), (subject.place)("gradient_clipping")], what, "--set gradient_clipping=auto");
+        found.at(&[sourced.place(), (subject.place)("gradient_clipping")], what, "--set gradient_clipping=auto");
     }
 }
 
@@ -242,7 +242,7 @@ fn gathered_weights(subject: &Subject, found: &mut Findings) {
     }
     // Adapters are gathered whatever it says.
     let tuner = ["tuner_type", "train_type", "finetuning_type"].iter().find_map(|name| subject.job.args.text(name));
-    let severity = match tuner.as_ref().map(|said| said.value.as_str()) {
+    let severity = match tuner.as_ref().map(|sourced| sourced.value.as_str()) {
         Some("full" | "freeze") => Severity::Warning,
         _ => Severity::Note,
     };

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::{Findings, Rule, Subject, When};
 use crate::base::vars;
-use crate::ranks::launcher::Kind;
-use crate::ranks::topology::Standing;
+use crate::ranks::launcher::Launcher;
+use crate::ranks::topology::Role;
 use crate::report::Severity;
 
 pub(super) const RULES: &[Rule] = &[
@@ -165,7 +165,7 @@ fn nccl_contradiction(subject: &Subject, found: &mut Findings) {
 fn env_file_unread(subject: &Subject, found: &mut Findings) {
     let name = subject.host.filled(vars::DS_ENV_FILE).unwrap_or(".deepspeed_env");
     let read = subject.topology.and_then(|topology| topology.pool.as_ref()).is_some_and(|pool| pool.0.len() > 1);
-    let by_runner = subject.launcher.is_none_or(|kind| kind == Kind::Deepspeed) && read;
+    let by_runner = subject.launcher.is_none_or(|kind| kind == Launcher::Deepspeed) && read;
     let path = subject.host.cwd.join(name);
     if !by_runner && path.is_file() {
         let what = format!("nothing reads `{name}` here: only DeepSpeed's runner does, for several machines");
@@ -176,7 +176,7 @@ fn env_file_unread(subject: &Subject, found: &mut Findings) {
 fn incomplete_ranks(subject: &Subject, found: &mut Findings) {
     const MPI: &[&str] = &["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
     // What an engine started gets them from us.
-    if !subject.topology.is_some_and(|topology| matches!(topology.standing, Standing::Rank { .. })) {
+    if !subject.topology.is_some_and(|topology| matches!(topology.role, Role::Rank { .. })) {
         return;
     }
     if MPI.iter().any(|name| subject.host.raw(name).is_some()) {

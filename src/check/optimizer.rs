@@ -246,21 +246,21 @@ fn optimizer_replaced(subject: &Subject, found: &mut Findings) {
     if !subject.is_hf() {
         return;
     }
-    let Some(said) = subject.job.args.text("optim") else { return };
+    let Some(sourced) = subject.job.args.text("optim") else { return };
     if subject.get("optimizer").is_some_and(Value::is_object) {
-        let what = format!("the config has an `optimizer` section: {} has no effect", said.place());
-        found.at(&[said.place(), (subject.place)("optimizer")], what, "--unset optimizer, or drop the argument");
+        let what = format!("the config has an `optimizer` section: {} has no effect", sourced.place());
+        found.at(&[sourced.place(), (subject.place)("optimizer")], what, "--unset optimizer, or drop the argument");
         return;
     }
     let forced = subject.get("zero_force_ds_cpu_optimizer").is_none_or(schema::is_true);
-    if subject.offloads_optimizer() && forced && !survives_offload(&said.value) {
+    if subject.offloads_optimizer() && forced && !survives_offload(&sourced.value) {
         let what = format!(
             "the optimizer is on {}: accelerate replaces `{}` by DeepSpeed's CPU Adam without a word",
-            subject.zero.optimizer, said.value
+            subject.zero.optimizer, sourced.value
         );
         let place = (subject.place)("zero_optimization.offload_optimizer.device");
         found.at(
-            &[said.place(), place],
+            &[sourced.place(), place],
             what,
             "--optim adamw_torch, or --set zero_optimization.offload_optimizer.device=none",
         );

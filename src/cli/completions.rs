@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 
-use crate::base::options::{COMMANDS, FIT, FIT_LAUNCH, GENERATE, Kind, OPTIONS, Opt};
+use crate::base::options::{Arity, COMMANDS, FIT, FIT_LAUNCH, GENERATE, OPTIONS, Opt};
 use crate::check;
 use crate::command::trainer;
 use crate::fit::{Dtype, Optimizer};
@@ -41,13 +41,13 @@ enum Follows {
 }
 
 fn follows(option: &Opt) -> Follows {
-    if option.kind == Kind::Switch {
+    if option.kind == Arity::Switch {
         return Follows::Nothing;
     }
     match option.name {
         "deepspeed" => Follows::Config,
         "from" => Follows::Templates,
-        "launcher" => Follows::Words(launcher::Kind::NAMES.iter().map(|(name, _)| *name).collect()),
+        "launcher" => Follows::Words(launcher::Launcher::NAMES.iter().map(|(name, _)| *name).collect()),
         "trainer" => Follows::Words(trainer::ALL.iter().map(|trainer| trainer.name).collect()),
         "format" => Follows::Formats,
         "allow" => Follows::Words(check::allowable()),
@@ -91,7 +91,7 @@ fn options() -> Vec<&'static Opt> {
 /// The options after which a value stands, as they are written.
 fn valued(between: &str) -> String {
     let written = |option: &&Opt| std::iter::once(option.name).chain(option.aliases.iter().copied());
-    let valued = options().into_iter().filter(|option| option.kind != Kind::Switch);
+    let valued = options().into_iter().filter(|option| option.kind != Arity::Switch);
     let spellings: Vec<String> =
         valued.flat_map(|option| written(&option).map(|name| format!("--{name}")).collect::<Vec<_>>()).collect();
     spellings.join(between)
@@ -151,12 +151,12 @@ fn zsh() -> String {
             Follows::Record => ":folder:_zlaunch_record",
             Follows::Text => ":value: ",
         };
-        let equals = if option.kind == Kind::Switch { "" } else { "=" };
+        let equals = if option.kind == Arity::Switch { "" } else { "=" };
         let (name, help) = (option.name, quoted(option.help));
         let (once, spellings) = match (option.short, option.kind) {
-            (Some(short), Kind::Switch) => (format!("(-{short} --{name})"), format!("'{{-{short},--{name}}}'")),
+            (Some(short), Arity::Switch) => (format!("(-{short} --{name})"), format!("'{{-{short},--{name}}}'")),
             (Some(short), _) => (format!("(-{short} --{name})"), format!("'{{-{short}+,--{name}=}}'")),
-            (None, Kind::Many) => ("*".to_string(), format!("--{name}=")),
+            (None, Arity::Many) => ("*".to_string(), format!("--{name}=")),
             (None, _) => (String::new(), format!("--{name}{equals}")),
         };
         // Understood, but not offered.

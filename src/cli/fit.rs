@@ -7,8 +7,8 @@ use clap::Command;
 use super::reader::{Reader, flag};
 use super::{Request, clap_arg, shown, trailing_command};
 use crate::base::options::{FIT, FIT_LAUNCH, OPTIONS, Opt};
-use crate::base::source::Said;
-use crate::fit::{self, Accounting, Attention, Dtype, Optimizer, SaidTraining, Tuner};
+use crate::base::source::Sourced;
+use crate::fit::{self, Accounting, Attention, Dtype, Optimizer, TrainingArgs, Tuner};
 use crate::host::Host;
 use crate::report::{self, Problem};
 use crate::request::{Format, Output};
@@ -61,19 +61,19 @@ pub(super) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
     if !reader.problems.is_empty() {
         return Err(reader.problems);
     }
-    Ok(Request::Fit(Box::new(fit::Request {
+    Ok(Request::Fit(Box::new(fit::FitRequest {
         launch,
         training,
-        accounting: accounting.map_or(Accounting::Real, |said| said.value),
-        format: format.map_or(Format::Text, |said| said.value),
+        accounting: accounting.map_or(Accounting::Real, |sourced| sourced.value),
+        format: format.map_or(Format::Text, |sourced| sourced.value),
     })))
 }
 
 impl Reader<'_> {
-    fn training(&mut self) -> SaidTraining {
-        let fused_loss = self.matches.get_flag("fused-loss").then(|| Said::new(true, flag("fused-loss")));
+    fn training(&mut self) -> TrainingArgs {
+        let fused_loss = self.matches.get_flag("fused-loss").then(|| Sourced::new(true, flag("fused-loss")));
         let optimizers: Vec<_> = Optimizer::ALL.iter().map(|it| (it.name, *it)).collect();
-        SaidTraining {
+        TrainingArgs {
             model: self.text("model"),
             params: self.measured("params", "8B", fit::parameters),
             micro_batch: self.number("micro-batch", 1, u64::from(u32::MAX)),
@@ -95,16 +95,16 @@ impl Reader<'_> {
     }
 
     /// `qlora` is LoRA on 4 bits, and LoRA on so many bits is QLoRA.
-    fn tuner(&mut self) -> Option<Said<Tuner>> {
+    fn tuner(&mut self) -> Option<Sourced<Tuner>> {
         let bits = self.one_of("quant-bits", [("4", 4), ("8", 8)]);
-        let lora = bits.as_ref().map_or(Tuner::Lora, |said| Tuner::Quantised(said.value));
+        let lora = bits.as_ref().map_or(Tuner::Lora, |sourced| Tuner::Quantised(sourced.value));
         let four = if lora == Tuner::Lora { Tuner::Quantised(4) } else { lora };
         let named = self.one_of("tuner", [("full", Tuner::Full), ("lora", lora), ("qlora", four)]);
-        if let (Some(Said { value: Tuner::Full, .. }), Some(bits)) = (&named, &bits) {
+        if let (Some(Sourced { value: Tuner::Full, .. }), Some(bits)) = (&named, &bits) {
             let bits = format!("--quant-bits {}", bits.value);
             self.problems.push(report::contradicting_options("--tuner full", &bits, "--tuner qlora"));
         }
-        named.or_else(|| bits.map(|said| said.map(Tuner::Quantised)))
+        named.or_else(|| bits.map(|sourced| sourced.map(Tuner::Quantised)))
     }
 }
 

@@ -38,12 +38,12 @@ pub(super) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
     let switch = |name: &str| matches.get_flag(name);
     // The product of the three is a number of DeepSpeed's, and no batch is larger.
     let most = 1u64 << 20;
-    let count = |said: Option<crate::base::source::Said<u64>>| said.map_or(1, |said| said.value);
-    let request = generate::Request {
+    let count = |sourced: Option<crate::base::source::Sourced<u64>>| sourced.map_or(1, |sourced| sourced.value);
+    let request = generate::GenerateRequest {
         micro_batch: count(reader.number("micro-batch", 1, most)),
         grad_accum: count(reader.number("grad-accum", 1, most)),
         world_size: count(reader.number("world-size", 1, most)),
-        stage: reader.number("stage", 0, 3u64).map(|said| said.value),
+        stage: reader.number("stage", 0, 3u64).map(|sourced| sourced.value),
         offload: switch("offload"),
         precision: if switch("fp16") { Precision::Fp16 } else { Precision::Bf16 },
         from: reader.text("from"),

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::base::json;
 use crate::base::options::{OPTIONS, variable_of};
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::check;
 use crate::command::trainer;
@@ -19,9 +19,9 @@ use crate::config::layers::Layers;
 use crate::config::template::Search;
 use crate::host::Host;
 use crate::ranks::launcher;
-use crate::ranks::topology::{Processes, SaidHosts, SaidRanks};
+use crate::ranks::topology::{HostFlags, Processes, RankFlags};
 use crate::report::{self, Problem};
-use crate::request::{EnvironmentFlags, Format, Launch, Mode, Output, SaidMemory};
+use crate::request::{EnvironmentFlags, Format, Launch, MemoryFlags, Mode, Output};
 
 /// The command line and the variables, while they are read.
 pub(super) struct Reader<'a> {
@@ -50,36 +50,36 @@ impl<'a> Reader<'a> {
             deepspeed: self.text("deepspeed"),
             search: self.search(),
             layers: Layers {
-                patch: self.raw_many("patch").into_iter().map(|said| said.map(PathBuf::from)).collect(),
+                patch: self.raw_many("patch").into_iter().map(|sourced| sourced.map(PathBuf::from)).collect(),
                 unset: self.keys("unset"),
                 set: self.assignments(),
             },
-            memory: SaidMemory { gpu: self.size("gpu-memory", "80GiB"), host: self.size("host-memory", "1TiB") },
+            memory: MemoryFlags { gpu: self.size("gpu-memory", "80GiB"), host: self.size("host-memory", "1TiB") },
             no_fill: self.switch("no-fill"),
             trainer: self.one_of("trainer", trainer::ALL.iter().map(|it| (it.name, *it))),
             launcher: self
-                .one_of("launcher", launcher::Kind::NAMES.iter().map(|(name, kind)| (*name, *kind)))
-                .and_then(|said| said.value.map(|kind| Said::new(kind, said.from))),
-            topology: SaidRanks {
+                .one_of("launcher", launcher::Launcher::NAMES.iter().map(|(name, kind)| (*name, *kind)))
+                .and_then(|sourced| sourced.value.map(|kind| Sourced::new(kind, sourced.from))),
+            topology: RankFlags {
                 nnodes: self.number("nnodes", 1, u32::MAX),
                 node_rank: self.number("node-rank", 0, u32::MAX),
                 nproc_per_node: self.processes(),
                 master_addr: self.text("master-addr"),
                 master_port: self.number("master-port", 1, u16::MAX),
             },
-            hosts: SaidHosts {
-                hostfile: self.raw_one("hostfile").map(|said| said.map(PathBuf::from)),
+            hosts: HostFlags {
+                hostfile: self.raw_one("hostfile").map(|sourced| sourced.map(PathBuf::from)),
                 include: self.text("include"),
                 exclude: self.text("exclude"),
             },
-            launcher_args: self.raw_many("launcher-arg").into_iter().map(|said| said.value).collect(),
+            launcher_args: self.raw_many("launcher-arg").into_iter().map(|sourced| sourced.value).collect(),
             rank_output: launcher::local::OutputFlags {
-                log_dir: self.raw_one("log-dir").map(|said| said.map(PathBuf::from)),
-                prefix: self.said_switch("prefix"),
+                log_dir: self.raw_one("log-dir").map(|sourced| sourced.map(PathBuf::from)),
+                prefix: self.sourced_switch("prefix"),
             },
             environment: EnvironmentFlags { set: self.assigned_variables(), unset: self.variable_names() },
-            config_out: self.raw_one("config-out").map(|said| said.map(PathBuf::from)),
-            record: self.raw_one("record").map(|said| said.map(PathBuf::from)),
+            config_out: self.raw_one("config-out").map(|sourced| sourced.map(PathBuf::from)),
+            record: self.raw_one("record").map(|sourced| sourced.map(PathBuf::from)),
             output: output(self),
             strict: self.switch("strict"),
             allow: self.rules(),
@@ -89,7 +89,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn size(&mut self, name: &'static str, example: &str) -> Option<Said<u64>> {
+    pub(super) fn size(&mut self, name: &'static str, example: &str) -> Option<Sourced<u64>> {
         self.measured(name, example, crate::fit::bytes)
     }
 
@@ -99,13 +99,13 @@ impl<'a> Reader<'a> {
         name: &'static str,
         example: &str,
         read: fn(&str) -> Option<u64>,
-    ) -> Option<Said<u64>> {
-        let said = self.text(name)?;
-        let size = read(&said.value);
+    ) -> Option<Sourced<u64>> {
+        let sourced = self.text(name)?;
+        let size = read(&sourced.value);
         if size.is_none() {
-            self.problems.push(report::not_a_size(&said, example));
+            self.problems.push(report::not_a_size(&sourced, example));
         }
-        size.map(|size| Said::new(size, said.from))
+        size.map(|size| Sourced::new(size, sourced.from))
     }
 
     pub(super) fn search(&self) -> Search {
@@ -119,11 +119,11 @@ impl<'a> Reader<'a> {
         let report = self.mode != Mode::Launch;
         let format = self.one_of("format", formats.into_iter().take(if report { 2 } else { 3 }));
         let dry_run = self.switch("dry-run") || report;
-        if let (Some(Said { from: Source::Flag(_), .. }), false) = (&format, dry_run) {
+        if let (Some(Sourced { from: Source::Flag(_), .. }), false) = (&format, dry_run) {
             self.problems.push(report::format_without_dry_run());
         }
         Output {
-            dry_run: dry_run.then(|| format.map_or(Format::Text, |said| said.value)),
+            dry_run: dry_run.then(|| format.map_or(Format::Text, |sourced| sourced.value)),
             quiet: self.switch("quiet"),
             verbose: self.switch("verbose"),
             check: self.mode == Mode::Check,
@@ -131,20 +131,20 @@ impl<'a> Reader<'a> {
     }
 
     /// The flag, else the variable.
-    pub(super) fn raw_one(&self, name: &'static str) -> Option<Said<OsString>> {
-        let flag = self.flags(name).next_back().map(|value| Said::new(value.clone(), flag(name)));
+    pub(super) fn raw_one(&self, name: &'static str) -> Option<Sourced<OsString>> {
+        let flag = self.flags(name).next_back().map(|value| Sourced::new(value.clone(), flag(name)));
         flag.or_else(|| self.variable(name))
     }
 
     /// The variable's lines, then the flags: what is said later wins.
-    pub(super) fn raw_many(&self, name: &'static str) -> Vec<Said<OsString>> {
-        let variable = self.variable(name).into_iter().flat_map(|said| {
-            let text = said.value.as_bytes();
+    pub(super) fn raw_many(&self, name: &'static str) -> Vec<Sourced<OsString>> {
+        let variable = self.variable(name).into_iter().flat_map(|sourced| {
+            let text = sourced.value.as_bytes();
             let lines = text.strip_suffix(b"\n").unwrap_or(text).split(|byte| *byte == b'\n');
             let lines = lines.map(|line| OsStr::from_bytes(line.strip_suffix(b"\r").unwrap_or(line)).to_os_string());
-            lines.map(|line| Said::new(line, said.from.clone())).collect::<Vec<_>>()
+            lines.map(|line| Sourced::new(line, sourced.from.clone())).collect::<Vec<_>>()
         });
-        variable.chain(self.flags(name).map(|value| Said::new(value.clone(), flag(name)))).collect()
+        variable.chain(self.flags(name).map(|value| Sourced::new(value.clone(), flag(name)))).collect()
     }
 
     /// The values of an option on the command line. clap may not know it, where it was not given.
@@ -152,49 +152,49 @@ impl<'a> Reader<'a> {
         self.matches.try_get_many(name).ok().flatten().into_iter().flatten()
     }
 
-    pub(super) fn variable(&self, name: &str) -> Option<Said<OsString>> {
+    pub(super) fn variable(&self, name: &str) -> Option<Sourced<OsString>> {
         // Most launches have none: then no name is even spelled. Options of sub-commands have none at all.
         self.variables().next()?;
         OPTIONS.iter().find(|option| option.name == name)?;
         let variable = variable_of(name);
         let value = self.host.raw(&variable).filter(|value| !value.is_empty())?;
-        Some(Said::new(value.to_os_string(), Source::Variable(variable)))
+        Some(Sourced::new(value.to_os_string(), Source::Variable(variable)))
     }
 
-    pub(super) fn readable(&mut self, said: Said<OsString>) -> Option<Said<String>> {
-        match said.value.into_string() {
-            Ok(text) => Some(Said::new(text, said.from)),
+    pub(super) fn readable(&mut self, sourced: Sourced<OsString>) -> Option<Sourced<String>> {
+        match sourced.value.into_string() {
+            Ok(text) => Some(Sourced::new(text, sourced.from)),
             Err(odd) => {
-                self.problems.push(report::not_text(&said.from.to_string(), &odd));
+                self.problems.push(report::not_text(&sourced.from.to_string(), &odd));
                 None
             }
         }
     }
 
-    pub(super) fn text(&mut self, name: &'static str) -> Option<Said<String>> {
-        let said = self.raw_one(name)?;
-        self.readable(said)
+    pub(super) fn text(&mut self, name: &'static str) -> Option<Sourced<String>> {
+        let sourced = self.raw_one(name)?;
+        self.readable(sourced)
     }
 
-    pub(super) fn text_many(&mut self, name: &'static str) -> Vec<Said<String>> {
-        self.raw_many(name).into_iter().filter_map(|said| self.readable(said)).collect()
+    pub(super) fn text_many(&mut self, name: &'static str) -> Vec<Sourced<String>> {
+        self.raw_many(name).into_iter().filter_map(|sourced| self.readable(sourced)).collect()
     }
 
     pub(super) fn switch(&mut self, name: &'static str) -> bool {
-        self.said_switch(name).is_some()
+        self.sourced_switch(name).is_some()
     }
 
     /// Who turned it on.
-    pub(super) fn said_switch(&mut self, name: &'static str) -> Option<Source> {
+    pub(super) fn sourced_switch(&mut self, name: &'static str) -> Option<Source> {
         if self.matches.try_get_one(name).ok().flatten() == Some(&true) {
             return Some(flag(name));
         }
-        let said = self.variable(name).and_then(|said| self.readable(said))?;
-        match said.value.to_ascii_lowercase().as_str() {
-            "1" | "true" | "yes" | "on" => Some(said.from),
+        let sourced = self.variable(name).and_then(|sourced| self.readable(sourced))?;
+        match sourced.value.to_ascii_lowercase().as_str() {
+            "1" | "true" | "yes" | "on" => Some(sourced.from),
             "0" | "false" | "no" | "off" => None,
             _ => {
-                self.problems.push(report::not_a_switch(&said));
+                self.problems.push(report::not_a_switch(&sourced));
                 None
             }
         }
@@ -204,14 +204,14 @@ impl<'a> Reader<'a> {
         &mut self,
         name: &'static str,
         known: impl IntoIterator<Item = (&'static str, T)>,
-    ) -> Option<Said<T>> {
-        let said = self.text(name)?;
+    ) -> Option<Sourced<T>> {
+        let sourced = self.text(name)?;
         let known: Vec<_> = known.into_iter().collect();
-        if let Some((_, value)) = known.iter().find(|(word, _)| *word == said.value) {
-            return Some(Said::new(*value, said.from));
+        if let Some((_, value)) = known.iter().find(|(word, _)| *word == sourced.value) {
+            return Some(Sourced::new(*value, sourced.from));
         }
         let words: Vec<_> = known.iter().map(|(word, _)| *word).collect();
-        self.problems.push(report::not_one_of(&said, &words));
+        self.problems.push(report::not_one_of(&sourced, &words));
         None
     }
 
@@ -220,13 +220,14 @@ impl<'a> Reader<'a> {
         name: &'static str,
         least: u64,
         most: T,
-    ) -> Option<Said<T>> {
-        let (said, most) = (self.text(name)?, most.into());
-        match said.value.parse::<u64>().ok().filter(|n| (least..=most).contains(n)).and_then(|n| T::try_from(n).ok()) {
-            Some(number) => Some(Said::new(number, said.from)),
+    ) -> Option<Sourced<T>> {
+        let (sourced, most) = (self.text(name)?, most.into());
+        match sourced.value.parse::<u64>().ok().filter(|n| (least..=most).contains(n)).and_then(|n| T::try_from(n).ok())
+        {
+            Some(number) => Some(Sourced::new(number, sourced.from)),
             None => {
                 self.problems.push(report::not_a_number(
-                    &said,
+                    &sourced,
                     least,
                     most,
                     if name == "master-port" { "29500" } else { "1" },
@@ -236,34 +237,34 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn processes(&mut self) -> Option<Said<Processes>> {
-        let said = self.text("nproc-per-node")?;
-        match said.value.parse() {
-            Ok(processes) => Some(Said::new(processes, said.from)),
+    pub(super) fn processes(&mut self) -> Option<Sourced<Processes>> {
+        let sourced = self.text("nproc-per-node")?;
+        match sourced.value.parse() {
+            Ok(processes) => Some(Sourced::new(processes, sourced.from)),
             Err(()) => {
-                self.problems.push(report::not_a_number(&said, 1, u32::MAX.into(), "2"));
+                self.problems.push(report::not_a_number(&sourced, 1, u32::MAX.into(), "2"));
                 None
             }
         }
     }
 
-    pub(super) fn keys(&mut self, name: &'static str) -> Vec<Said<String>> {
-        let said = self.text_many(name);
-        let (good, bad): (Vec<_>, Vec<_>) = said.into_iter().partition(|said| is_dotted_key(&said.value));
+    pub(super) fn keys(&mut self, name: &'static str) -> Vec<Sourced<String>> {
+        let sourced = self.text_many(name);
+        let (good, bad): (Vec<_>, Vec<_>) = sourced.into_iter().partition(|sourced| is_dotted_key(&sourced.value));
         self.problems.extend(bad.iter().map(report::not_a_key));
         good
     }
 
-    pub(super) fn assignments(&mut self) -> Vec<Said<(String, Value)>> {
+    pub(super) fn assignments(&mut self) -> Vec<Sourced<(String, Value)>> {
         let mut found = Vec::new();
-        for said in self.text_many("set") {
-            match said.value.split_once('=') {
+        for sourced in self.text_many("set") {
+            match sourced.value.split_once('=') {
                 Some((key, text)) if is_dotted_key(key) => {
                     let value = json::parse(text).unwrap_or_else(|_| Value::from(text));
-                    found.push(Said::new((key.to_string(), value), said.from));
+                    found.push(Sourced::new((key.to_string(), value), sourced.from));
                 }
                 _ => self.problems.push(report::not_an_assignment(
-                    &said,
+                    &sourced,
                     "KEY=VALUE",
                     "zero_optimization.overlap_comm=true",
                 )),
@@ -272,33 +273,34 @@ impl<'a> Reader<'a> {
         found
     }
 
-    pub(super) fn assigned_variables(&mut self) -> Vec<Said<(String, OsString)>> {
+    pub(super) fn assigned_variables(&mut self) -> Vec<Sourced<(String, OsString)>> {
         let mut found = Vec::new();
-        for said in self.text_many("env") {
-            match said.value.split_once('=') {
+        for sourced in self.text_many("env") {
+            match sourced.value.split_once('=') {
                 Some((name, value)) if vars::is_name(name) => {
-                    found.push(Said::new((name.to_string(), OsString::from(value)), said.from));
+                    found.push(Sourced::new((name.to_string(), OsString::from(value)), sourced.from));
                 }
-                _ => self.problems.push(report::not_an_assignment(&said, "K=V", "NCCL_DEBUG=INFO")),
+                _ => self.problems.push(report::not_an_assignment(&sourced, "K=V", "NCCL_DEBUG=INFO")),
             }
         }
         found
     }
 
     pub(super) fn rules(&mut self) -> Vec<String> {
-        let said = self.text_many("allow");
-        if said.is_empty() {
+        let sourced = self.text_many("allow");
+        if sourced.is_empty() {
             return Vec::new();
         }
         let known = check::allowable();
-        let (good, bad): (Vec<_>, Vec<_>) = said.into_iter().partition(|said| known.contains(&said.value.as_str()));
-        self.problems.extend(bad.iter().map(|said| report::not_one_of(said, &known)));
-        good.into_iter().map(|said| said.value).collect()
+        let (good, bad): (Vec<_>, Vec<_>) =
+            sourced.into_iter().partition(|sourced| known.contains(&sourced.value.as_str()));
+        self.problems.extend(bad.iter().map(|sourced| report::not_one_of(sourced, &known)));
+        good.into_iter().map(|sourced| sourced.value).collect()
     }
 
-    pub(super) fn variable_names(&mut self) -> Vec<Said<String>> {
+    pub(super) fn variable_names(&mut self) -> Vec<Sourced<String>> {
         let (good, bad): (Vec<_>, Vec<_>) =
-            self.text_many("unset-env").into_iter().partition(|said| vars::is_name(&said.value));
+            self.text_many("unset-env").into_iter().partition(|sourced| vars::is_name(&sourced.value));
         self.problems.extend(bad.iter().map(report::not_a_variable_name));
         good
     }

@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use crate::base::python_value;
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 use crate::report::{self, Problem};
 
 /// What follows an option word.
@@ -49,12 +49,12 @@ struct Found {
     /// As it stands in the command, without `=value`.
     spelled: String,
     value: Option<OsString>,
-    place: Place,
+    place: ValueAt,
 }
 
 /// Where the value stands, so that it can be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum ValueAt {
     /// `--name=value` at this word.
     Inside(usize),
     /// The word after the option.
@@ -63,10 +63,10 @@ enum Place {
     Bare(usize),
 }
 
-impl Place {
+impl ValueAt {
     fn index(self) -> usize {
         match self {
-            Place::Inside(at) | Place::After(at) | Place::Bare(at) => at,
+            ValueAt::Inside(at) | ValueAt::After(at) | ValueAt::Bare(at) => at,
         }
     }
 }
@@ -108,11 +108,11 @@ impl Args {
         let spelled = format!("--{name}");
         let found = |value, place| Some(Found { name: field, spelled: spelled.clone(), value, place });
         if let Some(equals) = equals {
-            return found(Some(OsStr::from_bytes(&word[equals + 1..]).to_os_string()), Place::Inside(at));
+            return found(Some(OsStr::from_bytes(&word[equals + 1..]).to_os_string()), ValueAt::Inside(at));
         }
         match self.words.get(at + 1).filter(|next| takes != Takes::Nothing && is_value(next)) {
-            Some(next) => found(Some(next.clone()), Place::After(at + 1)),
-            None => found(None, Place::Bare(at)),
+            Some(next) => found(Some(next.clone()), ValueAt::After(at + 1)),
+            None => found(None, ValueAt::Bare(at)),
         }
     }
 
@@ -155,27 +155,27 @@ impl Args {
         self.unclear.iter().find(|(_, _, field)| *field == name).map(|(_, word, _)| word.as_str())
     }
 
-    pub(crate) fn raw(&self, name: &str) -> Option<Said<&OsStr>> {
+    pub(crate) fn raw(&self, name: &str) -> Option<Sourced<&OsStr>> {
         let found = self.last(name)?;
-        Some(Said::new(found.value.as_deref()?, Source::Argument(found.spelled.clone())))
+        Some(Sourced::new(found.value.as_deref()?, Source::Argument(found.spelled.clone())))
     }
 
-    pub(crate) fn text(&self, name: &str) -> Option<Said<String>> {
-        self.raw(name).map(|said| said.map(|value| value.to_string_lossy().into_owned()))
+    pub(crate) fn text(&self, name: &str) -> Option<Sourced<String>> {
+        self.raw(name).map(|sourced| sourced.map(|value| value.to_string_lossy().into_owned()))
     }
 
-    pub(crate) fn int(&self, name: &str) -> Result<Option<Said<i64>>, Unread> {
+    pub(crate) fn int(&self, name: &str) -> Result<Option<Sourced<i64>>, Unread> {
         self.typed(name, "an integer", "4", python_value::int)
     }
 
-    pub(crate) fn float(&self, name: &str) -> Result<Option<Said<f64>>, Unread> {
+    pub(crate) fn float(&self, name: &str) -> Result<Option<Sourced<f64>>, Unread> {
         self.typed(name, "a number", "1e-5", python_value::float)
     }
 
     /// HF's booleans: a bare `--bf16` is true where the field allows it.
-    pub(crate) fn bool(&self, name: &str, bare_is_true: bool) -> Result<Option<Said<bool>>, Unread> {
+    pub(crate) fn bool(&self, name: &str, bare_is_true: bool) -> Result<Option<Sourced<bool>>, Unread> {
         if bare_is_true && self.is_bare(name) {
-            return Ok(self.last(name).map(|found| Said::new(true, Source::Argument(found.spelled.clone()))));
+            return Ok(self.last(name).map(|found| Sourced::new(true, Source::Argument(found.spelled.clone()))));
         }
         self.typed(name, "true or false", "true", hf_bool)
     }
@@ -186,14 +186,14 @@ impl Args {
         wanted: &str,
         example: &str,
         read: fn(&str) -> Option<T>,
-    ) -> Result<Option<Said<T>>, Unread> {
+    ) -> Result<Option<Sourced<T>>, Unread> {
         let Some(found) = self.last(name) else { return Ok(None) };
         let Some(value) = &found.value else {
             return Err(Unread::Refused(report::argument_needs_value(&found.spelled, wanted, example)));
         };
         let text = value.to_string_lossy();
         match read(&text) {
-            Some(value) => Ok(Some(Said::new(value, Source::Argument(found.spelled.clone())))),
+            Some(value) => Ok(Some(Sourced::new(value, Source::Argument(found.spelled.clone())))),
             None if text.contains('$') => Err(Unread::Unresolved(format!("{} {text}", found.spelled))),
             None => Err(Unread::Refused(report::argument_of_wrong_type(&found.spelled, &text, wanted, example))),
         }
@@ -203,13 +203,13 @@ impl Args {
     pub(crate) fn with(&self, name: &str, value: &OsStr) -> Vec<OsString> {
         let mut words = self.words.clone();
         match self.last(name).map(|found| (found.place, &found.spelled)) {
-            Some((Place::Inside(at), spelled)) => {
+            Some((ValueAt::Inside(at), spelled)) => {
                 let mut word = OsString::from(format!("{spelled}="));
                 word.push(value);
                 words[at] = word;
             }
-            Some((Place::After(at), _)) => words[at] = value.to_os_string(),
-            Some((Place::Bare(at), _)) => words.insert(at + 1, value.to_os_string()),
+            Some((ValueAt::After(at), _)) => words[at] = value.to_os_string(),
+            Some((ValueAt::Bare(at), _)) => words.insert(at + 1, value.to_os_string()),
             None => {
                 // What follows a bare `--` is positional, so the option must stand before it.
                 let at = words.iter().position(|word| word == "--").unwrap_or(words.len());
@@ -316,7 +316,7 @@ mod tests {
     }
 
     fn micro(line: &str) -> Option<i64> {
-        args(line).int("per_device_train_batch_size").unwrap().map(|said| said.value)
+        args(line).int("per_device_train_batch_size").unwrap().map(|sourced| sourced.value)
     }
 
     #[test]
@@ -343,7 +343,7 @@ mod tests {
         assert_eq!(micro("--per_device_t=4"), Some(4));
         assert_eq!(micro("--per_device_ 4"), None); // train and eval
         assert_eq!(micro("--per-device-t 4"), Some(4));
-        let learning = |line| args(line).float("learning_rate").unwrap().map(|said| said.value);
+        let learning = |line| args(line).float("learning_rate").unwrap().map(|sourced| sourced.value);
         assert_eq!(learning("--learning_ 2e-5"), Some(2e-5));
         assert_eq!(learning("--learning 2e-5"), None); // --learning_rate and --learning-rate
         assert!(!args("--deep zero2").is_given("deepspeed"));
@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn booleans_with_and_without_a_value() {
-        let bf16 = |line| args(line).bool("bf16", true).map(|said| said.map(|said| said.value));
+        let bf16 = |line| args(line).bool("bf16", true).map(|sourced| sourced.map(|sourced| sourced.value));
         assert_eq!(bf16("--bf16").unwrap(), Some(true));
         assert_eq!(bf16("--bf16 --x").unwrap(), Some(true));
         assert_eq!(bf16("--bf16 False").unwrap(), Some(false));
@@ -375,7 +375,7 @@ mod tests {
 
     #[test]
     fn values_are_words_that_are_no_options() {
-        let rate = |line| args(line).float("learning_rate").unwrap().map(|said| said.value);
+        let rate = |line| args(line).float("learning_rate").unwrap().map(|sourced| sourced.value);
         assert_eq!(rate("--learning_rate -1"), Some(-1.0));
         assert_eq!(rate("--learning_rate -.5"), Some(-0.5));
         assert!(args("--learning_rate -1e-5").float("learning_rate").is_err());

@@ -200,13 +200,13 @@ fn sites(program: &Path, user: Option<&Path>) -> Vec<PathBuf> {
     let Some((prefix, config)) = config else {
         return base_sites(folder.parent().unwrap_or(folder), version.as_deref(), user);
     };
-    let said = |key: &str| {
+    let sourced = |key: &str| {
         let mut pairs = config.lines().filter_map(|line| line.split_once('='));
         pairs.find(|(name, _)| name.trim() == key).map(|(_, value)| value.trim().to_string())
     };
     let mut sites = packages_below(prefix, version.as_deref());
-    if said("include-system-site-packages").is_some_and(|value| value.eq_ignore_ascii_case("true"))
-        && let Some(base) = said("home").as_deref().map(Path::new).and_then(Path::parent)
+    if sourced("include-system-site-packages").is_some_and(|value| value.eq_ignore_ascii_case("true"))
+        && let Some(base) = sourced("home").as_deref().map(Path::new).and_then(Path::parent)
     {
         sites.extend(base_sites(base, version.as_deref(), user));
     }

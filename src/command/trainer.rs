@@ -17,7 +17,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use crate::base::options::COMMANDS;
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::command::argv::{self, Args, Field, OptionList, Unread};
 use crate::command::model::Hub;
@@ -272,7 +272,7 @@ impl Job {
     }
 }
 
-pub(crate) fn understand(parts: &Parts, forced: Option<&Said<&'static Trainer>>, host: &Host) -> Job {
+pub(crate) fn understand(parts: &Parts, forced: Option<&Sourced<&'static Trainer>>, host: &Host) -> Job {
     let mut asked = ALL.iter().filter(|trainer| forced.is_none_or(|forced| forced.value.name == trainer.name));
     let found = asked.find_map(|trainer| Some((*trainer, (trainer.recognise)(parts, host)?)));
     let (trainer, recognised) = found
@@ -296,7 +296,7 @@ pub(crate) fn understand(parts: &Parts, forced: Option<&Said<&'static Trainer>>,
 /// The command as it stands, whatever it is.
 pub(crate) fn untouched(command: &[OsString], host: &Host) -> Job {
     let opaque: &'static Trainer = &command::TRAINER;
-    understand(&Parts::of(command), Some(&Said::new(opaque, Source::Default)), host)
+    understand(&Parts::of(command), Some(&Sourced::new(opaque, Source::Default)), host)
 }
 
 /// Whether a word names a console script of a front end.

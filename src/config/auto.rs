@@ -14,8 +14,8 @@ use crate::command::trainer::{Family, Job};
 use crate::host::Host;
 use crate::report::{self, Problem};
 
-use rules::Left;
-pub(crate) use rules::{Known, RULES};
+use rules::Unfilled;
+pub(crate) use rules::{FillContext, RULES};
 
 /// One "auto" that was filled.
 #[derive(Debug, PartialEq)]
@@ -56,7 +56,7 @@ pub(crate) fn model_size(job: &Job, host: &Host) -> Result<HiddenSize, String> {
         return Err(format!("needs the model's hidden_size: --{name} is not given"));
     };
     let hub = (job.trainer.hub)(&job.args, host);
-    let revision = job.args.text("model_revision").map(|said| said.value);
+    let revision = job.args.text("model_revision").map(|sourced| sourced.value);
     model::hidden_size(&model.value, revision.as_deref(), hub, job.trainer.lifts_hidden_size, host)
         .map_err(|why| format!("needs the model's hidden_size: {why}"))
 }
@@ -84,7 +84,7 @@ pub(crate) enum Policy {
 /// Fills what is known, leaves or refuses the rest, and compares what is concrete, as the trainer would.
 /// `place` says where a key of the config was written. The config is returned even when there are problems: `check` may
 /// have more to say about it.
-pub(crate) fn resolve(known: &Known, policy: Policy, place: impl Fn(&str) -> String) -> (Resolved, Vec<Problem>) {
+pub(crate) fn resolve(known: &FillContext, policy: Policy, place: impl Fn(&str) -> String) -> (Resolved, Vec<Problem>) {
     let family = known.job.trainer.family;
     let mut problems = Vec::new();
     let mut fills = Vec::new();
@@ -101,9 +101,10 @@ pub(crate) fn resolve(known: &Known, policy: Policy, place: impl Fn(&str) -> Str
             continue;
         }
         let by_nobody = family == Family::Plain && rule.plain.is_none();
-        let answer = if by_nobody { Err(Left::Why("nobody fills it".to_string())) } else { (rule.value)(known) };
+        let answer =
+            if by_nobody { Err(Unfilled::Deferred("nobody fills it".to_string())) } else { (rule.value)(known) };
         match answer {
-            Err(Left::Wrong(problem)) => {
+            Err(Unfilled::Invalid(problem)) => {
                 // Several keys read the same argument.
                 if !problems.contains(&problem) {
                     problems.push(problem);
@@ -121,9 +122,9 @@ pub(crate) fn resolve(known: &Known, policy: Policy, place: impl Fn(&str) -> Str
                     left.push(LeftAuto { key: rule.key.to_string(), why: why.to_string() });
                 }
             },
-            Err(Left::Why(why)) if auto => left.push(LeftAuto { key: rule.key.to_string(), why }),
-            Err(Left::Nobody) if auto => problems.push(nobody_fills(rule.key, &place(rule.key))),
-            Err(Left::Why(_) | Left::Nobody) => {}
+            Err(Unfilled::Deferred(why)) if auto => left.push(LeftAuto { key: rule.key.to_string(), why }),
+            Err(Unfilled::Unsupported) if auto => problems.push(nobody_fills(rule.key, &place(rule.key))),
+            Err(Unfilled::Deferred(_) | Unfilled::Unsupported) => {}
         }
     }
     let mut config = apply(known.config, &fills);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use crate::base::json;
-use crate::base::source::Said;
+use crate::base::source::Sourced;
 use crate::config::patch;
 use crate::config::template::{Origin, Template};
 use crate::host::Host;
@@ -17,9 +17,9 @@ use crate::report::{self, Problem};
 /// What is laid over the template, in this order.
 #[derive(Default)]
 pub(crate) struct Layers {
-    pub(crate) patch: Vec<Said<PathBuf>>,
-    pub(crate) unset: Vec<Said<String>>,
-    pub(crate) set: Vec<Said<(String, Value)>>,
+    pub(crate) patch: Vec<Sourced<PathBuf>>,
+    pub(crate) unset: Vec<Sourced<String>>,
+    pub(crate) set: Vec<Sourced<(String, Value)>>,
 }
 
 /// Lays the user's layers over the template and checks that what the template needs is there.
@@ -73,11 +73,11 @@ pub(crate) fn with_layers<'t>(
 /// Only asked for when there is something to say, so the files are read again.
 pub(crate) fn place_of(key: &str, config: &Value, template: &Template, layers: &Layers, host: &Host) -> String {
     // Itself, or the section around it.
-    let sets = |said: &&Said<(String, Value)>| {
-        key.strip_prefix(&said.value.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    let sets = |sourced: &&Sourced<(String, Value)>| {
+        key.strip_prefix(&sourced.value.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
-    if let Some(said) = layers.set.iter().rev().find(sets) {
-        return said.from.with(format!("{}={}", said.value.0, said.value.1));
+    if let Some(sourced) = layers.set.iter().rev().find(sets) {
+        return sourced.from.with(format!("{}={}", sourced.value.0, sourced.value.1));
     }
     let inside = |path: &Path| {
         let (line, column) = json::position(&reading::read_text(path).ok()?, key)?;

@@ -2,12 +2,12 @@
 //! records from the real thing; a key is looked up in it by binary search, and only its own line is ever taken apart.
 //! What a value must be is decided here as DeepSpeed decides it: by pydantic's coercions, or by the code that reads it.
 
-mod kind;
+mod value_type;
 
 use serde_json::{Number, Value};
 
 use crate::base::python_value::{self, number};
-use kind::{Kind, Range, is_flag};
+use value_type::{Range, ValueType, is_flag};
 
 /// Sorted by key; the columns are explained in `record_schema.py`.
 const TEXT: &str = include_str!("../recorded/deepspeed-schema.txt");
@@ -83,7 +83,7 @@ fn lower_bound(key: &str) -> usize {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) key: &'static str,
-    kind: Kind,
+    kind: ValueType,
     /// null is taken too.
     nullable: bool,
     /// A section refuses keys it does not know since that version.
@@ -169,7 +169,7 @@ impl Entry {
         Entry {
             key,
             // A test reads every line.
-            kind: Kind::parse(kind.strip_suffix('?').unwrap_or(kind)).unwrap_or(Kind::Any),
+            kind: ValueType::parse(kind.strip_suffix('?').unwrap_or(kind)).unwrap_or(ValueType::Any),
             nullable,
             strict_since,
             checked,
@@ -196,7 +196,7 @@ impl Entry {
     fn bounds(&self) -> (Range, Option<[u32; 3]>) {
         match self.range {
             // Its validator's, which the file does not name.
-            "-" if self.kind == Kind::Scale => (Range::AtLeast(0.0), None),
+            "-" if self.kind == ValueType::Scale => (Range::AtLeast(0.0), None),
             "-" => (Range::All, None),
             range => {
                 let (range, since) = range.split_once('@').unwrap_or((range, "-"));
@@ -209,11 +209,11 @@ impl Entry {
     /// `is_before` tells whether the version that reads it is older than that.
     pub(crate) fn fault(&self, value: &Value, is_before: impl Fn([u32; 3]) -> bool) -> Option<Fault> {
         if value.is_null() {
-            let taken = self.nullable || matches!(self.kind, Kind::SectionOrFalsy | Kind::Any);
+            let taken = self.nullable || matches!(self.kind, ValueType::SectionOrFalsy | ValueType::Any);
             return (!taken).then_some(Fault::Type);
         }
         // The first version of pydantic cut fractions off.
-        if self.kind == Kind::Int && value.is_f64() && is_before([0, 15, 1]) {
+        if self.kind == ValueType::Int && value.is_f64() && is_before([0, 15, 1]) {
             return None;
         }
         let (range, since) = self.bounds();
@@ -226,9 +226,9 @@ impl Entry {
             return !self.nullable;
         }
         match self.kind {
-            Kind::Bool => !is_flag(value),
-            Kind::Int => !is_whole(value),
-            Kind::Float => !value.is_number(),
+            ValueType::Bool => !is_flag(value),
+            ValueType::Int => !is_whole(value),
+            ValueType::Float => !value.is_number(),
             kind => kind.fault(value, self.bounds().0).is_some(),
         }
     }
@@ -384,7 +384,7 @@ mod tests {
         for line in TEXT.lines() {
             let [_, kind, range, ..] = columns(line);
             let kind = kind.split('@').next().unwrap().trim_start_matches('~').trim_end_matches('?');
-            assert!(Kind::parse(kind).is_some(), "{line}");
+            assert!(ValueType::parse(kind).is_some(), "{line}");
             assert!(range == "-" || Range::parse(range.split('@').next().unwrap()).is_some(), "{line}");
         }
     }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::base::json;
 use crate::base::layout;
-use crate::base::source::Said;
+use crate::base::source::Sourced;
 use crate::config::patch;
 use crate::host::Host;
 use crate::report::reading;
@@ -187,7 +187,7 @@ impl Search {
         is_name(name) && self.find(alias(name).unwrap_or(name), 0).is_some()
     }
 
-    fn unknown(&self, spec: &Said<String>, name: &str) -> Problem {
+    fn unknown(&self, spec: &Sourced<String>, name: &str) -> Problem {
         let known: Vec<String> = self.all().into_iter().map(|(name, _)| name).collect();
         let known = known.iter().map(String::as_str).chain(ALIASES.iter().map(|(old, _)| *old));
         report::unknown_template(spec, report::nearest(name, known))
@@ -226,7 +226,7 @@ struct Link {
     at: Option<usize>,
 }
 
-pub(crate) fn resolve(spec: &Said<String>, search: &Search, host: &Host) -> Result<Template, Vec<Problem>> {
+pub(crate) fn resolve(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<Template, Vec<Problem>> {
     let (first, inline, notes) = first_link(spec, search, host)?;
     let mut documents = Vec::new();
     let mut chain: Vec<Link> = vec![first];
@@ -250,7 +250,7 @@ pub(crate) fn resolve(spec: &Said<String>, search: &Search, host: &Host) -> Resu
 }
 
 fn first_link(
-    spec: &Said<String>,
+    spec: &Sourced<String>,
     search: &Search,
     host: &Host,
 ) -> Result<(Link, Option<String>, Vec<Problem>), Problem> {
@@ -302,7 +302,7 @@ fn alias(old: &str) -> Option<&'static str> {
     ALIASES.iter().find(|(name, _)| *name == old).map(|(_, new)| *new)
 }
 
-fn parent_link(link: &Link, parent: &str, spec: &Said<String>, search: &Search) -> Result<Link, Problem> {
+fn parent_link(link: &Link, parent: &str, spec: &Sourced<String>, search: &Search) -> Result<Link, Problem> {
     let from = link.at.filter(|_| parent == link.name).map_or(0, |at| at + 1);
     match search.find_trusted(parent, from)? {
         Some((at, origin)) => Ok(Link { name: parent.to_string(), origin, at: Some(at) }),
@@ -379,7 +379,7 @@ pub(crate) fn built_in_abouts() -> Vec<(&'static str, String)> {
 }
 
 /// `zlaunch templates NAME --raw`: the file as it is.
-pub(crate) fn raw(spec: &Said<String>, search: &Search, host: &Host) -> Result<String, Problem> {
+pub(crate) fn raw(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<String, Problem> {
     let (link, inline, _) = first_link(spec, search, host)?;
     match (&link.origin, inline) {
         (Origin::File(path), _) => reading::read_text(path),
@@ -394,7 +394,7 @@ mod tests {
     use crate::base::source::Source;
 
     fn named(name: &str) -> Template {
-        let spec = Said::new(name.to_string(), Source::Flag("--deepspeed".to_string()));
+        let spec = Sourced::new(name.to_string(), Source::Flag("--deepspeed".to_string()));
         resolve(&spec, &Search::default(), &Host::default()).unwrap()
     }
 

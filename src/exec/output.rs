@@ -12,7 +12,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::unistd::geteuid;
 
 use crate::report::secrets::Secrets;
-use crate::report::{self, Problem, Written};
+use crate::report::{self, OutputFile, Problem};
 
 /// A pipe takes this much at once or not at all.
 const PIPE_BUF: usize = 4096;
@@ -102,7 +102,7 @@ impl Log {
             };
             Err(io::Error::other(trap))
         });
-        file.map_err(|why| report::cannot_write(Written::LOG, &path, &why)).map(|file| Log { file, path })
+        file.map_err(|why| report::cannot_write(OutputFile::LOG, &path, &why)).map(|file| Log { file, path })
     }
 
     pub(super) fn try_clone(&self) -> io::Result<Self> {
@@ -176,7 +176,10 @@ impl Stream {
         if let Some(why) = self.log.as_mut().and_then(|log| log.file.write_all(line).err())
             && let Some(log) = self.log.take()
         {
-            report::report(&[report::cannot_write(Written::LOG, &log.path, &why).into_warning()], &Secrets::default());
+            report::report(
+                &[report::cannot_write(OutputFile::LOG, &log.path, &why).into_warning()],
+                &Secrets::default(),
+            );
         }
     }
 }

@@ -140,7 +140,7 @@ impl Crew {
     fn start(&mut self, local: &Local, argv: &[OsString], environment: &Environment) -> Result<(), Problem> {
         let port = free_port(environment).map_err(|why| report::cannot_watch_ranks(&why))?;
         if let Some(folder) = &local.log_dir {
-            make_private_folder(folder).map_err(|why| report::cannot_write(report::Written::LOG, folder, &why))?;
+            make_private_folder(folder).map_err(|why| report::cannot_write(report::OutputFile::LOG, folder, &why))?;
         }
         if local.prefix {
             let consoles = Console::new(io::stdout()).and_then(|out| Ok(vec![out, Console::new(io::stderr())?]));

@@ -246,8 +246,8 @@ impl Reader<'_> {
     }
 
     fn tied(&self) -> bool {
-        let said = |config: &Value| config.get("tie_word_embeddings").and_then(Value::as_bool);
-        said(self.config).or(said(self.outer)).unwrap_or(self.of.tied)
+        let sourced = |config: &Value| config.get("tie_word_embeddings").and_then(Value::as_bool);
+        sourced(self.config).or(sourced(self.outer)).unwrap_or(self.of.tied)
     }
 
     /// Nothing real comes near, and no sum of such numbers is too large for one.

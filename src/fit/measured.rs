@@ -7,10 +7,10 @@ use super::architecture;
 use super::memory::{self, Machines, Need};
 use super::strategy::Strategy;
 use super::tests::template;
-use super::training::{SaidTraining, Settled, Tuner};
+use super::training::{Settled, TrainingArgs, Tuner};
 use super::training_of;
 use super::weights::Weights;
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 
 /// One micro batch a step in the first file, two in the second.
 const RUNS: [(&str, u64); 2] = [
@@ -35,19 +35,19 @@ fn config(model: &str, params: u64) -> Value {
 
 fn predicted(run: &Value, grad_accum: u64) -> Need {
     let number = |key: &str| run[key].as_u64().unwrap_or(0);
-    let said = |value: u64| Some(Said::new(value, Source::Default));
+    let sourced = |value: u64| Some(Sourced::new(value, Source::Default));
     let architecture::Model { shape, params, unquantised, .. } =
         architecture::read(&config(run["model"].as_str().unwrap(), number("params"))).unwrap();
     assert_eq!(params, number("params"));
     let tuner = if number("lora") > 0 { Tuner::Lora } else { Tuner::Full };
-    let settled = SaidTraining {
-        micro_batch: said(number("mb")),
-        grad_accum: said(grad_accum),
-        seq_len: said(number("seq")),
-        tuner: Some(Said::new(tuner, Source::Default)),
-        lora_rank: said(number("lora")),
-        checkpointing: Some(Said::new(run["gc"].as_bool().unwrap(), Source::Default)),
-        ..SaidTraining::default()
+    let settled = TrainingArgs {
+        micro_batch: sourced(number("mb")),
+        grad_accum: sourced(grad_accum),
+        seq_len: sourced(number("seq")),
+        tuner: Some(Sourced::new(tuner, Source::Default)),
+        lora_rank: sourced(number("lora")),
+        checkpointing: Some(Sourced::new(run["gc"].as_bool().unwrap(), Source::Default)),
+        ..TrainingArgs::default()
     };
     let settled = Settled::new(&settled, None);
     let weights = Weights { params, unquantised, shape, from: String::new(), assumed: Vec::new() };

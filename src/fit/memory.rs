@@ -6,7 +6,7 @@
 //! largest counts.
 
 use super::architecture::Shape;
-use super::strategy::{Place, Strategy};
+use super::strategy::{Location, Strategy};
 use super::training::{Attention, Optimizer};
 
 /// What is trained, and how.
@@ -214,7 +214,7 @@ impl Sums<'_> {
 
     fn parameters(&self) -> u64 {
         match (self.strategy.stage, self.strategy.params) {
-            (Some(3), Place::Gpu) => self.share(self.training.weights),
+            (Some(3), Location::Gpu) => self.share(self.training.weights),
             (Some(3), _) => 0,
             _ => self.training.weights,
         }
@@ -223,7 +223,7 @@ impl Sums<'_> {
     /// The fp32 copy of the weights and the optimizer's states.
     fn optimizer(&self) -> u64 {
         let Training { trainable, optimizer, element, .. } = self.training;
-        if self.strategy.optimizer != Place::Gpu {
+        if self.strategy.optimizer != Location::Gpu {
             return 0;
         }
         // A flat fp32 copy is made at stages 1 and 2 even of fp32 weights.
@@ -244,7 +244,7 @@ impl Sums<'_> {
     fn gradients_at(&self, moment: Moment) -> u64 {
         let whole = self.gradients();
         let part = self.share(whole);
-        let offloaded = self.strategy.optimizer != Place::Gpu;
+        let offloaded = self.strategy.optimizer != Location::Gpu;
         // While one group of parameters is updated, its gradients are there three times.
         let copies = |elements: u64| (self.training.element + if self.is_mixed() { FP32 } else { 0 }) * elements;
         match (self.strategy.stage, moment) {
@@ -281,7 +281,7 @@ impl Sums<'_> {
         let element = self.training.element;
         let several = self.world > 1;
         let goes_back = matches!(moment, Moment::Backward | Moment::Reduced);
-        let offloaded = self.strategy.optimizer != Place::Gpu;
+        let offloaded = self.strategy.optimizer != Location::Gpu;
         // The embedding's gradient is there as a whole before it is shared out.
         let embedding = if goes_back { element * self.largest() } else { 0 };
         match self.strategy.stage {
@@ -316,7 +316,7 @@ impl Sums<'_> {
     /// Whole parameters at stage 3: as many as it may keep, and the layer at work. One rank alone has nothing to gather
     /// but from its host.
     fn gathered(&self) -> u64 {
-        if self.world == 1 && self.strategy.params == Place::Gpu {
+        if self.world == 1 && self.strategy.params == Location::Gpu {
             return 0;
         }
         let Training { params, weights, shape, .. } = self.training;
@@ -382,8 +382,8 @@ impl Sums<'_> {
         };
         let own = self.share(*trainable);
         let kept = match (self.strategy.stage, self.strategy.optimizer) {
-            (_, Place::Gpu) => 0,
-            (Some(3), Place::Disk) => {
+            (_, Location::Gpu) => 0,
+            (Some(3), Location::Disk) => {
                 let group = own.min(self.strategy.sub_group);
                 self.strategy.disk_buffers * pinned(FP32 * group) + pinned(element * group)
             }
@@ -400,9 +400,9 @@ impl Sums<'_> {
         };
         // The buffer, and the pieces it was put together from: pinned memory is never given back.
         let weights = match self.strategy.params {
-            Place::Host => pinned(self.share(*weights)) + self.pieces(*params, self.world),
-            Place::Disk => element * self.share(*params).min(1_000_000_000) + (1 << 30),
-            Place::Gpu => 0,
+            Location::Host => pinned(self.share(*weights)) + self.pieces(*params, self.world),
+            Location::Disk => element * self.share(*params).min(1_000_000_000) + (1 << 30),
+            Location::Gpu => 0,
         };
         let process = PROCESS + if self.strategy.offloads() { OFFLOADING } else { 0 };
         ranks * process + loading.max(ranks * (kept + weights))
@@ -429,7 +429,7 @@ impl Sums<'_> {
     fn disk(&self) -> u64 {
         let ranks = self.machines.gpus;
         let states = (2 * FP32 + self.training.optimizer.bytes) * self.share(self.training.trainable);
-        let of = |place, bytes| if place == Place::Disk { ranks * bytes } else { 0 };
+        let of = |place, bytes| if place == Location::Disk { ranks * bytes } else { 0 };
         of(self.strategy.optimizer, states) + of(self.strategy.params, self.share(self.training.weights))
     }
 }
@@ -447,9 +447,9 @@ pub(crate) fn textbook(training: &Training, strategy: &Strategy, machines: Machi
         if stage >= first { (bytes * training.params).div_ceil(world) } else { bytes * training.params }
     };
     let (parameters, gradients, optimizer) = (from(3, 2), from(2, 2), from(1, 8));
-    let on_gpu = |place: Place, bytes: u64| if place == Place::Gpu { bytes } else { 0 };
-    let on_host = |place: Place, bytes: u64| if place == Place::Host { machines.gpus * bytes } else { 0 };
-    let on_disk = |place: Place, bytes: u64| if place == Place::Disk { machines.gpus * bytes } else { 0 };
+    let on_gpu = |place: Location, bytes: u64| if place == Location::Gpu { bytes } else { 0 };
+    let on_host = |place: Location, bytes: u64| if place == Location::Host { machines.gpus * bytes } else { 0 };
+    let on_disk = |place: Location, bytes: u64| if place == Location::Disk { machines.gpus * bytes } else { 0 };
     Need {
         parts: Parts {
             parameters: on_gpu(strategy.params, parameters),

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::choice::{Recommended, Row, Verdict};
 use super::memory::Parts;
-use super::{Accounting, Attention, Report, Size, Tuner};
-use crate::base::source::{Said, Source};
+use super::{Accounting, Attention, FitReport, Size, Tuner};
+use crate::base::source::{Source, Sourced};
 
 /// Characters of a bar that stands for all of a GPU's memory.
 const BAR: usize = 24;
@@ -24,7 +24,7 @@ impl Verdict {
     }
 }
 
-impl Report {
+impl FitReport {
     /// `bars`: somebody looks at it in a terminal.
     pub(crate) fn text(&self, bars: bool) -> String {
         let mut text = self.head();
@@ -77,9 +77,9 @@ impl Report {
     }
 
     fn machine_line(&self) -> String {
-        let size = |said: &Option<Said<u64>>| match said {
-            Some(Said { value, from: Source::Flag(_) | Source::Variable(_) }) => self.size(*value),
-            Some(said) => format!("{} ({})", self.size(said.value), said.from),
+        let size = |sourced: &Option<Sourced<u64>>| match sourced {
+            Some(Sourced { value, from: Source::Flag(_) | Source::Variable(_) }) => self.size(*value),
+            Some(sourced) => format!("{} ({})", self.size(sourced.value), sourced.from),
             None => "unknown size".to_string(),
         };
         let machines = self.machines;
@@ -147,7 +147,7 @@ impl Report {
 
     /// How full the GPU would be.
     fn bar(&self, row: &Row) -> String {
-        let Some(memory) = self.gpu_memory.as_ref().map(|said| said.value.max(1)) else { return String::new() };
+        let Some(memory) = self.gpu_memory.as_ref().map(|sourced| sourced.value.max(1)) else { return String::new() };
         let full = u128::from(row.need.gpu()) * BAR as u128 / u128::from(memory);
         let full = usize::try_from(full).unwrap_or(BAR);
         let end = if full > BAR { "▶" } else { "│" };
@@ -193,7 +193,7 @@ impl Report {
     pub(super) fn sentence(&self, chosen: &Recommended) -> String {
         let row = self.rows.iter().find(|row| row.name == chosen.template);
         let need = row.map_or(0, |row| row.need.gpu());
-        let memory = self.gpu_memory.as_ref().map_or(0, |said| said.value);
+        let memory = self.gpu_memory.as_ref().map_or(0, |sourced| sourced.value);
         format!(
             "{} needs about {} of {} on each of {} GPUs for {} parameters: {}",
             chosen.template,
@@ -207,7 +207,7 @@ impl Report {
 
     pub(crate) fn json(&self) -> Value {
         let rows: Vec<Value> = self.rows.iter().map(|row| self.row_json(row)).collect();
-        let said = |said: &Option<Said<u64>>| said.as_ref().map(|said| said.value);
+        let sourced = |sourced: &Option<Sourced<u64>>| sourced.as_ref().map(|sourced| sourced.value);
         let settled = &self.settled;
         let chosen = self.recommended.as_ref();
         json!({
@@ -228,8 +228,8 @@ impl Report {
             },
             "nodes": self.machines.nodes,
             "gpus_per_node": self.machines.gpus,
-            "gpu_memory": said(&self.gpu_memory),
-            "host_memory": said(&self.host_memory),
+            "gpu_memory": sourced(&self.gpu_memory),
+            "host_memory": sourced(&self.host_memory),
             "rows": rows,
             "recommended": chosen.map(|it| it.template.clone()),
             "why": chosen.map(|it| it.why.clone()),

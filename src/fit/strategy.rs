@@ -6,18 +6,18 @@ use crate::base::json;
 use crate::config::zero::{Device, Zero};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Location {
     Gpu,
     Host,
     Disk,
 }
 
-impl Place {
+impl Location {
     fn of(device: Device) -> Self {
         match device {
-            Device::Cpu => Place::Host,
-            Device::Nvme => Place::Disk,
-            Device::None | Device::Other => Place::Gpu,
+            Device::Cpu => Location::Host,
+            Device::Nvme => Location::Disk,
+            Device::None | Device::Other => Location::Gpu,
         }
     }
 }
@@ -27,8 +27,8 @@ impl Place {
 pub(crate) struct Strategy {
     /// `None`: DeepSpeed is not used.
     pub(crate) stage: Option<u64>,
-    pub(crate) optimizer: Place,
-    pub(crate) params: Place,
+    pub(crate) optimizer: Location,
+    pub(crate) params: Location,
     pub(super) bucket: u64,
     pub(super) buckets: u64,
     pub(super) sub_group: u64,
@@ -40,8 +40,8 @@ pub(crate) struct Strategy {
 impl Strategy {
     pub(crate) const NONE: Strategy = Strategy {
         stage: None,
-        optimizer: Place::Gpu,
-        params: Place::Gpu,
+        optimizer: Location::Gpu,
+        params: Location::Gpu,
         bucket: 0,
         buckets: 0,
         sub_group: 0,
@@ -62,8 +62,8 @@ impl Strategy {
         let auto = json::get(config, "zero_optimization.reduce_bucket_size").is_some_and(Value::is_string);
         Strategy {
             stage: Some(u64::from(stage)),
-            optimizer: if stage == 0 { Place::Gpu } else { Place::of(zero.optimizer) },
-            params: if stage == 3 { Place::of(zero.param) } else { Place::Gpu },
+            optimizer: if stage == 0 { Location::Gpu } else { Location::of(zero.optimizer) },
+            params: if stage == 3 { Location::of(zero.param) } else { Location::Gpu },
             bucket: if auto { hidden * hidden } else { number("reduce_bucket_size", 500_000_000) },
             buckets: if overlap.unwrap_or(stage == 3) && stage < 3 { 2 } else { 1 },
             sub_group: number("sub_group_size", 1_000_000_000),
@@ -74,6 +74,6 @@ impl Strategy {
     }
 
     pub(crate) fn offloads(&self) -> bool {
-        self.optimizer != Place::Gpu || self.params != Place::Gpu
+        self.optimizer != Location::Gpu || self.params != Location::Gpu
     }
 }

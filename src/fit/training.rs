@@ -1,7 +1,7 @@
 //! What is to be trained and how: our options first, then the arguments of the training command as its front end spells
 //! them, then what holds when nothing is said. What was assumed is told.
 
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 use crate::command::argv::{Args, Field, OptionList, Takes, hf_bool};
 use crate::command::trainer::{Defaults, Family, Job, Trainer};
 
@@ -79,28 +79,28 @@ pub(crate) enum Attention {
 
 /// What our options say; the same fields read from a command; and, with nothing left open, what is taken.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SaidTraining {
-    pub(crate) model: Option<Said<String>>,
-    pub(crate) params: Option<Said<u64>>,
-    pub(crate) micro_batch: Option<Said<u64>>,
-    pub(crate) grad_accum: Option<Said<u64>>,
-    pub(crate) seq_len: Option<Said<u64>>,
-    pub(crate) tuner: Option<Said<Tuner>>,
-    pub(crate) lora_rank: Option<Said<u64>>,
-    pub(crate) lora_targets: Option<Said<String>>,
-    pub(crate) dtype: Option<Said<Dtype>>,
-    pub(crate) optimizer: Option<Said<Optimizer>>,
-    pub(crate) checkpointing: Option<Said<bool>>,
-    pub(crate) attention: Option<Said<Attention>>,
-    pub(crate) fused_loss: Option<Said<bool>>,
+pub(crate) struct TrainingArgs {
+    pub(crate) model: Option<Sourced<String>>,
+    pub(crate) params: Option<Sourced<u64>>,
+    pub(crate) micro_batch: Option<Sourced<u64>>,
+    pub(crate) grad_accum: Option<Sourced<u64>>,
+    pub(crate) seq_len: Option<Sourced<u64>>,
+    pub(crate) tuner: Option<Sourced<Tuner>>,
+    pub(crate) lora_rank: Option<Sourced<u64>>,
+    pub(crate) lora_targets: Option<Sourced<String>>,
+    pub(crate) dtype: Option<Sourced<Dtype>>,
+    pub(crate) optimizer: Option<Sourced<Optimizer>>,
+    pub(crate) checkpointing: Option<Sourced<bool>>,
+    pub(crate) attention: Option<Sourced<Attention>>,
+    pub(crate) fused_loss: Option<Sourced<bool>>,
     /// LoRA drops some of its inputs, and so keeps a copy of them.
-    pub(crate) dropout: Option<Said<bool>>,
+    pub(crate) dropout: Option<Sourced<bool>>,
 }
 
-impl SaidTraining {
+impl TrainingArgs {
     /// This where it says something, else the other.
-    pub(crate) fn or(self, other: SaidTraining) -> SaidTraining {
-        SaidTraining {
+    pub(crate) fn or(self, other: TrainingArgs) -> TrainingArgs {
+        TrainingArgs {
             model: self.model.or(other.model),
             params: self.params.or(other.params),
             micro_batch: self.micro_batch.or(other.micro_batch),
@@ -161,14 +161,14 @@ fn fields(model: &'static str) -> Vec<Field> {
 }
 
 /// What the arguments of a command say.
-pub(crate) fn of_command(job: &Job) -> SaidTraining {
+pub(crate) fn of_command(job: &Job) -> TrainingArgs {
     if job.trainer.family == Family::Opaque {
-        return SaidTraining::default();
+        return TrainingArgs::default();
     }
     let model = job.trainer.model_argument;
     let args = Args::read(job.args.words().to_vec(), &fields(model), (job.trainer.options)(&job.target));
     let told = Told(&args);
-    SaidTraining {
+    TrainingArgs {
         model: args.text(model),
         params: None,
         micro_batch: told.count(&["per_device_train_batch_size"]),
@@ -178,11 +178,11 @@ pub(crate) fn of_command(job: &Job) -> SaidTraining {
         lora_rank: told.count(RANK_NAMES),
         lora_targets: told.targets(),
         dtype: told.dtype(),
-        optimizer: told.text(OPTIMIZER_NAMES).map(|said| said.map(|name| Optimizer::named(&name))),
+        optimizer: told.text(OPTIMIZER_NAMES).map(|sourced| sourced.map(|name| Optimizer::named(&name))),
         checkpointing: told.checkpointing(),
-        attention: told.text(ATTENTION_NAMES).map(|said| said.map(|name| attention(&name))),
+        attention: told.text(ATTENTION_NAMES).map(|sourced| sourced.map(|name| attention(&name))),
         fused_loss: told.switch(LIGER_NAMES),
-        dropout: args.float("lora_dropout").ok().flatten().map(|said| said.map(|value| value > 0.0)),
+        dropout: args.float("lora_dropout").ok().flatten().map(|sourced| sourced.map(|value| value > 0.0)),
     }
 }
 
@@ -197,7 +197,7 @@ pub(crate) fn has_more_models(job: &Job) -> bool {
     let told = ["rlhf_type", "stage", "rl"].iter().filter_map(|name| args.text(name));
     let target = job.target.name().to_string();
     let stem = target.trim_end_matches(".py").rsplit(['/', '.']).next().unwrap_or_default();
-    KINDS.contains(&stem) || told.into_iter().any(|said| KINDS.contains(&said.value.as_str()))
+    KINDS.contains(&stem) || told.into_iter().any(|sourced| KINDS.contains(&sourced.value.as_str()))
 }
 
 /// A name that stands for scores written down; everything else avoids them.
@@ -209,68 +209,69 @@ fn attention(name: &str) -> Attention {
 struct Told<'a>(&'a Args);
 
 impl Told<'_> {
-    fn text(&self, names: &[&str]) -> Option<Said<String>> {
+    fn text(&self, names: &[&str]) -> Option<Sourced<String>> {
         names.iter().find_map(|name| self.0.text(name))
     }
 
-    fn count(&self, names: &[&str]) -> Option<Said<u64>> {
+    fn count(&self, names: &[&str]) -> Option<Sourced<u64>> {
         let found = names.iter().find_map(|name| self.0.int(name).ok().flatten())?;
         let value = u64::try_from(found.value).ok().filter(|value| *value > 0)?;
-        Some(Said::new(value, found.from))
+        Some(Sourced::new(value, found.from))
     }
 
-    fn switch(&self, names: &[&str]) -> Option<Said<bool>> {
+    fn switch(&self, names: &[&str]) -> Option<Sourced<bool>> {
         names.iter().find_map(|name| self.0.bool(name, true).ok().flatten())
     }
 
-    fn tuner(&self) -> Option<Said<Tuner>> {
-        let bits = self.count(BITS_NAMES).map(|said| said.value);
-        let loaded = |name, bits| self.switch(&[name]).filter(|said| said.value).map(|_| bits);
+    fn tuner(&self) -> Option<Sourced<Tuner>> {
+        let bits = self.count(BITS_NAMES).map(|sourced| sourced.value);
+        let loaded = |name, bits| self.switch(&[name]).filter(|sourced| sourced.value).map(|_| bits);
         let bits = bits.or_else(|| loaded("load_in_4bit", 4)).or_else(|| loaded("load_in_8bit", 8));
         let lora = bits.map_or(Tuner::Lora, Tuner::Quantised);
-        if let Some(said) = self.text(TUNER_NAMES) {
-            let tuner = match said.value.as_str() {
+        if let Some(sourced) = self.text(TUNER_NAMES) {
+            let tuner = match sourced.value.as_str() {
                 "full" | "freeze" | "none" => Tuner::Full,
                 "qlora" => Tuner::Quantised(bits.unwrap_or(4)),
                 _ => lora,
             };
-            return Some(Said::new(tuner, said.from));
+            return Some(Sourced::new(tuner, sourced.from));
         }
-        self.switch(&["use_peft"]).filter(|said| said.value).map(|said| said.map(|_| lora))
+        self.switch(&["use_peft"]).filter(|sourced| sourced.value).map(|sourced| sourced.map(|_| lora))
     }
 
     /// Several words, or one with commas.
-    fn targets(&self) -> Option<Said<String>> {
+    fn targets(&self) -> Option<Sourced<String>> {
         let first = self.text(TARGET_NAMES)?;
         let words = self.0.words().iter().filter_map(|word| word.to_str());
         let spelled = first.from.to_string();
         let behind = words.skip_while(|word| *word != spelled).skip(1).take_while(|word| !word.starts_with("--"));
         let all: Vec<&str> = behind.collect();
         let value = if all.len() > 1 { all.join(",") } else { first.value.clone() };
-        Some(Said::new(value, first.from))
+        Some(Sourced::new(value, first.from))
     }
 
-    fn dtype(&self) -> Option<Said<Dtype>> {
-        let named = self.text(DTYPE_NAMES).and_then(|said| {
-            let (_, dtype) = Dtype::NAMES.iter().find(|(name, _)| *name == said.value)?;
-            Some(Said::new(*dtype, said.from))
+    fn dtype(&self) -> Option<Sourced<Dtype>> {
+        let named = self.text(DTYPE_NAMES).and_then(|sourced| {
+            let (_, dtype) = Dtype::NAMES.iter().find(|(name, _)| *name == sourced.value)?;
+            Some(Sourced::new(*dtype, sourced.from))
         });
         let bf16 = self.switch(&["bf16"]);
         let fp16 = self.switch(&["fp16"]);
-        let on = |said: &Option<Said<bool>>, dtype| {
-            said.as_ref().filter(|said| said.value).map(|said| Said::new(dtype, said.from.clone()))
+        let on = |sourced: &Option<Sourced<bool>>, dtype| {
+            sourced.as_ref().filter(|sourced| sourced.value).map(|sourced| Sourced::new(dtype, sourced.from.clone()))
         };
         let off = || match (&bf16, &fp16) {
-            (Some(one), Some(_)) => Some(Said::new(Dtype::Fp32, one.from.clone())),
+            (Some(one), Some(_)) => Some(Sourced::new(Dtype::Fp32, one.from.clone())),
             _ => None,
         };
         on(&bf16, Dtype::Bf16).or_else(|| on(&fp16, Dtype::Fp16)).or(named).or_else(off)
     }
 
-    fn checkpointing(&self) -> Option<Said<bool>> {
-        let off = self.switch(&["disable_gradient_checkpointing"]).map(|said| said.map(|off| !off));
+    fn checkpointing(&self) -> Option<Sourced<bool>> {
+        let off = self.switch(&["disable_gradient_checkpointing"]).map(|sourced| sourced.map(|off| !off));
         // axolotl takes `offload` and the like for yes.
-        let on = self.text(&["gradient_checkpointing"]).map(|said| said.map(|text| hf_bool(&text).unwrap_or(true)));
+        let on =
+            self.text(&["gradient_checkpointing"]).map(|sourced| sourced.map(|text| hf_bool(&text).unwrap_or(true)));
         off.or(on).or_else(|| self.switch(&["gradient_checkpointing"]))
     }
 }
@@ -278,41 +279,41 @@ impl Told<'_> {
 /// Everything that decides, each with who said it.
 #[derive(Clone, Debug)]
 pub(crate) struct Settled {
-    pub(crate) micro_batch: Said<u64>,
-    pub(crate) grad_accum: Said<u64>,
-    pub(crate) seq_len: Said<u64>,
-    pub(crate) tuner: Said<Tuner>,
-    pub(crate) lora_rank: Said<u64>,
-    pub(crate) lora_targets: Said<String>,
-    pub(crate) dtype: Said<Dtype>,
-    pub(crate) optimizer: Said<Optimizer>,
-    pub(crate) checkpointing: Said<bool>,
-    pub(crate) attention: Said<Attention>,
-    pub(crate) fused_loss: Said<bool>,
-    pub(crate) dropout: Said<bool>,
+    pub(crate) micro_batch: Sourced<u64>,
+    pub(crate) grad_accum: Sourced<u64>,
+    pub(crate) seq_len: Sourced<u64>,
+    pub(crate) tuner: Sourced<Tuner>,
+    pub(crate) lora_rank: Sourced<u64>,
+    pub(crate) lora_targets: Sourced<String>,
+    pub(crate) dtype: Sourced<Dtype>,
+    pub(crate) optimizer: Sourced<Optimizer>,
+    pub(crate) checkpointing: Sourced<bool>,
+    pub(crate) attention: Sourced<Attention>,
+    pub(crate) fused_loss: Sourced<bool>,
+    pub(crate) dropout: Sourced<bool>,
 }
 
 impl Settled {
     /// `trainer`: whose defaults hold.
-    pub(crate) fn new(said: &SaidTraining, trainer: Option<&Trainer>) -> Self {
-        fn or<T: Clone>(said: Option<&Said<T>>, default: T) -> Said<T> {
-            said.cloned().unwrap_or(Said::new(default, Source::Default))
+    pub(crate) fn new(sourced: &TrainingArgs, trainer: Option<&Trainer>) -> Self {
+        fn or<T: Clone>(sourced: Option<&Sourced<T>>, default: T) -> Sourced<T> {
+            sourced.cloned().unwrap_or(Sourced::new(default, Source::Default))
         }
         let defaults = trainer.map_or(&ALONE, |trainer| &trainer.defaults);
         let tuner = if defaults.lora { Tuner::Lora } else { Tuner::Full };
         Settled {
-            micro_batch: or(said.micro_batch.as_ref(), defaults.micro_batch),
-            grad_accum: or(said.grad_accum.as_ref(), 1),
-            seq_len: or(said.seq_len.as_ref(), defaults.seq_len.unwrap_or(SEQ_LEN)),
-            tuner: or(said.tuner.as_ref(), tuner),
-            lora_rank: or(said.lora_rank.as_ref(), defaults.lora_rank),
-            lora_targets: or(said.lora_targets.as_ref(), "all-linear".to_string()),
-            dtype: or(said.dtype.as_ref(), Dtype::Bf16),
-            optimizer: or(said.optimizer.as_ref(), Optimizer::named("adamw")),
-            checkpointing: or(said.checkpointing.as_ref(), defaults.checkpointing),
-            attention: or(said.attention.as_ref(), Attention::Flash),
-            fused_loss: or(said.fused_loss.as_ref(), false),
-            dropout: or(said.dropout.as_ref(), defaults.dropout),
+            micro_batch: or(sourced.micro_batch.as_ref(), defaults.micro_batch),
+            grad_accum: or(sourced.grad_accum.as_ref(), 1),
+            seq_len: or(sourced.seq_len.as_ref(), defaults.seq_len.unwrap_or(SEQ_LEN)),
+            tuner: or(sourced.tuner.as_ref(), tuner),
+            lora_rank: or(sourced.lora_rank.as_ref(), defaults.lora_rank),
+            lora_targets: or(sourced.lora_targets.as_ref(), "all-linear".to_string()),
+            dtype: or(sourced.dtype.as_ref(), Dtype::Bf16),
+            optimizer: or(sourced.optimizer.as_ref(), Optimizer::named("adamw")),
+            checkpointing: or(sourced.checkpointing.as_ref(), defaults.checkpointing),
+            attention: or(sourced.attention.as_ref(), Attention::Flash),
+            fused_loss: or(sourced.fused_loss.as_ref(), false),
+            dropout: or(sourced.dropout.as_ref(), defaults.dropout),
         }
     }
 }

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::architecture::{self, Shape};
 use super::checkpoint;
-use super::training::SaidTraining;
-use crate::base::source::Said;
+use super::training::TrainingArgs;
+use crate::base::source::Sourced;
 use crate::command::model::{self, Hub};
 use crate::host::Host;
 use crate::report::reading;
@@ -84,13 +84,13 @@ fn by_number(params: u64, from: String) -> Weights {
     Weights { from, assumed: vec![format!("the shape of {name}")], ..weights }
 }
 
-pub(crate) fn find(said: &SaidTraining, lookup: &Lookup, host: &Host) -> Result<Weights, Problem> {
-    let found = said.model.as_ref().map(|name| here(name, lookup, host)).transpose()?.flatten();
-    match (&said.params, found) {
+pub(crate) fn find(sourced: &TrainingArgs, lookup: &Lookup, host: &Host) -> Result<Weights, Problem> {
+    let found = sourced.model.as_ref().map(|name| here(name, lookup, host)).transpose()?.flatten();
+    match (&sourced.params, found) {
         (Some(params), Some(weights)) => Ok(weights.with_params(params.value, params.from.to_string())),
         (Some(params), None) => Ok(by_number(params.value, params.from.to_string())),
         (None, Some(weights)) => Ok(weights),
-        (None, None) => match &said.model {
+        (None, None) => match &sourced.model {
             Some(name) => {
                 let size = size_in_name(&name.value).filter(|_| lookup.trusts_names);
                 size.map(|size| by_number(size, "its name; nothing of it is here".to_string()))
@@ -102,7 +102,7 @@ pub(crate) fn find(said: &SaidTraining, lookup: &Lookup, host: &Host) -> Result<
 }
 
 /// A model whose files are on this machine.
-fn here(name: &Said<String>, lookup: &Lookup, host: &Host) -> Result<Option<Weights>, Problem> {
+fn here(name: &Sourced<String>, lookup: &Lookup, host: &Host) -> Result<Option<Weights>, Problem> {
     let Some(file) = model::config_file(&name.value, lookup.revision.as_deref(), lookup.hub, host) else {
         return Ok(None);
     };

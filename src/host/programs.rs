@@ -17,7 +17,7 @@ use crate::base::vars;
 /// is none: the program it stands for is.
 pub(super) fn find(word: &OsStr, host: &Host) -> Option<PathBuf> {
     let all = |word: &OsStr| {
-        let config = WhichConfig::new_with_sys(Eyes(host)).binary_name(word.to_os_string());
+        let config = WhichConfig::new_with_sys(HostSys(host)).binary_name(word.to_os_string());
         config.custom_cwd(host.cwd.clone()).all_results().ok()
     };
     let first = all(word)?.next()?;
@@ -34,9 +34,9 @@ pub(crate) fn is_shim(file: &Path) -> bool {
     read.is_ok() && head.split(|byte| *byte == b'\n').nth(1).is_some_and(|line| line.starts_with(MARK.as_bytes()))
 }
 
-struct Eyes<'a>(&'a Host);
+struct HostSys<'a>(&'a Host);
 
-impl Sys for Eyes<'_> {
+impl Sys for HostSys<'_> {
     type ReadDirEntry = DirEntry;
     type Metadata = Metadata;
 

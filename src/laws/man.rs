@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::base::options::{self, Kind, Opt};
+use crate::base::options::{self, Arity, Opt};
 use crate::base::vars;
 use crate::check;
 use crate::cli;
@@ -75,7 +75,7 @@ fn options(table: &[Opt]) -> String {
             let short = option.short.map(|short| bold(&format!("-{short}")) + ", ").unwrap_or_default();
             let value =
                 if option.value.is_empty() { String::new() } else { format!(" \\fI{}\\fR", plain(option.value)) };
-            let repeated = if option.kind == Kind::Many { " (repeatable)" } else { "" };
+            let repeated = if option.kind == Arity::Many { " (repeatable)" } else { "" };
             page += &entry(
                 &format!("{short}{}{value}", bold(&format!("--{}", option.name))),
                 &format!("{}{repeated}", option.help),

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::World;
 use crate::base::python_value;
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 use crate::base::yaml::{self, Dialect};
 use crate::command::argv::{Args, Field, OptionList, Takes};
 use crate::config::layers::{self, Layers};
@@ -198,15 +198,15 @@ proptest! {
         let mut config = config;
         config.as_object_mut().unwrap().retain(|key, _| *key != name && key != "$zlaunch");
         let host = World::get().host();
-        let said = |text: String| Said::new(text, Source::Default);
-        let template = template::resolve(&said(config.to_string()), &Search::default(), &host);
+        let sourced = |text: String| Sourced::new(text, Source::Default);
+        let template = template::resolve(&sourced(config.to_string()), &Search::default(), &host);
         let Ok(template) = template else { return Ok(()) };
         let key = format!("{name}.x");
-        let set = Said::new((key.clone(), value.clone()), Source::Default);
+        let set = Sourced::new((key.clone(), value.clone()), Source::Default);
         let with = layers::with_layers(&template, &Layers { set: vec![set], ..Layers::default() }, &host).unwrap();
         prop_assert_eq!(crate::base::json::get(&with, &key), Some(&value));
-        let again = template::resolve(&said(with.to_string()), &Search::default(), &host).unwrap();
-        let unset = Layers { unset: vec![said(name.clone())], ..Layers::default() };
+        let again = template::resolve(&sourced(with.to_string()), &Search::default(), &host).unwrap();
+        let unset = Layers { unset: vec![sourced(name.clone())], ..Layers::default() };
         let without = layers::with_layers(&again, &unset, &host).unwrap();
         prop_assert_eq!(without.to_string(), template.config.to_string(), "the order is kept, too");
     }
@@ -217,7 +217,7 @@ proptest! {
             let args = Args::read(words.clone(), FIELDS, options);
             let after = Args::read(args.with("deepspeed", OsStr::new(&value)), FIELDS, options);
             if args.unclear("deepspeed").is_none() {
-                prop_assert_eq!(after.text("deepspeed").map(|said| said.value), Some(value.clone()));
+                prop_assert_eq!(after.text("deepspeed").map(|sourced| sourced.value), Some(value.clone()));
             }
             let (before, after) = (args.words(), after.words());
             let alike = |pairs: &mut dyn Iterator<Item = (&OsString, &OsString)>| pairs.take_while(|(one, two)| one == two).count();
@@ -252,8 +252,8 @@ proptest! {
     }
 
     #[test]
-    fn machines_are_named_by_anybody(who in any::<u8>(), said in "[a-c0-9\\[\\],:@() x=\\n-]{0,24}") {
-        super::hosts(&[&[who], said.as_bytes()].concat());
+    fn machines_are_named_by_anybody(who in any::<u8>(), sourced in "[a-c0-9\\[\\],:@() x=\\n-]{0,24}") {
+        super::hosts(&[&[who], sourced.as_bytes()].concat());
     }
 
     #[test]

@@ -42,7 +42,7 @@ fn options<'a>(name: &'static str, table: impl IntoIterator<Item = &'a crate::ba
     let rows = table.into_iter().map(|option| {
         let short = option.short.map(|short| format!("-{short}, ")).unwrap_or_default();
         let value = if option.value.is_empty() { String::new() } else { format!(" {}", option.value) };
-        let repeat = if option.kind == crate::base::options::Kind::Many { " (repeatable)" } else { "" };
+        let repeat = if option.kind == crate::base::options::Arity::Many { " (repeatable)" } else { "" };
         let row = format!("| `{short}--{}{}` | {}{repeat} |", option.name, cell(&value), cell(option.help));
         (option.name.to_string(), row)
     });

@@ -4,13 +4,13 @@
 use std::ffi::OsString;
 use std::fmt;
 
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::command::trainer::{Family, Job};
 use crate::config::template::Template;
 use crate::host::Host;
-use crate::ranks::launcher::{Kind, srun};
-use crate::ranks::topology::{Standing, Task, Topology};
+use crate::ranks::launcher::{Launcher, srun};
+use crate::ranks::topology::{Role, Task, Topology};
 use crate::report::reading;
 use crate::report::{self, Problem};
 use crate::request::EnvironmentFlags;
@@ -34,7 +34,7 @@ pub(crate) struct Setting {
 pub(crate) struct Given<'a> {
     pub(crate) template: Option<&'a Template>,
     pub(crate) flags: &'a EnvironmentFlags,
-    pub(crate) launcher: Kind,
+    pub(crate) launcher: Launcher,
     pub(crate) topology: &'a Topology,
     pub(crate) job: &'a Job,
     /// The variables as everyone wants them.
@@ -46,7 +46,7 @@ pub(crate) struct Given<'a> {
 impl Given<'_> {
     /// From the weakest word to the strongest.
     pub(crate) fn decide(&self) -> Environment {
-        if self.launcher == Kind::Srun {
+        if self.launcher == Launcher::Srun {
             // Each machine decides for itself.
             return Environment { unset: srun::per_task_variables(self.host), ..Environment::default() };
         }
@@ -82,11 +82,11 @@ impl Given<'_> {
         if job.trainer.one_gpu_per_rank && self.template.is_some() {
             environment.narrow_devices(topology);
         }
-        if let Some(by) = topology.devices.chosen_by.as_ref().filter(|_| self.launcher != Kind::Deepspeed) {
+        if let Some(by) = topology.devices.chosen_by.as_ref().filter(|_| self.launcher != Launcher::Deepspeed) {
             environment.choose_devices(topology, by);
         }
         environment.threads(topology, self.host);
-        if let Standing::Task(task) = &topology.standing {
+        if let Role::Task(task) = &topology.role {
             environment.task(task, topology, job);
         }
     }
@@ -94,14 +94,14 @@ impl Given<'_> {
     fn for_the_launcher(&self, environment: &mut Environment) {
         let Given { topology, job, .. } = self;
         match self.launcher {
-            Kind::Torchrun => {
+            Launcher::Torchrun => {
                 let stray = vars::PET_ELSEWHERE.iter().filter(|name| self.machine.raw(name).is_some());
                 environment.unset.extend(stray.map(|name| (*name).to_string()));
                 if topology.engine.is_some() {
                     environment.survive_warnings(self.host);
                 }
             }
-            Kind::Direct => {
+            Launcher::Direct => {
                 // A script under a launcher expects a process group; a front end that would start none has none
                 // without DeepSpeed.
                 let script = job.trainer.family != Family::Opaque && !job.rewritten;
@@ -109,22 +109,22 @@ impl Given<'_> {
                     environment.single_rank(topology);
                 }
             }
-            Kind::Local => environment.ranks_of_ours(topology, self.machine),
-            Kind::Deepspeed | Kind::Srun | Kind::OfTheCommand(_) => {}
+            Launcher::Local => environment.ranks_of_ours(topology, self.machine),
+            Launcher::Deepspeed | Launcher::Srun | Launcher::Existing(_) => {}
         }
     }
 
     fn of_flags(&self, environment: &mut Environment) {
-        for said in &self.flags.unset {
-            environment.set.retain(|setting| setting.name != said.value);
-            if self.machine.raw(&said.value).is_some() {
-                environment.unset.push(said.value.clone());
+        for sourced in &self.flags.unset {
+            environment.set.retain(|setting| setting.name != sourced.value);
+            if self.machine.raw(&sourced.value).is_some() {
+                environment.unset.push(sourced.value.clone());
             }
         }
-        for said in &self.flags.set {
-            let (name, value) = &said.value;
+        for sourced in &self.flags.set {
+            let (name, value) = &sourced.value;
             environment.unset.retain(|unset| unset != name);
-            environment.set(name, value, said.from.to_string());
+            environment.set(name, value, sourced.from.to_string());
         }
     }
 
@@ -148,9 +148,9 @@ impl Environment {
     }
 
     /// What somebody said, if anybody did.
-    fn set_said(&mut self, name: &str, said: Option<&Said<impl fmt::Display>>) {
-        if let Some(said) = said {
-            self.set(name, said.value.to_string(), said.from.to_string());
+    fn set_said(&mut self, name: &str, sourced: Option<&Sourced<impl fmt::Display>>) {
+        if let Some(sourced) = sourced {
+            self.set(name, sourced.value.to_string(), sourced.from.to_string());
         }
     }
 
@@ -182,7 +182,7 @@ impl Environment {
 
     /// The GPUs of `--include`, by the names they have here.
     fn choose_devices(&mut self, topology: &Topology, by: &Source) {
-        let nproc = topology.nproc_per_node.as_ref().map_or(usize::MAX, |said| said.value as usize);
+        let nproc = topology.nproc_per_node.as_ref().map_or(usize::MAX, |sourced| sourced.value as usize);
         let names = topology.devices.names.iter().flatten().take(nproc);
         self.set(topology.devices.variable, names.cloned().collect::<Vec<_>>().join(","), by.to_string());
     }
@@ -193,7 +193,7 @@ impl Environment {
         self.set_said(vars::NPROC_PER_NODE, topology.nproc_per_node.as_ref());
         self.set_said(vars::NNODES, several);
         self.set_said(vars::NODE_RANK, several.map(|_| &topology.node_rank));
-        self.set_said(vars::MASTER_ADDR, topology.meeting_address());
+        self.set_said(vars::MASTER_ADDR, topology.rendezvous_address());
         self.set_said(vars::MASTER_PORT, topology.master_port.as_ref());
     }
 
@@ -206,7 +206,7 @@ impl Environment {
             return;
         }
         // A task that is bound to its share of the CPUs has it for itself.
-        let bound = matches!(topology.standing, Standing::Task(_)) && host.cpus < host.online_cpus();
+        let bound = matches!(topology.role, Role::Task(_)) && host.cpus < host.online_cpus();
         let (threads, why) = if bound {
             (host.cpus, format!("{} CPUs of this task", host.cpus))
         } else {
@@ -223,7 +223,7 @@ impl Environment {
         let bound = bound && task.local_world_size.value > 1;
         // ms-swift divides the GPUs it sees by this number.
         let alone = bound && job.trainer.one_gpu_per_rank;
-        let own = |value| Said::new(value, Source::Machine("this task sees one GPU"));
+        let own = |value| Sourced::new(value, Source::Machine("this task sees one GPU"));
         let local_rank = if bound { own(0) } else { task.local_rank.clone() };
         let local_size = if alone { own(1) } else { task.local_world_size.clone() };
         self.set_said(vars::RANK, Some(&task.rank));
@@ -255,7 +255,7 @@ impl Environment {
             .master_port
             .as_ref()
             .map_or_else(|| (0, "any free port".to_string()), |port| (port.value, port.from.to_string()));
-        let address = topology.meeting_address().map_or("127.0.0.1", |address| address.value.as_str());
+        let address = topology.rendezvous_address().map_or("127.0.0.1", |address| address.value.as_str());
         for (name, value) in [
             (vars::RANK, "0"),
             (vars::LOCAL_RANK, "0"),
@@ -279,12 +279,12 @@ impl Environment {
         }
         let (address, from) = topology.master_addr.as_ref().map_or_else(
             || ("127.0.0.1", "one machine".to_string()),
-            |said| (said.value.as_str(), said.from.to_string()),
+            |sourced| (sourced.value.as_str(), sourced.from.to_string()),
         );
         self.set(vars::MASTER_ADDR, address, from);
         let (port, from) = topology.master_port.as_ref().map_or_else(
             || (0, "a free port, found at launch".to_string()),
-            |said| (said.value, said.from.to_string()),
+            |sourced| (sourced.value, sourced.from.to_string()),
         );
         self.set(vars::MASTER_PORT, port.to_string(), from);
         // Then rank 0 would wait for a store that an agent of torchrun holds.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::base::hash::fnv1a;
 use crate::base::json;
-use crate::base::source::Said;
+use crate::base::source::Sourced;
 use crate::command::trainer::Job;
 use crate::config::auto::{Fill, LeftAuto, Resolved};
 use crate::config::template::Template;
@@ -31,7 +31,7 @@ impl PlannedConfig {
     pub(super) fn new(
         template: Template,
         resolved: Resolved,
-        out: Option<&Said<PathBuf>>,
+        out: Option<&Sourced<PathBuf>>,
         job: &Job,
         host: &Host,
     ) -> Result<Self, Problem> {
@@ -67,7 +67,7 @@ pub(crate) enum FileKind {
     Named,
 }
 
-fn named_file(out: &Said<PathBuf>, host: &Host) -> Result<PlannedFile, Problem> {
+fn named_file(out: &Sourced<PathBuf>, host: &Host) -> Result<PlannedFile, Problem> {
     let path = host.absolute(&out.value);
     if path.exists() && !path.is_file() {
         return Err(report::not_a_file(&path));

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::base::source::Said;
+use crate::base::source::Sourced;
 use crate::command::trainer::Job;
 use crate::config::template::{Origin, Template};
 use crate::host::Host;
@@ -22,19 +22,19 @@ pub(crate) fn of(template: Option<&Template>, launch: &Launch, job: &Job, host: 
         _ => None,
     });
     let absolute = |path: &PathBuf| host.absolute(path);
-    let said = launch.layers.patch.iter().chain(&launch.hosts.hostfile).map(|said| absolute(&said.value));
+    let sourced = launch.layers.patch.iter().chain(&launch.hosts.hostfile).map(|sourced| absolute(&sourced.value));
     let model = job.args.text(job.trainer.model_argument);
     let model = model.map(|model| host.absolute(Path::new(&model.value)).join("config.json"));
     // Behind an option stands its value, which may be anything.
     let is_option = |word: &OsStr| word.to_str().is_some_and(|word| word.starts_with('-') && !RUN_FILE.contains(&word));
     let run_files =
         launch.command.windows(2).filter(|pair| !is_option(&pair[0])).map(|pair| absolute(&(&pair[1]).into()));
-    chain.chain(said).chain(model).chain(run_files).collect()
+    chain.chain(sourced).chain(model).chain(run_files).collect()
 }
 
 /// Whether the config may be written there.
-pub(crate) fn spare(
-    out: &Said<PathBuf>,
+pub(crate) fn refuse_overwriting(
+    out: &Sourced<PathBuf>,
     template: &Template,
     launch: &Launch,
     job: &Job,

@@ -9,14 +9,14 @@ use serde_json::{Map, Value, json};
 
 use super::{FileKind, Plan, PlannedConfig};
 use crate::base::shell::quoted;
-use crate::base::source::Said;
+use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::target::{Target, base_name};
 use crate::command::trainer::{self, Job};
 use crate::host;
-use crate::ranks::launcher::Kind;
+use crate::ranks::launcher::Launcher;
 use crate::ranks::launcher::local::{Local, PER_RANK};
-use crate::ranks::topology::Standing;
+use crate::ranks::topology::Role;
 use crate::report::Problem;
 use crate::report::secrets::{Names, Piece, Secrets};
 use crate::request::Format;
@@ -79,18 +79,18 @@ impl Plan {
 
     fn ranks_text(&self) -> String {
         let topology = &self.topology;
-        match &topology.standing {
-            Standing::Rank { .. } => {
+        match &topology.role {
+            Role::Rank { .. } => {
                 let world = topology.world_size.as_ref().map_or(0, |world| world.value);
                 return format!("already started: this is one of {world}; no second launch");
             }
-            Standing::Task(task) => {
+            Role::Task(task) => {
                 let (rank, world) = (task.rank.value, task.world_size.value);
                 return format!("rank {rank} of {world}, started by {}", topology.engine.unwrap_or("its engine"));
             }
-            Standing::Shell { .. } | Standing::Starter => {}
+            Role::Shell { .. } | Role::Starter => {}
         }
-        let by = if self.launcher == crate::ranks::launcher::Kind::Direct {
+        let by = if self.launcher == crate::ranks::launcher::Launcher::Direct {
             "no launcher".to_string()
         } else {
             format!("{}", self.launcher)
@@ -199,11 +199,11 @@ impl Plan {
             object: &mut Map<String, Value>,
             from: &mut Map<String, Value>,
             name: &str,
-            said: Option<&Said<T>>,
+            sourced: Option<&Sourced<T>>,
         ) {
-            object.insert(name.to_string(), said.map_or(Value::Null, |said| said.value.clone().into()));
-            if let Some(said) = said {
-                from.insert(name.to_string(), said.from.to_string().into());
+            object.insert(name.to_string(), sourced.map_or(Value::Null, |sourced| sourced.value.clone().into()));
+            if let Some(sourced) = sourced {
+                from.insert(name.to_string(), sourced.from.to_string().into());
             }
         }
         let (mut object, mut from) = (Map::new(), Map::new());
@@ -274,7 +274,7 @@ impl Plan {
     fn words_of_ours(&self, local: &Local) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec![host::this_program().into_os_string()];
         let mut option = |name: &str, value: OsString| words.extend([name.into(), value]);
-        option("--launcher", Kind::Local.to_string().into());
+        option("--launcher", Launcher::Local.to_string().into());
         option("--trainer", trainer::ANY_COMMAND.into());
         option("--nproc-per-node", local.count.to_string().into());
         if let Some(address) = &self.topology.master_addr {

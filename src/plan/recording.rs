@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::Plan;
 use crate::base::json;
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::command::trainer::{self, Job};
 use crate::host::Host;
@@ -123,7 +123,7 @@ fn sources(plan: &Plan, launch: &Launch, job: &Job, host: &Host) -> Map<String, 
     files.filter_map(|path| Some((path.to_str()?.to_string(), mark(&path)?))).collect()
 }
 
-fn folder(asked: &Said<PathBuf>, job: &Job, host: &Host) -> Result<PathBuf, Problem> {
+fn folder(asked: &Sourced<PathBuf>, job: &Job, host: &Host) -> Result<PathBuf, Problem> {
     if asked.value.as_os_str().is_empty() {
         return Err(report::no_record_folder(asked));
     }

@@ -13,17 +13,17 @@ pub(crate) mod wrapped;
 use std::ffi::OsString;
 use std::fmt;
 
-use crate::base::source::Said;
+use crate::base::source::Sourced;
 use crate::command::target::Target;
 use crate::command::trainer::{Family, Job};
 use crate::host::Host;
-use crate::ranks::topology::{SaidHosts, Standing, Topology};
+use crate::ranks::topology::{HostFlags, Role, Topology};
 use crate::report::{self, Problem};
 
 pub(crate) use wrapped::Wrapped;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum Launcher {
     Torchrun,
     Deepspeed,
     Direct,
@@ -31,37 +31,37 @@ pub(crate) enum Kind {
     /// zlaunch itself.
     Local,
     /// Only where the command itself starts with it, by its name.
-    OfTheCommand(&'static str),
+    Existing(&'static str),
 }
 
-impl Kind {
+impl Launcher {
     /// The words of `--launcher`.
-    pub(crate) const NAMES: &'static [(&'static str, Option<Kind>)] = &[
+    pub(crate) const NAMES: &'static [(&'static str, Option<Launcher>)] = &[
         ("auto", None),
-        ("torchrun", Some(Kind::Torchrun)),
-        ("deepspeed", Some(Kind::Deepspeed)),
-        ("srun", Some(Kind::Srun)),
-        ("direct", Some(Kind::Direct)),
-        ("local", Some(Kind::Local)),
+        ("torchrun", Some(Launcher::Torchrun)),
+        ("deepspeed", Some(Launcher::Deepspeed)),
+        ("srun", Some(Launcher::Srun)),
+        ("direct", Some(Launcher::Direct)),
+        ("local", Some(Launcher::Local)),
     ];
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for Launcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Torchrun => "torchrun",
-            Kind::Deepspeed => "deepspeed",
-            Kind::Direct => "direct",
-            Kind::Srun => "srun",
-            Kind::Local => "local",
-            Kind::OfTheCommand(name) => name,
+            Launcher::Torchrun => "torchrun",
+            Launcher::Deepspeed => "deepspeed",
+            Launcher::Direct => "direct",
+            Launcher::Srun => "srun",
+            Launcher::Local => "local",
+            Launcher::Existing(name) => name,
         })
     }
 }
 
 /// Whoever was asked for, if that is possible; else whoever fits. A variable serves a whole site: where it cannot be
 /// followed, or the command is none of ours, it gives way.
-pub(crate) fn choose(asked: Option<&Said<Kind>>, job: &Job, topology: &Topology) -> Result<Kind, Problem> {
+pub(crate) fn choose(asked: Option<&Sourced<Launcher>>, job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
     let opaque = job.trainer.family == Family::Opaque;
     match asked {
         Some(asked) if asked.from.is_flag() => insisted(asked, job, topology),
@@ -73,75 +73,75 @@ pub(crate) fn choose(asked: Option<&Said<Kind>>, job: &Job, topology: &Topology)
 }
 
 /// torchrun; nobody where one process is all; zlaunch itself where there is no torchrun.
-fn fitting(job: &Job, topology: &Topology) -> Result<Kind, Problem> {
+fn fitting(job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
     let opaque = job.trainer.family == Family::Opaque;
     if job.starts_ranks() && !opaque {
         return Err(report::starts_ranks_itself(job.target.name()));
     }
-    if let Standing::Task(task) = &topology.standing
+    if let Role::Task(task) = &topology.role
         && job.trainer.launches_itself
     {
         return Err(report::tasks_are_ranks(&task.local_world_size, job.target.name()));
     }
-    Ok(match &topology.standing {
-        _ if topology.pool.is_some() => Kind::Deepspeed,
-        Standing::Shell { .. } => Kind::Srun,
-        Standing::Rank { .. } | Standing::Task(_) => Kind::Direct,
+    Ok(match &topology.role {
+        _ if topology.pool.is_some() => Launcher::Deepspeed,
+        Role::Shell { .. } => Launcher::Srun,
+        Role::Rank { .. } | Role::Task(_) => Launcher::Direct,
         // What zlaunch does not know may be a launcher itself: it is never launched twice.
-        Standing::Starter if topology.is_one_process() || opaque => Kind::Direct,
-        Standing::Starter if local::is_needed(job, topology) => Kind::Local,
-        Standing::Starter => Kind::Torchrun,
+        Role::Starter if topology.is_one_process() || opaque => Launcher::Direct,
+        Role::Starter if local::is_needed(job, topology) => Launcher::Local,
+        Role::Starter => Launcher::Torchrun,
     })
 }
 
-fn insisted(asked: &Said<Kind>, job: &Job, topology: &Topology) -> Result<Kind, Problem> {
+fn insisted(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
     let opaque = job.trainer.family == Family::Opaque;
-    if job.starts_ranks() && !(opaque && asked.value == Kind::Direct) {
+    if job.starts_ranks() && !(opaque && asked.value == Launcher::Direct) {
         return Err(report::starts_ranks_itself(job.target.name()));
     }
-    if topology.pool.is_some() && asked.value != Kind::Deepspeed {
+    if topology.pool.is_some() && asked.value != Launcher::Deepspeed {
         return Err(report::hostfile_is_deepspeeds(asked));
     }
-    match (&topology.standing, asked.value) {
+    match (&topology.role, asked.value) {
         // Each machine chooses its launcher again.
-        (Standing::Shell { .. }, Kind::Torchrun | Kind::Deepspeed | Kind::Srun) => return Ok(Kind::Srun),
-        (Standing::Shell { .. }, _) => return Err(report::not_in_a_job_shell(asked)),
-        (_, Kind::Srun) => return Err(report::srun_not_here(asked)),
-        (Standing::Rank { .. } | Standing::Task(_), Kind::Direct) => {}
-        (Standing::Rank { .. }, _) => return Err(report::ranks_exist(asked)),
-        (Standing::Task(task), _) => {
+        (Role::Shell { .. }, Launcher::Torchrun | Launcher::Deepspeed | Launcher::Srun) => return Ok(Launcher::Srun),
+        (Role::Shell { .. }, _) => return Err(report::not_in_a_job_shell(asked)),
+        (_, Launcher::Srun) => return Err(report::srun_not_here(asked)),
+        (Role::Rank { .. } | Role::Task(_), Launcher::Direct) => {}
+        (Role::Rank { .. }, _) => return Err(report::ranks_exist(asked)),
+        (Role::Task(task), _) => {
             return Err(report::tasks_have_no_launcher(asked, task.local_world_size.value));
         }
-        (Standing::Starter, Kind::Direct) if !opaque => direct::possible(asked, topology)?,
-        (Standing::Starter, Kind::Deepspeed) => deepspeed::possible(asked, topology)?,
-        (Standing::Starter, Kind::Local) => local::possible(asked, topology)?,
-        (Standing::Starter, _) => {}
+        (Role::Starter, Launcher::Direct) if !opaque => direct::possible(asked, topology)?,
+        (Role::Starter, Launcher::Deepspeed) => deepspeed::possible(asked, topology)?,
+        (Role::Starter, Launcher::Local) => local::possible(asked, topology)?,
+        (Role::Starter, _) => {}
     }
     Ok(asked.value)
 }
 
 /// The words that start the ranks; the trainer's arguments follow them.
 pub(crate) fn head(
-    kind: Kind,
+    kind: Launcher,
     job: &Job,
     topology: &Topology,
     extra: &[OsString],
-    hosts: &SaidHosts,
+    hosts: &HostFlags,
     host: &Host,
 ) -> Vec<OsString> {
     match kind {
-        Kind::Torchrun => torchrun::head(job, topology, extra, host),
-        Kind::Deepspeed => deepspeed::head(job, topology, extra, hosts, host),
-        Kind::Local => local::head(job, host),
-        Kind::Direct | Kind::Srun | Kind::OfTheCommand(_) => direct::head(job, host),
+        Launcher::Torchrun => torchrun::head(job, topology, extra, host),
+        Launcher::Deepspeed => deepspeed::head(job, topology, extra, hosts, host),
+        Launcher::Local => local::head(job, host),
+        Launcher::Direct | Launcher::Srun | Launcher::Existing(_) => direct::head(job, host),
     }
 }
 
 /// Options passed through to a launcher must not contradict what zlaunch decides.
-pub(crate) fn check_extra(kind: Kind, extra: &[OsString]) -> Vec<Problem> {
+pub(crate) fn check_extra(kind: Launcher, extra: &[OsString]) -> Vec<Problem> {
     let runner = wrapped::RUNNERS.iter().find(|runner| runner.kind == kind);
     let stated = runner.map(|runner| runner.topology_options(extra)).unwrap_or_default();
-    stated.into_iter().map(|(ours, said)| report::say_it_to_us(&said, ours)).collect()
+    stated.into_iter().map(|(ours, sourced)| report::say_it_to_us(&sourced, ours)).collect()
 }
 
 /// The interpreter, or the word to blame if there is none.

@@ -10,29 +10,29 @@ mod hostlist;
 mod jobs;
 mod kubernetes;
 mod lsf;
-mod meeting;
 mod mpi;
 mod mpich;
 mod mvapich;
 mod openmpi;
 mod pals;
 mod read;
+mod rendezvous;
 mod sagemaker;
 pub(crate) mod slurm;
 mod volcano;
 
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
 use crate::report::{self, Problem};
 
 pub(crate) use devices::Devices;
 pub(crate) use engine::Task;
-use engine::{Engine, Place, Seen};
-pub(crate) use hostfile::{Pool, SaidHosts};
-use meeting::Meeting;
+use engine::{Engine, Placement, Seen};
+pub(crate) use hostfile::{HostFlags, Pool};
 pub(crate) use read::Processes;
 use read::{number, processes, text};
+use rendezvous::Rendezvous;
 
 /// Every engine, in the order they are asked: an MPI inside a Slurm job knows its ranks better than Slurm does.
 pub(crate) const ALL: &[&Engine] = &[
@@ -56,26 +56,26 @@ fn look(host: &Host) -> Result<Option<(&'static str, Seen)>, Vec<Problem>> {
 
 /// What was said about ranks: by our flags, or by a launcher in the user's command (`None` is left open by it).
 #[derive(Clone, Default)]
-pub(crate) struct SaidRanks {
-    pub(crate) nnodes: Option<Said<u32>>,
-    pub(crate) node_rank: Option<Said<u32>>,
-    pub(crate) nproc_per_node: Option<Said<Processes>>,
-    pub(crate) master_addr: Option<Said<String>>,
-    pub(crate) master_port: Option<Said<u16>>,
+pub(crate) struct RankFlags {
+    pub(crate) nnodes: Option<Sourced<u32>>,
+    pub(crate) node_rank: Option<Sourced<u32>>,
+    pub(crate) nproc_per_node: Option<Sourced<Processes>>,
+    pub(crate) master_addr: Option<Sourced<String>>,
+    pub(crate) master_port: Option<Sourced<u16>>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Topology {
     /// `None`: the launcher in the user's command leaves it open.
-    pub(crate) nnodes: Option<Said<u32>>,
-    pub(crate) node_rank: Said<u32>,
+    pub(crate) nnodes: Option<Sourced<u32>>,
+    pub(crate) node_rank: Sourced<u32>,
     /// `None`: left open, or of no interest to this command.
-    pub(crate) nproc_per_node: Option<Said<u32>>,
-    pub(crate) master_addr: Option<Said<String>>,
-    pub(crate) master_port: Option<Said<u16>>,
+    pub(crate) nproc_per_node: Option<Sourced<u32>>,
+    pub(crate) master_addr: Option<Sourced<String>>,
+    pub(crate) master_port: Option<Sourced<u16>>,
     /// All ranks together, where that is known.
-    pub(crate) world_size: Option<Said<u64>>,
-    pub(crate) standing: Standing,
+    pub(crate) world_size: Option<Sourced<u64>>,
+    pub(crate) role: Role,
     /// The scheduler or MPI that started this process.
     pub(crate) engine: Option<&'static str>,
     /// The machines of a hostfile.
@@ -87,7 +87,7 @@ pub(crate) struct Topology {
 
 /// Where this process stands among the ranks.
 #[derive(Debug)]
-pub(crate) enum Standing {
+pub(crate) enum Role {
     /// Before them: they are to be started.
     Starter,
     /// It is one of them: a launcher already ran.
@@ -100,21 +100,21 @@ pub(crate) enum Standing {
 
 impl Topology {
     pub(crate) fn is_one_process(&self) -> bool {
-        let one = |said: &Option<Said<u32>>| said.as_ref().is_some_and(|said| said.value == 1);
+        let one = |sourced: &Option<Sourced<u32>>| sourced.as_ref().is_some_and(|sourced| sourced.value == 1);
         one(&self.nnodes) && one(&self.nproc_per_node)
     }
 
     /// The ranks exist already: this process is one of them.
     pub(crate) fn ranks_exist(&self) -> bool {
-        matches!(self.standing, Standing::Rank { .. } | Standing::Task(_))
+        matches!(self.role, Role::Rank { .. } | Role::Task(_))
     }
 
     /// Warnings are for one reader: the first rank, or whoever starts the first.
     pub(crate) fn is_first(&self) -> bool {
-        match &self.standing {
-            Standing::Task(task) => task.rank.value == 0,
-            Standing::Rank { first } => *first,
-            Standing::Starter | Standing::Shell { .. } => self.node_rank.value == 0,
+        match &self.role {
+            Role::Task(task) => task.rank.value == 0,
+            Role::Rank { first } => *first,
+            Role::Starter | Role::Shell { .. } => self.node_rank.value == 0,
         }
     }
 
@@ -135,19 +135,19 @@ impl Topology {
 
     /// `ranked`: the command is started as ranks, not passed through.
     pub(crate) fn decide(
-        flags: &SaidRanks,
-        hosts: &SaidHosts,
+        flags: &RankFlags,
+        hosts: &HostFlags,
         ranked: bool,
         host: &Host,
     ) -> Result<Self, Vec<Problem>> {
         let devices = Devices::seen(host).chosen(hosts)?;
-        let insists = |said: Option<&Source>| said.is_some_and(Source::is_flag);
-        let machines = insists(flags.nnodes.as_ref().map(|said| &said.from));
-        let beats_ranks = machines || insists(flags.nproc_per_node.as_ref().map(|said| &said.from));
+        let insists = |sourced: Option<&Source>| sourced.is_some_and(Source::is_flag);
+        let machines = insists(flags.nnodes.as_ref().map(|sourced| &sourced.from));
+        let beats_ranks = machines || insists(flags.nproc_per_node.as_ref().map(|sourced| &sourced.from));
         let seen = if ranked { Self::look(flags, host)? } else { None };
         let owned = seen.as_ref().is_some_and(|(_, seen)| seen.owns_rank);
         let existing = if owned { None } else { Self::existing(host, &devices)? };
-        let is_task = seen.as_ref().is_some_and(|(_, seen)| matches!(seen.place, Place::Rank(_)));
+        let is_task = seen.as_ref().is_some_and(|(_, seen)| matches!(seen.placement, Placement::Rank(_)));
         if let Some(file) = hosts.hostfile.as_ref().filter(|_| ranked) {
             if existing.is_none() && !is_task {
                 return Self::of_pool(flags, hosts, host);
@@ -170,9 +170,9 @@ impl Topology {
                 None => Self::new(flags, host, devices, None),
             };
         };
-        let topology = match &seen.place {
-            Place::Rank(task) => Self::of_task(flags, task.clone(), &seen, host, devices),
-            Place::Shell { groups, elsewhere } if !stays_here(flags, *elsewhere, host) => {
+        let topology = match &seen.placement {
+            Placement::Rank(task) => Self::of_task(flags, task.clone(), &seen, host, devices),
+            Placement::Shell { groups, elsewhere } if !stays_here(flags, *elsewhere, host) => {
                 Self::of_shell(flags, *groups, &seen, host, devices)
             }
             _ => Self::new(flags, host, devices, Some(&seen)),
@@ -189,7 +189,7 @@ impl Topology {
     }
 
     /// What the engine says. Where our flags say everything, it need not be understood.
-    fn look(flags: &SaidRanks, host: &Host) -> Result<Option<(&'static str, Seen)>, Vec<Problem>> {
+    fn look(flags: &RankFlags, host: &Host) -> Result<Option<(&'static str, Seen)>, Vec<Problem>> {
         let complete = flags.nnodes.is_some() && flags.node_rank.is_some() && flags.master_addr.is_some();
         match look(host) {
             Err(_) if complete => Ok(None),
@@ -203,16 +203,16 @@ impl Topology {
     }
 
     /// Several machines, and where they meet and which of them this is can be told.
-    pub(crate) fn can_meet(&self) -> bool {
+    pub(crate) fn can_rendezvous(&self) -> bool {
         let Some(nnodes) = self.nnodes.as_ref() else { return false };
-        let there = self.master_addr.as_ref().is_some_and(|address| !meeting::is_loopback(&address.value));
+        let there = self.master_addr.as_ref().is_some_and(|address| !rendezvous::is_loopback(&address.value));
         nnodes.value == 1 || there && self.master_port.is_some() && self.node_rank.value < nnodes.value
     }
 
     /// A launcher in the command decides; what it leaves open our flags may say.
-    pub(crate) fn wrapped(flags: &SaidRanks, stated: SaidRanks, host: &Host) -> Self {
+    pub(crate) fn wrapped(flags: &RankFlags, stated: RankFlags, host: &Host) -> Self {
         let devices = Devices::seen(host);
-        let nproc = stated.nproc_per_node.and_then(|said| devices.resolve(said, host));
+        let nproc = stated.nproc_per_node.and_then(|sourced| devices.resolve(sourced, host));
         let mut topology = Self::of(stated.nnodes, nproc, devices);
         topology.node_rank = stated.node_rank.or_else(|| flags.node_rank.clone()).unwrap_or(topology.node_rank);
         topology.master_addr = stated.master_addr.or_else(|| flags.master_addr.clone());
@@ -223,28 +223,28 @@ impl Topology {
     /// The tasks of an `srun` in the command will know.
     pub(crate) fn elsewhere(host: &Host) -> Self {
         let mut topology = Self::of(None, None, Devices::seen(host));
-        topology.standing = Standing::Shell { groups: 1 };
+        topology.role = Role::Shell { groups: 1 };
         topology
     }
 
     /// The address the ranks must be told: on one machine they meet on localhost, unless a flag insists.
-    pub(crate) fn meeting_address(&self) -> Option<&Said<String>> {
+    pub(crate) fn rendezvous_address(&self) -> Option<&Sourced<String>> {
         let several = self.nnodes.as_ref().is_none_or(|nnodes| nnodes.value > 1);
-        self.master_addr.as_ref().filter(|said| several || said.from.is_flag())
+        self.master_addr.as_ref().filter(|sourced| several || sourced.from.is_flag())
     }
 
     /// Where machines meet on this one. `starts`: a launcher starts the ranks.
-    pub(crate) fn opens_port(&self, starts: bool) -> Option<&Said<u16>> {
+    pub(crate) fn opens_port(&self, starts: bool) -> Option<&Sourced<u16>> {
         let several = self.nnodes.as_ref().is_some_and(|nnodes| nnodes.value > 1);
-        let here = match &self.standing {
-            Standing::Starter => starts && several && self.node_rank.value == 0,
-            Standing::Task(task) => task.rank.value == 0 && task.world_size.value > 1,
-            Standing::Rank { .. } | Standing::Shell { .. } => false,
+        let here = match &self.role {
+            Role::Starter => starts && several && self.node_rank.value == 0,
+            Role::Task(task) => task.rank.value == 0 && task.world_size.value > 1,
+            Role::Rank { .. } | Role::Shell { .. } => false,
         };
         self.master_port.as_ref().filter(|_| here)
     }
 
-    fn of(nnodes: Option<Said<u32>>, nproc: Option<Said<u32>>, devices: Devices) -> Self {
+    fn of(nnodes: Option<Sourced<u32>>, nproc: Option<Sourced<u32>>, devices: Devices) -> Self {
         let world = nnodes.as_ref().zip(nproc.as_ref()).map(|(nodes, nproc)| {
             let product = u64::from(nodes.value) * u64::from(nproc.value);
             let from = if nodes.value == 1 {
@@ -252,16 +252,16 @@ impl Topology {
             } else {
                 Source::Both(Box::new(nodes.from.clone()), Box::new(nproc.from.clone()))
             };
-            Said::new(product, from)
+            Sourced::new(product, from)
         });
         Topology {
             nnodes,
-            node_rank: Said::new(0, Source::Default),
+            node_rank: Sourced::new(0, Source::Default),
             nproc_per_node: nproc,
             master_addr: None,
             master_port: None,
             world_size: world,
-            standing: Standing::Starter,
+            role: Role::Starter,
             engine: None,
             pool: None,
             devices,
@@ -285,34 +285,35 @@ impl Topology {
         let nnodes = world.as_ref().zip(local.as_ref()).and_then(|(world, local)| {
             let whole = world.value % u64::from(local.value) == 0;
             let nodes = u32::try_from(world.value / u64::from(local.value)).ok().filter(|_| whole)?;
-            Some(Said::new(nodes, world.from.clone()))
+            Some(Sourced::new(nodes, world.from.clone()))
         });
         let mut topology = Self::of(nnodes, local, devices.clone());
         topology.world_size = world;
         topology.master_addr = address;
         topology.master_port = port;
-        topology.standing = Standing::Rank { first: host.filled(vars::RANK) == Some("0") };
+        topology.role = Role::Rank { first: host.filled(vars::RANK) == Some("0") };
         Ok(Some(topology))
     }
 
     /// The ranks of this machine are to be started.
-    fn new(flags: &SaidRanks, host: &Host, devices: Devices, seen: Option<&Seen>) -> Result<Self, Vec<Problem>> {
+    fn new(flags: &RankFlags, host: &Host, devices: Devices, seen: Option<&Seen>) -> Result<Self, Vec<Problem>> {
         let mut problems = Vec::new();
-        let said = |flag: &Option<Said<u32>>, names: [&str; 2], least: u32, problems: &mut Vec<Problem>| {
+        let sourced = |flag: &Option<Sourced<u32>>, names: [&str; 2], least: u32, problems: &mut Vec<Problem>| {
             flag.clone().or_else(|| names.iter().find_map(|name| number(host, name, &least, problems)))
         };
-        let nnodes = said(&flags.nnodes, [vars::NNODES, vars::PET_NNODES], 1, &mut problems);
-        let node_rank = said(&flags.node_rank, [vars::NODE_RANK, vars::PET_NODE_RANK], 0, &mut problems);
-        let nnodes = nnodes.or_else(|| seen.map(|seen| seen.nnodes.clone())).unwrap_or(Said::new(1, Source::Default));
+        let nnodes = sourced(&flags.nnodes, [vars::NNODES, vars::PET_NNODES], 1, &mut problems);
+        let node_rank = sourced(&flags.node_rank, [vars::NODE_RANK, vars::PET_NODE_RANK], 0, &mut problems);
+        let nnodes =
+            nnodes.or_else(|| seen.map(|seen| seen.nnodes.clone())).unwrap_or(Sourced::new(1, Source::Default));
         let seen_rank = || seen.filter(|seen| seen.nnodes.value == nnodes.value).map(|seen| seen.node_rank.clone());
-        let node_rank = node_rank.or_else(seen_rank).unwrap_or(Said::new(0, Source::Default));
-        let meeting = Meeting::new(flags, seen, host, &mut problems);
+        let node_rank = node_rank.or_else(seen_rank).unwrap_or(Sourced::new(0, Source::Default));
+        let rendezvous = Rendezvous::new(flags, seen, host, &mut problems);
         let stated = stated_processes(flags, host, &mut problems);
         let nproc = devices.count(stated, seen, host);
         if nproc.is_none() {
             problems.push(devices.unknown());
         }
-        problems.extend(meeting.problem(&nnodes, seen));
+        problems.extend(rendezvous.problem(&nnodes, seen));
         if node_rank.value >= nnodes.value {
             problems.push(report::node_rank_too_large(&node_rank, &nnodes));
         }
@@ -328,9 +329,9 @@ impl Topology {
         let mut topology = Self::of(Some(nnodes), nproc, devices);
         topology.node_rank = node_rank;
         // A left-over MASTER_ADDR means nothing on one machine, and the port a scheduler would give is not needed.
-        let Meeting { address, port, engines_address, engines_port } = meeting;
-        topology.master_addr = address.filter(|said| several || said.from.is_flag() || engines_address);
-        topology.master_port = port.filter(|_| several || !engines_port);
+        let Rendezvous { address, port, address_from_engine, port_from_engine } = rendezvous;
+        topology.master_addr = address.filter(|sourced| several || sourced.from.is_flag() || address_from_engine);
+        topology.master_port = port.filter(|_| several || !port_from_engine);
         topology.note_contradictions(seen, host);
         if let Some(seen) = seen {
             topology.forget_unequal_machines(seen);
@@ -340,14 +341,14 @@ impl Topology {
 
     /// This process is one rank of many that an engine started.
     fn of_task(
-        flags: &SaidRanks,
+        flags: &RankFlags,
         task: Task,
         seen: &Seen,
         host: &Host,
         devices: Devices,
     ) -> Result<Self, Vec<Problem>> {
         let mut problems = Vec::new();
-        let meeting = Meeting::new(flags, Some(seen), host, &mut problems);
+        let rendezvous = Rendezvous::new(flags, Some(seen), host, &mut problems);
         let local = &task.local_world_size;
         if let Some(asked) = flags.nproc_per_node.as_ref().filter(|asked| asked.value != Processes::Count(local.value))
         {
@@ -360,26 +361,26 @@ impl Topology {
         if let Some(gpus) = gpus.filter(|gpus| gpus.value > 1 && gpus.value < local.value) {
             problems.push(report::more_tasks_than_gpus(local, &gpus));
         }
-        problems.extend(meeting.problem(&seen.nnodes, Some(seen)));
+        problems.extend(rendezvous.problem(&seen.nnodes, Some(seen)));
         if !problems.is_empty() {
             return Err(problems);
         }
         let several = seen.nnodes.value > 1;
-        let Meeting { address, port, engines_address, .. } = meeting;
+        let Rendezvous { address, port, address_from_engine, .. } = rendezvous;
         let mut topology = Self::of(Some(seen.nnodes.clone()), Some(local.clone()), devices);
         topology.node_rank = seen.node_rank.clone();
         topology.world_size = Some(task.world_size.clone().map(u64::from));
-        let given = address.filter(|_| several || !engines_address);
-        topology.master_addr = given.or_else(|| Some(Said::new("127.0.0.1".to_string(), Source::Default)));
+        let given = address.filter(|_| several || !address_from_engine);
+        topology.master_addr = given.or_else(|| Some(Sourced::new("127.0.0.1".to_string(), Source::Default)));
         // torch's own default, where nobody says anything.
-        topology.master_port = port.or(Some(Said::new(29500, Source::Default)));
-        topology.standing = Standing::Task(task);
+        topology.master_port = port.or(Some(Sourced::new(29500, Source::Default)));
+        topology.role = Role::Task(task);
         Ok(topology)
     }
 
     /// The ranks of all machines are started by this same command on each of them.
     fn of_shell(
-        flags: &SaidRanks,
+        flags: &RankFlags,
         groups: u32,
         seen: &Seen,
         host: &Host,
@@ -394,9 +395,9 @@ impl Topology {
         if nnodes.value > seen.nnodes.value {
             problems.push(report::other_number_of_machines(&nnodes, &seen.nnodes));
         }
-        let Meeting { address, .. } = Meeting::new(flags, None, host, &mut problems);
-        if let Some(address) = address.filter(|address| nnodes.value > 1 && meeting::is_loopback(&address.value)) {
-            problems.push(report::meets_on_loopback(&address, &nnodes));
+        let Rendezvous { address, .. } = Rendezvous::new(flags, None, host, &mut problems);
+        if let Some(address) = address.filter(|address| nnodes.value > 1 && rendezvous::is_loopback(&address.value)) {
+            problems.push(report::rendezvous_on_loopback(&address, &nnodes));
         }
         if !problems.is_empty() {
             return Err(problems);
@@ -404,26 +405,26 @@ impl Topology {
         // A login node has no GPUs; the machines will count theirs.
         let nproc = devices.count(stated, Some(seen), host);
         let mut topology = Self::of(Some(nnodes), nproc, devices);
-        topology.standing = Standing::Shell { groups };
+        topology.role = Role::Shell { groups };
         topology.forget_unequal_machines(seen);
         Ok(topology)
     }
 
     /// The machines and GPUs of a hostfile, which the runner reaches by itself.
-    fn of_pool(flags: &SaidRanks, hosts: &SaidHosts, host: &Host) -> Result<Self, Vec<Problem>> {
+    fn of_pool(flags: &RankFlags, hosts: &HostFlags, host: &Host) -> Result<Self, Vec<Problem>> {
         let Some(pool) = hosts.pool(host)? else { return Ok(Self::of(None, None, Devices::seen(host))) };
         let numbers = [
-            flags.nnodes.as_ref().map(|said| (&said.from, said.place())),
-            flags.node_rank.as_ref().map(|said| (&said.from, said.place())),
-            flags.nproc_per_node.as_ref().map(|said| (&said.from, said.place())),
+            flags.nnodes.as_ref().map(|sourced| (&sourced.from, sourced.place())),
+            flags.node_rank.as_ref().map(|sourced| (&sourced.from, sourced.place())),
+            flags.nproc_per_node.as_ref().map(|sourced| (&sourced.from, sourced.place())),
         ];
-        let said: Vec<String> =
+        let sourced: Vec<String> =
             numbers.into_iter().flatten().filter(|(from, _)| from.is_flag()).map(|it| it.1).collect();
-        if !said.is_empty() {
-            return Err(vec![report::hostfile_says_how_many(hosts.hostfile.as_ref(), said)]);
+        if !sourced.is_empty() {
+            return Err(vec![report::hostfile_says_how_many(hosts.hostfile.as_ref(), sourced)]);
         }
         let from = hosts.hostfile.as_ref().map_or(Source::Default, |file| file.from.clone());
-        let count = |count: usize| Said::new(u32::try_from(count).unwrap_or(u32::MAX), from.clone());
+        let count = |count: usize| Sourced::new(u32::try_from(count).unwrap_or(u32::MAX), from.clone());
         let most = pool.0.iter().map(|(_, gpus)| gpus.len()).max().unwrap_or(0);
         let alike = pool.0.iter().all(|(_, gpus)| gpus.len() == most);
         let mut topology = Self::of(Some(count(pool.0.len())), alike.then(|| count(most)), Devices::seen(host));
@@ -448,12 +449,16 @@ impl Topology {
 
     /// What is set and says otherwise than what holds. torchrun is told everything by flags, so nothing comes of it.
     fn note_contradictions(&mut self, seen: Option<&Seen>, host: &Host) {
-        let number = |said: &Said<u32>| (said.value.to_string(), said.from.clone());
+        let number = |sourced: &Sourced<u32>| (sourced.value.to_string(), sourced.from.clone());
         let several = self.nnodes.as_ref().is_some_and(|nnodes| nnodes.value > 1);
         let rank = several.then(|| number(&self.node_rank));
-        let address = self.master_addr.as_ref().filter(|_| several).map(|said| (said.value.clone(), said.from.clone()));
-        let port =
-            self.master_port.as_ref().filter(|_| several).map(|said| (said.value.to_string(), said.from.clone()));
+        let address =
+            self.master_addr.as_ref().filter(|_| several).map(|sourced| (sourced.value.clone(), sourced.from.clone()));
+        let port = self
+            .master_port
+            .as_ref()
+            .filter(|_| several)
+            .map(|sourced| (sourced.value.to_string(), sourced.from.clone()));
         let decided = [
             ([vars::NNODES, vars::PET_NNODES], self.nnodes.as_ref().map(number)),
             ([vars::NODE_RANK, vars::PET_NODE_RANK], rank),
@@ -463,15 +468,15 @@ impl Topology {
         ];
         for (names, decided) in decided {
             let Some((value, from)) = decided else { continue };
-            for said in names.iter().filter_map(|name| text(host, name)) {
-                let word = matches!(said.value.as_str(), "auto" | "gpu" | "cpu");
-                if said.value.trim() != value && said.from != from && !word {
-                    self.notes.push(report::stray_variable(&said, &from.with(&value)));
+            for sourced in names.iter().filter_map(|name| text(host, name)) {
+                let word = matches!(sourced.value.as_str(), "auto" | "gpu" | "cpu");
+                if sourced.value.trim() != value && sourced.from != from && !word {
+                    self.notes.push(report::stray_variable(&sourced, &from.with(&value)));
                 }
             }
         }
-        for said in vars::PET_ELSEWHERE.iter().filter_map(|name| text(host, name)) {
-            self.notes.push(report::stray_variable(&said, "static rendezvous, as zlaunch decides it"));
+        for sourced in vars::PET_ELSEWHERE.iter().filter_map(|name| text(host, name)) {
+            self.notes.push(report::stray_variable(&sourced, "static rendezvous, as zlaunch decides it"));
         }
         if [vars::RANK, vars::LOCAL_RANK, vars::WORLD_SIZE].iter().all(|name| host.filled(name).is_some())
             && seen.is_none_or(|seen| !seen.owns_rank)
@@ -488,7 +493,7 @@ impl Topology {
     }
 }
 
-fn stated_processes(flags: &SaidRanks, host: &Host, problems: &mut Vec<Problem>) -> Option<Said<Processes>> {
+fn stated_processes(flags: &RankFlags, host: &Host, problems: &mut Vec<Problem>) -> Option<Sourced<Processes>> {
     flags.nproc_per_node.clone().or_else(|| {
         let names = [vars::NPROC_PER_NODE, vars::PET_NPROC_PER_NODE];
         names.iter().find_map(|name| processes(host, name, problems))
@@ -497,19 +502,20 @@ fn stated_processes(flags: &SaidRanks, host: &Host, problems: &mut Vec<Problem>)
 
 /// In the shell of a job, but the user places the machines, or wants only this one; a shell that is on none of them
 /// (`elsewhere`) cannot be the one.
-fn stays_here(flags: &SaidRanks, elsewhere: bool, host: &Host) -> bool {
-    let one = |said: Option<&str>| said.is_some_and(|said| said.trim() == "1");
-    let flag = flags.nnodes.as_ref().map(|said| said.value.to_string());
-    let said = flag.as_deref().or_else(|| [vars::NNODES, vars::PET_NNODES].iter().find_map(|name| host.filled(name)));
+fn stays_here(flags: &RankFlags, elsewhere: bool, host: &Host) -> bool {
+    let one = |sourced: Option<&str>| sourced.is_some_and(|sourced| sourced.trim() == "1");
+    let flag = flags.nnodes.as_ref().map(|sourced| sourced.value.to_string());
+    let sourced =
+        flag.as_deref().or_else(|| [vars::NNODES, vars::PET_NNODES].iter().find_map(|name| host.filled(name)));
     flags.node_rank.is_some()
         || [vars::NODE_RANK, vars::PET_NODE_RANK].iter().any(|name| host.filled(name).is_some())
-        || one(said) && !elsewhere
+        || one(sourced) && !elsewhere
 }
 
 /// RANK and WORLD_SIZE without LOCAL_RANK: some count machines by them, some ranks.
 fn rank_of_unknown_kind(host: &Host) -> Option<Problem> {
-    let said = [vars::NNODES, vars::PET_NNODES].iter().any(|name| host.filled(name).is_some());
-    let world = text(host, vars::WORLD_SIZE).filter(|world| !said && world.value != "1")?;
+    let sourced = [vars::NNODES, vars::PET_NNODES].iter().any(|name| host.filled(name).is_some());
+    let world = text(host, vars::WORLD_SIZE).filter(|world| !sourced && world.value != "1")?;
     let rank = text(host, vars::RANK)?;
     (host.filled(vars::LOCAL_RANK).is_none()).then(|| report::rank_of_unknown_kind(&rank, &world))
 }
@@ -526,7 +532,7 @@ mod tests {
         let engines = files
             .iter()
             .filter(|name| {
-                !["engine", "devices", "hostfile", "hostlist", "meeting", "mpi", "jobs", "read"]
+                !["engine", "devices", "hostfile", "hostlist", "rendezvous", "mpi", "jobs", "read"]
                     .contains(&name.as_str())
             })
             .count();
@@ -538,8 +544,8 @@ mod tests {
         let nproc = |gpus, env: &[(&str, &str)]| {
             let env = env.iter().map(|(name, value)| (name.into(), value.into())).collect();
             let host = Host { nvidia_gpus: gpus, env, ..Host::default() };
-            let topology = Topology::decide(&SaidRanks::default(), &SaidHosts::default(), true, &host);
-            topology.map(|it| it.nproc_per_node.map(|said| (said.value, said.from.to_string())))
+            let topology = Topology::decide(&RankFlags::default(), &HostFlags::default(), true, &host);
+            topology.map(|it| it.nproc_per_node.map(|sourced| (sourced.value, sourced.from.to_string())))
         };
         assert_eq!(nproc(Some(8), &[]), Ok(Some((8, "/proc/driver/nvidia/gpus".to_string()))));
         assert_eq!(

@@ -10,9 +10,9 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 
 use super::{NOT_EXECUTABLE, NOT_FOUND, Problem, REFUSED};
-use crate::base::source::Said;
+use crate::base::source::Sourced;
 
-pub(crate) fn would_overwrite_an_input(out: &Said<PathBuf>, file: &Path) -> Problem {
+pub(crate) fn would_overwrite_an_input(out: &Sourced<PathBuf>, file: &Path) -> Problem {
     Problem::error(
         "config-out",
         format!("the resolved config would overwrite `{}`, which this launch reads", file.display()),
@@ -29,20 +29,20 @@ pub(crate) fn no_such_folder(path: &Path) -> Problem {
 
 /// What is written, and how it is written elsewhere.
 #[derive(Clone, Copy)]
-pub(crate) struct Written(&'static str, &'static str);
+pub(crate) struct OutputFile(&'static str, &'static str);
 
-impl Written {
-    pub(crate) const CONFIG: Self = Written("the resolved config", "--config-out PATH names another place");
+impl OutputFile {
+    pub(crate) const CONFIG: Self = OutputFile("the resolved config", "--config-out PATH names another place");
     pub(crate) const RUN_FILE: Self =
-        Written("the run file that names the config", "XDG_CACHE_HOME names another place");
-    pub(crate) const VARIABLES: Self = Written("the file of variables for the machines", Self::RUN_FILE.1);
-    pub(crate) const GENERATED: Self = Written("the generated config", "-o FILE names another place");
-    pub(crate) const RECORD: Self = Written("the launch record", "--record DIR names another folder");
-    pub(crate) const LOG: Self = Written("the log of a rank", "--log-dir DIR names another folder");
-    pub(crate) const PROGRAM: Self = Written("this", "name another folder");
+        OutputFile("the run file that names the config", "XDG_CACHE_HOME names another place");
+    pub(crate) const VARIABLES: Self = OutputFile("the file of variables for the machines", Self::RUN_FILE.1);
+    pub(crate) const GENERATED: Self = OutputFile("the generated config", "-o FILE names another place");
+    pub(crate) const RECORD: Self = OutputFile("the launch record", "--record DIR names another folder");
+    pub(crate) const LOG: Self = OutputFile("the log of a rank", "--log-dir DIR names another folder");
+    pub(crate) const PROGRAM: Self = OutputFile("this", "name another folder");
 }
 
-pub(crate) fn cannot_write(Written(what, help): Written, path: &Path, why: &io::Error) -> Problem {
+pub(crate) fn cannot_write(OutputFile(what, help): OutputFile, path: &Path, why: &io::Error) -> Problem {
     Problem::error("write", format!("{what} cannot be written: {why}")).at(path.display()).help(help)
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn folder_not_ours(folder: &Path) -> Problem {
         .help("set HOME or XDG_CACHE_HOME to a folder of yours, or use --config-out PATH")
 }
 
-pub(crate) fn port_in_use(port: &Said<u16>) -> Problem {
+pub(crate) fn port_in_use(port: &Sourced<u16>) -> Problem {
     Problem::error("port", format!("port {} on this machine is taken, and the ranks would wait for it", port.value))
         .at(port.place())
         .help("choose another one for all machines: --master-port or MASTER_PORT")

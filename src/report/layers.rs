@@ -1,7 +1,7 @@
 //! Sentences about what is laid over a template.
 
 use super::{Problem, did_you_mean};
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 
 pub(crate) fn not_a_patch(place: &str, why: &str) -> Problem {
     Problem::error("patch", format!("not a patch: {why}"))
@@ -27,9 +27,9 @@ pub(crate) fn no_longer_an_object() -> Problem {
         .help("an operation with the path \"\" replaces the whole config: give it a path")
 }
 
-pub(crate) fn nothing_to_unset(said: &Said<String>, nearest: Option<&str>) -> Problem {
-    Problem::error("unset", format!("the config has no key `{}` to remove", said.value))
-        .at(said.place())
+pub(crate) fn nothing_to_unset(sourced: &Sourced<String>, nearest: Option<&str>) -> Problem {
+    Problem::error("unset", format!("the config has no key `{}` to remove", sourced.value))
+        .at(sourced.place())
         .help(did_you_mean(nearest, "`zlaunch templates NAME` shows the keys"))
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{Problem, Severity};
-use crate::base::source::Said;
+use crate::base::source::Sourced;
 
 /// `64 MiB`, to be compared at a glance.
 pub(crate) fn size(bytes: u64) -> String {
@@ -97,7 +97,7 @@ pub(crate) fn few_files(most: u64) -> Problem {
         .help("ulimit -n 65536")
 }
 
-pub(crate) fn ranks_share_gpus(nproc: &Said<u32>, gpus: usize) -> Problem {
+pub(crate) fn ranks_share_gpus(nproc: &Sourced<u32>, gpus: usize) -> Problem {
     Problem::warning("ranks-share-gpus", format!("{} ranks share {gpus} GPUs, and NCCL refuses that", nproc.value))
         .at(nproc.place())
         .help(format!("--nproc-per-node {gpus}"))

@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use super::Problem;
-use crate::base::source::Said;
+use crate::base::source::Sourced;
 
-pub(crate) fn not_a_size(said: &Said<String>, example: &str) -> Problem {
-    Problem::error("usage", format!("`{}` is not a size", said.value)).at(said.place()).help(said.from.with(example))
+pub(crate) fn not_a_size(sourced: &Sourced<String>, example: &str) -> Problem {
+    Problem::error("usage", format!("`{}` is not a size", sourced.value))
+        .at(sourced.place())
+        .help(sourced.from.with(example))
 }
 
 pub(crate) fn bad_checkpoint(path: &Path, why: &str) -> Problem {
@@ -33,7 +35,7 @@ pub(crate) fn beyond_counting(params: u64, micro_batch: u64, seq_len: u64, nodes
         .help("--micro-batch 1 --seq-len 2048 --gpus 8")
 }
 
-pub(crate) fn model_is_not_here(name: &Said<String>) -> Problem {
+pub(crate) fn model_is_not_here(name: &Sourced<String>) -> Problem {
     let what = format!("`{}` is neither a folder nor in the Hugging Face or ModelScope cache", name.value);
     Problem::error("fit", what)
         .at(name.place())
@@ -52,30 +54,30 @@ pub(crate) fn gpus_not_said() -> Problem {
         .help("--gpus 8")
 }
 
-pub(crate) fn auto_without_ranks(spec: &Said<String>) -> Problem {
+pub(crate) fn auto_without_ranks(spec: &Sourced<String>) -> Problem {
     Problem::error("auto-template", "a template cannot be chosen: the number of GPUs is not known here".to_string())
         .at(spec.place())
         .help("name one: --deepspeed zero3")
 }
 
-pub(crate) fn auto_without_model(spec: &Said<String>, argument: &str) -> Problem {
+pub(crate) fn auto_without_model(spec: &Sourced<String>, argument: &str) -> Problem {
     Problem::error("auto-template", "a template cannot be chosen: the command names no model".to_string())
         .at(spec.place())
         .help(format!("add --{argument} to the command, or name a template: --deepspeed zero3"))
 }
 
-pub(crate) fn auto_counts_one_model(spec: &Said<String>) -> Problem {
+pub(crate) fn auto_counts_one_model(spec: &Sourced<String>) -> Problem {
     let what = "a template cannot be chosen: this training keeps more than one model, and only one is counted";
     Problem::error("auto-template", what.to_string()).at(spec.place()).help("name one: --deepspeed zero3")
 }
 
-pub(crate) fn auto_without_memory(spec: &Said<String>, rows: Vec<String>) -> Problem {
+pub(crate) fn auto_without_memory(spec: &Sourced<String>, rows: Vec<String>) -> Problem {
     let what = "a template cannot be chosen: how much memory a GPU has is not known here";
     let problem = Problem::error("auto-template", what.to_string()).at(spec.place());
     rows.into_iter().fold(problem, Problem::at).help("--gpu-memory 80GiB")
 }
 
-pub(crate) fn auto_fits_nothing(spec: &Said<String>, rows: Vec<String>, would: &[String]) -> Problem {
+pub(crate) fn auto_fits_nothing(spec: &Sourced<String>, rows: Vec<String>, would: &[String]) -> Problem {
     let problem = Problem::error("auto-template", "no template makes this training fit".to_string()).at(spec.place());
     let help = match would {
         [] => "a smaller model, or more GPUs".to_string(),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use super::{NOT_FOUND, Problem, nearest};
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 
 pub(crate) fn unknown_gpu_count(from: &str) -> Problem {
     Problem::error("ranks", "the number of GPUs is not known here, and so the number of processes".to_string())
@@ -18,7 +18,7 @@ pub(crate) fn every_gpu_is_hidden(variable: &str) -> Problem {
         .help("--nproc-per-node 8")
 }
 
-pub(crate) fn ranks_exist(asked: &Said<impl fmt::Display>) -> Problem {
+pub(crate) fn ranks_exist(asked: &Sourced<impl fmt::Display>) -> Problem {
     Problem::error(
         "launcher",
         "the ranks exist already (RANK, LOCAL_RANK, WORLD_SIZE): no launcher is started".to_string(),
@@ -27,13 +27,18 @@ pub(crate) fn ranks_exist(asked: &Said<impl fmt::Display>) -> Problem {
     .help(format!("drop {}, or launch again with --unset-env RANK", asked.from))
 }
 
-pub(crate) fn say_it_to_us(said: &Said<String>, ours: &str) -> Problem {
-    Problem::error("launcher", format!("`{}` would change the ranks behind zlaunch's back", said.from))
-        .at(format!("--launcher-arg {}", said.place()))
-        .help(format!("--{ours} {}", said.value))
+pub(crate) fn say_it_to_us(sourced: &Sourced<String>, ours: &str) -> Problem {
+    Problem::error("launcher", format!("`{}` would change the ranks behind zlaunch's back", sourced.from))
+        .at(format!("--launcher-arg {}", sourced.place()))
+        .help(format!("--{ours} {}", sourced.value))
 }
 
-pub(crate) fn more_ranks_than_gpus(asked: &Said<impl fmt::Display>, from: &Source, ranks: u32, gpus: usize) -> Problem {
+pub(crate) fn more_ranks_than_gpus(
+    asked: &Sourced<impl fmt::Display>,
+    from: &Source,
+    ranks: u32,
+    gpus: usize,
+) -> Problem {
     Problem::error("launcher", format!("the deepspeed launcher starts one process a GPU: {gpus}, not {ranks}"))
         .at(asked.place())
         .at(from)
@@ -44,26 +49,26 @@ pub(crate) fn more_ranks_than_gpus(asked: &Said<impl fmt::Display>, from: &Sourc
         })
 }
 
-pub(crate) fn variable_not_a_number(said: &Said<String>, least: &str, most: u64) -> Problem {
-    Problem::error("ranks", format!("`{}` is not a whole number from {least} to {most}", said.value))
-        .at(said.place())
-        .help(format!("set {} to a number, or unset it", said.from))
+pub(crate) fn variable_not_a_number(sourced: &Sourced<String>, least: &str, most: u64) -> Problem {
+    Problem::error("ranks", format!("`{}` is not a whole number from {least} to {most}", sourced.value))
+        .at(sourced.place())
+        .help(format!("set {} to a number, or unset it", sourced.from))
 }
 
-pub(crate) fn no_meeting_place(nnodes: &Said<u32>) -> Problem {
+pub(crate) fn no_rendezvous(nnodes: &Sourced<u32>) -> Problem {
     Problem::error("ranks", format!("{} machines need the address and port of the first one", nnodes.value))
         .at(nnodes.place())
         .help("--master-addr HOST --master-port 29500, the same on every machine")
 }
 
-pub(crate) fn meets_on_loopback(address: &Said<String>, nnodes: &Said<u32>) -> Problem {
+pub(crate) fn rendezvous_on_loopback(address: &Sourced<String>, nnodes: &Sourced<u32>) -> Problem {
     Problem::error("loopback", format!("no other machine reaches {}", address.value))
         .at(address.place())
         .at(nnodes.place())
         .help("give the name or address of machine 0 with --master-addr, or unset it under Slurm")
 }
 
-pub(crate) fn rank_0_is_elsewhere(first: &Said<String>, hostname: &str) -> Problem {
+pub(crate) fn rank_0_is_elsewhere(first: &Sourced<String>, hostname: &str) -> Problem {
     Problem::error("ranks", format!("rank 0 runs on {hostname}, but the first machine of the job is {}", first.value))
         .at(first.place())
         .help(format!("export MASTER_ADDR={hostname} for all ranks"))
@@ -75,61 +80,61 @@ pub(crate) fn not_among_the_hosts(here: &str, name: &str, hosts: &str) -> Proble
         .help("say --nnodes, --node-rank and --master-addr")
 }
 
-pub(crate) fn not_a_host_list(list: &Said<String>) -> Problem {
+pub(crate) fn not_a_host_list(list: &Sourced<String>) -> Problem {
     Problem::error("ranks", "this is no host list of Slurm".to_string())
         .at(list.place())
         .help("say --nnodes, --node-rank, --master-addr and --master-port")
 }
 
-pub(crate) fn not_task_counts(tasks: &Said<String>) -> Problem {
+pub(crate) fn not_task_counts(tasks: &Sourced<String>) -> Problem {
     Problem::error("ranks", "this is no list of task counts such as 4(x2)".to_string())
         .at(tasks.place())
         .help("start the step with `srun --ntasks-per-node=1`")
 }
 
-pub(crate) fn tasks_spread_unevenly(tasks: &Said<String>) -> Problem {
+pub(crate) fn tasks_spread_unevenly(tasks: &Sourced<String>) -> Problem {
     Problem::error("uneven-tasks", "Slurm started a different number of tasks on each machine".to_string())
         .at(tasks.place())
         .help("start the step with `srun --ntasks-per-node=1` (torchrun starts the ranks), or --ntasks-per-node=<GPUs>")
 }
 
-pub(crate) fn tasks_are_ranks(local: &Said<u32>, asked: &str) -> Problem {
+pub(crate) fn tasks_are_ranks(local: &Sourced<u32>, asked: &str) -> Problem {
     Problem::error("ranks", format!("{} tasks run on this machine, each of them a rank already", local.value))
         .at(local.place())
         .at(asked.to_string())
         .help("start one task on each machine (`srun --ntasks-per-node=1`), or leave the number to the tasks")
 }
 
-pub(crate) fn more_tasks_than_gpus(local: &Said<u32>, gpus: &Said<u32>) -> Problem {
+pub(crate) fn more_tasks_than_gpus(local: &Sourced<u32>, gpus: &Sourced<u32>) -> Problem {
     Problem::error("ranks", format!("{} tasks would share {} GPUs", local.value, gpus.value))
         .at(local.place())
         .at(gpus.place())
         .help(format!("start the step with `srun --ntasks-per-node={}`, or with =1 for torchrun", gpus.value))
 }
 
-pub(crate) fn rank_of_unknown_kind(rank: &Said<String>, world: &Said<String>) -> Problem {
+pub(crate) fn rank_of_unknown_kind(rank: &Sourced<String>, world: &Sourced<String>) -> Problem {
     Problem::error("ranks", "without LOCAL_RANK these may count machines or ranks".to_string())
         .at(rank.place())
         .at(world.place())
         .help(format!("machines: --nnodes {} --node-rank {}; else unset RANK WORLD_SIZE", world.value, rank.value))
 }
 
-pub(crate) fn other_number_of_machines(said: &Said<u32>, seen: &Said<u32>) -> Problem {
-    Problem::error("ranks", format!("{} machines are asked for, but the job has {}", said.value, seen.value))
-        .at(said.place())
+pub(crate) fn other_number_of_machines(sourced: &Sourced<u32>, seen: &Sourced<u32>) -> Problem {
+    Problem::error("ranks", format!("{} machines are asked for, but the job has {}", sourced.value, seen.value))
+        .at(sourced.place())
         .at(seen.place())
         .help("leave the number to the scheduler, or say --node-rank, --master-addr and --master-port on each machine too")
 }
 
-pub(crate) fn not_the_schedulers_machines(said: &Said<u32>, seen: &Said<u32>) -> Problem {
-    let what = format!("the job has {} machines, and this launch is for {}", seen.value, said.value);
+pub(crate) fn not_the_schedulers_machines(sourced: &Sourced<u32>, seen: &Sourced<u32>) -> Problem {
+    let what = format!("the job has {} machines, and this launch is for {}", seen.value, sourced.value);
     Problem::warning("contradicts-scheduler", what)
-        .at(said.place())
+        .at(sourced.place())
         .at(seen.place())
-        .help(format!("leave {} out to use all of them together", said.from))
+        .help(format!("leave {} out to use all of them together", sourced.from))
 }
 
-pub(crate) fn mpi_tasks_spread_unevenly(size: &Said<u32>, local: &Said<u32>) -> Problem {
+pub(crate) fn mpi_tasks_spread_unevenly(size: &Sourced<u32>, local: &Sourced<u32>) -> Problem {
     Problem::error("uneven-tasks", "the machines do not have equally many tasks".to_string())
         .at(size.place())
         .at(local.place())
@@ -142,29 +147,29 @@ pub(crate) fn engine_not_understood(engine: &str, variable: &str) -> Problem {
         .help("say --nnodes, --node-rank, --master-addr and --master-port")
 }
 
-pub(crate) fn hostfile_for_ranks_that_exist(file: &Said<std::path::PathBuf>) -> Problem {
+pub(crate) fn hostfile_for_ranks_that_exist(file: &Sourced<std::path::PathBuf>) -> Problem {
     Problem::error("hosts", "the ranks exist already: no hostfile is needed".to_string())
         .at(file.from.with(file.value.display()))
         .help(format!("leave {} out", file.from))
 }
 
-pub(crate) fn hostfile_says_how_many(file: Option<&Said<std::path::PathBuf>>, said: Vec<String>) -> Problem {
+pub(crate) fn hostfile_says_how_many(file: Option<&Sourced<std::path::PathBuf>>, sourced: Vec<String>) -> Problem {
     let place = file.map(|file| file.from.with(file.value.display())).unwrap_or_default();
     let problem =
         Problem::error("hosts", "the hostfile says how many machines and GPUs there are".to_string()).at(place);
-    said.into_iter().fold(problem, Problem::at).help("choose among them with --include and --exclude")
+    sourced.into_iter().fold(problem, Problem::at).help("choose among them with --include and --exclude")
 }
 
-pub(crate) fn hosts_of_the_command(said: &str, program: &str) -> Problem {
+pub(crate) fn hosts_of_the_command(sourced: &str, program: &str) -> Problem {
     Problem::error(
         "hosts",
         format!("the command already starts with `{program}`, which has options of its own for that"),
     )
-    .at(said)
+    .at(sourced)
     .help(format!("say it to `{program}`, or drop `{program}`"))
 }
 
-pub(crate) fn not_in_a_job_shell(asked: &Said<impl fmt::Display>) -> Problem {
+pub(crate) fn not_in_a_job_shell(asked: &Sourced<impl fmt::Display>) -> Problem {
     Problem::error("launcher", "this shell is not on all machines of the job".to_string())
         .at(asked.place())
         .help("drop --launcher: zlaunch starts itself on each of them; or --nnodes 1 for this machine alone")
@@ -176,7 +181,7 @@ pub(crate) fn srun_in_step() -> Problem {
         .help("drop `srun`: zlaunch finds its place by itself; or srun --overlap")
 }
 
-pub(crate) fn tasks_have_no_launcher(asked: &Said<impl fmt::Display>, tasks: u32) -> Problem {
+pub(crate) fn tasks_have_no_launcher(asked: &Sourced<impl fmt::Display>, tasks: u32) -> Problem {
     Problem::error("launcher", format!("{tasks} tasks run on this machine, each of them a rank already"))
         .at(asked.place())
         .help("start one task on each machine: srun --ntasks-per-node=1, mpirun --map-by ppr:1:node")
@@ -188,7 +193,7 @@ pub(crate) fn value_cannot_travel(name: &str) -> Problem {
         .help(format!("--unset-env {name}, or set it on the machines"))
 }
 
-pub(crate) fn machines_differ(nproc: &Said<u32>) -> Problem {
+pub(crate) fn machines_differ(nproc: &Sourced<u32>) -> Problem {
     Problem::warning(
         "machines-differ",
         format!(
@@ -200,22 +205,22 @@ pub(crate) fn machines_differ(nproc: &Said<u32>) -> Problem {
     .help("--nproc-per-node N if every machine starts N")
 }
 
-pub(crate) fn stray_variable(said: &Said<String>, decided: &str) -> Problem {
-    let name = said.from.to_string();
+pub(crate) fn stray_variable(sourced: &Sourced<String>, decided: &str) -> Problem {
+    let name = sourced.from.to_string();
     Problem::warning("stray-variable", format!("{name} says otherwise and is not followed"))
-        .at(said.place())
+        .at(sourced.place())
         .at(decided.to_string())
         .help(format!("unset {name}"))
 }
 
-pub(crate) fn contradicts_scheduler(said: &Said<u32>, seen: &Said<u32>) -> Problem {
-    Problem::warning("contradicts-scheduler", format!("this is machine {}, not {}", seen.value, said.value))
+pub(crate) fn contradicts_scheduler(sourced: &Sourced<u32>, seen: &Sourced<u32>) -> Problem {
+    Problem::warning("contradicts-scheduler", format!("this is machine {}, not {}", seen.value, sourced.value))
         .at(seen.place())
-        .at(said.place())
+        .at(sourced.place())
         .help("leave the number of the machine to the scheduler: a `$SLURM_NODEID` in the batch script is 0 everywhere")
 }
 
-pub(crate) fn node_rank_too_large(rank: &Said<u32>, nnodes: &Said<u32>) -> Problem {
+pub(crate) fn node_rank_too_large(rank: &Sourced<u32>, nnodes: &Sourced<u32>) -> Problem {
     Problem::error(
         "ranks",
         format!("machine {} of {} does not exist: they are counted from 0", rank.value, nnodes.value),
@@ -236,12 +241,12 @@ pub(crate) fn ranks_without_effect(from: &Source, program: &str, starts_ranks: b
         .help(help)
 }
 
-pub(crate) fn too_many_ranks(nodes: &Said<u32>, ranks: &Said<u32>, most: u64) -> Problem {
+pub(crate) fn too_many_ranks(nodes: &Sourced<u32>, ranks: &Sourced<u32>, most: u64) -> Problem {
     let what = format!("{} machines with {} processes each are more than {most} ranks", nodes.value, ranks.value);
     Problem::error("ranks", what).at(nodes.place()).at(ranks.place()).help("--nnodes 2 --nproc-per-node 8")
 }
 
-pub(crate) fn srun_not_here(asked: &Said<impl fmt::Display>) -> Problem {
+pub(crate) fn srun_not_here(asked: &Sourced<impl fmt::Display>) -> Problem {
     Problem::error("launcher", "there is no job shell on several machines here that srun could start from".to_string())
         .at(asked.place())
         .help("inside a step zlaunch finds its place by itself: drop --launcher")
@@ -259,7 +264,7 @@ pub(crate) fn starts_ranks_itself(program: &str) -> Problem {
         .help("drop --launcher and --trainer; without launcher options of its own zlaunch runs what is behind it")
 }
 
-pub(crate) fn already_a_launcher(asked: &Said<impl fmt::Display>, program: &str) -> Problem {
+pub(crate) fn already_a_launcher(asked: &Sourced<impl fmt::Display>, program: &str) -> Problem {
     Problem::error("launcher", format!("the command already starts with `{program}`"))
         .at(asked.place())
         .help(format!("drop {}, or take `{program}` and its flags off the command", asked.from))
@@ -272,14 +277,14 @@ pub(crate) fn contradiction(place: &str, stated: &str) -> Problem {
         .help("drop one of them")
 }
 
-pub(crate) fn direct_is_one_process(asked: &Said<impl fmt::Display>, world: &Said<u64>) -> Problem {
+pub(crate) fn direct_is_one_process(asked: &Sourced<impl fmt::Display>, world: &Sourced<u64>) -> Problem {
     Problem::error("launcher", format!("`direct` starts one process, not {}", world.value))
         .at(asked.place())
         .at(&world.from)
         .help("--launcher torchrun, or --nproc-per-node 1")
 }
 
-pub(crate) fn local_is_one_machine(asked: &Said<impl fmt::Display>, nnodes: &Said<u32>) -> Problem {
+pub(crate) fn local_is_one_machine(asked: &Sourced<impl fmt::Display>, nnodes: &Sourced<u32>) -> Problem {
     Problem::error(
         "launcher",
         format!("`local` starts the ranks of one machine; {} machines need torchrun", nnodes.value),
@@ -298,26 +303,30 @@ pub(crate) fn output_without_effect(from: &Source, kind: &impl fmt::Display) -> 
     .help("--launcher local; torchrun has --log-dir and --tee of its own: --launcher-arg --tee=3")
 }
 
-pub(crate) fn deepspeed_needs_a_hostfile(asked: &Said<impl fmt::Display>) -> Problem {
+pub(crate) fn deepspeed_needs_a_hostfile(asked: &Sourced<impl fmt::Display>) -> Problem {
     Problem::error("launcher", "deepspeed must know how many GPUs every machine has".to_string())
         .at(asked.place())
         .help("--nproc-per-node N if every machine has N, --hostfile FILE, or --launcher torchrun")
 }
 
-pub(crate) fn hostfile_is_deepspeeds(asked: &Said<impl fmt::Display>) -> Problem {
+pub(crate) fn hostfile_is_deepspeeds(asked: &Sourced<impl fmt::Display>) -> Problem {
     Problem::error("launcher", "only deepspeed's runner reads a hostfile".to_string())
         .at(asked.place())
         .help("--launcher deepspeed, or start zlaunch on every machine without --hostfile")
 }
 
-pub(crate) fn include_and_exclude(include: &Said<String>, exclude: &Said<String>) -> Problem {
+pub(crate) fn include_and_exclude(include: &Sourced<String>, exclude: &Sourced<String>) -> Problem {
     Problem::error("hosts", "--include and --exclude do not go together".to_string())
         .at(include.place())
         .at(exclude.place())
         .help("drop one of them")
 }
 
-pub(crate) fn no_such_machine<'a>(filter: &Said<String>, name: &str, known: impl Iterator<Item = &'a str>) -> Problem {
+pub(crate) fn no_such_machine<'a>(
+    filter: &Sourced<String>,
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+) -> Problem {
     let known: Vec<&str> = known.collect();
     let help = match nearest(name, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
@@ -326,14 +335,14 @@ pub(crate) fn no_such_machine<'a>(filter: &Said<String>, name: &str, known: impl
     Problem::error("hosts", format!("there is no machine `{name}`")).at(filter.place()).help(help)
 }
 
-pub(crate) fn no_such_slot(filter: &Said<String>, machine: &str, slot: &str, have: &[String]) -> Problem {
+pub(crate) fn no_such_slot(filter: &Sourced<String>, machine: &str, slot: &str, have: &[String]) -> Problem {
     let have = if have.is_empty() { "no GPU is visible".to_string() } else { format!("it has {}", have.join(",")) };
     Problem::error("hosts", format!("`{machine}` has no GPU `{slot}`"))
         .at(filter.place())
         .help(format!("{have}; ranges such as 0-3 are written 0,1,2,3"))
 }
 
-pub(crate) fn nothing_left(filter: &Said<String>) -> Problem {
+pub(crate) fn nothing_left(filter: &Sourced<String>) -> Problem {
     Problem::error("hosts", "no GPU is left".to_string()).at(filter.place()).help("leave some of them in")
 }
 

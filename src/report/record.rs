@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::Problem;
-use crate::base::source::Said;
+use crate::base::source::Sourced;
 
-pub(crate) fn no_output_folder(asked: &Said<PathBuf>) -> Problem {
+pub(crate) fn no_output_folder(asked: &Sourced<PathBuf>) -> Problem {
     Problem::error("record", "--output_dir is not given, so there is no folder of the trainer's".to_string())
         .at(asked.from.with("auto"))
         .help("--record DIR")
@@ -27,7 +27,7 @@ pub(crate) fn secret_not_recorded(path: &Path, name: &str) -> Problem {
         .help("launch with the recorded words and the value itself: they are in `words` and `variables`")
 }
 
-pub(crate) fn cannot_be_recorded(asked: &Said<PathBuf>, word: &OsStr) -> Problem {
+pub(crate) fn cannot_be_recorded(asked: &Sourced<PathBuf>, word: &OsStr) -> Problem {
     Problem::error("record", "this is not UTF-8 text, and a record could not repeat it".to_string())
         .at(word.to_string_lossy())
         .help(format!("use plain text, or leave {} out", asked.from))
@@ -45,7 +45,7 @@ pub(crate) fn cannot_enter(folder: &Path, why: &io::Error) -> Problem {
         .help("run it where that folder is")
 }
 
-pub(crate) fn no_record_folder(asked: &Said<PathBuf>) -> Problem {
+pub(crate) fn no_record_folder(asked: &Sourced<PathBuf>) -> Problem {
     Problem::error("record", "the folder for the launch record has no name".to_string())
         .at(asked.from.with("''"))
         .help("--record DIR; is the variable set that should name it?")

@@ -14,7 +14,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use serde_json::Value;
 
 use crate::host::Host;
-use names::Kind;
+use names::Sensitivity;
 use scan::{Reading, Span};
 pub(crate) use script::Names;
 
@@ -150,7 +150,7 @@ impl<'h> Secrets<'h> {
             Value::Array(items) => items.into_iter().map(|item| self.hide(item)).collect(),
             Value::Object(entries) => {
                 let hide = |(key, value): (String, Value)| {
-                    let value = match Kind::of(key.as_bytes()) {
+                    let value = match Sensitivity::of(key.as_bytes()) {
                         Some(kind) => self.hide_all(kind, value),
                         None => self.hide(value),
                     };
@@ -163,7 +163,7 @@ impl<'h> Secrets<'h> {
     }
 
     /// What stands under the name of a secret.
-    fn hide_all(&self, kind: Kind, value: Value) -> Value {
+    fn hide_all(&self, kind: Sensitivity, value: Value) -> Value {
         match value {
             Value::String(text) if kind.hides(text.as_bytes()) => HIDDEN.into(),
             Value::Number(number) if kind.hides(number.to_string().as_bytes()) => HIDDEN.into(),
@@ -215,7 +215,7 @@ fn in_each<'a>(words: &[&'a [u8]], known: &'a [Known]) -> Vec<Vec<Span<'a>>> {
         let mut own = None;
         if let Some(it) = asked.take() {
             let value = word.strip_prefix(it.prefix).unwrap_or(word);
-            if Some(word) == it.through {
+            if Some(word) == it.srun_prefix {
                 // `--launcher-arg --token --launcher-arg X`
                 asked = Some(it);
             } else if !scan::is_option(value) {
@@ -235,11 +235,11 @@ fn in_each<'a>(words: &[&'a [u8]], known: &'a [Known]) -> Vec<Vec<Span<'a>>> {
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     name: &'a [u8],
-    kind: Kind,
+    kind: Sensitivity,
     /// What stands before the name, and will before the value: `--launcher-arg=`.
     prefix: &'a [u8],
     /// The same as a word of its own.
-    through: Option<&'a [u8]>,
+    srun_prefix: Option<&'a [u8]>,
 }
 
 impl<'a> Asked<'a> {
@@ -249,9 +249,9 @@ impl<'a> Asked<'a> {
         }
         let start = word.iter().rposition(|b| *b == b'=').map_or(0, |at| at + 1);
         let (prefix, name) = word.split_at(start);
-        let kind = Kind::of(name).filter(|_| name.starts_with(b"-"))?;
-        let through = Some(before).filter(|before| before.starts_with(b"--") && before.len() > 2);
-        Some(Asked { name, kind, prefix, through })
+        let kind = Sensitivity::of(name).filter(|_| name.starts_with(b"-"))?;
+        let srun_prefix = Some(before).filter(|before| before.starts_with(b"--") && before.len() > 2);
+        Some(Asked { name, kind, prefix, srun_prefix })
     }
 }
 
@@ -317,12 +317,12 @@ fn shown(text: &[u8], spans: &[Span]) -> Vec<u8> {
 
 /// Whether the value of that variable or option is a secret.
 fn is_secret(name: &[u8], value: &[u8]) -> bool {
-    Kind::of(name).is_some_and(|kind| kind.hides(value))
+    Sensitivity::of(name).is_some_and(|kind| kind.hides(value))
 }
 
 /// Whether it may hold one.
 pub(crate) fn may_hold_secret(name: &str) -> bool {
-    Kind::of(name.as_bytes()).is_some()
+    Sensitivity::of(name.as_bytes()).is_some()
 }
 
 #[cfg(test)]

@@ -3,15 +3,15 @@
 use std::fmt;
 
 use super::{Problem, did_you_mean, nearest};
-use crate::base::source::Said;
+use crate::base::source::Sourced;
 
-pub(crate) fn unknown_template(spec: &Said<String>, nearest: Option<&str>) -> Problem {
+pub(crate) fn unknown_template(spec: &Sourced<String>, nearest: Option<&str>) -> Problem {
     Problem::error("template", format!("no DeepSpeed template is named `{}`", spec.value))
         .at(spec.place())
         .help(did_you_mean(nearest, "`zlaunch templates` lists all of them"))
 }
 
-pub(crate) fn missing_config(spec: &Said<String>, template: Option<&str>) -> Problem {
+pub(crate) fn missing_config(spec: &Sourced<String>, template: Option<&str>) -> Problem {
     let help = match template {
         Some(name) => format!("check the path, or take the template of that name: --deepspeed {name}"),
         None => "check the path (it is relative to the current folder); `zlaunch templates` lists what needs no file"
@@ -20,7 +20,7 @@ pub(crate) fn missing_config(spec: &Said<String>, template: Option<&str>) -> Pro
     Problem::error("template", format!("the config `{}` does not exist", spec.value)).at(spec.place()).help(help)
 }
 
-pub(crate) fn old_spelling(spec: &Said<String>, new: &str) -> Problem {
+pub(crate) fn old_spelling(spec: &Sourced<String>, new: &str) -> Problem {
     Problem::warning("old-spelling", format!("`{}` is an old spelling of `{new}`", spec.value))
         .at(spec.place())
         .help(format!("--deepspeed {new}"))
@@ -28,7 +28,7 @@ pub(crate) fn old_spelling(spec: &Said<String>, new: &str) -> Problem {
 
 pub(crate) fn unknown_parent(
     origin: &impl fmt::Display,
-    spec: &Said<String>,
+    spec: &Sourced<String>,
     parent: &str,
     nearest: Option<&str>,
 ) -> Problem {

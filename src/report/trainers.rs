@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use super::{NOT_EXECUTABLE, NOT_FOUND, Problem, did_you_mean};
-use crate::base::source::Said;
+use crate::base::source::Sourced;
 
 pub(crate) fn not_on_path(name: &str, package: Option<&str>, meant: Option<&str>, path: &OsStr) -> Problem {
     let package = package.map(|package| format!("; pip install {package} brings it")).unwrap_or_default();
@@ -24,7 +24,7 @@ pub(crate) fn no_such_program(path: &str, exists: bool) -> Problem {
     Problem::error("not-found", format!("`{path}` does not exist")).at(path).help("check the path").status(NOT_FOUND)
 }
 
-pub(crate) fn no_way_to_hand_over(spec: &Said<String>, command: &str) -> Problem {
+pub(crate) fn no_way_to_hand_over(spec: &Sourced<String>, command: &str) -> Problem {
     let help = if command.starts_with("swift ") {
         "give the config to `swift sft`, `pt` or `rlhf`, with its arguments on the command line"
     } else {
@@ -35,7 +35,7 @@ pub(crate) fn no_way_to_hand_over(spec: &Said<String>, command: &str) -> Problem
         .help(help)
 }
 
-pub(crate) fn two_configs(flag: &Said<String>, own: &Said<String>) -> Problem {
+pub(crate) fn two_configs(flag: &Sourced<String>, own: &Sourced<String>) -> Problem {
     Problem::warning("two-configs", format!("`{}` is used, not the command's own `{}`", flag.value, own.value))
         .at(flag.place())
         .at(own.place())

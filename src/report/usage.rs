@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use super::{Problem, did_you_mean, nearest};
-use crate::base::source::Said;
+use crate::base::source::Sourced;
 
 pub(crate) fn nothing_to_launch() -> Problem {
     Problem::error("usage", "there is no command to launch".to_string())
@@ -36,39 +36,41 @@ pub(crate) fn not_text(from: &str, value: &OsStr) -> Problem {
         .help("use plain text here; arguments after the command may be any bytes")
 }
 
-pub(crate) fn not_a_switch(said: &Said<String>) -> Problem {
-    Problem::error("usage", format!("`{}` is neither on nor off", said.value))
-        .at(said.place())
-        .help(said.from.with("1"))
+pub(crate) fn not_a_switch(sourced: &Sourced<String>) -> Problem {
+    Problem::error("usage", format!("`{}` is neither on nor off", sourced.value))
+        .at(sourced.place())
+        .help(sourced.from.with("1"))
 }
 
-pub(crate) fn not_one_of(said: &Said<String>, known: &[&str]) -> Problem {
+pub(crate) fn not_one_of(sourced: &Sourced<String>, known: &[&str]) -> Problem {
     let all = format!("one of {}", known.join(", "));
-    Problem::error("usage", format!("`{}` does not know `{}`", said.from, said.value))
-        .at(said.place())
-        .help(did_you_mean(nearest(&said.value, known.iter().copied()), &all))
+    Problem::error("usage", format!("`{}` does not know `{}`", sourced.from, sourced.value))
+        .at(sourced.place())
+        .help(did_you_mean(nearest(&sourced.value, known.iter().copied()), &all))
 }
 
-pub(crate) fn not_a_number(said: &Said<String>, least: u64, most: u64, example: &str) -> Problem {
-    Problem::error("usage", format!("`{}` is not a whole number from {least} to {most}", said.value))
-        .at(said.place())
-        .help(said.from.with(example))
+pub(crate) fn not_a_number(sourced: &Sourced<String>, least: u64, most: u64, example: &str) -> Problem {
+    Problem::error("usage", format!("`{}` is not a whole number from {least} to {most}", sourced.value))
+        .at(sourced.place())
+        .help(sourced.from.with(example))
 }
 
-pub(crate) fn not_a_key(said: &Said<String>) -> Problem {
-    Problem::error("usage", format!("`{}` is not a dotted key", said.value))
-        .at(said.place())
-        .help(said.from.with("zero_optimization.overlap_comm"))
+pub(crate) fn not_a_key(sourced: &Sourced<String>) -> Problem {
+    Problem::error("usage", format!("`{}` is not a dotted key", sourced.value))
+        .at(sourced.place())
+        .help(sourced.from.with("zero_optimization.overlap_comm"))
 }
 
-pub(crate) fn not_an_assignment(said: &Said<String>, shape: &str, example: &str) -> Problem {
-    Problem::error("usage", format!("`{}` is not {shape}", said.value)).at(said.place()).help(said.from.with(example))
+pub(crate) fn not_an_assignment(sourced: &Sourced<String>, shape: &str, example: &str) -> Problem {
+    Problem::error("usage", format!("`{}` is not {shape}", sourced.value))
+        .at(sourced.place())
+        .help(sourced.from.with(example))
 }
 
-pub(crate) fn not_a_variable_name(said: &Said<String>) -> Problem {
-    Problem::error("usage", format!("`{}` cannot be the name of a variable", said.value))
-        .at(said.place())
-        .help(said.from.with("NCCL_DEBUG"))
+pub(crate) fn not_a_variable_name(sourced: &Sourced<String>) -> Problem {
+    Problem::error("usage", format!("`{}` cannot be the name of a variable", sourced.value))
+        .at(sourced.place())
+        .help(sourced.from.with("NCCL_DEBUG"))
 }
 
 pub(crate) fn format_without_dry_run() -> Problem {

@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 
 use crate::base::base64;
-use crate::base::source::Said;
+use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::target::Parts;
 use crate::command::trainer::{self, Family, Job};
 use crate::host::Host;
-use crate::ranks::launcher::srun::{self, Through};
-use crate::ranks::launcher::{self, Kind, Wrapped, wrapped};
+use crate::ranks::launcher::srun::{self, SrunPrefix};
+use crate::ranks::launcher::{self, Launcher, Wrapped, wrapped};
 use crate::ranks::topology::Topology;
 use crate::report::{self, Problem};
 use crate::request::Launch;
@@ -21,7 +21,7 @@ pub(crate) struct Draft<'a> {
     /// The machine with the variables that the user and the front end set.
     pub(crate) host: Cow<'a, Host>,
     /// The command starts with `srun`.
-    pub(crate) through: Option<Through<'a>>,
+    pub(crate) srun_prefix: Option<SrunPrefix<'a>>,
     /// The command starts with a launcher, behind `srun` or not.
     pub(crate) wrapped: Option<Wrapped>,
     /// What is wrong with the command is in it.
@@ -31,17 +31,17 @@ pub(crate) struct Draft<'a> {
 impl<'a> Draft<'a> {
     pub(crate) fn new(launch: &'a Launch, machine: &'a Host) -> Self {
         let mut host = machine.with(&launch.environment.set, &launch.environment.unset);
-        let mut through = srun::unwrap(&launch.command);
-        let command = through.as_ref().map_or(launch.command.as_slice(), |through| through.command);
+        let mut srun_prefix = srun::unwrap(&launch.command);
+        let command = srun_prefix.as_ref().map_or(launch.command.as_slice(), |srun_prefix| srun_prefix.command);
         let (wrapped, parts) = match wrapped::unwrap(command) {
             Some((wrapped, parts)) => (Some(wrapped), parts),
             None => (None, Parts::of(command)),
         };
         let mut job = trainer::understand(&parts, launch.trainer.as_ref(), &host);
         // Behind `srun` is nothing that zlaunch has a part in: it is executed as it stands, `srun` and all.
-        if through.is_some() && wrapped.is_none() && job.trainer.family == Family::Opaque {
+        if srun_prefix.is_some() && wrapped.is_none() && job.trainer.family == Family::Opaque {
             job = trainer::understand(&Parts::of(&launch.command), launch.trainer.as_ref(), &host);
-            through = None;
+            srun_prefix = None;
         }
         // The launcher is given the config, not the script, so the script's run file stays as it is.
         if wrapped.as_ref().is_some_and(Wrapped::takes_config) {
@@ -50,25 +50,25 @@ impl<'a> Draft<'a> {
         for variable in &job.variables {
             host.to_mut().env.insert(OsString::from(&variable.name), OsString::from(&variable.value));
         }
-        Draft { launch, host, through, wrapped, job }
+        Draft { launch, host, srun_prefix, wrapped, job }
     }
 
     /// A command that zlaunch has no part in.
     pub(crate) fn untouched(launch: &'a Launch, machine: &'a Host) -> Self {
         let job = trainer::untouched(&launch.command, machine);
-        Draft { launch, host: Cow::Borrowed(machine), through: None, wrapped: None, job }
+        Draft { launch, host: Cow::Borrowed(machine), srun_prefix: None, wrapped: None, job }
     }
 
     /// The ranks and the machines. Those of a command behind `srun` are machines that cannot be seen from here.
     pub(crate) fn topology(&self) -> Result<Topology, Vec<Problem>> {
         let Launch { topology: flags, hosts, launcher, .. } = self.launch;
-        if let Some(through) = &self.through {
-            through.possible(&self.host)?;
+        if let Some(srun_prefix) = &self.srun_prefix {
+            srun_prefix.possible(&self.host)?;
             return Ok(Topology::elsewhere(&self.host));
         }
         if let Some(wrapped) = &self.wrapped {
             let mut contradictions = wrapped.contradictions(flags, &self.host);
-            contradictions.extend(hosts.flags().map(|said| report::hosts_of_the_command(&said, wrapped.name())));
+            contradictions.extend(hosts.flags().map(|sourced| report::hosts_of_the_command(&sourced, wrapped.name())));
             let stated = wrapped.stated(flags, &self.host);
             return if contradictions.is_empty() {
                 Ok(Topology::wrapped(flags, stated, &self.host))
@@ -76,9 +76,9 @@ impl<'a> Draft<'a> {
                 Err(contradictions)
             };
         }
-        let asked = launcher.as_ref().is_some_and(|asked| asked.value != Kind::Direct && asked.from.is_flag());
-        let said = || flags.nproc_per_node.is_some() || flags.nnodes.is_some() || Topology::is_scheduled(&self.host);
-        let ranked = asked || self.job.trainer.launches_itself && said();
+        let asked = launcher.as_ref().is_some_and(|asked| asked.value != Launcher::Direct && asked.from.is_flag());
+        let sourced = || flags.nproc_per_node.is_some() || flags.nnodes.is_some() || Topology::is_scheduled(&self.host);
+        let ranked = asked || self.job.trainer.launches_itself && sourced();
         let topology = Topology::decide(flags, hosts, ranked || self.job.trainer.family != Family::Opaque, &self.host)?;
         match topology.too_many() {
             Some(problem) => Err(vec![problem]),
@@ -87,10 +87,10 @@ impl<'a> Draft<'a> {
     }
 
     /// Who starts the ranks.
-    pub(crate) fn launcher(&self, topology: &Topology) -> Result<Kind, Vec<Problem>> {
+    pub(crate) fn launcher(&self, topology: &Topology) -> Result<Launcher, Vec<Problem>> {
         let asked = self.launch.launcher.as_ref();
         let kind = match &self.wrapped {
-            _ if self.through.is_some() => Kind::Srun,
+            _ if self.srun_prefix.is_some() => Launcher::Srun,
             Some(wrapped) => match asked.filter(|asked| asked.from.is_flag() && asked.value != wrapped.runner.kind) {
                 Some(asked) => return Err(vec![report::already_a_launcher(asked, wrapped.name())]),
                 None => wrapped.runner.kind,
@@ -111,14 +111,14 @@ impl<'a> Draft<'a> {
     }
 
     /// The config that the command names.
-    pub(crate) fn own_config(&self) -> Option<Said<String>> {
+    pub(crate) fn own_config(&self) -> Option<Sourced<String>> {
         let Draft { job, wrapped, .. } = self;
         let trainers = (job.trainer.family != Family::Opaque)
             .then(|| job.args.text((job.trainer.config_argument)(&job.args)))
             .flatten();
         let own = trainers.or_else(|| wrapped.as_ref()?.config(&self.host))?;
         let text = job.trainer.reads_base64.then(|| base64::object_in(&own.value)).flatten();
-        Some(Said { value: text.unwrap_or(own.value), from: own.from })
+        Some(Sourced { value: text.unwrap_or(own.value), from: own.from })
     }
 
     /// Whether a command that came through a shim is a training with a config: its own, or one that a site gives to all

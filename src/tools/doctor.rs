@@ -6,7 +6,7 @@ mod page;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use crate::base::source::Said;
+use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::check::machine::{self, Wants};
 use crate::command::model::Hub;
@@ -16,12 +16,12 @@ use crate::fit;
 use crate::host::Host;
 use crate::host::machine::{Limit, Machine, locks_in};
 use crate::plan::Plan;
-use crate::ranks::topology::{Standing, Topology};
+use crate::ranks::topology::{Role, Topology};
 use crate::report::secrets::may_hold_secret;
 use crate::report::{self, Problem};
 use crate::request::{Format, Launch};
 
-use page::{Report, Row};
+use page::{DoctorReport, Row};
 
 /// Variables that may be shown, besides those of every plan; a name that ends in `_` stands for all that start so.
 const SHOWN: &[&str] = &[
@@ -55,10 +55,10 @@ pub(crate) fn doctor(launch: &Launch, host: &Host) -> String {
     }
 }
 
-fn examine<'h>(launch: &Launch, host: &'h Host, machine: &Machine) -> Report<'h> {
+fn examine<'h>(launch: &Launch, host: &'h Host, machine: &Machine) -> DoctorReport<'h> {
     let wanted = host.with(&launch.environment.set, &launch.environment.unset);
     let sight = Sight::new(launch, &wanted, machine);
-    let mut report = Report::new(host);
+    let mut report = DoctorReport::new(host);
     report.add("machine", sight.machine());
     report.add("limits", sight.limits());
     report.add("python", sight.python());
@@ -239,7 +239,7 @@ impl<'a> Sight<'a> {
         rows
     }
 
-    fn port(&self, port: &Said<u16>) -> Row {
+    fn port(&self, port: &Sourced<u16>) -> Row {
         let taken = self.machine.listens(port.value);
         let text = format!("{}, {}", port.place(), if taken { "taken" } else { "free" });
         Row::judged("port", Some(text), taken.then(|| report::port_in_use(port)))
@@ -297,10 +297,10 @@ impl<'a> Sight<'a> {
 }
 
 fn ranks_row(ranks: &Topology) -> Row {
-    let text = match &ranks.standing {
-        Standing::Rank { .. } => "started already: this is one of them".to_string(),
-        Standing::Task(task) => format!("rank {} of {}", task.rank.value, task.world_size.value),
-        Standing::Starter | Standing::Shell { .. } => ranks.in_words(),
+    let text = match &ranks.role {
+        Role::Rank { .. } => "started already: this is one of them".to_string(),
+        Role::Task(task) => format!("rank {} of {}", task.rank.value, task.world_size.value),
+        Role::Starter | Role::Shell { .. } => ranks.in_words(),
     };
     let gpus = ranks.devices.names.as_ref().map_or(0, Vec::len);
     let nproc = ranks.nproc_per_node.as_ref().filter(|nproc| gpus > 0 && nproc.value as usize > gpus);

@@ -6,7 +6,7 @@ mod rules;
 
 use crate::base::layout::{columns, padded, wrapped};
 use crate::base::options::{OPTIONS, variable_of};
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::check;
 use crate::config::auto;
@@ -34,8 +34,8 @@ impl Language {
     /// ZLAUNCH_LANG, else the locale, in the order the C library asks.
     fn of(host: &Host) -> Result<Self, Problem> {
         if let Some(value) = host.filled(vars::ZLAUNCH_LANG) {
-            let said = || Said::new(value.to_string(), Source::Variable(vars::ZLAUNCH_LANG.to_string()));
-            return Self::named(value).ok_or_else(|| report::not_one_of(&said(), &["en", "zh"]));
+            let sourced = || Sourced::new(value.to_string(), Source::Variable(vars::ZLAUNCH_LANG.to_string()));
+            return Self::named(value).ok_or_else(|| report::not_one_of(&sourced(), &["en", "zh"]));
         }
         let locale = [vars::LC_ALL, vars::LC_MESSAGES, vars::LANG].iter().find_map(|name| host.filled(name));
         Ok(locale.and_then(Self::named).unwrap_or(Language::English))
@@ -287,7 +287,7 @@ fn of_template(word: &str, search: &Search, host: &Host, language: Language) -> 
     if !search.knows(word) {
         return None;
     }
-    let spec = Said::new(word.to_string(), Source::Argument("explain".to_string()));
+    let spec = Sourced::new(word.to_string(), Source::Argument("explain".to_string()));
     let template = template::resolve(&spec, search, host).ok()?;
     let built_in = template.origin == Origin::BuiltIn && language == Language::Chinese;
     let origin = if built_in { "内置".to_string() } else { template.origin.to_string() };

@@ -6,20 +6,20 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::base::json;
-use crate::base::source::Said;
+use crate::base::source::Sourced;
 use crate::config::layers::{self, Layers};
 use crate::config::template::{self, Search};
 use crate::host::Host;
 use crate::report::{self, Problem};
 
-pub(crate) struct Request {
+pub(crate) struct GenerateRequest {
     pub(crate) micro_batch: u64,
     pub(crate) grad_accum: u64,
     pub(crate) world_size: u64,
     pub(crate) stage: Option<u64>,
     pub(crate) offload: bool,
     pub(crate) precision: Precision,
-    pub(crate) from: Option<Said<String>>,
+    pub(crate) from: Option<Sourced<String>>,
     pub(crate) output: Output,
     pub(crate) force: bool,
     pub(crate) search: Search,
@@ -96,7 +96,7 @@ const TIERS: &[Tier] = &[
     },
 ];
 
-pub(crate) fn generate(request: &Request, host: &Host) -> Result<Generated, Vec<Problem>> {
+pub(crate) fn generate(request: &GenerateRequest, host: &Host) -> Result<Generated, Vec<Problem>> {
     let whole = Batch { micro: request.micro_batch, accum: request.grad_accum, world: request.world_size };
     let mut generated = Generated { files: Vec::new(), notes: Vec::new() };
     match &request.output {
@@ -212,9 +212,9 @@ fn zero(stage: u64, offload: bool, buffers: &Buffers) -> Value {
 
 /// A template with its "auto"s replaced. What only transformers can know stays.
 fn from_template(
-    from: &Said<String>,
+    from: &Sourced<String>,
     batch: &Batch,
-    request: &Request,
+    request: &GenerateRequest,
     host: &Host,
     notes: &mut Vec<String>,
 ) -> Result<Value, Vec<Problem>> {

@@ -71,7 +71,7 @@ fn precision(args: &Args, name: &str, full_eval: &str, other: &str) -> Precision
     let own = args.bool(name, true)?;
     let eval = args.bool(full_eval, true)?;
     let other = args.bool(other, true)?;
-    if let Some(on) = [&own, &eval].into_iter().flatten().find(|said| said.value) {
+    if let Some(on) = [&own, &eval].into_iter().flatten().find(|sourced| sourced.value) {
         return Ok(Some((true, on.from.to_string())));
     }
     // A word that may abbreviate it could still turn it on.

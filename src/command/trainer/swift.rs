@@ -101,7 +101,7 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
 fn uses_ray(words: &[OsString]) -> bool {
     let named = words.iter().any(|word| word.as_encoded_bytes().starts_with(b"--use"));
     let read = || Args::read(words.to_vec(), &[("use_ray", Takes::Optional)], OptionList::Open);
-    named && read().bool("use_ray", true).ok().flatten().is_some_and(|said| said.value)
+    named && read().bool("use_ray", true).ok().flatten().is_some_and(|sourced| sourced.value)
 }
 
 impl Recognised {
@@ -171,7 +171,7 @@ fn options(target: &Target) -> OptionList {
 fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Problem> {
     let (OptionList::Known(list), Some(python)) = (options(target), python) else { return Vec::new() };
     let unknown: Vec<&str> = args.unknown(list).collect();
-    let tolerated = args.bool("ignore_args_error", true).ok().flatten().is_some_and(|said| said.value);
+    let tolerated = args.bool("ignore_args_error", true).ok().flatten().is_some_and(|sourced| sourced.value);
     // Only now is the version worth a look at site-packages.
     let named = |name: &str| args.words().iter().any(|word| option_name(word).as_deref() == Some(name));
     if tolerated || unknown.is_empty() && !named("tuner_type") {
@@ -213,22 +213,22 @@ fn is_tuner(name: &str) -> bool {
 
 /// ModelScope unless told otherwise.
 fn hub(args: &Args, host: &Host) -> Hub {
-    let said = args.bool("use_hf", true).ok().flatten().map(|said| said.value);
-    let use_hf = said.or_else(|| host.var(vars::USE_HF).and_then(hf_bool)).unwrap_or(false);
+    let sourced = args.bool("use_hf", true).ok().flatten().map(|sourced| sourced.value);
+    let use_hf = sourced.or_else(|| host.var(vars::USE_HF).and_then(hf_bool)).unwrap_or(false);
     if use_hf { Hub::HuggingFace } else { Hub::ModelScope }
 }
 
 /// `--fp16`/`--bf16` if given, else the dtype decides; float32 trains in fp16 (`_init_mixed_precision`). Without
 /// either, swift looks at its model registry and at the GPU.
 fn precision(args: &Args, name: &str, full_eval: &str, dtypes: &[&str]) -> Precision {
-    if let Some(said) = args.bool(full_eval, true)?.filter(|said| said.value) {
-        return Ok(Some((true, said.from.to_string())));
+    if let Some(sourced) = args.bool(full_eval, true)?.filter(|sourced| sourced.value) {
+        return Ok(Some((true, sourced.from.to_string())));
     }
-    if let Some(said) = args.bool(name, false)? {
-        return Ok(Some((said.value, said.from.to_string())));
+    if let Some(sourced) = args.bool(name, false)? {
+        return Ok(Some((sourced.value, sourced.from.to_string())));
     }
-    let dtype = args.text("torch_dtype").filter(|said| said.value != "None");
-    Ok(dtype.map(|said| (dtypes.contains(&said.value.as_str()), format!("{} {}", said.from, said.value))))
+    let dtype = args.text("torch_dtype").filter(|sourced| sourced.value != "None");
+    Ok(dtype.map(|sourced| (dtypes.contains(&sourced.value.as_str()), format!("{} {}", sourced.from, sourced.value))))
 }
 
 #[cfg(test)]

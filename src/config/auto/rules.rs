@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Hidden;
 use crate::base::json;
-use crate::base::source::Said;
+use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::argv::{Args, Unread};
 use crate::command::trainer::{Family, Job, Precision};
@@ -13,39 +13,39 @@ use crate::ranks::topology::Topology;
 use crate::report::Problem;
 
 /// One key that may be "auto".
-pub(crate) struct Rule {
+pub(crate) struct AutoRule {
     pub(crate) key: &'static str,
     pub(crate) doc: &'static str,
     /// transformers compares a concrete value with its own and refuses a difference.
     pub(crate) compared: bool,
     /// A value to paste for a plain DeepSpeed script; `None` where such a script is not given one by us.
     pub(super) plain: Option<&'static str>,
-    pub(super) value: fn(&Known) -> Answer,
+    pub(super) value: fn(&FillContext) -> Answer,
 }
 
 /// The value and where it comes from, or why it is left to the trainer.
-pub(super) type Answer = Result<(Value, String), Left>;
+pub(super) type Answer = Result<(Value, String), Unfilled>;
 
 #[derive(Debug)]
-pub(crate) enum Left {
-    Why(String),
+pub(crate) enum Unfilled {
+    Deferred(String),
     /// Neither does the trainer.
-    Nobody,
+    Unsupported,
     /// The argument itself is wrong: the trainer would refuse it.
-    Wrong(Problem),
+    Invalid(Problem),
 }
 
-impl From<Unread> for Left {
+impl From<Unread> for Unfilled {
     fn from(unread: Unread) -> Self {
         match unread {
-            Unread::Unresolved(argument) => Left::Why(format!("{argument} is not resolved yet")),
-            Unread::Refused(problem) => Left::Wrong(problem),
+            Unread::Unresolved(argument) => Unfilled::Deferred(format!("{argument} is not resolved yet")),
+            Unread::Refused(problem) => Unfilled::Invalid(problem),
         }
     }
 }
 
 /// What the rules may look at.
-pub(crate) struct Known<'a> {
+pub(crate) struct FillContext<'a> {
     pub(crate) job: &'a Job,
     pub(crate) topology: &'a Topology,
     pub(crate) config: &'a Value,
@@ -54,47 +54,47 @@ pub(crate) struct Known<'a> {
 }
 
 /// The table. Its order is that of the documentation and of the plan.
-pub(crate) const RULES: &[Rule] = &[
-    Rule {
+pub(crate) const RULES: &[AutoRule] = &[
+    AutoRule {
         key: "train_micro_batch_size_per_gpu",
         doc: "per_device_train_batch_size",
         compared: true,
         plain: Some("1"),
         value: |known| {
-            known.batch("per_device_train_batch_size").map(|said| (json!(said.value), said.from.to_string()))
+            known.batch("per_device_train_batch_size").map(|sourced| (json!(sourced.value), sourced.from.to_string()))
         },
     },
-    Rule {
+    AutoRule {
         key: "gradient_accumulation_steps",
         doc: "gradient_accumulation_steps",
         compared: true,
         plain: Some("1"),
         value: |known| {
-            known.batch("gradient_accumulation_steps").map(|said| (json!(said.value), said.from.to_string()))
+            known.batch("gradient_accumulation_steps").map(|sourced| (json!(sourced.value), sourced.from.to_string()))
         },
     },
-    Rule {
+    AutoRule {
         key: "train_batch_size",
         doc: "world size × per_device_train_batch_size × gradient_accumulation_steps",
         compared: true,
         plain: None,
         value: |known| known.global_batch(),
     },
-    Rule {
+    AutoRule {
         key: "gradient_clipping",
         doc: "max_grad_norm",
         compared: true,
         plain: Some("1.0"),
         value: |known| known.float("max_grad_norm"),
     },
-    Rule {
+    AutoRule {
         key: "optimizer.params.lr",
         doc: "learning_rate",
         compared: true,
         plain: Some("1e-5"),
         value: |known| known.float("learning_rate"),
     },
-    Rule {
+    AutoRule {
         key: "optimizer.params.betas",
         doc: "[adam_beta1, adam_beta2]",
         compared: true,
@@ -105,81 +105,81 @@ pub(crate) const RULES: &[Rule] = &[
             Ok((json!([one, two]), format!("{from_one}, {from_two}")))
         },
     },
-    Rule {
+    AutoRule {
         key: "optimizer.params.eps",
         doc: "adam_epsilon",
         compared: true,
         plain: Some("1e-8"),
         value: |known| known.float("adam_epsilon"),
     },
-    Rule {
+    AutoRule {
         key: "optimizer.params.weight_decay",
         doc: "weight_decay",
         compared: true,
         plain: Some("0.0"),
         value: |known| known.float("weight_decay"),
     },
-    Rule {
+    AutoRule {
         key: "scheduler.params.warmup_min_lr",
         doc: "always 0",
         compared: false,
         plain: Some("0"),
         value: |_| Ok((json!(0), "always 0".to_string())),
     },
-    Rule {
+    AutoRule {
         key: "scheduler.params.warmup_max_lr",
         doc: "learning_rate",
         compared: true,
         plain: Some("1e-5"),
         value: |known| known.float("learning_rate"),
     },
-    Rule {
+    AutoRule {
         key: "scheduler.params.total_num_steps",
         doc: "max_steps, else the length of the dataset",
         compared: true,
         plain: Some("1000"),
         value: |known| {
-            let steps = known.int("max_steps")?.filter(|said| said.value > 0);
-            let said = steps.ok_or_else(|| Left::Why("needs the length of the dataset".to_string()))?;
-            Ok((json!(said.value), said.from.to_string()))
+            let steps = known.int("max_steps")?.filter(|sourced| sourced.value > 0);
+            let sourced = steps.ok_or_else(|| Unfilled::Deferred("needs the length of the dataset".to_string()))?;
+            Ok((json!(sourced.value), sourced.from.to_string()))
         },
     },
-    Rule {
+    AutoRule {
         key: "scheduler.params.warmup_num_steps",
         doc: "warmup_steps from 1 on; a ratio needs the length of the dataset",
         compared: true,
         plain: Some("100"),
         value: |known| known.warmup_steps(),
     },
-    Rule {
+    AutoRule {
         key: "fp16.enabled",
         doc: "fp16 or fp16_full_eval; in ms-swift also --torch_dtype float16 or float32",
         compared: true,
         plain: Some("false"),
         value: |known| known.precision(known.job.trainer.fp16, "fp16"),
     },
-    Rule {
+    AutoRule {
         key: "bf16.enabled",
         doc: "bf16 or bf16_full_eval; in ms-swift also --torch_dtype bfloat16",
         compared: true,
         plain: Some("true"),
         value: |known| known.precision(known.job.trainer.bf16, "bf16"),
     },
-    Rule {
+    AutoRule {
         key: "zero_optimization.reduce_bucket_size",
         doc: "hidden_size²",
         compared: false,
         plain: Some("500000000"),
         value: |known| known.sized(true, |h| (json!(h * h), "hidden_size²")),
     },
-    Rule {
+    AutoRule {
         key: "zero_optimization.stage3_prefetch_bucket_size",
         doc: "⌊0.9 · hidden_size²⌋ (not rounded before transformers 4.45); ms-swift's GRPO sets 0",
         compared: false,
         plain: Some("50000000"),
         value: |known| {
-            if known.job.args.text("rlhf_type").is_some_and(|said| said.value == "grpo") {
-                return Err(Left::Why("ms-swift sets it to 0 for GRPO at stage 3".to_string()));
+            if known.job.args.text("rlhf_type").is_some_and(|sourced| sourced.value == "grpo") {
+                return Err(Unfilled::Deferred("ms-swift sets it to 0 for GRPO at stage 3".to_string()));
             }
             if known.transformers_before([4, 45, 0]) {
                 return known.sized(false, |h| (json!(0.9 * as_float(h) * as_float(h)), "0.9 · hidden_size²"));
@@ -187,113 +187,113 @@ pub(crate) const RULES: &[Rule] = &[
             known.sized(false, |h| (json!(nine_tenths_squared(h)), "⌊0.9 · hidden_size²⌋"))
         },
     },
-    Rule {
+    AutoRule {
         key: "zero_optimization.stage3_param_persistence_threshold",
         doc: "10 · hidden_size",
         compared: false,
         plain: Some("100000"),
         value: |known| known.sized(false, |h| (json!(10 * h), "10 · hidden_size")),
     },
-    Rule {
+    AutoRule {
         key: "zero_optimization.stage",
         doc: "2, as accelerate fills it",
         compared: false,
         plain: None,
         value: |known| known.accelerate(vars::ACCELERATE_DEEPSPEED_ZERO_STAGE, json!(2)),
     },
-    Rule {
+    AutoRule {
         key: "zero_optimization.offload_optimizer.device",
         doc: "\"none\", as accelerate fills it",
         compared: false,
         plain: None,
         value: |known| known.accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE, json!("none")),
     },
-    Rule {
+    AutoRule {
         key: "zero_optimization.offload_param.device",
         doc: "\"none\", as accelerate fills it",
         compared: false,
         plain: None,
         value: |known| known.accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_DEVICE, json!("none")),
     },
-    Rule {
+    AutoRule {
         key: "zero_optimization.offload_optimizer.nvme_path",
         doc: "the text \"none\", as accelerate fills it",
         compared: false,
         plain: None,
         value: |known| known.accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_NVME_PATH, json!("none")),
     },
-    Rule {
+    AutoRule {
         key: "zero_optimization.offload_param.nvme_path",
         doc: "the text \"none\", as accelerate fills it",
         compared: false,
         plain: None,
         value: |known| known.accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH, json!("none")),
     },
-    Rule {
+    AutoRule {
         key: "zero_optimization.stage3_gather_16bit_weights_on_model_save",
         doc: "false, as accelerate fills it",
         compared: false,
         plain: None,
         value: |known| known.accelerate(vars::ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL, json!(false)),
     },
-    Rule {
+    AutoRule {
         key: "amp.enabled",
         doc: "left to transformers before 5.0; nobody fills it since",
         compared: false,
         plain: None,
         value: |known| known.amp(),
     },
-    Rule { key: "amp.opt_level", doc: "the same", compared: false, plain: None, value: |known| known.amp() },
-    Rule {
+    AutoRule { key: "amp.opt_level", doc: "the same", compared: false, plain: None, value: |known| known.amp() },
+    AutoRule {
         key: "steps_per_print",
         doc: "accelerate overwrites it with infinity, whatever it is",
         compared: false,
         plain: None,
-        value: |_| Err(Left::Why("accelerate overwrites it with infinity".to_string())),
+        value: |_| Err(Unfilled::Deferred("accelerate overwrites it with infinity".to_string())),
     },
 ];
 
-impl Known<'_> {
-    fn int(&self, name: &str) -> Result<Option<Said<i64>>, Left> {
+impl FillContext<'_> {
+    fn int(&self, name: &str) -> Result<Option<Sourced<i64>>, Unfilled> {
         Ok(self.job.args.int(name)?)
     }
 
     /// A float argument as JSON; Python keeps `1` given to a float as 1.0.
     fn float(&self, name: &str) -> Answer {
-        let Some(said) = self.job.args.float(name)? else { return Err(self.not_given(name)) };
-        match serde_json::Number::from_f64(said.value) {
-            Some(number) => Ok((Value::Number(number), said.from.to_string())),
-            None => Err(Left::Why(format!("{} {} cannot be written as JSON", said.from, said.value))),
+        let Some(sourced) = self.job.args.float(name)? else { return Err(self.not_given(name)) };
+        match serde_json::Number::from_f64(sourced.value) {
+            Some(number) => Ok((Value::Number(number), sourced.from.to_string())),
+            None => Err(Unfilled::Deferred(format!("{} {} cannot be written as JSON", sourced.from, sourced.value))),
         }
     }
 
-    fn not_given(&self, name: &str) -> Left {
-        Left::Why(match self.job.args.unclear(name) {
+    fn not_given(&self, name: &str) -> Unfilled {
+        Unfilled::Deferred(match self.job.args.unclear(name) {
             Some(word) => format!("{word} may abbreviate --{name}: write it out"),
             None => format!("--{name} is not given"),
         })
     }
 
     /// A batch argument, unless something rewrites the batch later.
-    fn batch(&self, name: &str) -> Result<Said<i64>, Left> {
+    fn batch(&self, name: &str) -> Result<Sourced<i64>, Unfilled> {
         self.batch_is_final()?;
         self.int(name)?.ok_or_else(|| self.not_given(name))
     }
 
-    fn batch_is_final(&self) -> Result<(), Left> {
+    fn batch_is_final(&self) -> Result<(), Unfilled> {
         let args = &self.job.args;
-        if args.bool("auto_find_batch_size", true)?.is_some_and(|said| said.value) {
-            return Err(Left::Why("--auto_find_batch_size tries several".to_string()));
+        if args.bool("auto_find_batch_size", true)?.is_some_and(|sourced| sourced.value) {
+            return Err(Unfilled::Deferred("--auto_find_batch_size tries several".to_string()));
         }
         if args.is_given("parallelism_config") {
-            return Err(Left::Why("--parallelism_config may divide it".to_string()));
+            return Err(Unfilled::Deferred("--parallelism_config may divide it".to_string()));
         }
-        if args.int("sequence_parallel_size")?.is_some_and(|said| said.value > 1) {
-            return Err(Left::Why("--sequence_parallel_size changes how it counts".to_string()));
+        if args.int("sequence_parallel_size")?.is_some_and(|sourced| sourced.value > 1) {
+            return Err(Unfilled::Deferred("--sequence_parallel_size changes how it counts".to_string()));
         }
         let elastic = args.words().iter().any(|word| word == "deepspeed_elastic");
         if args.is_given("callbacks") && elastic {
-            return Err(Left::Why("the deepspeed_elastic callback rewrites it".to_string()));
+            return Err(Unfilled::Deferred("the deepspeed_elastic callback rewrites it".to_string()));
         }
         Ok(())
     }
@@ -302,10 +302,12 @@ impl Known<'_> {
         let micro = self.batch("per_device_train_batch_size")?;
         let steps = self.batch("gradient_accumulation_steps")?;
         let Some(world) = &self.topology.world_size else {
-            return Err(Left::Why("the launcher leaves the number of ranks open".to_string()));
+            return Err(Unfilled::Deferred("the launcher leaves the number of ranks open".to_string()));
         };
         let product = i128::from(world.value) * i128::from(micro.value) * i128::from(steps.value);
-        let Ok(product) = i64::try_from(product) else { return Err(Left::Why("the product is too large".to_string())) };
+        let Ok(product) = i64::try_from(product) else {
+            return Err(Unfilled::Deferred("the product is too large".to_string()));
+        };
         let nodes = self.topology.nnodes.as_ref().map_or(1, |nodes| nodes.value);
         let ranks = match &self.topology.nproc_per_node {
             Some(nproc) if nodes > 1 => format!("{nodes} × {}", nproc.value),
@@ -318,13 +320,13 @@ impl Known<'_> {
 
     /// From 1 on it is a number of steps; below, a share of a length nobody knows yet.
     fn warmup_steps(&self) -> Answer {
-        let Some(said) = self.job.args.float("warmup_steps")? else { return Err(self.not_given("warmup_steps")) };
-        if said.value < 1.0 || said.value > 1e15 || self.job.args.is_given("warmup_ratio") {
-            return Err(Left::Why("needs the length of the dataset".to_string()));
+        let Some(sourced) = self.job.args.float("warmup_steps")? else { return Err(self.not_given("warmup_steps")) };
+        if sourced.value < 1.0 || sourced.value > 1e15 || self.job.args.is_given("warmup_ratio") {
+            return Err(Unfilled::Deferred("needs the length of the dataset".to_string()));
         }
         #[expect(clippy::cast_possible_truncation, reason = "Python's int() truncates too; the range was checked")]
-        let steps = said.value as i64;
-        Ok((json!(steps), said.from.to_string()))
+        let steps = sourced.value as i64;
+        Ok((json!(steps), sourced.from.to_string()))
     }
 
     /// Whether the trainer's transformers is known to be older than that.
@@ -336,11 +338,11 @@ impl Known<'_> {
     fn precision(&self, of: fn(&Args) -> Precision, name: &str) -> Answer {
         // Apex turns the sections around, in the versions that know these arguments.
         if ["half_precision_backend", "fp16_backend"].iter().any(|name| self.job.args.is_given(name)) {
-            return Err(Left::Why("--half_precision_backend decides too".to_string()));
+            return Err(Unfilled::Deferred("--half_precision_backend decides too".to_string()));
         }
         match (of(&self.job.args)?, self.job.trainer.precision_unknown) {
             (Some((on, from)), _) => Ok((json!(on), from)),
-            (None, Some(why)) => Err(Left::Why(why.to_string())),
+            (None, Some(why)) => Err(Unfilled::Deferred(why.to_string())),
             (None, None) => Err(self.not_given(name)),
         }
     }
@@ -348,16 +350,16 @@ impl Known<'_> {
     /// The three sizes that follow from the model. Below stage 3, accelerate fills the last two, and it does not look
     /// into a text model's section.
     fn sized(&self, at_every_stage: bool, of: fn(u64) -> (Value, &'static str)) -> Answer {
-        let hidden = self.hidden.size().map_err(Left::Why)?;
+        let hidden = self.hidden.size().map_err(Unfilled::Deferred)?;
         let stage3 = json::get(self.config, "zero_optimization.stage") == Some(&json!(3));
         if !at_every_stage && !stage3 && !hidden.at_top {
-            return Err(Left::Why("below stage 3 accelerate does not look into text_config".to_string()));
+            return Err(Unfilled::Deferred("below stage 3 accelerate does not look into text_config".to_string()));
         }
         if !hidden.at_top && self.transformers_before([4, 46, 0]) {
-            return Err(Left::Why("transformers before 4.46 does not look into text_config".to_string()));
+            return Err(Unfilled::Deferred("transformers before 4.46 does not look into text_config".to_string()));
         }
         if hidden.value == 0 || hidden.value > 1 << 24 {
-            return Err(Left::Why(format!("hidden_size {} is beyond belief", hidden.value)));
+            return Err(Unfilled::Deferred(format!("hidden_size {} is beyond belief", hidden.value)));
         }
         let (size, formula) = of(hidden.value);
         let from = format!("{formula}, hidden_size {} in {}", hidden.value, hidden.file.display());
@@ -366,13 +368,17 @@ impl Known<'_> {
 
     fn amp(&self) -> Answer {
         let filled = self.transformers_before([5, 0, 0]);
-        Err(if filled { Left::Why("transformers before 5.0 fills it".to_string()) } else { Left::Nobody })
+        Err(if filled {
+            Unfilled::Deferred("transformers before 5.0 fills it".to_string())
+        } else {
+            Unfilled::Unsupported
+        })
     }
 
     /// accelerate's own defaults. With its variable set, what is filled early and what is filled late differ.
     fn accelerate(&self, variable: &str, default: Value) -> Answer {
         match self.host.raw(variable) {
-            Some(_) => Err(Left::Why(format!("accelerate takes it from {variable}"))),
+            Some(_) => Err(Unfilled::Deferred(format!("accelerate takes it from {variable}"))),
             None => Ok((default, "accelerate's default".to_string())),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{Origin, Search, resolve};
 use crate::base::layout::wrapped;
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 use crate::host::Host;
 
 /// All of them, hidden ones included.
@@ -20,7 +20,7 @@ pub(crate) fn list(search: &Search, host: &Host) -> String {
         let about = if hidden_built_in {
             String::new()
         } else {
-            match resolve(&Said::new(spec, Source::Argument("templates".to_string())), search, host) {
+            match resolve(&Sourced::new(spec, Source::Argument("templates".to_string())), search, host) {
                 Ok(template) => template.about.unwrap_or_default(),
                 Err(problems) => {
                     let all: Vec<_> = problems.into_iter().map(|problem| problem.what).collect();

@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::Kind;
+use super::Launcher;
 use super::runner::{Counts, Flags, OwnConfig, Runner, Variables, count, default, port};
 use crate::base::python_value;
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::base::yaml::{self, Dialect};
 use crate::command::argv::{Args, Takes::Nothing, Takes::One};
 use crate::host::Host;
-use crate::ranks::topology::{Processes, SaidRanks};
+use crate::ranks::topology::{Processes, RankFlags};
 use crate::report::reading;
 
 pub(super) const RUNNER: Runner = Runner {
-    kind: Kind::OfTheCommand("accelerate"),
+    kind: Launcher::Existing("accelerate"),
     title: Some("accelerate launch"),
     programs: &[("accelerate", Some("launch")), ("accelerate-launch", None)],
     modules: &["accelerate.commands.launch"],
@@ -69,10 +69,10 @@ pub(super) const RUNNER: Runner = Runner {
 const CONFIG: &str = "deepspeed_config_file";
 
 /// The config that accelerate's run file names.
-fn config_in_file(read: &Args, host: &Host) -> Option<Said<String>> {
+fn config_in_file(read: &Args, host: &Host) -> Option<Sourced<String>> {
     let (file, settings) = settings(read, host)?;
     let config = settings.get("deepspeed_config")?.get(CONFIG)?.as_str()?;
-    Some(Said::new(config.to_string(), Source::Argument(format!("{}, {CONFIG}", file.display()))))
+    Some(Sourced::new(config.to_string(), Source::Argument(format!("{}, {CONFIG}", file.display()))))
 }
 
 /// Flags whose whole effect is known: on the ranks, on a variable, or none together with `DeepSpeed`.
@@ -109,8 +109,8 @@ fn variables(flags: &Flags, config: &OsStr, host: &Host) -> Option<Variables> {
     let named = words.iter().filter_map(|word| word.to_str()).filter(|word| word.starts_with('-'));
     let mut names =
         named.map(|word| word.trim_start_matches('-').split('=').next().unwrap_or_default().replace('-', "_"));
-    let precision = read.text("mixed_precision").map_or_else(|| "no".to_string(), |said| said.value);
-    let standard = read.text("deepspeed_multinode_launcher").is_some_and(|said| said.value == "standard");
+    let precision = read.text("mixed_precision").map_or_else(|| "no".to_string(), |sourced| sourced.value);
+    let standard = read.text("deepspeed_multinode_launcher").is_some_and(|sourced| sourced.value == "standard");
     let exact = names.all(|name| known(&name) || name == "m")
         && ["no", "fp16", "bf16"].contains(&precision.as_str())
         && (!several_machines || standard)
@@ -131,11 +131,11 @@ fn variables(flags: &Flags, config: &OsStr, host: &Host) -> Option<Variables> {
         (vars::PYTHONPATH, python_path),
     ];
     for (flag, name) in VARIABLES {
-        variables.extend(read.text(flag).map(|said| (*name, OsString::from(said.value.to_lowercase()))));
+        variables.extend(read.text(flag).map(|sourced| (*name, OsString::from(sourced.value.to_lowercase()))));
     }
     // Python's `str(float(…))`; what is no number accelerate shall refuse itself.
-    if let Some(said) = read.float("gradient_clipping").ok()? {
-        variables.push(("ACCELERATE_GRADIENT_CLIPPING", python_value::repr_float(said.value).into()));
+    if let Some(sourced) = read.float("gradient_clipping").ok()? {
+        variables.push(("ACCELERATE_GRADIENT_CLIPPING", python_value::repr_float(sourced.value).into()));
     }
     Some(variables)
 }
@@ -149,7 +149,7 @@ fn has_gpus_without_peers(host: &Host) -> bool {
 /// The run file: `--config_file`, else one that is read whether or not anyone thinks of it.
 fn settings_file(read: &Args, host: &Host) -> Option<PathBuf> {
     match read.text("config_file") {
-        Some(said) => Some(host.absolute(Path::new(&said.value))),
+        Some(sourced) => Some(host.absolute(Path::new(&sourced.value))),
         None => Some(host.hf_home()?.join("accelerate/default_config.yaml")).filter(|file| file.exists()),
     }
 }
@@ -161,19 +161,19 @@ fn settings(read: &Args, host: &Host) -> Option<(PathBuf, Value)> {
 }
 
 /// `--num_processes` is the total over all machines. What the flags do not say the run file may.
-fn stated(read: &Args, host: &Host) -> SaidRanks {
+fn stated(read: &Args, host: &Host) -> RankFlags {
     let settings = settings(read, host);
     let number = |name: &str| {
         count(read, name).or_else(|| {
             let (file, settings) = settings.as_ref()?;
             let value = u32::try_from(settings.get(name)?.as_u64()?).ok()?;
-            Some(Said::new(value, Source::Argument(file.display().to_string())))
+            Some(Sourced::new(value, Source::Argument(file.display().to_string())))
         })
     };
     let nnodes = number("num_machines").unwrap_or(default(1));
     let total = number("num_processes").filter(|total| nnodes.value > 0 && total.value % nnodes.value == 0);
-    let nproc = total.map(|total| Said::new(Processes::Count(total.value / nnodes.value), total.from));
-    SaidRanks {
+    let nproc = total.map(|total| Sourced::new(Processes::Count(total.value / nnodes.value), total.from));
+    RankFlags {
         nproc_per_node: nproc.filter(|nproc| nproc.value != Processes::Count(0)),
         nnodes: Some(nnodes),
         node_rank: number("machine_rank"),

@@ -8,18 +8,18 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::runner::{Counts, Runner, count, default, port};
-use super::{Kind, python, rank};
+use super::{Launcher, python, rank};
 use crate::base::base64;
-use crate::base::source::Said;
+use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::argv::{Args, Takes::Nothing, Takes::One};
 use crate::command::trainer::{Family, Job};
 use crate::host::Host;
-use crate::ranks::topology::{Processes, SaidHosts, SaidRanks, Topology};
+use crate::ranks::topology::{HostFlags, Processes, RankFlags, Topology};
 use crate::report::{self, Problem};
 
 pub(super) const RUNNER: Runner = Runner {
-    kind: Kind::Deepspeed,
+    kind: Launcher::Deepspeed,
     title: None,
     programs: &[("deepspeed", None), ("ds", None)],
     modules: &["deepspeed.launcher.runner"],
@@ -59,7 +59,7 @@ const LAUNCH: &str = "deepspeed.launcher.launch";
 const DEFAULT_HOSTFILE: &str = "/job/hostfile";
 
 /// Not more processes than GPUs, and on several machines all must be known to have equally many.
-pub(super) fn possible(asked: &Said<Kind>, topology: &Topology) -> Result<(), Problem> {
+pub(super) fn possible(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
     if topology.pool.is_none() && topology.world_size.is_none() {
         return Err(report::deepspeed_needs_a_hostfile(asked));
     }
@@ -76,7 +76,7 @@ pub(super) fn head(
     job: &Job,
     topology: &Topology,
     extra: &[OsString],
-    hosts: &SaidHosts,
+    hosts: &HostFlags,
     host: &Host,
 ) -> Vec<OsString> {
     let mut words = match &topology.pool {
@@ -93,7 +93,7 @@ pub(super) fn head(
 }
 
 /// With a hostfile: the runner reaches the machines through ssh.
-fn runner(job: &Job, topology: &Topology, hosts: &SaidHosts, host: &Host) -> Vec<OsString> {
+fn runner(job: &Job, topology: &Topology, hosts: &HostFlags, host: &Host) -> Vec<OsString> {
     let mut words: Vec<OsString> = vec![python(job), "-m".into(), RUNNER.module.into()];
     let mut option = |name: &str, value: OsString| words.extend([OsString::from(name), value]);
     if let Some(file) = &hosts.hostfile {
@@ -116,8 +116,8 @@ fn runner(job: &Job, topology: &Topology, hosts: &SaidHosts, host: &Host) -> Vec
 /// Without one: what the runner starts on each machine. It takes GPUs by any name and in any order, where the runner
 /// sorts numbers, and stops its ranks when it is told to.
 fn launch(job: &Job, topology: &Topology) -> Vec<OsString> {
-    let nproc = topology.nproc_per_node.as_ref().map_or(1, |said| said.value) as usize;
-    let nnodes = topology.nnodes.as_ref().map_or(1, |said| said.value);
+    let nproc = topology.nproc_per_node.as_ref().map_or(1, |sourced| sourced.value) as usize;
+    let nnodes = topology.nnodes.as_ref().map_or(1, |sourced| sourced.value);
     let here: Vec<Value> = match &topology.devices.names {
         Some(names) => {
             names.iter().take(nproc).map(|name| name.parse::<u32>().map_or(name.as_str().into(), Value::from)).collect()
@@ -137,7 +137,7 @@ fn launch(job: &Job, topology: &Topology) -> Vec<OsString> {
     if nnodes > 1 {
         option("--node_rank", topology.node_rank.value.to_string());
     }
-    option("--master_addr", topology.meeting_address().map_or("127.0.0.1", |said| &said.value).to_string());
+    option("--master_addr", topology.rendezvous_address().map_or("127.0.0.1", |sourced| &sourced.value).to_string());
     if let Some(port) = &topology.master_port {
         option("--master_port", port.value.to_string());
     }
@@ -146,11 +146,12 @@ fn launch(job: &Job, topology: &Topology) -> Vec<OsString> {
 
 /// `--num_gpus N`, `--include localhost:0,2`, `--exclude localhost:1`, else every visible GPU. With a hostfile only it
 /// knows.
-fn stated(read: &Args, host: &Host) -> SaidRanks {
+fn stated(read: &Args, host: &Host) -> RankFlags {
     let hostfile = read.is_given("hostfile") || Path::new(DEFAULT_HOSTFILE).is_file();
-    let number = count(read, "num_gpus").or_else(|| count(read, "num_accelerators")).filter(|said| said.value > 0);
-    let nproc = if let Some(said) = number {
-        Some(said.map(Processes::Count))
+    let number =
+        count(read, "num_gpus").or_else(|| count(read, "num_accelerators")).filter(|sourced| sourced.value > 0);
+    let nproc = if let Some(sourced) = number {
+        Some(sourced.map(Processes::Count))
     } else if let Some(include) = read.text("include") {
         slots(&include).and_then(|slots| counted(slots.len(), &include))
     } else if let Some(exclude) = read.text("exclude") {
@@ -160,7 +161,7 @@ fn stated(read: &Args, host: &Host) -> SaidRanks {
     } else {
         Some(default(Processes::Gpus))
     };
-    SaidRanks {
+    RankFlags {
         nproc_per_node: nproc.filter(|_| !hostfile),
         nnodes: (!hostfile).then(|| default(1)),
         node_rank: count(read, "node_rank"),
@@ -169,13 +170,13 @@ fn stated(read: &Args, host: &Host) -> SaidRanks {
     }
 }
 
-fn counted(count: usize, said: &Said<String>) -> Option<Said<Processes>> {
+fn counted(count: usize, sourced: &Sourced<String>) -> Option<Sourced<Processes>> {
     let count = u32::try_from(count).ok().filter(|count| *count > 0)?;
-    Some(Said::new(Processes::Count(count), said.from.clone()))
+    Some(Sourced::new(Processes::Count(count), sourced.from.clone()))
 }
 
 /// The slots of `host:0,2`, each once; several hosts leave it open.
-fn slots(said: &Said<String>) -> Option<BTreeSet<&str>> {
-    let (_, slots) = said.value.split_once(':').filter(|_| !said.value.contains('@'))?;
+fn slots(sourced: &Sourced<String>) -> Option<BTreeSet<&str>> {
+    let (_, slots) = sourced.value.split_once(':').filter(|_| !sourced.value.contains('@'))?;
     Some(slots.split(',').map(str::trim).collect())
 }

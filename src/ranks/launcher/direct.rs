@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::{Kind, python};
-use crate::base::source::Said;
+use super::{Launcher, python};
+use crate::base::source::Sourced;
 use crate::command::target::Target;
 use crate::command::trainer::Job;
 use crate::host::Host;
@@ -12,7 +12,7 @@ use crate::ranks::topology::Topology;
 use crate::report::{self, Problem};
 
 /// One process cannot be several ranks.
-pub(super) fn possible(asked: &Said<Kind>, topology: &Topology) -> Result<(), Problem> {
+pub(super) fn possible(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
     match topology.world_size.as_ref().filter(|world| world.value > 1) {
         Some(world) => Err(report::direct_is_one_process(asked, world)),
         None => Ok(()),

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Kind, direct};
-use crate::base::source::{Said, Source};
+use super::{Launcher, direct};
+use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::command::target::Target;
 use crate::command::trainer::Job;
@@ -23,15 +23,15 @@ const GRACE: Duration = Duration::from_secs(30);
 /// What the user said about the ranks' output.
 #[derive(Default)]
 pub(crate) struct OutputFlags {
-    pub(crate) log_dir: Option<Said<PathBuf>>,
+    pub(crate) log_dir: Option<Sourced<PathBuf>>,
     pub(crate) prefix: Option<Source>,
 }
 
 impl OutputFlags {
     /// Only the ranks zlaunch starts itself can be listened to; a variable may serve a whole site.
-    pub(crate) fn without_effect(&self, kind: Kind) -> Vec<Problem> {
-        let said = self.log_dir.as_ref().map(|said| &said.from).into_iter().chain(&self.prefix);
-        let flags = said.filter(|from| kind != Kind::Local && matches!(from, Source::Flag(_)));
+    pub(crate) fn without_effect(&self, kind: Launcher) -> Vec<Problem> {
+        let sourced = self.log_dir.as_ref().map(|sourced| &sourced.from).into_iter().chain(&self.prefix);
+        let flags = sourced.filter(|from| kind != Launcher::Local && matches!(from, Source::Flag(_)));
         flags.map(|from| report::output_without_effect(from, &kind)).collect()
     }
 }
@@ -52,16 +52,16 @@ impl Local {
     pub(crate) fn new(topology: &Topology, flags: &OutputFlags, host: &Host) -> Self {
         let seconds = host.filled(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT).and_then(|text| text.trim().parse().ok());
         Local {
-            count: topology.nproc_per_node.as_ref().map_or(1, |said| said.value),
+            count: topology.nproc_per_node.as_ref().map_or(1, |sourced| sourced.value),
             grace: seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(GRACE),
-            log_dir: flags.log_dir.as_ref().map(|said| host.absolute(&said.value)),
+            log_dir: flags.log_dir.as_ref().map(|sourced| host.absolute(&sourced.value)),
             prefix: flags.prefix.is_some(),
         }
     }
 }
 
 /// Where machines must find each other, torchrun is needed.
-pub(super) fn possible(asked: &Said<Kind>, topology: &Topology) -> Result<(), Problem> {
+pub(super) fn possible(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
     match topology.nnodes.as_ref().filter(|nnodes| nnodes.value > 1) {
         Some(nnodes) => Err(report::local_is_one_machine(asked, nnodes)),
         None => Ok(()),

@@ -2,17 +2,17 @@
 
 use std::ffi::{OsStr, OsString};
 
-use super::Kind;
+use super::Launcher;
 use crate::base::python_value;
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 use crate::command::argv::{Args, Field, OptionList, name_of};
 use crate::command::target::{Target, base_name, is_python, is_script, of_python};
 use crate::host::Host;
-use crate::ranks::topology::{Processes, SaidRanks};
+use crate::ranks::topology::{Processes, RankFlags};
 
 /// A launcher that a command may start with.
 pub(crate) struct Runner {
-    pub(crate) kind: Kind,
+    pub(crate) kind: Launcher,
     /// What it is called in sentences, where that is not the program in the command.
     pub(super) title: Option<&'static str>,
     /// Console scripts, each with the sub-command it needs.
@@ -33,7 +33,7 @@ pub(crate) struct Runner {
     /// The config can be handed to the launcher itself.
     pub(super) config: Option<OwnConfig>,
     /// What its flags, its variables and its files state about ranks.
-    pub(super) stated: fn(&Args, &Host) -> SaidRanks,
+    pub(super) stated: fn(&Args, &Host) -> RankFlags,
 }
 
 /// What the number of processes means to a launcher.
@@ -53,7 +53,7 @@ pub(super) struct OwnConfig {
     /// The switch without which that option is not read.
     pub(super) switch: &'static str,
     /// The config that its run file names.
-    pub(super) in_file: fn(&Args, &Host) -> Option<Said<String>>,
+    pub(super) in_file: fn(&Args, &Host) -> Option<Sourced<String>>,
     /// What each rank finds in its environment, where torchrun with these variables is exactly the same launch.
     pub(super) as_torchrun: fn(&Flags, &OsStr, &Host) -> Option<Variables>,
 }
@@ -99,7 +99,7 @@ impl Runner {
     }
 
     /// Options among these words that state ranks, with the name of ours for each.
-    pub(super) fn topology_options(&self, words: &[OsString]) -> Vec<(&'static str, Said<String>)> {
+    pub(super) fn topology_options(&self, words: &[OsString]) -> Vec<(&'static str, Sourced<String>)> {
         let read = self.read(words);
         self.same.iter().filter_map(|(ours, there)| Some((*ours, read.text(there)?))).collect()
     }
@@ -137,20 +137,20 @@ impl Runner {
 }
 
 /// A number an option states.
-pub(super) fn count(read: &Args, name: &str) -> Option<Said<u32>> {
-    let said = read.text(name)?;
-    let value = u32::try_from(python_value::int(&said.value)?).ok()?;
-    Some(Said::new(value, said.from))
+pub(super) fn count(read: &Args, name: &str) -> Option<Sourced<u32>> {
+    let sourced = read.text(name)?;
+    let value = u32::try_from(python_value::int(&sourced.value)?).ok()?;
+    Some(Sourced::new(value, sourced.from))
 }
 
-pub(super) fn port(read: &Args, name: &str) -> Option<Said<u16>> {
-    count(read, name).and_then(|said| Some(Said::new(u16::try_from(said.value).ok()?, said.from)))
+pub(super) fn port(read: &Args, name: &str) -> Option<Sourced<u16>> {
+    count(read, name).and_then(|sourced| Some(Sourced::new(u16::try_from(sourced.value).ok()?, sourced.from)))
 }
 
-pub(super) fn processes(said: &Said<String>) -> Option<Said<Processes>> {
-    said.value.parse().ok().map(|value| Said::new(value, said.from.clone()))
+pub(super) fn processes(sourced: &Sourced<String>) -> Option<Sourced<Processes>> {
+    sourced.value.parse().ok().map(|value| Sourced::new(value, sourced.from.clone()))
 }
 
-pub(super) fn default<T>(value: T) -> Said<T> {
-    Said::new(value, Source::Default)
+pub(super) fn default<T>(value: T) -> Sourced<T> {
+    Sourced::new(value, Source::Default)
 }

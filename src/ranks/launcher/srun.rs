@@ -8,7 +8,7 @@ use crate::base::vars;
 use crate::command::target::base_name;
 use crate::host::{self, Host};
 use crate::ranks::topology::slurm::{counts, gpus_asked_for, in_step};
-use crate::ranks::topology::{Standing, Topology};
+use crate::ranks::topology::{Role, Topology};
 use crate::report::{self, Problem};
 
 const PROGRAM: &str = "srun";
@@ -69,12 +69,12 @@ const PER_TASK: &[&str] = &[
 ];
 
 /// `srun FLAGS COMMAND`, apart.
-pub(crate) struct Through<'a> {
+pub(crate) struct SrunPrefix<'a> {
     flags: &'a [OsString],
     pub(crate) command: &'a [OsString],
 }
 
-impl Through<'_> {
+impl SrunPrefix<'_> {
     /// Inside a step another one waits for it for ever, unless they share the machines.
     pub(crate) fn possible(&self, host: &Host) -> Result<(), Problem> {
         let shares = self.flags.iter().any(|flag| flag == "--overlap") || host.filled("SLURM_OVERLAP").is_some();
@@ -83,7 +83,7 @@ impl Through<'_> {
 }
 
 /// Several programs at once (`:` or `--multi-prog`) are left alone.
-pub(crate) fn unwrap(command: &[OsString]) -> Option<Through<'_>> {
+pub(crate) fn unwrap(command: &[OsString]) -> Option<SrunPrefix<'_>> {
     let (program, rest) = command.split_first()?;
     if base_name(program) != PROGRAM {
         return None;
@@ -91,7 +91,7 @@ pub(crate) fn unwrap(command: &[OsString]) -> Option<Through<'_>> {
     let count = count_flags(rest);
     let (flags, command) = rest.split_at(count);
     let several = command.iter().any(|word| word == ":") || flags.iter().any(|flag| flag == "--multi-prog");
-    (!command.is_empty() && !several).then_some(Through { flags, command })
+    (!command.is_empty() && !several).then_some(SrunPrefix { flags, command })
 }
 
 fn count_flags(words: &[OsString]) -> usize {
@@ -112,7 +112,7 @@ fn takes_next(word: &str) -> bool {
 
 /// `options` are our own, for each machine again; `extra` is for srun itself.
 pub(crate) fn argv(
-    through: Option<&Through<'_>>,
+    srun_prefix: Option<&SrunPrefix<'_>>,
     topology: &Topology,
     options: Vec<OsString>,
     extra: &[OsString],
@@ -121,23 +121,23 @@ pub(crate) fn argv(
 ) -> Result<Vec<OsString>, Problem> {
     let program = host.find_program(OsStr::new(PROGRAM)).ok_or_else(report::no_srun)?;
     let mut words: Vec<OsString> = vec![program.into_os_string()];
-    match through {
-        Some(through) => words.extend(through.flags.iter().cloned()),
+    match srun_prefix {
+        Some(srun_prefix) => words.extend(srun_prefix.flags.iter().cloned()),
         None => words.extend(flags(topology, host).into_iter().map(OsString::from)),
     }
     words.extend(extra.iter().cloned());
     words.push(host::this_program().into_os_string());
     words.extend(options);
     words.push("--".into());
-    words.extend(through.map_or(command, |through| through.command).iter().cloned());
+    words.extend(srun_prefix.map_or(command, |srun_prefix| srun_prefix.command).iter().cloned());
     Ok(words)
 }
 
 fn flags(topology: &Topology, host: &Host) -> Vec<String> {
     let mut flags = Vec::new();
-    match topology.standing {
+    match topology.role {
         // Each group has its own number of machines.
-        Standing::Shell { groups } if groups > 1 => flags.push(format!("--het-group=0-{}", groups - 1)),
+        Role::Shell { groups } if groups > 1 => flags.push(format!("--het-group=0-{}", groups - 1)),
         _ => {
             let machines = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);
             flags.extend([format!("--nodes={machines}"), format!("--ntasks={machines}")]);
@@ -213,8 +213,8 @@ mod tests {
             ("srun --mpi=pmi2 --label -- python x.py", "python x.py"),
         ] {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            let through = unwrap(&words).unwrap();
-            let rest: Vec<_> = through.command.iter().map(|word| word.to_str().unwrap()).collect();
+            let srun_prefix = unwrap(&words).unwrap();
+            let rest: Vec<_> = srun_prefix.command.iter().map(|word| word.to_str().unwrap()).collect();
             assert_eq!(rest.join(" "), command, "{line}");
         }
         for line in ["srun -N2", "srun a : b", "srun --multi-prog f", "sbatch x", "srun"] {

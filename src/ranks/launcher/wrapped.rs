@@ -6,12 +6,12 @@ use std::ffi::{OsStr, OsString};
 use super::runner::{Counts, Flags, OwnConfig, Runner};
 use super::{accelerate, deepspeed, python, torchrun};
 use crate::base::python_value;
-use crate::base::source::Said;
+use crate::base::source::Sourced;
 use crate::command::argv::Args;
 use crate::command::target::{Parts, Target, base_name, is_python, is_script};
 use crate::command::trainer::{self, Job};
 use crate::host::Host;
-use crate::ranks::topology::{Processes, SaidRanks, Topology};
+use crate::ranks::topology::{Processes, RankFlags, Topology};
 use crate::report::{self, Problem};
 
 /// Every launcher a command may start with.
@@ -61,7 +61,7 @@ impl Wrapped {
     }
 
     /// What the flags state, completed by ours where they leave it open.
-    pub(crate) fn stated(&self, flags: &SaidRanks, host: &Host) -> SaidRanks {
+    pub(crate) fn stated(&self, flags: &RankFlags, host: &Host) -> RankFlags {
         let mut stated = (self.runner.stated)(&self.read, host);
         if !self.states_count()
             && let Some(nproc) = &flags.nproc_per_node
@@ -85,15 +85,17 @@ impl Wrapped {
     }
 
     /// What zlaunch was told and the command says otherwise. A variable serves a whole site and gives way.
-    pub(crate) fn contradictions(&self, flags: &SaidRanks, host: &Host) -> Vec<Problem> {
+    pub(crate) fn contradictions(&self, flags: &RankFlags, host: &Host) -> Vec<Problem> {
         let stated = (self.runner.stated)(&self.read, host);
         let mut problems = Vec::new();
         if let Some(asked) = flags.nproc_per_node.as_ref().filter(|asked| self.states_count() && asked.from.is_flag()) {
             let same = stated.nproc_per_node.as_ref().is_some_and(|stated| stated.value == asked.value);
             if !same {
                 let there = self.runner.count.iter().find_map(|name| self.read.text(name));
-                problems
-                    .push(report::contradiction(&asked.place(), &there.map(|said| said.place()).unwrap_or_default()));
+                problems.push(report::contradiction(
+                    &asked.place(),
+                    &there.map(|sourced| sourced.place()).unwrap_or_default(),
+                ));
             }
         }
         for (name, asked) in numbers(flags) {
@@ -106,7 +108,7 @@ impl Wrapped {
     }
 
     /// The config a flag of the launcher names, or its run file.
-    pub(crate) fn config(&self, host: &Host) -> Option<Said<String>> {
+    pub(crate) fn config(&self, host: &Host) -> Option<Sourced<String>> {
         let own = self.runner.config.as_ref()?;
         self.read.text(own.option).or_else(|| (own.in_file)(&self.read, host))
     }
@@ -130,7 +132,7 @@ impl Wrapped {
         host: &Host,
     ) -> Option<Vec<(&'static str, OsString)>> {
         let (own, config) = self.handed(job).zip(config)?;
-        topology.nproc_per_node.as_ref().filter(|_| topology.can_meet())?;
+        topology.nproc_per_node.as_ref().filter(|_| topology.can_rendezvous())?;
         let several_machines = topology.nnodes.as_ref().is_some_and(|nnodes| nnodes.value > 1);
         let flags = Flags { words: &self.flags, read: &self.read, several_machines };
         (own.as_torchrun)(&flags, config, host)
@@ -141,7 +143,7 @@ impl Wrapped {
     pub(crate) fn argv(
         &self,
         job: &Job,
-        flags: &SaidRanks,
+        flags: &RankFlags,
         topology: &Topology,
         extra: &[OsString],
         config: Option<&OsStr>,
@@ -174,18 +176,19 @@ impl Wrapped {
     }
 
     /// Our topology flags that the command leaves open, in its own spelling.
-    fn open_words(&self, flags: &SaidRanks, topology: &Topology) -> Vec<OsString> {
+    fn open_words(&self, flags: &RankFlags, topology: &Topology) -> Vec<OsString> {
         let mut words: Vec<OsString> = Vec::new();
         let count = flags.nproc_per_node.as_ref().filter(|_| !self.states_count());
-        let counted = topology.nproc_per_node.as_ref().map(|said| said.value);
-        let machines = topology.nnodes.as_ref().map_or(1, |said| said.value);
-        let written = |said: &Said<Processes>| match (self.runner.counts, counted) {
-            (Counts::EachInWords, _) | (_, None) => said.value.to_string(),
+        let counted = topology.nproc_per_node.as_ref().map(|sourced| sourced.value);
+        let machines = topology.nnodes.as_ref().map_or(1, |sourced| sourced.value);
+        let written = |sourced: &Sourced<Processes>| match (self.runner.counts, counted) {
+            (Counts::EachInWords, _) | (_, None) => sourced.value.to_string(),
             (Counts::Each, Some(count)) => count.to_string(),
             (Counts::All, Some(count)) => (u64::from(count) * u64::from(machines)).to_string(),
         };
-        let mut open: Vec<(&str, String)> = count.map(|said| ("nproc-per-node", written(said))).into_iter().collect();
-        open.extend(numbers(flags).into_iter().map(|(name, said)| (name, said.value)));
+        let mut open: Vec<(&str, String)> =
+            count.map(|sourced| ("nproc-per-node", written(sourced))).into_iter().collect();
+        open.extend(numbers(flags).into_iter().map(|(name, sourced)| (name, sourced.value)));
         for (ours, value) in open {
             let there = self.name_of(ours);
             if !there.is_empty() && !self.read.is_given(there) {
@@ -209,17 +212,17 @@ impl Wrapped {
 }
 
 /// Our topology flags besides the number of processes, as text.
-fn numbers(flags: &SaidRanks) -> Vec<(&'static str, Said<String>)> {
-    let SaidRanks { nnodes, node_rank, nproc_per_node: _, master_addr, master_port } = flags;
-    let text = |said: &Said<u32>| said.clone().map(|value| value.to_string());
+fn numbers(flags: &RankFlags) -> Vec<(&'static str, Sourced<String>)> {
+    let RankFlags { nnodes, node_rank, nproc_per_node: _, master_addr, master_port } = flags;
+    let text = |sourced: &Sourced<u32>| sourced.clone().map(|value| value.to_string());
     [
         ("nnodes", nnodes.as_ref().map(text)),
         ("node-rank", node_rank.as_ref().map(text)),
         ("master-addr", master_addr.clone()),
-        ("master-port", master_port.clone().map(|said| said.map(|value| value.to_string()))),
+        ("master-port", master_port.clone().map(|sourced| sourced.map(|value| value.to_string()))),
     ]
     .into_iter()
-    .filter_map(|(name, said)| Some((name, said?)))
+    .filter_map(|(name, sourced)| Some((name, sourced?)))
     .collect()
 }
 

@@ -1,9 +1,9 @@
 //! The GPUs of this machine, as far as they can be seen, and how many processes they make.
 
 use super::engine::Seen;
-use super::hostfile::SaidHosts;
+use super::hostfile::HostFlags;
 use super::read::Processes;
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
 use crate::report::{self, Problem};
@@ -43,40 +43,45 @@ impl Devices {
     }
 
     /// Those that `--include` or `--exclude` leave.
-    pub(super) fn chosen(self, hosts: &SaidHosts) -> Result<Self, Vec<Problem>> {
+    pub(super) fn chosen(self, hosts: &HostFlags) -> Result<Self, Vec<Problem>> {
         let Some(names) = hosts.local(self.names.as_deref().unwrap_or_default())? else { return Ok(self) };
         let by = hosts.include.as_ref().or(hosts.exclude.as_ref()).map(|filter| filter.from.clone());
         Ok(Devices { names: Some(names), chosen_by: by, ..self })
     }
 
     /// How many a variable lists.
-    pub(super) fn visible(&self) -> Option<Said<u32>> {
+    pub(super) fn visible(&self) -> Option<Sourced<u32>> {
         let names = self.names.as_ref().filter(|_| matches!(self.from, Source::Variable(_)))?;
-        Some(Said::new(u32::try_from(names.len()).ok()?, self.from.clone()))
+        Some(Sourced::new(u32::try_from(names.len()).ok()?, self.from.clone()))
     }
 
     /// How many processes: as said, else one for each GPU that a variable lists, an engine counts or the driver shows.
-    pub(super) fn count(&self, stated: Option<Said<Processes>>, seen: Option<&Seen>, host: &Host) -> Option<Said<u32>> {
-        let asked = stated.as_ref().map_or(Processes::Gpus, |said| said.value);
+    pub(super) fn count(
+        &self,
+        stated: Option<Sourced<Processes>>,
+        seen: Option<&Seen>,
+        host: &Host,
+    ) -> Option<Sourced<u32>> {
+        let asked = stated.as_ref().map_or(Processes::Gpus, |sourced| sourced.value);
         let engine = seen.and_then(|seen| seen.gpus.clone());
         match engine.filter(|_| asked == Processes::Gpus && self.visible().is_none()) {
             Some(gpus) => Some(gpus),
-            None => self.resolve(stated.unwrap_or(Said::new(Processes::Gpus, Source::Default)), host),
+            None => self.resolve(stated.unwrap_or(Sourced::new(Processes::Gpus, Source::Default)), host),
         }
     }
 
     /// Whether a number of processes was counted on this machine, not said for all of them.
-    pub(super) fn counted(&self, nproc: &Said<u32>, seen: &Seen) -> bool {
+    pub(super) fn counted(&self, nproc: &Sourced<u32>, seen: &Seen) -> bool {
         nproc.from == self.from || seen.gpus.as_ref().is_some_and(|gpus| gpus.from == nproc.from)
     }
 
-    pub(super) fn resolve(&self, said: Said<Processes>, host: &Host) -> Option<Said<u32>> {
-        match said.value {
-            Processes::Count(count) => Some(Said::new(count, said.from)),
-            Processes::Cpus => Some(Said::new(u32::try_from(host.cpus).ok()?, said.from)),
+    pub(super) fn resolve(&self, sourced: Sourced<Processes>, host: &Host) -> Option<Sourced<u32>> {
+        match sourced.value {
+            Processes::Count(count) => Some(Sourced::new(count, sourced.from)),
+            Processes::Cpus => Some(Sourced::new(u32::try_from(host.cpus).ok()?, sourced.from)),
             Processes::Gpus => {
                 let count = self.names.as_ref().map(Vec::len).filter(|count| *count > 0)?;
-                Some(Said::new(u32::try_from(count).ok()?, self.from.clone()))
+                Some(Sourced::new(u32::try_from(count).ok()?, self.from.clone()))
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use super::read::{number, text};
 use crate::base::hash::fnv1a;
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
 use crate::report::Problem;
@@ -22,13 +22,13 @@ pub(super) type Look = Result<Seen, Vec<Problem>>;
 /// What an engine says about this process.
 #[derive(Debug)]
 pub(crate) struct Seen {
-    pub(super) place: Place,
-    pub(super) nnodes: Said<u32>,
-    pub(super) node_rank: Said<u32>,
+    pub(super) placement: Placement,
+    pub(super) nnodes: Sourced<u32>,
+    pub(super) node_rank: Sourced<u32>,
     /// GPUs on this machine, where the engine counts them.
-    pub(super) gpus: Option<Said<u32>>,
-    pub(super) master_addr: Option<Said<String>>,
-    pub(super) master_port: Option<Said<u16>>,
+    pub(super) gpus: Option<Sourced<u32>>,
+    pub(super) master_addr: Option<Sourced<String>>,
+    pub(super) master_port: Option<Sourced<u16>>,
     pub(super) others: Others,
     /// Why the address would be wrong.
     pub(super) not_there: Option<Problem>,
@@ -37,7 +37,7 @@ pub(crate) struct Seen {
 }
 
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum Placement {
     /// One task on each machine: a launcher starts the ranks there.
     Machine,
     /// One task for each rank.
@@ -50,10 +50,10 @@ pub(super) enum Place {
 /// A rank that an engine started.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
-    pub(crate) rank: Said<u32>,
-    pub(crate) local_rank: Said<u32>,
-    pub(crate) world_size: Said<u32>,
-    pub(crate) local_world_size: Said<u32>,
+    pub(crate) rank: Sourced<u32>,
+    pub(crate) local_rank: Sourced<u32>,
+    pub(crate) world_size: Sourced<u32>,
+    pub(crate) local_world_size: Sourced<u32>,
 }
 
 /// What is known of the GPUs on the other machines.
@@ -93,14 +93,14 @@ pub(super) fn machines(host: &Host) -> Option<Look> {
 
 impl Seen {
     /// One task on each machine. The operators of Kubernetes reserve this port unless they say another.
-    pub(super) fn on_machines(nnodes: Said<u32>, node_rank: Said<u32>, first: Option<Said<String>>) -> Self {
+    pub(super) fn on_machines(nnodes: Sourced<u32>, node_rank: Sourced<u32>, first: Option<Sourced<String>>) -> Self {
         Seen {
-            place: Place::Machine,
+            placement: Placement::Machine,
             nnodes,
             node_rank,
             gpus: None,
             master_addr: first,
-            master_port: Some(Said::new(23456, Source::Default)),
+            master_port: Some(Sourced::new(23456, Source::Default)),
             others: Others::Same,
             not_there: None,
             owns_rank: false,
@@ -110,13 +110,13 @@ impl Seen {
 
 /// A port that every machine of a job computes alike and two jobs hardly share. It lies below the range from which
 /// outgoing connections take theirs.
-pub(super) fn port(job: &Said<String>) -> Said<u16> {
+pub(super) fn port(job: &Sourced<String>) -> Sourced<u16> {
     const FIRST: u16 = 20_000;
     const MANY: u64 = 12_000;
     let hash = fnv1a(job.value.as_bytes());
     // The low bits of this hash alone hardly differ for neighbouring numbers.
     let number = (hash ^ (hash >> 32)) % MANY;
-    Said::new(FIRST + u16::try_from(number).unwrap_or(0), job.from.clone())
+    Sourced::new(FIRST + u16::try_from(number).unwrap_or(0), job.from.clone())
 }
 
 /// Whether a name in a list of machines means this one: with or without its domain.
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn neighbouring_jobs_have_other_ports_below_the_ephemeral_range() {
-        let port_of = |job: u32| port(&Said::new(format!("{job}.0.0"), Source::Default)).value;
+        let port_of = |job: u32| port(&Sourced::new(format!("{job}.0.0"), Source::Default)).value;
         let mut ports: Vec<u16> = (4000..4100).map(port_of).collect();
         assert!(ports.iter().all(|port| (20_000..32_768).contains(port)));
         ports.sort_unstable();

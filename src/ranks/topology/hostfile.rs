@@ -3,23 +3,23 @@
 
 use std::path::PathBuf;
 
-use crate::base::source::Said;
+use crate::base::source::Sourced;
 use crate::host::Host;
 use crate::report::reading;
 use crate::report::{self, Problem};
 
 #[derive(Clone, Default)]
-pub(crate) struct SaidHosts {
-    pub(crate) hostfile: Option<Said<PathBuf>>,
-    pub(crate) include: Option<Said<String>>,
-    pub(crate) exclude: Option<Said<String>>,
+pub(crate) struct HostFlags {
+    pub(crate) hostfile: Option<Sourced<PathBuf>>,
+    pub(crate) include: Option<Sourced<String>>,
+    pub(crate) exclude: Option<Sourced<String>>,
 }
 
 /// Machines by name, each with the names of its GPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pool(pub(crate) Vec<(String, Vec<String>)>);
 
-impl SaidHosts {
+impl HostFlags {
     /// The machines of the file, after the filters.
     pub(super) fn pool(&self, host: &Host) -> Result<Option<Pool>, Vec<Problem>> {
         let Some(file) = &self.hostfile else { return Ok(None) };
@@ -40,8 +40,8 @@ impl SaidHosts {
 
     /// What was said here and now.
     pub(crate) fn flags(&self) -> impl Iterator<Item = String> {
-        let file = self.hostfile.iter().map(|said| (&said.from, said.from.with(said.value.display())));
-        let filters = self.include.iter().chain(&self.exclude).map(|said| (&said.from, said.place()));
+        let file = self.hostfile.iter().map(|sourced| (&sourced.from, sourced.from.with(sourced.value.display())));
+        let filters = self.include.iter().chain(&self.exclude).map(|sourced| (&sourced.from, sourced.place()));
         file.chain(filters).filter(|(from, _)| from.is_flag()).map(|(_, place)| place)
     }
 
@@ -57,7 +57,7 @@ impl SaidHosts {
 
 impl Pool {
     /// Only what the filter names, or all but that. A machine without GPUs listed is meant whole.
-    fn filtered(self, filter: &Said<String>, keep: bool) -> Result<Self, Vec<Problem>> {
+    fn filtered(self, filter: &Sourced<String>, keep: bool) -> Result<Self, Vec<Problem>> {
         let named: Vec<(&str, Option<Vec<&str>>)> = filter
             .value
             .split('@')
@@ -141,8 +141,8 @@ mod tests {
         read(text, "hostfile").unwrap_or_else(|problems| panic!("{problems:?}"))
     }
 
-    fn said(text: &str) -> Said<String> {
-        Said::new(text.to_string(), Source::Flag("--include".to_string()))
+    fn sourced(text: &str) -> Sourced<String> {
+        Sourced::new(text.to_string(), Source::Flag("--include".to_string()))
     }
 
     #[test]
@@ -163,13 +163,13 @@ mod tests {
             })
         };
         let both = "h0 slots=4\nh1 slots=4";
-        assert_eq!(names(pool(both).filtered(&said("h1:0,2"), true)), Ok(vec!["h1:0,2".to_string()]));
+        assert_eq!(names(pool(both).filtered(&sourced("h1:0,2"), true)), Ok(vec!["h1:0,2".to_string()]));
         assert_eq!(
-            names(pool(both).filtered(&said("h0@h1:1"), true)),
+            names(pool(both).filtered(&sourced("h0@h1:1"), true)),
             Ok(vec!["h0:0,1,2,3".to_string(), "h1:1".to_string()])
         );
-        assert_eq!(names(pool(both).filtered(&said("h0@h1:1"), false)), Ok(vec!["h1:0,2,3".to_string()]));
-        assert!(pool(both).filtered(&said("h2:0@h1:9"), true).is_err_and(|problems| problems.len() == 2));
-        assert!(pool(both).filtered(&said("h0@h1"), false).is_err());
+        assert_eq!(names(pool(both).filtered(&sourced("h0@h1:1"), false)), Ok(vec!["h1:0,2,3".to_string()]));
+        assert!(pool(both).filtered(&sourced("h2:0@h1:9"), true).is_err_and(|problems| problems.len() == 2));
+        assert!(pool(both).filtered(&sourced("h0@h1"), false).is_err());
     }
 }

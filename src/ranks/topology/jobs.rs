@@ -4,13 +4,13 @@ use std::path::Path;
 
 use super::hostlist::Hosts;
 use super::read::text;
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
 use crate::report::reading;
 
 /// The first machine of the job an MPI runs in.
-pub(super) fn first_host(host: &Host) -> Option<Said<String>> {
+pub(super) fn first_host(host: &Host) -> Option<Sourced<String>> {
     slurm_first_host(host).or_else(|| pbs_first_host(host)).or_else(|| lsf_first_host(host))
 }
 
@@ -20,7 +20,7 @@ pub(super) fn machines_of_the_job(host: &Host) -> Option<u32> {
 }
 
 /// What all ranks of one job have in common and no other job on the machine has.
-pub(super) fn job(host: &Host) -> Option<Said<String>> {
+pub(super) fn job(host: &Host) -> Option<Sourced<String>> {
     [vars::SLURM_JOB_ID, vars::PBS_JOBID, vars::LSB_JOBID, vars::PMIX_NAMESPACE]
         .iter()
         .find_map(|name| text(host, name))
@@ -32,10 +32,10 @@ fn slurm_machines(host: &Host) -> Option<u32> {
 }
 
 /// The first machine of the job, for an MPI inside of it.
-fn slurm_first_host(host: &Host) -> Option<Said<String>> {
+fn slurm_first_host(host: &Host) -> Option<Sourced<String>> {
     let list = text(host, vars::SLURM_JOB_NODELIST)?;
     let first = Hosts::parse(&list.value)?.first()?;
-    Some(Said::new(first, list.from))
+    Some(Sourced::new(first, list.from))
 }
 
 /// The machines in the list, each once.
@@ -45,10 +45,10 @@ fn pbs_machines(host: &Host) -> Option<u32> {
     u32::try_from(names.len()).ok().filter(|count| *count > 0)
 }
 
-fn pbs_first_host(host: &Host) -> Option<Said<String>> {
+fn pbs_first_host(host: &Host) -> Option<Sourced<String>> {
     let text = pbs_node_file(host)?;
     let first = text.split_whitespace().next()?;
-    Some(Said::new(first.to_string(), Source::Variable(vars::PBS_NODEFILE.to_string())))
+    Some(Sourced::new(first.to_string(), Source::Variable(vars::PBS_NODEFILE.to_string())))
 }
 
 fn pbs_node_file(host: &Host) -> Option<String> {
@@ -56,10 +56,10 @@ fn pbs_node_file(host: &Host) -> Option<String> {
 }
 
 /// The first line is the machine that launches, which runs no rank.
-fn lsf_first_host(host: &Host) -> Option<Said<String>> {
+fn lsf_first_host(host: &Host) -> Option<Sourced<String>> {
     let text = reading::read_text(Path::new(host.filled(vars::LSB_DJOB_RANKFILE)?)).ok()?;
     let mut hosts = text.split_whitespace();
     let launches = hosts.next()?;
     let first = hosts.find(|name| *name != launches)?;
-    Some(Said::new(first.to_string(), Source::Variable(vars::LSB_DJOB_RANKFILE.to_string())))
+    Some(Sourced::new(first.to_string(), Source::Variable(vars::LSB_DJOB_RANKFILE.to_string())))
 }

@@ -1,9 +1,9 @@
 //! An MPI, which starts one task for each rank: four variables.
 
-use super::engine::{Look, Others, Place, Seen, Task, is_this_machine, port};
+use super::engine::{Look, Others, Placement, Seen, Task, is_this_machine, port};
 use super::jobs::{first_host, job, machines_of_the_job};
 use super::read::number;
-use crate::base::source::Said;
+use crate::base::source::Sourced;
 use crate::host::Host;
 use crate::report;
 use crate::report::Problem;
@@ -40,13 +40,13 @@ impl Tasks {
         if !whole || listed.is_some() {
             return Err(vec![report::mpi_tasks_spread_unevenly(&world_size, &local_world_size)]);
         }
-        let machine = Said::new(rank.value / local_world_size.value, rank.from.clone());
+        let machine = Sourced::new(rank.value / local_world_size.value, rank.from.clone());
         let first = if nnodes == 1 { None } else { first_host(host) };
         // Whoever waits at the first machine of the list would wait for a rank that sits elsewhere.
         let strayed = first.as_ref().filter(|first| rank.value == 0 && !is_this_machine(&first.value, host));
         let not_there = strayed.map(|first| report::rank_0_is_elsewhere(first, &host.hostname));
         Ok(Seen {
-            nnodes: Said::new(nnodes, world_size.from.clone()),
+            nnodes: Sourced::new(nnodes, world_size.from.clone()),
             node_rank: machine,
             gpus: None,
             master_addr: first,
@@ -54,10 +54,10 @@ impl Tasks {
             others: Others::Same,
             not_there,
             owns_rank: false,
-            place: if local_world_size.value == 1 && nnodes > 1 {
-                Place::Machine
+            placement: if local_world_size.value == 1 && nnodes > 1 {
+                Placement::Machine
             } else {
-                Place::Rank(Task { rank, local_rank, world_size, local_world_size })
+                Placement::Rank(Task { rank, local_rank, world_size, local_world_size })
             },
         })
     }

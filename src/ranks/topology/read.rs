@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 use crate::host::Host;
 use crate::report::{self, Problem};
 
@@ -37,8 +37,8 @@ impl Display for Processes {
     }
 }
 
-pub(super) fn text(host: &Host, name: &str) -> Option<Said<String>> {
-    host.filled(name).map(|value| Said::new(value.to_string(), Source::Variable(name.to_string())))
+pub(super) fn text(host: &Host, name: &str) -> Option<Sourced<String>> {
+    host.filled(name).map(|value| Sourced::new(value.to_string(), Source::Variable(name.to_string())))
 }
 
 pub(super) fn number<T: FromStr + PartialOrd + Display>(
@@ -46,24 +46,24 @@ pub(super) fn number<T: FromStr + PartialOrd + Display>(
     name: &str,
     least: &T,
     problems: &mut Vec<Problem>,
-) -> Option<Said<T>> {
-    let said = text(host, name)?;
-    match said.value.trim().parse::<T>() {
-        Ok(value) if value >= *least => Some(Said::new(value, said.from)),
+) -> Option<Sourced<T>> {
+    let sourced = text(host, name)?;
+    match sourced.value.trim().parse::<T>() {
+        Ok(value) if value >= *least => Some(Sourced::new(value, sourced.from)),
         _ => {
             let most = u64::MAX >> (64 - 8 * size_of::<T>());
-            problems.push(report::variable_not_a_number(&said, &least.to_string(), most));
+            problems.push(report::variable_not_a_number(&sourced, &least.to_string(), most));
             None
         }
     }
 }
 
-pub(super) fn processes(host: &Host, name: &str, problems: &mut Vec<Problem>) -> Option<Said<Processes>> {
-    let said = text(host, name)?;
-    match said.value.parse() {
-        Ok(processes) => Some(Said::new(processes, said.from)),
+pub(super) fn processes(host: &Host, name: &str, problems: &mut Vec<Problem>) -> Option<Sourced<Processes>> {
+    let sourced = text(host, name)?;
+    match sourced.value.parse() {
+        Ok(processes) => Some(Sourced::new(processes, sourced.from)),
         Err(()) => {
-            problems.push(report::variable_not_a_number(&said, "1", u32::MAX.into()));
+            problems.push(report::variable_not_a_number(&sourced, "1", u32::MAX.into()));
             None
         }
     }

@@ -2,7 +2,7 @@
 
 use super::engine::{Engine, Look, Seen};
 use super::read::number;
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
 use crate::report;
@@ -19,9 +19,9 @@ fn look(host: &Host) -> Option<Look> {
     let Some(rank) = hosts.iter().position(|name| name == here) else {
         return Some(Err(vec![report::not_among_the_hosts(here, vars::SM_CURRENT_HOST, vars::SM_HOSTS)]));
     };
-    let nnodes = Said::new(u32::try_from(hosts.len()).ok()?, from.clone());
-    let node_rank = Said::new(u32::try_from(rank).ok()?, Source::Variable(vars::SM_CURRENT_HOST.to_string()));
-    let first = Said::new(hosts.swap_remove(0), from);
+    let nnodes = Sourced::new(u32::try_from(hosts.len()).ok()?, from.clone());
+    let node_rank = Sourced::new(u32::try_from(rank).ok()?, Source::Variable(vars::SM_CURRENT_HOST.to_string()));
+    let first = Sourced::new(hosts.swap_remove(0), from);
     let mut problems = Vec::new();
     let gpus = number(host, vars::SM_NUM_GPUS, &0, &mut problems).filter(|gpus| gpus.value > 0);
     if !problems.is_empty() {

@@ -1,11 +1,11 @@
 //! Slurm, from the variables of the task itself. Inside a step only the step's variables tell the truth: those of the
 //! job leak in from the batch shell.
 
-use super::engine::{Engine, Look, Others, Place, Seen, Task, is_this_machine, port};
+use super::engine::{Engine, Look, Others, Placement, Seen, Task, is_this_machine, port};
 use super::hostlist::Hosts;
-use super::meeting;
 use super::read::{number, text};
-use crate::base::source::{Said, Source};
+use super::rendezvous;
+use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
 use crate::report::{self, Problem};
@@ -29,7 +29,7 @@ pub(crate) fn in_step(host: &Host) -> bool {
 fn shell(host: &Host) -> Look {
     let mut problems = Vec::new();
     let mut nnodes = first_number(host, [vars::SLURM_JOB_NUM_NODES, vars::SLURM_NNODES], 1, &mut problems);
-    let groups = number(host, vars::SLURM_HET_SIZE, &1, &mut problems).map_or(1, |groups: Said<u8>| groups.value);
+    let groups = number(host, vars::SLURM_HET_SIZE, &1, &mut problems).map_or(1, |groups: Sourced<u8>| groups.value);
     // The plain variables tell of the first group only.
     for group in (0..groups).filter(|_| groups > 1) {
         let name = format!("{}_HET_GROUP_{group}", vars::SLURM_JOB_NUM_NODES);
@@ -43,8 +43,12 @@ fn shell(host: &Host) -> Look {
     let elsewhere = [vars::SLURM_NODEID, vars::SLURMD_NODENAME].iter().all(|name| host.filled(name).is_none());
     let through_srun = nnodes.value > 1 || elsewhere;
     Ok(Seen {
-        place: if through_srun { Place::Shell { groups: groups.into(), elsewhere } } else { Place::Machine },
-        node_rank: Said::new(0, Source::Default),
+        placement: if through_srun {
+            Placement::Shell { groups: groups.into(), elsewhere }
+        } else {
+            Placement::Machine
+        },
+        node_rank: Sourced::new(0, Source::Default),
         gpus: gpus(host),
         master_addr: None,
         master_port: None,
@@ -60,7 +64,7 @@ fn step(host: &Host) -> Look {
     let mut problems = Vec::new();
     let nnodes = first_number(host, [vars::SLURM_STEP_NUM_NODES, vars::SLURM_NNODES], 1, &mut problems);
     let node_rank = first_number(host, [vars::SLURM_NODEID, vars::SLURM_PROCID], 0, &mut problems);
-    let local_rank = number(host, vars::SLURM_LOCALID, &0, &mut problems).unwrap_or(Said::new(0, Source::Default));
+    let local_rank = number(host, vars::SLURM_LOCALID, &0, &mut problems).unwrap_or(Sourced::new(0, Source::Default));
     let list = first_text(host, [vars::SLURM_STEP_NODELIST, vars::SLURM_JOB_NODELIST]);
     let hosts = list.as_ref().and_then(|list| {
         let hosts = Hosts::parse(&list.value);
@@ -80,19 +84,19 @@ fn step(host: &Host) -> Look {
         same
     });
     let (Some(per_node), true) = (per_node, problems.is_empty()) else { return Err(problems) };
-    let place = match &tasks {
+    let placement = match &tasks {
         // `srun --pty` connects the first task to a terminal; the others are not this command.
-        Some(_) if host.filled(vars::SLURM_PTY_PORT).is_some() => Place::Machine,
-        Some(tasks) if per_node > 1 => Place::Rank(task(per_node, &nnodes, &node_rank, local_rank, tasks)),
-        _ => Place::Machine,
+        Some(_) if host.filled(vars::SLURM_PTY_PORT).is_some() => Placement::Machine,
+        Some(tasks) if per_node > 1 => Placement::Rank(task(per_node, &nnodes, &node_rank, local_rank, tasks)),
+        _ => Placement::Machine,
     };
     let first = hosts.as_ref().and_then(Hosts::first).zip(list.as_ref());
     let master_addr = first.map(|(first, list)| {
-        let first = Said::new(first, list.from.clone());
+        let first = Sourced::new(first, list.from.clone());
         let second = || hosts.as_ref().and_then(|hosts| hosts.get(1));
         // Only the machine itself knows its name to be a loopback address.
         if node_rank.value == 0 && is_this_machine(&first.value, host) {
-            meeting::not_loopback(first, second)
+            rendezvous::not_loopback(first, second)
         } else {
             first
         }
@@ -101,7 +105,7 @@ fn step(host: &Host) -> Look {
         owns_rank: rank_is_the_containers(host, &nnodes, per_node),
         others: others(host, &nnodes, list.as_ref().map_or("", |list| &list.value)),
         not_there: None,
-        place,
+        placement,
         nnodes,
         node_rank,
         gpus: gpus(host),
@@ -111,14 +115,20 @@ fn step(host: &Host) -> Look {
 }
 
 /// Ranks are numbered machine by machine, so that rank 0 sits where the others look for it whatever the distribution.
-fn task(per_node: u32, nnodes: &Said<u32>, node_rank: &Said<u32>, local_rank: Said<u32>, tasks: &Said<String>) -> Task {
+fn task(
+    per_node: u32,
+    nnodes: &Sourced<u32>,
+    node_rank: &Sourced<u32>,
+    local_rank: Sourced<u32>,
+    tasks: &Sourced<String>,
+) -> Task {
     let both = |one: &Source, two: &Source| Source::Both(Box::new(one.clone()), Box::new(two.clone()));
     let rank = node_rank.value.saturating_mul(per_node).saturating_add(local_rank.value);
     Task {
-        rank: Said::new(rank, both(&node_rank.from, &local_rank.from)),
+        rank: Sourced::new(rank, both(&node_rank.from, &local_rank.from)),
         local_rank,
-        world_size: Said::new(nnodes.value.saturating_mul(per_node), both(&nnodes.from, &tasks.from)),
-        local_world_size: Said::new(per_node, tasks.from.clone()),
+        world_size: Sourced::new(nnodes.value.saturating_mul(per_node), both(&nnodes.from, &tasks.from)),
+        local_world_size: Sourced::new(per_node, tasks.from.clone()),
     }
 }
 
@@ -144,7 +154,7 @@ pub(crate) fn gpus_asked_for(text: &str) -> Option<u32> {
 }
 
 /// The hook of enroot sets RANK and WORLD_SIZE for every task, as if each were a rank. A real launcher sets more.
-fn rank_is_the_containers(host: &Host, nnodes: &Said<u32>, per_node: u32) -> bool {
+fn rank_is_the_containers(host: &Host, nnodes: &Sourced<u32>, per_node: u32) -> bool {
     let number = |name: &str| host.filled(name).and_then(|value| value.parse::<u64>().ok());
     let tasks = u64::from(nnodes.value) * u64::from(per_node);
     number(vars::WORLD_SIZE) == Some(tasks)
@@ -155,15 +165,15 @@ fn rank_is_the_containers(host: &Host, nnodes: &Said<u32>, per_node: u32) -> boo
 }
 
 /// Of the step on this machine. A task that was given fewer sees that in CUDA_VISIBLE_DEVICES, which is read first.
-fn gpus(host: &Host) -> Option<Said<u32>> {
-    let said = text(host, vars::SLURM_GPUS_ON_NODE)?;
-    let count = said.value.parse().ok().filter(|count| *count > 0)?;
-    Some(Said::new(count, said.from))
+fn gpus(host: &Host) -> Option<Sourced<u32>> {
+    let sourced = text(host, vars::SLURM_GPUS_ON_NODE)?;
+    let count = sourced.value.parse().ok().filter(|count| *count > 0)?;
+    Some(Sourced::new(count, sourced.from))
 }
 
 /// `--gpus` states a sum, a heterogeneous job has groups, and where nobody states anything, machines that differ in
 /// CPUs may differ in GPUs.
-fn others(host: &Host, nnodes: &Said<u32>, step_hosts: &str) -> Others {
+fn others(host: &Host, nnodes: &Sourced<u32>, step_hosts: &str) -> Others {
     if nnodes.value == 1 {
         return Others::Same;
     }
@@ -184,24 +194,24 @@ fn others(host: &Host, nnodes: &Said<u32>, step_hosts: &str) -> Others {
 }
 
 /// `srun --resv-ports`: nobody else gets these.
-fn reserved_port(host: &Host) -> Option<Said<u16>> {
-    let said = text(host, vars::SLURM_STEP_RESV_PORTS)?;
-    let first = said.value.split(['-', ',']).next()?.parse().ok()?;
-    Some(Said::new(first, said.from))
+fn reserved_port(host: &Host) -> Option<Sourced<u16>> {
+    let sourced = text(host, vars::SLURM_STEP_RESV_PORTS)?;
+    let first = sourced.value.split(['-', ',']).next()?.parse().ok()?;
+    Some(Sourced::new(first, sourced.from))
 }
 
-fn own_port(host: &Host) -> Option<Said<u16>> {
+fn own_port(host: &Host) -> Option<Sourced<u16>> {
     let part = |name: &str| host.filled(name).unwrap_or("0");
     let job = text(host, vars::SLURM_JOB_ID)?;
     let (step, restart) = (part(vars::SLURM_STEP_ID), part(vars::SLURM_RESTART_COUNT));
-    Some(port(&Said::new(format!("{}.{step}.{restart}", job.value), job.from)))
+    Some(port(&Sourced::new(format!("{}.{step}.{restart}", job.value), job.from)))
 }
 
-fn first_number(host: &Host, names: [&str; 2], default: u32, problems: &mut Vec<Problem>) -> Said<u32> {
-    let said = names.iter().find_map(|name| number(host, name, &default, problems));
-    said.unwrap_or(Said::new(default, Source::Default))
+fn first_number(host: &Host, names: [&str; 2], default: u32, problems: &mut Vec<Problem>) -> Sourced<u32> {
+    let sourced = names.iter().find_map(|name| number(host, name, &default, problems));
+    sourced.unwrap_or(Sourced::new(default, Source::Default))
 }
 
-fn first_text(host: &Host, names: [&str; 2]) -> Option<Said<String>> {
+fn first_text(host: &Host, names: [&str; 2]) -> Option<Sourced<String>> {
     names.iter().find_map(|name| text(host, name))
 }

@@ -3,7 +3,7 @@
 
 use super::engine::{Engine, Look, Seen, machines};
 use super::read::number;
-use crate::base::source::{Said, Source};
+use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
 use crate::report;
@@ -19,8 +19,8 @@ fn listed(host: &Host) -> Option<Look> {
     };
     let hosts: Vec<&str> = host.filled(name)?.split(',').map(str::trim).filter(|host| !host.is_empty()).collect();
     let from = Source::Variable(name.to_string());
-    let first = Said::new((*hosts.first()?).to_string(), from.clone());
-    let nnodes = Said::new(u32::try_from(hosts.len()).ok()?, from);
+    let first = Sourced::new((*hosts.first()?).to_string(), from.clone());
+    let nnodes = Sourced::new(u32::try_from(hosts.len()).ok()?, from);
     let mut problems = Vec::new();
     let index = number(host, vars::VC_TASK_INDEX, &0, &mut problems);
     Some(index.map(|index| Seen::on_machines(nnodes, index, Some(first))).ok_or(problems))

@@ -59,7 +59,7 @@ const SHORTEST_UNNAMED: usize = 16;
 
 /// What a name says about its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum Sensitivity {
     /// `key`: it may be any.
     Vague,
     /// `PASSWORD_FILE`: where it is, or itself.
@@ -70,17 +70,17 @@ pub(crate) enum Kind {
     Password,
 }
 
-impl Kind {
+impl Sensitivity {
     /// Nothing for the names of other things. A name in capitals is that of a variable, and means it.
     #[inline(never)]
-    pub(crate) fn of(name: &[u8]) -> Option<Kind> {
+    pub(crate) fn of(name: &[u8]) -> Option<Sensitivity> {
         if !is_suspicious(name) {
             return None;
         }
         let (mut rest, last) = split_part(name)?;
         let is_place = is_one_of(last, PLACES);
         if contains_one_of(name, ANYWHERE) {
-            return Some(if is_place { Kind::Place } else { Kind::Password });
+            return Some(if is_place { Sensitivity::Place } else { Sensitivity::Password });
         }
         let variable = !name.iter().any(u8::is_ascii_lowercase);
         let alone = split_part(rest).is_none();
@@ -88,9 +88,9 @@ impl Kind {
         loop {
             let before = split_part(rest);
             match token(part, before.map(|(_, part)| part), variable) {
-                Some(_) if is_place => return Some(Kind::Place),
-                Some(Kind::Vague) if alone => return Some(Kind::Vague),
-                Some(_) => return Some(if variable { Kind::Password } else { Kind::Token }),
+                Some(_) if is_place => return Some(Sensitivity::Place),
+                Some(Sensitivity::Vague) if alone => return Some(Sensitivity::Vague),
+                Some(_) => return Some(if variable { Sensitivity::Password } else { Sensitivity::Token }),
                 None => (rest, part) = before.filter(|_| variable)?,
             }
         }
@@ -103,10 +103,10 @@ impl Kind {
             return false;
         }
         match self {
-            Kind::Password => true,
-            Kind::Token => value.len() >= SHORTEST && !is_number(value),
-            Kind::Place => value.len() >= SHORTEST && !is_number(value) && !b"/.~".contains(&value[0]),
-            Kind::Vague => looks_like_one(value),
+            Sensitivity::Password => true,
+            Sensitivity::Token => value.len() >= SHORTEST && !is_number(value),
+            Sensitivity::Place => value.len() >= SHORTEST && !is_number(value) && !b"/.~".contains(&value[0]),
+            Sensitivity::Vague => looks_like_one(value),
         }
     }
 }
@@ -144,7 +144,7 @@ fn split_part(name: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// What one part of a name, and the one before it, say.
 #[inline(never)]
-fn token(part: &[u8], before: Option<&[u8]>, variable: bool) -> Option<Kind> {
+fn token(part: &[u8], before: Option<&[u8]>, variable: bool) -> Option<Sensitivity> {
     let one = part.strip_suffix(b"S").or(part.strip_suffix(b"s")).unwrap_or(part);
     let is = |words: &[&str]| is_one_of(part, words) || is_one_of(one, words);
     let ends = |words: &[&str]| words.iter().any(|word| ends_with(part, word) || ends_with(one, word));
@@ -153,10 +153,14 @@ fn token(part: &[u8], before: Option<&[u8]>, variable: bool) -> Option<Kind> {
         return None;
     }
     let Some(before) = before else {
-        return if is(&["KEY"]) { Some(Kind::Vague) } else { (!is(NOTHING_ALONE)).then_some(Kind::Token) };
+        return if is(&["KEY"]) {
+            Some(Sensitivity::Vague)
+        } else {
+            (!is(NOTHING_ALONE)).then_some(Sensitivity::Token)
+        };
     };
     let harmless = is_one_of(before, OF_TOKENIZERS) || !variable && is_one_of(before, OF_TABLES);
-    (!harmless).then_some(Kind::Token)
+    (!harmless).then_some(Sensitivity::Token)
 }
 
 /// Whether an option of that name takes several.
@@ -202,8 +206,8 @@ fn contains_one_of(name: &[u8], words: &[&str]) -> bool {
 mod tests {
     use super::*;
 
-    fn kind(name: &str) -> Option<Kind> {
-        Kind::of(name.as_bytes())
+    fn kind(name: &str) -> Option<Sensitivity> {
+        Sensitivity::of(name.as_bytes())
     }
 
     #[test]
@@ -214,13 +218,13 @@ mod tests {
             GITHUB_PAT AUTHORIZATION Authorization COOKIE SENTRY_DSN SLACK_WEBHOOK SLACK_WEBHOOK_URL X-Amz-Signature
             --api_keys AWS_ACCESS_KEY_ID 2_token accessToken";
         for name in names.split_whitespace() {
-            assert!(matches!(kind(name), Some(Kind::Token | Kind::Password)), "{name}: {:?}", kind(name));
+            assert!(matches!(kind(name), Some(Sensitivity::Token | Sensitivity::Password)), "{name}: {:?}", kind(name));
         }
         for name in ["KEY", "--key", "keys"] {
-            assert_eq!(kind(name), Some(Kind::Vague), "{name}");
+            assert_eq!(kind(name), Some(Sensitivity::Vague), "{name}");
         }
         for name in ["DB_PASSWORD_FILE", "HF_TOKEN_PATH"] {
-            assert_eq!(kind(name), Some(Kind::Place), "{name}");
+            assert_eq!(kind(name), Some(Sensitivity::Place), "{name}");
         }
     }
 
@@ -238,14 +242,16 @@ mod tests {
     #[test]
     fn values() {
         for value in ["8", "0.5", "1e-5", "true", "None", "", "id", "1,2,3"] {
-            assert!(!Kind::Token.hides(value.as_bytes()), "{value}");
+            assert!(!Sensitivity::Token.hides(value.as_bytes()), "{value}");
         }
         for value in ["abcd", "hf_x", "1234567890123456", "5e-5x"] {
-            assert!(Kind::Token.hides(value.as_bytes()), "{value}");
+            assert!(Sensitivity::Token.hides(value.as_bytes()), "{value}");
         }
-        assert!(Kind::Password.hides(b"1234") && !Kind::Password.hides(b"false"));
-        assert_eq!((kind("MY_TOKEN"), kind("--my_token")), (Some(Kind::Password), Some(Kind::Token)));
-        assert!(Kind::Place.hides(b"hunter2") && !Kind::Place.hides(b"/run/secrets/x"));
-        assert!(Kind::Vague.hides(b"sk-0123456789abcdef") && !Kind::Vague.hides(b"conversations_of_users"));
+        assert!(Sensitivity::Password.hides(b"1234") && !Sensitivity::Password.hides(b"false"));
+        assert_eq!((kind("MY_TOKEN"), kind("--my_token")), (Some(Sensitivity::Password), Some(Sensitivity::Token)));
+        assert!(Sensitivity::Place.hides(b"hunter2") && !Sensitivity::Place.hides(b"/run/secrets/x"));
+        assert!(
+            Sensitivity::Vague.hides(b"sk-0123456789abcdef") && !Sensitivity::Vague.hides(b"conversations_of_users")
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Where the secrets of a text are, as the text itself tells: `NAME=X`, `"api_key": "X"`, `--hub_token X`, `Bearer X`,
 //! `https://user:X@host`. One pass over bytes, whatever they are, in time that grows as the text does.
 
-use super::names::{Kind, ends_with, looks_like_one};
+use super::names::{Sensitivity, ends_with, looks_like_one};
 
 /// How a text is to be read, which says where a value ends that is in no quotes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,7 +64,7 @@ impl<'a> Scan<'a> {
     /// `NAME=VALUE`, `"NAME": VALUE`, `NAME: VALUE`.
     fn entry(&mut self, sign: usize) -> Option<usize> {
         let name = self.name_before(sign)?;
-        let kind = Kind::of(name.name)?;
+        let kind = Sensitivity::of(name.name)?;
         let colon = self.text[sign] == b':';
         if colon && !name.quoted && !self.begins_line(&name) {
             return None;
@@ -77,10 +77,10 @@ impl<'a> Scan<'a> {
 
     /// The value that starts there, in quotes, in brackets or bare.
     #[inline(never)]
-    fn value(&mut self, start: usize, name: &'a [u8], kind: Kind, bare: &Bare) -> Option<usize> {
+    fn value(&mut self, start: usize, name: &'a [u8], kind: Sensitivity, bare: &Bare) -> Option<usize> {
         let text = self.text;
         let first = *text.get(start)?;
-        if kind == Kind::Place && b"/.~".contains(&first) {
+        if kind == Sensitivity::Place && b"/.~".contains(&first) {
             return None;
         }
         // Where the rest is all of a value, what encloses a part of it does not end it.
@@ -89,7 +89,7 @@ impl<'a> Scan<'a> {
             if ends(after) {
                 return self.add(inner, until, name, kind).then_some(after);
             }
-        } else if kind == Kind::Vague {
+        } else if kind == Sensitivity::Vague {
             // It ends where it could not be one, so that nothing is looked at twice.
             let usual = |b: &u8| b.is_ascii_alphanumeric() || b"_-".contains(b);
             let until = start + text[start..].iter().take_while(|b| usual(b)).count();
@@ -108,14 +108,14 @@ impl<'a> Scan<'a> {
     }
 
     #[inline(never)]
-    fn add(&mut self, start: usize, end: usize, name: &'a [u8], kind: Kind) -> bool {
+    fn add(&mut self, start: usize, end: usize, name: &'a [u8], kind: Sensitivity) -> bool {
         let hides = kind.hides(&self.text[start..end]);
         self.found.extend(hides.then_some(Span { start, end, name }));
         hides
     }
 
     /// Everything but the keys in a list or an object, and where it ends.
-    fn all_within(&mut self, start: usize, name: &'a [u8], kind: Kind) -> usize {
+    fn all_within(&mut self, start: usize, name: &'a [u8], kind: Sensitivity) -> usize {
         let text = self.text;
         let mut depth = 0;
         let mut at = start;
@@ -172,17 +172,17 @@ impl<'a> Scan<'a> {
             b'`' if text[start..].starts_with(b"is ") => {
                 let start = start + "is ".len();
                 let name = self.name_before(blank)?;
-                let kind = Kind::of(name.name)?;
+                let kind = Sensitivity::of(name.name)?;
                 text.get(start).filter(|b| b"\"'[{".contains(b))?;
                 self.value(start, name.name, kind, &self.bare(&name))
             }
             b'r' | b'R' if ends_with(&text[..blank], " BEARER") || text[..blank].eq_ignore_ascii_case(b"BEARER") => {
                 let until = until(text, start, b" \t\r\n\"'`,");
-                self.add(start, until, OF_HEADER, Kind::Token).then_some(until)
+                self.add(start, until, OF_HEADER, Sensitivity::Token).then_some(until)
             }
             _ if matches!(self.reading, Reading::Word | Reading::Place) => {
                 let name = self.name_before(blank).filter(|it| it.name.starts_with(b"-") && !it.quoted)?;
-                let kind = Kind::of(name.name)?;
+                let kind = Sensitivity::of(name.name)?;
                 let start = past(text, start, b" ");
                 let until = until(text, start, BLANKS);
                 if is_option(&text[start..until]) {

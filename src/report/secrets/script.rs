@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use super::Secret;
-use super::names::Kind;
+use super::names::Sensitivity;
 use crate::host::Host;
 
 /// The variables by which a script asks for secrets: one for each value, and none that holds another one.
@@ -37,7 +37,7 @@ impl Names<'_> {
     fn holding(&self, value: &[u8]) -> Option<String> {
         let mut names =
             self.host?.env.iter().filter(|(_, own)| own.as_bytes() == value).filter_map(|(name, _)| name.to_str());
-        let fits = |name: &&str| variable_for(name.as_bytes()) == **name && Kind::of(name.as_bytes()).is_some();
+        let fits = |name: &&str| variable_for(name.as_bytes()) == **name && Sensitivity::of(name.as_bytes()).is_some();
         names.find(|name| fits(name) && self.is_free(name, value)).map(str::to_string)
     }
 

@@ -13,7 +13,7 @@ use crate::report::{Problem, Severity};
 /// Columns of a line.
 const WIDTH: usize = 110;
 
-pub(super) struct Report<'h> {
+pub(super) struct DoctorReport<'h> {
     home: Option<PathBuf>,
     secrets: Secrets<'h>,
     sections: Vec<(&'static str, Vec<Row>)>,
@@ -50,10 +50,10 @@ impl Row {
     }
 }
 
-impl<'h> Report<'h> {
+impl<'h> DoctorReport<'h> {
     pub(super) fn new(host: &'h Host) -> Self {
         let home = host.home().filter(|home| home != Path::new("/"));
-        Report { home, secrets: Secrets::of(host), sections: Vec::new() }
+        DoctorReport { home, secrets: Secrets::of(host), sections: Vec::new() }
     }
 
     pub(super) fn add(&mut self, title: &'static str, rows: Vec<Row>) {
@@ -133,7 +133,7 @@ mod tests {
     fn the_home_folder_has_no_name() {
         let env = [("HOME", "/home/jane")].map(|(name, value)| (name.into(), value.into())).into();
         let host = Host { env, ..Host::default() };
-        let mut report = Report::new(&host);
+        let mut report = DoctorReport::new(&host);
         report.add("folders", vec![Row::seen("configs", Some("/home/jane/.cache".to_string()))]);
         assert!(report.text().contains("configs  ~/.cache") && !report.json().to_string().contains("jane"));
     }

@@ -8,7 +8,7 @@ use super::{Fault, Policy, can_be_int, count, is_true, real, scale, truth, whole
 
 /// What a key takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueType {
     Bool,
     Int,
     Float,
@@ -48,37 +48,37 @@ pub(super) enum Kind {
     SectionOrIterable,
 }
 
-impl Kind {
+impl ValueType {
     /// As the file writes it, without marks. The frequent ones come first: every key of a config is read at every launch.
     pub(super) fn parse(text: &str) -> Option<Self> {
         Some(match text {
-            "bool" => Kind::Bool,
-            "int" => Kind::Int,
-            "float" => Kind::Float,
-            "str" => Kind::Str,
-            "any" => Kind::Any,
-            "section" => Kind::Section,
-            "model" => Kind::Model,
-            "object" => Kind::Object,
-            "list" => Kind::List,
-            "path" => Kind::Path,
-            "word" => Kind::Word,
-            "count" => Kind::Count,
-            "scale" => Kind::Scale,
-            "interval" => Kind::Interval,
-            "choices" => Kind::Choices,
-            "strings" => Kind::Strings,
-            "str|strings" => Kind::StrOrStrings,
-            "auto|strings" => Kind::AutoOrStrings,
-            "names" => Kind::Names,
-            "flag" => Kind::Flag,
-            "bits" => Kind::Bits,
-            "truthy" => Kind::Truthy,
-            "castint" => Kind::CastInt,
-            "none" => Kind::Nothing,
-            "model|bool" => Kind::ModelOrBool,
-            "section|falsy" => Kind::SectionOrFalsy,
-            "section|iterable" => Kind::SectionOrIterable,
+            "bool" => ValueType::Bool,
+            "int" => ValueType::Int,
+            "float" => ValueType::Float,
+            "str" => ValueType::Str,
+            "any" => ValueType::Any,
+            "section" => ValueType::Section,
+            "model" => ValueType::Model,
+            "object" => ValueType::Object,
+            "list" => ValueType::List,
+            "path" => ValueType::Path,
+            "word" => ValueType::Word,
+            "count" => ValueType::Count,
+            "scale" => ValueType::Scale,
+            "interval" => ValueType::Interval,
+            "choices" => ValueType::Choices,
+            "strings" => ValueType::Strings,
+            "str|strings" => ValueType::StrOrStrings,
+            "auto|strings" => ValueType::AutoOrStrings,
+            "names" => ValueType::Names,
+            "flag" => ValueType::Flag,
+            "bits" => ValueType::Bits,
+            "truthy" => ValueType::Truthy,
+            "castint" => ValueType::CastInt,
+            "none" => ValueType::Nothing,
+            "model|bool" => ValueType::ModelOrBool,
+            "section|falsy" => ValueType::SectionOrFalsy,
+            "section|iterable" => ValueType::SectionOrIterable,
             _ => return None,
         })
     }
@@ -86,8 +86,8 @@ impl Kind {
     /// What a section of known keys does with others; `strict_since`: a model refuses them since then.
     pub(super) fn policy(self, strict_since: Option<[u32; 3]>) -> Option<Policy> {
         match self {
-            Kind::Model | Kind::ModelOrBool => Some(Policy::Strict(strict_since)),
-            Kind::Section | Kind::SectionOrFalsy | Kind::SectionOrIterable => Some(Policy::Loose),
+            ValueType::Model | ValueType::ModelOrBool => Some(Policy::Strict(strict_since)),
+            ValueType::Section | ValueType::SectionOrFalsy | ValueType::SectionOrIterable => Some(Policy::Loose),
             _ => None,
         }
     }
@@ -100,38 +100,38 @@ impl Kind {
         };
         let word = |word: &str| (!range.lists(word)).then_some(Fault::Value);
         let fits = match self {
-            Kind::Int => return number(whole(value)),
-            Kind::Float => return number(real(value)),
-            Kind::Count => return number(count(value)),
-            Kind::Scale => return number(scale(value)),
-            Kind::Interval => match value {
+            ValueType::Int => return number(whole(value)),
+            ValueType::Float => return number(real(value)),
+            ValueType::Count => return number(count(value)),
+            ValueType::Scale => return number(scale(value)),
+            ValueType::Interval => match value {
                 Value::String(text) => return (text != "auto").then_some(Fault::Value),
                 _ => return number(whole(value)),
             },
-            Kind::Str | Kind::Path => return value.as_str().map_or(Some(Fault::Type), word),
-            Kind::Word => return value.as_str().map_or(Some(Fault::Type), |text| word(&text.to_lowercase())),
-            Kind::Choices => match value {
+            ValueType::Str | ValueType::Path => return value.as_str().map_or(Some(Fault::Type), word),
+            ValueType::Word => return value.as_str().map_or(Some(Fault::Type), |text| word(&text.to_lowercase())),
+            ValueType::Choices => match value {
                 Value::Array(list) => {
                     return list.iter().find_map(|item| item.as_str().map_or(Some(Fault::Type), word));
                 }
                 _ => false,
             },
-            Kind::Any => true,
-            Kind::Nothing => false,
-            Kind::Bool => truth(value).is_some(),
-            Kind::Flag => is_flag(value),
-            Kind::Bits => value.is_boolean() || value.is_i64() || value.is_u64() || value.is_object(),
-            Kind::Truthy => is_true(value),
-            Kind::CastInt => can_be_int(value),
-            Kind::List => value.is_array(),
-            Kind::Strings => are_texts(value),
-            Kind::StrOrStrings => value.is_string() || are_texts(value),
-            Kind::AutoOrStrings => *value == "auto" || are_texts(value),
-            Kind::Names => value.is_string() || value.is_object() || are_texts(value),
-            Kind::Object | Kind::Model | Kind::Section => value.is_object(),
-            Kind::ModelOrBool => value.is_object() || value.is_boolean(),
-            Kind::SectionOrFalsy => value.is_object() || !is_true(value),
-            Kind::SectionOrIterable => match value {
+            ValueType::Any => true,
+            ValueType::Nothing => false,
+            ValueType::Bool => truth(value).is_some(),
+            ValueType::Flag => is_flag(value),
+            ValueType::Bits => value.is_boolean() || value.is_i64() || value.is_u64() || value.is_object(),
+            ValueType::Truthy => is_true(value),
+            ValueType::CastInt => can_be_int(value),
+            ValueType::List => value.is_array(),
+            ValueType::Strings => are_texts(value),
+            ValueType::StrOrStrings => value.is_string() || are_texts(value),
+            ValueType::AutoOrStrings => *value == "auto" || are_texts(value),
+            ValueType::Names => value.is_string() || value.is_object() || are_texts(value),
+            ValueType::Object | ValueType::Model | ValueType::Section => value.is_object(),
+            ValueType::ModelOrBool => value.is_object() || value.is_boolean(),
+            ValueType::SectionOrFalsy => value.is_object() || !is_true(value),
+            ValueType::SectionOrIterable => match value {
                 Value::Array(list) => !list.iter().any(|item| item == "throughput"),
                 Value::String(text) => !text.contains("throughput"),
                 other => other.is_object(),
@@ -143,29 +143,29 @@ impl Kind {
     /// What it takes, in words.
     pub(super) fn wanted(self, range: Range) -> String {
         if let Range::OneOf(list) = range {
-            let form = if self == Kind::Choices { "a list of" } else { "one of" };
+            let form = if self == ValueType::Choices { "a list of" } else { "one of" };
             return format!("{form} {}", list.replace('|', ", "));
         }
         let text = match self {
-            Kind::Int | Kind::Count | Kind::CastInt => return format!("a whole number{range}"),
-            Kind::Float | Kind::Scale => return format!("a number{range}"),
-            Kind::Interval => return format!("\"auto\" or a whole number{range}"),
-            Kind::Str | Kind::Word => "text",
-            Kind::Path => "a path",
-            Kind::Bool | Kind::Flag | Kind::Bits => "true or false",
-            Kind::List => "a list",
-            Kind::Strings | Kind::Names | Kind::Choices => "a list of texts",
-            Kind::StrOrStrings => "a text or a list of texts",
-            Kind::AutoOrStrings => "\"auto\" or a list of texts",
-            Kind::Truthy => "a text that is not empty",
-            Kind::Nothing => "nothing that JSON can say",
-            Kind::Any
-            | Kind::Object
-            | Kind::Model
-            | Kind::ModelOrBool
-            | Kind::Section
-            | Kind::SectionOrFalsy
-            | Kind::SectionOrIterable => "an object",
+            ValueType::Int | ValueType::Count | ValueType::CastInt => return format!("a whole number{range}"),
+            ValueType::Float | ValueType::Scale => return format!("a number{range}"),
+            ValueType::Interval => return format!("\"auto\" or a whole number{range}"),
+            ValueType::Str | ValueType::Word => "text",
+            ValueType::Path => "a path",
+            ValueType::Bool | ValueType::Flag | ValueType::Bits => "true or false",
+            ValueType::List => "a list",
+            ValueType::Strings | ValueType::Names | ValueType::Choices => "a list of texts",
+            ValueType::StrOrStrings => "a text or a list of texts",
+            ValueType::AutoOrStrings => "\"auto\" or a list of texts",
+            ValueType::Truthy => "a text that is not empty",
+            ValueType::Nothing => "nothing that JSON can say",
+            ValueType::Any
+            | ValueType::Object
+            | ValueType::Model
+            | ValueType::ModelOrBool
+            | ValueType::Section
+            | ValueType::SectionOrFalsy
+            | ValueType::SectionOrIterable => "an object",
         };
         text.to_string()
     }

@@ -3,10 +3,10 @@
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::process::{Command, Stdio};
 
-use super::SaidRanks;
+use super::RankFlags;
 use super::engine::Seen;
 use super::read::{number, text};
-use crate::base::source::Said;
+use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::host::Host;
 use crate::report::{self, Problem};
@@ -14,37 +14,39 @@ use crate::report::{self, Problem};
 const HOSTS_FILE: &str = "/etc/hosts";
 
 /// Machine 0's address and port: a flag, a variable, what the engine says.
-pub(super) struct Meeting {
-    pub(super) address: Option<Said<String>>,
-    pub(super) port: Option<Said<u16>>,
+pub(super) struct Rendezvous {
+    pub(super) address: Option<Sourced<String>>,
+    pub(super) port: Option<Sourced<u16>>,
     /// Nobody but the engine says so.
-    pub(super) engines_address: bool,
-    pub(super) engines_port: bool,
+    pub(super) address_from_engine: bool,
+    pub(super) port_from_engine: bool,
 }
 
-impl Meeting {
-    pub(super) fn new(flags: &SaidRanks, seen: Option<&Seen>, host: &Host, problems: &mut Vec<Problem>) -> Self {
+impl Rendezvous {
+    pub(super) fn new(flags: &RankFlags, seen: Option<&Seen>, host: &Host, problems: &mut Vec<Problem>) -> Self {
         let address = [vars::MASTER_ADDR, vars::PET_MASTER_ADDR];
         let address = flags.master_addr.clone().or_else(|| address.iter().find_map(|name| text(host, name)));
         let port = [vars::MASTER_PORT, vars::PET_MASTER_PORT];
         let port = flags.master_port.clone().or_else(|| port.iter().find_map(|name| number(host, name, &1, problems)));
-        Meeting {
-            engines_address: address.is_none(),
-            engines_port: port.is_none(),
+        Rendezvous {
+            address_from_engine: address.is_none(),
+            port_from_engine: port.is_none(),
             address: address.or_else(|| seen.and_then(|seen| seen.master_addr.clone())),
             port: port.or_else(|| seen.and_then(|seen| seen.master_port.clone())),
         }
     }
 
     /// Why machines could not meet there.
-    pub(super) fn problem(&self, nnodes: &Said<u32>, seen: Option<&Seen>) -> Option<Problem> {
+    pub(super) fn problem(&self, nnodes: &Sourced<u32>, seen: Option<&Seen>) -> Option<Problem> {
         if nnodes.value == 1 {
             return None;
         }
         match (&self.address, &self.port) {
-            (Some(address), Some(_)) if is_loopback(&address.value) => Some(report::meets_on_loopback(address, nnodes)),
-            (Some(_), Some(_)) => seen.and_then(|seen| seen.not_there.clone()).filter(|_| self.engines_address),
-            _ => Some(report::no_meeting_place(nnodes)),
+            (Some(address), Some(_)) if is_loopback(&address.value) => {
+                Some(report::rendezvous_on_loopback(address, nnodes))
+            }
+            (Some(_), Some(_)) => seen.and_then(|seen| seen.not_there.clone()).filter(|_| self.address_from_engine),
+            _ => Some(report::no_rendezvous(nnodes)),
         }
     }
 }
@@ -57,13 +59,13 @@ pub(super) fn is_loopback(address: &str) -> bool {
 }
 
 /// Debian gives a machine's own name to 127.0.1.1. Then it is the address this machine has towards another one.
-pub(super) fn not_loopback(first: Said<String>, second: impl FnOnce() -> Option<String>) -> Said<String> {
+pub(super) fn not_loopback(first: Sourced<String>, second: impl FnOnce() -> Option<String>) -> Sourced<String> {
     let text = std::fs::read_to_string(HOSTS_FILE).unwrap_or_default();
     if !names_loopback(&text, &first.value) {
         return first;
     }
     match second().and_then(|second| towards(&second)) {
-        Some(address) => Said::new(address.to_string(), first.from),
+        Some(address) => Sourced::new(address.to_string(), first.from),
         None => first,
     }
 }
