@@ -1,4 +1,24 @@
-//! zlaunch: one exact, checked, explainable launch, and then out of the way. This file is the pipeline in order.
+//! zlaunch turns a command line into one exact, checked, explainable launch, and then becomes it by `exec`. This file is
+//! the pipeline: what was asked for, what is decided, what is done.
+//!
+//! The layers, top to bottom. A folder imports only those below it; `tests/cli/source_layers.rs` holds the order.
+//!
+//! ```text
+//! laws      what must hold whatever comes in, for tests and fuzzing
+//! cli       argv and ZLAUNCH_* become a Request; completions
+//! tools     explain, doctor, generate, shims
+//! exec      the effects: write files, exec, supervise the ranks of `--launcher local`
+//! plan      the decision as a value, its printing, the environment, the record
+//! fit       memory, and the choice for `--deepspeed auto`
+//! check     the rules about configs and about the machine
+//! request   the launch as data; the command, understood
+//! config    templates, layers, patches, "auto", DeepSpeed's keys, ZeRO's section
+//! ranks     topology/ (one file an engine) and launcher/ (one file a launcher)
+//! command   what a command runs: arguments, Python, model, trainer/ (one file a front end)
+//! report    problems, the sentences that describe them, secrets, reading files
+//! host      the environment, programs and the machine as they are
+//! base      leaves: provenance, JSON, YAML, options, variables, shell quoting, columns
+//! ```
 
 mod base;
 mod check;

@@ -31,5 +31,6 @@ mod secrets;
 mod session;
 mod shims;
 mod slurm;
+mod source_layers;
 mod templates;
 mod trust;

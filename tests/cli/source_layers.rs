@@ -1,0 +1,200 @@
+//! The layers of `src/`: a folder imports only the folders below it, and no file imports itself through others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A module by its path: `["ranks", "topology"]` is `src/ranks/topology.rs`, and `[]` is `src/main.rs`.
+type Module = Vec<String>;
+
+/// A path in the code that names another module, and the line it stands on.
+struct Import {
+    to: Module,
+    line: usize,
+}
+
+struct Sources {
+    files: BTreeMap<Module, PathBuf>,
+    imports: BTreeMap<Module, Vec<Import>>,
+    /// Top to bottom, as `src/main.rs` lists them.
+    layers: Vec<String>,
+}
+
+impl Sources {
+    fn read() -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let mut files = BTreeMap::new();
+        collect(&root, &mut Vec::new(), &mut files);
+        let main = fs::read_to_string(&files[&Vec::new()]).unwrap();
+        let listed = main.lines().skip_while(|line| *line != "//! ```text").skip(1);
+        let listed = listed.take_while(|line| *line != "//! ```");
+        let layers: Vec<String> =
+            listed.filter_map(|line| Some(line.strip_prefix("//! ")?.split(' ').next()?.to_string())).collect();
+        let imports = files.iter().map(|(module, path)| (module.clone(), imports_of(module, path, &files))).collect();
+        Sources { files, imports, layers }
+    }
+
+    /// How far down a module's layer is. `main.rs` stands above all.
+    fn depth(&self, module: &Module) -> Option<usize> {
+        match module.first() {
+            Some(layer) => self.layers.iter().position(|name| name == layer).map(|at| at + 1),
+            None => Some(0),
+        }
+    }
+
+    fn arrow(&self, from: &Module, import: &Import) -> String {
+        let path = self.files[from].strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap();
+        format!("{}:{} imports {}", path.display(), import.line, import.to.join("::"))
+    }
+
+    /// Every file that can reach itself, with the imports that stay inside the circle.
+    fn circular(&self) -> Vec<String> {
+        let reaches: BTreeMap<&Module, BTreeSet<&Module>> =
+            self.files.keys().map(|module| (module, self.reachable(module))).collect();
+        let mut arrows = Vec::new();
+        for (from, imports) in &self.imports {
+            let back = imports.iter().filter(|import| reaches[&import.to].contains(from));
+            arrows.extend(back.map(|import| self.arrow(from, import)));
+        }
+        arrows.dedup();
+        arrows
+    }
+
+    fn reachable(&self, from: &Module) -> BTreeSet<&Module> {
+        let mut reached = BTreeSet::new();
+        let mut open: Vec<&Module> = self.imports[from].iter().map(|import| &import.to).collect();
+        while let Some(module) = open.pop() {
+            if reached.insert(module) {
+                open.extend(self.imports[module].iter().map(|import| &import.to));
+            }
+        }
+        reached
+    }
+}
+
+fn collect(folder: &Path, module: &mut Module, files: &mut BTreeMap<Module, PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_string();
+        if path.is_dir() {
+            module.push(name);
+            collect(&path, module, files);
+            module.pop();
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let own = if name == "main" { Vec::new() } else { [module.as_slice(), &[name]].concat() };
+            files.insert(own, path);
+        }
+    }
+}
+
+fn imports_of(module: &Module, path: &Path, files: &BTreeMap<Module, PathBuf>) -> Vec<Import> {
+    let text = fs::read_to_string(path).unwrap();
+    // Tests may look at anything.
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let mut found = Vec::new();
+    for (start, head) in heads(text, module, files) {
+        let line = text[..start].matches('\n').count() + 1;
+        for path in paths(&text[start..]) {
+            let absolute = match head.as_str() {
+                "crate" => path[1..].to_vec(),
+                "self" => [module.as_slice(), &path[1..]].concat(),
+                "super" => {
+                    let up = path.iter().take_while(|part| *part == "super").count();
+                    [&module[..module.len().saturating_sub(up)], &path[up..]].concat()
+                }
+                _ => [module.as_slice(), &path[..]].concat(),
+            };
+            let to = (0..=absolute.len()).rev().map(|end| absolute[..end].to_vec()).find(|it| files.contains_key(it));
+            found.extend(to.filter(|to| to != module).map(|to| Import { to, line }));
+        }
+    }
+    found
+}
+
+/// Where paths to other modules begin: `crate::`, `super::`, `self::` or the name of a child.
+fn heads(text: &str, module: &Module, files: &BTreeMap<Module, PathBuf>) -> Vec<(usize, String)> {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let mut heads = Vec::new();
+    for (end, _) in text.match_indices("::") {
+        let start = text[..end].rfind(|it: char| !it.is_ascii() || !is_part(it as u8)).map_or(0, |at| at + 1);
+        let head = &text[start..end];
+        let line = &text[text[..start].rfind('\n').map_or(0, |at| at + 1)..start];
+        let first = !text[..start].ends_with("::");
+        let child = files.contains_key(&[module.as_slice(), &[head.to_string()]].concat());
+        if first && !line.contains("//") && (["crate", "super", "self"].contains(&head) || child) {
+            heads.push((start, head.to_string()));
+        }
+    }
+    heads
+}
+
+/// The paths of a `use` tree or of an expression, which start at the first letter of `text`.
+fn paths(text: &str) -> Vec<Vec<String>> {
+    fn tree(text: &mut &str, prefix: &[String], found: &mut Vec<Vec<String>>) {
+        let mut path = prefix.to_vec();
+        loop {
+            *text = text.trim_start();
+            if let Some(rest) = text.strip_prefix('{') {
+                *text = rest;
+                loop {
+                    tree(text, &path, found);
+                    *text = text.trim_start();
+                    match text.strip_prefix(',').map(str::trim_start) {
+                        Some(rest) if !rest.starts_with('}') => *text = rest,
+                        _ => break,
+                    }
+                }
+                *text = text.trim_start_matches([',', ' ', '\n']).strip_prefix('}').unwrap_or(text);
+                return;
+            }
+            let end = text.find(|it: char| !it.is_ascii_alphanumeric() && it != '_').unwrap_or(text.len());
+            path.push(text[..end].to_string());
+            *text = &text[end..];
+            match text.strip_prefix("::") {
+                Some(rest) => *text = rest,
+                None => break,
+            }
+        }
+        found.push(path);
+        // `as name` and `*` lead nowhere else.
+        let end = text.find([',', '}', ';']).unwrap_or(text.len());
+        *text = &text[end..];
+    }
+    let (mut rest, mut found) = (text, Vec::new());
+    tree(&mut rest, &[], &mut found);
+    found
+}
+
+#[test]
+fn every_folder_imports_only_those_below_it() {
+    let sources = Sources::read();
+    let known: BTreeSet<_> = sources.files.keys().filter_map(|module| module.first()).collect();
+    assert_eq!(known, sources.layers.iter().collect(), "src/main.rs lists the layers");
+    let mut upwards = Vec::new();
+    for (from, imports) in &sources.imports {
+        let up = imports.iter().filter(|import| sources.depth(&import.to) < sources.depth(from));
+        upwards.extend(up.map(|import| sources.arrow(from, import)));
+    }
+    assert!(upwards.is_empty(), "against the order of the layers:\n{}", upwards.join("\n"));
+}
+
+#[test]
+fn no_import_leads_back_to_its_own_file() {
+    let arrows = Sources::read().circular();
+    assert!(arrows.is_empty(), "these imports are part of a circle:\n{}", arrows.join("\n"));
+}
+
+#[test]
+fn the_reader_of_imports_reads_what_rust_allows() {
+    let joined = |text| paths(text).iter().map(|path| path.join("::")).collect::<Vec<_>>();
+    assert_eq!(joined("crate::a::b;"), ["crate::a::b"]);
+    assert_eq!(
+        joined("crate::a::{self, B, c::{D as E, f}};"),
+        ["crate::a::self", "crate::a::B", "crate::a::c::D", "crate::a::c::f"]
+    );
+    assert_eq!(joined("super::super::a::*;"), ["super::super::a::"]);
+    let sources = Sources::read();
+    let plan = &sources.imports[&vec!["plan".to_string()]];
+    assert!(plan.iter().any(|import| import.to == ["host"]), "src/plan.rs uses the host");
+    assert!(sources.imports.values().map(Vec::len).sum::<usize>() > 500);
+}
