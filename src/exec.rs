@@ -48,7 +48,7 @@ pub(crate) fn carry_out(plan: Plan) -> Result<u8, Problem> {
     if let Some(config) = plan.config.as_ref().filter(|_| plan.launcher != Launcher::Srun) {
         write_config(config)?;
     }
-    if let Some((path, text)) = &plan.carried {
+    if let Some((path, text)) = &plan.environment_file {
         write_file(path, text, FileKind::Ours, OutputFile::VARIABLES)?;
     }
     if let Some(record) = plan.record.as_ref().filter(|_| plan.topology.is_first() && plan.launcher != Launcher::Srun) {

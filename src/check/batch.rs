@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Findings, Rule, Subject, When};
+use super::rule::{Findings, Rule, When};
+use super::subject::Subject;
 use crate::base::json;
 use crate::base::python_value::number;
 use crate::report::{Severity, typed};

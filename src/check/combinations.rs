@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Findings, Rule, Subject, When};
+use super::rule::{Findings, Rule, When};
+use super::subject::Subject;
 use crate::config::schema;
 use crate::config::zero::Device;
 use crate::report::Severity;
@@ -170,7 +171,7 @@ fn offload_at_stage_0(subject: &Subject, found: &mut Findings) {
     if subject.stage_is(&[0]) && subject.offloads_optimizer() {
         let what = format!(
             "the optimizer is to be on {}, but ZeRO is off: the first step fails with \"param is on cuda and must be cpu\"",
-            subject.zero.optimizer
+            subject.zero().optimizer
         );
         found.key(&["zero_optimization.offload_optimizer", STAGE], what, "--set zero_optimization.stage=2");
     }
@@ -178,7 +179,7 @@ fn offload_at_stage_0(subject: &Subject, found: &mut Findings) {
 
 /// Sections that are really on NVMe: below stage 3 there is no such thing.
 fn on_nvme<'a>(subject: &'a Subject) -> impl Iterator<Item = &'static str> + use<'a> {
-    let sections = [("offload_optimizer", subject.zero.optimizer), ("offload_param", subject.zero.param)];
+    let sections = [("offload_optimizer", subject.zero().optimizer), ("offload_param", subject.zero().param)];
     sections
         .into_iter()
         .filter(|(_, device)| subject.stage_is(&[3]) && *device == Device::Nvme)
@@ -272,7 +273,7 @@ fn gradient_norm_clipping(subject: &Subject, found: &mut Findings) {
             format!("`{key}` is false, but gradients are clipped by their norm (`gradient_clipping` is {value})");
         found.key(&[key, "gradient_clipping"], what, "--set gradient_clipping=0");
     }
-    if subject.offloads_optimizer() || subject.zero("zenflow").is_some_and(Value::is_object) {
+    if subject.offloads_optimizer() || subject.zero_key("zenflow").is_some_and(Value::is_object) {
         let what = format!("`{key}` is false, which goes neither with offload nor with ZenFlow");
         found.key(&[key], what, format!("--set {key}=true"));
     }
@@ -286,7 +287,7 @@ fn sum_of_gradients(subject: &Subject, found: &mut Findings) {
     }
     for (with, why) in [
         (subject.stage_is(&[3]), "ZeRO stage 3"),
-        (subject.zero("zenflow").is_some_and(|it| !it.is_null() && *it != "auto"), "ZenFlow"),
+        (subject.zero_key("zenflow").is_some_and(|it| !it.is_null() && *it != "auto"), "ZenFlow"),
         (subject.is_on("compile.deepcompile") == Some(true), "DeepCompile"),
     ] {
         if with {

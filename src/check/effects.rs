@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Findings, Rule, Subject, When};
+use super::rule::{Findings, Rule, When};
+use super::subject::Subject;
 use crate::config::schema;
 use crate::config::zero::Device;
 use crate::report::Severity;
@@ -106,14 +107,14 @@ const IDLE: &[Idle] = &[
         "zero_optimization.offload_param.device",
         "parameters are offloaded at stage 3 only",
         "--set zero_optimization.stage=3",
-        |subject, _| subject.stage_is(&[0, 1, 2]) && subject.zero.param.is_off_gpu(),
+        |subject, _| subject.stage_is(&[0, 1, 2]) && subject.zero().param.is_off_gpu(),
     ),
     idle_entry(
         Severity::Warning,
         "zero_optimization.offload_optimizer.device",
         "below stage 3 \"nvme\" means cpu: the NVMe is never used",
         "--set zero_optimization.offload_optimizer.device=cpu, or --set zero_optimization.stage=3",
-        |subject, _| subject.stage_is(&[1, 2]) && subject.zero.optimizer == Device::Nvme,
+        |subject, _| subject.stage_is(&[1, 2]) && subject.zero().optimizer == Device::Nvme,
     ),
     idle_entry(
         Severity::Warning,
@@ -171,7 +172,7 @@ const IDLE: &[Idle] = &[
         "--unset zero_optimization.offload_optimizer.fast_init",
         |subject, on| {
             schema::truth(on) == Some(true)
-                && (subject.zero.optimizer, subject.zero.param) != (Device::Nvme, Device::Nvme)
+                && (subject.zero().optimizer, subject.zero().param) != (Device::Nvme, Device::Nvme)
         },
     ),
     idle_entry(
@@ -179,10 +180,10 @@ const IDLE: &[Idle] = &[
         "zero_optimization.offload_param.buffer_size",
         "buffer_count, buffer_size and max_in_cpu act only with the parameters on nvme",
         "--set zero_optimization.offload_param.device=nvme, or leave them",
-        |subject, _| subject.zero.param != Device::Nvme,
+        |subject, _| subject.zero().param != Device::Nvme,
     ),
     idle_entry(Severity::Note, "aio", "nothing is on nvme", "--unset aio", |subject, _| {
-        ![subject.zero.param, subject.zero.optimizer].contains(&Device::Nvme)
+        ![subject.zero().param, subject.zero().optimizer].contains(&Device::Nvme)
             && subject.get("checkpoint.writer").is_none()
     }),
 ];
@@ -195,7 +196,7 @@ fn idle(subject: &Subject, found: &mut Findings, severity: Severity) {
         }
     }
     if severity == Severity::Note && subject.stage_is(&[0, 1, 2]) {
-        let mut keys = subject.keys.iter().filter(|key| key.path.starts_with("zero_optimization.stage3_"));
+        let mut keys = subject.keys().iter().filter(|key| key.path.starts_with("zero_optimization.stage3_"));
         if let Some(key) = keys.next() {
             let what = format!("`{}` and its like act at stage 3 only", key.path);
             found.key(&[&key.path], what, "--set zero_optimization.stage=3, or leave them");
@@ -234,9 +235,9 @@ fn no_zero(subject: &Subject, found: &mut Findings) {
 
 fn gathered_weights(subject: &Subject, found: &mut Findings) {
     let key = "zero_optimization.stage3_gather_16bit_weights_on_model_save";
-    let gathers = subject.zero("stage3_gather_16bit_weights_on_model_save").and_then(schema::truth);
-    let old = subject.zero("stage3_gather_fp16_weights_on_model_save").and_then(schema::truth);
-    let open = subject.zero("stage3_gather_16bit_weights_on_model_save").is_some_and(|value| value == "auto");
+    let gathers = subject.zero_key("stage3_gather_16bit_weights_on_model_save").and_then(schema::truth);
+    let old = subject.zero_key("stage3_gather_fp16_weights_on_model_save").and_then(schema::truth);
+    let open = subject.zero_key("stage3_gather_16bit_weights_on_model_save").is_some_and(|value| value == "auto");
     if !subject.is_hf() || !subject.stage_is(&[3]) || open || gathers.or(old) == Some(true) {
         return;
     }
@@ -253,7 +254,7 @@ fn gathered_weights(subject: &Subject, found: &mut Findings) {
 fn overlap_comm(subject: &Subject, found: &mut Findings) {
     let key = "zero_optimization.overlap_comm";
     match subject.get(key) {
-        None | Some(Value::Null) if subject.zero.section.is_some() => {
+        None | Some(Value::Null) if subject.zero().section.is_some() => {
             let on = if subject.stage_is(&[3]) { "on" } else { "off" };
             found.key(
                 &[key],
@@ -273,7 +274,7 @@ fn overlap_comm(subject: &Subject, found: &mut Findings) {
 
 fn large_bucket(subject: &Subject, found: &mut Findings) {
     for name in ["reduce_bucket_size", "allgather_bucket_size", "stage3_prefetch_bucket_size"] {
-        let Some(size) = subject.zero(name).and_then(schema::whole).filter(|size| *size > 5e8) else { continue };
+        let Some(size) = subject.zero_key(name).and_then(schema::whole).filter(|size| *size > 5e8) else { continue };
         let key = format!("zero_optimization.{name}");
         let what = format!("`{key}` takes {:.1} GB on every GPU, twice that with overlap_comm", size * 2.0 / 1e9);
         found.key(&[&key], what, format!("--set {key}=200000000"));
@@ -291,8 +292,8 @@ fn quantizer(subject: &Subject, found: &mut Findings) {
 }
 
 fn pinned_memory(subject: &Subject, found: &mut Findings) {
-    let param = if subject.stage_is(&[3]) { subject.zero.param } else { Device::None };
-    for (section, device) in [("offload_optimizer", subject.zero.optimizer), ("offload_param", param)] {
+    let param = if subject.stage_is(&[3]) { subject.zero().param } else { Device::None };
+    for (section, device) in [("offload_optimizer", subject.zero().optimizer), ("offload_param", param)] {
         let key = format!("zero_optimization.{section}.pin_memory");
         if device.is_off_gpu() && subject.get(&key).is_none() && !subject.is_before([0, 19, 5]) {
             let what = format!("`{section}` locks its host memory by default: `ulimit -l` must allow it");

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Findings, Rule, Subject, When};
+use super::rule::{Findings, Rule, When};
+use super::subject::Subject;
 use crate::base::vars;
 use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::Role;

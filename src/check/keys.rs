@@ -1,6 +1,7 @@
 //! Keys that DeepSpeed does not know, no longer knows, or knows by two names.
 
-use super::{Findings, Key, Rule, Subject, When};
+use super::rule::{Findings, Rule, When};
+use super::subject::{Key, Subject};
 use crate::config::schema::{self, Entry, Policy};
 use crate::report::{Severity, nearest};
 
@@ -78,7 +79,7 @@ fn refuses(policy: Policy, subject: &Subject) -> bool {
 }
 
 fn unknown_key(subject: &Subject, found: &mut Findings) {
-    for key in subject.keys.iter().filter(|key| key.policy != Policy::Loose) {
+    for key in subject.keys().iter().filter(|key| key.policy != Policy::Loose) {
         // pydantic drops an "auto" before it looks at the names.
         let dropped = key.value == "auto" && !key.keeps_auto;
         if let Some(why) = why_unknown(key, subject).filter(|_| !dropped && refuses(key.policy, subject)) {
@@ -88,7 +89,7 @@ fn unknown_key(subject: &Subject, found: &mut Findings) {
 }
 
 fn ignored_key(subject: &Subject, found: &mut Findings) {
-    for key in &subject.keys {
+    for key in subject.keys() {
         if is_comment(&key.path) {
             continue;
         }
@@ -126,7 +127,7 @@ fn advice(key: &Key) -> String {
 }
 
 fn removed_key(subject: &Subject, found: &mut Findings) {
-    for key in &subject.keys {
+    for key in subject.keys() {
         let Some(removed) = key.entry.and_then(|entry| entry.removed).filter(|removed| removed.refused) else {
             continue;
         };
@@ -146,11 +147,11 @@ fn removed_key(subject: &Subject, found: &mut Findings) {
 
 fn two_names(subject: &Subject, found: &mut Findings) {
     let counts = |key: &Key| key.value != "auto" || key.keeps_auto;
-    for key in subject.keys.iter().filter(|key| key.policy != Policy::Loose && counts(key)) {
+    for key in subject.keys().iter().filter(|key| key.policy != Policy::Loose && counts(key)) {
         let Some(other) = key.entry.and_then(|entry| entry.alias_of.or(entry.replaced_by)) else { continue };
         let is_it =
             |it: &Key| it.path == other || it.path != key.path && it.entry.is_some_and(|it| it.alias_of == Some(other));
-        if subject.keys.iter().any(|it| is_it(it) && counts(it)) {
+        if subject.keys().iter().any(|it| is_it(it) && counts(it)) {
             let what = format!("`{}` and `{other}` are the same setting: DeepSpeed refuses both together", key.path);
             found.key(&[&key.path, other], what, format!("--unset {}", key.path));
         }
@@ -158,7 +159,7 @@ fn two_names(subject: &Subject, found: &mut Findings) {
 }
 
 fn old_key(subject: &Subject, found: &mut Findings) {
-    for key in &subject.keys {
+    for key in subject.keys() {
         let Some(Entry { replaced_by: Some(now), removed: None, .. }) = key.entry else { continue };
         // Then it is more than old.
         if key.policy != Policy::Loose && subject.get(now).is_some() {

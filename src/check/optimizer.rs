@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{Findings, Rule, Subject, When};
+use super::rule::{Findings, Rule, When};
+use super::subject::Subject;
 use crate::config::schema;
 use crate::report::{Severity, did_you_mean, nearest, typed};
 
@@ -205,7 +206,7 @@ fn untested_optimizer(subject: &Subject, found: &mut Findings) {
 
 fn lamb_offload(subject: &Subject, found: &mut Findings) {
     if subject.offloads_optimizer() && named(subject).as_deref() == Some("lamb") {
-        let what = format!("Lamb cannot run on {}: its CUDA kernel would be fed CPU tensors", subject.zero.optimizer);
+        let what = format!("Lamb cannot run on {}: its CUDA kernel would be fed CPU tensors", subject.zero().optimizer);
         let keys = ["optimizer.type", "zero_optimization.offload_optimizer.device"];
         found.key(&keys, what, "--set zero_optimization.offload_optimizer.device=none, or --set optimizer.type=AdamW");
     }
@@ -256,7 +257,8 @@ fn optimizer_replaced(subject: &Subject, found: &mut Findings) {
     if subject.offloads_optimizer() && forced && !survives_offload(&sourced.value) {
         let what = format!(
             "the optimizer is on {}: accelerate replaces `{}` by DeepSpeed's CPU Adam without a word",
-            subject.zero.optimizer, sourced.value
+            subject.zero().optimizer,
+            sourced.value
         );
         let place = (subject.place)("zero_optimization.offload_optimizer.device");
         found.at(

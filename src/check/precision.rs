@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Findings, Rule, Subject, When};
+use super::rule::{Findings, Rule, When};
+use super::subject::Subject;
 use crate::config::schema;
 use crate::host::machine::is_model;
 use crate::report::Severity;

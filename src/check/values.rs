@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Findings, Key, Rule, Subject, When};
+use super::rule::{Findings, Rule, When};
+use super::subject::{Key, Subject};
 use crate::base::python_value::number;
 use crate::config::schema::{self, Entry, Fault};
 use crate::report::{Severity, nearest, typed};
@@ -35,7 +36,7 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 fn judge(subject: &Subject, found: &mut Findings, kind: Fault) {
-    for key in subject.keys.iter().filter(|key| key.fault == Some(kind)) {
+    for key in subject.keys().iter().filter(|key| key.fault == Some(kind)) {
         // Most values fit, so that the version is looked up for the few that do not.
         let read = |entry: &Entry| {
             entry.removed.is_none()
@@ -118,7 +119,7 @@ fn optimizer_params<'a>(subject: &Subject<'a>) -> Option<&'a Value> {
 
 fn odd_value(subject: &Subject, found: &mut Findings) {
     const BATCH: &[&str] = &["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"];
-    for key in &subject.keys {
+    for key in subject.keys() {
         let Some(entry) = key.entry.filter(|entry| !entry.checked && entry.is_odd(key.value)) else { continue };
         // "auto" is told by its own rule, batch sizes by theirs; accelerate overwrites the third.
         let overwritten = key.path == "steps_per_print" && subject.is_hf();

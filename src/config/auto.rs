@@ -1,28 +1,27 @@
 //! What becomes of every "auto": one table of rules that mirrors what transformers and accelerate do, down to the
 //! numeric type. Nothing but an "auto" can ever change.
 
+mod context;
 mod rules;
-
-use std::cell::OnceCell;
 
 use serde_json::Value;
 
+use super::schema;
 use crate::base::json;
 use crate::base::python_value::number;
-use crate::command::model::{self, HiddenSize};
-use crate::command::trainer::{Family, Job};
-use crate::host::Host;
+use crate::command::trainer::Family;
 use crate::report::{self, Problem};
 
-use rules::Unfilled;
-pub(crate) use rules::{FillContext, RULES};
+pub(crate) use context::{FillContext, FillSource, hidden_size};
+use context::{FilledValue, Unfilled};
+pub(crate) use rules::RULES;
 
 /// One "auto" that was filled.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Fill {
     pub(crate) key: &'static str,
     pub(crate) value: Value,
-    pub(crate) from: String,
+    pub(crate) from: FillSource,
 }
 
 /// One "auto" that was left to the trainer.
@@ -30,35 +29,6 @@ pub(crate) struct Fill {
 pub(crate) struct LeftAuto {
     pub(crate) key: String,
     pub(crate) why: String,
-}
-
-/// The model's hidden size, looked up when a rule first asks for it: most configs need none, and it means reading files.
-pub(crate) struct Hidden<'a> {
-    job: &'a Job,
-    host: &'a Host,
-    size: OnceCell<Result<HiddenSize, String>>,
-}
-
-impl Hidden<'_> {
-    fn size(&self) -> Result<&HiddenSize, String> {
-        self.size.get_or_init(|| model_size(self.job, self.host)).as_ref().map_err(String::clone)
-    }
-}
-
-pub(crate) fn hidden_size<'a>(job: &'a Job, host: &'a Host) -> Hidden<'a> {
-    Hidden { job, host, size: OnceCell::new() }
-}
-
-/// The model's hidden size, or why it is not known.
-pub(crate) fn model_size(job: &Job, host: &Host) -> Result<HiddenSize, String> {
-    let name = job.trainer.model_argument;
-    let Some(model) = job.args.text(name) else {
-        return Err(format!("needs the model's hidden_size: --{name} is not given"));
-    };
-    let hub = (job.trainer.hub)(&job.args, host);
-    let revision = job.args.text("model_revision").map(|sourced| sourced.value);
-    model::hidden_size(&model.value, revision.as_deref(), hub, job.trainer.lifts_hidden_size, host)
-        .map_err(|why| format!("needs the model's hidden_size: {why}"))
 }
 
 /// What `resolve` makes of a config.
@@ -71,76 +41,77 @@ pub(crate) struct Resolved {
     pub(crate) mismatched: bool,
 }
 
-/// Whether anything is filled, and why not.
+/// Who fills "auto", and why it is not zlaunch.
 #[derive(Clone, Copy)]
-pub(crate) enum Policy {
-    Fill,
-    /// Nothing is filled, but what the trainer would refuse is refused.
-    Leave(&'static str),
-    /// Another program computes the values by rules of its own.
-    Another(&'static str),
+pub(crate) enum Filler {
+    Zlaunch,
+    /// The trainer, later. What it would refuse is refused now.
+    Trainer(&'static str),
+    /// A program with rules of its own.
+    OtherProgram(&'static str),
 }
 
 /// Fills what is known, leaves or refuses the rest, and compares what is concrete, as the trainer would.
 /// `place` says where a key of the config was written. The config is returned even when there are problems: `check` may
 /// have more to say about it.
-pub(crate) fn resolve(known: &FillContext, policy: Policy, place: impl Fn(&str) -> String) -> (Resolved, Vec<Problem>) {
-    let family = known.job.trainer.family;
+pub(crate) fn resolve(
+    context: &FillContext,
+    filler: Filler,
+    place: impl Fn(&str) -> String,
+) -> (Resolved, Vec<Problem>) {
+    let family = context.job.trainer.family;
     let mut problems = Vec::new();
     let mut fills = Vec::new();
     let mut left = Vec::new();
     let mut mismatched = false;
+    let mut leave = |key: &str, why: &str| left.push(LeftAuto { key: key.to_string(), why: why.to_string() });
     for rule in RULES {
-        let Some(value) = json::get(known.config, rule.key) else { continue };
+        let Some(value) = json::get(context.config, rule.key) else { continue };
         let auto = is_auto(value);
         if !auto && (!rule.compared || family != Family::Hf || value.is_null()) {
             continue;
         }
-        if let Policy::Another(why) = policy {
-            left.extend(auto.then(|| LeftAuto { key: rule.key.to_string(), why: why.to_string() }));
+        if let Filler::OtherProgram(why) = filler {
+            if auto {
+                leave(rule.key, why);
+            }
             continue;
         }
-        let by_nobody = family == Family::Plain && rule.plain.is_none();
-        let answer =
-            if by_nobody { Err(Unfilled::Deferred("nobody fills it".to_string())) } else { (rule.value)(known) };
-        match answer {
-            Err(Unfilled::Invalid(problem)) => {
-                // Several keys read the same argument.
-                if !problems.contains(&problem) {
-                    problems.push(problem);
-                }
-            }
-            Ok((wanted, from)) if !auto => {
-                if !python_equal(value, &wanted) {
+        let nobody = family == Family::Plain && rule.plain.is_none();
+        let answer = if nobody { Err(Unfilled::deferred("nobody fills it")) } else { (rule.value)(context) };
+        match (answer, filler) {
+            // Several keys read the same argument.
+            (Err(Unfilled::Invalid(problem)), _) if problems.contains(&problem) => {}
+            (Err(Unfilled::Invalid(problem)), _) => problems.push(problem),
+            (Ok(wanted), _) if !auto => {
+                if !python_equal(value, &wanted.value) {
                     mismatched = true;
+                    let FilledValue { value: wanted, from } = wanted;
+                    let from = from.to_string();
                     problems.push(report::mismatch(rule.key, rule.doc, value, &place(rule.key), &wanted, &from));
                 }
             }
-            Ok((value, from)) => match policy {
-                Policy::Fill => fills.push(Fill { key: rule.key, value, from }),
-                Policy::Leave(why) | Policy::Another(why) => {
-                    left.push(LeftAuto { key: rule.key.to_string(), why: why.to_string() });
-                }
-            },
-            Err(Unfilled::Deferred(why)) if auto => left.push(LeftAuto { key: rule.key.to_string(), why }),
-            Err(Unfilled::Unsupported) if auto => problems.push(nobody_fills(rule.key, &place(rule.key))),
-            Err(Unfilled::Deferred(_) | Unfilled::Unsupported) => {}
+            (Ok(FilledValue { value, from }), Filler::Zlaunch) => fills.push(Fill { key: rule.key, value, from }),
+            (Ok(_), Filler::Trainer(why) | Filler::OtherProgram(why)) => leave(rule.key, why),
+            (Err(Unfilled::Deferred(why)), _) if auto => leave(rule.key, &why),
+            (Err(Unfilled::Unsupported), _) if auto => problems.push(nobody_fills(rule.key, &place(rule.key))),
+            (Err(Unfilled::Deferred(_) | Unfilled::Unsupported), _) => {}
         }
     }
-    let mut config = apply(known.config, &fills);
+    let mut config = apply(context.config, &fills);
     if family == Family::Plain {
         left = plain_leftovers(&mut config, left, &place, &mut problems);
     }
     for key in json::leaves(&config, is_auto) {
-        let known_key = RULES.iter().any(|rule| rule.key == key);
-        if !(known_key || family == Family::Plain && deepspeed_knows_auto(&key)) {
+        let in_table = RULES.iter().any(|rule| rule.key == key);
+        if !(in_table || family == Family::Plain && deepspeed_knows_auto(&key)) {
             problems.push(nobody_fills(&key, &place(&key)));
         }
     }
     (Resolved { config, fills, left, mismatched }, problems)
 }
 
-/// Nobody fills after us: the global batch may go, `DeepSpeed` infers it; every other "auto" is an error.
+/// Nothing fills an "auto" after zlaunch: `DeepSpeed` infers a missing global batch, every other "auto" is an error.
 fn plain_leftovers(
     config: &mut Value,
     left: Vec<LeftAuto>,
@@ -169,7 +140,7 @@ fn nobody_fills(key: &str, place: &str) -> Problem {
 
 /// When DeepSpeed comes upon an "auto" there.
 fn noticed(key: &str) -> Option<&'static str> {
-    super::schema::refuses_auto(key).then_some("parse")
+    schema::refuses_auto(key).then_some("parse")
 }
 
 fn example(key: &str) -> &'static str {
@@ -239,7 +210,7 @@ mod tests {
     #[test]
     fn a_fill_changes_only_an_auto() {
         let config = json!({"a": "auto", "b": {"c": "auto", "d": 1}});
-        let fill = |key, value| Fill { key, value, from: String::new() };
+        let fill = |key, value| Fill { key, value, from: FillSource::Constant("") };
         assert_eq!(apply(&config, &[fill("b.c", json!(2))]), json!({"a": "auto", "b": {"c": 2, "d": 1}}));
         // Not even by a fill that was made for something else.
         assert_eq!(apply(&config, &[fill("b.d", json!(2)), fill("e", json!(2))]), config);

@@ -1,10 +1,6 @@
 //! The two standards of changing JSON, as templates and `--patch` use them: both keep the order of the keys.
 
-use json_patch::jsonptr::PointerBuf;
-use json_patch::{
-    AddOperation, CopyOperation, MoveOperation, PatchErrorKind, PatchOperation, RemoveOperation, ReplaceOperation,
-    TestOperation,
-};
+use json_patch::{PatchErrorKind, PatchOperation};
 use serde_json::{Map, Value};
 
 use crate::base::json;
@@ -30,7 +26,8 @@ pub(crate) fn merge(config: &mut Value, patch: Value) {
 pub(crate) fn operate(config: &mut Value, operations: Value, place: &str) -> Result<(), Problem> {
     let Value::Array(operations) = operations else { return Err(report::not_a_patch(place, "it is not a list")) };
     let read = |(at, operation): (usize, Value)| {
-        operation_of(operation).map_err(|why| report::not_a_patch(place, &format!("operation {} has no {why}", at + 1)))
+        let read = serde_json::from_value::<PatchOperation>(operation);
+        read.map_err(|why| report::not_a_patch(place, &format!("operation {}: {why}", at + 1)))
     };
     let operations = operations.into_iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
     let before = config.clone();
@@ -51,26 +48,6 @@ pub(crate) fn operate(config: &mut Value, operations: Value, place: &str) -> Res
     }
     json::restore_order(&before, config);
     Ok(())
-}
-
-/// Read by hand: what serde makes of it is as large as all templates. Else what is missing.
-fn operation_of(mut operation: Value) -> Result<PatchOperation, &'static str> {
-    let value = operation.get_mut("value").map(Value::take);
-    let pointer = |name: &str, wanted: &'static str| {
-        operation.get(name).and_then(Value::as_str).and_then(|text| PointerBuf::parse(text).ok()).ok_or(wanted)
-    };
-    let path = || pointer("path", "`path` such as /a/b");
-    let from = || pointer("from", "`from` such as /a/b");
-    let value = || value.ok_or("`value`");
-    Ok(match operation.get("op").and_then(Value::as_str) {
-        Some("add") => PatchOperation::Add(AddOperation { path: path()?, value: value()? }),
-        Some("remove") => PatchOperation::Remove(RemoveOperation { path: path()? }),
-        Some("replace") => PatchOperation::Replace(ReplaceOperation { path: path()?, value: value()? }),
-        Some("move") => PatchOperation::Move(MoveOperation { from: from()?, path: path()? }),
-        Some("copy") => PatchOperation::Copy(CopyOperation { from: from()?, path: path()? }),
-        Some("test") => PatchOperation::Test(TestOperation { path: path()?, value: value()? }),
-        _ => return Err("`op`: add, remove, replace, move, copy or test"),
-    })
 }
 
 #[cfg(test)]
@@ -122,12 +99,15 @@ mod tests {
         }
         for (operations, what) in [
             ("{}", "it is not a list"),
-            ("[3]", "operation 1 has no `op`"),
-            (r#"[{"op": "test", "path": "", "value": 1}, {"op": "frobnicate"}]"#, "operation 2 has no `op`"),
-            (r#"[{"op": "add", "path": "/a"}]"#, "operation 1 has no `value`"),
-            (r#"[{"op": "remove"}]"#, "operation 1 has no `path`"),
-            (r#"[{"op": "remove", "path": "a"}]"#, "operation 1 has no `path`"),
-            (r#"[{"op": "move", "path": "/a", "from": 1}]"#, "operation 1 has no `from`"),
+            ("[3]", "operation 1: invalid type: integer `3`"),
+            (
+                r#"[{"op": "test", "path": "", "value": 1}, {"op": "frobnicate"}]"#,
+                "operation 2: unknown variant `frobnicate`, expected one of `add`, `remove`",
+            ),
+            (r#"[{"op": "add", "path": "/a"}]"#, "operation 1: missing field `value`"),
+            (r#"[{"op": "remove"}]"#, "operation 1: missing field `path`"),
+            (r#"[{"op": "remove", "path": "a"}]"#, "operation 1: "),
+            (r#"[{"op": "move", "path": "/a", "from": 1}]"#, "operation 1: invalid type: integer `1`"),
         ] {
             let told = apply(operations).unwrap_err().what;
             assert!(told.contains(what), "{operations}: {told}");

@@ -30,8 +30,8 @@ pub(crate) struct Setting {
     pub(crate) why: String,
 }
 
-/// What it is decided from.
-pub(crate) struct Given<'a> {
+/// What the environment is decided from.
+pub(super) struct EnvironmentInputs<'a> {
     pub(crate) template: Option<&'a Template>,
     pub(crate) flags: &'a EnvironmentFlags,
     pub(crate) launcher: Launcher,
@@ -43,7 +43,7 @@ pub(crate) struct Given<'a> {
     pub(crate) machine: &'a Host,
 }
 
-impl Given<'_> {
+impl EnvironmentInputs<'_> {
     /// From the weakest word to the strongest.
     pub(crate) fn decide(&self) -> Environment {
         if self.launcher == Launcher::Srun {
@@ -75,7 +75,7 @@ impl Given<'_> {
 
     /// The GPUs, the CPUs and the place of this process.
     fn for_the_job(&self, environment: &mut Environment) {
-        let Given { topology, job, .. } = self;
+        let EnvironmentInputs { topology, job, .. } = self;
         if job.trainer.launches_itself {
             environment.for_inner_launcher(topology);
         }
@@ -92,7 +92,7 @@ impl Given<'_> {
     }
 
     fn for_the_launcher(&self, environment: &mut Environment) {
-        let Given { topology, job, .. } = self;
+        let EnvironmentInputs { topology, job, .. } = self;
         match self.launcher {
             Launcher::Torchrun => {
                 let stray = vars::PET_ELSEWHERE.iter().filter(|name| self.machine.raw(name).is_some());

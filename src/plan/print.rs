@@ -7,7 +7,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{FileKind, Plan, PlannedConfig};
+use super::decision::Plan;
+use super::file::{FileKind, PlannedConfig};
 use crate::base::shell::quoted;
 use crate::base::source::Sourced;
 use crate::base::vars;
@@ -180,7 +181,7 @@ impl Plan {
             "config_path": config.map(|it| it.file.path.to_string_lossy()),
             "run_file_path": config.and_then(|it| it.run_file.as_ref()).map(|(path, _)| path.to_string_lossy()),
             "fills": config.map_or(&[][..], |it| &it.fills).iter()
-                .map(|fill| json!({"key": fill.key, "value": fill.value, "from": fill.from})).collect::<Vec<_>>(),
+                .map(|fill| json!({"key": fill.key, "value": fill.value, "from": fill.from.to_string()})).collect::<Vec<_>>(),
             "left_auto": config.map_or(&[][..], |it| &it.left).iter()
                 .map(|left| json!({"key": left.key, "why": left.why})).collect::<Vec<_>>(),
             "env": self.environment_json(),
@@ -239,7 +240,7 @@ impl Plan {
             files.push((&config.file.path, &config.text, config.file.kind));
             files.extend(config.run_file.iter().map(|(path, text)| (path, text, FileKind::Ours)));
         }
-        files.extend(self.carried.iter().map(|(path, text)| (path, text, FileKind::Ours)));
+        files.extend(self.environment_file.iter().map(|(path, text)| (path, text, FileKind::Ours)));
         if !files.is_empty() {
             script.extend(b"umask_before=$(umask); umask 077\n");
             for (path, text, kind) in files {
@@ -307,7 +308,7 @@ fn config_text(config: &PlannedConfig) -> String {
     let mut text = String::new();
     if !config.fills.is_empty() {
         let rows: Vec<_> =
-            config.fills.iter().map(|fill| (format!("{} = {}", fill.key, fill.value), fill.from.clone())).collect();
+            config.fills.iter().map(|fill| (format!("{} = {}", fill.key, fill.value), fill.from.to_string())).collect();
         text += &format!("\nfilled\n{}", table(&rows));
     }
     if !config.left.is_empty() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::Plan;
+use super::decision::Plan;
 use crate::base::json;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;

@@ -2,15 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::Hidden;
+use super::context::{Answer, FillContext, FillSource, FilledValue, Unfilled};
 use crate::base::json;
-use crate::base::source::Sourced;
+use crate::base::source::{Source, Sourced};
 use crate::base::vars;
-use crate::command::argv::{Args, Unread};
-use crate::command::trainer::{Family, Job, Precision};
-use crate::host::Host;
-use crate::ranks::topology::Topology;
-use crate::report::Problem;
+use crate::command::argv::Args;
+use crate::command::trainer::{Family, Precision};
 
 /// One key that may be "auto".
 pub(crate) struct AutoRule {
@@ -18,40 +15,12 @@ pub(crate) struct AutoRule {
     pub(crate) doc: &'static str,
     /// transformers compares a concrete value with its own and refuses a difference.
     pub(crate) compared: bool,
-    /// A value to paste for a plain DeepSpeed script; `None` where such a script is not given one by us.
+    /// A value to paste for a plain DeepSpeed script; `None` where zlaunch fills none for such a script.
     pub(super) plain: Option<&'static str>,
     pub(super) value: fn(&FillContext) -> Answer,
 }
 
-/// The value and where it comes from, or why it is left to the trainer.
-pub(super) type Answer = Result<(Value, String), Unfilled>;
-
-#[derive(Debug)]
-pub(crate) enum Unfilled {
-    Deferred(String),
-    /// Neither does the trainer.
-    Unsupported,
-    /// The argument itself is wrong: the trainer would refuse it.
-    Invalid(Problem),
-}
-
-impl From<Unread> for Unfilled {
-    fn from(unread: Unread) -> Self {
-        match unread {
-            Unread::Unresolved(argument) => Unfilled::Deferred(format!("{argument} is not resolved yet")),
-            Unread::Refused(problem) => Unfilled::Invalid(problem),
-        }
-    }
-}
-
-/// What the rules may look at.
-pub(crate) struct FillContext<'a> {
-    pub(crate) job: &'a Job,
-    pub(crate) topology: &'a Topology,
-    pub(crate) config: &'a Value,
-    pub(crate) hidden: Hidden<'a>,
-    pub(crate) host: &'a Host,
-}
+const NEEDS_DATASET: &str = "needs the length of the dataset";
 
 /// The table. Its order is that of the documentation and of the plan.
 pub(crate) const RULES: &[AutoRule] = &[
@@ -60,49 +29,44 @@ pub(crate) const RULES: &[AutoRule] = &[
         doc: "per_device_train_batch_size",
         compared: true,
         plain: Some("1"),
-        value: |known| {
-            known.batch("per_device_train_batch_size").map(|sourced| (json!(sourced.value), sourced.from.to_string()))
-        },
+        value: |context| Ok(context.batch("per_device_train_batch_size")?.into()),
     },
     AutoRule {
         key: "gradient_accumulation_steps",
         doc: "gradient_accumulation_steps",
         compared: true,
         plain: Some("1"),
-        value: |known| {
-            known.batch("gradient_accumulation_steps").map(|sourced| (json!(sourced.value), sourced.from.to_string()))
-        },
+        value: |context| Ok(context.batch("gradient_accumulation_steps")?.into()),
     },
     AutoRule {
         key: "train_batch_size",
         doc: "world size × per_device_train_batch_size × gradient_accumulation_steps",
         compared: true,
         plain: None,
-        value: |known| known.global_batch(),
+        value: |context| context.global_batch(),
     },
     AutoRule {
         key: "gradient_clipping",
         doc: "max_grad_norm",
         compared: true,
         plain: Some("1.0"),
-        value: |known| known.float("max_grad_norm"),
+        value: |context| Ok(context.float("max_grad_norm")?.into()),
     },
     AutoRule {
         key: "optimizer.params.lr",
         doc: "learning_rate",
         compared: true,
         plain: Some("1e-5"),
-        value: |known| known.float("learning_rate"),
+        value: |context| Ok(context.float("learning_rate")?.into()),
     },
     AutoRule {
         key: "optimizer.params.betas",
         doc: "[adam_beta1, adam_beta2]",
         compared: true,
         plain: Some("[0.9,0.999]"),
-        value: |known| {
-            let (one, from_one) = known.float("adam_beta1")?;
-            let (two, from_two) = known.float("adam_beta2")?;
-            Ok((json!([one, two]), format!("{from_one}, {from_two}")))
+        value: |context| {
+            let (one, two) = (context.float("adam_beta1")?, context.float("adam_beta2")?);
+            Ok(FilledValue::new([one.value, two.value].as_slice(), FillSource::Arguments(one.from, two.from)))
         },
     },
     AutoRule {
@@ -110,38 +74,37 @@ pub(crate) const RULES: &[AutoRule] = &[
         doc: "adam_epsilon",
         compared: true,
         plain: Some("1e-8"),
-        value: |known| known.float("adam_epsilon"),
+        value: |context| Ok(context.float("adam_epsilon")?.into()),
     },
     AutoRule {
         key: "optimizer.params.weight_decay",
         doc: "weight_decay",
         compared: true,
         plain: Some("0.0"),
-        value: |known| known.float("weight_decay"),
+        value: |context| Ok(context.float("weight_decay")?.into()),
     },
     AutoRule {
         key: "scheduler.params.warmup_min_lr",
         doc: "always 0",
         compared: false,
         plain: Some("0"),
-        value: |_| Ok((json!(0), "always 0".to_string())),
+        value: |_| Ok(FilledValue::new(0, FillSource::Constant("always 0"))),
     },
     AutoRule {
         key: "scheduler.params.warmup_max_lr",
         doc: "learning_rate",
         compared: true,
         plain: Some("1e-5"),
-        value: |known| known.float("learning_rate"),
+        value: |context| Ok(context.float("learning_rate")?.into()),
     },
     AutoRule {
         key: "scheduler.params.total_num_steps",
         doc: "max_steps, else the length of the dataset",
         compared: true,
         plain: Some("1000"),
-        value: |known| {
-            let steps = known.int("max_steps")?.filter(|sourced| sourced.value > 0);
-            let sourced = steps.ok_or_else(|| Unfilled::Deferred("needs the length of the dataset".to_string()))?;
-            Ok((json!(sourced.value), sourced.from.to_string()))
+        value: |context| {
+            let steps = context.int("max_steps")?.filter(|steps| steps.value > 0);
+            Ok(steps.ok_or_else(|| Unfilled::deferred(NEEDS_DATASET))?.into())
         },
     },
     AutoRule {
@@ -149,42 +112,42 @@ pub(crate) const RULES: &[AutoRule] = &[
         doc: "warmup_steps from 1 on; a ratio needs the length of the dataset",
         compared: true,
         plain: Some("100"),
-        value: |known| known.warmup_steps(),
+        value: |context| context.warmup_steps(),
     },
     AutoRule {
         key: "fp16.enabled",
         doc: "fp16 or fp16_full_eval; in ms-swift also --torch_dtype float16 or float32",
         compared: true,
         plain: Some("false"),
-        value: |known| known.precision(known.job.trainer.fp16, "fp16"),
+        value: |context| context.precision(context.job.trainer.fp16, "fp16"),
     },
     AutoRule {
         key: "bf16.enabled",
         doc: "bf16 or bf16_full_eval; in ms-swift also --torch_dtype bfloat16",
         compared: true,
         plain: Some("true"),
-        value: |known| known.precision(known.job.trainer.bf16, "bf16"),
+        value: |context| context.precision(context.job.trainer.bf16, "bf16"),
     },
     AutoRule {
         key: "zero_optimization.reduce_bucket_size",
         doc: "hidden_size²",
         compared: false,
         plain: Some("500000000"),
-        value: |known| known.sized(true, |h| (json!(h * h), "hidden_size²")),
+        value: |context| context.sized(true, |h| (json!(h * h), "hidden_size²")),
     },
     AutoRule {
         key: "zero_optimization.stage3_prefetch_bucket_size",
         doc: "⌊0.9 · hidden_size²⌋ (not rounded before transformers 4.45); ms-swift's GRPO sets 0",
         compared: false,
         plain: Some("50000000"),
-        value: |known| {
-            if known.job.args.text("rlhf_type").is_some_and(|sourced| sourced.value == "grpo") {
-                return Err(Unfilled::Deferred("ms-swift sets it to 0 for GRPO at stage 3".to_string()));
+        value: |context| {
+            if context.job.args.text("rlhf_type").is_some_and(|sourced| sourced.value == "grpo") {
+                return Err(Unfilled::deferred("ms-swift sets it to 0 for GRPO at stage 3"));
             }
-            if known.transformers_before([4, 45, 0]) {
-                return known.sized(false, |h| (json!(0.9 * as_float(h) * as_float(h)), "0.9 · hidden_size²"));
+            if context.transformers_before([4, 45, 0]) {
+                return context.sized(false, |h| (json!(0.9 * as_float(h) * as_float(h)), "0.9 · hidden_size²"));
             }
-            known.sized(false, |h| (json!(nine_tenths_squared(h)), "⌊0.9 · hidden_size²⌋"))
+            context.sized(false, |h| (json!(nine_tenths_squared(h)), "⌊0.9 · hidden_size²⌋"))
         },
     },
     AutoRule {
@@ -192,64 +155,64 @@ pub(crate) const RULES: &[AutoRule] = &[
         doc: "10 · hidden_size",
         compared: false,
         plain: Some("100000"),
-        value: |known| known.sized(false, |h| (json!(10 * h), "10 · hidden_size")),
+        value: |context| context.sized(false, |h| (json!(10 * h), "10 · hidden_size")),
     },
     AutoRule {
         key: "zero_optimization.stage",
         doc: "2, as accelerate fills it",
         compared: false,
         plain: None,
-        value: |known| known.accelerate(vars::ACCELERATE_DEEPSPEED_ZERO_STAGE, json!(2)),
+        value: |context| context.accelerate(vars::ACCELERATE_DEEPSPEED_ZERO_STAGE, json!(2)),
     },
     AutoRule {
         key: "zero_optimization.offload_optimizer.device",
         doc: "\"none\", as accelerate fills it",
         compared: false,
         plain: None,
-        value: |known| known.accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE, json!("none")),
+        value: |context| context.accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE, json!("none")),
     },
     AutoRule {
         key: "zero_optimization.offload_param.device",
         doc: "\"none\", as accelerate fills it",
         compared: false,
         plain: None,
-        value: |known| known.accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_DEVICE, json!("none")),
+        value: |context| context.accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_DEVICE, json!("none")),
     },
     AutoRule {
         key: "zero_optimization.offload_optimizer.nvme_path",
         doc: "the text \"none\", as accelerate fills it",
         compared: false,
         plain: None,
-        value: |known| known.accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_NVME_PATH, json!("none")),
+        value: |context| context.accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_NVME_PATH, json!("none")),
     },
     AutoRule {
         key: "zero_optimization.offload_param.nvme_path",
         doc: "the text \"none\", as accelerate fills it",
         compared: false,
         plain: None,
-        value: |known| known.accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH, json!("none")),
+        value: |context| context.accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH, json!("none")),
     },
     AutoRule {
         key: "zero_optimization.stage3_gather_16bit_weights_on_model_save",
         doc: "false, as accelerate fills it",
         compared: false,
         plain: None,
-        value: |known| known.accelerate(vars::ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL, json!(false)),
+        value: |context| context.accelerate(vars::ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL, json!(false)),
     },
     AutoRule {
         key: "amp.enabled",
         doc: "left to transformers before 5.0; nobody fills it since",
         compared: false,
         plain: None,
-        value: |known| known.amp(),
+        value: |context| context.amp(),
     },
-    AutoRule { key: "amp.opt_level", doc: "the same", compared: false, plain: None, value: |known| known.amp() },
+    AutoRule { key: "amp.opt_level", doc: "the same", compared: false, plain: None, value: |context| context.amp() },
     AutoRule {
         key: "steps_per_print",
         doc: "accelerate overwrites it with infinity, whatever it is",
         compared: false,
         plain: None,
-        value: |_| Err(Unfilled::Deferred("accelerate overwrites it with infinity".to_string())),
+        value: |_| Err(Unfilled::deferred("accelerate overwrites it with infinity")),
     },
 ];
 
@@ -259,11 +222,11 @@ impl FillContext<'_> {
     }
 
     /// A float argument as JSON; Python keeps `1` given to a float as 1.0.
-    fn float(&self, name: &str) -> Answer {
-        let Some(sourced) = self.job.args.float(name)? else { return Err(self.not_given(name)) };
-        match serde_json::Number::from_f64(sourced.value) {
-            Some(number) => Ok((Value::Number(number), sourced.from.to_string())),
-            None => Err(Unfilled::Deferred(format!("{} {} cannot be written as JSON", sourced.from, sourced.value))),
+    fn float(&self, name: &str) -> Result<Sourced<Value>, Unfilled> {
+        let Some(argument) = self.job.args.float(name)? else { return Err(self.not_given(name)) };
+        match serde_json::Number::from_f64(argument.value) {
+            Some(number) => Ok(Sourced::new(Value::Number(number), argument.from)),
+            None => Err(Unfilled::Deferred(format!("{} cannot be written as JSON", argument.place()))),
         }
     }
 
@@ -283,17 +246,17 @@ impl FillContext<'_> {
     fn batch_is_final(&self) -> Result<(), Unfilled> {
         let args = &self.job.args;
         if args.bool("auto_find_batch_size", true)?.is_some_and(|sourced| sourced.value) {
-            return Err(Unfilled::Deferred("--auto_find_batch_size tries several".to_string()));
+            return Err(Unfilled::deferred("--auto_find_batch_size tries several"));
         }
         if args.is_given("parallelism_config") {
-            return Err(Unfilled::Deferred("--parallelism_config may divide it".to_string()));
+            return Err(Unfilled::deferred("--parallelism_config may divide it"));
         }
         if args.int("sequence_parallel_size")?.is_some_and(|sourced| sourced.value > 1) {
-            return Err(Unfilled::Deferred("--sequence_parallel_size changes how it counts".to_string()));
+            return Err(Unfilled::deferred("--sequence_parallel_size changes how it counts"));
         }
         let elastic = args.words().iter().any(|word| word == "deepspeed_elastic");
         if args.is_given("callbacks") && elastic {
-            return Err(Unfilled::Deferred("the deepspeed_elastic callback rewrites it".to_string()));
+            return Err(Unfilled::deferred("the deepspeed_elastic callback rewrites it"));
         }
         Ok(())
     }
@@ -302,31 +265,31 @@ impl FillContext<'_> {
         let micro = self.batch("per_device_train_batch_size")?;
         let steps = self.batch("gradient_accumulation_steps")?;
         let Some(world) = &self.topology.world_size else {
-            return Err(Unfilled::Deferred("the launcher leaves the number of ranks open".to_string()));
+            return Err(Unfilled::deferred("the launcher leaves the number of ranks open"));
         };
         let product = i128::from(world.value) * i128::from(micro.value) * i128::from(steps.value);
         let Ok(product) = i64::try_from(product) else {
-            return Err(Unfilled::Deferred("the product is too large".to_string()));
+            return Err(Unfilled::deferred("the product is too large"));
         };
         let nodes = self.topology.nnodes.as_ref().map_or(1, |nodes| nodes.value);
         let ranks = match &self.topology.nproc_per_node {
             Some(nproc) if nodes > 1 => format!("{nodes} × {}", nproc.value),
             _ => world.value.to_string(),
         };
-        let from =
-            format!("{ranks} × {} × {} ({}, {}, {})", micro.value, steps.value, world.from, micro.from, steps.from);
-        Ok((json!(product), from))
+        let world_size = world.from.clone();
+        let from = FillSource::GlobalBatch { ranks, micro_batch: micro, accumulation: steps, world_size };
+        Ok(FilledValue::new(product, from))
     }
 
-    /// From 1 on it is a number of steps; below, a share of a length nobody knows yet.
+    /// From 1 on it is a number of steps. Below, it is a share of the steps, which depend on the dataset.
     fn warmup_steps(&self) -> Answer {
-        let Some(sourced) = self.job.args.float("warmup_steps")? else { return Err(self.not_given("warmup_steps")) };
-        if sourced.value < 1.0 || sourced.value > 1e15 || self.job.args.is_given("warmup_ratio") {
-            return Err(Unfilled::Deferred("needs the length of the dataset".to_string()));
+        let Some(warmup) = self.job.args.float("warmup_steps")? else { return Err(self.not_given("warmup_steps")) };
+        if warmup.value < 1.0 || warmup.value > 1e15 || self.job.args.is_given("warmup_ratio") {
+            return Err(Unfilled::deferred(NEEDS_DATASET));
         }
         #[expect(clippy::cast_possible_truncation, reason = "Python's int() truncates too; the range was checked")]
-        let steps = sourced.value as i64;
-        Ok((json!(steps), sourced.from.to_string()))
+        let steps = warmup.value as i64;
+        Ok(FilledValue::new(steps, FillSource::Argument(warmup.from)))
     }
 
     /// Whether the trainer's transformers is known to be older than that.
@@ -338,11 +301,11 @@ impl FillContext<'_> {
     fn precision(&self, of: fn(&Args) -> Precision, name: &str) -> Answer {
         // Apex turns the sections around, in the versions that know these arguments.
         if ["half_precision_backend", "fp16_backend"].iter().any(|name| self.job.args.is_given(name)) {
-            return Err(Unfilled::Deferred("--half_precision_backend decides too".to_string()));
+            return Err(Unfilled::deferred("--half_precision_backend decides too"));
         }
         match (of(&self.job.args)?, self.job.trainer.precision_unknown) {
-            (Some((on, from)), _) => Ok((json!(on), from)),
-            (None, Some(why)) => Err(Unfilled::Deferred(why.to_string())),
+            (Some((on, from)), _) => Ok(FilledValue::new(on, FillSource::Argument(Source::Argument(from)))),
+            (None, Some(why)) => Err(Unfilled::deferred(why)),
             (None, None) => Err(self.not_given(name)),
         }
     }
@@ -350,36 +313,32 @@ impl FillContext<'_> {
     /// The three sizes that follow from the model. Below stage 3, accelerate fills the last two, and it does not look
     /// into a text model's section.
     fn sized(&self, at_every_stage: bool, of: fn(u64) -> (Value, &'static str)) -> Answer {
-        let hidden = self.hidden.size().map_err(Unfilled::Deferred)?;
+        let hidden = self.hidden_size()?;
         let stage3 = json::get(self.config, "zero_optimization.stage") == Some(&json!(3));
         if !at_every_stage && !stage3 && !hidden.at_top {
-            return Err(Unfilled::Deferred("below stage 3 accelerate does not look into text_config".to_string()));
+            return Err(Unfilled::deferred("below stage 3 accelerate does not look into text_config"));
         }
         if !hidden.at_top && self.transformers_before([4, 46, 0]) {
-            return Err(Unfilled::Deferred("transformers before 4.46 does not look into text_config".to_string()));
+            return Err(Unfilled::deferred("transformers before 4.46 does not look into text_config"));
         }
         if hidden.value == 0 || hidden.value > 1 << 24 {
-            return Err(Unfilled::Deferred(format!("hidden_size {} is beyond belief", hidden.value)));
+            return Err(Unfilled::Deferred(format!("hidden_size {} is not plausible", hidden.value)));
         }
         let (size, formula) = of(hidden.value);
-        let from = format!("{formula}, hidden_size {} in {}", hidden.value, hidden.file.display());
-        Ok((size, from))
+        let from = FillSource::HiddenSize { formula, size: hidden.value, file: hidden.file.clone() };
+        Ok(FilledValue::new(size, from))
     }
 
     fn amp(&self) -> Answer {
         let filled = self.transformers_before([5, 0, 0]);
-        Err(if filled {
-            Unfilled::Deferred("transformers before 5.0 fills it".to_string())
-        } else {
-            Unfilled::Unsupported
-        })
+        Err(if filled { Unfilled::deferred("transformers before 5.0 fills it") } else { Unfilled::Unsupported })
     }
 
     /// accelerate's own defaults. With its variable set, what is filled early and what is filled late differ.
     fn accelerate(&self, variable: &str, default: Value) -> Answer {
         match self.host.raw(variable) {
             Some(_) => Err(Unfilled::Deferred(format!("accelerate takes it from {variable}"))),
-            None => Ok((default, "accelerate's default".to_string())),
+            None => Ok(FilledValue::new(default, FillSource::Constant("accelerate's default"))),
         }
     }
 }

@@ -1,0 +1,67 @@
+//! What a rule is, and how it says what it found.
+
+use super::subject::Subject;
+use crate::report::{Problem, Severity};
+
+pub(crate) struct Rule {
+    pub(crate) name: &'static str,
+    pub(crate) severity: Severity,
+    pub(crate) when: When,
+    pub(crate) doc: &'static str,
+    pub(super) check: fn(&Subject, &mut Findings),
+}
+
+/// When the trainer comes upon it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    /// DeepSpeed reads the config: `DeepSpeedConfig`, under ZeRO-3 already while the model is loaded.
+    Parse,
+    /// The engine or the trainer is set up.
+    Start,
+    /// At the first step, or when the model is saved.
+    Step,
+    /// Never: nothing is said.
+    Silent,
+}
+
+impl When {
+    fn word(self) -> &'static str {
+        match self {
+            When::Parse => "parse",
+            When::Start => "start",
+            When::Step => "step",
+            When::Silent => "silent",
+        }
+    }
+}
+
+/// Where a rule puts what it found.
+pub(super) struct Findings<'a> {
+    pub(super) rule: &'a Rule,
+    pub(super) subject: &'a Subject<'a>,
+    pub(super) list: &'a mut Vec<Problem>,
+}
+
+impl Findings<'_> {
+    /// About keys of the config.
+    pub(super) fn key(&mut self, keys: &[&str], what: String, help: impl Into<String>) {
+        let places = keys.iter().map(|key| (self.subject.place)(key)).collect();
+        self.add(self.rule.severity, places, what, help.into());
+    }
+
+    /// The same, but not so sure.
+    pub(super) fn soft_key(&mut self, severity: Severity, keys: &[&str], what: String, help: impl Into<String>) {
+        let places = keys.iter().map(|key| (self.subject.place)(key)).collect();
+        self.add(severity, places, what, help.into());
+    }
+
+    /// About anything else.
+    pub(super) fn at(&mut self, places: &[String], what: String, help: impl Into<String>) {
+        self.add(self.rule.severity, places.to_vec(), what, help.into());
+    }
+
+    fn add(&mut self, severity: Severity, places: Vec<String>, what: String, help: String) {
+        let problem = Problem::found(self.rule.name, severity, self.rule.when.word(), what).help(help);
+        self.list.push(places.into_iter().fold(problem, Problem::at));
+    }
+}

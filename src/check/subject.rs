@@ -1,0 +1,180 @@
+//! What the rules look at: the config, the command, the ranks and the environment of one launch.
+
+use std::cell::OnceCell;
+use std::ffi::OsStr;
+
+use serde_json::{Map, Value};
+
+use crate::base::json;
+use crate::command::python::Version;
+use crate::command::target::Target;
+use crate::command::trainer::{self, Family, Job};
+use crate::config::auto;
+use crate::config::schema::{self, Entry, Fault, Policy};
+use crate::config::zero::Zero;
+use crate::host::Host;
+use crate::ranks::launcher::Launcher;
+use crate::ranks::topology::Topology;
+
+/// What the rules may look at.
+pub(crate) struct Subject<'a> {
+    /// The final config; null where there is none.
+    pub(crate) config: &'a Value,
+    pub(crate) job: &'a Job,
+    pub(crate) topology: Option<&'a Topology>,
+    pub(crate) launcher: Option<Launcher>,
+    /// The variables as the user left them.
+    pub(crate) host: &'a Host,
+    /// Variables of the template that are set where the user has none.
+    pub(crate) template_env: &'a [(String, String)],
+    /// Where a key of the config was written.
+    pub(crate) place: &'a dyn Fn(&str) -> String,
+    pub(crate) derived: Derived<'a>,
+}
+
+/// What follows from the config, and what is only looked up when a rule asks for it.
+pub(crate) struct Derived<'a> {
+    keys: Vec<Key<'a>>,
+    zero: Zero<'a>,
+    version: OnceCell<Option<Version>>,
+    script: OnceCell<Option<String>>,
+}
+
+impl<'a> Derived<'a> {
+    pub(crate) fn new(config: &'a Value, job: &Job) -> Self {
+        let mut keys = Vec::new();
+        if let Some(object) = config.as_object() {
+            walk(&mut String::new(), object, Policy::Loose, &mut keys);
+        }
+        let zero = Zero::of(config);
+        let zero = if job.trainer.family == Family::Plain { zero.without_auto() } else { zero };
+        Derived { keys, zero, version: OnceCell::new(), script: OnceCell::new() }
+    }
+}
+
+/// One key of the config that DeepSpeed's readers come upon.
+pub(super) struct Key<'a> {
+    pub(super) path: String,
+    pub(super) value: &'a Value,
+    pub(super) entry: Option<Entry>,
+    /// Of the section it stands in.
+    pub(super) policy: Policy,
+    /// The section says `"strict": true`, so that its "auto" is not dropped.
+    pub(super) keeps_auto: bool,
+    /// What the newest version has against the value, where it looks.
+    pub(super) fault: Option<Fault>,
+}
+
+impl<'a> Subject<'a> {
+    pub(super) fn keys(&self) -> &[Key<'a>] {
+        &self.derived.keys
+    }
+
+    pub(super) fn zero(&self) -> &Zero<'a> {
+        &self.derived.zero
+    }
+
+    /// A dotted key.
+    pub(super) fn get(&self, key: &str) -> Option<&'a Value> {
+        json::get(self.config, key)
+    }
+
+    /// A key of `zero_optimization`, by either of its names.
+    pub(super) fn zero_key(&self, key: &str) -> Option<&'a Value> {
+        let section = self.derived.zero.section?;
+        json::entry(section, key).or_else(|| json::entry(section, key.strip_prefix("stage3_")?))
+    }
+
+    /// A bool as DeepSpeed understands it; an "auto" or a wrong value says nothing.
+    pub(super) fn is_on(&self, key: &str) -> Option<bool> {
+        self.get(key).and_then(schema::truth)
+    }
+
+    pub(super) fn zero_is_on(&self, key: &str) -> Option<bool> {
+        self.zero_key(key).and_then(schema::truth)
+    }
+
+    pub(super) fn stage_is(&self, stages: &[u8]) -> bool {
+        self.derived.zero.stage.is_some_and(|stage| stages.contains(&stage))
+    }
+
+    pub(super) fn offloads_optimizer(&self) -> bool {
+        self.derived.zero.optimizer.is_off_gpu()
+    }
+
+    pub(super) fn is_hf(&self) -> bool {
+        self.job.trainer.family == Family::Hf
+    }
+
+    pub(super) fn is_plain(&self) -> bool {
+        self.job.trainer.family == Family::Plain
+    }
+
+    pub(super) fn world(&self) -> Option<u64> {
+        self.topology?.world_size.as_ref().map(|world| world.value)
+    }
+
+    /// Older than that, as far as the trainer's environment shows; what is not found counts as the newest.
+    pub(super) fn is_before(&self, version: [u32; 3]) -> bool {
+        self.version().is_some_and(|found| found.is_before(version))
+    }
+
+    /// Looked up only when a rule depends on it: it means listing site-packages.
+    pub(super) fn version(&self) -> Option<&Version> {
+        self.derived.version.get_or_init(|| self.job.python.as_ref()?.version("deepspeed")).as_ref()
+    }
+
+    /// `DeepSpeed 0.16.9`.
+    pub(super) fn deepspeed(&self) -> String {
+        self.version().map_or_else(|| format!("DeepSpeed {}", schema::NEWEST), |version| format!("DeepSpeed {version}"))
+    }
+
+    /// The text of the script that is run, if it can be seen. Read only when a rule is in doubt.
+    pub(super) fn script(&self) -> Option<&str> {
+        let read = || match &self.job.target {
+            Target::Script { path, .. } => trainer::script_text(path, self.host),
+            _ => None,
+        };
+        self.derived.script.get_or_init(read).as_deref()
+    }
+
+    /// The model's hidden size, where its config.json is at hand. Read only when a rule needs it.
+    pub(super) fn hidden_size(&self) -> Option<u64> {
+        auto::hidden_size(self.job, self.host).ok().map(|hidden| hidden.value)
+    }
+
+    /// The value a rank will see, the template's included.
+    pub(super) fn variable(&self, name: &str) -> Option<&OsStr> {
+        let in_template = || self.template_env.iter().find(|(known, _)| known == name);
+        self.host.raw(name).or_else(|| in_template().map(|(_, value)| OsStr::new(value)))
+    }
+}
+
+/// Collects the keys of all sections that DeepSpeed knows.
+fn walk<'a>(prefix: &mut String, section: &'a Map<String, Value>, policy: Policy, keys: &mut Vec<Key<'a>>) {
+    let length = prefix.len();
+    let strict = matches!(policy, Policy::Strict(_));
+    let keeps_auto = strict && section.get("strict").is_some_and(schema::is_true);
+    for (name, value) in section {
+        // Taken by the signature of every model.
+        if strict && name == "strict" {
+            continue;
+        }
+        // The old name is read where the new one is not there.
+        if length == 0 && name == "bfloat16" && section.get("bf16").is_some_and(|bf16| !bf16.is_null()) {
+            continue;
+        }
+        if length > 0 {
+            prefix.push('.');
+        }
+        prefix.push_str(name);
+        let entry = schema::find(prefix);
+        let judged = entry.filter(|entry| entry.checked && (keeps_auto || value != "auto"));
+        let fault = judged.and_then(|entry| entry.fault(value, |_| false));
+        keys.push(Key { path: prefix.clone(), value, entry, policy, keeps_auto, fault });
+        if let (Some(inner), Some(object)) = (entry.and_then(|entry| entry.policy()), value.as_object()) {
+            walk(prefix, object, inner, keys);
+        }
+        prefix.truncate(length);
+    }
+}

@@ -1,0 +1,132 @@
+//! What the rules may look at, and what they answer.
+
+use std::cell::OnceCell;
+use std::fmt;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::base::source::{Source, Sourced};
+use crate::command::argv::Unread;
+use crate::command::model::{self, HiddenSize};
+use crate::command::trainer::Job;
+use crate::host::Host;
+use crate::ranks::topology::Topology;
+use crate::report::Problem;
+
+/// What the rules may look at.
+pub(crate) struct FillContext<'a> {
+    pub(crate) job: &'a Job,
+    pub(crate) topology: &'a Topology,
+    pub(crate) config: &'a Value,
+    pub(crate) host: &'a Host,
+    hidden_size: OnceCell<Result<HiddenSize, String>>,
+}
+
+impl<'a> FillContext<'a> {
+    pub(crate) fn new(job: &'a Job, topology: &'a Topology, config: &'a Value, host: &'a Host) -> Self {
+        FillContext { job, topology, config, host, hidden_size: OnceCell::new() }
+    }
+
+    /// Looked up when a rule first asks for it: most configs need none, and it means reading files.
+    pub(super) fn hidden_size(&self) -> Result<&HiddenSize, Unfilled> {
+        let size = self.hidden_size.get_or_init(|| hidden_size(self.job, self.host));
+        size.as_ref().map_err(|why| Unfilled::Deferred(why.clone()))
+    }
+}
+
+/// The model's hidden size, or why it is not known.
+pub(crate) fn hidden_size(job: &Job, host: &Host) -> Result<HiddenSize, String> {
+    let name = job.trainer.model_argument;
+    let Some(model) = job.args.text(name) else {
+        return Err(format!("needs the model's hidden_size: --{name} is not given"));
+    };
+    let hub = (job.trainer.hub)(&job.args, host);
+    let revision = job.args.text("model_revision").map(|revision| revision.value);
+    model::hidden_size(&model.value, revision.as_deref(), hub, job.trainer.lifts_hidden_size, host)
+        .map_err(|why| format!("needs the model's hidden_size: {why}"))
+}
+
+/// The value, or why the "auto" stays.
+pub(super) type Answer = Result<FilledValue, Unfilled>;
+
+pub(super) struct FilledValue {
+    pub(super) value: Value,
+    pub(super) from: FillSource,
+}
+
+impl FilledValue {
+    pub(super) fn new(value: impl Into<Value>, from: FillSource) -> Self {
+        FilledValue { value: value.into(), from }
+    }
+}
+
+impl<T: Into<Value>> From<Sourced<T>> for FilledValue {
+    fn from(argument: Sourced<T>) -> Self {
+        FilledValue::new(argument.value, FillSource::Argument(argument.from))
+    }
+}
+
+/// Where a filled value comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum FillSource {
+    Argument(Source),
+    Arguments(Source, Source),
+    /// The batch of all ranks.
+    GlobalBatch {
+        ranks: String,
+        micro_batch: Sourced<i64>,
+        accumulation: Sourced<i64>,
+        world_size: Source,
+    },
+    HiddenSize {
+        formula: &'static str,
+        size: u64,
+        file: PathBuf,
+    },
+    /// No argument decides it.
+    Constant(&'static str),
+}
+
+impl fmt::Display for FillSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FillSource::Argument(source) => source.fmt(f),
+            FillSource::Arguments(one, two) => write!(f, "{one}, {two}"),
+            FillSource::GlobalBatch { ranks, micro_batch, accumulation, world_size } => {
+                let (micro, steps) = (micro_batch, accumulation);
+                write!(f, "{ranks} × {} × {} ({world_size}, {}, {})", micro.value, steps.value, micro.from, steps.from)
+            }
+            FillSource::HiddenSize { formula, size, file } => {
+                write!(f, "{formula}, hidden_size {size} in {}", file.display())
+            }
+            FillSource::Constant(why) => f.write_str(why),
+        }
+    }
+}
+
+/// Why an "auto" stays.
+#[derive(Debug)]
+pub(crate) enum Unfilled {
+    /// The trainer fills it, for this reason.
+    Deferred(String),
+    /// The trainer does not fill it either.
+    Unsupported,
+    /// The argument itself is wrong: the trainer would refuse it.
+    Invalid(Problem),
+}
+
+impl Unfilled {
+    pub(super) fn deferred(why: impl Into<String>) -> Self {
+        Unfilled::Deferred(why.into())
+    }
+}
+
+impl From<Unread> for Unfilled {
+    fn from(unread: Unread) -> Self {
+        match unread {
+            Unread::Unresolved(argument) => Unfilled::Deferred(format!("{argument} is not resolved yet")),
+            Unread::Refused(problem) => Unfilled::Invalid(problem),
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The plan itself.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::environment::Environment;
+use super::file::PlannedConfig;
+use super::record::Record;
+use crate::base::source::Sourced;
+use crate::ranks::launcher::Launcher;
+use crate::ranks::launcher::local::Local;
+use crate::ranks::topology::Topology;
+use crate::report::Problem;
+
+pub(crate) struct Plan {
+    pub(crate) trainer: TrainerFacts,
+    pub(crate) topology: Topology,
+    pub(crate) launcher: Launcher,
+    /// The ranks, where zlaunch starts them itself.
+    pub(crate) local: Option<Local>,
+    pub(crate) config: Option<PlannedConfig>,
+    /// Why `auto` became this template.
+    pub(crate) chosen: Option<String>,
+    pub(crate) environment: Environment,
+    pub(crate) argv: Vec<OsString>,
+    pub(crate) diagnostics: Vec<Problem>,
+    /// Why this cannot be started here, though it can be planned.
+    pub(crate) blocker: Option<Problem>,
+    /// The file of variables for the other machines of a hostfile, and its text.
+    pub(crate) environment_file: Option<(PathBuf, String)>,
+    /// The port of the rendezvous, if it is on this machine.
+    pub(crate) opens: Option<Sourced<u16>>,
+    pub(crate) record: Option<Record>,
+    pub(super) home: Option<PathBuf>,
+}
+
+pub(crate) struct TrainerFacts {
+    pub(crate) name: &'static str,
+    pub(crate) version: Option<String>,
+    pub(crate) python: Option<PathBuf>,
+    /// What the ranks run, in words for a person.
+    pub(crate) runs: String,
+}

@@ -1,0 +1,50 @@
+//! What is gathered while a plan is made, so that all problems are reported at once.
+
+use crate::check;
+use crate::report::{Problem, Severity};
+use crate::request::Launch;
+
+/// Everything that is wrong or odd, gathered while the plan is made.
+pub(super) struct Diagnostics {
+    /// Each of them refuses the launch.
+    pub(super) errors: Vec<Problem>,
+    /// Printed beside the plan.
+    pub(super) warnings: Vec<Problem>,
+    /// What the rules of `check` found, errors or not.
+    pub(super) findings: Vec<Problem>,
+    /// The trainer computes another value than the config has.
+    pub(super) mismatched: bool,
+}
+
+impl Diagnostics {
+    /// Goes on without the value, so that all problems are found at once.
+    pub(super) fn keep<T>(&mut self, result: Result<T, Vec<Problem>>) -> Option<T> {
+        result.map_err(|mut found| self.errors.append(&mut found)).ok()
+    }
+
+    /// Sorts what the rules found into errors and warnings.
+    pub(super) fn sort_findings(&mut self) {
+        // A mismatch says the same as the rules about the batch.
+        let sourced = |found: &Problem| self.mismatched && check::is_about_batch(found.rule);
+        for found in self.findings.drain(..).filter(|found| !sourced(found)) {
+            if found.severity == Severity::Error { self.errors.push(found) } else { self.warnings.push(found) }
+        }
+    }
+
+    /// The warnings of a plan, or everything that is wrong.
+    pub(super) fn verdict(self, launch: &Launch) -> Result<Vec<Problem>, Vec<Problem>> {
+        let Diagnostics { mut errors, mut warnings, .. } = self;
+        warnings.retain(|problem| !launch.allow.iter().any(|rule| rule == problem.rule));
+        if !errors.is_empty() {
+            errors.append(&mut warnings);
+            return Err(errors);
+        }
+        let warned = warnings.iter().any(|problem| problem.severity == Severity::Warning);
+        if launch.strict && warned && !launch.output.check {
+            warnings.retain(|problem| problem.severity == Severity::Warning);
+            warnings.iter_mut().for_each(Problem::make_error);
+            return Err(warnings);
+        }
+        Ok(warnings)
+    }
+}

@@ -1,0 +1,365 @@
+//! How a launch that was understood becomes a plan. Reads files the user named; changes nothing.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::decision::{Plan, TrainerFacts};
+use super::diagnostics::Diagnostics;
+use super::environment::{self, Environment, EnvironmentInputs};
+use super::file::PlannedConfig;
+use super::{inputs, print};
+use crate::base::hash::fnv1a;
+use crate::base::source::{Source, Sourced};
+use crate::base::vars;
+use crate::check::{self, Derived, Subject, machine};
+use crate::command::trainer::{Family, Job};
+use crate::config::auto::{self, FillContext, Filler};
+use crate::config::layers::{self, Layers};
+use crate::config::template::{self, Template};
+use crate::fit;
+use crate::host::Host;
+use crate::ranks::launcher::local::Local;
+use crate::ranks::launcher::{self, Launcher, srun};
+use crate::ranks::topology::Topology;
+use crate::report::{self, Problem};
+use crate::request::Launch;
+use crate::request::draft::{self, Draft};
+
+impl Plan {
+    /// Decides. Reads files the user named; changes nothing.
+    pub(crate) fn new(launch: &Launch, machine: &Host) -> Result<Self, Vec<Problem>> {
+        Self::with_job(launch, machine).0
+    }
+
+    /// The decision, and the command as it was understood.
+    pub(crate) fn with_job(launch: &Launch, machine: &Host) -> (Result<Self, Vec<Problem>>, Job) {
+        let alone;
+        let mut draft = Draft::new(launch, machine);
+        // A shim stands in front of commands that nobody gave to zlaunch: without a config they run as if it did not.
+        if draft::is_asked_by_shim(launch, machine) && !draft.is_for_us() {
+            alone = launch.command_alone();
+            draft = Draft::untouched(&alone, machine);
+        }
+        let plan = draft.decide().and_then(|decided| draft.assemble(decided, machine));
+        (plan, draft.job)
+    }
+}
+
+/// The decisions that can be refused; everything else in a plan follows from them.
+struct Decided {
+    topology: Topology,
+    launcher: Launcher,
+    config: Option<PlannedConfig>,
+    chosen: Option<String>,
+    diagnostics: Vec<Problem>,
+}
+
+impl Draft<'_> {
+    /// The ranks, who starts them, and with which config.
+    fn decide(&self) -> Result<Decided, Vec<Problem>> {
+        let Draft { launch, host, job, .. } = self;
+        let mut diagnostics = Diagnostics {
+            errors: job.problems.clone(),
+            warnings: launch.warnings.clone(),
+            findings: Vec::new(),
+            mismatched: false,
+        };
+        diagnostics.warnings.extend(self.ranks_without_effect());
+        let topology = diagnostics.keep(self.topology());
+        let kind = topology.as_ref().and_then(|topology| diagnostics.keep(self.launcher(topology)));
+        diagnostics.warnings.extend(kind.into_iter().flat_map(|kind| launch.rank_output.without_effect(kind)));
+        let (template, chosen) = self.template(topology.as_ref(), &mut diagnostics).unzip();
+        let config = self.config(template, topology.as_ref(), kind, &mut diagnostics);
+        // srun starts this on machines that cannot be seen from here, and they may have what is missing.
+        if let Some(config) = config.as_ref().filter(|_| kind != Some(Launcher::Srun)) {
+            diagnostics.warnings.extend(machine::at_launch(&config.value, job.python.as_ref(), host));
+        }
+        // With a config its rules looked at the environment too.
+        if config.is_none() && diagnostics.findings.is_empty() {
+            self.check_environment(topology.as_ref(), kind, &mut diagnostics);
+        }
+        diagnostics.sort_findings();
+        diagnostics.warnings.extend(topology.iter().flat_map(|topology| topology.notes.iter().cloned()));
+        let diagnostics = diagnostics.verdict(launch)?;
+        // Where one of them is not known, that is a problem already.
+        let (Some(topology), Some(launcher)) = (topology, kind) else { return Err(diagnostics) };
+        Ok(Decided { topology, launcher, config, chosen: chosen.flatten(), diagnostics })
+    }
+
+    /// The plan that follows. `seen` is the machine as it is, before anybody set a variable.
+    fn assemble(&self, decided: Decided, seen: &Host) -> Result<Plan, Vec<Problem>> {
+        let Draft { launch, host, job, .. } = self;
+        let Decided { topology, launcher: kind, config, chosen, diagnostics } = decided;
+        let template = config.as_ref().map(|it| &it.template);
+        let flags = &launch.environment;
+        let mut environment =
+            EnvironmentInputs { template, flags, launcher: kind, topology: &topology, job, host, machine: seen }
+                .decide();
+        let environment_file = self.environment_file(&topology, &mut environment)?;
+        let path = config.as_ref().map(PlannedConfig::handed_over);
+        let translated = self.translate(&topology, path, &mut environment);
+        let kind = if translated { Launcher::Torchrun } else { kind };
+        let argv = self.argv(kind, translated, &topology, path)?;
+        let mut plan = Plan {
+            trainer: self.trainer_facts(),
+            launcher: kind,
+            local: (kind == Launcher::Local).then(|| Local::new(&topology, &launch.rank_output, host)),
+            config,
+            chosen,
+            environment,
+            argv,
+            diagnostics,
+            // srun starts this on machines that cannot be seen from here, and they may have what is missing.
+            blocker: job.blocker.clone().filter(|_| kind != Launcher::Srun),
+            environment_file,
+            opens: topology.opens_port(kind == Launcher::Torchrun).cloned(),
+            topology,
+            record: None,
+            home: host.home(),
+        };
+        plan.record = plan.to_be_recorded(launch, job, host, seen)?;
+        Ok(plan)
+    }
+
+    /// The file in which DeepSpeed's runner finds the variables for the other machines.
+    fn environment_file(
+        &self,
+        topology: &Topology,
+        environment: &mut Environment,
+    ) -> Result<Option<(PathBuf, String)>, Vec<Problem>> {
+        let Some(text) = environment::for_other_machines(topology, &environment.set, &self.host)? else {
+            return Ok(None);
+        };
+        let path = self.host.configs_folder().join(format!("deepspeed_env-{:016x}", fnv1a(text.as_bytes())));
+        environment.set(vars::DS_ENV_FILE, path.as_os_str(), "for the other machines".to_string());
+        Ok(Some((path, text)))
+    }
+
+    /// Whether torchrun stands in for the launcher of the command, with the variables that one would set.
+    fn translate(&self, topology: &Topology, config: Option<&OsStr>, environment: &mut Environment) -> bool {
+        let Launch { launcher_args, environment: flags, .. } = self.launch;
+        let wrapped = self.wrapped.as_ref().filter(|_| launcher_args.is_empty());
+        let variables = wrapped.and_then(|wrapped| wrapped.as_torchrun(&self.job, topology, config, &self.host));
+        let translated = variables.is_some();
+        for (name, value) in variables.into_iter().flatten().filter(|(name, _)| !flags.says(name)) {
+            environment.set(name, value, "as accelerate launch sets it".to_string());
+        }
+        translated
+    }
+
+    /// Everything that is executed. `translated`: torchrun stands in for the launcher of the command.
+    fn argv(
+        &self,
+        kind: Launcher,
+        translated: bool,
+        topology: &Topology,
+        config: Option<&OsStr>,
+    ) -> Result<Vec<OsString>, Problem> {
+        let Draft { launch, host, srun_prefix, wrapped, job } = self;
+        if kind == Launcher::Srun {
+            let asked = launch.launcher.as_ref().is_some_and(|asked| asked.value == Launcher::Srun);
+            let extra = if asked { launch.launcher_args.as_slice() } else { &[] };
+            return srun::argv(
+                srun_prefix.as_ref(),
+                topology,
+                launch.forwarded_options(),
+                extra,
+                &launch.command,
+                host,
+            );
+        }
+        if let Some(wrapped) = wrapped.as_ref().filter(|_| !translated) {
+            return Ok(wrapped.argv(job, &launch.topology, topology, &launch.launcher_args, config, host));
+        }
+        let mut argv = launcher::head(kind, job, topology, &launch.launcher_args, &launch.hosts, host);
+        argv.extend(job.words(config.filter(|_| !translated)));
+        Ok(argv)
+    }
+
+    fn trainer_facts(&self) -> TrainerFacts {
+        let Draft { launch, job, .. } = self;
+        // Looking the version up means listing site-packages: only for those who read it.
+        let is_read = launch.output.is_read() || launch.record.is_some();
+        TrainerFacts {
+            name: job.trainer.name,
+            version: is_read.then(|| job.version()).flatten().map(|version| version.0),
+            python: job.python.as_ref().map(|python| python.program.clone()),
+            runs: print::what_runs(job, &launch.command),
+        }
+    }
+
+    /// The config that was asked for: our flag, else the command's own. And why it became this one, if it was `auto`.
+    fn template(
+        &self,
+        topology: Option<&Topology>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<(Template, Option<String>)> {
+        let own = self.own_config();
+        let spec = match (&self.launch.deepspeed, own) {
+            (Some(flag), own) => {
+                let other = own.filter(|own| own.value != flag.value);
+                diagnostics.warnings.extend(other.map(|own| report::two_configs(flag, &own)));
+                flag.clone()
+            }
+            // The trainers take an empty text as no config.
+            (None, own) => own.filter(|own| !own.value.is_empty())?,
+        };
+        let mut named = spec.clone();
+        let mut chosen = None;
+        let resolved = self.can_hand_over(&spec).map_err(Vec::from).and_then(|()| {
+            // Without ranks there is nothing to choose by, and that is the problem told.
+            if let Some(topology) = topology.filter(|_| spec.value == fit::AUTO) {
+                let (name, why) = fit::choose(&spec, &self.job, topology, self.launch, &self.host)?;
+                named.value = name;
+                chosen = Some(why);
+            }
+            template::resolve(&named, &self.launch.search, &self.host)
+        });
+        let mut template = diagnostics.keep(resolved)?;
+        diagnostics.warnings.append(&mut template.notes);
+        Some((template, chosen))
+    }
+
+    /// Whether the config can reach the trainer at all.
+    fn can_hand_over(&self, spec: &Sourced<String>) -> Result<(), Problem> {
+        let job = &self.job;
+        if self.takes_config() {
+            return Ok(());
+        }
+        // A program that does not exist is the nearer problem.
+        Err(job
+            .blocker
+            .clone()
+            .unwrap_or_else(|| report::no_way_to_hand_over(spec, &print::what_runs(job, &self.launch.command))))
+    }
+
+    /// The config that will be written, if one was asked for and nothing is wrong with it.
+    fn config(
+        &self,
+        template: Option<Template>,
+        topology: Option<&Topology>,
+        kind: Option<Launcher>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<PlannedConfig> {
+        let Launch { layers, config_out, .. } = self.launch;
+        match (template, topology) {
+            (Some(template), Some(topology)) => {
+                let config = self.resolve(template, topology, kind, diagnostics);
+                diagnostics.keep(config)
+            }
+            // The ranks are not known, but wrong layers can be told all the same.
+            (Some(template), None) => {
+                let config = diagnostics.keep(layers::with_layers(&template, layers, &self.host))?;
+                self.check(&config, &config, &template, None, None, diagnostics);
+                None
+            }
+            (None, _) => {
+                if diagnostics.errors.is_empty() {
+                    diagnostics.errors.extend(without_config(layers, config_out.as_ref()));
+                }
+                None
+            }
+        }
+    }
+
+    /// The layers on the template, every "auto" filled, checked.
+    fn resolve(
+        &self,
+        template: Template,
+        topology: &Topology,
+        kind: Option<Launcher>,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<PlannedConfig, Vec<Problem>> {
+        let Launch { layers, no_fill, config_out, .. } = self.launch;
+        let config = layers::with_layers(&template, layers, &self.host)?;
+        // A variable the template brings counts as set.
+        let host = self.host.with_more(template.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        let context = FillContext::new(&self.job, topology, &config, &host);
+        let filler = if *no_fill {
+            Filler::Trainer("--no-fill")
+        } else if self.launcher_takes_config() {
+            Filler::OtherProgram("accelerate launch fills it")
+        } else {
+            Filler::Zlaunch
+        };
+        let (resolved, problems) =
+            auto::resolve(&context, filler, |key| layers::place_of(key, &config, &template, layers, &self.host));
+        diagnostics.mismatched = resolved.mismatched;
+        self.check(&resolved.config, &config, &template, Some(topology), kind, diagnostics);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        if let Some(out) = config_out {
+            inputs::refuse_overwriting(out, &template, self.launch, &self.job, &self.host)?;
+        }
+        let planned = PlannedConfig::new(template, resolved, config_out.as_ref(), &self.job, &self.host)?;
+        if let Some(pool) = topology.pool.as_ref().filter(|pool| pool.0.len() > 1)
+            && self.host.is_of_this_machine(&planned.file.path)
+        {
+            return Err(vec![report::config_not_shared(&planned.file.path, pool.0.len())]);
+        }
+        Ok(planned)
+    }
+
+    /// The rules about the config and about the environment it meets. `written` is the config before it was filled.
+    fn check(
+        &self,
+        config: &Value,
+        written: &Value,
+        template: &Template,
+        topology: Option<&Topology>,
+        kind: Option<Launcher>,
+        diagnostics: &mut Diagnostics,
+    ) {
+        let place = |key: &str| layers::place_of(key, written, template, &self.launch.layers, &self.host);
+        let subject = Subject {
+            config,
+            job: &self.job,
+            topology,
+            launcher: kind,
+            host: &self.host,
+            template_env: &template.env,
+            place: &place,
+            derived: Derived::new(config, &self.job),
+        };
+        let notes = self.launch.output.wants_notes();
+        diagnostics.findings.extend(check::config(&subject, &self.launch.allow, notes));
+        diagnostics.findings.extend(check::environment(&subject, &self.launch.allow, notes));
+    }
+
+    /// The same for a command without a config.
+    fn check_environment(&self, topology: Option<&Topology>, kind: Option<Launcher>, diagnostics: &mut Diagnostics) {
+        if self.job.trainer.family == Family::Opaque {
+            return;
+        }
+        let place = |key: &str| key.to_string();
+        let config = &Value::Null;
+        let subject = Subject {
+            config,
+            job: &self.job,
+            topology,
+            launcher: kind,
+            host: &self.host,
+            template_env: &[],
+            place: &place,
+            derived: Derived::new(config, &self.job),
+        };
+        diagnostics.findings.extend(check::environment(&subject, &self.launch.allow, self.launch.output.wants_notes()));
+    }
+}
+
+/// Layers that were asked for here and now; a variable may serve a whole site.
+fn without_config(layers: &Layers, out: Option<&Sourced<PathBuf>>) -> Option<Problem> {
+    let Layers { patch, unset, set } = layers;
+    let places = patch
+        .iter()
+        .chain(out)
+        .map(|sourced| (&sourced.from, sourced.value.display().to_string()))
+        .chain(unset.iter().map(|sourced| (&sourced.from, sourced.value.clone())))
+        .chain(set.iter().map(|sourced| (&sourced.from, sourced.value.0.clone())));
+    let flags = places.filter(|(from, _)| matches!(from, Source::Flag(_)));
+    let places: Vec<String> = flags.map(|(from, value)| from.with(value)).collect();
+    (!places.is_empty()).then(|| report::layers_without_config(places))
+}
