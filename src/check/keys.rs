@@ -2,7 +2,7 @@
 
 use super::rule::{Findings, Rule, When};
 use super::subject::{Key, Subject};
-use crate::config::schema::{self, Entry, Policy};
+use crate::config::schema::{self, KeySpec, UnknownKeys};
 use crate::report::{Severity, nearest};
 
 pub(super) const RULES: &[Rule] = &[
@@ -51,10 +51,10 @@ const TAKEN_AS_KNOWN: [u32; 3] = [0, 12, 4];
 fn why_unknown(key: &Key, subject: &Subject) -> Option<String> {
     match key.entry {
         None => Some(format!("DeepSpeed knows no `{}`", key.path)),
-        Some(Entry { since: Some(since), .. }) if since > TAKEN_AS_KNOWN && subject.is_before(since) => {
+        Some(KeySpec { since: Some(since), .. }) if since > TAKEN_AS_KNOWN && subject.is_before(since) => {
             Some(format!("{} does not know `{}` yet: it came with {}", subject.deepspeed(), key.path, dotted(since)))
         }
-        Some(Entry { removed: Some(removed), .. }) if !removed.refused && !subject.is_before(removed.version) => {
+        Some(KeySpec { removed: Some(removed), .. }) if !removed.refused && !subject.is_before(removed.version) => {
             Some(format!(
                 "{} no longer knows `{}`: it was dropped in {}",
                 subject.deepspeed(),
@@ -71,15 +71,15 @@ fn dotted(version: [u32; 3]) -> String {
 }
 
 /// Whether the section refuses what it does not know, in the version that is there.
-fn refuses(policy: Policy, subject: &Subject) -> bool {
+fn refuses(policy: UnknownKeys, subject: &Subject) -> bool {
     match policy {
-        Policy::Loose => false,
-        Policy::Strict(since) => since.is_none_or(|since| !subject.is_before(since)),
+        UnknownKeys::Ignored => false,
+        UnknownKeys::Refused(since) => since.is_none_or(|since| !subject.is_before(since)),
     }
 }
 
 fn unknown_key(subject: &Subject, found: &mut Findings) {
-    for key in subject.keys().iter().filter(|key| key.policy != Policy::Loose) {
+    for key in subject.keys().iter().filter(|key| key.policy != UnknownKeys::Ignored) {
         // pydantic drops an "auto" before it looks at the names.
         let dropped = key.value == "auto" && !key.keeps_auto;
         if let Some(why) = why_unknown(key, subject).filter(|_| !dropped && refuses(key.policy, subject)) {
@@ -147,7 +147,7 @@ fn removed_key(subject: &Subject, found: &mut Findings) {
 
 fn two_names(subject: &Subject, found: &mut Findings) {
     let counts = |key: &Key| key.value != "auto" || key.keeps_auto;
-    for key in subject.keys().iter().filter(|key| key.policy != Policy::Loose && counts(key)) {
+    for key in subject.keys().iter().filter(|key| key.policy != UnknownKeys::Ignored && counts(key)) {
         let Some(other) = key.entry.and_then(|entry| entry.alias_of.or(entry.replaced_by)) else { continue };
         let is_it =
             |it: &Key| it.path == other || it.path != key.path && it.entry.is_some_and(|it| it.alias_of == Some(other));
@@ -160,9 +160,9 @@ fn two_names(subject: &Subject, found: &mut Findings) {
 
 fn old_key(subject: &Subject, found: &mut Findings) {
     for key in subject.keys() {
-        let Some(Entry { replaced_by: Some(now), removed: None, .. }) = key.entry else { continue };
+        let Some(KeySpec { replaced_by: Some(now), removed: None, .. }) = key.entry else { continue };
         // Then it is more than old.
-        if key.policy != Policy::Loose && subject.get(now).is_some() {
+        if key.policy != UnknownKeys::Ignored && subject.get(now).is_some() {
             continue;
         }
         let written =

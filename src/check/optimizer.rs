@@ -322,8 +322,8 @@ fn scheduler_parameter(subject: &Subject, found: &mut Findings) {
     let Some(name) = text(subject, "scheduler.type").filter(|name| SCHEDULERS.contains(name)) else { return };
     let empty = Map::new();
     let params = parameters(subject, "scheduler").unwrap_or(&empty);
-    let known: Vec<schema::Entry> = schema::parameters("scheduler", name).collect();
-    let names: Vec<&str> = known.iter().map(schema::Entry::name).collect();
+    let known: Vec<schema::KeySpec> = schema::parameters("scheduler", name).collect();
+    let names: Vec<&str> = known.iter().map(schema::KeySpec::name).collect();
     for given in params.keys().filter(|given| !names.contains(&given.as_str())) {
         let key = format!("scheduler.params.{given}");
         let help = did_you_mean(nearest(given, names.iter().copied()), &format!("--unset {key}"));

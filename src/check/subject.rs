@@ -10,7 +10,7 @@ use crate::command::python::Version;
 use crate::command::target::Target;
 use crate::command::trainer::{self, Family, Job};
 use crate::config::auto;
-use crate::config::schema::{self, Entry, Fault, Policy};
+use crate::config::schema::{self, KeySpec, UnknownKeys, ValueFault};
 use crate::config::zero::Zero;
 use crate::host::Host;
 use crate::ranks::launcher::Launcher;
@@ -44,7 +44,7 @@ impl<'a> Derived<'a> {
     pub(crate) fn new(config: &'a Value, job: &Job) -> Self {
         let mut keys = Vec::new();
         if let Some(object) = config.as_object() {
-            walk(&mut String::new(), object, Policy::Loose, &mut keys);
+            walk(&mut String::new(), object, UnknownKeys::Ignored, &mut keys);
         }
         let zero = Zero::of(config);
         let zero = if job.trainer.family == Family::Plain { zero.without_auto() } else { zero };
@@ -56,13 +56,13 @@ impl<'a> Derived<'a> {
 pub(super) struct Key<'a> {
     pub(super) path: String,
     pub(super) value: &'a Value,
-    pub(super) entry: Option<Entry>,
+    pub(super) entry: Option<KeySpec>,
     /// Of the section it stands in.
-    pub(super) policy: Policy,
+    pub(super) policy: UnknownKeys,
     /// The section says `"strict": true`, so that its "auto" is not dropped.
     pub(super) keeps_auto: bool,
     /// What the newest version has against the value, where it looks.
-    pub(super) fault: Option<Fault>,
+    pub(super) fault: Option<ValueFault>,
 }
 
 impl<'a> Subject<'a> {
@@ -151,9 +151,9 @@ impl<'a> Subject<'a> {
 }
 
 /// Collects the keys of all sections that DeepSpeed knows.
-fn walk<'a>(prefix: &mut String, section: &'a Map<String, Value>, policy: Policy, keys: &mut Vec<Key<'a>>) {
+fn walk<'a>(prefix: &mut String, section: &'a Map<String, Value>, policy: UnknownKeys, keys: &mut Vec<Key<'a>>) {
     let length = prefix.len();
-    let strict = matches!(policy, Policy::Strict(_));
+    let strict = matches!(policy, UnknownKeys::Refused(_));
     let keeps_auto = strict && section.get("strict").is_some_and(schema::is_true);
     for (name, value) in section {
         // Taken by the signature of every model.

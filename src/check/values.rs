@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::rule::{Findings, Rule, When};
 use super::subject::{Key, Subject};
 use crate::base::python_value::number;
-use crate::config::schema::{self, Entry, Fault};
+use crate::config::schema::{self, KeySpec, ValueFault};
 use crate::report::{Severity, nearest, typed};
 
 pub(super) const RULES: &[Rule] = &[
@@ -15,7 +15,7 @@ pub(super) const RULES: &[Rule] = &[
         when: When::Parse,
         doc: "a value of a type that DeepSpeed refuses when it reads the config",
         check: |subject, found| {
-            judge(subject, found, Fault::Type);
+            judge(subject, found, ValueFault::Type);
             unlisted(subject, found);
         },
     },
@@ -24,7 +24,7 @@ pub(super) const RULES: &[Rule] = &[
         severity: Severity::Error,
         when: When::Parse,
         doc: "a number out of its range, or a word that is none of the choices",
-        check: |subject, found| judge(subject, found, Fault::Value),
+        check: |subject, found| judge(subject, found, ValueFault::Value),
     },
     Rule {
         name: "odd-value",
@@ -35,10 +35,10 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-fn judge(subject: &Subject, found: &mut Findings, kind: Fault) {
+fn judge(subject: &Subject, found: &mut Findings, kind: ValueFault) {
     for key in subject.keys().iter().filter(|key| key.fault == Some(kind)) {
         // Most values fit, so that the version is looked up for the few that do not.
-        let read = |entry: &Entry| {
+        let read = |entry: &KeySpec| {
             entry.removed.is_none()
                 && entry.since.is_none_or(|since| !subject.is_before(since))
                 && entry.fault(key.value, |version| subject.is_before(version)) == Some(kind)
@@ -49,11 +49,11 @@ fn judge(subject: &Subject, found: &mut Findings, kind: Fault) {
     }
 }
 
-fn sentence(key: &Key, entry: &Entry) -> String {
+fn sentence(key: &Key, entry: &KeySpec) -> String {
     format!("`{}` is {}, but DeepSpeed wants {}", key.path, typed(key.value), entry.wanted())
 }
 
-fn advice(key: &Key, entry: &Entry) -> String {
+fn advice(key: &Key, entry: &KeySpec) -> String {
     let choices: Vec<String> = entry.wanted().trim_start_matches("one of ").split(", ").map(str::to_string).collect();
     let meant = key.value.as_str().and_then(|word| nearest(word, choices.iter().map(String::as_str)));
     let default = Some(entry.default.trim_matches('"')).filter(|it| !matches!(*it, "-" | "null" | "" | "{}" | "[]"));

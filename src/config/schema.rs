@@ -1,56 +1,25 @@
 //! DeepSpeed's config keys: what each takes, since when, until when. The data is a file that `tests/real/record_schema.py`
-//! records from the real thing; a key is looked up in it by binary search, and only its own line is ever taken apart.
+//! records from the real package; a key is looked up by binary search, and only its own line is read.
 //! What a value must be is decided here as DeepSpeed decides it: by pydantic's coercions, or by the code that reads it.
 
+mod coercion;
 mod value_type;
 
-use serde_json::{Number, Value};
+use std::sync::LazyLock;
 
-use crate::base::python_value::{self, number};
-use value_type::{Range, ValueType, is_flag};
+use serde_json::Value;
+
+pub(crate) use coercion::{can_be_int, is_true, is_whole, real, truth, whole};
+pub(crate) use value_type::{UnknownKeys, ValueFault};
+use value_type::{ValueRange, ValueType, is_flag};
 
 /// Sorted by key; the columns are explained in `record_schema.py`.
 const TEXT: &str = include_str!("../recorded/deepspeed-schema.txt");
 
-/// Where each line starts, found out while compiling.
-static STARTS: [u16; count_lines()] = starts();
+static LINES: LazyLock<Vec<&str>> = LazyLock::new(|| TEXT.lines().collect());
 
 /// The version the data was recorded from, which holds where none is found.
 pub(crate) const NEWEST: &str = "0.19.8";
-
-const fn count_lines() -> usize {
-    let bytes = TEXT.as_bytes();
-    let (mut at, mut count) = (0, 0);
-    while at < bytes.len() {
-        if bytes[at] == b'\n' {
-            count += 1;
-        }
-        at += 1;
-    }
-    count
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "the file is far smaller than 64 kB, else this does not compile")]
-const fn starts() -> [u16; count_lines()] {
-    let bytes = TEXT.as_bytes();
-    assert!(bytes.len() <= u16::MAX as usize);
-    let mut starts = [0; count_lines()];
-    let (mut at, mut line) = (0, 0);
-    while at < bytes.len() {
-        if bytes[at] == b'\n' && line + 1 < starts.len() {
-            line += 1;
-            starts[line] = at as u16 + 1;
-        }
-        at += 1;
-    }
-    starts
-}
-
-fn line(number: usize) -> &'static str {
-    let start = usize::from(STARTS[number]);
-    let end = STARTS.get(number + 1).map_or(TEXT.len(), |next| usize::from(*next));
-    &TEXT[start..end - 1]
-}
 
 fn key_of(line: &'static str) -> &'static str {
     line.split('\t').next().unwrap_or(line)
@@ -61,27 +30,14 @@ pub(crate) fn name_of(key: &str) -> &str {
     key.rsplit_once('.').map_or(key, |(_, name)| name)
 }
 
-/// The first line whose key is not smaller.
-fn lower_bound(key: &str) -> usize {
-    let (mut low, mut high) = (0, STARTS.len());
-    while low < high {
-        let middle = low.midpoint(high);
-        let start = usize::from(STARTS[middle]);
-        // As many bytes as the key has: a line's own key ends in a tab, which is smaller than any byte of a key.
-        let end = TEXT.len().min(start + key.len());
-        let smaller = TEXT.as_bytes()[start..end] < *key.as_bytes();
-        if smaller {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    low
+/// The lines from the first one whose key is not smaller.
+fn lines_from(key: &str) -> &'static [&'static str] {
+    &LINES[LINES.partition_point(|line| key_of(line) < key)..]
 }
 
 /// What DeepSpeed knows about a key.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct KeySpec {
     pub(crate) key: &'static str,
     kind: ValueType,
     /// null is taken too.
@@ -108,55 +64,33 @@ pub(crate) struct Removed {
     pub(crate) refused: bool,
 }
 
-pub(crate) fn find(key: &str) -> Option<Entry> {
-    let number = lower_bound(key);
-    let line = (number < STARTS.len()).then(|| line(number))?;
-    (key_of(line) == key).then(|| Entry::read(line))
+pub(crate) fn find(key: &str) -> Option<KeySpec> {
+    let line = lines_from(key).first()?;
+    (key_of(line) == key).then(|| KeySpec::read(line))
 }
 
 /// The entries right below a section; `""` is the top.
-pub(crate) fn children(section: &str) -> impl Iterator<Item = Entry> {
+pub(crate) fn children(section: &str) -> impl Iterator<Item = KeySpec> {
     let prefix = if section.is_empty() { String::new() } else { format!("{section}.") };
-    let first = lower_bound(&prefix);
-    let lines = (first..STARTS.len()).map(line);
-    let inside = prefix.clone();
-    lines
-        .take_while(move |line| line.starts_with(&inside))
-        .filter(move |line| !key_of(line)[prefix.len()..].contains(['.', '@']))
-        .map(Entry::read)
+    let lines = lines_from(&prefix).iter().copied();
+    let names = lines.map_while(move |line| Some((line, line.strip_prefix(&prefix)?)));
+    names.filter(|(_, rest)| !key_of(rest).contains(['.', '@'])).map(|(line, _)| KeySpec::read(line))
 }
 
 /// Every key with that last part.
-pub(crate) fn named(name: &str) -> impl Iterator<Item = Entry> {
-    let lines = (0..STARTS.len()).map(line).filter(|line| !key_of(line).contains('@'));
-    lines.filter(move |line| name_of(key_of(line)) == name).map(Entry::read)
+pub(crate) fn named(name: &str) -> impl Iterator<Item = KeySpec> {
+    let lines = LINES.iter().filter(move |line| !key_of(line).contains('@') && name_of(key_of(line)) == name);
+    lines.map(|line| KeySpec::read(line))
 }
 
 /// The parameters an optimizer or a scheduler takes; none for those that are not recorded.
-pub(crate) fn parameters(section: &str, name: &str) -> impl Iterator<Item = Entry> {
+pub(crate) fn parameters(section: &str, name: &str) -> impl Iterator<Item = KeySpec> {
     let prefix = format!("{section}.params@{name}.");
-    let lines = (lower_bound(&prefix)..STARTS.len()).map(line);
-    lines.take_while(move |line| line.starts_with(&prefix)).map(Entry::read)
+    let lines = lines_from(&prefix).iter();
+    lines.take_while(move |line| line.starts_with(&prefix)).map(|line| KeySpec::read(line))
 }
 
-/// How a section treats keys it does not know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Policy {
-    /// They are refused, since that version.
-    Strict(Option<[u32; 3]>),
-    /// Nobody notices them.
-    Loose,
-}
-
-/// Why a value is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    Type,
-    /// The type fits, the value does not.
-    Value,
-}
-
-impl Entry {
+impl KeySpec {
     fn read(line: &'static str) -> Self {
         let [key, kind, range, default, since, removed, now] = columns(line);
         let checked = !kind.starts_with('~');
@@ -166,7 +100,7 @@ impl Entry {
             None => (kind, None),
         };
         let nullable = kind.ends_with('?');
-        Entry {
+        KeySpec {
             key,
             // A test reads every line.
             kind: ValueType::parse(kind.strip_suffix('?').unwrap_or(kind)).unwrap_or(ValueType::Any),
@@ -188,36 +122,36 @@ impl Entry {
     }
 
     /// A section of known keys, and what it does with others.
-    pub(crate) fn policy(&self) -> Option<Policy> {
+    pub(crate) fn policy(&self) -> Option<UnknownKeys> {
         self.kind.policy(self.strict_since)
     }
 
     /// The range, and the version it is checked since.
-    fn bounds(&self) -> (Range, Option<[u32; 3]>) {
+    fn bounds(&self) -> (ValueRange, Option<[u32; 3]>) {
         match self.range {
             // Its validator's, which the file does not name.
-            "-" if self.kind == ValueType::Scale => (Range::AtLeast(0.0), None),
-            "-" => (Range::All, None),
+            "-" if self.kind == ValueType::Scale => (ValueRange::AtLeast(0.0), None),
+            "-" => (ValueRange::All, None),
             range => {
                 let (range, since) = range.split_once('@').unwrap_or((range, "-"));
-                (Range::parse(range).unwrap_or(Range::All), version(since))
+                (ValueRange::parse(range).unwrap_or(ValueRange::All), version(since))
             }
         }
     }
 
     /// Whether DeepSpeed refuses the value (of an unchecked key: whether it is of another type than is meant).
     /// `is_before` tells whether the version that reads it is older than that.
-    pub(crate) fn fault(&self, value: &Value, is_before: impl Fn([u32; 3]) -> bool) -> Option<Fault> {
+    pub(crate) fn fault(&self, value: &Value, is_before: impl Fn([u32; 3]) -> bool) -> Option<ValueFault> {
         if value.is_null() {
             let taken = self.nullable || matches!(self.kind, ValueType::SectionOrFalsy | ValueType::Any);
-            return (!taken).then_some(Fault::Type);
+            return (!taken).then_some(ValueFault::Type);
         }
         // The first version of pydantic cut fractions off.
         if self.kind == ValueType::Int && value.is_f64() && is_before([0, 15, 1]) {
             return None;
         }
         let (range, since) = self.bounds();
-        self.kind.fault(value, if since.is_some_and(is_before) { Range::All } else { range })
+        self.kind.fault(value, if since.is_some_and(is_before) { ValueRange::All } else { range })
     }
 
     /// Whether the value of a key that nobody checks is of another type than is meant. Nothing is coerced there.
@@ -249,21 +183,13 @@ pub(crate) fn refuses_auto(key: &str) -> bool {
     let batch = ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"].contains(&key);
     let compared = ["sequence_parallel_size", "vocabulary_size"].contains(&key);
     let refused = || find(key).is_some_and(|entry| entry.checked && entry.fault(&"auto".into(), |_| false).is_some());
-    !monitor && !matches!(in_model, Some(Policy::Strict(_))) && (batch || compared || refused())
+    !monitor && !matches!(in_model, Some(UnknownKeys::Refused(_))) && (batch || compared || refused())
 }
 
-/// The seven columns of a line. Bytes are counted by hand: this is done for every key of a config at every launch.
+/// The seven columns of a line.
 fn columns(line: &'static str) -> [&'static str; 7] {
-    let mut columns = ["-"; 7];
-    let (mut start, mut column) = (0, 0);
-    for (at, byte) in line.bytes().enumerate() {
-        if byte == b'\t' && column < 6 {
-            columns[column] = &line[start..at];
-            (start, column) = (at + 1, column + 1);
-        }
-    }
-    columns[column] = &line[start..];
-    columns
+    let mut columns = line.split('\t');
+    std::array::from_fn(|_| columns.next().unwrap_or("-"))
 }
 
 /// `0.19.8` as three numbers.
@@ -275,95 +201,13 @@ pub(crate) fn version(text: &str) -> Option<[u32; 3]> {
     Some([parts.next()??, parts.next()??, parts.next()??])
 }
 
-/// Python's truth of a value.
-pub(crate) fn is_true(value: &Value) -> bool {
-    match value {
-        Value::Null => false,
-        Value::Bool(flag) => *flag,
-        Value::Number(number) => number.as_f64() != Some(0.0),
-        Value::String(text) => !text.is_empty(),
-        Value::Array(list) => !list.is_empty(),
-        Value::Object(object) => !object.is_empty(),
-    }
-}
-
-/// What pydantic takes for a bool.
-pub(crate) fn truth(value: &Value) -> Option<bool> {
-    match value {
-        Value::Bool(flag) => Some(*flag),
-        Value::Number(number) => match number.as_u64() {
-            Some(0) => Some(false),
-            Some(1) => Some(true),
-            _ => None,
-        },
-        Value::String(text) => match text.to_ascii_lowercase().as_str() {
-            "0" | "off" | "f" | "false" | "n" | "no" => Some(false),
-            "1" | "on" | "t" | "true" | "y" | "yes" => Some(true),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// What pydantic takes for an int. Whole floats are integers by the time they come here.
-pub(crate) fn whole(value: &Value) -> Option<f64> {
-    match value {
-        Value::String(text) => {
-            let text = text.trim();
-            let digits = text.split_once('.').filter(|(_, zeros)| is_zeros(zeros)).map_or(text, |(digits, _)| digits);
-            python_value::large_int(digits)
-        }
-        other => number(other).filter(|_| !other.is_f64()),
-    }
-}
-
-fn is_zeros(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b == b'0')
-}
-
-/// What pydantic takes for a float.
-pub(crate) fn real(value: &Value) -> Option<f64> {
-    match value {
-        Value::String(text) => python_value::float(text),
-        other => number(other),
-    }
-}
-
-/// fp16's `loss_scale`: a finite number, and no bool.
-fn scale(value: &Value) -> Option<f64> {
-    real(value).filter(|number| number.is_finite() && !value.is_boolean())
-}
-
-/// fp16's counts: no bool, and a text must be one for Python's `int` too.
-fn count(value: &Value) -> Option<f64> {
-    match value {
-        Value::Bool(_) => None,
-        Value::String(text) => python_value::large_int(text),
-        other => whole(other),
-    }
-}
-
-/// Python's `int(value)` works.
-pub(crate) fn can_be_int(value: &Value) -> bool {
-    match value {
-        Value::Bool(_) | Value::Number(_) => true,
-        Value::String(text) => python_value::large_int(text).is_some(),
-        _ => false,
-    }
-}
-
-/// A number that JSON wrote as a whole one.
-pub(crate) fn is_whole(value: &Value) -> bool {
-    value.as_number().is_some_and(|number: &Number| !number.is_f64())
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
 
-    fn fault(key: &str, value: &Value) -> Option<Fault> {
+    fn fault(key: &str, value: &Value) -> Option<ValueFault> {
         find(key).unwrap().fault(value, |_| false)
     }
 
@@ -385,7 +229,7 @@ mod tests {
             let [_, kind, range, ..] = columns(line);
             let kind = kind.split('@').next().unwrap().trim_start_matches('~').trim_end_matches('?');
             assert!(ValueType::parse(kind).is_some(), "{line}");
-            assert!(range == "-" || Range::parse(range.split('@').next().unwrap()).is_some(), "{line}");
+            assert!(range == "-" || ValueRange::parse(range.split('@').next().unwrap()).is_some(), "{line}");
         }
     }
 
@@ -416,9 +260,9 @@ mod tests {
             json!([]),
             json!("１"),
         ] {
-            assert_eq!(fault(key, &bad), Some(Fault::Type), "{bad}");
+            assert_eq!(fault(key, &bad), Some(ValueFault::Type), "{bad}");
         }
-        assert_eq!(fault(key, &json!(-1)), Some(Fault::Value));
+        assert_eq!(fault(key, &json!(-1)), Some(ValueFault::Value));
         for (good, bad) in [(json!("Y"), json!(" true")), (json!(1), json!(2)), (json!("off"), json!(null))] {
             assert_eq!(fault("zero_optimization.reduce_scatter", &good), None, "{good}");
             assert!(fault("zero_optimization.reduce_scatter", &bad).is_some(), "{bad}");
@@ -428,15 +272,15 @@ mod tests {
         assert!(fault("fp16.loss_scale", &json!(true)).is_some() && fault("fp16.loss_scale", &json!("nan")).is_some());
         assert!(fault("fp16.loss_scale_window", &json!("1.0")).is_some());
         assert!(fault("zero_optimization.zenflow.topk_ratio", &json!(1)).is_some());
-        assert_eq!(fault("zero_optimization.zenflow.update_interval", &json!(0)), Some(Fault::Value));
+        assert_eq!(fault("zero_optimization.zenflow.update_interval", &json!(0)), Some(ValueFault::Value));
         assert_eq!(fault("zero_optimization.stage", &json!("1.0")), None);
-        assert_eq!(fault("zero_optimization.stage", &json!(4)), Some(Fault::Value));
+        assert_eq!(fault("zero_optimization.stage", &json!(4)), Some(ValueFault::Value));
     }
 
     #[test]
     fn ranges_hold_since_their_version() {
         let entry = find("zero_optimization.reduce_bucket_size").unwrap();
-        assert_eq!(entry.fault(&json!(0), |_| false), Some(Fault::Value));
+        assert_eq!(entry.fault(&json!(0), |_| false), Some(ValueFault::Value));
         assert_eq!(entry.fault(&json!(0), |since| since == [0, 19, 6]), None);
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::{Fault, Policy, can_be_int, count, is_true, real, scale, truth, whole};
+use super::coercion::{can_be_int, count, is_true, real, scale, truth, whole};
 
 /// What a key takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,23 @@ pub(super) enum ValueType {
     SectionOrIterable,
 }
 
+/// How a section treats keys it does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UnknownKeys {
+    /// They are refused, since that version.
+    Refused(Option<[u32; 3]>),
+    /// Nobody notices them.
+    Ignored,
+}
+
+/// Why a value is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ValueFault {
+    Type,
+    /// The type fits, the value does not.
+    Value,
+}
+
 impl ValueType {
     /// As the file writes it, without marks. The frequent ones come first: every key of a config is read at every launch.
     pub(super) fn parse(text: &str) -> Option<Self> {
@@ -84,35 +101,35 @@ impl ValueType {
     }
 
     /// What a section of known keys does with others; `strict_since`: a model refuses them since then.
-    pub(super) fn policy(self, strict_since: Option<[u32; 3]>) -> Option<Policy> {
+    pub(super) fn policy(self, strict_since: Option<[u32; 3]>) -> Option<UnknownKeys> {
         match self {
-            ValueType::Model | ValueType::ModelOrBool => Some(Policy::Strict(strict_since)),
-            ValueType::Section | ValueType::SectionOrFalsy | ValueType::SectionOrIterable => Some(Policy::Loose),
+            ValueType::Model | ValueType::ModelOrBool => Some(UnknownKeys::Refused(strict_since)),
+            ValueType::Section | ValueType::SectionOrFalsy | ValueType::SectionOrIterable => Some(UnknownKeys::Ignored),
             _ => None,
         }
     }
 
     /// What is wrong with a value that is not null.
-    pub(super) fn fault(self, value: &Value, range: Range) -> Option<Fault> {
+    pub(super) fn fault(self, value: &Value, range: ValueRange) -> Option<ValueFault> {
         let number = |read: Option<f64>| match read {
-            Some(number) => (!range.holds(number)).then_some(Fault::Value),
-            None => Some(Fault::Type),
+            Some(number) => (!range.holds(number)).then_some(ValueFault::Value),
+            None => Some(ValueFault::Type),
         };
-        let word = |word: &str| (!range.lists(word)).then_some(Fault::Value);
+        let word = |word: &str| (!range.lists(word)).then_some(ValueFault::Value);
         let fits = match self {
             ValueType::Int => return number(whole(value)),
             ValueType::Float => return number(real(value)),
             ValueType::Count => return number(count(value)),
             ValueType::Scale => return number(scale(value)),
             ValueType::Interval => match value {
-                Value::String(text) => return (text != "auto").then_some(Fault::Value),
+                Value::String(text) => return (text != "auto").then_some(ValueFault::Value),
                 _ => return number(whole(value)),
             },
-            ValueType::Str | ValueType::Path => return value.as_str().map_or(Some(Fault::Type), word),
-            ValueType::Word => return value.as_str().map_or(Some(Fault::Type), |text| word(&text.to_lowercase())),
+            ValueType::Str | ValueType::Path => return value.as_str().map_or(Some(ValueFault::Type), word),
+            ValueType::Word => return value.as_str().map_or(Some(ValueFault::Type), |text| word(&text.to_lowercase())),
             ValueType::Choices => match value {
                 Value::Array(list) => {
-                    return list.iter().find_map(|item| item.as_str().map_or(Some(Fault::Type), word));
+                    return list.iter().find_map(|item| item.as_str().map_or(Some(ValueFault::Type), word));
                 }
                 _ => false,
             },
@@ -137,12 +154,12 @@ impl ValueType {
                 other => other.is_object(),
             },
         };
-        (!fits).then_some(Fault::Type)
+        (!fits).then_some(ValueFault::Type)
     }
 
     /// What it takes, in words.
-    pub(super) fn wanted(self, range: Range) -> String {
-        if let Range::OneOf(list) = range {
+    pub(super) fn wanted(self, range: ValueRange) -> String {
+        if let ValueRange::OneOf(list) = range {
             let form = if self == ValueType::Choices { "a list of" } else { "one of" };
             return format!("{form} {}", list.replace('|', ", "));
         }
@@ -182,7 +199,7 @@ fn are_texts(value: &Value) -> bool {
 
 /// Which values of its type a key takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Range {
+pub(super) enum ValueRange {
     All,
     AtLeast(f64),
     Above(f64),
@@ -194,32 +211,32 @@ pub(super) enum Range {
     OneOf(&'static str),
 }
 
-impl Range {
+impl ValueRange {
     /// `>=0`, `>0`, `0..1`, `(0..1)` or `a|b`.
     pub(super) fn parse(text: &'static str) -> Option<Self> {
         if let Some(least) = text.strip_prefix(">=") {
-            return least.parse().ok().map(Range::AtLeast);
+            return least.parse().ok().map(ValueRange::AtLeast);
         }
         if let Some(least) = text.strip_prefix('>') {
-            return least.parse().ok().map(Range::Above);
+            return least.parse().ok().map(ValueRange::Above);
         }
         if text.contains('|') {
-            return Some(Range::OneOf(text));
+            return Some(ValueRange::OneOf(text));
         }
         let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
         let (least, most) = inner.unwrap_or(text).split_once("..")?;
         let (least, most) = (least.parse().ok()?, most.parse().ok()?);
-        Some(if inner.is_some() { Range::Between(least, most) } else { Range::Within(least, most) })
+        Some(if inner.is_some() { ValueRange::Between(least, most) } else { ValueRange::Within(least, most) })
     }
 
     fn holds(self, number: f64) -> bool {
         match self {
-            Range::All => true,
-            Range::AtLeast(least) => number >= least,
-            Range::Above(least) => number > least,
-            Range::Within(least, most) => number >= least && number <= most,
-            Range::Between(least, most) => number > least && number < most,
-            Range::OneOf(list) => {
+            ValueRange::All => true,
+            ValueRange::AtLeast(least) => number >= least,
+            ValueRange::Above(least) => number > least,
+            ValueRange::Within(least, most) => number >= least && number <= most,
+            ValueRange::Between(least, most) => number > least && number < most,
+            ValueRange::OneOf(list) => {
                 let is_it = |choice: &str| choice.parse::<f64>().is_ok_and(|it| (it - number).abs() < f64::EPSILON);
                 list.split('|').any(is_it)
             }
@@ -228,21 +245,25 @@ impl Range {
 
     fn lists(self, word: &str) -> bool {
         match self {
-            Range::OneOf(list) => list.split('|').any(|choice| choice == word),
-            Range::All | Range::AtLeast(_) | Range::Above(_) | Range::Within(..) | Range::Between(..) => true,
+            ValueRange::OneOf(list) => list.split('|').any(|choice| choice == word),
+            ValueRange::All
+            | ValueRange::AtLeast(_)
+            | ValueRange::Above(_)
+            | ValueRange::Within(..)
+            | ValueRange::Between(..) => true,
         }
     }
 }
 
 /// As it follows "a number".
-impl fmt::Display for Range {
+impl fmt::Display for ValueRange {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Range::All | Range::OneOf(_) => Ok(()),
-            Range::AtLeast(least) => write!(f, ", {least} or more"),
-            Range::Above(least) => write!(f, " above {least}"),
-            Range::Within(least, most) => write!(f, " from {least} to {most}"),
-            Range::Between(least, most) => write!(f, " between {least} and {most}, neither of them"),
+            ValueRange::All | ValueRange::OneOf(_) => Ok(()),
+            ValueRange::AtLeast(least) => write!(f, ", {least} or more"),
+            ValueRange::Above(least) => write!(f, " above {least}"),
+            ValueRange::Within(least, most) => write!(f, " from {least} to {most}"),
+            ValueRange::Between(least, most) => write!(f, " between {least} and {most}, neither of them"),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Origin, is_name};
+use super::search::{Origin, is_name};
 use crate::base::vars;
 use crate::report::{self, Problem};
 
@@ -11,7 +11,7 @@ const HEADER: &[&str] = &["about", "about.zh", "extends", "patch", "env", "needs
 
 /// A key that only the user can know.
 #[derive(Debug)]
-pub(crate) struct Need {
+pub(crate) struct RequiredKey {
     pub(crate) key: String,
     pub(crate) why: String,
     pub(crate) example: String,
@@ -27,7 +27,7 @@ pub(super) struct Document {
     pub(super) extends: Option<String>,
     pub(super) patch: Option<Value>,
     pub(super) env: Vec<(String, String)>,
-    pub(super) needs: Vec<Need>,
+    pub(super) needs: Vec<RequiredKey>,
     pub(super) body: Value,
 }
 
@@ -103,7 +103,7 @@ impl Document {
             let when = value.get("when").and_then(Value::as_object).and_then(|when| when.iter().next());
             let when = when.map(|(key, value)| (key.clone(), value.clone()));
             match (text("why"), text("example")) {
-                (Some(why), Some(example)) => self.needs.push(Need { key, why, example, when }),
+                (Some(why), Some(example)) => self.needs.push(RequiredKey { key, why, example, when }),
                 _ => {
                     let wanted = r#"an object such as {"why": "…", "example": "…"}"#;
                     problems.push(report::bad_header(origin, &format!("$zlaunch.needs.{key}"), wanted));

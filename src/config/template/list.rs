@@ -1,6 +1,7 @@
 //! `zlaunch templates`: name, origin, about.
 
-use super::{Origin, Search, resolve};
+use super::resolve::resolve;
+use super::search::{Origin, Search};
 use crate::base::layout::wrapped;
 use crate::base::source::{Source, Sourced};
 use crate::host::Host;

@@ -1,0 +1,188 @@
+//! Where templates are: the built-in ones, the folders, the search order.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+#[cfg(test)]
+use crate::base::json;
+use crate::base::source::Sourced;
+use crate::host::Host;
+use crate::report::{self, Problem};
+
+macro_rules! embedded {
+    ($($name:literal)*) => {
+        /// The files of `templates/`, in the order they are listed.
+        pub(super) const BUILT_IN: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../../templates/", $name, ".json")))),*];
+    };
+}
+
+embedded! {
+    "zero0" "zero1" "zero2" "zero2_offload" "zero3" "zero3_offload"
+    "hf_zero2" "hf_zero3" "zero3_lowmem" "zeropp" "zero3_nvme"
+}
+
+/// Spellings of older releases and of other projects, and what they mean here.
+pub(super) const ALIASES: &[(&str, &str)] = &[
+    ("default-zero2", "zero2"),
+    ("default-zero3", "zero3"),
+    ("zero2-offload", "zero2_offload"),
+    ("zero3-offload", "zero3_offload"),
+    ("z0", "zero0"),
+    ("z1", "zero1"),
+    ("z2", "zero2"),
+    ("z2_offload", "zero2_offload"),
+    ("z3", "zero3"),
+    ("z3_offload", "zero3_offload"),
+    ("ds_z0_config", "zero0"),
+    ("ds_z2_config", "zero2"),
+    ("ds_z2_offload_config", "zero2_offload"),
+    ("ds_z3_config", "zero3"),
+    ("ds_z3_offload_config", "zero3_offload"),
+];
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    BuiltIn,
+    File(PathBuf),
+    Inline,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::BuiltIn => f.write_str("built in"),
+            Origin::File(path) => write!(f, "{}", path.display()),
+            Origin::Inline => f.write_str("the command line"),
+        }
+    }
+}
+
+/// Where templates are looked for, in order; the built-in ones come last.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Search {
+    pub(super) folders: Vec<PathBuf>,
+}
+
+impl Search {
+    pub(crate) fn new(flags: Vec<PathBuf>, host: &Host) -> Self {
+        let variable = host.raw("ZLAUNCH_TEMPLATE_DIR").map(std::env::split_paths).into_iter().flatten();
+        let folders = flags
+            .into_iter()
+            .chain(variable.filter(|path| !path.as_os_str().is_empty()))
+            .map(|path| host.absolute(&path))
+            .chain(host.config_home().map(|home| home.join("zlaunch/templates")))
+            .chain([PathBuf::from("/etc/zlaunch/templates")]);
+        Search { folders: folders.collect() }
+    }
+
+    /// The first file of that name from position `from` on. Position `folders.len()` is the built-in set.
+    pub(super) fn find(&self, name: &str, from: usize) -> Option<(usize, Origin)> {
+        let folders = self.folders.iter().enumerate().skip(from);
+        for (at, folder) in folders {
+            let path = folder.join(format!("{name}.json"));
+            if fs::symlink_metadata(&path).is_ok() {
+                return Some((at, Origin::File(path)));
+            }
+        }
+        let known = from <= self.folders.len() && BUILT_IN.iter().any(|(built_in, _)| *built_in == name);
+        known.then_some((self.folders.len(), Origin::BuiltIn))
+    }
+
+    /// The same, unless anybody could have put it there: it decides for whoever says the name.
+    pub(super) fn find_trusted(&self, name: &str, from: usize) -> Result<Option<(usize, Origin)>, Problem> {
+        let found = self.find(name, from);
+        if let Some((_, Origin::File(path))) = &found {
+            let by_all = |path: &&Path| fs::metadata(path).is_ok_and(|seen| seen.mode() & 0o002 != 0);
+            if let Some(open) = path.parent().into_iter().chain([path.as_path()]).find(by_all) {
+                return Err(report::anybody_could_write(name, path, open));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Every (name, origin) in search order, hidden ones included.
+    pub(super) fn all(&self) -> Vec<(String, Origin)> {
+        let mut found = Vec::new();
+        for folder in &self.folders {
+            let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+            let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+            paths.sort();
+            for path in paths.into_iter().filter(|path| path.extension().is_some_and(|it| it == "json")) {
+                let stem = path.file_stem().and_then(|stem| stem.to_str()).filter(|stem| is_name(stem));
+                if let Some(name) = stem.map(str::to_string) {
+                    found.push((name, Origin::File(path)));
+                }
+            }
+        }
+        found.extend(BUILT_IN.iter().map(|(name, _)| ((*name).to_string(), Origin::BuiltIn)));
+        found
+    }
+
+    /// The folders that are there, in search order.
+    pub(crate) fn in_words(&self) -> String {
+        let there = self.folders.iter().filter(|folder| folder.is_dir()).map(|folder| folder.display().to_string());
+        there.chain(["built in".to_string()]).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Every name once, in search order.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for (name, _) in self.all() {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Whether it is a template's name or another spelling of one.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        is_name(name) && self.find(alias(name).unwrap_or(name), 0).is_some()
+    }
+
+    pub(super) fn unknown(&self, spec: &Sourced<String>, name: &str) -> Problem {
+        let known: Vec<String> = self.all().into_iter().map(|(name, _)| name).collect();
+        let known = known.iter().map(String::as_str).chain(ALIASES.iter().map(|(old, _)| *old));
+        report::unknown_template(spec, report::nearest(name, known))
+    }
+}
+
+pub(super) fn is_name(word: &str) -> bool {
+    let mut bytes = word.bytes();
+    bytes.next().is_some_and(|b| b.is_ascii_alphanumeric())
+        && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+}
+
+pub(super) fn alias(old: &str) -> Option<&'static str> {
+    ALIASES.iter().find(|(name, _)| *name == old).map(|(_, new)| *new)
+}
+
+pub(super) fn built_in_text(name: &str) -> &'static str {
+    BUILT_IN.iter().find(|(built_in, _)| *built_in == name).map_or("", |(_, text)| *text)
+}
+
+/// Every built-in template with its sentence.
+#[cfg(test)]
+pub(crate) fn built_in_abouts() -> Vec<(&'static str, String)> {
+    let about = |text| json::parse(text).ok()?.pointer("/$zlaunch/about")?.as_str().map(str::to_string);
+    BUILT_IN.iter().map(|(name, text)| (*name, about(text).unwrap_or_default())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_embedded_list_is_the_folder() {
+        let mut files: Vec<String> = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/templates"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        files.sort();
+        let mut embedded: Vec<_> = BUILT_IN.iter().map(|(name, _)| format!("{name}.json")).collect();
+        embedded.sort();
+        assert_eq!(files, embedded);
+    }
+}
