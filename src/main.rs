@@ -139,15 +139,15 @@ fn replay(folder: &Path, dry_run: bool) -> Result<u8, Vec<Problem>> {
     let recorded = Recorded::read(folder)?;
     std::env::set_current_dir(&recorded.folder).map_err(|why| vec![report::cannot_enter(&recorded.folder, &why)])?;
     let mut host = Host::read();
-    let ours = recorded.bring_back(&mut host);
+    let ours = recorded.restore_variables(&mut host);
     let mut launch = match cli::parse_launch(recorded.words.clone(), Mode::Launch, &host)? {
         Ok(launch) => launch,
         Err(text) => return out(text.as_bytes()).map(|()| 0),
     };
     // Only to compare: the old record stays as it is.
     launch.record = Some(Sourced::new(folder.to_path_buf(), Source::Default));
-    let mut plan =
-        planned(&launch, &host).map_err(|problems| problems.into_iter().chain(recorded.gone()).collect::<Vec<_>>())?;
+    let mut plan = planned(&launch, &host)
+        .map_err(|problems| problems.into_iter().chain(recorded.missing_source()).collect::<Vec<_>>())?;
     let today = plan.record.take();
     plan.environment.extend(ours);
     let differences = today.map_or_else(Vec::new, |today| recorded.differences(&today));

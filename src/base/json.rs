@@ -5,7 +5,6 @@
 
 mod strict;
 
-use std::borrow::Cow;
 use std::cell::Cell;
 
 use serde::de::DeserializeSeed;
@@ -16,28 +15,23 @@ use strict::Strict;
 /// As deep as serde_json reads.
 pub(crate) const DEEPEST: usize = 128;
 
-/// Why a text is not JSON, and where.
+/// Why a text is not JSON or YAML, and where.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct SyntaxError {
     pub(crate) line: usize,
     pub(crate) column: usize,
     pub(crate) what: String,
 }
 
-pub(crate) fn parse(text: &str) -> Result<Value, Fault> {
-    let plain = without_comments(text.strip_prefix('\u{feff}').unwrap_or(text))?;
-    if plain.trim_ascii_start().is_empty() {
-        return Err(Fault { line: 1, column: 1, what: "it is empty".to_string() });
+pub(crate) fn parse(text: &str) -> Result<Value, SyntaxError> {
+    let text = &without_comments(text.strip_prefix('\u{feff}').unwrap_or(text))?;
+    if text.trim_ascii_start().is_empty() {
+        return Err(SyntaxError { line: 1, column: 1, what: "it is empty".to_string() });
     }
-    parse_strict(&plain)
-}
-
-/// The same for a text that is known to hold no comments and no trailing commas.
-pub(crate) fn parse_strict(text: &str) -> Result<Value, Fault> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let large = Cell::new(false);
-    let value = Strict(&large).deserialize(&mut reader).map_err(|why| fault(&why, text))?;
-    reader.end().map_err(|why| fault(&why, text))?;
+    let value = Strict(&large).deserialize(&mut reader).map_err(|why| worded(&why, text))?;
+    reader.end().map_err(|why| worded(&why, text))?;
     if large.get() {
         without_huge_integers(text)?;
     }
@@ -45,13 +39,13 @@ pub(crate) fn parse_strict(text: &str) -> Result<Value, Fault> {
 }
 
 /// Strict JSON with every number as it is written, for files that are not configs.
-pub(crate) fn parse_exactly(text: &str) -> Result<Value, Fault> {
+pub(crate) fn parse_exactly(text: &str) -> Result<Value, SyntaxError> {
     without_huge_integers(text)?;
-    serde_json::from_str(text).map_err(|why| fault(&why, text))
+    serde_json::from_str(text).map_err(|why| worded(&why, text))
 }
 
 /// Python keeps an integer beyond 64 bits; here it would become the nearest float.
-fn without_huge_integers(text: &str) -> Result<(), Fault> {
+fn without_huge_integers(text: &str) -> Result<(), SyntaxError> {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
@@ -71,27 +65,12 @@ fn without_huge_integers(text: &str) -> Result<(), Fault> {
 
 /// Strict JSON, indented, with a final line feed.
 pub(crate) fn write(value: &Value) -> String {
-    // Unlike `{:#}`, without a formatter in between; a value can always be written.
-    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
+    format!("{value:#}\n")
 }
 
-/// Looks up a dotted key. Sections are small and rules are many, so that looking along them beats hashing.
+/// Looks up a dotted key.
 pub(crate) fn get<'a>(config: &'a Value, key: &str) -> Option<&'a Value> {
-    let mut node = config;
-    let mut rest = key;
-    loop {
-        let end = rest.bytes().position(|b| b == b'.').unwrap_or(rest.len());
-        node = entry(node.as_object()?, &rest[..end])?;
-        match rest.get(end + 1..) {
-            Some(more) => rest = more,
-            None => return Some(node),
-        }
-    }
-}
-
-/// One key of a section, in the same way.
-pub(crate) fn entry<'a>(section: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
-    section.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
+    key.split('.').try_fold(config, |node, part| node.as_object()?.get(part))
 }
 
 /// The same, to change what stands there.
@@ -127,7 +106,7 @@ pub(crate) fn leaves(config: &Value, wanted: fn(&Value) -> bool) -> Vec<String> 
 /// Line and column of a dotted key in a text that was read before.
 pub(crate) fn position(text: &str, key: &str) -> Option<(usize, usize)> {
     /// A bracket that is open.
-    struct Open {
+    struct OpenBracket {
         object: bool,
         /// The next string is a key.
         expects_key: bool,
@@ -136,7 +115,7 @@ pub(crate) fn position(text: &str, key: &str) -> Option<(usize, usize)> {
     }
     let plain = without_comments(text.strip_prefix('\u{feff}').unwrap_or(text)).ok()?;
     let bytes = plain.as_bytes();
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenBracket> = Vec::new();
     let mut path = String::new();
     let mut at = 0;
     while at < bytes.len() {
@@ -156,8 +135,8 @@ pub(crate) fn position(text: &str, key: &str) -> Option<(usize, usize)> {
                 at = end;
                 continue;
             }
-            (b'{', _) => open.push(Open { object: true, expects_key: true, path: path.len() }),
-            (b'[', _) => open.push(Open { object: false, expects_key: false, path: path.len() }),
+            (b'{', _) => open.push(OpenBracket { object: true, expects_key: true, path: path.len() }),
+            (b'[', _) => open.push(OpenBracket { object: false, expects_key: false, path: path.len() }),
             (b'}' | b']', _) => drop(open.pop()),
             (b',', Some(inside)) => inside.expects_key = inside.object,
             _ => {}
@@ -202,10 +181,7 @@ pub(crate) fn restore_order(before: &Value, after: &mut Value) {
 }
 
 /// Comments and trailing commas become spaces, so that every other byte keeps its line and column.
-fn without_comments(text: &str) -> Result<Cow<'_, str>, Fault> {
-    if !text.contains("//") && !text.contains("/*") && !has_trailing_comma(text) {
-        return Ok(Cow::Borrowed(text));
-    }
+fn without_comments(text: &str) -> Result<String, SyntaxError> {
     let mut bytes = text.as_bytes().to_vec();
     let mut at = 0;
     let mut comma: Option<usize> = None; // a comma with nothing but space and comments behind it so far
@@ -245,24 +221,7 @@ fn without_comments(text: &str) -> Result<Cow<'_, str>, Fault> {
         at += 1;
     }
     // Only whole comments and ASCII commas were replaced, so this is still UTF-8.
-    Ok(Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()))
-}
-
-/// A cheap first look, so that strict files skip the rewriting.
-fn has_trailing_comma(text: &str) -> bool {
-    let mut comma = false;
-    text.bytes().any(|byte| match byte {
-        b',' => {
-            comma = true;
-            false
-        }
-        b'}' | b']' => std::mem::take(&mut comma),
-        space if space.is_ascii_whitespace() => false,
-        _ => {
-            comma = false;
-            false
-        }
-    })
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn end_of_string(bytes: &[u8], start: usize) -> usize {
@@ -277,21 +236,22 @@ fn end_of_string(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-pub(crate) fn fault_at(before: &[u8], what: String) -> Fault {
+pub(crate) fn fault_at(before: &[u8], what: String) -> SyntaxError {
     let line = before.split(|b| *b == b'\n').count();
     let column = before.iter().rev().take_while(|b| **b != b'\n').count() + 1;
-    Fault { line, column, what }
+    SyntaxError { line, column, what }
 }
 
-fn fault(why: &serde_json::Error, text: &str) -> Fault {
+/// serde_json's message in the words of this program.
+fn worded(why: &serde_json::Error, text: &str) -> SyntaxError {
     // The place is the first letter of a word, or the one behind a sign.
     let line = text.lines().nth(why.line().saturating_sub(1)).unwrap_or_default();
     let rest = line.get(why.column().saturating_sub(1)..).unwrap_or_default().trim_start_matches('-');
     let message = why.to_string();
     let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
     let what = match message {
-        _ if rest.starts_with("Infinity") || rest.starts_with("NaN") => PYTHONS,
-        "number out of range" => PYTHONS,
+        _ if rest.starts_with("Infinity") || rest.starts_with("NaN") => PYTHON_ONLY,
+        "number out of range" => PYTHON_ONLY,
         "EOF while parsing an object" => "it ends inside an object: a `}` is missing",
         "EOF while parsing a list" => "it ends inside a list: a `]` is missing",
         "EOF while parsing a string" => "it ends inside a string: a `\"` is missing",
@@ -303,11 +263,11 @@ fn fault(why: &serde_json::Error, text: &str) -> Fault {
         "key must be a string" => "a key in double quotes should stand here",
         other => other,
     };
-    Fault { line: why.line(), column: why.column().max(1), what: what.to_string() }
+    SyntaxError { line: why.line(), column: why.column().max(1), what: what.to_string() }
 }
 
-/// accelerate puts an infinite `steps_per_print` into every config, so that one written out has it.
-const PYTHONS: &str = "only Python reads NaN, Infinity and numbers as large: write another number \
+/// accelerate sets an infinite `steps_per_print` in every config, so a config that was saved from a run has it.
+const PYTHON_ONLY: &str = "only Python reads NaN, Infinity and numbers this large: write another number \
                        (\"steps_per_print\": 2000), or leave the key out";
 
 #[cfg(test)]

@@ -10,9 +10,9 @@ pub(crate) fn padded(text: &str, width: usize) -> String {
     format!("{text}{:1$}", "", width.saturating_sub(columns(text)))
 }
 
-/// A line that shows what is in a file or in a word and does nothing else: no colours or lines of its own, no megabytes.
+/// Makes text from a file or an argument safe to print: no control characters, and not too long.
 pub(crate) fn visible(text: &str) -> String {
-    /// Of the beginning and of the end.
+    /// Characters kept at the beginning and at the end.
     const LONGEST: usize = 2000;
     let escaped = |text: &str| text.replace(char::is_control, "\u{fffd}");
     match (text.char_indices().nth(LONGEST), text.char_indices().nth_back(LONGEST)) {
@@ -41,7 +41,7 @@ pub(crate) fn wrapped(text: &str, indent: usize, most: usize) -> String {
     lines + &format!("{:indent$}{line}\n", "")
 }
 
-/// What a line cannot break inside of, and whether a space stands before it.
+/// The pieces between which a line may break, and whether a space precedes each.
 fn pieces(text: &str) -> impl Iterator<Item = (&str, bool)> {
     text.split_whitespace().flat_map(|word| {
         let mut cuts: Vec<usize> = vec![0];
@@ -65,12 +65,12 @@ fn is_wide(c: char) -> bool {
         | '\u{ff00}'..='\u{ff60}' | '\u{ffe0}'..='\u{ffe6}')
 }
 
-/// What no line starts with.
+/// May not start a line.
 fn is_closing(c: char) -> bool {
     "，。；：、！？）》」』”’,.;:!?)]}\"".contains(c)
 }
 
-/// What no line ends with.
+/// May not end a line.
 fn is_opening(c: char) -> bool {
     "（《「『“‘([{".contains(c)
 }
@@ -83,7 +83,7 @@ mod tests {
     fn lines_break_between_words_and_between_chinese_letters() {
         assert_eq!(wrapped("one two three", 2, 10), "  one two\n  three\n");
         assert_eq!(wrapped("切分到每张 GPU，然后释放。", 0, 14), "切分到每张\nGPU，然后释\n放。\n");
-        // A full stop never stands alone.
+        // A full stop is never alone on a line.
         assert_eq!(wrapped("参数。", 0, 4), "参\n数。\n");
         assert_eq!(wrapped("", 2, 10), "  \n");
     }

@@ -7,7 +7,7 @@ pub(crate) fn int(text: &str) -> Option<i64> {
     whole(text)?.parse().ok()
 }
 
-/// The same of any size, as a float: Python's integers have no end.
+/// The same for integers of any size, as a float. Python's integers are unbounded.
 pub(crate) fn large_int(text: &str) -> Option<f64> {
     whole(text)?.parse().ok()
 }
@@ -32,7 +32,7 @@ fn without_underscores(text: &str) -> Option<String> {
     text.match_indices('_').all(|(at, _)| lawful(at)).then(|| text.replace('_', ""))
 }
 
-/// A value that Python counts with: a bool is a number.
+/// A JSON value as a number. A bool is a number in Python.
 pub(crate) fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Bool(flag) => Some(f64::from(u8::from(*flag))),

@@ -1,9 +1,9 @@
-//! A value together with who said it. Everything that reaches the plan carries its source, so that an error can
-//! point at it, a dry run can say why, and a mismatch can name both sides.
+//! Provenance: a value together with where it came from. Everything in the plan carries its source, so that an error
+//! can point at it, a dry run can say why, and a mismatch can name both sides.
 
 use std::fmt;
 
-/// Who said it.
+/// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// An option of zlaunch, without its value: `--nproc-per-node`.
@@ -16,7 +16,7 @@ pub(crate) enum Source {
     Machine(&'static str),
     /// Two of them together.
     Both(Box<Source>, Box<Source>),
-    /// Nobody: what holds when nothing is said.
+    /// Nothing was given.
     Default,
 }
 
@@ -49,7 +49,7 @@ impl<T> Sourced<T> {
 }
 
 impl Source {
-    /// Said here and now; a variable may serve a whole site.
+    /// Given for this launch. A variable may be set for a whole site.
     pub(crate) fn is_flag(&self) -> bool {
         matches!(self, Source::Flag(_))
     }

@@ -206,8 +206,8 @@ pub(crate) const SHOWN_WHEN_SET: &[&str] = &[
     "DS_ACCELERATOR",
 ];
 
-/// Written into the launch record when set, because a training is another one with them, though zlaunch leaves them alone.
-/// What ends with `_` begins a name.
+/// Written into the launch record when set: zlaunch leaves them alone, but they change a training. A trailing `_` marks a
+/// prefix.
 const RECORDED: &str = "ZLAUNCH_ PATH PYTHONPATH PYTHONHASHSEED PYTHONNOUSERSITE LD_ VIRTUAL_ENV CONDA_PREFIX \
     NPROC_PER_NODE NNODES NODE_RANK MASTER_ PET_ CUDA_ CUBLAS_ HIP_ ROCR_ ASCEND_ HCCL_ NCCL_ GLOO_ UCX_ FI_ OMP_ MKL_ \
     TORCH_ TORCHINDUCTOR_ TORCHDYNAMO_ PYTORCH_ TRITON_ HF_ HUGGINGFACE_ TRANSFORMERS_ TOKENIZERS_ MODELSCOPE_ \
@@ -217,7 +217,7 @@ pub(crate) fn changes_a_training(name: &str) -> bool {
     RECORDED.split(' ').any(|known| name == known || known.ends_with('_') && name.starts_with(known))
 }
 
-/// What a template may not set: these decide what is executed, or who takes part.
+/// Variables that a template may not set: they decide which code runs, or which ranks take part.
 const FORBIDDEN: &[&str] = &[
     PATH,
     HOME,
@@ -270,14 +270,14 @@ const FORBIDDEN: &[&str] = &[
     "OMP_TOOL_LIBRARIES",
     "UCX_MODULE_DIR",
     "FI_PROVIDER_PATH",
-    // What other programs and languages read before their own work.
+    // Start-up files of shells and other languages.
     DS_ENV_FILE,
     "NODE_OPTIONS",
     "RUBYOPT",
     "JAVA_TOOL_OPTIONS",
     "PERLLIB",
     "COVERAGE_PROCESS_START",
-    // Models bring code of their own: where it comes from, and whom to believe.
+    // Where models and their code are loaded from, and which hosts are trusted.
     HF_HOME,
     HF_HUB_CACHE,
     HUGGINGFACE_HUB_CACHE,
@@ -299,7 +299,7 @@ const FORBIDDEN: &[&str] = &[
     "https_proxy",
     "all_proxy",
     "no_proxy",
-    // Who takes part.
+    // Which ranks take part.
     GROUP_RANK,
     ROLE_RANK,
     RANK,
@@ -345,7 +345,7 @@ pub(crate) fn changes_what_is_executed(name: &str) -> bool {
     FORBIDDEN.contains(&name) || FORBIDDEN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// What a variable may be called; anything else cannot be set with `export`.
+/// A name that a shell can `export`.
 pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
@@ -379,10 +379,10 @@ mod tests {
         }
     }
 
-    /// String literals of the code that look like variables and are none.
+    /// String literals that look like variables and are not.
     const NO_VARIABLES: &[&str] = &["CARGO_PKG_VERSION", "END_OF_CONFIG", "PRETTY_NAME="];
 
-    /// Whatever is named like a variable in the code, the templates and the shim has its row.
+    /// Every variable named in the code, the templates and the shim has a row.
     #[test]
     fn every_variable_in_the_sources_has_a_row() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -394,7 +394,7 @@ mod tests {
                     continue;
                 }
                 let place = file.strip_prefix(root).unwrap().display().to_string();
-                // Recorded words of others, texts, and what only tests compile.
+                // Recorded data, texts, and test-only code.
                 let ours = file.extension().is_some_and(|it| it == "rs" || it == "json" || it == "sh");
                 if !ours || ["src/man.rs", "src/tables.rs", "src/laws"].iter().any(|it| place.starts_with(it)) {
                     continue;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Number, Value};
 
-use crate::base::json::Fault;
+use crate::base::json::SyntaxError;
 use crate::base::python_value::repr_float;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,13 +17,13 @@ pub(crate) enum Dialect {
     OmegaConf,
 }
 
-/// Deep enough for any config; deeper is an attack or an accident.
+/// Deeper than any real config.
 const DEEPEST: usize = 64;
-/// Aliases may repeat a part, but not blow a small file up.
+/// Aliases can make a small file explode.
 const MOST_VALUES: usize = 100_000;
 
 /// The first document of the text; an empty one is null.
-pub(crate) fn parse(text: &str, dialect: Dialect) -> Result<Value, Fault> {
+pub(crate) fn parse(text: &str, dialect: Dialect) -> Result<Value, SyntaxError> {
     let mut loader = Loader { parser: Parser::new_from_str(text), dialect, anchors: HashMap::new(), values: 0 };
     let value = loop {
         let (event, place) = loader.next()?;
@@ -39,7 +39,7 @@ pub(crate) fn parse(text: &str, dialect: Dialect) -> Result<Value, Fault> {
         match event {
             Event::StreamEnd => return Ok(value),
             Event::DocumentStart(_) => {
-                return Err(Fault { line, column, what: "a second document starts here".to_string() });
+                return Err(SyntaxError { line, column, what: "a second document starts here".to_string() });
             }
             _ => {}
         }
@@ -54,18 +54,18 @@ struct Loader<'a> {
 }
 
 impl<'a> Loader<'a> {
-    fn next(&mut self) -> Result<(Event<'a>, (usize, usize)), Fault> {
+    fn next(&mut self) -> Result<(Event<'a>, (usize, usize)), SyntaxError> {
         match self.parser.next_event() {
             Some(Ok((event, span))) => Ok((event, (span.start.line(), span.start.col() + 1))),
             Some(Err(why)) => {
                 let mark = why.marker();
-                Err(Fault { line: mark.line(), column: mark.col() + 1, what: why.info().to_string() })
+                Err(SyntaxError { line: mark.line(), column: mark.col() + 1, what: why.info().to_string() })
             }
             None => Ok((Event::StreamEnd, (1, 1))),
         }
     }
 
-    fn value(&mut self, event: Event<'a>, place: (usize, usize), depth: usize) -> Result<Value, Fault> {
+    fn value(&mut self, event: Event<'a>, place: (usize, usize), depth: usize) -> Result<Value, SyntaxError> {
         self.values += 1;
         if depth > DEEPEST || self.values > MOST_VALUES {
             return Err(fault(place, "it is nested too deep or too large"));
@@ -103,7 +103,7 @@ impl<'a> Loader<'a> {
         Ok(value)
     }
 
-    fn sequence(&mut self, depth: usize) -> Result<Value, Fault> {
+    fn sequence(&mut self, depth: usize) -> Result<Value, SyntaxError> {
         let mut list = Vec::new();
         loop {
             match self.next()? {
@@ -114,7 +114,7 @@ impl<'a> Loader<'a> {
     }
 
     /// Repeated keys: the last one wins. `<<` brings in what is not there yet.
-    fn mapping(&mut self, depth: usize) -> Result<Value, Fault> {
+    fn mapping(&mut self, depth: usize) -> Result<Value, SyntaxError> {
         let mut object = Map::new();
         let mut merged = Vec::new();
         loop {
@@ -159,8 +159,8 @@ impl<'a> Loader<'a> {
     }
 }
 
-fn fault((line, column): (usize, usize), what: &str) -> Fault {
-    Fault { line, column, what: what.to_string() }
+fn fault((line, column): (usize, usize), what: &str) -> SyntaxError {
+    SyntaxError { line, column, what: what.to_string() }
 }
 
 fn size(value: &Value) -> usize {

@@ -44,7 +44,7 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// The three as DeepSpeed finds them: null is as good as missing.
+/// The three values as DeepSpeed reads them. null counts as missing.
 struct Triangle {
     global: Option<f64>,
     micro: Option<f64>,
@@ -81,13 +81,13 @@ impl Triangle {
     }
 }
 
-/// The three numbers, unless one of them is still open or no number.
+/// The three numbers, unless one is still "auto" or not a number.
 fn triangle(subject: &Subject) -> Option<Triangle> {
     let size = |key: &str| match subject.get(key) {
         None | Some(Value::Null) => Some(None),
         Some(value) => number(value).map(Some),
     };
-    // accelerate writes 1 where nothing is said.
+    // accelerate fills in 1 where it is missing.
     let missing = subject.is_hf() && subject.get(STEPS).is_none();
     let steps = if missing { Some(1.0) } else { size(STEPS)? };
     Some(Triangle { global: size(GLOBAL)?, micro: size(MICRO)?, steps })
@@ -143,7 +143,7 @@ fn batch_product(subject: &Subject, found: &mut Findings) {
         subject.is_plain() && fewer >= 1.0 && fewer.fract() == 0.0 && ranks % fewer == 0.0 && may_split(subject);
     if splits {
         let what = format!("{what}, unless the script splits the model over {} ranks", ranks / fewer);
-        found.soft_key(Severity::Warning, &keys, what, help);
+        found.key_with_severity(Severity::Warning, &keys, what, help);
     } else {
         found.key(&keys, what, help);
     }

@@ -177,7 +177,7 @@ fn offload_at_stage_0(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Sections that are really on NVMe: below stage 3 there is no such thing.
+/// Sections that use NVMe. Below stage 3, DeepSpeed ignores it.
 fn on_nvme<'a>(subject: &'a Subject) -> impl Iterator<Item = &'static str> + use<'a> {
     let sections = [("offload_optimizer", subject.zero().optimizer), ("offload_param", subject.zero().param)];
     sections
@@ -369,7 +369,7 @@ fn partition_size(subject: &Subject, found: &mut Findings) {
     match subject.world() {
         Some(world) if size > world => {
             let what = format!("`{key}` is {size}, but there are {world} ranks: DeepSpeed cuts it down to that");
-            found.soft_key(Severity::Note, &[key], what, format!("--set {key}={world}"));
+            found.key_with_severity(Severity::Note, &[key], what, format!("--set {key}={world}"));
         }
         Some(world) if world % size != 0 => {
             found.key(

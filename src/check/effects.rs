@@ -248,7 +248,7 @@ fn gathered_weights(subject: &Subject, found: &mut Findings) {
         _ => Severity::Note,
     };
     let what = "a full model is saved as ZeRO's shards (zero_to_fp32.py makes weights of them): `stage3_gather_16bit_weights_on_model_save` is not on".to_string();
-    found.soft_key(severity, &[key], what, format!("--set {key}=true"));
+    found.key_with_severity(severity, &[key], what, format!("--set {key}=true"));
 }
 
 fn overlap_comm(subject: &Subject, found: &mut Findings) {

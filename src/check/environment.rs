@@ -61,7 +61,7 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// They occur in one project's document and in no program.
+/// Found in documents, read by no program.
 const DEAD: &[&str] = &["DS_PIPE_RESERVE", "DS_SKIP_UNUSED_PARAMETERS", "DS_REUSE_BUFFERS", "DS_USE_CUDA_TILING"];
 
 fn dead_variable(subject: &Subject, found: &mut Findings) {
@@ -115,7 +115,7 @@ fn two_allocator_confs(subject: &Subject, found: &mut Findings) {
 
 fn max_connections(subject: &Subject, found: &mut Findings) {
     let name = "CUDA_DEVICE_MAX_CONNECTIONS";
-    // A template's own is its author's choice.
+    // What the template sets is its author's choice.
     if subject.host.var(name) != Some("1") {
         return;
     }
@@ -176,7 +176,7 @@ fn env_file_unread(subject: &Subject, found: &mut Findings) {
 
 fn incomplete_ranks(subject: &Subject, found: &mut Findings) {
     const MPI: &[&str] = &["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
-    // What an engine started gets them from us.
+    // zlaunch sets them for a task that an engine started.
     if !subject.topology.is_some_and(|topology| matches!(topology.role, Role::Rank { .. })) {
         return;
     }

@@ -43,8 +43,8 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// Keys that came with this version or before are taken as known: to look the version up means to list site-packages, and
-/// most configs hold one of them.
+/// Keys that this version or an older one introduced count as known. Most configs have one of them, and finding the
+/// installed version means listing site-packages.
 const TAKEN_AS_KNOWN: [u32; 3] = [0, 12, 4];
 
 /// Why this version does not know the key; `None` if it does.
@@ -99,13 +99,13 @@ fn ignored_key(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// What people write for themselves.
+/// A comment in the form of a key.
 fn is_comment(path: &str) -> bool {
     let name = schema::name_of(path);
     !name.starts_with(|c: char| c.is_ascii_alphabetic()) || ["comment", "comments", "description"].contains(&name)
 }
 
-/// The name that was meant, or the section it belongs into.
+/// The key that was probably meant, or the section it belongs in.
 fn advice(key: &Key) -> String {
     let (section, name) = key.path.rsplit_once('.').unwrap_or(("", &key.path));
     let remove = format!("--unset {}", key.path);
@@ -161,7 +161,7 @@ fn two_names(subject: &Subject, found: &mut Findings) {
 fn old_key(subject: &Subject, found: &mut Findings) {
     for key in subject.keys() {
         let Some(KeySpec { replaced_by: Some(now), removed: None, .. }) = key.entry else { continue };
-        // Then it is more than old.
+        // Removed keys have a rule of their own.
         if key.policy != UnknownKeys::Ignored && subject.get(now).is_some() {
             continue;
         }

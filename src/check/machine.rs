@@ -13,7 +13,7 @@ use crate::host::machine::{Limit, Lock, Memory, locks_of};
 use crate::host::{Host, can_be_written};
 use crate::report::{self, Problem};
 
-/// Nobody compiles for so long: the compiler was killed and its lock stayed.
+/// No compilation takes this long: the compiler was killed and left its lock.
 const STALE: Duration = Duration::from_secs(15 * 60);
 /// Less than this and NCCL or a data loader fails.
 const LEAST_SHARED_MEMORY: u64 = 1 << 30;
@@ -25,7 +25,7 @@ const WITHOUT_GOOD_LOCKS: &[&str] = &["nfs", "nfs4", "cifs", "smb3", "fuse.sshfs
 /// File systems that other machines see too.
 const SHARED: &[&str] = &["lustre", "gpfs", "beegfs", "ceph", "wekafs", "panfs", "fuse.juicefs", "afs"];
 
-/// What a config asks of the machine; an "auto" asks for nothing yet.
+/// What a config requires of the machine. An "auto" requires nothing yet.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wants {
     pub(crate) offloads_optimizer: bool,
@@ -66,7 +66,7 @@ impl Wants {
     }
 }
 
-/// The rules that a launch with a config can afford.
+/// The rules that are cheap enough for every launch with a config.
 pub(crate) fn at_launch(config: &Value, python: Option<&Python>, host: &Host) -> Vec<Problem> {
     let wants = Wants::of(config);
     let mut problems: Vec<Problem> = python.into_iter().flat_map(missing_packages).collect();
@@ -85,7 +85,7 @@ pub(crate) fn extensions_folder(host: &Host) -> Option<PathBuf> {
 /// Packages without which no DeepSpeed training starts, each with a file of it.
 const NEEDED: &[(&str, &str)] = &[("torch", "torch/distributed/run.py"), ("deepspeed", "deepspeed/__init__.py")];
 
-/// A needed package that is not there. An interpreter whose packages are not found lacks nothing.
+/// A required package that is missing. If no packages are found at all, nothing is reported.
 pub(crate) fn missing_package(name: &str, python: &Python) -> Option<Problem> {
     let (name, _) = NEEDED.iter().find(|(needed, file)| *needed == name && python.lacks(file, name))?;
     Some(report::package_missing(name, &python.program))
@@ -116,7 +116,7 @@ pub(crate) fn cache_on_nfs(what: &str, path: &Path, kind: Option<&str>, variable
     Some(report::cache_on_nfs(what, path, kind, variable))
 }
 
-/// `needed`: by this launch, as far as is known.
+/// `needed`: what this launch needs, if that is known.
 pub(crate) fn no_compiler(compiler: bool, ninja: bool, needed: bool) -> Option<Problem> {
     let missing: &[&str] = match (compiler, ninja) {
         (true, true) => return None,

@@ -108,7 +108,7 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// DeepSpeed's own, in any case.
+/// DeepSpeed's own optimizers; upper and lower case do not matter.
 const OPTIMIZERS: &[&str] = &["adagrad", "adam", "adamw", "lamb", "muadam", "muadamw", "musgd", "lion", "muon"];
 /// Gone in 0.19.7.
 const GONE: &[&str] = &["onebitadam", "zerooneadam", "onebitlamb"];
@@ -161,7 +161,7 @@ fn optimizer_type(subject: &Subject, found: &mut Findings) {
     // torch may have a newer class of that name.
     let severity =
         if gone || nearest(&name, OPTIMIZERS.iter().copied()).is_some() { Severity::Error } else { Severity::Warning };
-    found.soft_key(severity, &[key], what, help);
+    found.key_with_severity(severity, &[key], what, help);
 }
 
 /// The parameters with the name they are recorded under.

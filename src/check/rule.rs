@@ -11,7 +11,7 @@ pub(crate) struct Rule {
     pub(super) check: fn(&Subject, &mut Findings),
 }
 
-/// When the trainer comes upon it.
+/// When the trainer notices it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
     /// DeepSpeed reads the config: `DeepSpeedConfig`, under ZeRO-3 already while the model is loaded.
@@ -20,7 +20,7 @@ pub(crate) enum When {
     Start,
     /// At the first step, or when the model is saved.
     Step,
-    /// Never: nothing is said.
+    /// Never.
     Silent,
 }
 
@@ -35,7 +35,7 @@ impl When {
     }
 }
 
-/// Where a rule puts what it found.
+/// Collects what a rule finds.
 pub(super) struct Findings<'a> {
     pub(super) rule: &'a Rule,
     pub(super) subject: &'a Subject<'a>,
@@ -49,8 +49,14 @@ impl Findings<'_> {
         self.add(self.rule.severity, places, what, help.into());
     }
 
-    /// The same, but not so sure.
-    pub(super) fn soft_key(&mut self, severity: Severity, keys: &[&str], what: String, help: impl Into<String>) {
+    /// The same with another severity than the rule's.
+    pub(super) fn key_with_severity(
+        &mut self,
+        severity: Severity,
+        keys: &[&str],
+        what: String,
+        help: impl Into<String>,
+    ) {
         let places = keys.iter().map(|key| (self.subject.place)(key)).collect();
         self.add(severity, places, what, help.into());
     }

@@ -52,16 +52,16 @@ impl<'a> Derived<'a> {
     }
 }
 
-/// One key of the config that DeepSpeed's readers come upon.
+/// One key of the config that DeepSpeed reads.
 pub(super) struct Key<'a> {
     pub(super) path: String,
     pub(super) value: &'a Value,
     pub(super) entry: Option<KeySpec>,
-    /// Of the section it stands in.
+    /// How its section treats unknown keys.
     pub(super) policy: UnknownKeys,
     /// The section says `"strict": true`, so that its "auto" is not dropped.
     pub(super) keeps_auto: bool,
-    /// What the newest version has against the value, where it looks.
+    /// Why the newest version refuses the value.
     pub(super) fault: Option<ValueFault>,
 }
 
@@ -82,7 +82,7 @@ impl<'a> Subject<'a> {
     /// A key of `zero_optimization`, by either of its names.
     pub(super) fn zero_key(&self, key: &str) -> Option<&'a Value> {
         let section = self.derived.zero.section?;
-        json::entry(section, key).or_else(|| json::entry(section, key.strip_prefix("stage3_")?))
+        section.get(key).or_else(|| section.get(key.strip_prefix("stage3_")?))
     }
 
     /// A bool as DeepSpeed understands it; an "auto" or a wrong value says nothing.
@@ -114,7 +114,7 @@ impl<'a> Subject<'a> {
         self.topology?.world_size.as_ref().map(|world| world.value)
     }
 
-    /// Older than that, as far as the trainer's environment shows; what is not found counts as the newest.
+    /// Whether the installed DeepSpeed is older than that. If none is found, the newest counts.
     pub(super) fn is_before(&self, version: [u32; 3]) -> bool {
         self.version().is_some_and(|found| found.is_before(version))
     }
@@ -143,7 +143,7 @@ impl<'a> Subject<'a> {
         auto::hidden_size(self.job, self.host).ok().map(|hidden| hidden.value)
     }
 
-    /// The value a rank will see, the template's included.
+    /// The value a rank will see, including those of the template.
     pub(super) fn variable(&self, name: &str) -> Option<&OsStr> {
         let in_template = || self.template_env.iter().find(|(known, _)| known == name);
         self.host.raw(name).or_else(|| in_template().map(|(_, value)| OsStr::new(value)))
@@ -156,11 +156,11 @@ fn walk<'a>(prefix: &mut String, section: &'a Map<String, Value>, policy: Unknow
     let strict = matches!(policy, UnknownKeys::Refused(_));
     let keeps_auto = strict && section.get("strict").is_some_and(schema::is_true);
     for (name, value) in section {
-        // Taken by the signature of every model.
+        // Every pydantic model of DeepSpeed accepts it.
         if strict && name == "strict" {
             continue;
         }
-        // The old name is read where the new one is not there.
+        // The old name only counts where the new one is missing.
         if length == 0 && name == "bfloat16" && section.get("bf16").is_some_and(|bf16| !bf16.is_null()) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Types, ranges and choices, as DeepSpeed coerces and checks them. An "auto" is `auto`'s business.
+//! Types, ranges and choices, as DeepSpeed coerces and checks them.
 
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ pub(super) const RULES: &[Rule] = &[
 
 fn judge(subject: &Subject, found: &mut Findings, kind: ValueFault) {
     for key in subject.keys().iter().filter(|key| key.fault == Some(kind)) {
-        // Most values fit, so that the version is looked up for the few that do not.
+        // The version is only looked up for values that the newest DeepSpeed refuses.
         let read = |entry: &KeySpec| {
             entry.removed.is_none()
                 && entry.since.is_none_or(|since| !subject.is_before(since))
@@ -63,10 +63,10 @@ fn advice(key: &Key, entry: &KeySpec) -> String {
     }
 }
 
-/// A key, what DeepSpeed does with its value, and what the value is where that fails.
+/// A key, the expression DeepSpeed evaluates with it, and which values make that fail.
 type Unlisted = (&'static str, &'static str, fn(&Subject) -> Option<String>);
 
-/// What only the code that reads it shows.
+/// Failures in code that reads a key without a schema.
 const UNLISTED: &[Unlisted] = &[
     // `wall_clock_breakdown | flops_profiler.enabled`
     (CLOCK, "wants true or false", |subject| only_object(subject, CLOCK, FLOPS)),
@@ -105,7 +105,7 @@ fn unlisted(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Two objects make an object.
+/// `a | b` also works for two objects.
 fn only_object(subject: &Subject, key: &str, other: &str) -> Option<String> {
     let is_object = |key: &str| subject.get(key).is_some_and(Value::is_object);
     (is_object(key) && !is_object(other)).then(|| "an object".to_string())
@@ -121,7 +121,7 @@ fn odd_value(subject: &Subject, found: &mut Findings) {
     const BATCH: &[&str] = &["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"];
     for key in subject.keys() {
         let Some(entry) = key.entry.filter(|entry| !entry.checked && entry.is_odd(key.value)) else { continue };
-        // "auto" is told by its own rule, batch sizes by theirs; accelerate overwrites the third.
+        // "auto" and the batch sizes have rules of their own; accelerate overwrites the third.
         let overwritten = key.path == "steps_per_print" && subject.is_hf();
         if key.value == "auto" || BATCH.contains(&key.path.as_str()) || overwritten {
             continue;

@@ -138,7 +138,7 @@ fn nobody_fills(key: &str, place: &str) -> Problem {
     report::nobody_fills(key, place).when(noticed(key))
 }
 
-/// When DeepSpeed comes upon an "auto" there.
+/// When DeepSpeed notices an "auto" there.
 fn noticed(key: &str) -> Option<&'static str> {
     schema::refuses_auto(key).then_some("parse")
 }
@@ -212,7 +212,7 @@ mod tests {
         let config = json!({"a": "auto", "b": {"c": "auto", "d": 1}});
         let fill = |key, value| Fill { key, value, from: FillSource::Constant("") };
         assert_eq!(apply(&config, &[fill("b.c", json!(2))]), json!({"a": "auto", "b": {"c": 2, "d": 1}}));
-        // Not even by a fill that was made for something else.
+        // A fill for a key that is not "auto" changes nothing.
         assert_eq!(apply(&config, &[fill("b.d", json!(2)), fill("e", json!(2))]), config);
     }
 }

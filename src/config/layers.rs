@@ -1,5 +1,4 @@
-//! From a template to the config that is launched: `--patch`, `--unset`, `--set` on top of it. Filling "auto" is
-//! `auto`'s business.
+//! The user's layers over a template: `--patch`, `--unset`, `--set`.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -14,7 +13,7 @@ use crate::host::Host;
 use crate::report::reading;
 use crate::report::{self, Problem};
 
-/// What is laid over the template, in this order.
+/// Applied to the template in this order.
 #[derive(Default)]
 pub(crate) struct Layers {
     pub(crate) patch: Vec<Sourced<PathBuf>>,
@@ -22,8 +21,7 @@ pub(crate) struct Layers {
     pub(crate) set: Vec<Sourced<(String, Value)>>,
 }
 
-/// Lays the user's layers over the template and checks that what the template needs is there.
-/// Most launches have no layers, and the template's own config is theirs.
+/// Applies the layers and checks that the keys the template requires are there.
 pub(crate) fn with_layers<'t>(
     template: &'t Template,
     layers: &Layers,
@@ -69,10 +67,10 @@ pub(crate) fn with_layers<'t>(
     if problems.is_empty() { Ok(config) } else { Err(problems) }
 }
 
-/// Where a key of the config was written: the last `--set` of it, a `--patch` that changed it, else the file it stands in.
-/// Only asked for when there is something to say, so the files are read again.
+/// Where a key of the config was written: the last `--set`, a `--patch` that changed it, or the template's file. Only
+/// needed for messages, so the files are read again.
 pub(crate) fn place_of(key: &str, config: &Value, template: &Template, layers: &Layers, host: &Host) -> String {
-    // Itself, or the section around it.
+    // The key itself, or a section around it.
     let sets = |sourced: &&Sourced<(String, Value)>| {
         key.strip_prefix(&sourced.value.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
@@ -88,7 +86,7 @@ pub(crate) fn place_of(key: &str, config: &Value, template: &Template, layers: &
         let path = host.absolute(&patch.value);
         return inside(&path).unwrap_or_else(|| format!("{}, {key}", patch.value.display()));
     }
-    // Of a chain, the first file that has it.
+    // In a chain of templates, the first file that has the key.
     let files = template.origins.iter().filter_map(|origin| match origin {
         Origin::File(path) => Some(path),
         _ => None,
@@ -108,7 +106,7 @@ fn unset(config: &mut Value, key: &str) -> bool {
     node.and_then(Value::as_object_mut).is_some_and(|object| object.shift_remove(last).is_some())
 }
 
-/// Sets a dotted key, making the objects on the way. Stops at a value that cannot hold keys and says where.
+/// Sets a dotted key and creates the objects on the way. The error is the key whose value is not an object.
 fn set(config: &mut Value, key: &str, value: Value) -> Result<(), String> {
     let mut node = config;
     let mut walked = Vec::new();

@@ -1,4 +1,4 @@
-//! The two standards of changing JSON, as templates and `--patch` use them: both keep the order of the keys.
+//! JSON Patch and JSON Merge Patch, for templates and `--patch`. Both keep the order of the keys.
 
 use json_patch::{PatchErrorKind, PatchOperation};
 use serde_json::{Map, Value};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::base::json;
 use crate::report::{self, Problem};
 
-/// RFC 7386. Written out, because the crate's removes a key by moving the last one into its place.
+/// RFC 7386. Not the crate's, which moves the last key into the place of a removed one.
 pub(crate) fn merge(config: &mut Value, patch: Value) {
     let Value::Object(patch) = patch else { return *config = patch };
     if !config.is_object() {
@@ -22,7 +22,7 @@ pub(crate) fn merge(config: &mut Value, patch: Value) {
     }
 }
 
-/// RFC 6902, keeping the order of the keys. One operation at a time: copies must not blow a small file up.
+/// RFC 6902. One operation at a time, because repeated copies can make a small file explode.
 pub(crate) fn operate(config: &mut Value, operations: Value, place: &str) -> Result<(), Problem> {
     let Value::Array(operations) = operations else { return Err(report::not_a_patch(place, "it is not a list")) };
     let read = |(at, operation): (usize, Value)| {

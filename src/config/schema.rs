@@ -40,13 +40,13 @@ fn lines_from(key: &str) -> &'static [&'static str] {
 pub(crate) struct KeySpec {
     pub(crate) key: &'static str,
     kind: ValueType,
-    /// null is taken too.
+    /// null is accepted too.
     nullable: bool,
     /// A section refuses keys it does not know since that version.
     strict_since: Option<[u32; 3]>,
     /// DeepSpeed looks at the value when it reads the config.
     pub(crate) checked: bool,
-    /// As the file writes it: taken apart for a value that is judged.
+    /// As the file writes it; parsed when a value is checked.
     range: &'static str,
     /// As JSON, `-` where there is none, `required` for a parameter without one.
     pub(crate) default: &'static str,
@@ -60,7 +60,7 @@ pub(crate) struct KeySpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Removed {
     pub(crate) version: [u32; 3],
-    /// DeepSpeed refuses the key by name; without it the key is as unknown as any other.
+    /// DeepSpeed refuses the key by name. Otherwise it is an unknown key like any other.
     pub(crate) refused: bool,
 }
 
@@ -102,7 +102,7 @@ impl KeySpec {
         let nullable = kind.ends_with('?');
         KeySpec {
             key,
-            // A test reads every line.
+            // A test parses every line, so this never happens.
             kind: ValueType::parse(kind.strip_suffix('?').unwrap_or(kind)).unwrap_or(ValueType::Any),
             nullable,
             strict_since,
@@ -129,7 +129,7 @@ impl KeySpec {
     /// The range, and the version it is checked since.
     fn bounds(&self) -> (ValueRange, Option<[u32; 3]>) {
         match self.range {
-            // Its validator's, which the file does not name.
+            // The range of its validator, which the file does not have.
             "-" if self.kind == ValueType::Scale => (ValueRange::AtLeast(0.0), None),
             "-" => (ValueRange::All, None),
             range => {
@@ -139,14 +139,13 @@ impl KeySpec {
         }
     }
 
-    /// Whether DeepSpeed refuses the value (of an unchecked key: whether it is of another type than is meant).
-    /// `is_before` tells whether the version that reads it is older than that.
+    /// Whether DeepSpeed refuses the value. `is_before` tells whether the installed version is older than the given one.
     pub(crate) fn fault(&self, value: &Value, is_before: impl Fn([u32; 3]) -> bool) -> Option<ValueFault> {
         if value.is_null() {
             let taken = self.nullable || matches!(self.kind, ValueType::SectionOrFalsy | ValueType::Any);
             return (!taken).then_some(ValueFault::Type);
         }
-        // The first version of pydantic cut fractions off.
+        // pydantic 1 truncated fractions.
         if self.kind == ValueType::Int && value.is_f64() && is_before([0, 15, 1]) {
             return None;
         }
@@ -154,7 +153,7 @@ impl KeySpec {
         self.kind.fault(value, if since.is_some_and(is_before) { ValueRange::All } else { range })
     }
 
-    /// Whether the value of a key that nobody checks is of another type than is meant. Nothing is coerced there.
+    /// Whether an unchecked key has a value of another type than it should. Such values are not coerced.
     pub(crate) fn is_odd(&self, value: &Value) -> bool {
         if value.is_null() {
             return !self.nullable;
@@ -178,7 +177,7 @@ impl KeySpec {
 /// describe it is dropped instead.
 pub(crate) fn refuses_auto(key: &str) -> bool {
     let in_model = key.rsplit_once('.').and_then(|(section, _)| find(section)?.policy());
-    // The monitors stand in a model of their own; whether the old name of bf16 is read at all depends on the new one.
+    // The monitors have a pydantic model of their own, and `bfloat16` is only read where `bf16` is missing.
     let monitor = ["tensorboard", "wandb", "csv_monitor", "comet", "bfloat16"].contains(&key);
     let batch = ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"].contains(&key);
     let compared = ["sequence_parallel_size", "vocabulary_size"].contains(&key);

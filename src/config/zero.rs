@@ -1,5 +1,5 @@
-//! ZeRO's stage and where its states lie, as DeepSpeed understands what a config says: by pydantic's coercions, old names
-//! included. Checks, sums and the report on the machine all ask here: one config has one stage.
+//! The ZeRO stage and the offload devices of a config as DeepSpeed reads them, with pydantic's coercions and old names.
+//! `check`, `fit` and `doctor` all ask here.
 
 use std::fmt;
 
@@ -61,7 +61,7 @@ impl<'a> Zero<'a> {
             Some(Value::Object(section)) => section,
             _ => return off,
         };
-        let stage = json::entry(section, "stage").map_or(Some(0.0), schema::whole);
+        let stage = section.get("stage").map_or(Some(0.0), schema::whole);
         Zero {
             section: Some(section),
             stage: stage.and_then(|stage| (0..=3).find(|known| (stage - f64::from(*known)).abs() < f64::EPSILON)),
@@ -70,9 +70,9 @@ impl<'a> Zero<'a> {
         }
     }
 
-    /// Where nobody fills an "auto" stage: DeepSpeed drops it and takes its default.
+    /// For scripts where nothing fills an "auto" stage: DeepSpeed drops it and uses its default.
     pub(crate) fn without_auto(mut self) -> Self {
-        let stage = self.section.and_then(|section| json::entry(section, "stage"));
+        let stage = self.section.and_then(|section| section.get("stage"));
         if stage.is_some_and(|stage| stage == "auto") {
             self.stage = Some(0);
         }
@@ -80,12 +80,12 @@ impl<'a> Zero<'a> {
     }
 }
 
-/// The old key is read where the new one is not there; both together DeepSpeed refuses.
+/// The old key counts where the new one is missing. DeepSpeed refuses both together.
 fn device(section: &Map<String, Value>, key: &str, old: &str) -> Device {
-    if let Some(Value::Object(offload)) = json::entry(section, key) {
-        return json::entry(offload, "device").map_or(Device::None, Device::of);
+    if let Some(Value::Object(offload)) = section.get(key) {
+        return offload.get("device").map_or(Device::None, Device::of);
     }
-    let on = json::entry(section, old).and_then(schema::truth) == Some(true);
+    let on = section.get(old).and_then(schema::truth) == Some(true);
     if on { Device::Cpu } else { Device::None }
 }
 
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(Zero::of(&wrong).without_auto().stage, None);
     }
 
-    /// Seen there too.
+    /// Each was seen on DeepSpeed 0.19.8 with pydantic 2.14.
     #[test]
     fn devices_by_their_new_and_old_names() {
         use Device::{Cpu, None, Nvme, Other};
@@ -131,7 +131,7 @@ mod tests {
             (json!({"cpu_offload": true, "cpu_offload_param": "on"}), Cpu, Cpu),
             (json!({"cpu_offload": false, "cpu_offload_param": null}), None, None),
             (json!({"cpu_offload": "auto", "cpu_offload_param": 1}), None, Cpu),
-            // An "auto" is dropped before anyone compares names.
+            // An "auto" is dropped before the names are compared.
             (json!({"cpu_offload": true, "offload_optimizer": "auto"}), Cpu, None),
             // No such key.
             (json!({"cpu_offload_params": true}), None, None),

@@ -17,14 +17,14 @@ pub(super) struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Goes on without the value, so that all problems are found at once.
+    /// Keeps the errors and goes on without the value, so that all problems are found at once.
     pub(super) fn keep<T>(&mut self, result: Result<T, Vec<Problem>>) -> Option<T> {
         result.map_err(|mut found| self.errors.append(&mut found)).ok()
     }
 
     /// Sorts what the rules found into errors and warnings.
     pub(super) fn sort_findings(&mut self) {
-        // A mismatch says the same as the rules about the batch.
+        // The mismatch already says what the rules about the batch would.
         let sourced = |found: &Problem| self.mismatched && check::is_about_batch(found.rule);
         for found in self.findings.drain(..).filter(|found| !sourced(found)) {
             if found.severity == Severity::Error { self.errors.push(found) } else { self.warnings.push(found) }

@@ -1,5 +1,5 @@
-//! The environment of the launch: what is set and why, what is removed, what of the user's own is kept. The user's
-//! variables beat a template's; `--env` beats both.
+//! The environment of the launch: what is set and why, what is removed, which variables of the user are kept. The
+//! user's variables beat a template's; `--env` beats both.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -19,7 +19,7 @@ use crate::request::EnvironmentFlags;
 pub(crate) struct Environment {
     pub(crate) set: Vec<Setting>,
     pub(crate) unset: Vec<String>,
-    /// Variables of the user that decide something here, unchanged.
+    /// Variables of the user that matter for the launch and stay as they are.
     pub(crate) kept: Vec<(String, String)>,
 }
 
@@ -37,32 +37,32 @@ pub(super) struct EnvironmentInputs<'a> {
     pub(crate) launcher: Launcher,
     pub(crate) topology: &'a Topology,
     pub(crate) job: &'a Job,
-    /// The variables as everyone wants them.
+    /// With the variables that flags and the front end set.
     pub(crate) host: &'a Host,
-    /// Those that were there before.
+    /// As it was found.
     pub(crate) machine: &'a Host,
 }
 
 impl EnvironmentInputs<'_> {
-    /// From the weakest word to the strongest.
+    /// Weakest source first: each later one overrides.
     pub(crate) fn decide(&self) -> Environment {
         if self.launcher == Launcher::Srun {
             // Each machine decides for itself.
             return Environment { unset: srun::per_task_variables(self.host), ..Environment::default() };
         }
         let mut environment = Environment::default();
-        self.of_template(&mut environment);
+        self.apply_template(&mut environment);
         for variable in &self.job.variables {
             environment.set(&variable.name, &variable.value, variable.why.clone());
         }
-        self.for_the_job(&mut environment);
-        self.for_the_launcher(&mut environment);
-        self.of_flags(&mut environment);
+        self.apply_job(&mut environment);
+        self.apply_launcher(&mut environment);
+        self.apply_flags(&mut environment);
         self.kept(&mut environment);
         environment
     }
 
-    fn of_template(&self, environment: &mut Environment) {
+    fn apply_template(&self, environment: &mut Environment) {
         let Some(template) = self.template else { return };
         for (name, value) in &template.env {
             if self.host.raw(name).is_some() {
@@ -73,8 +73,8 @@ impl EnvironmentInputs<'_> {
         }
     }
 
-    /// The GPUs, the CPUs and the place of this process.
-    fn for_the_job(&self, environment: &mut Environment) {
+    /// GPUs, CPU threads, and the rank of this process.
+    fn apply_job(&self, environment: &mut Environment) {
         let EnvironmentInputs { topology, job, .. } = self;
         if job.trainer.launches_itself {
             environment.for_inner_launcher(topology);
@@ -91,30 +91,30 @@ impl EnvironmentInputs<'_> {
         }
     }
 
-    fn for_the_launcher(&self, environment: &mut Environment) {
+    fn apply_launcher(&self, environment: &mut Environment) {
         let EnvironmentInputs { topology, job, .. } = self;
         match self.launcher {
             Launcher::Torchrun => {
                 let stray = vars::PET_ELSEWHERE.iter().filter(|name| self.machine.raw(name).is_some());
                 environment.unset.extend(stray.map(|name| (*name).to_string()));
                 if topology.engine.is_some() {
-                    environment.survive_warnings(self.host);
+                    environment.pass_signals_on(self.host);
                 }
             }
             Launcher::Direct => {
-                // A script under a launcher expects a process group; a front end that would start none has none
-                // without DeepSpeed.
+                // A script run by a launcher expects the variables of a process group. A front end that starts no
+                // ranks by itself only needs them for DeepSpeed.
                 let script = job.trainer.family != Family::Opaque && !job.rewritten;
                 if (self.template.is_some() || script) && !topology.ranks_exist() {
                     environment.single_rank(topology);
                 }
             }
-            Launcher::Local => environment.ranks_of_ours(topology, self.machine),
+            Launcher::Local => environment.local_ranks(topology, self.machine),
             Launcher::Deepspeed | Launcher::Srun | Launcher::Existing(_) => {}
         }
     }
 
-    fn of_flags(&self, environment: &mut Environment) {
+    fn apply_flags(&self, environment: &mut Environment) {
         for sourced in &self.flags.unset {
             environment.set.retain(|setting| setting.name != sourced.value);
             if self.machine.raw(&sourced.value).is_some() {
@@ -128,7 +128,7 @@ impl EnvironmentInputs<'_> {
         }
     }
 
-    /// What of the user's own decides something and was not changed.
+    /// The user's variables that matter and were not changed, for the plan's output.
     fn kept(&self, environment: &mut Environment) {
         for name in vars::SHOWN_WHEN_SET {
             if self.machine.raw(name).is_some() {
@@ -141,20 +141,20 @@ impl EnvironmentInputs<'_> {
 }
 
 impl Environment {
-    /// The last word on a variable counts.
+    /// Overrides an earlier setting.
     pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>, why: String) {
         self.set.retain(|setting| setting.name != name);
         self.set.push(Setting { name: name.to_string(), value: value.into(), why });
     }
 
-    /// What somebody said, if anybody did.
-    fn set_said(&mut self, name: &str, sourced: Option<&Sourced<impl fmt::Display>>) {
+    /// Sets a variable if there is a value for it.
+    fn set_if_given(&mut self, name: &str, sourced: Option<&Sourced<impl fmt::Display>>) {
         if let Some(sourced) = sourced {
             self.set(name, sourced.value.to_string(), sourced.from.to_string());
         }
     }
 
-    /// The other one's words count.
+    /// Adds the settings of another environment, which win.
     pub(crate) fn extend(&mut self, other: Environment) {
         self.unset.extend(other.unset);
         self.set.extend(other.set);
@@ -190,11 +190,11 @@ impl Environment {
     /// A console script that starts the ranks itself reads these.
     fn for_inner_launcher(&mut self, topology: &Topology) {
         let several = topology.nnodes.as_ref().filter(|nnodes| nnodes.value > 1);
-        self.set_said(vars::NPROC_PER_NODE, topology.nproc_per_node.as_ref());
-        self.set_said(vars::NNODES, several);
-        self.set_said(vars::NODE_RANK, several.map(|_| &topology.node_rank));
-        self.set_said(vars::MASTER_ADDR, topology.rendezvous_address());
-        self.set_said(vars::MASTER_PORT, topology.master_port.as_ref());
+        self.set_if_given(vars::NPROC_PER_NODE, topology.nproc_per_node.as_ref());
+        self.set_if_given(vars::NNODES, several);
+        self.set_if_given(vars::NODE_RANK, several.map(|_| &topology.node_rank));
+        self.set_if_given(vars::MASTER_ADDR, topology.rendezvous_address());
+        self.set_if_given(vars::MASTER_PORT, topology.master_port.as_ref());
     }
 
     /// torchrun would set 1, which starves the optimizer on the CPU.
@@ -226,17 +226,17 @@ impl Environment {
         let own = |value| Sourced::new(value, Source::Machine("this task sees one GPU"));
         let local_rank = if bound { own(0) } else { task.local_rank.clone() };
         let local_size = if alone { own(1) } else { task.local_world_size.clone() };
-        self.set_said(vars::RANK, Some(&task.rank));
-        self.set_said(vars::LOCAL_RANK, Some(&local_rank));
-        self.set_said(vars::WORLD_SIZE, Some(&task.world_size));
-        self.set_said(vars::LOCAL_WORLD_SIZE, Some(&local_size));
-        self.set_said(vars::MASTER_ADDR, topology.master_addr.as_ref());
-        self.set_said(vars::MASTER_PORT, topology.master_port.as_ref());
+        self.set_if_given(vars::RANK, Some(&task.rank));
+        self.set_if_given(vars::LOCAL_RANK, Some(&local_rank));
+        self.set_if_given(vars::WORLD_SIZE, Some(&task.world_size));
+        self.set_if_given(vars::LOCAL_WORLD_SIZE, Some(&local_size));
+        self.set_if_given(vars::MASTER_ADDR, topology.master_addr.as_ref());
+        self.set_if_given(vars::MASTER_PORT, topology.master_port.as_ref());
     }
 
-    /// torchrun dies of a warning signal such as USR1 instead of passing it on, and kills the ranks 30 s after TERM;
-    /// newer ones can be told otherwise, older ones read neither.
-    fn survive_warnings(&mut self, host: &Host) {
+    /// torchrun ends on a signal such as USR1 instead of passing it on, and kills the ranks 30 s after TERM. Newer
+    /// versions read these variables, older ones ignore them.
+    fn pass_signals_on(&mut self, host: &Host) {
         const WHY: &str = "the scheduler's signals reach the ranks";
         for (name, value) in [
             (vars::PET_SIGNALS_TO_HANDLE, "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1,SIGUSR2"),
@@ -250,7 +250,7 @@ impl Environment {
 
     /// `DeepSpeed` wants the five variables of a process group also for one process.
     fn single_rank(&mut self, topology: &Topology) {
-        // Rank 0 of 1 opens the port itself and nobody else must know it, so it may take any that is free.
+        // Rank 0 of 1 opens the port itself and no other process has to know it, so any free one will do.
         let port = topology
             .master_port
             .as_ref()
@@ -268,8 +268,8 @@ impl Environment {
         self.set(vars::MASTER_PORT, port.0.to_string(), port.1);
     }
 
-    /// What torchrun tells all ranks alike; `local::PER_RANK` is what it tells each.
-    fn ranks_of_ours(&mut self, topology: &Topology, machine: &Host) {
+    /// The variables torchrun sets alike for all ranks; `local::PER_RANK` has those that differ.
+    fn local_ranks(&mut self, topology: &Topology, machine: &Host) {
         let Some(nproc) = &topology.nproc_per_node else { return };
         for name in [vars::WORLD_SIZE, vars::LOCAL_WORLD_SIZE, vars::ROLE_WORLD_SIZE] {
             self.set(name, nproc.value.to_string(), nproc.from.to_string());
@@ -287,7 +287,7 @@ impl Environment {
             |sourced| (sourced.value, sourced.from.to_string()),
         );
         self.set(vars::MASTER_PORT, port.to_string(), from);
-        // Then rank 0 would wait for a store that an agent of torchrun holds.
+        // With it, rank 0 would wait for a store that only torchrun's agent opens.
         if machine.raw(vars::TORCHELASTIC_USE_AGENT_STORE).is_some() {
             self.unset.push(vars::TORCHELASTIC_USE_AGENT_STORE.to_string());
         }
@@ -304,10 +304,10 @@ pub(crate) fn for_other_machines(
     several.then(|| environment_file(settings, host)).transpose()
 }
 
-/// What of the environment reaches the other machines by itself: the names that begin so.
+/// DeepSpeed's runner exports variables whose names begin like this.
 const TRAVELS: &[&str] = &["MLFLOW", "PYTHON", "MV2", "UCX", "NCCL"];
 
-/// The rest travels in a file, which takes the place of the user's own two: their lines, then ours.
+/// All others go into a file. It replaces the user's own `.deepspeed_env` files, so it starts with their lines.
 fn environment_file(settings: &[Setting], host: &Host) -> Result<String, Vec<Problem>> {
     let name = host.filled(vars::DS_ENV_FILE).unwrap_or(".deepspeed_env");
     let mut text = String::new();

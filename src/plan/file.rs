@@ -22,7 +22,7 @@ pub(crate) struct PlannedConfig {
     pub(crate) fills: Vec<Fill>,
     pub(crate) left: Vec<LeftAuto>,
     pub(crate) file: PlannedFile,
-    /// The command's run file written anew, where it names the config.
+    /// A copy of the command's run file that names the config.
     pub(crate) run_file: Option<(PathBuf, String)>,
 }
 
@@ -89,9 +89,8 @@ fn run_file(config: &Path, job: &Job, host: &Host) -> Option<(PathBuf, String)> 
     Some((path, text))
 }
 
-/// A file named after its content, and after what it was made from as far as a name may be long.
+/// A file named after its source and its content. Long names are cut: a file name has at most 255 bytes.
 fn in_our_folder(made_from: &str, text: &str, ending: &str, host: &Host) -> PathBuf {
-    /// Bytes, of the 255 that a name may have.
     const LONGEST: usize = 200;
     let fits = |(at, letter): &(usize, char)| at + letter.len_utf8() <= LONGEST;
     let stem: String = made_from.char_indices().take_while(fits).map(|(_, letter)| letter).collect();

@@ -1,4 +1,4 @@
-//! The files that a launch is made from: its record remembers them, and it writes none of them over.
+//! The files a launch reads. The record lists them, and nothing the launch writes may overwrite them.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::request::Launch;
 /// Options that name a run file, or the launcher's own.
 const RUN_FILE: &[&str] = &["--config", "--config_file"];
 
-/// What the config is made from, and what the command is told by a file.
+/// Templates, patches, the hostfile, the model's config.json, run files.
 pub(crate) fn of(template: Option<&Template>, launch: &Launch, job: &Job, host: &Host) -> Vec<PathBuf> {
     let chain = template.into_iter().flat_map(|template| &template.origins).filter_map(|origin| match origin {
         Origin::File(path) => Some(path.clone()),
@@ -25,14 +25,14 @@ pub(crate) fn of(template: Option<&Template>, launch: &Launch, job: &Job, host: 
     let sourced = launch.layers.patch.iter().chain(&launch.hosts.hostfile).map(|sourced| absolute(&sourced.value));
     let model = job.args.text(job.trainer.model_argument);
     let model = model.map(|model| host.absolute(Path::new(&model.value)).join("config.json"));
-    // Behind an option stands its value, which may be anything.
+    // The value of an option may be anything; only these options name run files.
     let is_option = |word: &OsStr| word.to_str().is_some_and(|word| word.starts_with('-') && !RUN_FILE.contains(&word));
     let run_files =
         launch.command.windows(2).filter(|pair| !is_option(&pair[0])).map(|pair| absolute(&(&pair[1]).into()));
     chain.chain(sourced).chain(model).chain(run_files).collect()
 }
 
-/// Whether the config may be written there.
+/// Refuses `--config-out` where it names a file that the launch reads.
 pub(crate) fn refuse_overwriting(
     out: &Sourced<PathBuf>,
     template: &Template,

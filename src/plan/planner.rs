@@ -28,16 +28,15 @@ use crate::request::Launch;
 use crate::request::draft::{self, Draft};
 
 impl Plan {
-    /// Decides. Reads files the user named; changes nothing.
     pub(crate) fn new(launch: &Launch, machine: &Host) -> Result<Self, Vec<Problem>> {
         Self::with_job(launch, machine).0
     }
 
-    /// The decision, and the command as it was understood.
+    /// The plan, and the command as it was understood.
     pub(crate) fn with_job(launch: &Launch, machine: &Host) -> (Result<Self, Vec<Problem>>, Job) {
         let alone;
         let mut draft = Draft::new(launch, machine);
-        // A shim stands in front of commands that nobody gave to zlaunch: without a config they run as if it did not.
+        // Through a shim, zlaunch also sees commands that do not concern it. Without a config they run unchanged.
         if draft::is_asked_by_shim(launch, machine) && !draft.is_for_us() {
             alone = launch.command_alone();
             draft = Draft::untouched(&alone, machine);
@@ -47,7 +46,7 @@ impl Plan {
     }
 }
 
-/// The decisions that can be refused; everything else in a plan follows from them.
+/// The decisions that can be refused. The rest of a plan follows from them.
 struct Decided {
     topology: Topology,
     launcher: Launcher,
@@ -57,7 +56,7 @@ struct Decided {
 }
 
 impl Draft<'_> {
-    /// The ranks, who starts them, and with which config.
+    /// How many ranks, who starts them, and with which config.
     fn decide(&self) -> Result<Decided, Vec<Problem>> {
         let Draft { launch, host, job, .. } = self;
         let mut diagnostics = Diagnostics {
@@ -72,23 +71,23 @@ impl Draft<'_> {
         diagnostics.warnings.extend(kind.into_iter().flat_map(|kind| launch.rank_output.without_effect(kind)));
         let (template, chosen) = self.template(topology.as_ref(), &mut diagnostics).unzip();
         let config = self.config(template, topology.as_ref(), kind, &mut diagnostics);
-        // srun starts this on machines that cannot be seen from here, and they may have what is missing.
+        // srun starts this on other machines, which may have what is missing here.
         if let Some(config) = config.as_ref().filter(|_| kind != Some(Launcher::Srun)) {
             diagnostics.warnings.extend(machine::at_launch(&config.value, job.python.as_ref(), host));
         }
-        // With a config its rules looked at the environment too.
+        // With a config, the environment was checked together with it.
         if config.is_none() && diagnostics.findings.is_empty() {
             self.check_environment(topology.as_ref(), kind, &mut diagnostics);
         }
         diagnostics.sort_findings();
         diagnostics.warnings.extend(topology.iter().flat_map(|topology| topology.notes.iter().cloned()));
         let diagnostics = diagnostics.verdict(launch)?;
-        // Where one of them is not known, that is a problem already.
+        // If one of them is unknown, an error says so already.
         let (Some(topology), Some(launcher)) = (topology, kind) else { return Err(diagnostics) };
         Ok(Decided { topology, launcher, config, chosen: chosen.flatten(), diagnostics })
     }
 
-    /// The plan that follows. `seen` is the machine as it is, before anybody set a variable.
+    /// The plan that follows. `seen` is the machine as it was found.
     fn assemble(&self, decided: Decided, seen: &Host) -> Result<Plan, Vec<Problem>> {
         let Draft { launch, host, job, .. } = self;
         let Decided { topology, launcher: kind, config, chosen, diagnostics } = decided;
@@ -111,7 +110,7 @@ impl Draft<'_> {
             environment,
             argv,
             diagnostics,
-            // srun starts this on machines that cannot be seen from here, and they may have what is missing.
+            // srun starts this on other machines, which may have what is missing here.
             blocker: job.blocker.clone().filter(|_| kind != Launcher::Srun),
             environment_file,
             opens: topology.opens_port(kind == Launcher::Torchrun).cloned(),
@@ -119,7 +118,7 @@ impl Draft<'_> {
             record: None,
             home: host.home(),
         };
-        plan.record = plan.to_be_recorded(launch, job, host, seen)?;
+        plan.record = plan.record(launch, job, host, seen)?;
         Ok(plan)
     }
 
@@ -180,7 +179,7 @@ impl Draft<'_> {
 
     fn trainer_facts(&self) -> TrainerFacts {
         let Draft { launch, job, .. } = self;
-        // Looking the version up means listing site-packages: only for those who read it.
+        // Finding the version means listing site-packages, so only where it is shown.
         let is_read = launch.output.is_read() || launch.record.is_some();
         TrainerFacts {
             name: job.trainer.name,
@@ -203,13 +202,13 @@ impl Draft<'_> {
                 diagnostics.warnings.extend(other.map(|own| report::two_configs(flag, &own)));
                 flag.clone()
             }
-            // The trainers take an empty text as no config.
+            // Trainers treat an empty value as no config.
             (None, own) => own.filter(|own| !own.value.is_empty())?,
         };
         let mut named = spec.clone();
         let mut chosen = None;
         let resolved = self.can_hand_over(&spec).map_err(Vec::from).and_then(|()| {
-            // Without ranks there is nothing to choose by, and that is the problem told.
+            // Without ranks there is nothing to choose by, and their error is reported already.
             if let Some(topology) = topology.filter(|_| spec.value == fit::AUTO) {
                 let (name, why) = fit::choose(&spec, &self.job, topology, self.launch, &self.host)?;
                 named.value = name;
@@ -228,7 +227,7 @@ impl Draft<'_> {
         if self.takes_config() {
             return Ok(());
         }
-        // A program that does not exist is the nearer problem.
+        // A missing program is the more useful error.
         Err(job
             .blocker
             .clone()
@@ -249,7 +248,7 @@ impl Draft<'_> {
                 let config = self.resolve(template, topology, kind, diagnostics);
                 diagnostics.keep(config)
             }
-            // The ranks are not known, but wrong layers can be told all the same.
+            // The ranks are unknown, but errors in the layers can be reported.
             (Some(template), None) => {
                 let config = diagnostics.keep(layers::with_layers(&template, layers, &self.host))?;
                 self.check(&config, &config, &template, None, None, diagnostics);
@@ -264,7 +263,7 @@ impl Draft<'_> {
         }
     }
 
-    /// The layers on the template, every "auto" filled, checked.
+    /// Applies the layers, fills "auto" and checks the result.
     fn resolve(
         &self,
         template: Template,
@@ -274,7 +273,7 @@ impl Draft<'_> {
     ) -> Result<PlannedConfig, Vec<Problem>> {
         let Launch { layers, no_fill, config_out, .. } = self.launch;
         let config = layers::with_layers(&template, layers, &self.host)?;
-        // A variable the template brings counts as set.
+        // Variables of the template count as set.
         let host = self.host.with_more(template.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let context = FillContext::new(&self.job, topology, &config, &host);
         let filler = if *no_fill {
@@ -303,7 +302,7 @@ impl Draft<'_> {
         Ok(planned)
     }
 
-    /// The rules about the config and about the environment it meets. `written` is the config before it was filled.
+    /// Runs the rules about the config and the environment. `written` is the config before "auto" was filled.
     fn check(
         &self,
         config: &Value,
@@ -329,7 +328,7 @@ impl Draft<'_> {
         diagnostics.findings.extend(check::environment(&subject, &self.launch.allow, notes));
     }
 
-    /// The same for a command without a config.
+    /// Runs the rules about the environment, for a command without a config.
     fn check_environment(&self, topology: Option<&Topology>, kind: Option<Launcher>, diagnostics: &mut Diagnostics) {
         if self.job.trainer.family == Family::Opaque {
             return;
@@ -350,7 +349,7 @@ impl Draft<'_> {
     }
 }
 
-/// Layers that were asked for here and now; a variable may serve a whole site.
+/// Layers without a config are an error if flags ask for them. Variables may be set for a whole site.
 fn without_config(layers: &Layers, out: Option<&Sourced<PathBuf>>) -> Option<Problem> {
     let Layers { patch, unset, set } = layers;
     let places = patch

@@ -190,7 +190,7 @@ impl Plan {
         })
     }
 
-    /// With what keeps it from being started here: a plan can be read on another machine than the one it is for.
+    /// Includes what prevents a start on this machine, as a warning: a plan may be made for another machine.
     pub(crate) fn all_diagnostics(&self) -> Vec<Problem> {
         self.diagnostics.iter().cloned().chain(self.blocker.clone().map(Problem::into_warning)).collect()
     }
@@ -228,8 +228,8 @@ impl Plan {
         json!({"set": set, "unset": self.environment.unset, "kept": kept})
     }
 
-    /// A POSIX shell script that does what the launch would do. Bytes, because arguments may be any. Scripts are kept and
-    /// passed on: a secret is asked for by a variable.
+    /// A POSIX shell script that does what the launch would do. Bytes, because arguments need not be UTF-8. Scripts are
+    /// kept and shared, so a secret becomes a variable that must be set.
     fn shell(&self, secrets: &Secrets) -> Vec<u8> {
         let mut script = b"#!/bin/sh\nset -e\n".to_vec();
         let environment = &self.environment;
@@ -251,17 +251,17 @@ impl Plan {
         for name in &self.environment.unset {
             script.extend(format!("unset {name}\n").bytes());
         }
-        // zlaunch finds the port again, where it was not given.
+        // zlaunch finds a free port again when the script runs.
         let found_later = |name: &str, value: &OsStr| self.local.is_some() && name == vars::MASTER_PORT && value == "0";
         for setting in self.environment.set.iter().filter(|it| !found_later(&it.name, &it.value)) {
             script.extend(format!("export {}=", setting.name).bytes());
             script.extend(shell_word(&secrets.in_value(&setting.name, &setting.value), &mut names));
             script.push(b'\n');
         }
-        let ours = self.local.as_ref().map(|local| self.words_of_ours(local)).unwrap_or_default();
+        let ours = self.local.as_ref().map(|local| self.supervisor_command(local)).unwrap_or_default();
         if !ours.is_empty() {
-            // Variables of a site would add to what is said here.
-            script.extend(UNSET_OURS);
+            // The script is complete: ZLAUNCH_* variables of a site must not add to it.
+            script.extend(UNSET_ZLAUNCH_VARIABLES);
         }
         script.extend(b"exec ");
         let words = ours.iter().chain(&self.argv).map(OsString::as_os_str);
@@ -271,8 +271,8 @@ impl Plan {
         script
     }
 
-    /// A shell cannot see several processes through: zlaunch is told to do that, and to decide nothing else.
-    fn words_of_ours(&self, local: &Local) -> Vec<OsString> {
+    /// A shell cannot supervise several processes, so the script calls zlaunch with everything decided.
+    fn supervisor_command(&self, local: &Local) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec![host::this_program().into_os_string()];
         let mut option = |name: &str, value: OsString| words.extend([name.into(), value]);
         option("--launcher", Launcher::Local.to_string().into());
@@ -290,7 +290,7 @@ impl Plan {
     }
 }
 
-const UNSET_OURS: &[u8] =
+const UNSET_ZLAUNCH_VARIABLES: &[u8] =
     b"for name in $(env | sed -n 's/^\\(ZLAUNCH_[A-Z_]*\\)=.*/\\1/p'); do unset \"$name\"; done\n";
 
 fn shell_word(pieces: &[Piece], names: &mut Names) -> Vec<u8> {
@@ -322,7 +322,7 @@ fn config_text(config: &PlannedConfig) -> String {
     text
 }
 
-/// A plan that was refused: every field is there, and the reasons.
+/// A refused plan: every field is there, and the diagnostics say why.
 pub(crate) fn refused_json(problems: &[Problem]) -> Value {
     let nothing = ["template", "trainer", "topology", "launcher", "local", "config", "config_path", "run_file_path"];
     let mut object: Map<String, Value> = [("version".to_string(), json!(1))].into_iter().collect();
@@ -353,16 +353,16 @@ fn table(rows: &[(String, String)]) -> String {
     let width = rows.iter().map(|(left, _)| left.chars().count()).filter(|width| *width <= WIDEST).max().unwrap_or(0);
     let mut text = String::new();
     for (left, right) in rows {
-        // A text can always be written to.
+        // Writing to a String cannot fail.
         let _ = writeln!(text, "  {left:<width$}  {right}");
     }
     text
 }
 
-/// What the ranks run, in a few words: `swift sft`, `train.py`.
+/// What the ranks run, in short: `swift sft`, `train.py`.
 pub(super) fn what_runs(job: &Job, command: &[OsString]) -> String {
     match &job.target {
-        // The front end's console script and its sub-command say it best.
+        // The console script and its sub-command are what the user typed.
         _ if job.rewritten => {
             let console = command.iter().position(|word| trainer::is_console(word)).unwrap_or(0);
             command[console..].iter().take(2).map(|word| base_name(word)).collect::<Vec<_>>().join(" ")
@@ -376,7 +376,7 @@ pub(super) fn what_runs(job: &Job, command: &[OsString]) -> String {
     }
 }
 
-/// Shell lines that write a file as `exec` does: beside its place, then moved there.
+/// Shell lines that write a file as `exec` does: under a temporary name, then renamed.
 fn written(path: &Path, secrets: &Secrets, text: &[Piece], kind: FileKind, names: &mut Names) -> Vec<u8> {
     let mut word_of = |path: &Path| shell_word(&secrets.in_word(path.as_os_str()), names);
     let word = word_of(path);
@@ -391,7 +391,7 @@ fn written(path: &Path, secrets: &Secrets, text: &[Piece], kind: FileKind, names
     for piece in text {
         match piece {
             Piece::Open(bytes) if whole => lines.extend_from_slice(bytes),
-            // Where the shell puts secrets in, it must not see anything else.
+            // The shell expands secrets here, so everything else must be quoted.
             Piece::Open(bytes) => {
                 let escaped = bytes.iter().flat_map(|b| if b"\\$`".contains(b) { vec![b'\\', *b] } else { vec![*b] });
                 lines.extend(escaped);

@@ -15,10 +15,10 @@ use crate::plan::environment::Environment;
 use crate::report::reading;
 use crate::report::{self, Problem};
 
-/// Which fields a record has, and what they mean.
+/// Version of the record's format.
 pub(crate) const VERSION: u64 = 1;
 
-/// Where the record goes, and what is in it but the time.
+/// Where the record goes and what it holds, except for the time.
 pub(crate) struct Record {
     pub(crate) folder: PathBuf,
     pub(crate) content: Value,
@@ -42,8 +42,8 @@ pub(crate) fn is_ours(name: &str) -> bool {
     name.starts_with("ZLAUNCH_")
 }
 
-/// Tells one content from another; nothing of a file that is no text, or too large for a config.
-pub(crate) fn mark(path: &Path) -> Option<Value> {
+/// A hash of the content. `None` for files that are not text, or larger than a config can be.
+pub(crate) fn content_hash(path: &Path) -> Option<Value> {
     let text = reading::read_text(path).ok()?;
     Some(format!("{:016x}", fnv1a(text.as_bytes())).into())
 }
@@ -119,8 +119,8 @@ impl Recorded {
         Ok(Recorded { place: place.to_path_buf(), folder, words, content })
     }
 
-    /// Our variables as they were; today's are forgotten. The environment of the launch tells them to who comes after.
-    pub(crate) fn bring_back(&self, host: &mut Host) -> Environment {
+    /// Restores zlaunch's variables as they were recorded, for this process and for those it starts.
+    pub(crate) fn restore_variables(&self, host: &mut Host) -> Environment {
         let mut environment = Environment::default();
         let names = host.env.keys().filter_map(|name| name.to_str());
         environment.unset = names.filter(|name| is_ours(name)).map(str::to_string).collect();
@@ -131,7 +131,7 @@ impl Recorded {
         for (name, value) in recorded.filter(|(name, _)| is_ours(name)) {
             let value = value.as_str().unwrap_or_default();
             host.env.insert(name.into(), value.into());
-            // The old record stays as it is, whoever comes after.
+            // A replay must not overwrite the record, nor may the processes it starts.
             if name != "ZLAUNCH_RECORD" {
                 environment.set(name, value, String::new());
             }
@@ -143,14 +143,14 @@ impl Recorded {
         self.content["sources"].as_object().into_iter().flatten()
     }
 
-    /// Where something that was read is gone, the config itself is still there.
-    pub(crate) fn gone(&self) -> Option<Problem> {
+    /// A file that the launch read is gone: points to the recorded config.
+    pub(crate) fn missing_source(&self) -> Option<Problem> {
         let gone = self.sources().map(|(path, _)| Path::new(path)).find(|path| !path.exists())?;
         let config = Some(self.place.join(Record::CONFIG)).filter(|path| path.exists())?;
         Some(report::source_is_gone(gone, &config))
     }
 
-    /// What is not as it was: one line for each.
+    /// One line for each difference.
     pub(crate) fn differences(&self, now: &Record) -> Vec<String> {
         let mut lines = Vec::new();
         let config = self.place.join(Record::CONFIG);
@@ -162,13 +162,13 @@ impl Recorded {
             compare(part, &self.content[part], &now.content[part], &mut lines);
         }
         for (path, then) in self.sources() {
-            match mark(Path::new(path)) {
+            match content_hash(Path::new(path)) {
                 Some(now) if now == *then => {}
                 Some(_) => lines.push(format!("{path}: has changed")),
                 None => lines.push(format!("{path}: is gone")),
             }
         }
-        // What decides something here is told as a part of the plan.
+        // These are compared as part of the plan already.
         let told =
             |name: &str| [&self.content, &now.content].iter().any(|it| it["plan"]["env"]["kept"][name].is_string());
         for part in ["topology", "config", "env", "argv"] {
@@ -196,7 +196,7 @@ fn compare(place: &str, then: &Value, now: &Value, lines: &mut Vec<String>) {
     }
 }
 
-/// A whole config is no part of a line.
+/// Objects that are too long for a line are left out.
 fn short(value: &Value) -> String {
     let text = value.to_string();
     if value.is_object() && text.len() > 100 { "{…}".to_string() } else { text }

@@ -12,14 +12,14 @@ use crate::base::vars;
 use crate::command::trainer::{self, Job};
 use crate::host::Host;
 use crate::plan::inputs;
-use crate::plan::record::{Record, VERSION, foreign, is_ours, mark};
+use crate::plan::record::{Record, VERSION, content_hash, foreign, is_ours};
 use crate::report::secrets::Secrets;
 use crate::report::{self, Problem};
 use crate::request::Launch;
 
 impl Plan {
-    /// `seen` is the environment before anything was laid over it.
-    pub(super) fn to_be_recorded(
+    /// `seen` is the environment as zlaunch found it.
+    pub(super) fn record(
         &self,
         launch: &Launch,
         job: &Job,
@@ -28,7 +28,7 @@ impl Plan {
     ) -> Result<Option<Record>, Problem> {
         let Some(asked) = &launch.record else { return Ok(None) };
         let folder = folder(asked, job, host)?;
-        // A replay only compares.
+        // A replay compares and writes nothing.
         if let Some(file) = foreign(&folder, false).filter(|_| asked.from != Source::Default) {
             return Err(report::not_of_a_record(&file));
         }
@@ -61,7 +61,7 @@ impl Plan {
 
 fn packages(job: &Job) -> Map<String, Value> {
     let Some(python) = &job.python else { return Map::new() };
-    // Spelled as the folders of site-packages are.
+    // As site-packages spells its folders.
     let versions = trainer::packages()
         .into_iter()
         .filter_map(|package| Some((package.replace('-', "_"), python.version(package)?.0.into())));
@@ -69,7 +69,7 @@ fn packages(job: &Job) -> Map<String, Value> {
     own.into_iter().chain(versions).collect()
 }
 
-/// The words without their secrets, and the names of what is not there.
+/// The words without secrets. The names of what was hidden are added to `hidden`.
 fn hide_words(words: &[String], secrets: &Secrets, hidden: &mut Vec<String>) -> Value {
     let shown = secrets.hide_in_words(words.iter().map(OsStr::new));
     let shown: Vec<String> = shown.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -81,7 +81,7 @@ fn hide_words(words: &[String], secrets: &Secrets, hidden: &mut Vec<String>) -> 
     shown.into()
 }
 
-/// The variables that change what is launched. Ours are launched with again, so that they must be as they were.
+/// The variables that change a launch. Those of zlaunch are needed for a replay, so they must be kept exactly.
 fn variables(
     seen: &Host,
     secrets: &Secrets,
@@ -92,7 +92,7 @@ fn variables(
     for (name, value) in &seen.env {
         let Some(name) = name.to_str().filter(|name| vars::changes_a_training(name)) else { continue };
         let value = if is_ours(name) {
-            // Those of options that may be said often hold one a line.
+            // A repeatable option's variable holds one value a line.
             let lines: Vec<String> = text(value)?.split('\n').map(str::to_string).collect();
             let count = hidden.len();
             let lines = hide_words(&lines, secrets, hidden);
@@ -109,18 +109,18 @@ fn variables(
     Ok(found)
 }
 
-/// The files that were read or named, each with a mark of its content.
+/// The files that were read or named, each with a hash of its content.
 fn sources(plan: &Plan, launch: &Launch, job: &Job, host: &Host) -> Map<String, Value> {
     let template = plan.config.as_ref().map(|config| &config.template);
     let named = launch.options.iter().chain(&launch.command).filter_map(|word| {
         let text = word.to_str()?;
         Some(host.absolute(Path::new(text.split_once('=').map_or(text, |(_, value)| value))))
     });
-    // What this launch writes is none.
+    // Not what this launch writes itself.
     let out = launch.config_out.as_ref().map(|out| host.absolute(&out.value));
     let files =
         inputs::of(template, launch, job, host).into_iter().chain(named).filter(|path| Some(path) != out.as_ref());
-    files.filter_map(|path| Some((path.to_str()?.to_string(), mark(&path)?))).collect()
+    files.filter_map(|path| Some((path.to_str()?.to_string(), content_hash(&path)?))).collect()
 }
 
 fn folder(asked: &Sourced<PathBuf>, job: &Job, host: &Host) -> Result<PathBuf, Problem> {

@@ -6,13 +6,13 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::base::json::{Fault, fault_at, parse};
+use crate::base::json::{SyntaxError, fault_at, parse};
 use crate::report::{self, Problem};
 
 /// No `DeepSpeed` config or model config comes near this; a wrong path (a checkpoint, a log) soon does.
 const LARGEST_FILE: u64 = 4 << 20;
 
-impl Fault {
+impl SyntaxError {
     pub(crate) fn problem(&self, name: &str) -> Problem {
         report::not_json(name, self.line, self.column, &self.what)
     }

@@ -1,5 +1,5 @@
-//! What is known before the first decision: the command, taken apart and understood, and the machine with the variables
-//! it is to have. `plan` and `fit` both begin here.
+//! What is known before the first decision: the command, parsed and understood, and the machine with the variables the
+//! launch will see. `plan` and `fit` both start here.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -24,7 +24,6 @@ pub(crate) struct Draft<'a> {
     pub(crate) srun_prefix: Option<SrunPrefix<'a>>,
     /// The command starts with a launcher, behind `srun` or not.
     pub(crate) wrapped: Option<Wrapped>,
-    /// What is wrong with the command is in it.
     pub(crate) job: Job,
 }
 
@@ -38,12 +37,12 @@ impl<'a> Draft<'a> {
             None => (None, Parts::of(command)),
         };
         let mut job = trainer::understand(&parts, launch.trainer.as_ref(), &host);
-        // Behind `srun` is nothing that zlaunch has a part in: it is executed as it stands, `srun` and all.
+        // What `srun` starts is not for zlaunch to change, so the command runs as it is.
         if srun_prefix.is_some() && wrapped.is_none() && job.trainer.family == Family::Opaque {
             job = trainer::understand(&Parts::of(&launch.command), launch.trainer.as_ref(), &host);
             srun_prefix = None;
         }
-        // The launcher is given the config, not the script, so the script's run file stays as it is.
+        // The launcher takes the config, so the script's run file stays as it is.
         if wrapped.as_ref().is_some_and(Wrapped::takes_config) {
             job.run_file = None;
         }
@@ -53,13 +52,13 @@ impl<'a> Draft<'a> {
         Draft { launch, host, srun_prefix, wrapped, job }
     }
 
-    /// A command that zlaunch has no part in.
+    /// A command that runs unchanged.
     pub(crate) fn untouched(launch: &'a Launch, machine: &'a Host) -> Self {
         let job = trainer::untouched(&launch.command, machine);
         Draft { launch, host: Cow::Borrowed(machine), srun_prefix: None, wrapped: None, job }
     }
 
-    /// The ranks and the machines. Those of a command behind `srun` are machines that cannot be seen from here.
+    /// The ranks and the machines. Behind `srun` they are on other machines, which decide for themselves.
     pub(crate) fn topology(&self) -> Result<Topology, Vec<Problem>> {
         let Launch { topology: flags, hosts, launcher, .. } = self.launch;
         if let Some(srun_prefix) = &self.srun_prefix {
@@ -101,7 +100,7 @@ impl<'a> Draft<'a> {
         if problems.is_empty() { Ok(kind) } else { Err(problems) }
     }
 
-    /// A number of processes that was asked for a command that is executed once.
+    /// `--nproc-per-node` for a command that runs as one process.
     pub(crate) fn ranks_without_effect(&self) -> Option<Problem> {
         let job = &self.job;
         let once = job.trainer.family == Family::Opaque && !job.trainer.launches_itself;
@@ -121,8 +120,8 @@ impl<'a> Draft<'a> {
         Some(Sourced { value: text.unwrap_or(own.value), from: own.from })
     }
 
-    /// Whether a command that came through a shim is a training with a config: its own, or one that a site gives to all
-    /// who take it. The trainers take an empty text as none.
+    /// Whether a command that came through a shim is a training with a config: its own, or one that the site sets for
+    /// all trainers. Trainers treat an empty value as no config.
     pub(crate) fn is_for_us(&self) -> bool {
         let asks = |word: &OsString| word == "--help" || word == "-h";
         let given = || self.takes_config() && !self.launch.command.iter().any(asks);
@@ -142,8 +141,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Whether a shim asks for this launch. It adds nothing to the command that it stands for; what it says does not count
-/// for any other one.
+/// Whether a shim made this launch. It adds no options to the command, and its variable only counts for that command.
 pub(crate) fn is_asked_by_shim(launch: &Launch, host: &Host) -> bool {
     let of = host.raw(vars::ZLAUNCH_SHIM_OF);
     of.is_some() && of == launch.command.first().map(OsString::as_os_str) && launch.options == ["--"]

@@ -6,8 +6,8 @@ use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visit
 use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
-/// Builds a `Value` while refusing what JSON readers disagree about; and tells whether there was a whole number beyond
-/// 64 bits.
+/// Builds a `Value` and refuses what JSON readers disagree about, such as duplicate keys. Also notes whether there was
+/// an integer beyond 64 bits.
 #[derive(Clone, Copy)]
 pub(super) struct Strict<'a>(pub(super) &'a Cell<bool>);
 

@@ -299,7 +299,7 @@ impl FillContext<'_> {
     }
 
     fn precision(&self, of: fn(&Args) -> Precision, name: &str) -> Answer {
-        // Apex turns the sections around, in the versions that know these arguments.
+        // Apex changes which section is used, in the versions that have these arguments.
         if ["half_precision_backend", "fp16_backend"].iter().any(|name| self.job.args.is_given(name)) {
             return Err(Unfilled::deferred("--half_precision_backend decides too"));
         }
@@ -334,7 +334,7 @@ impl FillContext<'_> {
         Err(if filled { Unfilled::deferred("transformers before 5.0 fills it") } else { Unfilled::Unsupported })
     }
 
-    /// accelerate's own defaults. With its variable set, what is filled early and what is filled late differ.
+    /// accelerate's own defaults. Its variable would override them at a later point, so with one set it is left alone.
     fn accelerate(&self, variable: &str, default: Value) -> Answer {
         match self.host.raw(variable) {
             Some(_) => Err(Unfilled::Deferred(format!("accelerate takes it from {variable}"))),

@@ -32,16 +32,16 @@ pub(super) enum ValueType {
     Strings,
     StrOrStrings,
     AutoOrStrings,
-    /// Iterated over: characters and keys are names too.
+    /// Iterated over, so a string or an object passes too.
     Names,
     /// Looked up in `[True, False]`.
     Flag,
-    /// Read by `one | other`.
+    /// Used as an operand of `|`.
     Bits,
     Truthy,
     /// Handed to Python's `int`.
     CastInt,
-    /// An object of Python's.
+    /// A Python object, which JSON cannot express.
     Nothing,
     ModelOrBool,
     SectionOrFalsy,
@@ -53,7 +53,7 @@ pub(super) enum ValueType {
 pub(crate) enum UnknownKeys {
     /// They are refused, since that version.
     Refused(Option<[u32; 3]>),
-    /// Nobody notices them.
+    /// They are ignored silently.
     Ignored,
 }
 
@@ -66,7 +66,7 @@ pub(crate) enum ValueFault {
 }
 
 impl ValueType {
-    /// As the file writes it, without marks. The frequent ones come first: every key of a config is read at every launch.
+    /// As the file writes it, without marks.
     pub(super) fn parse(text: &str) -> Option<Self> {
         Some(match text {
             "bool" => ValueType::Bool,
@@ -188,7 +188,7 @@ impl ValueType {
     }
 }
 
-/// A bool without coercion; Python's 0 and 1 are as good.
+/// A bool without coercion. Python's 0 and 1 count as bools.
 pub(super) fn is_flag(value: &Value) -> bool {
     value.is_boolean() || matches!(value.as_u64(), Some(0 | 1))
 }
@@ -203,9 +203,9 @@ pub(super) enum ValueRange {
     All,
     AtLeast(f64),
     Above(f64),
-    /// With both ends.
+    /// Includes both ends.
     Within(f64, f64),
-    /// Without either.
+    /// Excludes both ends.
     Between(f64, f64),
     /// Words or numbers, as the file writes them.
     OneOf(&'static str),
@@ -255,7 +255,7 @@ impl ValueRange {
     }
 }
 
-/// As it follows "a number".
+/// Continues a sentence such as "a number".
 impl fmt::Display for ValueRange {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {

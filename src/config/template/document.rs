@@ -32,7 +32,7 @@ pub(super) struct Document {
 }
 
 impl Document {
-    /// Splits the header off the config. Everything that is wrong with it is said at once.
+    /// Splits the header off the config. All errors in it are reported at once.
     pub(super) fn new(value: Value, origin: &Origin) -> Result<Self, Vec<Problem>> {
         let Value::Object(mut body) = value else { return Err(vec![report::not_an_object(origin)]) };
         let header = body.shift_remove("$zlaunch");

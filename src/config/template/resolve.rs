@@ -162,11 +162,11 @@ fn load(link: &Link, inline: Option<String>) -> Result<Document, Vec<Problem>> {
     let value = match (&link.origin, inline) {
         (_, Some(text)) => json::parse(&text).map_err(|fault| {
             let wanted = "strict JSON is wanted: double quotes, true, false, null, every bracket closed";
-            // With json_repair, which guesses.
+            // It uses json_repair, which guesses.
             fault.problem("the command line").help(format!("{wanted} (ms-swift alone would repair some of it)"))
         })?,
         (Origin::File(path), None) => reading::read(path)?,
-        (_, None) => json::parse_strict(built_in_text(&link.name)).map_err(|fault| fault.problem(&link.name))?,
+        (_, None) => json::parse(built_in_text(&link.name)).map_err(|fault| fault.problem(&link.name))?,
     };
     Document::new(value, &link.origin)
 }

@@ -90,7 +90,7 @@ impl Search {
         known.then_some((self.folders.len(), Origin::BuiltIn))
     }
 
-    /// The same, unless anybody could have put it there: it decides for whoever says the name.
+    /// The same, but refuses a file that any user of the machine could have written.
     pub(super) fn find_trusted(&self, name: &str, from: usize) -> Result<Option<(usize, Origin)>, Problem> {
         let found = self.find(name, from);
         if let Some((_, Origin::File(path))) = &found {
@@ -163,7 +163,7 @@ pub(super) fn built_in_text(name: &str) -> &'static str {
     BUILT_IN.iter().find(|(built_in, _)| *built_in == name).map_or("", |(_, text)| *text)
 }
 
-/// Every built-in template with its sentence.
+/// Every built-in template with its description.
 #[cfg(test)]
 pub(crate) fn built_in_abouts() -> Vec<(&'static str, String)> {
     let about = |text| json::parse(text).ok()?.pointer("/$zlaunch/about")?.as_str().map(str::to_string);
