@@ -23,7 +23,7 @@ use super::output::{Console, READ_SIZE, RankLog, RankStream};
 use super::{environment, files, signals};
 use crate::base::vars;
 use crate::plan::environment::{Environment, Setting};
-use crate::ranks::launcher::local::{Local, PER_RANK};
+use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
 use crate::report::{self, OutputFile, Problem};
 
 /// The most that an unprivileged pipe can hold.
@@ -32,7 +32,7 @@ const LARGEST_PIPE: usize = 1 << 20;
 const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Starts the ranks and waits for all of them. The exit status is theirs.
-pub(super) fn run(local: &Local, argv: &[OsString], environment: &Environment) -> Result<u8, Problem> {
+pub(super) fn run(local: &LocalRanks, argv: &[OsString], environment: &Environment) -> Result<u8, Problem> {
     let mut supervisor = Supervisor::new(local.grace)?;
     let started = supervisor.start_ranks(local, argv, environment);
     if started.is_err() {
@@ -141,7 +141,7 @@ impl Supervisor {
         })
     }
 
-    fn start_ranks(&mut self, local: &Local, argv: &[OsString], environment: &Environment) -> Result<(), Problem> {
+    fn start_ranks(&mut self, local: &LocalRanks, argv: &[OsString], environment: &Environment) -> Result<(), Problem> {
         let port = free_port(environment).map_err(|why| report::cannot_watch_ranks(&why))?;
         if let Some(folder) = &local.log_dir {
             files::make_private_folder(folder).map_err(|why| report::cannot_write(OutputFile::LOG, folder, &why))?;

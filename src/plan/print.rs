@@ -15,7 +15,7 @@ use crate::command::target::{Target, base_name};
 use crate::command::trainer::{self, Job};
 use crate::host;
 use crate::ranks::launcher::Launcher;
-use crate::ranks::launcher::local::{Local, PER_RANK};
+use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
 use crate::ranks::topology::Role;
 use crate::report::Problem;
 use crate::report::secrets::{Names, Piece, Secrets};
@@ -271,7 +271,7 @@ impl Plan {
     }
 
     /// A shell cannot see several processes through: zlaunch is told to do that, and to decide nothing else.
-    fn words_of_ours(&self, local: &Local) -> Vec<OsString> {
+    fn words_of_ours(&self, local: &LocalRanks) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec![host::this_program().into_os_string()];
         let mut option = |name: &str, value: OsString| words.extend([name.into(), value]);
         option("--launcher", Launcher::Local.to_string().into());
