@@ -1,10 +1,9 @@
-//! What starts the ranks. `launcher/` has one file for each launcher, which makes its command line; here is the choice
+//! What starts the ranks. `launcher/` has one file for each launcher with a command line of its own; here is the choice
 //! between them. A command that starts with a launcher already is an `ExistingLauncher`.
 
 mod accelerate;
 mod context;
 mod deepspeed;
-mod direct;
 mod existing;
 mod kind;
 pub(crate) mod local;
@@ -76,12 +75,17 @@ fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Resul
         (Role::Task(task), _) => {
             return Err(report::tasks_have_no_launcher(asked, task.local_world_size.value));
         }
-        (Role::Starter, Launcher::Direct) if !opaque => direct::check(asked, topology)?,
+        (Role::Starter, Launcher::Direct) if !opaque => check_one_process(asked, topology)?,
         (Role::Starter, Launcher::Deepspeed) => deepspeed::check(asked, topology)?,
         (Role::Starter, Launcher::Local) => local::check(asked, topology)?,
         (Role::Starter, _) => {}
     }
     Ok(asked.value)
+}
+
+fn check_one_process(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
+    let several = topology.world_size.as_ref().filter(|world| world.value > 1);
+    several.map_or(Ok(()), |world| Err(report::direct_is_one_process(asked, world)))
 }
 
 /// Everything in front of the trainer's arguments.

@@ -29,13 +29,10 @@ impl Launcher {
 
 impl fmt::Display for Launcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let option = Launcher::NAMES.iter().find(|(_, launcher)| *launcher == Some(*self));
         f.write_str(match self {
-            Launcher::Torchrun => "torchrun",
-            Launcher::Deepspeed => "deepspeed",
-            Launcher::Direct => "direct",
-            Launcher::Srun => "srun",
-            Launcher::Local => "local",
             Launcher::Existing(name) => name,
+            _ => option.map_or("", |(name, _)| name),
         })
     }
 }

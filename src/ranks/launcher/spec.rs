@@ -8,7 +8,7 @@ use crate::base::source::{Source, Sourced};
 use crate::command::argv::{Args, Field, OptionList, name_of};
 use crate::command::target::{Target, base_name, is_python, is_script, of_python};
 use crate::host::Host;
-use crate::ranks::topology::{Processes, RankFlags};
+use crate::ranks::topology::RankFlags;
 
 pub(crate) struct LauncherSpec {
     pub(crate) launcher: Launcher,
@@ -143,10 +143,6 @@ pub(super) fn count(args: &Args, name: &str) -> Option<Sourced<u32>> {
 
 pub(super) fn port(args: &Args, name: &str) -> Option<Sourced<u16>> {
     count(args, name).and_then(|port| Some(Sourced::new(u16::try_from(port.value).ok()?, port.from)))
-}
-
-pub(super) fn processes(text: &Sourced<String>) -> Option<Sourced<Processes>> {
-    text.value.parse().ok().map(|value| Sourced::new(value, text.from.clone()))
 }
 
 pub(super) fn default<T>(value: T) -> Sourced<T> {

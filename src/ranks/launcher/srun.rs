@@ -15,46 +15,10 @@ use crate::report::{self, Problem};
 const PROGRAM: &str = "srun";
 
 /// Options of srun without a value, or with one only after `=`. All others take the next word.
-const SWITCHES: &[&str] = &[
-    "bcast",
-    "compress",
-    "contiguous",
-    "debugger-test",
-    "disable-status",
-    "exact",
-    "exclusive",
-    "external-launcher",
-    "help",
-    "hold",
-    "immediate",
-    "interactive",
-    "kill-on-bad-exit",
-    "label",
-    "nice",
-    "no-allocate",
-    "no-kill",
-    "overcommit",
-    "overlap",
-    "oversubscribe",
-    "preserve-env",
-    "propagate",
-    "pty",
-    "quiet",
-    "quit-on-interrupt",
-    "reboot",
-    "resv-ports",
-    "send-libs",
-    "share",
-    "spread-job",
-    "stepmgr",
-    "test-only",
-    "unbuffered",
-    "usage",
-    "use-min-nodes",
-    "verbose",
-    "version",
-    "x11",
-];
+const SWITCHES: &str = "bcast compress contiguous debugger-test disable-status exact exclusive external-launcher help hold \
+    immediate interactive kill-on-bad-exit label nice no-allocate no-kill overcommit overlap oversubscribe \
+    preserve-env propagate pty quiet quit-on-interrupt reboot resv-ports send-libs share spread-job stepmgr \
+    test-only unbuffered usage use-min-nodes verbose version x11";
 
 /// The same, as single letters.
 const SHORT_SWITCHES: &[u8] = b"EHIkKlOQsuvXZhV";
@@ -104,7 +68,7 @@ fn count_flag_words(words: &[OsString]) -> usize {
 
 fn takes_next(word: &str) -> bool {
     match word.strip_prefix("--") {
-        Some(long) => !long.is_empty() && !long.contains('=') && !SWITCHES.contains(&long),
+        Some(long) => !long.is_empty() && !long.contains('=') && !SWITCHES.split(' ').any(|switch| switch == long),
         // `-N 2`, but not `-N2` or `-lu`.
         None => word.len() == 2 && !SHORT_SWITCHES.contains(&word.as_bytes()[1]),
     }

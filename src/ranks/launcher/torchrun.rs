@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use super::context::LaunchContext;
 use super::kind::Launcher;
-use super::spec::{CountMeaning, LauncherSpec, count, default, port, processes};
+use super::spec::{CountMeaning, LauncherSpec, count, default, port};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::command::argv::{Args, Takes::Nothing, Takes::One};
@@ -77,10 +77,11 @@ fn rank_flags(args: &Args, host: &Host) -> RankFlags {
     };
     let nproc = stated("nproc_per_node", vars::PET_NPROC_PER_NODE);
     let nnodes = stated("nnodes", vars::PET_NNODES);
+    let parsed = |text: Sourced<String>| Some(Sourced::new(text.value.parse().ok()?, text.from));
+    let number = |text: Sourced<String>| Some(Sourced::new(text.value.trim().parse().ok()?, text.from));
     RankFlags {
-        nproc_per_node: nproc.map_or_else(|| Some(default(Processes::Count(1))), |text| processes(&text)),
-        nnodes: nnodes
-            .map_or_else(|| Some(default(1)), |text| Some(Sourced::new(text.value.trim().parse().ok()?, text.from))),
+        nproc_per_node: nproc.map_or(Some(default(Processes::Count(1))), parsed),
+        nnodes: nnodes.map_or(Some(default(1)), number),
         node_rank: count(args, "node_rank"),
         master_addr: args.text("master_addr"),
         master_port: port(args, "master_port"),

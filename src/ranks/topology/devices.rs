@@ -23,22 +23,14 @@ impl Devices {
     /// From the variable that lists them, else from the driver's list in /proc.
     pub(super) fn detect(host: &Host) -> Self {
         let listed = vars::VISIBLE_DEVICES.iter().find_map(|name| Some((*name, host.var(name)?)));
-        if let Some((name, list)) = listed {
-            return Devices {
-                names: Some(entries(list)),
-                from: Source::Variable(name.to_string()),
-                variable: name,
-                chosen_by: None,
-            };
-        }
-        let names = host.nvidia_gpus.filter(|count| *count > 0);
-        let names = names.map(|count| (0..count).map(|number| number.to_string()).collect());
-        Devices {
-            names,
-            from: Source::Machine("/proc/driver/nvidia/gpus"),
-            variable: vars::CUDA_VISIBLE_DEVICES,
-            chosen_by: None,
-        }
+        let (names, from, variable) = if let Some((name, list)) = listed {
+            (Some(entries(list)), Source::Variable(name.to_string()), name)
+        } else {
+            let count = host.nvidia_gpus.filter(|count| *count > 0);
+            let numbers = count.map(|count| (0..count).map(|number| number.to_string()).collect());
+            (numbers, Source::Machine("/proc/driver/nvidia/gpus"), vars::CUDA_VISIBLE_DEVICES)
+        };
+        Devices { names, from, variable, chosen_by: None }
     }
 
     /// Only those that `--include` or `--exclude` leave.

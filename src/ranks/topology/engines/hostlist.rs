@@ -34,10 +34,6 @@ impl<'a> HostList<'a> {
         self.items.iter().map(|parts| count(parts)).fold(0, u64::saturating_add)
     }
 
-    pub(super) fn first(&self) -> Option<String> {
-        self.get(0)
-    }
-
     pub(super) fn get(&self, index: u64) -> Option<String> {
         let mut index = index;
         for parts in &self.items {
@@ -183,7 +179,7 @@ mod tests {
     #[test]
     fn a_huge_list_is_not_expanded() {
         let hosts = HostList::parse("a[1-60000]b[1-60000]c[1-60000]d[1-60000]e[1-60000]").unwrap();
-        assert_eq!(hosts.first().as_deref(), Some("a1b1c1d1e1"));
+        assert_eq!(hosts.get(0).as_deref(), Some("a1b1c1d1e1"));
         assert_eq!(hosts.count(), u64::MAX);
         assert_eq!(hosts.get(1).as_deref(), Some("a1b1c1d1e2"));
     }

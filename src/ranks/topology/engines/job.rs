@@ -18,7 +18,8 @@ pub(super) fn first_host(host: &Host) -> Option<Sourced<String>> {
 
 /// How many nodes the job has.
 pub(super) fn node_count(host: &Host) -> Option<u32> {
-    slurm_node_count(host).or_else(|| pbs_node_count(host))
+    let slurm = host.filled(vars::SLURM_JOB_NUM_NODES).and_then(|count| count.parse().ok());
+    slurm.or_else(|| pbs_node_count(host))
 }
 
 /// What all ranks of one job have in common, and no other job on the node has.
@@ -43,13 +44,9 @@ pub(super) fn is_this_host(name: &str, host: &Host) -> bool {
     host.hostname.is_empty() || short(name) == short(&host.hostname)
 }
 
-fn slurm_node_count(host: &Host) -> Option<u32> {
-    host.filled(vars::SLURM_JOB_NUM_NODES)?.parse().ok()
-}
-
 fn slurm_first_host(host: &Host) -> Option<Sourced<String>> {
     let list = text(vars::SLURM_JOB_NODELIST, host)?;
-    let first = HostList::parse(&list.value)?.first()?;
+    let first = HostList::parse(&list.value)?.get(0)?;
     Some(Sourced::new(first, list.from))
 }
 

@@ -3,7 +3,7 @@
 use super::job::{first_host, is_this_host, job_id, node_count, port_of_job};
 use crate::base::source::Sourced;
 use crate::host::Host;
-use crate::ranks::topology::engine::{Allocation, Detected, PeerGpus, Placement, Task};
+use crate::ranks::topology::engine::{Allocation, Detected, Placement, Task};
 use crate::ranks::topology::variables::{VariableReader, all_are_set};
 use crate::report;
 
@@ -41,20 +41,18 @@ impl MpiVariables {
         let first = if nnodes == 1 { None } else { first_host(host) };
         // The other ranks would wait at the first host of the list for a rank 0 that runs elsewhere.
         let elsewhere = first.as_ref().filter(|first| rank.value == 0 && !is_this_host(&first.value, host));
+        let address_problem = elsewhere.map(|first| report::rank_0_is_elsewhere(first, &host.hostname));
+        let node_rank = Sourced::new(rank.value / local_world_size.value, rank.from.clone());
+        let allocation = Allocation::task_per_node(Sourced::new(nnodes, world_size.from.clone()), node_rank, first);
         Ok(Allocation {
-            address_problem: elsewhere.map(|first| report::rank_0_is_elsewhere(first, &host.hostname)),
-            nnodes: Sourced::new(nnodes, world_size.from.clone()),
-            node_rank: Sourced::new(rank.value / local_world_size.value, rank.from.clone()),
-            gpus: None,
-            master_addr: first,
+            address_problem,
             master_port: job_id(host).map(|job| port_of_job(&job)),
-            peer_gpus: PeerGpus::SameAsHere,
-            sets_rank_variables: false,
             placement: if local_world_size.value == 1 && nnodes > 1 {
                 Placement::Node
             } else {
                 Placement::Rank(Task { rank, local_rank, world_size, local_world_size })
             },
+            ..allocation
         })
     }
 }

@@ -51,14 +51,10 @@ fn detect_job_shell(host: &Host) -> Detected {
         } else {
             Placement::Node
         },
-        node_rank: Sourced::new(0, Source::Default),
         gpus: gpus(host),
-        master_addr: None,
         master_port: None,
         peer_gpus: peer_gpus(host, &nnodes, ""),
-        address_problem: None,
-        nnodes,
-        sets_rank_variables: false,
+        ..Allocation::task_per_node(nnodes, Sourced::new(0, Source::Default), None)
     })
 }
 
@@ -87,7 +83,7 @@ fn detect_step(host: &Host) -> Detected {
         _ => Placement::Node,
     };
     let master_addr = hosts.as_ref().zip(list.as_ref()).and_then(|(hosts, list)| {
-        let first = Sourced::new(hosts.first()?, list.from.clone());
+        let first = Sourced::new(hosts.get(0)?, list.from.clone());
         // Only the node itself can tell that its name is a loopback address.
         let is_here = node_rank.value == 0 && is_this_host(&first.value, host);
         Some(if is_here { reachable_address(first, || hosts.get(1)) } else { first })
@@ -95,13 +91,10 @@ fn detect_step(host: &Host) -> Detected {
     Ok(Allocation {
         sets_rank_variables: has_enroot_rank(host, &nnodes, per_node),
         peer_gpus: peer_gpus(host, &nnodes, list.as_ref().map_or("", |list| &list.value)),
-        address_problem: None,
         placement,
-        nnodes,
-        node_rank,
         gpus: gpus(host),
-        master_addr,
         master_port: reserved_port(host).or_else(|| port_of_step(host)),
+        ..Allocation::task_per_node(nnodes, node_rank, master_addr)
     })
 }
 
