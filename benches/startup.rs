@@ -1,9 +1,12 @@
 //! What a launch costs before exec, as ratios in one run: `cargo bench`.
 //!
+//! The zlaunch that is measured is linked as `packaging/build` does it: statically. What `cargo build --release` makes pays
+//! for the dynamic loader besides, which one line shows.
+//!
 //! Wall time is the fastest of many launches of a program that does nothing, through zlaunch and through a Rust wrapper
 //! that only execs, taken in turns. Peak memory is the largest resident set of any child so far. Instructions are counted
 //! by callgrind with an empty environment; the launch is one whose exec fails, because callgrind sees nothing once it
-//! succeeds. The phases need the names of functions, so for them zlaunch is built once more, into a folder of its own.
+//! succeeds.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -61,20 +64,39 @@ fn main() {
         return println!("{}", getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0, |usage| usage.max_rss()));
     }
     let lab = Lab::new();
-    println!("binary             {:>9} bytes", fs::metadata(ZLAUNCH).map_or(0, |seen| seen.len()));
+    println!("binary             {:>9} bytes", lab.stripped_size());
     wall_time(&lab);
     println!("peak memory        {:>9} kB (a bare exec: {} kB)", lab.memory(&lab.zlaunch()), lab.memory(&lab.bare()));
     if Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_err() {
         return println!("instructions       not counted: valgrind is not here");
     }
     println!("instructions       {:>9} (dry run)", lab.instructions(&Case::default()));
+    let by_cargo = Case { program: Some(PathBuf::from(BUILT_BY_CARGO)), ..Case::default() };
+    println!("                   {:>9} (dry run, as `cargo build --release` links it)", lab.instructions(&by_cargo));
     println!("                   {:>9} (launch)", lab.instructions(&Case { launched: true, ..Case::default() }));
     println!("                   {:>9} (a bare exec)", lab.instructions_of_bare());
     growth(&lab);
     phases(&lab);
 }
 
-const ZLAUNCH: &str = env!("CARGO_BIN_EXE_zlaunch");
+const BUILT_BY_CARGO: &str = env!("CARGO_BIN_EXE_zlaunch");
+
+/// Builds zlaunch as `packaging/build` does, but keeps the names of its functions, which the phases need.
+fn build_packaged() -> PathBuf {
+    let folder = Path::new(BUILT_BY_CARGO).parent().and_then(Path::parent).unwrap().join("bench-packaged");
+    let version = Command::new("rustc").arg("-vV").output().unwrap().stdout;
+    let target = str::from_utf8(&version).unwrap().lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--locked", "--release", "--bin", "zlaunch", "--target", target, "--manifest-path"])
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
+        .arg("--target-dir")
+        .arg(&folder)
+        .env("CARGO_ENCODED_RUSTFLAGS", "-Ctarget-feature=+crt-static\x1f-Crelocation-model=static")
+        .env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo")
+        .status();
+    assert!(built.unwrap().success(), "zlaunch does not build");
+    folder.join(target).join("release/zlaunch")
+}
 
 fn wall_time(lab: &Lab) {
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
@@ -112,20 +134,11 @@ fn growth(lab: &Lab) {
     });
 }
 
-/// Inclusive costs by function, of a binary with names.
+/// Inclusive costs by function.
 fn phases(lab: &Lab) {
-    let folder = Path::new(ZLAUNCH).parent().and_then(Path::parent).unwrap().join("bench-with-names");
-    println!("\nby phase, in instructions of a dry run (building with names)");
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--locked", "--release", "--bin", "zlaunch", "--manifest-path"])
-        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
-        .arg("--target-dir")
-        .arg(&folder)
-        .env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo")
-        .status();
-    assert!(built.unwrap().success(), "zlaunch does not build");
+    println!("\nby phase, in instructions of a dry run");
     let costs = lab.path("callgrind.out");
-    let case = Case { program: folder.join("release/zlaunch"), costs: costs.clone(), ..Case::default() };
+    let case = Case { costs: costs.clone(), ..Case::default() };
     let total = lab.instructions(&case);
     let listed = Command::new("callgrind_annotate")
         .args(["--inclusive=yes", "--threshold=100", "--show-percs=no"])
@@ -177,7 +190,8 @@ impl Times {
 
 /// A launch whose instructions are counted.
 struct Case {
-    program: PathBuf,
+    /// Instead of the packaged one.
+    program: Option<PathBuf>,
     /// Carried out until exec, which fails; else a dry run.
     launched: bool,
     /// Instead of the usual one, in the lab's own folder.
@@ -191,7 +205,7 @@ struct Case {
 impl Default for Case {
     fn default() -> Self {
         Case {
-            program: PathBuf::from(ZLAUNCH),
+            program: None,
             launched: false,
             template: None,
             arguments: 0,
@@ -205,11 +219,12 @@ impl Default for Case {
 /// interpreter is missing.
 struct Lab {
     folder: tempfile::TempDir,
+    zlaunch: PathBuf,
 }
 
 impl Lab {
     fn new() -> Self {
-        let lab = Lab { folder: tempfile::tempdir().unwrap() };
+        let lab = Lab { folder: tempfile::tempdir().unwrap(), zlaunch: build_packaged() };
         lab.compile("bare", BARE, &["-C", "strip=symbols", "-C", "lto=fat", "-C", "codegen-units=1"]);
         lab.compile("python3", "fn main() {}", &["-C", "target-feature=+crt-static"]);
         put_program(&lab.path("swift"), &format!("#!{}\n", lab.path("python3").display()));
@@ -255,9 +270,17 @@ impl Lab {
     }
 
     fn zlaunch(&self) -> Command {
-        let mut command = self.clean(Command::new(ZLAUNCH));
+        let mut command = self.clean(Command::new(&self.zlaunch));
         command.args(OPTIONS).arg("swift").args(SWIFT);
         command
+    }
+
+    /// The size of the executable without the names.
+    fn stripped_size(&self) -> u64 {
+        let stripped = self.path("stripped");
+        let strip = Command::new("strip").arg("-o").arg(&stripped).arg(&self.zlaunch).status();
+        assert!(strip.unwrap().success(), "zlaunch cannot be stripped");
+        fs::metadata(stripped).unwrap().len()
     }
 
     fn bare(&self) -> Command {
@@ -292,7 +315,7 @@ impl Lab {
         command
             .arg("--tool=callgrind")
             .arg(format!("--callgrind-out-file={}", case.costs.display()))
-            .arg(&case.program)
+            .arg(case.program.as_ref().unwrap_or(&self.zlaunch))
             .args((!case.launched).then_some("--dry-run"))
             .arg("--template-dir")
             .arg(self.folder.path())

@@ -45,7 +45,6 @@ use base::json;
 use base::source::{Source, Sourced};
 use cli::Request;
 use config::template;
-use exec::patiently;
 use host::Host;
 use plan::Plan;
 use plan::record::Recorded;
@@ -56,7 +55,7 @@ use tools::shims::{Action, Shims};
 use tools::{doctor, explain, generate, shims};
 
 fn main() -> ExitCode {
-    if let Some(status) = exec::helper(std::env::args_os()) {
+    if let Some(status) = exec::run_if_helper(std::env::args_os()) {
         return ExitCode::from(status);
     }
     let host = Host::read();
@@ -76,14 +75,12 @@ fn run(host: &Host) -> Result<u8, Vec<Problem>> {
         Request::Launch(launch) => return run_launch(&launch, host),
         Request::Fit(request) => return run_fit(&request, host),
         Request::Generate(request) => run_generate(&request, host),
-        Request::Templates { name: None, search, .. } => {
-            out(patiently(host, || template::list(&search, host)).as_bytes())
-        }
+        Request::Templates { name: None, search, .. } => out(template::list(&search, host).as_bytes()),
         Request::Templates { name: Some(name), raw: true, search } => {
-            out(patiently(host, || template::raw(&name, &search, host))?.as_bytes())
+            out(template::raw(&name, &search, host)?.as_bytes())
         }
         Request::Templates { name: Some(name), raw: false, search } => {
-            let template = patiently(host, || template::resolve(&name, &search, host))?;
+            let template = template::resolve(&name, &search, host)?;
             let secrets = Secrets::of(host);
             report::report(&template.notes, &secrets);
             err(template.summary(&secrets).as_bytes());
@@ -92,23 +89,17 @@ fn run(host: &Host) -> Result<u8, Vec<Problem>> {
         Request::Replay { folder, dry_run } => return replay(&folder, dry_run),
         Request::Shims(shims) => run_shims(&shims, host),
         Request::Explain { words: None, search } => out(explain::subjects(&search).as_bytes()),
-        Request::Explain { words: Some(words), search } => {
-            out(patiently(host, || explain::explain(&words, &search, host))?.as_bytes())
-        }
-        Request::Doctor(launch) => out(patiently(host, || doctor::doctor(&launch, host)).as_bytes()),
+        Request::Explain { words: Some(words), search } => out(explain::explain(&words, &search, host)?.as_bytes()),
+        Request::Doctor(launch) => out(doctor::doctor(&launch, host).as_bytes()),
         Request::Show(text) => out(&styled(|stream| stream.write_all(text.as_bytes()))),
     };
     shown.map(|()| 0)
 }
 
-fn planned(launch: &Launch, host: &Host) -> Result<Plan, Vec<Problem>> {
-    patiently(host, || Plan::new(launch, host))
-}
-
 /// `zlaunch check`: what was found is the data here.
 fn run_check(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let secrets = Secrets::of(host);
-    let plan = planned(launch, host);
+    let plan = Plan::new(launch, host);
     let mut problems = match &plan {
         Ok(plan) => plan.all_diagnostics(),
         Err(problems) => problems.clone(),
@@ -146,7 +137,7 @@ fn replay(folder: &Path, dry_run: bool) -> Result<u8, Vec<Problem>> {
     };
     // Only to compare: the old record stays as it is.
     launch.record = Some(Sourced::new(folder.to_path_buf(), Source::Default));
-    let mut plan = planned(&launch, &host)
+    let mut plan = Plan::new(&launch, &host)
         .map_err(|problems| problems.into_iter().chain(recorded.missing_source()).collect::<Vec<_>>())?;
     let today = plan.record.take();
     plan.environment.extend(ours);
@@ -183,7 +174,7 @@ fn run_shims(shims: &Shims, host: &Host) -> Result<(), Vec<Problem>> {
 
 fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let secrets = Secrets::of(host);
-    let plan = planned(launch, host)?;
+    let plan = Plan::new(launch, host)?;
     let Output { dry_run, quiet, verbose, check: _ } = launch.output;
     if !quiet && (plan.topology.is_first() || verbose) {
         report::report(&plan.diagnostics, &secrets);
@@ -195,10 +186,7 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
         // A plan can be read on another machine than the one it is for.
         let blocker = plan.blocker.clone().filter(|_| !quiet).map(Problem::into_warning);
         report::report(blocker.as_slice(), &secrets);
-        let printed = out(&plan.render(format, &secrets)).map(|()| 0);
-        // The process ends: what it holds need not be given back piece by piece.
-        std::mem::forget(plan);
-        return printed;
+        return out(&plan.render(format, &secrets)).map(|()| 0);
     }
     if verbose && !quiet {
         err(plan.text(&secrets).as_bytes());
@@ -208,7 +196,7 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
 
 /// Exit status 1: nothing fits.
 fn run_fit(request: &fit::FitRequest, host: &Host) -> Result<u8, Vec<Problem>> {
-    let report = patiently(host, || fit::answer(request, host))?;
+    let report = fit::answer(request, host)?;
     report::report(&request.launch.warnings, &Secrets::of(host));
     let text = match request.format {
         Format::Json => format!("{:#}\n", report.json()),

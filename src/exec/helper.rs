@@ -1,5 +1,5 @@
-//! zlaunch executed by itself, under a name of its own: as the first steps of a rank, or as the watcher that outlives a
-//! zlaunch that is killed. What they do cannot be done from outside the process, or not safely before `exec`.
+//! zlaunch started again by itself under another name: as a rank before its exec, or as the watcher that outlives a
+//! zlaunch that was killed. Both do what a parent cannot do for a child without unsafe code between fork and exec.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
@@ -8,19 +8,21 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
+use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::unistd::{Pid, close, getpid, getppid};
 
-use super::signals::signals;
+use super::signals;
 use crate::report::NOT_EXECUTABLE;
 
+/// The `argv[0]` of the helpers.
 const RANK: &str = "zlaunch-rank";
 const WATCHER: &str = "zlaunch-watcher";
 
-/// Takes the process over if it was started as a helper, known by the whole of its `argv[0]`.
-pub(crate) fn helper(mut argv: impl Iterator<Item = OsString>) -> Option<u8> {
+/// If this process was started as a helper, does its work and returns its exit status.
+pub(crate) fn run_if_helper(mut argv: impl Iterator<Item = OsString>) -> Option<u8> {
     match argv.next()?.to_str()? {
         RANK => Some(become_rank(argv).unwrap_or(NOT_EXECUTABLE)),
         WATCHER => Some(watch(io::stdin().lock())),
@@ -28,86 +30,86 @@ pub(crate) fn helper(mut argv: impl Iterator<Item = OsString>) -> Option<u8> {
     }
 }
 
-/// This very program, even if its file was replaced meanwhile.
+/// This very program, even if its file was replaced in the meantime.
 fn this_program(name: &str) -> Command {
     let mut command = Command::new("/proc/self/exe");
-    // Groups of their own: what is typed at the terminal reaches zlaunch alone, which passes it on.
+    // In its own process group: Ctrl-C reaches zlaunch alone, which forwards it.
     command.arg0(name).process_group(0);
     command
 }
 
-/// A rank about to be started.
-pub(super) struct Starter {
+/// A rank that is about to be started.
+pub(super) struct RankSpawner {
     pub(super) command: Command,
-    /// Closed by a successful exec, else it brings the reason.
-    report: io::PipeReader,
-    /// The rank waits for a word here: what it starts before the watcher knows of it would outlive us.
-    go: io::PipeWriter,
-    /// The rank's own ends.
-    theirs: (io::PipeReader, io::PipeWriter),
+    /// The rank waits until we write to this pipe: it must not start processes before the watcher knows of its group.
+    start: io::PipeWriter,
+    /// Closed by a successful exec. Otherwise it brings the error.
+    exec_error: io::PipeReader,
+    /// The other ends of both pipes.
+    child_ends: (io::PipeReader, io::PipeWriter),
 }
 
-impl Starter {
+impl RankSpawner {
     pub(super) fn new(argv: &[OsString]) -> io::Result<Self> {
-        let ((wait, go), (report, reason)) = (io::pipe()?, io::pipe()?);
+        let ((child_start, start), (exec_error, child_error)) = (io::pipe()?, io::pipe()?);
         let mut command = this_program(RANK);
         command.arg(getpid().to_string());
-        for end in [wait.as_fd(), reason.as_fd()] {
+        for end in [child_start.as_fd(), child_error.as_fd()] {
             fcntl(end, FcntlArg::F_SETFD(FdFlag::empty()))?;
             command.arg(end.as_raw_fd().to_string());
         }
         command.args(argv);
-        Ok(Starter { command, report, go, theirs: (wait, reason) })
+        Ok(RankSpawner { command, start, exec_error, child_ends: (child_start, child_error) })
     }
 
-    /// Comes back once the rank runs. `on_fork` is told its group before that.
-    pub(super) fn start(mut self, on_fork: impl FnOnce(Pid)) -> Result<Child, Refusal> {
-        let mut child = self.command.spawn().map_err(Refusal::Process)?;
-        drop(self.theirs);
-        on_fork(group_of(&child));
-        // If it is gone already, that is told below.
-        let _ = self.go.write_all(b"!");
-        let mut reason = [0; 4];
-        if self.report.read_exact(&mut reason).is_err() {
+    /// Returns once the rank runs its program. `on_fork` gets its process group before that.
+    pub(super) fn spawn(mut self, on_fork: impl FnOnce(Pid)) -> Result<Child, SpawnError> {
+        let mut child = self.command.spawn().map_err(SpawnError::Process)?;
+        drop(self.child_ends);
+        on_fork(process_group(&child));
+        // This fails if the child is gone already. The read below then fails as well, and its exit status tells.
+        let _ = self.start.write_all(b"!");
+        let mut errno = [0; 4];
+        if self.exec_error.read_exact(&mut errno).is_err() {
             return Ok(child);
         }
-        child.wait().map_err(Refusal::Process)?;
-        let why = io::Error::from_raw_os_error(i32::from_ne_bytes(reason));
+        child.wait().map_err(SpawnError::Process)?;
+        let why = io::Error::from_raw_os_error(i32::from_ne_bytes(errno));
         Err(match why.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory => Refusal::Process(why),
-            _ => Refusal::Program(why),
+            io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory => SpawnError::Process(why),
+            _ => SpawnError::Program(why),
         })
     }
 }
 
 /// Why a rank was not started.
-pub(super) enum Refusal {
-    /// There can be no process.
+pub(super) enum SpawnError {
+    /// No process could be made.
     Process(io::Error),
-    /// The process cannot become the program.
+    /// The process could not execute the program.
     Program(io::Error),
 }
 
-/// A helper leads a group of its own number.
-pub(super) fn group_of(child: &Child) -> Pid {
+/// A helper leads a process group of its own.
+pub(super) fn process_group(child: &Child) -> Pid {
     Pid::from_raw(child.id().cast_signed())
 }
 
-/// The first steps of a rank. Comes back only if there is no rank.
+/// The child's part of `RankSpawner`. Returns only if the program was not executed.
 fn become_rank(mut argv: impl Iterator<Item = OsString>) -> Option<u8> {
     let parent = Pid::from_raw(number(&argv.next()?)?);
-    let mut go = inherited(number(&argv.next()?)?, OpenOptions::new().read(true))?;
-    let mut report = inherited(number(&argv.next()?)?, OpenOptions::new().write(true))?;
+    let mut start = inherited(number(&argv.next()?)?, OpenOptions::new().read(true))?;
+    let mut exec_error = inherited(number(&argv.next()?)?, OpenOptions::new().write(true))?;
     let program = argv.next()?;
     set_pdeathsig(Signal::SIGKILL).ok()?;
-    // It may have died before the line above, or before it said the word.
-    if getppid() != parent || go.read_exact(&mut [0]).is_err() {
+    // The parent may have died before the line above, or before it wrote to the pipe.
+    if getppid() != parent || start.read_exact(&mut [0]).is_err() {
         return None;
     }
-    signals().collect::<SigSet>().thread_unblock().ok()?;
+    signals::handled().collect::<SigSet>().thread_unblock().ok()?;
     let why = Command::new(program).args(argv).exec();
-    let reason = why.raw_os_error().unwrap_or(nix::errno::Errno::EINVAL as i32);
-    report.write_all(&reason.to_ne_bytes()).ok()?;
+    let errno = why.raw_os_error().unwrap_or(Errno::EINVAL as i32);
+    exec_error.write_all(&errno.to_ne_bytes()).ok()?;
     None
 }
 
@@ -115,63 +117,63 @@ fn number(word: &OsStr) -> Option<i32> {
     word.to_str()?.parse().ok()
 }
 
-/// A descriptor that came by its number, as one that goes with exec.
-fn inherited(number: i32, how: &OpenOptions) -> Option<File> {
-    let file = how.open(format!("/proc/self/fd/{number}")).ok()?;
-    close(number).ok()?;
+/// Opens an inherited descriptor again, so that exec closes it.
+fn inherited(descriptor: i32, how: &OpenOptions) -> Option<File> {
+    let file = how.open(format!("/proc/self/fd/{descriptor}")).ok()?;
+    close(descriptor).ok()?;
     Some(file)
 }
 
-/// The watcher as zlaunch sees it. Dropped without `dismiss` it ends every group it was told of.
+/// A process that kills the ranks' process groups if zlaunch itself is killed. Dropped without `dismiss`, it does the
+/// same.
 pub(super) struct Watcher {
     child: Child,
-    words: io::PipeWriter,
+    pipe: io::PipeWriter,
 }
 
 impl Watcher {
     pub(super) fn start() -> io::Result<Self> {
-        let (theirs, ours) = io::pipe()?;
-        // It inherits the blocked signals: nothing but the end of its pipe moves it.
+        let (reader, pipe) = io::pipe()?;
+        // It inherits our blocked signals, so that only the end of its pipe ends it.
         let mut command = this_program(WATCHER);
-        let child = command.stdin(theirs).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        Ok(Watcher { child, words: ours })
+        let child = command.stdin(reader).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        Ok(Watcher { child, pipe })
     }
 
-    pub(super) fn keep(&mut self, group: Pid) {
-        self.tell(&format!("keep {group}"));
+    pub(super) fn add(&mut self, group: Pid) {
+        self.send(&format!("add {group}"));
     }
 
-    /// The group is empty, and its number may soon be another's.
-    pub(super) fn forget(&mut self, group: Pid) {
-        self.tell(&format!("forget {group}"));
+    /// The group is empty, and the system may give its number to another one.
+    pub(super) fn remove(&mut self, group: Pid) {
+        self.send(&format!("remove {group}"));
     }
 
     pub(super) fn dismiss(mut self) {
-        self.tell("done");
-        // An init that buries nobody would keep it for ever.
+        self.send("done");
+        // Collected here: not every container has an init that does.
         let _ = self.child.wait();
     }
 
-    fn tell(&mut self, words: &str) {
+    fn send(&mut self, line: &str) {
         // Without a watcher the ranks still die with their parent; only their children would stay.
-        let _ = self.words.write_all(format!("{words}\n").as_bytes());
+        let _ = self.pipe.write_all(format!("{line}\n").as_bytes());
     }
 }
 
-/// The watcher's own part: at the end of the words, unless dismissed, ends every group that is left.
-fn watch(words: impl BufRead) -> u8 {
+/// The watcher's own part. If the lines end before it was dismissed, zlaunch is dead.
+fn watch(lines: impl BufRead) -> u8 {
     let mut groups: Vec<Pid> = Vec::new();
-    for line in words.lines().map_while(Result::ok) {
-        let (word, group) = line.split_once(' ').unwrap_or((&line, ""));
-        let group = group.parse().map(Pid::from_raw);
-        match (word, group) {
-            ("keep", Ok(group)) => groups.push(group),
-            ("forget", Ok(group)) => groups.retain(|kept| *kept != group),
+    for line in lines.lines().map_while(Result::ok) {
+        let (action, group) = line.split_once(' ').unwrap_or((&line, ""));
+        match (action, group.parse().map(Pid::from_raw)) {
+            ("add", Ok(group)) => groups.push(group),
+            ("remove", Ok(group)) => groups.retain(|known| *known != group),
             _ => return 0,
         }
     }
     for group in groups {
-        // Gone already is what is wanted.
+        // It fails only if the group is gone already.
         let _ = killpg(group, Signal::SIGKILL);
     }
     0

@@ -1,12 +1,13 @@
-//! The signals that the ranks are told of.
+//! The signals that a supervisor of ranks handles.
 
 use nix::sys::signal::Signal;
 
-/// Ask the ranks to end, and so start the time after which they are killed.
-pub(super) const STOPS: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
-/// Are for the ranks to understand.
-const OTHERS: [Signal; 4] = [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGTSTP, Signal::SIGCONT];
-/// Every signal that is waited for.
-pub(super) fn signals() -> impl Iterator<Item = Signal> {
-    STOPS.into_iter().chain(OTHERS).chain([Signal::SIGCHLD])
+/// Signals that ask the ranks to stop. The first one starts the grace period.
+pub(super) const STOP: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
+/// Signals that are passed on to the ranks.
+const FORWARDED: [Signal; 4] = [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGTSTP, Signal::SIGCONT];
+
+/// Every signal that the supervisor waits for.
+pub(super) fn handled() -> impl Iterator<Item = Signal> {
+    STOP.into_iter().chain(FORWARDED).chain([Signal::SIGCHLD])
 }

@@ -8,7 +8,7 @@ use super::file::PlannedConfig;
 use super::record::Record;
 use crate::base::source::Sourced;
 use crate::ranks::launcher::Launcher;
-use crate::ranks::launcher::local::Local;
+use crate::ranks::launcher::local::LocalRanks;
 use crate::ranks::topology::Topology;
 use crate::report::Problem;
 
@@ -17,7 +17,7 @@ pub(crate) struct Plan {
     pub(crate) topology: Topology,
     pub(crate) launcher: Launcher,
     /// The ranks, where zlaunch starts them itself.
-    pub(crate) local: Option<Local>,
+    pub(crate) local: Option<LocalRanks>,
     pub(crate) config: Option<PlannedConfig>,
     /// Why `auto` became this template.
     pub(crate) chosen: Option<String>,

@@ -20,8 +20,9 @@ use crate::config::layers::{self, Layers};
 use crate::config::template::{self, Template};
 use crate::fit;
 use crate::host::Host;
-use crate::ranks::launcher::local::Local;
-use crate::ranks::launcher::{self, Launcher, srun};
+use crate::ranks::launcher::local::LocalRanks;
+use crate::ranks::launcher::srun::SrunCommand;
+use crate::ranks::launcher::{self, LaunchContext, Launcher};
 use crate::ranks::topology::Topology;
 use crate::report::{self, Problem};
 use crate::request::Launch;
@@ -104,7 +105,7 @@ impl Draft<'_> {
         let mut plan = Plan {
             trainer: self.trainer_facts(),
             launcher: kind,
-            local: (kind == Launcher::Local).then(|| Local::new(&topology, &launch.rank_output, host)),
+            local: (kind == Launcher::Local).then(|| LocalRanks::new(&topology, &launch.rank_output, host)),
             config,
             chosen,
             environment,
@@ -140,7 +141,7 @@ impl Draft<'_> {
     fn translate(&self, topology: &Topology, config: Option<&OsStr>, environment: &mut Environment) -> bool {
         let Launch { launcher_args, environment: flags, .. } = self.launch;
         let wrapped = self.wrapped.as_ref().filter(|_| launcher_args.is_empty());
-        let variables = wrapped.and_then(|wrapped| wrapped.as_torchrun(&self.job, topology, config, &self.host));
+        let variables = wrapped.and_then(|wrapped| wrapped.as_torchrun(&self.launch_context(topology), config));
         let translated = variables.is_some();
         for (name, value) in variables.into_iter().flatten().filter(|(name, _)| !flags.says(name)) {
             environment.set(name, value, "as accelerate launch sets it".to_string());
@@ -156,25 +157,32 @@ impl Draft<'_> {
         topology: &Topology,
         config: Option<&OsStr>,
     ) -> Result<Vec<OsString>, Problem> {
-        let Draft { launch, host, srun_prefix, wrapped, job } = self;
+        let mut context = self.launch_context(topology);
         if kind == Launcher::Srun {
-            let asked = launch.launcher.as_ref().is_some_and(|asked| asked.value == Launcher::Srun);
-            let extra = if asked { launch.launcher_args.as_slice() } else { &[] };
-            return srun::argv(
-                srun_prefix.as_ref(),
-                topology,
-                launch.forwarded_options(),
-                extra,
-                &launch.command,
-                host,
-            );
+            // Options for another launcher are for zlaunch on each node.
+            let asked = self.launch.launcher.as_ref().is_some_and(|asked| asked.value == Launcher::Srun);
+            context.extra = if asked { context.extra } else { &[] };
+            let (options, command) = (self.launch.forwarded_options(), &self.launch.command);
+            return SrunCommand { prefix: self.srun_prefix.as_ref(), options, command }.argv(&context);
         }
-        if let Some(wrapped) = wrapped.as_ref().filter(|_| !translated) {
-            return Ok(wrapped.argv(job, &launch.topology, topology, &launch.launcher_args, config, host));
+        if let Some(wrapped) = self.wrapped.as_ref().filter(|_| !translated) {
+            return Ok(wrapped.argv(&context, config));
         }
-        let mut argv = launcher::head(kind, job, topology, &launch.launcher_args, &launch.hosts, host);
-        argv.extend(job.words(config.filter(|_| !translated)));
+        let mut argv = launcher::prefix(kind, &context);
+        argv.extend(self.job.words(config.filter(|_| !translated)));
         Ok(argv)
+    }
+
+    fn launch_context<'b>(&'b self, topology: &'b Topology) -> LaunchContext<'b> {
+        let Draft { launch, host, job, .. } = self;
+        LaunchContext {
+            job,
+            topology,
+            flags: &launch.topology,
+            hosts: &launch.hosts,
+            extra: &launch.launcher_args,
+            host,
+        }
     }
 
     fn trainer_facts(&self) -> TrainerFacts {

@@ -16,7 +16,7 @@ use crate::command::target::{Target, base_name};
 use crate::command::trainer::{self, Job};
 use crate::host;
 use crate::ranks::launcher::Launcher;
-use crate::ranks::launcher::local::{Local, PER_RANK};
+use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
 use crate::ranks::topology::Role;
 use crate::report::Problem;
 use crate::report::secrets::{Names, Piece, Secrets};
@@ -272,7 +272,7 @@ impl Plan {
     }
 
     /// A shell cannot supervise several processes, so the script calls zlaunch with everything decided.
-    fn supervisor_command(&self, local: &Local) -> Vec<OsString> {
+    fn supervisor_command(&self, local: &LocalRanks) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec![host::this_program().into_os_string()];
         let mut option = |name: &str, value: OsString| words.extend([name.into(), value]);
         option("--launcher", Launcher::Local.to_string().into());

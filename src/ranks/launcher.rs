@@ -1,79 +1,42 @@
-//! Who starts the ranks. One file each in `launcher/` turns a job and a topology into the argv that is executed; here is
-//! the choice between them. A command that already starts with a launcher is `wrapped`.
+//! What starts the ranks. `launcher/` has one file for each launcher with a command line of its own; here is the choice
+//! between them. A command that starts with a launcher already is an `ExistingLauncher`.
 
 mod accelerate;
+mod context;
 mod deepspeed;
-mod direct;
+mod existing;
+mod kind;
 pub(crate) mod local;
-mod runner;
+mod spec;
 pub(crate) mod srun;
 mod torchrun;
-pub(crate) mod wrapped;
 
 use std::ffi::OsString;
-use std::fmt;
 
 use crate::base::source::Sourced;
-use crate::command::target::Target;
 use crate::command::trainer::{Family, Job};
-use crate::host::Host;
-use crate::ranks::topology::{HostFlags, Role, Topology};
+use crate::ranks::topology::{Role, Topology};
 use crate::report::{self, Problem};
 
-pub(crate) use wrapped::Wrapped;
+pub(crate) use context::LaunchContext;
+pub(crate) use existing::ExistingLauncher;
+pub(crate) use kind::Launcher;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Launcher {
-    Torchrun,
-    Deepspeed,
-    Direct,
-    Srun,
-    /// zlaunch itself.
-    Local,
-    /// Only where the command itself starts with it, by its name.
-    Existing(&'static str),
-}
-
-impl Launcher {
-    /// The words of `--launcher`.
-    pub(crate) const NAMES: &'static [(&'static str, Option<Launcher>)] = &[
-        ("auto", None),
-        ("torchrun", Some(Launcher::Torchrun)),
-        ("deepspeed", Some(Launcher::Deepspeed)),
-        ("srun", Some(Launcher::Srun)),
-        ("direct", Some(Launcher::Direct)),
-        ("local", Some(Launcher::Local)),
-    ];
-}
-
-impl fmt::Display for Launcher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Launcher::Torchrun => "torchrun",
-            Launcher::Deepspeed => "deepspeed",
-            Launcher::Direct => "direct",
-            Launcher::Srun => "srun",
-            Launcher::Local => "local",
-            Launcher::Existing(name) => name,
-        })
-    }
-}
-
-/// Whoever was asked for, if that is possible; else whoever fits. A variable serves a whole site: where it cannot be
-/// followed, or the command is none of ours, it gives way.
+/// The launcher that was asked for, if it is possible; else the default. A variable may be set for a whole site: if it
+/// cannot be followed, or zlaunch does not know the command, the default is taken.
 pub(crate) fn choose(asked: Option<&Sourced<Launcher>>, job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
     let opaque = job.trainer.family == Family::Opaque;
     match asked {
-        Some(asked) if asked.from.is_flag() => insisted(asked, job, topology),
+        Some(asked) if asked.from.is_flag() => requested(asked, job, topology),
         Some(asked) if !opaque && !topology.ranks_exist() => {
-            insisted(asked, job, topology).or_else(|_| fitting(job, topology))
+            requested(asked, job, topology).or_else(|_| default_launcher(job, topology))
         }
-        _ => fitting(job, topology),
+        _ => default_launcher(job, topology),
     }
 }
 
-/// torchrun; nobody where one process is all; zlaunch itself where there is no torchrun.
-fn fitting(job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
+/// torchrun; none where one process is enough; zlaunch itself where there is no torchrun.
+fn default_launcher(job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
     let opaque = job.trainer.family == Family::Opaque;
     if job.starts_ranks() && !opaque {
         return Err(report::starts_ranks_itself(job.target.name()));
@@ -87,14 +50,14 @@ fn fitting(job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
         _ if topology.pool.is_some() => Launcher::Deepspeed,
         Role::Shell { .. } => Launcher::Srun,
         Role::Rank { .. } | Role::Task(_) => Launcher::Direct,
-        // What zlaunch does not know may be a launcher itself: it is never launched twice.
+        // A command that zlaunch does not know may be a launcher itself.
         Role::Starter if topology.is_one_process() || opaque => Launcher::Direct,
         Role::Starter if local::is_needed(job, topology) => Launcher::Local,
         Role::Starter => Launcher::Torchrun,
     })
 }
 
-fn insisted(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
+fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
     let opaque = job.trainer.family == Family::Opaque;
     if job.starts_ranks() && !(opaque && asked.value == Launcher::Direct) {
         return Err(report::starts_ranks_itself(job.target.name()));
@@ -103,7 +66,7 @@ fn insisted(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Result
         return Err(report::hostfile_is_deepspeeds(asked));
     }
     match (&topology.role, asked.value) {
-        // Each machine chooses its launcher again.
+        // srun runs zlaunch on each node, which then starts the launcher that was asked for.
         (Role::Shell { .. }, Launcher::Torchrun | Launcher::Deepspeed | Launcher::Srun) => return Ok(Launcher::Srun),
         (Role::Shell { .. }, _) => return Err(report::not_in_a_job_shell(asked)),
         (_, Launcher::Srun) => return Err(report::srun_not_here(asked)),
@@ -112,50 +75,32 @@ fn insisted(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Result
         (Role::Task(task), _) => {
             return Err(report::tasks_have_no_launcher(asked, task.local_world_size.value));
         }
-        (Role::Starter, Launcher::Direct) if !opaque => direct::possible(asked, topology)?,
-        (Role::Starter, Launcher::Deepspeed) => deepspeed::possible(asked, topology)?,
-        (Role::Starter, Launcher::Local) => local::possible(asked, topology)?,
+        (Role::Starter, Launcher::Direct) if !opaque => check_one_process(asked, topology)?,
+        (Role::Starter, Launcher::Deepspeed) => deepspeed::check(asked, topology)?,
+        (Role::Starter, Launcher::Local) => local::check(asked, topology)?,
         (Role::Starter, _) => {}
     }
     Ok(asked.value)
 }
 
-/// The words that start the ranks; the trainer's arguments follow them.
-pub(crate) fn head(
-    kind: Launcher,
-    job: &Job,
-    topology: &Topology,
-    extra: &[OsString],
-    hosts: &HostFlags,
-    host: &Host,
-) -> Vec<OsString> {
-    match kind {
-        Launcher::Torchrun => torchrun::head(job, topology, extra, host),
-        Launcher::Deepspeed => deepspeed::head(job, topology, extra, hosts, host),
-        Launcher::Local => local::head(job, host),
-        Launcher::Direct | Launcher::Srun | Launcher::Existing(_) => direct::head(job, host),
+fn check_one_process(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
+    let several = topology.world_size.as_ref().filter(|world| world.value > 1);
+    several.map_or(Ok(()), |world| Err(report::direct_is_one_process(asked, world)))
+}
+
+/// Everything in front of the trainer's arguments.
+pub(crate) fn prefix(launcher: Launcher, context: &LaunchContext<'_>) -> Vec<OsString> {
+    match launcher {
+        Launcher::Torchrun => torchrun::prefix(context),
+        Launcher::Deepspeed => deepspeed::prefix(context),
+        Launcher::Local => local::prefix(context),
+        Launcher::Direct | Launcher::Srun | Launcher::Existing(_) => context.process_words(),
     }
 }
 
-/// Options passed through to a launcher must not contradict what zlaunch decides.
-pub(crate) fn check_extra(kind: Launcher, extra: &[OsString]) -> Vec<Problem> {
-    let runner = wrapped::RUNNERS.iter().find(|runner| runner.kind == kind);
-    let stated = runner.map(|runner| runner.topology_options(extra)).unwrap_or_default();
-    stated.into_iter().map(|(ours, sourced)| report::say_it_to_us(&sourced, ours)).collect()
-}
-
-/// The interpreter, or the word to blame if there is none.
-fn python(job: &Job) -> OsString {
-    job.python.as_ref().map_or_else(|| "python3".into(), |python| python.program.clone().into_os_string())
-}
-
-/// What a launcher starts as each rank: a file, a module behind its option for one, or a command without Python.
-fn rank(job: &Job, module: &str, host: &Host) -> Vec<OsString> {
-    // Launchers start each rank with `python -u` and know no other option of the interpreter.
-    let plain = |options: &[OsString]| options.iter().all(|option| option == "-u");
-    match &job.target {
-        Target::Script { options, path } if plain(options) => vec![path.clone()],
-        Target::Module { options, name } if plain(options) => vec![module.into(), name.clone()],
-        _ => std::iter::once("--no_python".into()).chain(direct::head(job, host)).collect(),
-    }
+/// Options for the launcher that state ranks: zlaunch must know those itself.
+pub(crate) fn check_extra(launcher: Launcher, extra: &[OsString]) -> Vec<Problem> {
+    let spec = existing::SPECS.iter().find(|spec| spec.launcher == launcher);
+    let stated = spec.map(|spec| spec.topology_options(extra)).unwrap_or_default();
+    stated.into_iter().map(|(ours, theirs)| report::say_it_to_us(&theirs, ours)).collect()
 }

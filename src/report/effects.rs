@@ -5,7 +5,6 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
@@ -44,12 +43,6 @@ impl OutputFile {
 
 pub(crate) fn cannot_write(OutputFile(what, help): OutputFile, path: &Path, why: &io::Error) -> Problem {
     Problem::error("write", format!("{what} cannot be written: {why}")).at(path.display()).help(help)
-}
-
-pub(crate) fn does_not_answer(folder: &Path, patience: Duration) -> Problem {
-    Problem::error("file", format!("this folder has not answered for {} s", patience.as_secs()))
-        .at(folder.display())
-        .help("its server may be gone: XDG_CONFIG_HOME and XDG_CACHE_HOME name other folders, and Python too must do without it")
 }
 
 pub(crate) fn folder_not_ours(folder: &Path) -> Problem {

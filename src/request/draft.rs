@@ -10,8 +10,8 @@ use crate::base::vars;
 use crate::command::target::Parts;
 use crate::command::trainer::{self, Family, Job};
 use crate::host::Host;
-use crate::ranks::launcher::srun::{self, SrunPrefix};
-use crate::ranks::launcher::{self, Launcher, Wrapped, wrapped};
+use crate::ranks::launcher::srun::SrunPrefix;
+use crate::ranks::launcher::{self, ExistingLauncher, Launcher};
 use crate::ranks::topology::Topology;
 use crate::report::{self, Problem};
 use crate::request::Launch;
@@ -23,16 +23,16 @@ pub(crate) struct Draft<'a> {
     /// The command starts with `srun`.
     pub(crate) srun_prefix: Option<SrunPrefix<'a>>,
     /// The command starts with a launcher, behind `srun` or not.
-    pub(crate) wrapped: Option<Wrapped>,
+    pub(crate) wrapped: Option<ExistingLauncher>,
     pub(crate) job: Job,
 }
 
 impl<'a> Draft<'a> {
     pub(crate) fn new(launch: &'a Launch, machine: &'a Host) -> Self {
         let mut host = machine.with(&launch.environment.set, &launch.environment.unset);
-        let mut srun_prefix = srun::unwrap(&launch.command);
+        let mut srun_prefix = SrunPrefix::split(&launch.command);
         let command = srun_prefix.as_ref().map_or(launch.command.as_slice(), |srun_prefix| srun_prefix.command);
-        let (wrapped, parts) = match wrapped::unwrap(command) {
+        let (wrapped, parts) = match ExistingLauncher::split(command) {
             Some((wrapped, parts)) => (Some(wrapped), parts),
             None => (None, Parts::of(command)),
         };
@@ -43,7 +43,7 @@ impl<'a> Draft<'a> {
             srun_prefix = None;
         }
         // The launcher takes the config, so the script's run file stays as it is.
-        if wrapped.as_ref().is_some_and(Wrapped::takes_config) {
+        if wrapped.as_ref().is_some_and(ExistingLauncher::takes_config) {
             job.run_file = None;
         }
         for variable in &job.variables {
@@ -62,15 +62,15 @@ impl<'a> Draft<'a> {
     pub(crate) fn topology(&self) -> Result<Topology, Vec<Problem>> {
         let Launch { topology: flags, hosts, launcher, .. } = self.launch;
         if let Some(srun_prefix) = &self.srun_prefix {
-            srun_prefix.possible(&self.host)?;
-            return Ok(Topology::elsewhere(&self.host));
+            srun_prefix.check(&self.host)?;
+            return Ok(Topology::of_srun_tasks(&self.host));
         }
         if let Some(wrapped) = &self.wrapped {
             let mut contradictions = wrapped.contradictions(flags, &self.host);
             contradictions.extend(hosts.flags().map(|sourced| report::hosts_of_the_command(&sourced, wrapped.name())));
-            let stated = wrapped.stated(flags, &self.host);
+            let stated = wrapped.rank_flags(flags, &self.host);
             return if contradictions.is_empty() {
-                Ok(Topology::wrapped(flags, stated, &self.host))
+                Ok(Topology::of_existing_launcher(flags, stated, &self.host))
             } else {
                 Err(contradictions)
             };
@@ -79,7 +79,7 @@ impl<'a> Draft<'a> {
         let sourced = || flags.nproc_per_node.is_some() || flags.nnodes.is_some() || Topology::is_scheduled(&self.host);
         let ranked = asked || self.job.trainer.launches_itself && sourced();
         let topology = Topology::decide(flags, hosts, ranked || self.job.trainer.family != Family::Opaque, &self.host)?;
-        match topology.too_many() {
+        match topology.size_problem() {
             Some(problem) => Err(vec![problem]),
             None => Ok(topology),
         }
@@ -90,9 +90,9 @@ impl<'a> Draft<'a> {
         let asked = self.launch.launcher.as_ref();
         let kind = match &self.wrapped {
             _ if self.srun_prefix.is_some() => Launcher::Srun,
-            Some(wrapped) => match asked.filter(|asked| asked.from.is_flag() && asked.value != wrapped.runner.kind) {
+            Some(wrapped) => match asked.filter(|asked| asked.from.is_flag() && asked.value != wrapped.spec.launcher) {
                 Some(asked) => return Err(vec![report::already_a_launcher(asked, wrapped.name())]),
-                None => wrapped.runner.kind,
+                None => wrapped.spec.launcher,
             },
             None => launcher::choose(asked, &self.job, topology)?,
         };
@@ -137,7 +137,7 @@ impl<'a> Draft<'a> {
 
     /// The config is given to the launcher of the command, not to the script.
     pub(crate) fn launcher_takes_config(&self) -> bool {
-        self.wrapped.as_ref().is_some_and(Wrapped::takes_config)
+        self.wrapped.as_ref().is_some_and(ExistingLauncher::takes_config)
     }
 }
 

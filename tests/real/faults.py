@@ -128,14 +128,12 @@ def dead_folder(at):
 
 
 @check()
-def a_home_that_does_not_answer_holds_nobody(lab):
+def a_home_that_does_not_answer_is_left_alone(lab):
     home = lab.root / "dead"
     device = dead_folder(home)
     try:
         elsewhere = {"XDG_CACHE_HOME": lab.root / "tmp/c", "XDG_CONFIG_HOME": lab.root / "tmp/d", "PYTHONNOUSERSITE": "1"}
         lab.launched(lab.run(HOME=home, timeout=10, **elsewhere))
-        lab.refused(lab.run(HOME=home, timeout=40), "has not answered", str(home), "XDG_CACHE_HOME")
-        lab.refused(lab.run(options=["-n"], HOME=home, timeout=40), "has not answered")
     finally:
         os.close(device)
         subprocess.run(["umount", "-l", home], check=True)
@@ -300,7 +298,7 @@ def main():
     passed = failed = 0
     for function, tools in CHECKS:
         missing = [tool for tool in tools if not at_hand(tool)]
-        if function is a_home_that_does_not_answer_holds_nobody and not os.access("/dev/fuse", os.R_OK | os.W_OK):
+        if function is a_home_that_does_not_answer_is_left_alone and not os.access("/dev/fuse", os.R_OK | os.W_OK):
             missing.append("/dev/fuse")
         name = function.__name__.replace("_", " ")
         if missing:

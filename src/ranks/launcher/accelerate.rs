@@ -1,14 +1,14 @@
-//! `accelerate launch` with `DeepSpeed`. Where its flags alone decide, it is torchrun with a few variables, and seconds
-//! faster without accelerate in front. With a run file (also the silent default_config.yaml) or a flag whose effect was
-//! not seen it is kept as it is, and only the config among its flags is resolved.
+//! `accelerate launch` with DeepSpeed. If its flags alone decide, it is torchrun with a few variables, which starts
+//! seconds faster. With a run file (accelerate also reads its default_config.yaml) or a flag whose effect is not known, the
+//! command stays as it is, and only the config among its flags is resolved.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::Launcher;
-use super::runner::{Counts, Flags, OwnConfig, Runner, Variables, count, default, port};
+use super::kind::Launcher;
+use super::spec::{ConfigOption, CountMeaning, LauncherFlags, LauncherSpec, Variables, count, default, port};
 use crate::base::python_value;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
@@ -18,14 +18,14 @@ use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags};
 use crate::report::reading;
 
-pub(super) const RUNNER: Runner = Runner {
-    kind: Launcher::Existing("accelerate"),
+pub(super) const SPEC: LauncherSpec = LauncherSpec {
+    launcher: Launcher::Existing("accelerate"),
     title: Some("accelerate launch"),
     programs: &[("accelerate", Some("launch")), ("accelerate-launch", None)],
     modules: &["accelerate.commands.launch"],
     module: "accelerate.commands.launch",
     options: include_str!("../../recorded/accelerate.txt"),
-    short: &[("-m", "module"), ("-h", "help"), ("-q", "quiet")],
+    short_options: &[("-m", "module"), ("-h", "help"), ("-q", "quiet")],
     fields: &[
         ("num_processes", One),
         ("num_machines", One),
@@ -47,36 +47,36 @@ pub(super) const RUNNER: Runner = Runner {
         ("module", Nothing),
         ("no_python", Nothing),
     ],
-    same: &[
+    equivalents: &[
         ("nproc-per-node", "num_processes"),
         ("nnodes", "num_machines"),
         ("node-rank", "machine_rank"),
         ("master-addr", "main_process_ip"),
         ("master-port", "main_process_port"),
     ],
-    count: &["num_processes"],
-    counts: Counts::All,
-    config: Some(OwnConfig {
+    count_options: &["num_processes"],
+    count_meaning: CountMeaning::Total,
+    config: Some(ConfigOption {
         option: CONFIG,
         switch: "use_deepspeed",
-        in_file: config_in_file,
+        in_run_file: config_in_run_file,
         as_torchrun: variables,
     }),
-    stated,
+    rank_flags,
 };
 
 /// The flag that names the config.
 const CONFIG: &str = "deepspeed_config_file";
 
 /// The config that accelerate's run file names.
-fn config_in_file(read: &Args, host: &Host) -> Option<Sourced<String>> {
-    let (file, settings) = settings(read, host)?;
+fn config_in_run_file(args: &Args, host: &Host) -> Option<Sourced<String>> {
+    let (file, settings) = settings(args, host)?;
     let config = settings.get("deepspeed_config")?.get(CONFIG)?.as_str()?;
     Some(Sourced::new(config.to_string(), Source::Argument(format!("{}, {CONFIG}", file.display()))))
 }
 
-/// Flags whose whole effect is known: on the ranks, on a variable, or none together with `DeepSpeed`.
-const EXACT: &[&str] = &[
+/// Flags whose whole effect is known: on the ranks, on a variable, or none with DeepSpeed.
+const TRANSLATED: &[&str] = &[
     "num_processes",
     "num_machines",
     "machine_rank",
@@ -93,7 +93,7 @@ const EXACT: &[&str] = &[
     "module",
 ];
 
-/// Flags that only become a variable, in lower case.
+/// Flags that only become a variable, with their value in lower case.
 const VARIABLES: &[(&str, &str)] = &[
     ("zero_stage", vars::ACCELERATE_DEEPSPEED_ZERO_STAGE),
     ("offload_optimizer_device", vars::ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE),
@@ -103,23 +103,23 @@ const VARIABLES: &[(&str, &str)] = &[
     ("zero3_save_16bit_model", vars::ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL),
 ];
 
-fn variables(flags: &Flags, config: &OsStr, host: &Host) -> Option<Variables> {
-    let Flags { words, read, several_machines } = *flags;
-    let known = |name: &str| EXACT.contains(&name) || VARIABLES.iter().any(|(flag, _)| *flag == name);
+fn variables(flags: &LauncherFlags, config: &OsStr, host: &Host) -> Option<Variables> {
+    let LauncherFlags { words, args, several_nodes } = *flags;
+    let known = |name: &str| TRANSLATED.contains(&name) || VARIABLES.iter().any(|(flag, _)| *flag == name);
     let named = words.iter().filter_map(|word| word.to_str()).filter(|word| word.starts_with('-'));
     let mut names =
         named.map(|word| word.trim_start_matches('-').split('=').next().unwrap_or_default().replace('-', "_"));
-    let precision = read.text("mixed_precision").map_or_else(|| "no".to_string(), |sourced| sourced.value);
-    let standard = read.text("deepspeed_multinode_launcher").is_some_and(|sourced| sourced.value == "standard");
+    let precision = args.text("mixed_precision").map_or_else(|| "no".to_string(), |precision| precision.value);
+    let standard = args.text("deepspeed_multinode_launcher").is_some_and(|launcher| launcher.value == "standard");
     let exact = names.all(|name| known(&name) || name == "m")
         && ["no", "fp16", "bf16"].contains(&precision.as_str())
-        && (!several_machines || standard)
-        && settings_file(read, host).is_none()
-        && !has_gpus_without_peers(host);
+        && (!several_nodes || standard)
+        && settings_file(args, host).is_none()
+        && !may_lack_peer_access(host);
     if !exact {
         return None;
     }
-    // Empty entries are dropped.
+    // accelerate appends the current folder and drops empty entries.
     let old = host.raw(vars::PYTHONPATH).unwrap_or_default();
     let entries = std::env::split_paths(old).filter(|entry| !entry.as_os_str().is_empty()).chain([host.cwd.clone()]);
     let python_path = std::env::join_paths(entries).ok()?;
@@ -131,40 +131,40 @@ fn variables(flags: &Flags, config: &OsStr, host: &Host) -> Option<Variables> {
         (vars::PYTHONPATH, python_path),
     ];
     for (flag, name) in VARIABLES {
-        variables.extend(read.text(flag).map(|sourced| (*name, OsString::from(sourced.value.to_lowercase()))));
+        variables.extend(args.text(flag).map(|text| (*name, OsString::from(text.value.to_lowercase()))));
     }
-    // Python's `str(float(…))`; what is no number accelerate shall refuse itself.
-    if let Some(sourced) = read.float("gradient_clipping").ok()? {
-        variables.push(("ACCELERATE_GRADIENT_CLIPPING", python_value::repr_float(sourced.value).into()));
+    // As Python's `str(float(…))`. If it is no number, accelerate shall refuse it itself.
+    if let Some(clipping) = args.float("gradient_clipping").ok()? {
+        variables.push(("ACCELERATE_GRADIENT_CLIPPING", python_value::repr_float(clipping.value).into()));
     }
     Some(variables)
 }
 
-/// GPUs of a kind for which accelerate switches the connections between them off, depending on the driver.
-fn has_gpus_without_peers(host: &Host) -> bool {
+/// For these GPUs accelerate disables peer-to-peer transfers, depending on the driver.
+fn may_lack_peer_access(host: &Host) -> bool {
     let gpus = host.gpus();
     gpus.len() > 1 && gpus.iter().any(|model| model.contains("RTX 40"))
 }
 
-/// The run file: `--config_file`, else one that is read whether or not anyone thinks of it.
-fn settings_file(read: &Args, host: &Host) -> Option<PathBuf> {
-    match read.text("config_file") {
-        Some(sourced) => Some(host.absolute(Path::new(&sourced.value))),
+/// The run file: `--config_file`, else the default one, if it exists.
+fn settings_file(args: &Args, host: &Host) -> Option<PathBuf> {
+    match args.text("config_file") {
+        Some(file) => Some(host.absolute(Path::new(&file.value))),
         None => Some(host.hf_home()?.join("accelerate/default_config.yaml")).filter(|file| file.exists()),
     }
 }
 
-fn settings(read: &Args, host: &Host) -> Option<(PathBuf, Value)> {
-    let file = settings_file(read, host)?;
+fn settings(args: &Args, host: &Host) -> Option<(PathBuf, Value)> {
+    let file = settings_file(args, host)?;
     let text = reading::read_text(&file).ok()?;
     Some((file, yaml::parse(&text, Dialect::PyYaml).ok()?))
 }
 
-/// `--num_processes` is the total over all machines. What the flags do not say the run file may.
-fn stated(read: &Args, host: &Host) -> RankFlags {
-    let settings = settings(read, host);
+/// `--num_processes` is the total over all nodes. What the flags leave open, the run file may state.
+fn rank_flags(args: &Args, host: &Host) -> RankFlags {
+    let settings = settings(args, host);
     let number = |name: &str| {
-        count(read, name).or_else(|| {
+        count(args, name).or_else(|| {
             let (file, settings) = settings.as_ref()?;
             let value = u32::try_from(settings.get(name)?.as_u64()?).ok()?;
             Some(Sourced::new(value, Source::Argument(file.display().to_string())))
@@ -177,7 +177,7 @@ fn stated(read: &Args, host: &Host) -> RankFlags {
         nproc_per_node: nproc.filter(|nproc| nproc.value != Processes::Count(0)),
         nnodes: Some(nnodes),
         node_rank: number("machine_rank"),
-        master_addr: read.text("main_process_ip"),
-        master_port: port(read, "main_process_port").filter(|port| port.value > 0),
+        master_addr: args.text("main_process_ip"),
+        master_port: port(args, "main_process_port").filter(|port| port.value > 0),
     }
 }

@@ -1,5 +1,5 @@
-//! `DeepSpeed`'s own launchers, on request or with a hostfile. The runner ignores MASTER_ADDR and MASTER_PORT, sorts
-//! CUDA_VISIBLE_DEVICES and reads its entries as numbers; nothing in ZeRO needs it.
+//! DeepSpeed's own launchers, on request or with a hostfile. Its runner ignores MASTER_ADDR and MASTER_PORT, sorts
+//! CUDA_VISIBLE_DEVICES and reads its entries as numbers. Nothing in ZeRO needs it.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -7,25 +7,26 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::runner::{Counts, Runner, count, default, port};
-use super::{Launcher, python, rank};
+use super::context::LaunchContext;
+use super::kind::Launcher;
+use super::spec::{CountMeaning, LauncherSpec, count, default, port};
 use crate::base::base64;
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::argv::{Args, Takes::Nothing, Takes::One};
-use crate::command::trainer::{Family, Job};
+use crate::command::trainer::Family;
 use crate::host::Host;
-use crate::ranks::topology::{HostFlags, Processes, RankFlags, Topology};
+use crate::ranks::topology::{Processes, RankFlags, Topology};
 use crate::report::{self, Problem};
 
-pub(super) const RUNNER: Runner = Runner {
-    kind: Launcher::Deepspeed,
+pub(super) const SPEC: LauncherSpec = LauncherSpec {
+    launcher: Launcher::Deepspeed,
     title: None,
     programs: &[("deepspeed", None), ("ds", None)],
     modules: &["deepspeed.launcher.runner"],
     module: "deepspeed.launcher.runner",
     options: include_str!("../../recorded/deepspeed.txt"),
-    short: &[("-H", "hostfile"), ("-i", "include"), ("-e", "exclude"), ("-q", "quiet"), ("-h", "help")],
+    short_options: &[("-H", "hostfile"), ("-i", "include"), ("-e", "exclude"), ("-q", "quiet"), ("-h", "help")],
     fields: &[
         ("num_gpus", One),
         ("num_accelerators", One),
@@ -39,27 +40,27 @@ pub(super) const RUNNER: Runner = Runner {
         ("module", Nothing),
         ("no_python", Nothing),
     ],
-    same: &[
+    equivalents: &[
         ("nproc-per-node", "num_gpus"),
         ("nnodes", "num_nodes"),
         ("node-rank", "node_rank"),
         ("master-addr", "master_addr"),
         ("master-port", "master_port"),
     ],
-    count: &["num_gpus", "num_accelerators", "include", "exclude"],
-    counts: Counts::Each,
+    count_options: &["num_gpus", "num_accelerators", "include", "exclude"],
+    count_meaning: CountMeaning::PerNode,
     config: None,
-    stated,
+    rank_flags,
 };
 
-/// What the runner starts on each machine.
-const LAUNCH: &str = "deepspeed.launcher.launch";
+/// What the runner starts on each node.
+const LAUNCH_MODULE: &str = "deepspeed.launcher.launch";
 
-/// Read by the runner if it is there, whether or not it is named.
+/// The runner reads this file if it exists, even if no option names it.
 const DEFAULT_HOSTFILE: &str = "/job/hostfile";
 
-/// Not more processes than GPUs, and on several machines all must be known to have equally many.
-pub(super) fn possible(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
+/// There must not be more processes than GPUs, and all nodes must be known to have the same number.
+pub(super) fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
     if topology.pool.is_none() && topology.world_size.is_none() {
         return Err(report::deepspeed_needs_a_hostfile(asked));
     }
@@ -72,29 +73,25 @@ pub(super) fn possible(asked: &Sourced<Launcher>, topology: &Topology) -> Result
     }
 }
 
-pub(super) fn head(
-    job: &Job,
-    topology: &Topology,
-    extra: &[OsString],
-    hosts: &HostFlags,
-    host: &Host,
-) -> Vec<OsString> {
-    let mut words = match &topology.pool {
-        Some(_) => runner(job, topology, hosts, host),
-        None => launch(job, topology),
+pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
+    let mut words = match &context.topology.pool {
+        Some(_) => runner_words(context),
+        None => launch_words(context),
     };
-    // HF's parsers read LOCAL_RANK; the `--local_rank` that is added in front breaks those with a run file first.
-    if job.trainer.family == Family::Hf {
+    // HF's parsers read LOCAL_RANK, and the `--local_rank` that DeepSpeed would add as the first argument breaks those
+    // that expect a run file there.
+    if context.job.trainer.family == Family::Hf {
         words.push("--no_local_rank".into());
     }
-    words.extend(extra.iter().cloned());
-    words.extend(rank(job, "--module", host));
+    words.extend(context.extra.iter().cloned());
+    words.extend(context.rank_words("--module"));
     words
 }
 
-/// With a hostfile: the runner reaches the machines through ssh.
-fn runner(job: &Job, topology: &Topology, hosts: &HostFlags, host: &Host) -> Vec<OsString> {
-    let mut words: Vec<OsString> = vec![python(job), "-m".into(), RUNNER.module.into()];
+/// With a hostfile: the runner reaches the hosts through ssh.
+fn runner_words(context: &LaunchContext<'_>) -> Vec<OsString> {
+    let LaunchContext { topology, hosts, host, .. } = context;
+    let mut words: Vec<OsString> = vec![context.python(), "-m".into(), SPEC.module.into()];
     let mut option = |name: &str, value: OsString| words.extend([OsString::from(name), value]);
     if let Some(file) = &hosts.hostfile {
         option("--hostfile", host.absolute(&file.value).into_os_string());
@@ -113,48 +110,47 @@ fn runner(job: &Job, topology: &Topology, hosts: &HostFlags, host: &Host) -> Vec
     words
 }
 
-/// Without one: what the runner starts on each machine. It takes GPUs by any name and in any order, where the runner
-/// sorts numbers, and stops its ranks when it is told to.
-fn launch(job: &Job, topology: &Topology) -> Vec<OsString> {
-    let nproc = topology.nproc_per_node.as_ref().map_or(1, |sourced| sourced.value) as usize;
-    let nnodes = topology.nnodes.as_ref().map_or(1, |sourced| sourced.value);
+/// Without one: what the runner would start on each node. Unlike the runner, it takes GPUs by any name and in any order,
+/// and stops its ranks when it gets a signal.
+fn launch_words(context: &LaunchContext<'_>) -> Vec<OsString> {
+    let topology = context.topology;
+    let nproc = topology.nproc_per_node.as_ref().map_or(1, |nproc| nproc.value) as usize;
+    let nnodes = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);
     let here: Vec<Value> = match &topology.devices.names {
         Some(names) => {
             names.iter().take(nproc).map(|name| name.parse::<u32>().map_or(name.as_str().into(), Value::from)).collect()
         }
         None => (0..nproc).map(Value::from).collect(),
     };
-    // Of the other machines only the number counts.
-    let machine = |number: u32| {
+    // Of the other nodes, only the number of GPUs matters.
+    let node = |number: u32| {
         let elsewhere = || (0..nproc).map(Value::from).collect::<Vec<_>>();
         let gpus = if number == topology.node_rank.value { here.clone() } else { elsewhere() };
         (format!("machine{number}"), Value::from(gpus))
     };
-    let machines: Map<String, Value> = (0..nnodes).map(machine).collect();
-    let mut words: Vec<OsString> = vec![python(job), "-u".into(), "-m".into(), LAUNCH.into()];
+    let world_info: Map<String, Value> = (0..nnodes).map(node).collect();
+    let mut words: Vec<OsString> = vec![context.python(), "-u".into(), "-m".into(), LAUNCH_MODULE.into()];
     let mut option = |name: &str, value: String| words.push(format!("{name}={value}").into());
-    option("--world_info", base64::encode(Value::Object(machines).to_string().as_bytes()));
+    option("--world_info", base64::encode(Value::Object(world_info).to_string().as_bytes()));
     if nnodes > 1 {
         option("--node_rank", topology.node_rank.value.to_string());
     }
-    option("--master_addr", topology.rendezvous_address().map_or("127.0.0.1", |sourced| &sourced.value).to_string());
+    option("--master_addr", topology.rendezvous_address().map_or("127.0.0.1", |address| &address.value).to_string());
     if let Some(port) = &topology.master_port {
         option("--master_port", port.value.to_string());
     }
     words
 }
 
-/// `--num_gpus N`, `--include localhost:0,2`, `--exclude localhost:1`, else every visible GPU. With a hostfile only it
-/// knows.
-fn stated(read: &Args, host: &Host) -> RankFlags {
-    let hostfile = read.is_given("hostfile") || Path::new(DEFAULT_HOSTFILE).is_file();
-    let number =
-        count(read, "num_gpus").or_else(|| count(read, "num_accelerators")).filter(|sourced| sourced.value > 0);
-    let nproc = if let Some(sourced) = number {
-        Some(sourced.map(Processes::Count))
-    } else if let Some(include) = read.text("include") {
+/// `--num_gpus N`, `--include localhost:0,2`, `--exclude localhost:1`, else every visible GPU. A hostfile leaves it open.
+fn rank_flags(args: &Args, host: &Host) -> RankFlags {
+    let hostfile = args.is_given("hostfile") || Path::new(DEFAULT_HOSTFILE).is_file();
+    let number = count(args, "num_gpus").or_else(|| count(args, "num_accelerators")).filter(|number| number.value > 0);
+    let nproc = if let Some(number) = number {
+        Some(number.map(Processes::Count))
+    } else if let Some(include) = args.text("include") {
         slots(&include).and_then(|slots| counted(slots.len(), &include))
-    } else if let Some(exclude) = read.text("exclude") {
+    } else if let Some(exclude) = args.text("exclude") {
         let visible = host.nvidia_gpus.filter(|_| host.raw(vars::CUDA_VISIBLE_DEVICES).is_none());
         let left = slots(&exclude).zip(visible).map(|(slots, visible)| visible.saturating_sub(slots.len()));
         left.and_then(|left| counted(left, &exclude))
@@ -164,19 +160,19 @@ fn stated(read: &Args, host: &Host) -> RankFlags {
     RankFlags {
         nproc_per_node: nproc.filter(|_| !hostfile),
         nnodes: (!hostfile).then(|| default(1)),
-        node_rank: count(read, "node_rank"),
-        master_addr: read.text("master_addr"),
-        master_port: port(read, "master_port"),
+        node_rank: count(args, "node_rank"),
+        master_addr: args.text("master_addr"),
+        master_port: port(args, "master_port"),
     }
 }
 
-fn counted(count: usize, sourced: &Sourced<String>) -> Option<Sourced<Processes>> {
+fn counted(count: usize, filter: &Sourced<String>) -> Option<Sourced<Processes>> {
     let count = u32::try_from(count).ok().filter(|count| *count > 0)?;
-    Some(Sourced::new(Processes::Count(count), sourced.from.clone()))
+    Some(Sourced::new(Processes::Count(count), filter.from.clone()))
 }
 
-/// The slots of `host:0,2`, each once; several hosts leave it open.
-fn slots(sourced: &Sourced<String>) -> Option<BTreeSet<&str>> {
-    let (_, slots) = sourced.value.split_once(':').filter(|_| !sourced.value.contains('@'))?;
+/// The slots in `host:0,2`, each once. Several hosts leave it open.
+fn slots(filter: &Sourced<String>) -> Option<BTreeSet<&str>> {
+    let (_, slots) = filter.value.split_once(':').filter(|_| !filter.value.contains('@'))?;
     Some(slots.split(',').map(str::trim).collect())
 }

@@ -1,11 +1,12 @@
-//! zlaunch starts the ranks of this machine itself, in the environment torchrun would give them. Here is what is decided
-//! about them; `exec` starts, watches and stops them.
+//! zlaunch starts the ranks of this machine itself, in the environment that torchrun would give them. Here is what is
+//! decided about them; `exec` starts and supervises them.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Launcher, direct};
+use super::context::LaunchContext;
+use super::kind::Launcher;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::command::target::Target;
@@ -14,13 +15,13 @@ use crate::host::Host;
 use crate::ranks::topology::Topology;
 use crate::report::{self, Problem};
 
-/// Variables whose value is the number of the rank: on one machine they are all the same number.
+/// Variables whose value is the rank. On one node these are the same number.
 pub(crate) const PER_RANK: &[&str] = &[vars::RANK, vars::LOCAL_RANK, vars::ROLE_RANK];
 
-/// What ranks get to end after they were told to, as torchrun has it.
-const GRACE: Duration = Duration::from_secs(30);
+/// How long ranks have to stop before they are killed, as in torchrun.
+const DEFAULT_GRACE: Duration = Duration::from_secs(30);
 
-/// What the user said about the ranks' output.
+/// Our flags about the output of the ranks.
 #[derive(Default)]
 pub(crate) struct OutputFlags {
     pub(crate) log_dir: Option<Sourced<PathBuf>>,
@@ -28,56 +29,57 @@ pub(crate) struct OutputFlags {
 }
 
 impl OutputFlags {
-    /// Only the ranks zlaunch starts itself can be listened to; a variable may serve a whole site.
-    pub(crate) fn without_effect(&self, kind: Launcher) -> Vec<Problem> {
-        let sourced = self.log_dir.as_ref().map(|sourced| &sourced.from).into_iter().chain(&self.prefix);
-        let flags = sourced.filter(|from| kind != Launcher::Local && matches!(from, Source::Flag(_)));
-        flags.map(|from| report::output_without_effect(from, &kind)).collect()
+    /// zlaunch has the output only of ranks that it starts itself. A variable may be set for a whole site, so only flags
+    /// are reported.
+    pub(crate) fn without_effect(&self, launcher: Launcher) -> Vec<Problem> {
+        let given = self.log_dir.as_ref().map(|folder| &folder.from).into_iter().chain(&self.prefix);
+        let flags = given.filter(|from| launcher != Launcher::Local && matches!(from, Source::Flag(_)));
+        flags.map(|from| report::output_without_effect(from, &launcher)).collect()
     }
 }
 
-/// The ranks, besides their argv and environment.
+/// The ranks to start, besides their argv and environment.
 #[derive(Debug)]
-pub(crate) struct Local {
+pub(crate) struct LocalRanks {
     pub(crate) count: u32,
-    /// From the first word to stop until they are killed.
+    /// The time between asking them to stop and killing them.
     pub(crate) grace: Duration,
-    /// `rankN.log` in it takes what rank N prints.
+    /// Where the output of rank N goes to `rankN.log`.
     pub(crate) log_dir: Option<PathBuf>,
-    /// Every line shows its rank.
+    /// Whether every line of output starts with its rank.
     pub(crate) prefix: bool,
 }
 
-impl Local {
+impl LocalRanks {
     pub(crate) fn new(topology: &Topology, flags: &OutputFlags, host: &Host) -> Self {
         let seconds = host.filled(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT).and_then(|text| text.trim().parse().ok());
-        Local {
-            count: topology.nproc_per_node.as_ref().map_or(1, |sourced| sourced.value),
-            grace: seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(GRACE),
-            log_dir: flags.log_dir.as_ref().map(|sourced| host.absolute(&sourced.value)),
+        LocalRanks {
+            count: topology.nproc_per_node.as_ref().map_or(1, |nproc| nproc.value),
+            grace: seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(DEFAULT_GRACE),
+            log_dir: flags.log_dir.as_ref().map(|folder| host.absolute(&folder.value)),
             prefix: flags.prefix.is_some(),
         }
     }
 }
 
-/// Where machines must find each other, torchrun is needed.
-pub(super) fn possible(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
+/// Several nodes need the rendezvous of torchrun.
+pub(super) fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
     match topology.nnodes.as_ref().filter(|nnodes| nnodes.value > 1) {
         Some(nnodes) => Err(report::local_is_one_machine(asked, nnodes)),
         None => Ok(()),
     }
 }
 
-/// Several ranks on one machine whose Python is known to have no torchrun.
+/// Whether the ranks are on one node and the Python there is known to have no torchrun.
 pub(super) fn is_needed(job: &Job, topology: &Topology) -> bool {
-    let one_machine = topology.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 1);
-    one_machine && job.python.as_ref().is_some_and(|python| python.lacks("torch/distributed/run.py", "torch"))
+    let one_node = topology.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 1);
+    one_node && job.python.as_ref().is_some_and(|python| python.lacks("torch/distributed/run.py", "torch"))
 }
 
-/// What every rank executes: Python unbuffered, as torchrun starts it, so that no line is lost with a rank that is killed.
-pub(super) fn head(job: &Job, host: &Host) -> Vec<OsString> {
-    let mut words = direct::head(job, host);
-    if let Target::Script { options, .. } | Target::Module { options, .. } = &job.target
+/// What every rank executes. Python is unbuffered, as under torchrun: otherwise a rank that is killed loses its last lines.
+pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
+    let mut words = context.process_words();
+    if let Target::Script { options, .. } | Target::Module { options, .. } = &context.job.target
         && !options.iter().any(|option| option == "-u")
     {
         words.insert(1, "-u".into());

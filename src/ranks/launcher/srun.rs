@@ -1,64 +1,29 @@
-//! Slurm's `srun`. In the shell of a job on several machines nothing runs on the others yet, so this same command is
-//! started once on each of them, where it finds its place in the variables of its task. A command that starts with
-//! `srun` is turned inside out for the same reason: each of its tasks begins with zlaunch.
+//! Slurm's `srun`. In the shell of a job on several nodes, it starts this same command once on each of them, and there
+//! zlaunch finds its place in the variables of its task. In a command that starts with `srun`, zlaunch is put behind it
+//! for the same reason.
 
 use std::ffi::{OsStr, OsString};
 
+use super::context::LaunchContext;
 use crate::base::vars;
 use crate::command::target::base_name;
 use crate::host::{self, Host};
-use crate::ranks::topology::slurm::{counts, gpus_asked_for, in_step};
+use crate::ranks::topology::engines::slurm::{in_step, node_counts, requested_gpus};
 use crate::ranks::topology::{Role, Topology};
 use crate::report::{self, Problem};
 
 const PROGRAM: &str = "srun";
 
-/// Options of srun without a value, or with one only behind `=`. All others take the next word.
-const SWITCHES: &[&str] = &[
-    "bcast",
-    "compress",
-    "contiguous",
-    "debugger-test",
-    "disable-status",
-    "exact",
-    "exclusive",
-    "external-launcher",
-    "help",
-    "hold",
-    "immediate",
-    "interactive",
-    "kill-on-bad-exit",
-    "label",
-    "nice",
-    "no-allocate",
-    "no-kill",
-    "overcommit",
-    "overlap",
-    "oversubscribe",
-    "preserve-env",
-    "propagate",
-    "pty",
-    "quiet",
-    "quit-on-interrupt",
-    "reboot",
-    "resv-ports",
-    "send-libs",
-    "share",
-    "spread-job",
-    "stepmgr",
-    "test-only",
-    "unbuffered",
-    "usage",
-    "use-min-nodes",
-    "verbose",
-    "version",
-    "x11",
-];
+/// Options of srun without a value, or with one only after `=`. All others take the next word.
+const SWITCHES: &str = "bcast compress contiguous debugger-test disable-status exact exclusive external-launcher help hold \
+    immediate interactive kill-on-bad-exit label nice no-allocate no-kill overcommit overlap oversubscribe \
+    preserve-env propagate pty quiet quit-on-interrupt reboot resv-ports send-libs share spread-job stepmgr \
+    test-only unbuffered usage use-min-nodes verbose version x11";
 
-/// The same in one letter.
+/// The same, as single letters.
 const SHORT_SWITCHES: &[u8] = b"EHIkKlOQsuvXZhV";
 
-/// What the job asked for each of its tasks: several of them on a machine become one, which must have all of it.
+/// What the job requested for each of its tasks. Where several tasks of a node become one, that one needs all of it.
 const PER_TASK: &[&str] = &[
     vars::SLURM_GPUS_PER_TASK,
     vars::SLURM_TRES_PER_TASK,
@@ -68,33 +33,32 @@ const PER_TASK: &[&str] = &[
     "SRUN_CPUS_PER_TASK",
 ];
 
-/// `srun FLAGS COMMAND`, apart.
+/// `srun FLAGS COMMAND`, split.
 pub(crate) struct SrunPrefix<'a> {
     flags: &'a [OsString],
     pub(crate) command: &'a [OsString],
 }
 
-impl SrunPrefix<'_> {
-    /// Inside a step another one waits for it for ever, unless they share the machines.
-    pub(crate) fn possible(&self, host: &Host) -> Result<(), Problem> {
+impl<'a> SrunPrefix<'a> {
+    /// Commands with several programs (`:` or `--multi-prog`) are left alone.
+    pub(crate) fn split(command: &'a [OsString]) -> Option<Self> {
+        let (program, rest) = command.split_first()?;
+        if base_name(program) != PROGRAM {
+            return None;
+        }
+        let (flags, command) = rest.split_at(count_flag_words(rest));
+        let several = command.iter().any(|word| word == ":") || flags.iter().any(|flag| flag == "--multi-prog");
+        (!command.is_empty() && !several).then_some(SrunPrefix { flags, command })
+    }
+
+    /// Inside a step, a second one would wait for ever for the first, unless they share the nodes.
+    pub(crate) fn check(&self, host: &Host) -> Result<(), Problem> {
         let shares = self.flags.iter().any(|flag| flag == "--overlap") || host.filled("SLURM_OVERLAP").is_some();
         if in_step(host) && !shares { Err(report::srun_in_step()) } else { Ok(()) }
     }
 }
 
-/// Several programs at once (`:` or `--multi-prog`) are left alone.
-pub(crate) fn unwrap(command: &[OsString]) -> Option<SrunPrefix<'_>> {
-    let (program, rest) = command.split_first()?;
-    if base_name(program) != PROGRAM {
-        return None;
-    }
-    let count = count_flags(rest);
-    let (flags, command) = rest.split_at(count);
-    let several = command.iter().any(|word| word == ":") || flags.iter().any(|flag| flag == "--multi-prog");
-    (!command.is_empty() && !several).then_some(SrunPrefix { flags, command })
-}
-
-fn count_flags(words: &[OsString]) -> usize {
+fn count_flag_words(words: &[OsString]) -> usize {
     let mut at = 0;
     while let Some(word) = words.get(at).and_then(|word| word.to_str()).filter(|word| word.starts_with('-')) {
         at += if takes_next(word) { 2 } else { 1 };
@@ -104,43 +68,47 @@ fn count_flags(words: &[OsString]) -> usize {
 
 fn takes_next(word: &str) -> bool {
     match word.strip_prefix("--") {
-        Some(long) => !long.is_empty() && !long.contains('=') && !SWITCHES.contains(&long),
-        // `-N 2`; `-N2` and `-lu` are whole.
+        Some(long) => !long.is_empty() && !long.contains('=') && !SWITCHES.split(' ').any(|switch| switch == long),
+        // `-N 2`, but not `-N2` or `-lu`.
         None => word.len() == 2 && !SHORT_SWITCHES.contains(&word.as_bytes()[1]),
     }
 }
 
-/// `options` are our own, for each machine again; `extra` is for srun itself.
-pub(crate) fn argv(
-    srun_prefix: Option<&SrunPrefix<'_>>,
-    topology: &Topology,
-    options: Vec<OsString>,
-    extra: &[OsString],
-    command: &[OsString],
-    host: &Host,
-) -> Result<Vec<OsString>, Problem> {
-    let program = host.find_program(OsStr::new(PROGRAM)).ok_or_else(report::no_srun)?;
-    let mut words: Vec<OsString> = vec![program.into_os_string()];
-    match srun_prefix {
-        Some(srun_prefix) => words.extend(srun_prefix.flags.iter().cloned()),
-        None => words.extend(flags(topology, host).into_iter().map(OsString::from)),
+/// A command for every node of the job.
+pub(crate) struct SrunCommand<'a> {
+    /// The `srun` of the user's command, if it starts with one.
+    pub(crate) prefix: Option<&'a SrunPrefix<'a>>,
+    /// Our own options, for zlaunch on each node.
+    pub(crate) options: Vec<OsString>,
+    pub(crate) command: &'a [OsString],
+}
+
+impl SrunCommand<'_> {
+    pub(crate) fn argv(self, context: &LaunchContext<'_>) -> Result<Vec<OsString>, Problem> {
+        let LaunchContext { topology, extra, host, .. } = context;
+        let program = host.find_program(OsStr::new(PROGRAM)).ok_or_else(report::no_srun)?;
+        let mut words: Vec<OsString> = vec![program.into_os_string()];
+        match self.prefix {
+            Some(prefix) => words.extend(prefix.flags.iter().cloned()),
+            None => words.extend(flags(topology, host).into_iter().map(OsString::from)),
+        }
+        words.extend(extra.iter().cloned());
+        words.push(host::this_program().into_os_string());
+        words.extend(self.options);
+        words.push("--".into());
+        words.extend(self.prefix.map_or(self.command, |prefix| prefix.command).iter().cloned());
+        Ok(words)
     }
-    words.extend(extra.iter().cloned());
-    words.push(host::this_program().into_os_string());
-    words.extend(options);
-    words.push("--".into());
-    words.extend(srun_prefix.map_or(command, |srun_prefix| srun_prefix.command).iter().cloned());
-    Ok(words)
 }
 
 fn flags(topology: &Topology, host: &Host) -> Vec<String> {
     let mut flags = Vec::new();
     match topology.role {
-        // Each group has its own number of machines.
+        // Each group has its own number of nodes.
         Role::Shell { groups } if groups > 1 => flags.push(format!("--het-group=0-{}", groups - 1)),
         _ => {
-            let machines = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);
-            flags.extend([format!("--nodes={machines}"), format!("--ntasks={machines}")]);
+            let nodes = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);
+            flags.extend([format!("--nodes={nodes}"), format!("--ntasks={nodes}")]);
         }
     }
     flags.extend(["--ntasks-per-node=1", "--kill-on-bad-exit=1", "--export=ALL"].map(str::to_string));
@@ -148,24 +116,23 @@ fn flags(topology: &Topology, host: &Host) -> Vec<String> {
     flags
 }
 
-/// A job that asked for GPUs by task remembers that, and would give the one task of a machine only its own.
+/// In a job with GPUs per task, srun would give the one task of a node only the share of one.
 fn gpus_of_all_tasks(host: &Host) -> Option<String> {
-    let tasks = counts(host.filled(vars::SLURM_TASKS_PER_NODE)?)?;
+    let tasks = node_counts(host.filled(vars::SLURM_TASKS_PER_NODE)?)?;
     let each = gpus_per_task(host).filter(|_| tasks.iter().any(|(tasks, _)| *tasks > 1))?;
     match tasks.as_slice() {
         [(tasks, _)] => Some(format!("--gres=gpu:{}", tasks.checked_mul(each)?)),
         uneven => {
-            let all = uneven
-                .iter()
-                .try_fold(0_u32, |sum, (tasks, machines)| sum.checked_add(tasks.checked_mul(*machines)?))?;
+            let all =
+                uneven.iter().try_fold(0_u32, |sum, (tasks, nodes)| sum.checked_add(tasks.checked_mul(*nodes)?))?;
             Some(format!("--gpus={}", all.checked_mul(each)?))
         }
     }
 }
 
-/// `2`, `a100:2`, or `cpu=4,gres/gpu:a100=2` in newer versions.
+/// `2`, `a100:2`, or, in newer versions, `cpu=4,gres/gpu:a100=2`.
 fn gpus_per_task(host: &Host) -> Option<u32> {
-    let old = host.filled(vars::SLURM_GPUS_PER_TASK).and_then(gpus_asked_for);
+    let old = host.filled(vars::SLURM_GPUS_PER_TASK).and_then(requested_gpus);
     let new = || {
         let mut parts = host.filled(vars::SLURM_TRES_PER_TASK)?.split(',');
         parts.find_map(|part| part.strip_prefix("gres/gpu")?.rsplit(['=', ':']).next()?.parse().ok())
@@ -173,9 +140,9 @@ fn gpus_per_task(host: &Host) -> Option<u32> {
     old.or_else(new)
 }
 
-/// Variables that would give each task only its share of the machine.
+/// Variables that would give the one task of a node only the share of one.
 pub(crate) fn per_task_variables(host: &Host) -> Vec<String> {
-    let several = host.filled(vars::SLURM_TASKS_PER_NODE).and_then(counts);
+    let several = host.filled(vars::SLURM_TASKS_PER_NODE).and_then(node_counts);
     let several = several.is_some_and(|counts| counts.iter().any(|(tasks, _)| *tasks > 1));
     let named = PER_TASK.iter().filter(|name| several && host.raw(name).is_some());
     named.map(|name| (*name).to_string()).collect()
@@ -186,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_task_has_the_gpus_of_all() {
+    fn one_task_gets_the_gpus_of_all() {
         for (tasks, variable, value, flag) in [
             ("4(x2)", vars::SLURM_GPUS_PER_TASK, "1", Some("--gres=gpu:4")),
             ("4(x2)", vars::SLURM_GPUS_PER_TASK, "a100:2", Some("--gres=gpu:8")),
@@ -213,13 +180,13 @@ mod tests {
             ("srun --mpi=pmi2 --label -- python x.py", "python x.py"),
         ] {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            let srun_prefix = unwrap(&words).unwrap();
-            let rest: Vec<_> = srun_prefix.command.iter().map(|word| word.to_str().unwrap()).collect();
+            let prefix = SrunPrefix::split(&words).unwrap();
+            let rest: Vec<_> = prefix.command.iter().map(|word| word.to_str().unwrap()).collect();
             assert_eq!(rest.join(" "), command, "{line}");
         }
         for line in ["srun -N2", "srun a : b", "srun --multi-prog f", "sbatch x", "srun"] {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            assert!(unwrap(&words).is_none(), "{line}");
+            assert!(SrunPrefix::split(&words).is_none(), "{line}");
         }
     }
 }

@@ -1,25 +1,25 @@
-//! `python -m torch.distributed.run`, through the interpreter that owns the trainer: a `torchrun` found on PATH may
-//! belong to another environment.
+//! `python -m torch.distributed.run`, with the interpreter of the trainer: the `torchrun` on PATH may belong to another
+//! environment.
 
 use std::ffi::OsString;
 
-use super::runner::{Counts, Runner, count, default, port, processes};
-use super::{Launcher, python, rank};
+use super::context::LaunchContext;
+use super::kind::Launcher;
+use super::spec::{CountMeaning, LauncherSpec, count, default, port};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::command::argv::{Args, Takes::Nothing, Takes::One};
-use crate::command::trainer::Job;
 use crate::host::Host;
-use crate::ranks::topology::{Processes, RankFlags, Topology};
+use crate::ranks::topology::{Processes, RankFlags};
 
-pub(super) const RUNNER: Runner = Runner {
-    kind: Launcher::Torchrun,
+pub(super) const SPEC: LauncherSpec = LauncherSpec {
+    launcher: Launcher::Torchrun,
     title: None,
     programs: &[("torchrun", None)],
     modules: &["torch.distributed.run", "torch.distributed.launch"],
     module: "torch.distributed.run",
     options: concat!(include_str!("../../recorded/torchrun.txt"), "use_env!\n"),
-    short: &[("-m", "module"), ("-h", "help"), ("-r", "redirects"), ("-t", "tee")],
+    short_options: &[("-m", "module"), ("-h", "help"), ("-r", "redirects"), ("-t", "tee")],
     fields: &[
         ("nproc_per_node", One),
         ("nnodes", One),
@@ -29,24 +29,25 @@ pub(super) const RUNNER: Runner = Runner {
         ("module", Nothing),
         ("no_python", Nothing),
     ],
-    same: &[
+    equivalents: &[
         ("nproc-per-node", "nproc_per_node"),
         ("nnodes", "nnodes"),
         ("node-rank", "node_rank"),
         ("master-addr", "master_addr"),
         ("master-port", "master_port"),
     ],
-    count: &["nproc_per_node"],
-    counts: Counts::EachInWords,
+    count_options: &["nproc_per_node"],
+    count_meaning: CountMeaning::PerNodeOrWord,
     config: None,
-    stated,
+    rank_flags,
 };
 
-pub(super) fn head(job: &Job, topology: &Topology, extra: &[OsString], host: &Host) -> Vec<OsString> {
-    let mut words: Vec<OsString> = vec![python(job), "-m".into(), RUNNER.module.into()];
+pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
+    let topology = context.topology;
+    let mut words: Vec<OsString> = vec![context.python(), "-m".into(), SPEC.module.into()];
     let mut option = |name: &str, value: String| words.extend([OsString::from(name), value.into()]);
-    // All are said, since torchrun would read what is missing from PET_* variables.
-    let nnodes = topology.nnodes.as_ref().map_or(1, |sourced| sourced.value);
+    // All are given: torchrun would take what is missing from PET_* variables.
+    let nnodes = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);
     option("--nnodes", nnodes.to_string());
     if let Some(nproc) = &topology.nproc_per_node {
         option("--nproc_per_node", nproc.value.to_string());
@@ -59,31 +60,30 @@ pub(super) fn head(job: &Job, topology: &Topology, extra: &[OsString], host: &Ho
     }
     match &topology.master_port {
         Some(port) => option("--master_port", port.value.to_string()),
-        // A free port: two jobs on one machine must not meet on 29500.
+        // torchrun takes a free port then: two jobs on one machine must not both use 29500.
         None if nnodes == 1 && topology.rendezvous_address().is_none() => words.push("--standalone".into()),
         None => {}
     }
-    words.extend(extra.iter().cloned());
-    words.extend(rank(job, "-m", host));
+    words.extend(context.extra.iter().cloned());
+    words.extend(context.rank_words("-m"));
     words
 }
 
-/// torchrun starts one process on one machine unless it is told otherwise; a range of machines leaves it open.
-fn stated(read: &Args, host: &Host) -> RankFlags {
-    let sourced = |name: &str, variable: &str| {
+/// By default torchrun starts one process on one node. A range of nodes leaves their number open.
+fn rank_flags(args: &Args, host: &Host) -> RankFlags {
+    let stated = |name: &str, variable: &str| {
         let from = || Source::Variable(variable.to_string());
-        read.text(name).or_else(|| host.filled(variable).map(|value| Sourced::new(value.to_string(), from())))
+        args.text(name).or_else(|| host.filled(variable).map(|value| Sourced::new(value.to_string(), from())))
     };
-    let nproc = sourced("nproc_per_node", vars::PET_NPROC_PER_NODE);
-    let nnodes = sourced("nnodes", vars::PET_NNODES);
+    let nproc = stated("nproc_per_node", vars::PET_NPROC_PER_NODE);
+    let nnodes = stated("nnodes", vars::PET_NNODES);
+    let parsed = |text: Sourced<String>| Some(Sourced::new(text.value.parse().ok()?, text.from));
+    let number = |text: Sourced<String>| Some(Sourced::new(text.value.trim().parse().ok()?, text.from));
     RankFlags {
-        nproc_per_node: nproc.map_or_else(|| Some(default(Processes::Count(1))), |sourced| processes(&sourced)),
-        nnodes: nnodes.map_or_else(
-            || Some(default(1)),
-            |sourced| Some(Sourced::new(sourced.value.trim().parse().ok()?, sourced.from)),
-        ),
-        node_rank: count(read, "node_rank"),
-        master_addr: read.text("master_addr"),
-        master_port: port(read, "master_port"),
+        nproc_per_node: nproc.map_or(Some(default(Processes::Count(1))), parsed),
+        nnodes: nnodes.map_or(Some(default(1)), number),
+        node_rank: count(args, "node_rank"),
+        master_addr: args.text("master_addr"),
+        master_port: port(args, "master_port"),
     }
 }

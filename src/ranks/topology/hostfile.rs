@@ -1,5 +1,5 @@
-//! Machines and their GPUs in the words of `DeepSpeed`'s runner: a file of `host slots=N` lines, and `--include` or
-//! `--exclude host:0,1@host`. Without a file they choose among the GPUs of this machine.
+//! Hosts and their GPUs as DeepSpeed's runner takes them: a file of `host slots=N` lines, and `--include` or
+//! `--exclude host:0,1@host`. Without a file, these select among the GPUs of this machine.
 
 use std::path::PathBuf;
 
@@ -15,37 +15,37 @@ pub(crate) struct HostFlags {
     pub(crate) exclude: Option<Sourced<String>>,
 }
 
-/// Machines by name, each with the names of its GPUs.
+/// Hosts by name, each with the names of its GPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Pool(pub(crate) Vec<(String, Vec<String>)>);
+pub(crate) struct ResourcePool(pub(crate) Vec<(String, Vec<String>)>);
 
 impl HostFlags {
-    /// The machines of the file, after the filters.
-    pub(super) fn pool(&self, host: &Host) -> Result<Option<Pool>, Vec<Problem>> {
+    /// The hosts of the file, after the filters.
+    pub(super) fn pool(&self, host: &Host) -> Result<Option<ResourcePool>, Vec<Problem>> {
         let Some(file) = &self.hostfile else { return Ok(None) };
         let path = host.absolute(&file.value);
         let text = reading::read_text(&path)?;
-        let pool = read(&text, &path.display().to_string())?;
+        let pool = parse(&text, &path.display().to_string())?;
         self.filtered(pool).map(Some)
     }
 
     /// The GPUs of this machine, after the filters; `None` if there are no filters for it.
-    pub(super) fn local(&self, gpus: &[String]) -> Result<Option<Vec<String>>, Vec<Problem>> {
+    pub(super) fn local_gpus(&self, gpus: &[String]) -> Result<Option<Vec<String>>, Vec<Problem>> {
         if self.hostfile.is_some() || self.include.is_none() && self.exclude.is_none() {
             return Ok(None);
         }
-        let pool = self.filtered(Pool(vec![("localhost".to_string(), gpus.to_vec())]))?;
+        let pool = self.filtered(ResourcePool(vec![("localhost".to_string(), gpus.to_vec())]))?;
         Ok(pool.0.into_iter().next().map(|(_, gpus)| gpus))
     }
 
-    /// What was said here and now.
+    /// Those that were given as flags, not as variables.
     pub(crate) fn flags(&self) -> impl Iterator<Item = String> {
         let file = self.hostfile.iter().map(|sourced| (&sourced.from, sourced.from.with(sourced.value.display())));
         let filters = self.include.iter().chain(&self.exclude).map(|sourced| (&sourced.from, sourced.place()));
         file.chain(filters).filter(|(from, _)| from.is_flag()).map(|(_, place)| place)
     }
 
-    fn filtered(&self, pool: Pool) -> Result<Pool, Vec<Problem>> {
+    fn filtered(&self, pool: ResourcePool) -> Result<ResourcePool, Vec<Problem>> {
         match (&self.include, &self.exclude) {
             (Some(include), Some(exclude)) => Err(vec![report::include_and_exclude(include, exclude)]),
             (Some(filter), None) => pool.filtered(filter, true),
@@ -55,8 +55,8 @@ impl HostFlags {
     }
 }
 
-impl Pool {
-    /// Only what the filter names, or all but that. A machine without GPUs listed is meant whole.
+impl ResourcePool {
+    /// Only what the filter names, or everything else. A host without a list of GPUs means all of them.
     fn filtered(self, filter: &Sourced<String>, keep: bool) -> Result<Self, Vec<Problem>> {
         let named: Vec<(&str, Option<Vec<&str>>)> = filter
             .value
@@ -89,17 +89,17 @@ impl Pool {
             let slots = slots.into_iter().filter(|slot| is_named(&host, slot) == keep).collect::<Vec<_>>();
             (host, slots)
         });
-        let left = Pool(left.filter(|(_, slots)| !slots.is_empty()).collect());
+        let left = ResourcePool(left.filter(|(_, slots)| !slots.is_empty()).collect());
         if left.0.is_empty() { Err(vec![report::nothing_left(filter)]) } else { Ok(left) }
     }
 
-    pub(crate) fn gpus(&self) -> usize {
+    pub(crate) fn gpu_count(&self) -> usize {
         self.0.iter().map(|(_, slots)| slots.len()).sum()
     }
 }
 
-/// As the runner reads it: `name slots=N`, comments and blank lines aside.
-fn read(text: &str, file: &str) -> Result<Pool, Vec<Problem>> {
+/// Parses the file as the runner does: `name slots=N`, comments and blank lines.
+fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
     let mut pool: Vec<(String, Vec<String>)> = Vec::new();
     let mut problems = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -108,7 +108,7 @@ fn read(text: &str, file: &str) -> Result<Pool, Vec<Problem>> {
             continue;
         }
         let place = format!("{file}:{number}");
-        match entry(line) {
+        match parse_line(line) {
             None => problems.push(report::bad_hostfile_line(&place, line)),
             Some((name, _)) if pool.iter().any(|(known, _)| known == name) => {
                 problems.push(report::machine_twice(&place, name));
@@ -121,10 +121,10 @@ fn read(text: &str, file: &str) -> Result<Pool, Vec<Problem>> {
     if pool.is_empty() && problems.is_empty() {
         problems.push(report::empty_hostfile(file));
     }
-    if problems.is_empty() { Ok(Pool(pool)) } else { Err(problems) }
+    if problems.is_empty() { Ok(ResourcePool(pool)) } else { Err(problems) }
 }
 
-fn entry(line: &str) -> Option<(&str, u32)> {
+fn parse_line(line: &str) -> Option<(&str, u32)> {
     let (name, rest) = line.split_once(char::is_whitespace)?;
     let digits = rest.trim_start().strip_prefix("slots=")?;
     let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
@@ -137,8 +137,8 @@ mod tests {
     use super::*;
     use crate::base::source::Source;
 
-    fn pool(text: &str) -> Pool {
-        read(text, "hostfile").unwrap_or_else(|problems| panic!("{problems:?}"))
+    fn pool(text: &str) -> ResourcePool {
+        parse(text, "hostfile").unwrap_or_else(|problems| panic!("{problems:?}"))
     }
 
     fn sourced(text: &str) -> Sourced<String> {
@@ -146,18 +146,18 @@ mod tests {
     }
 
     #[test]
-    fn lines_as_the_runner_reads_them() {
-        assert_eq!(pool("# all\n\nh0 slots=2\nh1\tslots=3 max\n").gpus(), 5);
+    fn lines_are_parsed_as_the_runner_does() {
+        assert_eq!(pool("# all\n\nh0 slots=2\nh1\tslots=3 max\n").gpu_count(), 5);
         for (text, count) in
             [("h0 slots = 4", 1), ("h0\nh1 slots=x", 2), ("h0 slots=1\nh0 slots=2", 1), ("# none\n", 1)]
         {
-            assert_eq!(read(text, "hostfile").map_err(|problems| problems.len()), Err(count), "{text}");
+            assert_eq!(parse(text, "hostfile").map_err(|problems| problems.len()), Err(count), "{text}");
         }
     }
 
     #[test]
-    fn filters_keep_or_drop() {
-        let names = |result: Result<Pool, Vec<Problem>>| {
+    fn filters_include_or_exclude() {
+        let names = |result: Result<ResourcePool, Vec<Problem>>| {
             result.map(|pool| {
                 pool.0.iter().map(|(host, slots)| format!("{host}:{}", slots.join(","))).collect::<Vec<_>>()
             })

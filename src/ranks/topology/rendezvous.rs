@@ -1,43 +1,40 @@
-//! Where the ranks of several machines meet: an address that reaches the first of them from the others.
+//! Where the ranks of several nodes meet: an address of the first node that the others can reach.
 
+use std::fs;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::process::{Command, Stdio};
 
-use super::RankFlags;
-use super::engine::Seen;
-use super::read::{number, text};
+use super::engine::Allocation;
+use super::flags::RankFlags;
+use super::variables::{MASTER_ADDR, MASTER_PORT, VariableReader, first_text};
 use crate::base::source::Sourced;
-use crate::base::vars;
-use crate::host::Host;
 use crate::report::{self, Problem};
 
 const HOSTS_FILE: &str = "/etc/hosts";
 
-/// Machine 0's address and port: a flag, a variable, what the engine says.
+/// Address and port of node 0, from a flag, a variable or the engine.
 pub(super) struct Rendezvous {
     pub(super) address: Option<Sourced<String>>,
     pub(super) port: Option<Sourced<u16>>,
-    /// Nobody but the engine says so.
+    /// Neither a flag nor a variable names it.
     pub(super) address_from_engine: bool,
     pub(super) port_from_engine: bool,
 }
 
 impl Rendezvous {
-    pub(super) fn new(flags: &RankFlags, seen: Option<&Seen>, host: &Host, problems: &mut Vec<Problem>) -> Self {
-        let address = [vars::MASTER_ADDR, vars::PET_MASTER_ADDR];
-        let address = flags.master_addr.clone().or_else(|| address.iter().find_map(|name| text(host, name)));
-        let port = [vars::MASTER_PORT, vars::PET_MASTER_PORT];
-        let port = flags.master_port.clone().or_else(|| port.iter().find_map(|name| number(host, name, &1, problems)));
+    pub(super) fn new(flags: &RankFlags, allocation: Option<&Allocation>, variables: &mut VariableReader<'_>) -> Self {
+        let address = flags.master_addr.clone().or_else(|| first_text(&MASTER_ADDR, variables.host));
+        let port = flags.master_port.clone().or_else(|| variables.first_number(&MASTER_PORT, 1));
         Rendezvous {
             address_from_engine: address.is_none(),
             port_from_engine: port.is_none(),
-            address: address.or_else(|| seen.and_then(|seen| seen.master_addr.clone())),
-            port: port.or_else(|| seen.and_then(|seen| seen.master_port.clone())),
+            address: address.or_else(|| allocation?.master_addr.clone()),
+            port: port.or_else(|| allocation?.master_port.clone()),
         }
     }
 
-    /// Why machines could not meet there.
-    pub(super) fn problem(&self, nnodes: &Sourced<u32>, seen: Option<&Seen>) -> Option<Problem> {
+    /// Why the nodes could not meet there.
+    pub(super) fn problem(&self, nnodes: &Sourced<u32>, allocation: Option<&Allocation>) -> Option<Problem> {
         if nnodes.value == 1 {
             return None;
         }
@@ -45,45 +42,46 @@ impl Rendezvous {
             (Some(address), Some(_)) if is_loopback(&address.value) => {
                 Some(report::rendezvous_on_loopback(address, nnodes))
             }
-            (Some(_), Some(_)) => seen.and_then(|seen| seen.not_there.clone()).filter(|_| self.address_from_engine),
+            (Some(_), Some(_)) => allocation?.address_problem.clone().filter(|_| self.address_from_engine),
             _ => Some(report::no_rendezvous(nnodes)),
         }
     }
 }
 
-/// An address nobody but the machine itself reaches.
+/// Whether only this machine itself reaches the address.
 pub(super) fn is_loopback(address: &str) -> bool {
     address.eq_ignore_ascii_case("localhost")
         || address.to_ascii_lowercase().starts_with("localhost.")
         || address.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Debian gives a machine's own name to 127.0.1.1. Then it is the address this machine has towards another one.
-pub(super) fn not_loopback(first: Sourced<String>, second: impl FnOnce() -> Option<String>) -> Sourced<String> {
-    let text = std::fs::read_to_string(HOSTS_FILE).unwrap_or_default();
-    if !names_loopback(&text, &first.value) {
-        return first;
+/// An address of this machine that others can reach. Debian maps a machine's own name to 127.0.1.1, and other systems may
+/// do the same; then it is the address this machine has towards the second node.
+pub(super) fn reachable_address(own: Sourced<String>, second: impl FnOnce() -> Option<String>) -> Sourced<String> {
+    let hosts_file = fs::read_to_string(HOSTS_FILE).unwrap_or_default();
+    if !maps_to_loopback(&hosts_file, &own.value) {
+        return own;
     }
-    match second().and_then(|second| towards(&second)) {
-        Some(address) => Sourced::new(address.to_string(), first.from),
-        None => first,
+    match second().and_then(|second| local_address_towards(&second)) {
+        Some(address) => Sourced::new(address.to_string(), own.from),
+        None => own,
     }
 }
 
-/// Whether the hosts file gives this name to a loopback address first.
-fn names_loopback(hosts: &str, name: &str) -> bool {
-    let lines = hosts.lines().map(|line| line.split('#').next().unwrap_or_default());
-    let mut found = lines.filter_map(|line| {
+/// Whether the first entry for this name in the hosts file is a loopback address.
+fn maps_to_loopback(hosts_file: &str, name: &str) -> bool {
+    let lines = hosts_file.lines().map(|line| line.split('#').next().unwrap_or_default());
+    let mut addresses = lines.filter_map(|line| {
         let mut words = line.split_ascii_whitespace();
         let address = words.next()?;
         words.any(|word| word.eq_ignore_ascii_case(name)).then_some(address)
     });
-    found.next().is_some_and(is_loopback)
+    addresses.next().is_some_and(is_loopback)
 }
 
-/// The address from which this machine would speak to that one. Nothing is sent.
-fn towards(host: &str) -> Option<IpAddr> {
-    addresses(host).into_iter().find_map(|target| {
+/// The address from which this machine would send to that host. Connecting a UDP socket sends nothing.
+fn local_address_towards(host: &str) -> Option<IpAddr> {
+    resolve(host).into_iter().find_map(|target| {
         let any: SocketAddr = if target.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" }.parse().ok()?;
         let socket = UdpSocket::bind(any).ok()?;
         socket.connect((target, 1)).ok()?;
@@ -92,10 +90,11 @@ fn towards(host: &str) -> Option<IpAddr> {
     })
 }
 
-/// The addresses of a host, by the system's own `getent`: a static executable cannot load what resolves names here.
-fn addresses(host: &str) -> Vec<IpAddr> {
-    let asked = Command::new("getent").args(["ahosts", host]).stdin(Stdio::null()).stderr(Stdio::null()).output();
-    let text = asked.map(|output| output.stdout).unwrap_or_default();
+/// The addresses of a host. `getent` is asked, because the packaged executable is static and cannot load the system's
+/// resolver.
+fn resolve(host: &str) -> Vec<IpAddr> {
+    let getent = Command::new("getent").args(["ahosts", host]).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let text = getent.map(|output| output.stdout).unwrap_or_default();
     let lines = str::from_utf8(&text).unwrap_or_default().lines();
     lines.filter_map(|line| line.split_ascii_whitespace().next()?.parse().ok()).collect()
 }
@@ -105,14 +104,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_has_addresses() {
-        assert!(addresses("localhost").iter().any(IpAddr::is_loopback));
-        assert_eq!(addresses("10.1.2.3").first(), "10.1.2.3".parse().ok().as_ref());
-        assert_eq!(addresses("no such host"), Vec::<IpAddr>::new());
+    fn names_are_resolved() {
+        assert!(resolve("localhost").iter().any(IpAddr::is_loopback));
+        assert_eq!(resolve("10.1.2.3").first(), "10.1.2.3".parse().ok().as_ref());
+        assert_eq!(resolve("no such host"), Vec::<IpAddr>::new());
     }
 
     #[test]
-    fn loopback_by_every_name() {
+    fn loopback_is_known_by_every_name() {
         for address in ["127.0.0.1", "127.0.1.1", "localhost", "LOCALHOST", "::1", "[::1]", "localhost.localdomain"] {
             assert!(is_loopback(address), "{address}");
         }
@@ -122,10 +121,13 @@ mod tests {
     }
 
     #[test]
-    fn debians_own_name() {
+    fn the_first_entry_in_the_hosts_file_decides() {
         let hosts = "127.0.0.1 localhost\n127.0.1.1 node01.lab node01 # own\n10.0.0.2\tnode02\n";
-        assert!(names_loopback(hosts, "node01") && names_loopback(hosts, "NODE01.lab"));
-        assert!(!names_loopback(hosts, "node02") && !names_loopback(hosts, "node0") && !names_loopback(hosts, "own"));
-        assert!(!names_loopback("10.0.0.1 node01\n127.0.1.1 node01\n", "node01"), "the first line decides");
+        for (name, expected) in
+            [("node01", true), ("NODE01.lab", true), ("node02", false), ("node0", false), ("own", false)]
+        {
+            assert_eq!(maps_to_loopback(hosts, name), expected, "{name}");
+        }
+        assert!(!maps_to_loopback("10.0.0.1 node01\n127.0.1.1 node01\n", "node01"));
     }
 }

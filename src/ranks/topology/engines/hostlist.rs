@@ -1,41 +1,37 @@
-//! Slurm's host lists: `node[01-03,7],gpu-a[1-2]-b[3,5]`. Tested against what the real `scontrol show hostnames` says.
-//! A list of ten thousand hosts is one range: only what is asked for is written out.
+//! Slurm's host lists: `node[01-03,7],gpu-a[1-2]-b[3,5]`. Tested against the real `scontrol show hostnames`.
+//! A list of ten thousand hosts is one range, so names are made only when they are asked for.
 
-/// What Slurm itself refuses in one range.
-const MOST_HOSTS: u64 = 64 * 1024;
+/// Slurm refuses a range of more hosts.
+const MAX_RANGE: u64 = 64 * 1024;
 
-/// A checked list.
-pub(super) struct Hosts<'a> {
-    items: Vec<Vec<Part<'a>>>,
+/// A host list that is well-formed.
+pub(super) struct HostList<'a> {
+    items: Vec<Vec<NamePart<'a>>>,
 }
 
-/// A stretch of text, or the numbers of one bracket.
-enum Part<'a> {
+/// Plain text, or the numbers of one bracket.
+enum NamePart<'a> {
     Text(&'a str),
-    Numbers(Vec<Range>),
+    Numbers(Vec<NumberRange>),
 }
 
-/// `08-12`: as wide as its lower bound is written.
-struct Range {
+/// `08-12`. Numbers are padded to the width of the lower bound.
+struct NumberRange {
     low: u64,
     high: u64,
     width: usize,
 }
 
-impl<'a> Hosts<'a> {
-    /// `None`: not a list that Slurm would take.
+impl<'a> HostList<'a> {
+    /// `None`: Slurm would refuse it.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let items: Option<Vec<_>> = items(text).map(parts).collect();
-        items.filter(|items| !items.is_empty()).map(|items| Hosts { items })
+        items.filter(|items| !items.is_empty()).map(|items| HostList { items })
     }
 
     #[cfg(test)]
     pub(super) fn count(&self) -> u64 {
         self.items.iter().map(|parts| count(parts)).fold(0, u64::saturating_add)
-    }
-
-    pub(super) fn first(&self) -> Option<String> {
-        self.get(0)
     }
 
     pub(super) fn get(&self, index: u64) -> Option<String> {
@@ -51,50 +47,50 @@ impl<'a> Hosts<'a> {
     }
 }
 
-/// The comma or space separated items; commas inside brackets belong to them.
+/// The items between commas or spaces. Commas inside brackets do not separate.
 fn items(text: &str) -> impl Iterator<Item = &str> {
-    let mut inside = false;
+    let mut in_bracket = false;
     let separates = move |c: char| {
         match c {
-            '[' => inside = true,
-            ']' => inside = false,
+            '[' => in_bracket = true,
+            ']' => in_bracket = false,
             _ => {}
         }
-        !inside && (c == ',' || c.is_ascii_whitespace())
+        !in_bracket && (c == ',' || c.is_ascii_whitespace())
     };
     text.split(separates).filter(|item| !item.is_empty())
 }
 
-fn parts(item: &str) -> Option<Vec<Part<'_>>> {
+fn parts(item: &str) -> Option<Vec<NamePart<'_>>> {
     let mut parts = Vec::new();
     let mut rest = item;
     while let Some(first) = rest.find('[') {
         let close = first + rest[first..].find(']')?;
-        // Of several in front of it the last one opens the bracket.
+        // As Slurm does: of several `[`, the last one before the `]` opens the bracket.
         let open = rest[..close].rfind('[')?;
         if open > 0 {
-            parts.push(Part::Text(&rest[..open]));
+            parts.push(NamePart::Text(&rest[..open]));
         }
         let ranges: Option<Vec<_>> = rest[open + 1..close].split(',').map(range).collect();
-        parts.push(Part::Numbers(ranges?));
+        parts.push(NamePart::Numbers(ranges?));
         rest = &rest[close + 1..];
     }
     if !rest.is_empty() {
-        parts.push(Part::Text(rest));
+        parts.push(NamePart::Text(rest));
     }
     Some(parts)
 }
 
-fn range(text: &str) -> Option<Range> {
+fn range(text: &str) -> Option<NumberRange> {
     let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<u64>().ok()).flatten();
     // `1-` is 1.
     let (low, high) =
         text.split_once('-').map_or((text, text), |(low, high)| (low, if high.is_empty() { low } else { high }));
-    // A space or a plus in front counts as a digit, as strtoul skips it.
+    // A leading space or plus counts towards the width: Slurm parses with strtoul, which skips it.
     let (width, low, high) = (low.len(), number(without_sign(low))?, number(without_sign(high))?);
-    // Slurm counts one too far.
+    // Slurm's own counter would overflow.
     let overflows = low < high && high == u64::MAX;
-    (low <= high && high - low < MOST_HOSTS && !overflows).then_some(Range { low, high, width })
+    (low <= high && high - low < MAX_RANGE && !overflows).then_some(NumberRange { low, high, width })
 }
 
 fn without_sign(text: &str) -> &str {
@@ -102,23 +98,23 @@ fn without_sign(text: &str) -> &str {
     text.strip_prefix('+').unwrap_or(text)
 }
 
-fn count(parts: &[Part<'_>]) -> u64 {
-    let numbers = |part: &Part<'_>| match part {
-        Part::Text(_) => 1,
-        Part::Numbers(ranges) => ranges.iter().map(Range::count).sum(),
+fn count(parts: &[NamePart<'_>]) -> u64 {
+    let numbers = |part: &NamePart<'_>| match part {
+        NamePart::Text(_) => 1,
+        NamePart::Numbers(ranges) => ranges.iter().map(NumberRange::count).sum(),
     };
     parts.iter().map(numbers).fold(1, u64::saturating_mul)
 }
 
-impl Range {
+impl NumberRange {
     fn count(&self) -> u64 {
         self.high - self.low + 1
     }
 }
 
-/// The host of that index: the last bracket counts fastest, then the first, the second, … (so Slurm does it).
-fn name(parts: &[Part<'_>], index: u64) -> String {
-    let brackets: Vec<usize> = (0..parts.len()).filter(|at| matches!(parts[*at], Part::Numbers(_))).collect();
+/// The host with this index. In Slurm's order the last bracket counts fastest, then the first, the second, …
+fn name(parts: &[NamePart<'_>], index: u64) -> String {
+    let brackets: Vec<usize> = (0..parts.len()).filter(|at| matches!(parts[*at], NamePart::Numbers(_))).collect();
     let fastest_first = brackets.iter().rev().take(1).chain(brackets.iter().take(brackets.len().saturating_sub(1)));
     let mut chosen = vec![0; parts.len()];
     let mut index = index;
@@ -127,14 +123,14 @@ fn name(parts: &[Part<'_>], index: u64) -> String {
         chosen[*at] = index % size;
         index /= size;
     }
-    parts.iter().zip(chosen).map(|(part, index)| part.written(index)).collect()
+    parts.iter().zip(chosen).map(|(part, index)| part.text_at(index)).collect()
 }
 
-impl Part<'_> {
-    fn written(&self, index: u64) -> String {
+impl NamePart<'_> {
+    fn text_at(&self, index: u64) -> String {
         let ranges = match self {
-            Part::Text(text) => return (*text).to_string(),
-            Part::Numbers(ranges) => ranges,
+            NamePart::Text(text) => return (*text).to_string(),
+            NamePart::Numbers(ranges) => ranges,
         };
         let mut before = 0;
         for range in ranges {
@@ -157,13 +153,13 @@ mod tests {
     use super::*;
 
     /// Recorded from Slurm: the list, then its hosts, `=COUNT FIRST LAST`, or `!` where Slurm refuses it.
-    const RECORDED: &str = include_str!("../../../tests/data/hostlists.txt");
+    const RECORDED: &str = include_str!("../../../../tests/data/hostlists.txt");
 
     #[test]
     fn as_slurm_reads_them() {
         for line in RECORDED.lines().filter(|line| !line.starts_with('#')) {
             let (list, hosts) = line.split_once('\t').unwrap();
-            let read = Hosts::parse(list);
+            let read = HostList::parse(list);
             if hosts == "!" {
                 assert!(read.is_none(), "{list}");
                 continue;
@@ -181,14 +177,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_out_that_nobody_asks_for() {
-        let hosts = Hosts::parse("a[1-60000]b[1-60000]c[1-60000]d[1-60000]e[1-60000]").unwrap();
-        assert_eq!(hosts.first().as_deref(), Some("a1b1c1d1e1"));
+    fn a_huge_list_is_not_expanded() {
+        let hosts = HostList::parse("a[1-60000]b[1-60000]c[1-60000]d[1-60000]e[1-60000]").unwrap();
+        assert_eq!(hosts.get(0).as_deref(), Some("a1b1c1d1e1"));
         assert_eq!(hosts.count(), u64::MAX);
         assert_eq!(hosts.get(1).as_deref(), Some("a1b1c1d1e2"));
     }
 
-    /// Hosts of one name and width as Slurm would write them: `n[01-03,07]`.
+    /// The host list as Slurm writes it: `n[01-03,07]`.
     fn compressed(prefix: &str, width: usize, numbers: &BTreeSet<u64>, suffix: &str) -> String {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         for number in numbers {
@@ -208,7 +204,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn what_was_compressed_is_expanded(
+        fn expanding_undoes_compressing(
             groups in vec(("[a-z-]{1,4}", 1..4_usize, btree_set(0..1200_u64, 1..9), "(-ib)?"), 1..4)
         ) {
             let list = groups.iter().map(|(prefix, width, numbers, suffix)| compressed(prefix, *width, numbers, suffix));
@@ -216,14 +212,14 @@ mod tests {
             let hosts = groups.iter().flat_map(|(prefix, width, numbers, suffix)| {
                 numbers.iter().map(move |number| format!("{prefix}{number:0width$}{suffix}"))
             });
-            let read = Hosts::parse(&list).unwrap();
+            let read = HostList::parse(&list).unwrap();
             let names: Vec<_> = (0..read.count()).filter_map(|index| read.get(index)).collect();
             prop_assert_eq!(names, hosts.collect::<Vec<_>>(), "{}", list);
         }
 
         #[test]
-        fn any_text_is_a_list_or_not(text in "[a-b0-9\\[\\],+ -]{0,16}|\\PC{0,8}", index in any::<u64>()) {
-            if let Some(hosts) = Hosts::parse(&text) {
+        fn no_text_panics(text in "[a-b0-9\\[\\],+ -]{0,16}|\\PC{0,8}", index in any::<u64>()) {
+            if let Some(hosts) = HostList::parse(&text) {
                 prop_assert_eq!(hosts.get(index).is_some(), index < hosts.count());
             }
         }

@@ -1,0 +1,174 @@
+//! Files that zlaunch writes: each appears whole or not at all, and none is written through a link that somebody else
+//! may have planted.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
+use std::process;
+
+use nix::fcntl::OFlag;
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
+use nix::unistd::geteuid;
+#[cfg(target_env = "gnu")]
+use nix::{
+    errno::Errno,
+    fcntl::{AT_FDCWD, RenameFlags, renameat2},
+};
+
+use crate::plan::FileKind;
+use crate::report::{self, OutputFile, Problem};
+
+/// Writes a program that everybody may run.
+pub(crate) fn write_program(path: &Path, text: &str) -> Result<(), Problem> {
+    let failed = |why: &io::Error| report::cannot_write(OutputFile::PROGRAM, path, why);
+    // Not writable for others: they could choose what is executed.
+    DirBuilder::new().recursive(true).mode(0o755).create(folder_of(path)).map_err(|why| failed(&why))?;
+    write_atomically(path, text.as_bytes(), 0o755).map_err(|why| failed(&why))
+}
+
+/// Removes files, and those of the folders that are then empty.
+pub(crate) fn remove<'a>(files: &[PathBuf], folders: impl Iterator<Item = &'a Path>) -> Result<(), Problem> {
+    for file in files {
+        fs::remove_file(file).map_err(|why| report::cannot_write(OutputFile::PROGRAM, file, &why))?;
+    }
+    // A folder that holds anything else stays.
+    folders.for_each(|folder| drop(fs::remove_dir(folder)));
+    Ok(())
+}
+
+/// Writes a file for the user. An existing one is replaced only with `force`.
+pub(crate) fn write_new(path: &Path, text: &str, force: bool) -> Result<(), Problem> {
+    let failed = |why: &io::Error| report::cannot_write(OutputFile::GENERATED, path, why);
+    make_private_folder(folder_of(path)).map_err(|why| failed(&why))?;
+    let (mut file, temporary) = create_beside(path, 0o600).map_err(|why| failed(&why))?;
+    let rename = |temporary: &Path| if force { fs::rename(temporary, path) } else { rename_new(temporary, path) };
+    let written = write_whole(&mut file, text.as_bytes()).and_then(|()| rename(&temporary));
+    let _ = fs::remove_file(&temporary);
+    match written {
+        Err(why) if why.kind() == io::ErrorKind::AlreadyExists => Err(report::would_overwrite(path)),
+        other => other.map_err(|why| failed(&why)),
+    }
+}
+
+/// Writes a file of the launch, unless it is already there with this content.
+pub(super) fn write(path: &Path, text: &str, kind: FileKind, what: OutputFile) -> Result<(), Problem> {
+    let failed = |why: &io::Error| report::cannot_write(what, path, why);
+    let folder = folder_of(path);
+    if kind == FileKind::Named {
+        refuse_links_of_others(folder).map_err(|why| failed(&why))?;
+    } else {
+        make_folder(folder).map_err(|why| failed(&why))?;
+        if !is_ours_alone(folder) {
+            return Err(report::folder_not_ours(folder));
+        }
+    }
+    if has_content(path, text.as_bytes()) {
+        return Ok(());
+    }
+    write_atomically(path, text.as_bytes(), 0o600).map_err(|why| failed(&why))
+}
+
+/// Makes a folder that the user named.
+pub(super) fn make_private_folder(folder: &Path) -> io::Result<()> {
+    refuse_links_of_others(folder)?;
+    make_folder(folder)?;
+    // Somebody may have put a link there in between. From now on it is a folder of ours.
+    refuse_links_of_others(folder)
+}
+
+/// Writes a new file beside the target and renames it: others see the old file or the whole new one.
+pub(super) fn write_atomically(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    let (mut file, temporary) = create_beside(path, mode)?;
+    let written = write_whole(&mut file, content).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        // The first failure is the one worth reporting.
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("/"))
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Renames a file unless the target exists. Not every libc and file system can; the fallback is a hard link, which also
+/// fails if the target exists, but which some file systems do not have.
+fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    #[cfg(target_env = "gnu")]
+    match renameat2(AT_FDCWD, from, AT_FDCWD, to, RenameFlags::RENAME_NOREPLACE) {
+        Ok(()) => return Ok(()),
+        Err(Errno::EEXIST) => return Err(Errno::EEXIST.into()),
+        Err(_) => {}
+    }
+    fs::hard_link(from, to)
+}
+
+/// Fails if the path leads through a link in a folder that everybody can write to: such a link could point anywhere.
+fn refuse_links_of_others(path: &Path) -> io::Result<()> {
+    let mut walked = PathBuf::new();
+    for part in path.components() {
+        if part == Component::ParentDir {
+            walked.pop();
+            continue;
+        }
+        let open = fs::metadata(&walked).is_ok_and(|seen| seen.mode() & 0o002 != 0);
+        let target = walked.join(part);
+        if !target.is_symlink() {
+            walked = target;
+        } else if open {
+            let link = target.display();
+            return Err(io::Error::other(format!("`{link}` is a link in a folder that anybody can write to")));
+        } else {
+            let real = fs::canonicalize(&target)?;
+            refuse_links_of_others(&walked.join(fs::read_link(&target)?))?;
+            walked = real;
+        }
+    }
+    Ok(())
+}
+
+/// Whether this is a real folder of this user that nobody else can write to. In a shared temporary folder, somebody else
+/// may have made it first.
+fn is_ours_alone(folder: &Path) -> bool {
+    fs::symlink_metadata(folder)
+        .is_ok_and(|seen| seen.is_dir() && seen.uid() == geteuid().as_raw() && seen.mode() & 0o022 == 0)
+}
+
+/// Whether the file is private and already has this content. Links are not followed.
+fn has_content(path: &Path, content: &[u8]) -> bool {
+    let mut found = Vec::new();
+    let opened = OpenOptions::new().read(true).custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits()).open(path);
+    opened.is_ok_and(|file| {
+        file.metadata().is_ok_and(|seen| seen.is_file() && seen.mode() & 0o077 == 0)
+            && file.take(content.len() as u64 + 1).read_to_end(&mut found).is_ok()
+            && found == content
+    })
+}
+
+/// Under `ulimit -f` the kernel would end us with SIGXFSZ. With the signal blocked the write fails with an error instead.
+fn write_whole(file: &mut File, content: &[u8]) -> io::Result<()> {
+    let before = SigSet::from(Signal::SIGXFSZ).thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+    file.write_all(content)?;
+    before.thread_set_mask()?;
+    Ok(())
+}
+
+fn create_beside(path: &Path, mode: u32) -> io::Result<(File, PathBuf)> {
+    // The name of a file may have 255 bytes.
+    let name: String = path.file_name().unwrap_or_default().to_string_lossy().chars().take(60).collect();
+    let mut attempt = 0;
+    loop {
+        let temporary = folder_of(path).join(format!(".{name}.{}.{attempt}", process::id()));
+        match OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary) {
+            Ok(file) => return Ok((file, temporary)),
+            // Left behind by a process with the same pid, on this machine or another.
+            Err(why) if why.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => attempt += 1,
+            Err(why) => return Err(why),
+        }
+    }
+}

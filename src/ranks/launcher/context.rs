@@ -1,0 +1,55 @@
+//! What the command line of a launcher is made from.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::command::target::Target;
+use crate::command::trainer::Job;
+use crate::host::Host;
+use crate::ranks::topology::{HostFlags, RankFlags, Topology};
+
+pub(crate) struct LaunchContext<'a> {
+    pub(crate) job: &'a Job,
+    pub(crate) topology: &'a Topology,
+    /// Our own flags about ranks and hosts.
+    pub(crate) flags: &'a RankFlags,
+    pub(crate) hosts: &'a HostFlags,
+    /// The user's options for the launcher.
+    pub(crate) extra: &'a [OsString],
+    pub(crate) host: &'a Host,
+}
+
+impl LaunchContext<'_> {
+    /// The interpreter of the command. If it is not known, a name for the error message.
+    pub(super) fn python(&self) -> OsString {
+        let python = self.job.python.as_ref();
+        python.map_or_else(|| "python3".into(), |python| python.program.clone().into_os_string())
+    }
+
+    /// What one process executes without a launcher, up to the trainer's arguments.
+    pub(super) fn process_words(&self) -> Vec<OsString> {
+        match &self.job.target {
+            Target::Script { options, path } => {
+                std::iter::once(self.python()).chain(options.iter().cloned()).chain([path.clone()]).collect()
+            }
+            Target::Module { options, name } => {
+                let module = ["-m".into(), name.clone()];
+                std::iter::once(self.python()).chain(options.iter().cloned()).chain(module).collect()
+            }
+            Target::Program(word) => {
+                vec![self.host.find_program(word).map_or_else(|| word.clone(), PathBuf::into_os_string)]
+            }
+        }
+    }
+
+    /// What a launcher starts as each rank: a script, a module after the launcher's option for one, or a program.
+    pub(super) fn rank_words(&self, module_option: &str) -> Vec<OsString> {
+        // Launchers start each rank with `python -u`, and cannot pass other options to the interpreter.
+        let plain = |options: &[OsString]| options.iter().all(|option| option == "-u");
+        match &self.job.target {
+            Target::Script { options, path } if plain(options) => vec![path.clone()],
+            Target::Module { options, name } if plain(options) => vec![module_option.into(), name.clone()],
+            _ => std::iter::once("--no_python".into()).chain(self.process_words()).collect(),
+        }
+    }
+}

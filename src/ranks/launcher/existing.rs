@@ -1,0 +1,219 @@
+//! A command that starts with a launcher already. Its flags stay, and what they state about the ranks holds; zlaunch's
+//! own flags add what they leave open.
+
+use std::ffi::{OsStr, OsString};
+
+use super::context::LaunchContext;
+use super::spec::{ConfigOption, CountMeaning, LauncherFlags, LauncherSpec, Variables};
+use super::{accelerate, deepspeed, torchrun};
+use crate::base::python_value;
+use crate::base::source::Sourced;
+use crate::command::argv::Args;
+use crate::command::target::{Parts, Target, base_name, is_python, is_script};
+use crate::command::trainer::{self, Job};
+use crate::host::Host;
+use crate::ranks::topology::{Processes, RankFlags};
+use crate::report::{self, Problem};
+
+/// Every launcher that a command may start with.
+pub(super) const SPECS: &[&LauncherSpec] = &[&torchrun::SPEC, &deepspeed::SPEC, &accelerate::SPEC];
+
+pub(crate) struct ExistingLauncher {
+    pub(crate) spec: &'static LauncherSpec,
+    /// `torchrun`, `python -m torch.distributed.run`, `accelerate launch`.
+    program: Vec<OsString>,
+    flags: Vec<OsString>,
+    /// The flags, parsed.
+    args: Args,
+}
+
+impl ExistingLauncher {
+    /// Splits `torchrun FLAGS script args`. A launcher without a script (`torchrun --help`) launches nothing.
+    pub(crate) fn split(command: &[OsString]) -> Option<(Self, Parts)> {
+        let (spec, start) = SPECS.iter().find_map(|spec| Some((*spec, spec.count_program_words(command)?)))?;
+        let end = start + spec.count_flag_words(&command[start..]);
+        let (program, flags) = (command[..start].to_vec(), command[start..end].to_vec());
+        let mut rest = &command[end..];
+        if rest.first().is_some_and(|word| word == "--") {
+            rest = &rest[1..];
+        }
+        let (first, trainer_args) = rest.split_first()?;
+        let launcher = ExistingLauncher { spec, program, args: spec.parse(&flags), flags };
+        let target = launcher.target(first);
+        let python = (start > 2 || is_python(&command[0])).then(|| command[0].clone());
+        let owner = if matches!(target, Target::Program(_)) { first.clone() } else { command[0].clone() };
+        Some((launcher, Parts { target, args: trainer_args.to_vec(), python, owner: Some(owner) }))
+    }
+
+    /// Its name for messages.
+    pub(crate) fn name(&self) -> &str {
+        let program = || base_name(self.program.last().map_or(OsStr::new(""), OsString::as_os_str));
+        self.spec.title.unwrap_or_else(program)
+    }
+
+    fn target(&self, first: &OsString) -> Target {
+        if self.args.is_given("module") {
+            return Target::module(first);
+        }
+        // A console script such as `swift`: the launcher itself could not run it, but zlaunch rewrites it.
+        let bare = !is_script(first) && !first.as_encoded_bytes().contains(&b'/');
+        let console = bare || trainer::is_console(first);
+        if self.args.is_given("no_python") || console { Target::Program(first.clone()) } else { Target::script(first) }
+    }
+
+    /// What its flags state, with ours where they leave something open.
+    pub(crate) fn rank_flags(&self, flags: &RankFlags, host: &Host) -> RankFlags {
+        let mut stated = (self.spec.rank_flags)(&self.args, host);
+        if !self.states_count()
+            && let Some(nproc) = &flags.nproc_per_node
+        {
+            stated.nproc_per_node = Some(nproc.clone());
+        }
+        if !self.args.is_given(self.equivalent("nnodes"))
+            && let Some(nnodes) = &flags.nnodes
+        {
+            stated.nnodes = Some(nnodes.clone());
+        }
+        stated
+    }
+
+    fn states_count(&self) -> bool {
+        self.spec.count_options.iter().any(|name| self.args.is_given(name))
+    }
+
+    /// Its own name for an option of ours.
+    fn equivalent(&self, ours: &str) -> &'static str {
+        self.spec.equivalents.iter().find(|(name, _)| *name == ours).map_or("", |(_, theirs)| *theirs)
+    }
+
+    /// Our flags that the command contradicts. A variable may be set for a whole site, and gives way.
+    pub(crate) fn contradictions(&self, flags: &RankFlags, host: &Host) -> Vec<Problem> {
+        let stated = (self.spec.rank_flags)(&self.args, host);
+        let mut problems = Vec::new();
+        if let Some(asked) = flags.nproc_per_node.as_ref().filter(|asked| self.states_count() && asked.from.is_flag()) {
+            let same = stated.nproc_per_node.as_ref().is_some_and(|stated| stated.value == asked.value);
+            if !same {
+                let theirs = self.spec.count_options.iter().find_map(|name| self.args.text(name));
+                let theirs = theirs.map(|count| count.place()).unwrap_or_default();
+                problems.push(report::contradiction(&asked.place(), &theirs));
+            }
+        }
+        for (name, asked) in other_flags(flags) {
+            let theirs = self.args.text(self.equivalent(name)).filter(|_| asked.from.is_flag());
+            if let Some(theirs) = theirs.filter(|theirs| !is_same_value(&theirs.value, &asked.value)) {
+                problems.push(report::contradiction(&asked.place(), &theirs.place()));
+            }
+        }
+        problems
+    }
+
+    /// The config that a flag of the launcher or its run file names.
+    pub(crate) fn config(&self, host: &Host) -> Option<Sourced<String>> {
+        let config = self.spec.config.as_ref()?;
+        self.args.text(config.option).or_else(|| (config.in_run_file)(&self.args, host))
+    }
+
+    /// Whether the launcher itself takes a config.
+    pub(crate) fn takes_config(&self) -> bool {
+        self.spec.config.is_some()
+    }
+
+    /// How the launcher takes the config, unless the script does.
+    fn config_option(&self, job: &Job) -> Option<&ConfigOption> {
+        self.spec.config.as_ref().filter(|_| !job.args.is_given("deepspeed"))
+    }
+
+    /// The variables with which torchrun makes the same launch without this launcher, if there are such.
+    pub(crate) fn as_torchrun(&self, context: &LaunchContext<'_>, config: Option<&OsStr>) -> Option<Variables> {
+        let LaunchContext { job, topology, host, .. } = context;
+        let (option, config) = self.config_option(job).zip(config)?;
+        topology.nproc_per_node.as_ref().filter(|_| topology.can_rendezvous())?;
+        let several_nodes = topology.nnodes.as_ref().is_some_and(|nnodes| nnodes.value > 1);
+        let flags = LauncherFlags { words: &self.flags, args: &self.args, several_nodes };
+        (option.as_torchrun)(&flags, config, host)
+    }
+
+    /// The whole command: the launcher with its flags and those of ours that it leaves open, the target and its
+    /// arguments, with the config in place.
+    pub(crate) fn argv(&self, context: &LaunchContext<'_>, config: Option<&OsStr>) -> Vec<OsString> {
+        let job = context.job;
+        let to_launcher = self.config_option(job).zip(config);
+        let mut words = self.program_words(context);
+        let flags = match to_launcher {
+            Some((option, config)) if self.args.is_given(option.option) => self.args.with(option.option, config),
+            _ => self.flags.clone(),
+        };
+        let no_python = |flag: &OsString| flag == "--no_python" || flag == "--no-python";
+        words.extend(flags.into_iter().filter(|flag| !(job.rewritten && no_python(flag))));
+        if let Some((option, config)) = to_launcher.filter(|(option, _)| !self.args.is_given(option.option)) {
+            let switch = (!self.args.is_given(option.switch)).then(|| OsString::from(format!("--{}", option.switch)));
+            words.extend(switch.into_iter().chain([format!("--{}", option.option).into(), config.to_os_string()]));
+        }
+        words.extend(self.open_flags(context));
+        words.extend(context.extra.iter().cloned());
+        match &job.target {
+            Target::Module { name, .. } if !self.args.is_given("module") => {
+                words.extend(["--module".into(), name.clone()]);
+            }
+            Target::Module { name: word, .. } | Target::Script { path: word, .. } | Target::Program(word) => {
+                words.push(word.clone());
+            }
+        }
+        words.extend(job.words(config.filter(|_| to_launcher.is_none())));
+        words
+    }
+
+    /// Our flags that the command leaves open, under its own names.
+    fn open_flags(&self, context: &LaunchContext<'_>) -> Vec<OsString> {
+        let LaunchContext { flags, topology, .. } = context;
+        let nproc = topology.nproc_per_node.as_ref().map(|nproc| nproc.value);
+        let nnodes = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);
+        let count = |asked: &Sourced<Processes>| match (self.spec.count_meaning, nproc) {
+            (CountMeaning::PerNodeOrWord, _) | (_, None) => asked.value.to_string(),
+            (CountMeaning::PerNode, Some(nproc)) => nproc.to_string(),
+            (CountMeaning::Total, Some(nproc)) => (u64::from(nproc) * u64::from(nnodes)).to_string(),
+        };
+        let asked = flags.nproc_per_node.as_ref().filter(|_| !self.states_count());
+        let asked = asked.map(|asked| ("nproc-per-node", count(asked)));
+        let others = other_flags(flags).into_iter().map(|(name, flag)| (name, flag.value));
+        let mut words: Vec<OsString> = Vec::new();
+        for (ours, value) in asked.into_iter().chain(others) {
+            let theirs = self.equivalent(ours);
+            if !theirs.is_empty() && !self.args.is_given(theirs) {
+                words.extend([format!("--{theirs}").into(), value.into()]);
+            }
+        }
+        words
+    }
+
+    /// A front end behind a console script needs the interpreter of that script.
+    fn program_words(&self, context: &LaunchContext<'_>) -> Vec<OsString> {
+        if context.job.rewritten && context.job.python.is_some() {
+            return vec![context.python(), "-m".into(), self.spec.module.into()];
+        }
+        let mut program = self.program.clone();
+        if let Some(path) = context.host.find_program(&program[0]) {
+            program[0] = path.into_os_string();
+        }
+        program
+    }
+}
+
+/// Our flags besides the number of processes, as text.
+fn other_flags(flags: &RankFlags) -> Vec<(&'static str, Sourced<String>)> {
+    let RankFlags { nnodes, node_rank, nproc_per_node: _, master_addr, master_port } = flags;
+    let text = |number: &Sourced<u32>| number.clone().map(|value| value.to_string());
+    [
+        ("nnodes", nnodes.as_ref().map(text)),
+        ("node-rank", node_rank.as_ref().map(text)),
+        ("master-addr", master_addr.clone()),
+        ("master-port", master_port.clone().map(|port| port.map(|value| value.to_string()))),
+    ]
+    .into_iter()
+    .filter_map(|(name, flag)| Some((name, flag?)))
+    .collect()
+}
+
+fn is_same_value(one: &str, two: &str) -> bool {
+    one == two || python_value::int(one).is_some_and(|number| python_value::int(two) == Some(number))
+}

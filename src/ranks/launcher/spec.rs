@@ -1,0 +1,150 @@
+//! The command line of a launcher that the user's command may start with, as a table, and how it is parsed.
+
+use std::ffi::{OsStr, OsString};
+
+use super::kind::Launcher;
+use crate::base::python_value;
+use crate::base::source::{Source, Sourced};
+use crate::command::argv::{Args, Field, OptionList, name_of};
+use crate::command::target::{Target, base_name, is_python, is_script, of_python};
+use crate::host::Host;
+use crate::ranks::topology::RankFlags;
+
+pub(crate) struct LauncherSpec {
+    pub(crate) launcher: Launcher,
+    /// Its name in messages, if that is not the program in the command.
+    pub(super) title: Option<&'static str>,
+    /// Console scripts, each with the sub-command that it needs.
+    pub(super) programs: &'static [(&'static str, Option<&'static str>)],
+    pub(super) modules: &'static [&'static str],
+    /// The module with which an interpreter runs it.
+    pub(super) module: &'static str,
+    /// All of its options, as recorded in `src/recorded`.
+    pub(super) options: &'static str,
+    /// Short options and the long ones that they stand for.
+    pub(super) short_options: &'static [(&'static str, &'static str)],
+    pub(super) fields: &'static [Field],
+    /// Our options and its own for the same.
+    pub(super) equivalents: &'static [(&'static str, &'static str)],
+    /// Options that state the number of processes.
+    pub(super) count_options: &'static [&'static str],
+    pub(super) count_meaning: CountMeaning,
+    /// How it takes a config, if it does.
+    pub(super) config: Option<ConfigOption>,
+    /// What its flags, variables and files state about the ranks.
+    pub(super) rank_flags: fn(&Args, &Host) -> RankFlags,
+}
+
+/// What a launcher understands by its number of processes.
+#[derive(Clone, Copy)]
+pub(super) enum CountMeaning {
+    PerNode,
+    /// The same, but words such as `gpu` are allowed.
+    PerNodeOrWord,
+    Total,
+}
+
+/// How a launcher takes a config.
+pub(super) struct ConfigOption {
+    /// The option that names the config.
+    pub(super) option: &'static str,
+    /// The switch without which the option has no effect.
+    pub(super) switch: &'static str,
+    /// The config that its run file names.
+    pub(super) in_run_file: fn(&Args, &Host) -> Option<Sourced<String>>,
+    /// The variables with which torchrun makes exactly the same launch, if there are such.
+    pub(super) as_torchrun: fn(&LauncherFlags, &OsStr, &Host) -> Option<Variables>,
+}
+
+pub(super) type Variables = Vec<(&'static str, OsString)>;
+
+/// The flags of a launcher in the user's command.
+pub(super) struct LauncherFlags<'a> {
+    pub(super) words: &'a [OsString],
+    pub(super) args: &'a Args,
+    pub(super) several_nodes: bool,
+}
+
+impl LauncherSpec {
+    /// How many words at the start of the command name this launcher.
+    pub(super) fn count_program_words(&self, command: &[OsString]) -> Option<usize> {
+        let first = command.first()?;
+        if is_python(first) {
+            let (target, used) = of_python(&command[1..])?;
+            let Target::Module { name, .. } = target else { return None };
+            return self.modules.iter().any(|module| name == *module).then_some(used + 1);
+        }
+        let (_, sub_command) = self.programs.iter().find(|(program, _)| *program == base_name(first))?;
+        match sub_command {
+            Some(word) => (command.get(1)? == *word).then_some(2),
+            None => Some(1),
+        }
+    }
+
+    pub(super) fn parse(&self, flags: &[OsString]) -> Args {
+        // `-i VALUE` and `-iVALUE` mean `--include VALUE`.
+        let long = flags.iter().flat_map(|flag| {
+            let text = flag.to_str().unwrap_or_default();
+            match self.short_options.iter().find(|(short, _)| text.starts_with(short)) {
+                Some((short, name)) if text.len() > short.len() => {
+                    vec![format!("--{name}").into(), OsString::from(&text[short.len()..])]
+                }
+                Some((_, name)) => vec![format!("--{name}").into()],
+                None => vec![flag.clone()],
+            }
+        });
+        Args::read(long.collect(), self.fields, OptionList::Known(self.options))
+    }
+
+    /// Options among these words that state ranks, each after the name of our own option for it.
+    pub(super) fn topology_options(&self, words: &[OsString]) -> Vec<(&'static str, Sourced<String>)> {
+        let args = self.parse(words);
+        self.equivalents.iter().filter_map(|(ours, theirs)| Some((*ours, args.text(theirs)?))).collect()
+    }
+
+    /// How many words at the start are options and their values.
+    pub(super) fn count_flag_words(&self, words: &[OsString]) -> usize {
+        let mut at = 0;
+        // An unexpanded `$FLAGS` stands for flags, not for the script.
+        while let Some(word) = words.get(at).and_then(|word| word.to_str()).filter(|word| word.starts_with(['-', '$']))
+        {
+            if word == "--" {
+                break;
+            }
+            at += if self.takes_value(word, words.get(at + 1)) { 2 } else { 1 };
+        }
+        at.min(words.len())
+    }
+
+    fn takes_value(&self, word: &str, next: Option<&OsString>) -> bool {
+        let name = match word.strip_prefix("--") {
+            Some(name) if name.contains('=') => return false,
+            Some(name) => name.replace('-', "_"),
+            None => match self.short_options.iter().find(|(short, _)| *short == word) {
+                Some((_, name)) => (*name).to_string(),
+                None => return false,
+            },
+        };
+        let exact = self.options.lines().find(|line| name_of(line) == name);
+        match exact.or_else(|| self.options.lines().find(|line| line.starts_with(&name))) {
+            Some(line) => !line.ends_with('!'),
+            // An option of another version. A script after it is more likely the script than a value.
+            None => next.is_some_and(|next| !is_script(next) && !next.as_encoded_bytes().starts_with(b"-")),
+        }
+    }
+}
+
+/// The number that an option states.
+pub(super) fn count(args: &Args, name: &str) -> Option<Sourced<u32>> {
+    let text = args.text(name)?;
+    let value = u32::try_from(python_value::int(&text.value)?).ok()?;
+    Some(Sourced::new(value, text.from))
+}
+
+pub(super) fn port(args: &Args, name: &str) -> Option<Sourced<u16>> {
+    count(args, name).and_then(|port| Some(Sourced::new(u16::try_from(port.value).ok()?, port.from)))
+}
+
+pub(super) fn default<T>(value: T) -> Sourced<T> {
+    Sourced::new(value, Source::Default)
+}

@@ -1,0 +1,316 @@
+//! Decides the topology. Flags win over ranks that exist already, those over the variables of torchrun and ms-swift, those
+//! over the engine, and that over the GPUs of this machine. Nothing is guessed.
+
+use super::engine::{Allocation, Placement};
+use super::rendezvous::{Rendezvous, is_loopback};
+use super::stray::stray_variables;
+use super::variables::{NNODES, NODE_RANK, NPROC_PER_NODE, VariableReader, all_are_set, any_is_set, first_text, text};
+use super::{Devices, HostFlags, Processes, RankFlags, Role, Task, Topology, engines};
+use crate::base::source::{Source, Sourced};
+use crate::base::vars;
+use crate::host::Host;
+use crate::report::{self, Problem};
+
+impl Topology {
+    /// `ranked`: the command is started as ranks, not passed through.
+    pub(crate) fn decide(
+        flags: &RankFlags,
+        hosts: &HostFlags,
+        ranked: bool,
+        host: &Host,
+    ) -> Result<Self, Vec<Problem>> {
+        let devices = Devices::detect(host).select(hosts)?;
+        Inputs { flags, hosts, host, devices }.decide(ranked)
+    }
+
+    /// Whether an engine started this process.
+    pub(crate) fn is_scheduled(host: &Host) -> bool {
+        engines::detect(host).is_ok_and(|detected| detected.is_some())
+    }
+
+    /// The launcher in the command decides; our flags add what it leaves open.
+    pub(crate) fn of_existing_launcher(flags: &RankFlags, launcher: RankFlags, host: &Host) -> Self {
+        let devices = Devices::detect(host);
+        let nproc = launcher.nproc_per_node.and_then(|processes| devices.resolve(processes, host));
+        let mut topology = Self::new(launcher.nnodes, nproc, devices);
+        topology.node_rank = launcher.node_rank.or_else(|| flags.node_rank.clone()).unwrap_or(topology.node_rank);
+        topology.master_addr = launcher.master_addr.or_else(|| flags.master_addr.clone());
+        topology.master_port = launcher.master_port.or_else(|| flags.master_port.clone());
+        topology
+    }
+
+    /// The command starts with `srun`, and its tasks will decide.
+    pub(crate) fn of_srun_tasks(host: &Host) -> Self {
+        let mut topology = Self::new(None, None, Devices::detect(host));
+        topology.role = Role::Shell { groups: 1 };
+        topology
+    }
+
+    /// Where nodes differ in GPUs, the world size is not this node's count times the number of nodes.
+    fn note_unequal_nodes(&mut self, allocation: &Allocation) {
+        let Some(nproc) = self.nproc_per_node.as_ref().filter(|nproc| self.devices.is_local_count(nproc, allocation))
+        else {
+            return;
+        };
+        if self.has_several_nodes() && !allocation.peer_gpus.are_all(nproc.value) {
+            self.notes.push(report::machines_differ(nproc));
+            self.world_size = None;
+        }
+    }
+}
+
+/// What the topology is decided from.
+struct Inputs<'a> {
+    flags: &'a RankFlags,
+    hosts: &'a HostFlags,
+    host: &'a Host,
+    devices: Devices,
+}
+
+impl Inputs<'_> {
+    fn decide(self, ranked: bool) -> Result<Topology, Vec<Problem>> {
+        let nodes_by_flag = self.flags.nnodes.as_ref().is_some_and(|nnodes| nnodes.from.is_flag());
+        let count_by_flag = self.flags.nproc_per_node.as_ref().is_some_and(|nproc| nproc.from.is_flag());
+        let detected = if ranked { self.detect_engine()? } else { None };
+        let allocation = detected.as_ref().map(|(_, allocation)| allocation);
+        let engines_rank = allocation.is_some_and(|allocation| allocation.sets_rank_variables);
+        let existing = if engines_rank { None } else { self.existing_rank()? };
+        if let Some(file) = self.hosts.hostfile.as_ref().filter(|_| ranked) {
+            let is_task = allocation.is_some_and(|allocation| matches!(allocation.placement, Placement::Rank(_)));
+            if existing.is_none() && !is_task {
+                return self.ranks_of_hostfile();
+            }
+            // One of many ranks cannot start the others. A variable may be set for a whole site, so it gives way.
+            if file.from.is_flag() {
+                return Err(vec![report::hostfile_for_ranks_that_exist(file)]);
+            }
+        }
+        if let Some(existing) = existing.filter(|_| !nodes_by_flag && !count_by_flag) {
+            return Ok(existing);
+        }
+        if !ranked {
+            return Ok(Topology::new(None, None, self.devices));
+        }
+        let Some((engine, allocation)) = detected else {
+            let ambiguous = if nodes_by_flag { None } else { ambiguous_rank(self.host) };
+            return match ambiguous {
+                Some(problem) => Err(vec![problem]),
+                None => self.ranks_to_start(None),
+            };
+        };
+        let topology = match &allocation.placement {
+            Placement::Rank(task) => self.task_of_engine(task.clone(), &allocation),
+            Placement::Shell { groups, outside } if !self.stays_in_job_shell(*outside) => {
+                self.ranks_through_srun(*groups, &allocation)
+            }
+            _ => self.ranks_to_start(Some(&allocation)),
+        }?;
+        Ok(Topology { engine: Some(engine), ..topology })
+    }
+
+    /// If our flags state everything, the engine's variables need not be understood.
+    fn detect_engine(&self) -> Result<Option<(&'static str, Allocation)>, Vec<Problem>> {
+        let RankFlags { nnodes, node_rank, master_addr, .. } = self.flags;
+        let complete = nnodes.is_some() && node_rank.is_some() && master_addr.is_some();
+        match engines::detect(self.host) {
+            Err(_) if complete => Ok(None),
+            detected => detected,
+        }
+    }
+
+    /// RANK, LOCAL_RANK and WORLD_SIZE are set: a launcher started this process as a rank.
+    fn existing_rank(&self) -> Result<Option<Topology>, Vec<Problem>> {
+        if !all_are_set(&RANK_VARIABLES, self.host) {
+            return Ok(None);
+        }
+        let mut variables = VariableReader::new(self.host);
+        let world = variables.number::<u64>(vars::WORLD_SIZE, 1);
+        let local = variables.number::<u32>(vars::LOCAL_WORLD_SIZE, 1);
+        let port = variables.number::<u16>(vars::MASTER_PORT, 0);
+        if !variables.problems.is_empty() {
+            return Err(variables.problems);
+        }
+        let nnodes = world.as_ref().zip(local.as_ref()).and_then(|(world, local)| {
+            let divides = world.value % u64::from(local.value) == 0;
+            let nodes = u32::try_from(world.value / u64::from(local.value)).ok().filter(|_| divides)?;
+            Some(Sourced::new(nodes, world.from.clone()))
+        });
+        let mut topology = Topology::new(nnodes, local, self.devices.clone());
+        topology.world_size = world;
+        topology.master_addr = text(vars::MASTER_ADDR, self.host);
+        topology.master_port = port;
+        topology.role = Role::Rank { first: self.host.filled(vars::RANK) == Some("0") };
+        Ok(Some(topology))
+    }
+
+    /// The ranks of this machine are to be started here.
+    fn ranks_to_start(self, allocation: Option<&Allocation>) -> Result<Topology, Vec<Problem>> {
+        let Inputs { flags, host, devices, .. } = self;
+        let default = |value: u32| Sourced::new(value, Source::Default);
+        let mut variables = VariableReader::new(host);
+        let nnodes = flags.nnodes.clone().or_else(|| variables.first_number(&NNODES, 1));
+        let node_rank = flags.node_rank.clone().or_else(|| variables.first_number(&NODE_RANK, 0));
+        let nnodes = nnodes.or_else(|| Some(allocation?.nnodes.clone())).unwrap_or(default(1));
+        let same_nodes = allocation.filter(|allocation| allocation.nnodes.value == nnodes.value);
+        let node_rank = node_rank.or_else(|| Some(same_nodes?.node_rank.clone())).unwrap_or(default(0));
+        let rendezvous = Rendezvous::new(flags, allocation, &mut variables);
+        let nproc = devices.process_count(stated_processes(flags, &mut variables), allocation, host);
+        let mut problems = variables.problems;
+        if nproc.is_none() {
+            problems.push(devices.count_problem());
+        }
+        problems.extend(rendezvous.problem(&nnodes, allocation));
+        if node_rank.value >= nnodes.value {
+            problems.push(report::node_rank_too_large(&node_rank, &nnodes));
+        }
+        // With another number of nodes than the engine's, only the user can say which one this is.
+        let has_node_rank = nnodes.value == 1 || !matches!(node_rank.from, Source::Default);
+        if let Some(allocation) = allocation.filter(|_| same_nodes.is_none() && !has_node_rank) {
+            problems.push(report::other_number_of_machines(&nnodes, &allocation.nnodes));
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let several = nnodes.value > 1;
+        let mut topology = Topology::new(Some(nnodes), nproc, devices);
+        topology.node_rank = node_rank;
+        // On one node a MASTER_ADDR that is set means nothing, and the port of an engine is not needed.
+        let Rendezvous { address, port, address_from_engine, port_from_engine } = rendezvous;
+        topology.master_addr = address.filter(|address| several || address.from.is_flag() || address_from_engine);
+        topology.master_port = port.filter(|_| several || !port_from_engine);
+        topology.notes = stray_variables(&topology, allocation, host);
+        if let Some(allocation) = allocation {
+            topology.note_unequal_nodes(allocation);
+        }
+        Ok(topology)
+    }
+
+    /// This process is one of the ranks that an engine started.
+    fn task_of_engine(self, task: Task, allocation: &Allocation) -> Result<Topology, Vec<Problem>> {
+        let Inputs { flags, host, devices, .. } = self;
+        let mut variables = VariableReader::new(host);
+        let rendezvous = Rendezvous::new(flags, Some(allocation), &mut variables);
+        let mut problems = variables.problems;
+        let local = &task.local_world_size;
+        let nproc = flags.nproc_per_node.as_ref().filter(|asked| asked.value != Processes::Count(local.value));
+        let nnodes = flags.nnodes.as_ref().filter(|asked| asked.value != allocation.nnodes.value);
+        let contradictions = nproc.map(Sourced::place).into_iter().chain(nnodes.map(Sourced::place));
+        problems.extend(contradictions.map(|asked| report::tasks_are_ranks(local, &asked)));
+        let gpus = devices.listed().or_else(|| allocation.gpus.clone());
+        if let Some(gpus) = gpus.filter(|gpus| gpus.value > 1 && gpus.value < local.value) {
+            problems.push(report::more_tasks_than_gpus(local, &gpus));
+        }
+        problems.extend(rendezvous.problem(&allocation.nnodes, Some(allocation)));
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let several = allocation.nnodes.value > 1;
+        let Rendezvous { address, port, address_from_engine, .. } = rendezvous;
+        let address = address.filter(|_| several || !address_from_engine);
+        let mut topology = Topology::new(Some(allocation.nnodes.clone()), Some(local.clone()), devices);
+        topology.node_rank = allocation.node_rank.clone();
+        topology.world_size = Some(task.world_size.clone().map(u64::from));
+        topology.master_addr = address.or_else(|| Some(Sourced::new("127.0.0.1".to_string(), Source::Default)));
+        // torch's own default.
+        topology.master_port = port.or(Some(Sourced::new(29500, Source::Default)));
+        topology.role = Role::Task(task);
+        Ok(topology)
+    }
+
+    /// srun will start this same command on each node of the job.
+    fn ranks_through_srun(self, groups: u32, allocation: &Allocation) -> Result<Topology, Vec<Problem>> {
+        let Inputs { flags, host, devices, .. } = self;
+        let mut variables = VariableReader::new(host);
+        let processes = stated_processes(flags, &mut variables);
+        let nnodes = flags.nnodes.clone().or_else(|| variables.first_number(&NNODES, 1));
+        let nnodes = nnodes.unwrap_or_else(|| allocation.nnodes.clone());
+        if nnodes.value > allocation.nnodes.value {
+            variables.problems.push(report::other_number_of_machines(&nnodes, &allocation.nnodes));
+        }
+        let Rendezvous { address, .. } = Rendezvous::new(flags, None, &mut variables);
+        let mut problems = variables.problems;
+        if let Some(address) = address.filter(|address| nnodes.value > 1 && is_loopback(&address.value)) {
+            problems.push(report::rendezvous_on_loopback(&address, &nnodes));
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        // A login node has no GPUs; the nodes will count theirs.
+        let nproc = devices.process_count(processes, Some(allocation), host);
+        let mut topology = Topology::new(Some(nnodes), nproc, devices);
+        topology.role = Role::Shell { groups };
+        topology.note_unequal_nodes(allocation);
+        Ok(topology)
+    }
+
+    /// DeepSpeed's runner starts the ranks on the hosts of a hostfile.
+    fn ranks_of_hostfile(&self) -> Result<Topology, Vec<Problem>> {
+        let Inputs { flags, hosts, host, .. } = self;
+        let Some(pool) = hosts.pool(host)? else { return Ok(Topology::new(None, None, Devices::detect(host))) };
+        let contradictions = [
+            flags.nnodes.as_ref().map(|nnodes| (&nnodes.from, nnodes.place())),
+            flags.node_rank.as_ref().map(|node_rank| (&node_rank.from, node_rank.place())),
+            flags.nproc_per_node.as_ref().map(|nproc| (&nproc.from, nproc.place())),
+        ];
+        let contradictions = contradictions.into_iter().flatten().filter(|(from, _)| from.is_flag());
+        let contradictions: Vec<String> = contradictions.map(|(_, place)| place).collect();
+        if !contradictions.is_empty() {
+            return Err(vec![report::hostfile_says_how_many(hosts.hostfile.as_ref(), contradictions)]);
+        }
+        let from = hosts.hostfile.as_ref().map_or(Source::Default, |file| file.from.clone());
+        let count = |count: usize| Sourced::new(u32::try_from(count).unwrap_or(u32::MAX), from.clone());
+        let most = pool.0.iter().map(|(_, gpus)| gpus.len()).max().unwrap_or(0);
+        let nproc = pool.0.iter().all(|(_, gpus)| gpus.len() == most).then(|| count(most));
+        let mut topology = Topology::new(Some(count(pool.0.len())), nproc, Devices::detect(host));
+        topology.world_size = Some(count(pool.gpu_count()).map(u64::from));
+        topology.master_addr.clone_from(&flags.master_addr);
+        topology.master_port.clone_from(&flags.master_port);
+        topology.pool = Some(pool);
+        Ok(topology)
+    }
+
+    /// In the shell of a job, whether the ranks are started on this node all the same: the user says which node it is, or
+    /// wants one node only and the shell is on one (not `outside`).
+    fn stays_in_job_shell(&self, outside: bool) -> bool {
+        let flag = self.flags.nnodes.as_ref().map(|nnodes| nnodes.value.to_string());
+        let nnodes = flag.or_else(|| first_text(&NNODES, self.host).map(|nnodes| nnodes.value));
+        self.flags.node_rank.is_some()
+            || any_is_set(&NODE_RANK, self.host)
+            || nnodes.is_some_and(|nnodes| nnodes.trim() == "1") && !outside
+    }
+}
+
+/// Every launcher sets these for each rank.
+const RANK_VARIABLES: [&str; 3] = [vars::RANK, vars::LOCAL_RANK, vars::WORLD_SIZE];
+
+fn stated_processes(flags: &RankFlags, variables: &mut VariableReader<'_>) -> Option<Sourced<Processes>> {
+    flags.nproc_per_node.clone().or_else(|| variables.processes(&NPROC_PER_NODE))
+}
+
+/// RANK and WORLD_SIZE without LOCAL_RANK: some systems count nodes with them, others ranks.
+fn ambiguous_rank(host: &Host) -> Option<Problem> {
+    let world = text(vars::WORLD_SIZE, host).filter(|world| !any_is_set(&NNODES, host) && world.value != "1")?;
+    let rank = text(vars::RANK, host)?;
+    host.filled(vars::LOCAL_RANK).is_none().then(|| report::rank_of_unknown_kind(&rank, &world))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_drivers_list_counts_when_no_variable_does() {
+        let nproc = |gpus, env: &[(&str, &str)]| {
+            let env = env.iter().map(|(name, value)| (name.into(), value.into())).collect();
+            let host = Host { nvidia_gpus: gpus, env, ..Host::default() };
+            let topology = Topology::decide(&RankFlags::default(), &HostFlags::default(), true, &host);
+            topology.map(|it| it.nproc_per_node.map(|nproc| (nproc.value, nproc.from.to_string())))
+        };
+        assert_eq!(nproc(Some(8), &[]), Ok(Some((8, "/proc/driver/nvidia/gpus".to_string()))));
+        assert_eq!(
+            nproc(Some(8), &[("CUDA_VISIBLE_DEVICES", "3,4")]),
+            Ok(Some((2, "CUDA_VISIBLE_DEVICES".to_string())))
+        );
+        assert!(nproc(None, &[]).is_err() && nproc(Some(0), &[]).is_err());
+    }
+}

@@ -1,0 +1,14 @@
+//! Cray PALS, the `mpiexec` of PBS machines. PBS lists the job's machines in a file, one line for each slot.
+
+use super::mpi::MpiVariables;
+use crate::ranks::topology::engine::Engine;
+
+pub(super) const ENGINE: Engine =
+    Engine { name: "PALS", variable: "PALS_LOCAL_SIZE", detect: |host| VARIABLES.detect(host) };
+
+const VARIABLES: MpiVariables = MpiVariables {
+    rank: "PALS_RANKID",
+    size: "PMI_SIZE",
+    local_rank: "PALS_LOCAL_RANKID",
+    local_size: "PALS_LOCAL_SIZE",
+};

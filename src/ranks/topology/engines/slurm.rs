@@ -1,0 +1,197 @@
+//! Slurm, from the variables of the task itself. Inside a step only the step's variables hold: those of the job are
+//! inherited from the batch shell.
+
+use super::hostlist::HostList;
+use super::job::{is_this_host, port_of_job};
+use crate::base::source::{Source, Sourced};
+use crate::base::vars;
+use crate::host::Host;
+use crate::ranks::topology::engine::{Allocation, Detected, Engine, PeerGpus, Placement, Task};
+use crate::ranks::topology::rendezvous::reachable_address;
+use crate::ranks::topology::variables::{VariableReader, first_text, text};
+use crate::report::{self, Problem};
+
+pub(super) const ENGINE: Engine = Engine {
+    name: "Slurm",
+    variable: vars::SLURM_JOB_ID,
+    detect: |host| Some(if in_step(host) { detect_step(host) } else { detect_job_shell(host) }),
+};
+
+/// From here on, Slurm's step ids are special: interactive shells, the batch script, and two of its own.
+const FIRST_SPECIAL_STEP: u32 = 0xffff_fff0;
+
+/// Whether this is a task of a step, and not the shell of the job.
+pub(crate) fn in_step(host: &Host) -> bool {
+    let step = host.filled(vars::SLURM_STEP_ID);
+    step.is_some_and(|step| step.parse::<u32>().is_ok_and(|step| step < FIRST_SPECIAL_STEP))
+}
+
+/// A batch script, or the shell of `salloc`.
+fn detect_job_shell(host: &Host) -> Detected {
+    let mut variables = VariableReader::new(host);
+    let nnodes = variables.first_number(&[vars::SLURM_JOB_NUM_NODES, vars::SLURM_NNODES], 1);
+    let mut nnodes = nnodes.unwrap_or(Sourced::new(1, Source::Default));
+    let groups = variables.number::<u8>(vars::SLURM_HET_SIZE, 1).map_or(1, |groups| groups.value);
+    if groups > 1 {
+        // The plain variables describe the first group only.
+        let nodes_of = |group: u8| {
+            let name = format!("{}_HET_GROUP_{group}", vars::SLURM_JOB_NUM_NODES);
+            variables.number::<u32>(&name, 1).map_or(0, |nodes| nodes.value)
+        };
+        nnodes.value = (0..groups).map(nodes_of).fold(0, u32::saturating_add);
+    }
+    if !variables.problems.is_empty() {
+        return Err(variables.problems);
+    }
+    // The shell of `salloc` runs on the login node.
+    let outside = [vars::SLURM_NODEID, vars::SLURMD_NODENAME].iter().all(|name| host.filled(name).is_none());
+    Ok(Allocation {
+        placement: if nnodes.value > 1 || outside {
+            Placement::Shell { groups: groups.into(), outside }
+        } else {
+            Placement::Node
+        },
+        gpus: gpus(host),
+        master_port: None,
+        peer_gpus: peer_gpus(host, &nnodes, ""),
+        ..Allocation::task_per_node(nnodes, Sourced::new(0, Source::Default), None)
+    })
+}
+
+/// A task that `srun` started.
+fn detect_step(host: &Host) -> Detected {
+    let mut variables = VariableReader::new(host);
+    let nnodes = variables.first_number(&[vars::SLURM_STEP_NUM_NODES, vars::SLURM_NNODES], 1);
+    let nnodes = nnodes.unwrap_or(Sourced::new(1, Source::Default));
+    let zero = Sourced::new(0, Source::Default);
+    let node_rank = variables.first_number(&[vars::SLURM_NODEID, vars::SLURM_PROCID], 0).unwrap_or(zero.clone());
+    let local_rank = variables.number(vars::SLURM_LOCALID, 0).unwrap_or(zero);
+    let mut problems = variables.problems;
+    let list = first_text(&[vars::SLURM_STEP_NODELIST, vars::SLURM_JOB_NODELIST], host);
+    let hosts = list.as_ref().and_then(|list| HostList::parse(&list.value));
+    problems.extend(list.as_ref().filter(|_| hosts.is_none()).map(report::not_a_host_list));
+    let tasks = first_text(&[vars::SLURM_STEP_TASKS_PER_NODE, vars::SLURM_TASKS_PER_NODE], host);
+    let per_node = tasks.as_ref().map_or(Ok(1), tasks_per_node).map_err(|problem| problems.push(problem));
+    let (Ok(per_node), true) = (per_node, problems.is_empty()) else { return Err(problems) };
+    let placement = match &tasks {
+        // `srun --pty` connects only the first task to the terminal; the others do not run this command.
+        Some(_) if host.filled(vars::SLURM_PTY_PORT).is_some() => Placement::Node,
+        Some(tasks) if per_node > 1 => {
+            let per_node = Sourced::new(per_node, tasks.from.clone());
+            Placement::Rank(task(&nnodes, &node_rank, local_rank, per_node))
+        }
+        _ => Placement::Node,
+    };
+    let master_addr = hosts.as_ref().zip(list.as_ref()).and_then(|(hosts, list)| {
+        let first = Sourced::new(hosts.get(0)?, list.from.clone());
+        // Only the node itself can tell that its name is a loopback address.
+        let is_here = node_rank.value == 0 && is_this_host(&first.value, host);
+        Some(if is_here { reachable_address(first, || hosts.get(1)) } else { first })
+    });
+    Ok(Allocation {
+        sets_rank_variables: has_enroot_rank(host, &nnodes, per_node),
+        peer_gpus: peer_gpus(host, &nnodes, list.as_ref().map_or("", |list| &list.value)),
+        placement,
+        gpus: gpus(host),
+        master_port: reserved_port(host).or_else(|| port_of_step(host)),
+        ..Allocation::task_per_node(nnodes, node_rank, master_addr)
+    })
+}
+
+/// The number of tasks that every node has.
+fn tasks_per_node(tasks: &Sourced<String>) -> Result<u32, Problem> {
+    let counts = node_counts(&tasks.value).ok_or_else(|| report::not_task_counts(tasks))?;
+    equal_count(&counts).ok_or_else(|| report::tasks_spread_unevenly(tasks))
+}
+
+/// Ranks are numbered node by node, whatever srun's distribution is: rank 0 must be on the first node, where the others
+/// look for it.
+fn task(nnodes: &Sourced<u32>, node_rank: &Sourced<u32>, local_rank: Sourced<u32>, per_node: Sourced<u32>) -> Task {
+    let both = |one: &Source, two: &Source| Source::Both(Box::new(one.clone()), Box::new(two.clone()));
+    let rank = node_rank.value.saturating_mul(per_node.value).saturating_add(local_rank.value);
+    Task {
+        rank: Sourced::new(rank, both(&node_rank.from, &local_rank.from)),
+        local_rank,
+        world_size: Sourced::new(nnodes.value.saturating_mul(per_node.value), both(&nnodes.from, &per_node.from)),
+        local_world_size: per_node,
+    }
+}
+
+/// `4(x2),1`: four tasks, or CPUs, on each of two nodes, then one on another. As pairs of a count and a number of nodes.
+pub(crate) fn node_counts(text: &str) -> Option<Vec<(u32, u32)>> {
+    let number = |text: &str| text.trim().parse::<u32>().ok().filter(|count| *count > 0);
+    let count = |item: &str| match item.split_once("(x") {
+        Some((count, nodes)) => Some((number(count)?, number(nodes.strip_suffix(')')?)?)),
+        None => Some((number(item)?, 1)),
+    };
+    text.split(',').map(count).collect()
+}
+
+/// The count, if all nodes have the same.
+fn equal_count(counts: &[(u32, u32)]) -> Option<u32> {
+    let (first, _) = counts.first()?;
+    counts.iter().all(|(count, _)| count == first).then_some(*first)
+}
+
+/// The number in `8` or `a100:8`.
+pub(crate) fn requested_gpus(text: &str) -> Option<u32> {
+    text.rsplit(':').next()?.parse().ok()
+}
+
+/// enroot's hook sets RANK and WORLD_SIZE for every task, as if each were a rank. A real launcher sets more than these.
+fn has_enroot_rank(host: &Host, nnodes: &Sourced<u32>, per_node: u32) -> bool {
+    let number = |name: &str| host.filled(name).and_then(|value| value.parse::<u64>().ok());
+    let tasks = u64::from(nnodes.value) * u64::from(per_node);
+    number(vars::WORLD_SIZE) == Some(tasks)
+        && number(vars::RANK) == number(vars::SLURM_PROCID)
+        && [vars::LOCAL_WORLD_SIZE, vars::GROUP_RANK, vars::TORCHELASTIC_RUN_ID]
+            .iter()
+            .all(|name| host.raw(name).is_none())
+}
+
+/// The step's GPUs on this node. A task that got fewer of them has CUDA_VISIBLE_DEVICES, which is read first.
+fn gpus(host: &Host) -> Option<Sourced<u32>> {
+    let gpus = text(vars::SLURM_GPUS_ON_NODE, host)?;
+    let count = gpus.value.parse().ok().filter(|count| *count > 0)?;
+    Some(Sourced::new(count, gpus.from))
+}
+
+/// `--gpus` states a sum, and a heterogeneous job has groups. Where nothing is stated, nodes with different numbers of CPUs
+/// may have different numbers of GPUs.
+fn peer_gpus(host: &Host, nnodes: &Sourced<u32>, step_hosts: &str) -> PeerGpus {
+    if nnodes.value == 1 {
+        return PeerGpus::SameAsHere;
+    }
+    let group_list = |group: u8| host.filled(&format!("{}_HET_GROUP_{group}", vars::SLURM_JOB_NODELIST));
+    let groups = host.filled(vars::SLURM_HET_SIZE).and_then(|size| size.parse().ok()).unwrap_or(1);
+    if groups > 1 && !(0..groups).any(|group| group_list(group) == Some(step_hosts)) {
+        return PeerGpus::Unequal;
+    }
+    if host.filled(vars::SLURM_GPUS_PER_NODE).is_some() {
+        return PeerGpus::SameAsHere;
+    }
+    if let Some(gpus) = host.filled(vars::SLURM_GPUS).and_then(requested_gpus) {
+        let nodes = host.filled(vars::SLURM_JOB_NUM_NODES).and_then(|count| count.parse().ok());
+        return PeerGpus::Total { gpus, nodes: nodes.unwrap_or(nnodes.value) };
+    }
+    let are_equal = |cpus: &str| node_counts(cpus).is_none_or(|counts| equal_count(&counts).is_some());
+    if host.filled(vars::SLURM_JOB_CPUS_PER_NODE).is_none_or(are_equal) {
+        PeerGpus::SameAsHere
+    } else {
+        PeerGpus::Unequal
+    }
+}
+
+/// `srun --resv-ports`: no other step gets these.
+fn reserved_port(host: &Host) -> Option<Sourced<u16>> {
+    let ports = text(vars::SLURM_STEP_RESV_PORTS, host)?;
+    let first = ports.value.split(['-', ',']).next()?.parse().ok()?;
+    Some(Sourced::new(first, ports.from))
+}
+
+fn port_of_step(host: &Host) -> Option<Sourced<u16>> {
+    let part = |name: &str| host.filled(name).unwrap_or("0");
+    let job = text(vars::SLURM_JOB_ID, host)?;
+    let (step, restart) = (part(vars::SLURM_STEP_ID), part(vars::SLURM_RESTART_COUNT));
+    Some(port_of_job(&Sourced::new(format!("{}.{step}.{restart}", job.value), job.from)))
+}

@@ -1,0 +1,53 @@
+//! Variables that contradict the topology. torchrun gets everything by flags, so they have no effect, but the user should
+//! know.
+
+use super::Topology;
+use super::engine::Allocation;
+use super::variables::{MASTER_ADDR, MASTER_PORT, NNODES, NODE_RANK, NPROC_PER_NODE, all_are_set, text};
+use crate::base::source::{Source, Sourced};
+use crate::base::vars;
+use crate::host::Host;
+use crate::report::{self, Problem};
+
+pub(super) fn stray_variables(topology: &Topology, allocation: Option<&Allocation>, host: &Host) -> Vec<Problem> {
+    let mut notes = Vec::new();
+    for (names, (value, from)) in decided_values(topology) {
+        for variable in names.iter().filter_map(|name| text(name, host)) {
+            let is_word = matches!(variable.value.as_str(), "auto" | "gpu" | "cpu");
+            if variable.value.trim() != value && variable.from != from && !is_word {
+                notes.push(report::stray_variable(&variable, &from.with(&value)));
+            }
+        }
+    }
+    for variable in vars::PET_ELSEWHERE.iter().filter_map(|name| text(name, host)) {
+        notes.push(report::stray_variable(&variable, "static rendezvous, as zlaunch decides it"));
+    }
+    let is_engines = allocation.is_some_and(|allocation| allocation.sets_rank_variables);
+    if all_are_set(&[vars::RANK, vars::LOCAL_RANK, vars::WORLD_SIZE], host) && !is_engines {
+        let rank = text(vars::RANK, host);
+        notes.extend(rank.map(|rank| report::stray_variable(&rank, "ranks are started in spite of it")));
+    }
+    let Some((allocation, nnodes)) = allocation.zip(topology.nnodes.as_ref()) else { return notes };
+    if allocation.nnodes.value != nnodes.value {
+        notes.push(report::not_the_schedulers_machines(nnodes, &allocation.nnodes));
+    } else if nnodes.value > 1 && allocation.node_rank.value != topology.node_rank.value {
+        notes.push(report::contradicts_scheduler(&topology.node_rank, &allocation.node_rank));
+    }
+    notes
+}
+
+/// The variables of each decided value, and that value as text. On one node, only the numbers matter.
+fn decided_values(topology: &Topology) -> impl Iterator<Item = ([&'static str; 2], (String, Source))> {
+    fn decided<T: ToString>(value: &Sourced<T>) -> (String, Source) {
+        (value.value.to_string(), value.from.clone())
+    }
+    let several = topology.has_several_nodes();
+    let values = [
+        (NNODES, topology.nnodes.as_ref().map(decided)),
+        (NODE_RANK, several.then(|| decided(&topology.node_rank))),
+        (NPROC_PER_NODE, topology.nproc_per_node.as_ref().map(decided)),
+        (MASTER_ADDR, topology.master_addr.as_ref().filter(|_| several).map(decided)),
+        (MASTER_PORT, topology.master_port.as_ref().filter(|_| several).map(decided)),
+    ];
+    values.into_iter().filter_map(|(names, value)| Some((names, value?)))
+}

@@ -1,0 +1,83 @@
+//! Numbers and texts in environment variables.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use super::flags::Processes;
+use crate::base::source::{Source, Sourced};
+use crate::base::vars;
+use crate::host::Host;
+use crate::report::{self, Problem};
+
+/// The variables of ms-swift and torchrun that mean the same as our flags.
+pub(super) const NNODES: [&str; 2] = [vars::NNODES, vars::PET_NNODES];
+pub(super) const NODE_RANK: [&str; 2] = [vars::NODE_RANK, vars::PET_NODE_RANK];
+pub(super) const NPROC_PER_NODE: [&str; 2] = [vars::NPROC_PER_NODE, vars::PET_NPROC_PER_NODE];
+pub(super) const MASTER_ADDR: [&str; 2] = [vars::MASTER_ADDR, vars::PET_MASTER_ADDR];
+pub(super) const MASTER_PORT: [&str; 2] = [vars::MASTER_PORT, vars::PET_MASTER_PORT];
+
+/// Whether one of these variables has a value.
+pub(super) fn any_is_set(names: &[&str], host: &Host) -> bool {
+    names.iter().any(|name| host.filled(name).is_some())
+}
+
+/// Whether each of these variables has a value.
+pub(super) fn all_are_set(names: &[&str], host: &Host) -> bool {
+    names.iter().all(|name| host.filled(name).is_some())
+}
+
+pub(super) fn text(name: &str, host: &Host) -> Option<Sourced<String>> {
+    host.filled(name).map(|value| Sourced::new(value.to_string(), Source::Variable(name.to_string())))
+}
+
+pub(super) fn first_text(names: &[&str], host: &Host) -> Option<Sourced<String>> {
+    names.iter().find_map(|name| text(name, host))
+}
+
+/// Reads variables and collects what is wrong with them.
+pub(super) struct VariableReader<'a> {
+    pub(super) host: &'a Host,
+    pub(super) problems: Vec<Problem>,
+}
+
+impl<'a> VariableReader<'a> {
+    pub(super) fn new(host: &'a Host) -> Self {
+        VariableReader { host, problems: Vec::new() }
+    }
+
+    pub(super) fn number<T>(&mut self, name: &str, least: T) -> Option<Sourced<T>>
+    where
+        T: FromStr + PartialOrd + Display + Copy,
+    {
+        let text = text(name, self.host)?;
+        match text.value.trim().parse::<T>() {
+            Ok(value) if value >= least => Some(Sourced::new(value, text.from)),
+            _ => {
+                let most = u64::MAX >> (64 - 8 * size_of::<T>());
+                self.problems.push(report::variable_not_a_number(&text, &least.to_string(), most));
+                None
+            }
+        }
+    }
+
+    /// The first of these variables that is a number.
+    pub(super) fn first_number<T>(&mut self, names: &[&str], least: T) -> Option<Sourced<T>>
+    where
+        T: FromStr + PartialOrd + Display + Copy,
+    {
+        names.iter().find_map(|name| self.number(name, least))
+    }
+
+    pub(super) fn processes(&mut self, names: &[&str]) -> Option<Sourced<Processes>> {
+        names.iter().find_map(|name| {
+            let text = text(name, self.host)?;
+            match text.value.parse() {
+                Ok(processes) => Some(Sourced::new(processes, text.from)),
+                Err(()) => {
+                    self.problems.push(report::variable_not_a_number(&text, "1", u32::MAX.into()));
+                    None
+                }
+            }
+        })
+    }
+}
