@@ -1,13 +1,13 @@
 //! How a plan prints: text for a person, JSON for a program, a shell script to run by hand.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
 use super::{FileKind, Plan, PlannedConfig};
+use crate::base::layout::Table;
 use crate::base::shell::quoted;
 use crate::base::source::Sourced;
 use crate::base::vars;
@@ -70,11 +70,7 @@ impl Plan {
         if let Some(folder) = self.local.as_ref().and_then(|local| local.log_dir.as_ref()) {
             rows.push(("", format!("→ {} and so on", self.short(folder.join("rank0.log").as_os_str()))));
         }
-        let mut text = String::new();
-        for (name, value) in rows {
-            text += &format!("{name:<9}{value}\n");
-        }
-        text
+        Table::of_pairs(0, rows).to_string()
     }
 
     fn ranks_text(&self) -> String {
@@ -112,7 +108,7 @@ impl Plan {
         for (name, value) in &self.environment.kept {
             rows.push((secrets.setting(name, value), "yours, kept".to_string()));
         }
-        if rows.is_empty() { String::new() } else { format!("\nenvironment\n{}", table(&rows)) }
+        if rows.is_empty() { String::new() } else { format!("\nenvironment\n{}", Table::of_pairs(2, rows)) }
     }
 
     /// The command over several lines that can be pasted; an option and its values stay together.
@@ -308,7 +304,7 @@ fn config_text(config: &PlannedConfig) -> String {
     if !config.fills.is_empty() {
         let rows: Vec<_> =
             config.fills.iter().map(|fill| (format!("{} = {}", fill.key, fill.value), fill.from.clone())).collect();
-        text += &format!("\nfilled\n{}", table(&rows));
+        text += &format!("\nfilled\n{}", Table::of_pairs(2, rows));
     }
     if !config.left.is_empty() {
         let mut rows: Vec<(String, String)> = Vec::new();
@@ -316,7 +312,7 @@ fn config_text(config: &PlannedConfig) -> String {
             let again = at > 0 && config.left[at - 1].why == left.why;
             rows.push((left.key.clone(), if again { "likewise".to_string() } else { left.why.clone() }));
         }
-        text += &format!("\nleft \"auto\" for the trainer\n{}", table(&rows));
+        text += &format!("\nleft \"auto\" for the trainer\n{}", Table::of_pairs(2, rows));
     }
     text
 }
@@ -344,18 +340,6 @@ fn diagnostics_json(problems: &[Problem]) -> Value {
         })
     };
     problems.iter().map(row).collect()
-}
-
-/// Two columns, the second aligned unless the first is very long.
-fn table(rows: &[(String, String)]) -> String {
-    const WIDEST: usize = 60;
-    let width = rows.iter().map(|(left, _)| left.chars().count()).filter(|width| *width <= WIDEST).max().unwrap_or(0);
-    let mut text = String::new();
-    for (left, right) in rows {
-        // A text can always be written to.
-        let _ = writeln!(text, "  {left:<width$}  {right}");
-    }
-    text
 }
 
 /// What the ranks run, in a few words: `swift sft`, `train.py`.

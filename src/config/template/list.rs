@@ -1,15 +1,14 @@
 //! `zlaunch templates`: name, origin, about.
 
 use super::{Origin, Search, resolve};
-use crate::base::layout::wrapped;
+use crate::base::layout::Table;
 use crate::base::source::{Source, Sourced};
 use crate::host::Host;
 
 /// All of them, hidden ones included.
 pub(crate) fn list(search: &Search, host: &Host) -> String {
     let all = search.all();
-    let width = all.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let mut text = String::new();
+    let mut table = Table::new(0);
     for (at, (name, origin)) in all.iter().enumerate() {
         let spec = match origin {
             Origin::File(path) => path.display().to_string(),
@@ -29,10 +28,10 @@ pub(crate) fn list(search: &Search, host: &Host) -> String {
             }
         };
         let hidden = if hidden { " (hidden by one above)" } else { "" };
-        text += &format!("{name:<width$}  {origin}{hidden}\n");
+        table.row([name.clone(), format!("{origin}{hidden}")]);
         if !about.is_empty() {
-            text += &wrapped(&about, width + 2, 110);
+            table.wrapped_row([String::new(), about], 110);
         }
     }
-    text
+    table.to_string()
 }
