@@ -58,7 +58,7 @@ mod tests {
         let all: Vec<&Value> = lists.chain([&advice.0["order"], &advice.0["offload"]]).collect();
         assert_eq!(all.len(), 12);
         for entry in all {
-            assert!(entry["says"].is_string() && entry["from"].as_str().is_some_and(|from| from.contains("seed")));
+            assert!(entry["says"].is_string() && entry["from"].as_str().is_some_and(|from| from.contains("guide")));
         }
         for gpus in [1, 8] {
             let order = advice.order(gpus);

@@ -133,7 +133,7 @@ impl FitReport {
                     text += &format!("the largest micro batch that fits is {}\n", chosen.largest_micro_batch);
                 }
             }
-            (None, None) => text += "the memory of the GPUs is not known, give it: --gpu-memory 80GiB\n",
+            (None, None) => text += "the memory of the GPUs is not known here: --gpu-memory 80GiB\n",
             (None, Some(_)) => {
                 text += "nothing fits\n";
                 for remedy in &self.remedies {
