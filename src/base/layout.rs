@@ -11,19 +11,19 @@ pub(crate) fn columns(text: &str) -> usize {
 
 /// Cells in aligned columns, two spaces apart. Each column is as wide as its widest cell.
 pub(crate) struct Table {
-    indent: usize,
-    widest: usize,
-    numbers: Range<usize>,
-    lines: Vec<Line>,
+    pub(crate) indent: usize,
+    /// A cell wider than this moves the rest of its row to the right instead of widening its column.
+    pub(crate) widest: usize,
+    /// Columns that are aligned to the right.
+    pub(crate) numbers: Range<usize>,
+    pub(crate) lines: Vec<Line>,
 }
 
-enum Line {
+pub(crate) enum Line {
     Heading(String),
-    /// The last cell is wrapped at `limit` columns.
-    Row {
-        cells: Vec<String>,
-        limit: Option<usize>,
-    },
+    Row(Vec<String>),
+    /// A row whose last cell is wrapped at this many columns.
+    Wrapped(Vec<String>, usize),
 }
 
 impl Table {
@@ -31,78 +31,47 @@ impl Table {
         Table { indent, widest: 60, numbers: 0..0, lines: Vec::new() }
     }
 
-    /// Labels and texts.
-    pub(crate) fn of_pairs<L: Into<String>, T: Into<String>>(
-        indent: usize,
-        pairs: impl IntoIterator<Item = (L, T)>,
-    ) -> Self {
-        let mut table = Table::new(indent);
-        for (label, text) in pairs {
-            table.row([label.into(), text.into()]);
+    pub(crate) fn of_pairs<L: Into<String>>(indent: usize, pairs: impl IntoIterator<Item = (L, String)>) -> Self {
+        let lines = pairs.into_iter().map(|(label, text)| Line::Row(vec![label.into(), text])).collect();
+        Table { lines, ..Table::new(indent) }
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let mut widths = Vec::new();
+        for line in &self.lines {
+            let (Line::Row(cells) | Line::Wrapped(cells, _)) = line else { continue };
+            widths.resize(widths.len().max(cells.len()), 0);
+            for (width, cell) in widths.iter_mut().zip(cells) {
+                let needed = columns(cell);
+                *width = if needed <= self.widest { needed.max(*width) } else { *width };
+            }
         }
-        table
+        widths
     }
 
-    /// A cell wider than this moves the rest of its row to the right instead of widening its column.
-    pub(crate) fn widest(mut self, widest: usize) -> Self {
-        self.widest = widest;
-        self
-    }
-
-    /// Columns that are aligned to the right.
-    pub(crate) fn numbers(mut self, columns: Range<usize>) -> Self {
-        self.numbers = columns;
-        self
-    }
-
-    pub(crate) fn row(&mut self, cells: impl Into<Vec<String>>) {
-        self.lines.push(Line::Row { cells: cells.into(), limit: None });
-    }
-
-    pub(crate) fn wrapped_row(&mut self, cells: impl Into<Vec<String>>, limit: usize) {
-        self.lines.push(Line::Row { cells: cells.into(), limit: Some(limit) });
-    }
-
-    /// A line between the rows, outside of the columns.
-    pub(crate) fn heading(&mut self, text: impl Into<String>) {
-        self.lines.push(Line::Heading(text.into()));
-    }
-
-    fn width(&self, column: usize) -> usize {
-        let cells = self.lines.iter().filter_map(|line| match line {
-            Line::Row { cells, .. } => cells.get(column),
-            Line::Heading(_) => None,
-        });
-        cells.map(|cell| columns(cell)).filter(|width| *width <= self.widest).max().unwrap_or(0)
+    fn row(&self, widths: &[usize], cells: &[String], limit: Option<usize>) -> String {
+        let mut text = " ".repeat(self.indent);
+        for (column, cell) in cells.iter().enumerate() {
+            let padding = " ".repeat(widths[column].saturating_sub(columns(cell)));
+            match limit.filter(|_| column + 1 == cells.len()) {
+                Some(limit) => text += wrapped(cell, columns(&text), limit).trim_start(),
+                None if self.numbers.contains(&column) => text += &format!("{padding}{cell}  "),
+                None => text += &format!("{cell}{padding}  "),
+            }
+        }
+        text.truncate(text.trim_end().len());
+        text
     }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut widths: Vec<usize> = Vec::new();
-        for line in &self.lines {
-            let (cells, limit) = match line {
-                Line::Heading(text) => {
-                    writeln!(f, "{text}")?;
-                    continue;
-                }
-                Line::Row { cells, limit } => (cells, limit),
-            };
-            widths.extend((widths.len()..cells.len()).map(|column| self.width(column)));
-            let mut text = " ".repeat(self.indent);
-            for (column, cell) in cells.iter().enumerate() {
-                let padding = " ".repeat(widths[column].saturating_sub(columns(cell)));
-                let is_last = column + 1 == cells.len();
-                match limit {
-                    _ if self.numbers.contains(&column) => text += &format!("{padding}{cell}"),
-                    Some(limit) if is_last => text += wrapped(cell, columns(&text), *limit).trim(),
-                    _ => text += &format!("{cell}{padding}"),
-                }
-                text += if is_last { "" } else { "  " };
-            }
-            writeln!(f, "{}", text.trim_end())?;
-        }
-        Ok(())
+        let widths = self.widths();
+        self.lines.iter().try_for_each(|line| match line {
+            Line::Heading(text) => writeln!(f, "{text}"),
+            Line::Row(cells) => writeln!(f, "{}", self.row(&widths, cells, None)),
+            Line::Wrapped(cells, limit) => writeln!(f, "{}", self.row(&widths, cells, Some(*limit))),
+        })
     }
 }
 
@@ -186,19 +155,17 @@ mod tests {
 
     #[test]
     fn cells_are_aligned_and_the_last_one_wraps() {
-        let mut table = Table::new(2).widest(8);
-        table.row(["a".to_string(), "first".to_string()]);
-        table.heading("more");
-        table.wrapped_row(["类型".to_string(), "one two three".to_string()], 15);
-        table.row(["much too wide".to_string(), String::new()]);
+        let cells = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_string()).collect();
+        let lines = vec![
+            Line::Row(cells(&["a", "first"])),
+            Line::Heading("more".to_string()),
+            Line::Wrapped(cells(&["类型", "one two three"]), 15),
+            Line::Row(cells(&["much too wide", ""])),
+        ];
+        let table = Table { widest: 8, lines, ..Table::new(2) };
         assert_eq!(table.to_string(), "  a     first\nmore\n  类型  one two\n        three\n  much too wide\n");
-    }
-
-    #[test]
-    fn numbers_are_aligned_to_the_right() {
-        let mut table = Table::new(0).numbers(1..3);
-        table.row(["GiB", "all", "host"].map(String::from));
-        table.row(["zero3", "12.5", "-", "fits"].map(String::from));
+        let lines = vec![Line::Row(cells(&["GiB", "all", "host"])), Line::Row(cells(&["zero3", "12.5", "-", "fits"]))];
+        let table = Table { numbers: 1..3, lines, ..Table::new(0) };
         assert_eq!(table.to_string(), "GiB     all  host\nzero3  12.5     -  fits\n");
     }
 }

@@ -56,15 +56,8 @@ pub(crate) fn read(config: &Value) -> Option<CountedModel> {
     let model_type = text.get("model_type").or(config.get("model_type")).and_then(Value::as_str).unwrap_or_default();
     let found = ALL.iter().find(|architecture| architecture.types.contains(&model_type));
     let model = ModelConfig { text, whole: config, architecture: found.unwrap_or(&LLAMA) };
-    let (shape, params, unquantised) = model.count()?;
-    Some(CountedModel {
-        shape,
-        params,
-        unquantised,
-        model_type: model_type.to_string(),
-        known: found.is_some(),
-        is_part,
-    })
+    let counted = model.count()?;
+    Some(CountedModel { model_type: model_type.to_string(), known: found.is_some(), is_part, ..counted })
 }
 
 fn text_model(config: &Value) -> (&Value, bool) {
@@ -148,7 +141,7 @@ impl ModelConfig<'_> {
             || above(&["vocab_size", self.architecture.positions.unwrap_or("vocab_size")], 1 << 28)
     }
 
-    fn count(&self) -> Option<(Shape, u64, u64)> {
+    fn count(&self) -> Option<CountedModel> {
         if self.is_absurd() {
             return None;
         }
@@ -156,27 +149,26 @@ impl ModelConfig<'_> {
         let layers = self.number("num_hidden_layers").filter(|n| *n > 0)?;
         let vocab = self.number("vocab_size")?;
         let heads = self.number("num_attention_heads").filter(|n| *n > 0).unwrap_or(hidden.div_ceil(128));
-        let attention = self.attention(hidden, heads);
-        let (dense, sparse) = self.mixture_layers(layers);
         let intermediate = self.number("intermediate_size").unwrap_or(4 * hidden);
-        let dense_mlp = self.mlp(hidden, intermediate);
+        let attention = self.attention(hidden, heads);
         let experts = self.experts(hidden, intermediate);
-        let norms = self.architecture.norms * self.norm(hidden);
+        let (dense, sparse) = self.mixture_layers(layers);
+        let norms = layers * self.architecture.norms * self.norm(hidden);
+        let mlps = dense * self.mlp(hidden, intermediate) + sparse * experts.params;
+        let in_layers = layers * attention.params + norms + mlps;
         let positions = self.architecture.positions.and_then(|key| self.number(key)).unwrap_or(0) * hidden;
         let embedding = vocab * hidden;
         let head = if self.is_tied() { 0 } else { embedding };
-        let per_layers = layers * (attention.params + norms) + dense * dense_mlp;
-        let params = embedding + positions + head + self.norm(hidden) + per_layers + sparse * experts.params;
-        let unquantised = embedding + positions + head + (layers * self.architecture.norms + 1) * self.norm(hidden);
+        let outside = embedding + positions + head + self.norm(hidden);
         // LoRA does not adapt the routed experts, which are one tensor in newer releases of transformers.
-        let shared = if sparse == 0 { intermediate } else { experts.shared };
+        let (inner, adapted) =
+            if sparse == 0 { (intermediate, intermediate) } else { (experts.active, experts.shared) };
         let gated = self.architecture.mlp == Mlp::Gated;
         let mut linears = attention.linears;
-        if shared > 0 {
-            linears.extend(gated.then_some(("gate_proj", hidden, shared)));
-            linears.extend([("up_proj", hidden, shared), ("down_proj", shared, hidden)]);
+        if adapted > 0 {
+            linears.extend(gated.then_some(("gate_proj", hidden, adapted)));
+            linears.extend([("up_proj", hidden, adapted), ("down_proj", adapted, hidden)]);
         }
-        let inner = if sparse == 0 { intermediate } else { experts.active };
         let shape = Shape {
             hidden,
             layers,
@@ -189,10 +181,11 @@ impl ModelConfig<'_> {
             norms: self.architecture.norms,
             norm_bytes: if self.architecture.norm == Norm::Rms { 8 } else { 4 },
             embedding,
-            layer: (per_layers + sparse * experts.params) / layers,
+            layer: in_layers / layers,
             linears,
         };
-        Some((shape, params, unquantised))
+        let (params, unquantised) = (outside + in_layers, outside + norms);
+        Some(CountedModel { shape, params, unquantised, ..CountedModel::default() })
     }
 
     fn attention(&self, hidden: u64, heads: u64) -> AttentionSize {

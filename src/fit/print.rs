@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::choice::{Recommendation, TemplateRow, Verdict};
 use super::need::{Cluster, GpuUsage};
 use super::{Accounting, Attention, FitReport, Tuner};
-use crate::base::layout::Table;
+use crate::base::layout::{Line, Table};
 use crate::base::size;
 use crate::base::source::{Source, Sourced};
 
@@ -104,11 +104,10 @@ impl FitReport {
 
     fn table(&self, bars: bool) -> Table {
         let columns = self.columns();
-        let mut table = Table::new(0).numbers(1..columns.len() + 3);
         let unit = if self.accounting == Accounting::Real { "GiB" } else { "GB" };
         let heads = columns.iter().map(|column| HEADS[*column]);
         let head = [unit].into_iter().chain(heads).chain(["each GPU", "host"]);
-        table.row(head.map(str::to_string).collect::<Vec<_>>());
+        let mut lines = vec![Line::Row(head.map(str::to_string).collect())];
         let cell = |bytes: u64| if bytes == 0 { "-".to_string() } else { self.number(bytes) };
         for row in &self.rows {
             let values = row.need.usage.values();
@@ -119,9 +118,9 @@ impl FitReport {
                 cells.extend(bars.then(|| bar(row.need.gpu(), memory.value)));
                 cells.push(row.verdict.word().to_string());
             }
-            table.row(cells);
+            lines.push(Line::Row(cells));
         }
-        table
+        Table { numbers: 1..columns.len() + 3, lines, ..Table::new(0) }
     }
 
     fn conclusion(&self) -> String {
@@ -249,12 +248,10 @@ fn billions(number: u64) -> String {
 
 /// Three digits, without trailing zeros.
 fn digits(number: f64) -> String {
-    let places = if number >= 100.0 {
-        0
-    } else if number >= 10.0 {
-        1
-    } else {
-        2
+    let places = match number {
+        n if n >= 100.0 => 0,
+        n if n >= 10.0 => 1,
+        _ => 2,
     };
     let text = format!("{number:.places$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }

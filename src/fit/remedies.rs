@@ -8,48 +8,24 @@ use crate::base::size;
 /// Sequences are shortened in steps of this many tokens.
 const SEQ_LEN_STEP: u64 = 64;
 
-struct Change {
-    name: &'static str,
-    /// Whether the training does not do this already.
-    is_new: fn(&TrainingSettings) -> bool,
-    apply: fn(&mut TrainingSettings),
-}
+type Change = fn(&mut TrainingSettings);
 
-const CHANGES: &[Change] = &[
-    Change {
-        name: "a micro batch of 1",
-        is_new: |settings| settings.micro_batch.value > 1,
-        apply: |settings| settings.micro_batch.value = 1,
-    },
-    Change {
-        name: "gradient checkpointing",
-        is_new: |settings| !settings.checkpointing.value,
-        apply: |settings| settings.checkpointing.value = true,
-    },
-    Change {
-        name: "a fused loss (Liger)",
-        is_new: |settings| !settings.fused_loss.value,
-        apply: |settings| settings.fused_loss.value = true,
-    },
-    Change {
-        name: "LoRA",
-        is_new: |settings| settings.tuner.value == Tuner::Full,
-        apply: |settings| settings.tuner.value = Tuner::Lora,
-    },
-    Change {
-        name: "QLoRA in 4 bits",
-        is_new: |settings| settings.tuner.value != Tuner::Quantised(4),
-        apply: |settings| settings.tuner.value = Tuner::Quantised(4),
-    },
+/// Changes that save memory. Applying one that is already in use changes nothing, so it will not help either.
+const CHANGES: &[(&str, Change)] = &[
+    ("a micro batch of 1", |settings| settings.micro_batch.value = 1),
+    ("gradient checkpointing", |settings| settings.checkpointing.value = true),
+    ("a fused loss (Liger)", |settings| settings.fused_loss.value = true),
+    ("LoRA", |settings| settings.tuner.value = Tuner::Lora),
+    ("QLoRA in 4 bits", |settings| settings.tuner.value = Tuner::Quantised(4)),
 ];
 
 /// One sentence for each change that makes a template fit, with that template.
 pub(super) fn remedies(scenario: &Scenario) -> Vec<String> {
-    let changes = CHANGES.iter().filter(|change| (change.is_new)(scenario.settings)).filter_map(|change| {
+    let changes = CHANGES.iter().filter_map(|(name, apply)| {
         let mut settings = scenario.settings.clone();
-        (change.apply)(&mut settings);
+        apply(&mut settings);
         let changed = Scenario { settings: &settings, ..*scenario };
-        changed.first_fit().map(|template| format!("{}: {template}", change.name))
+        changed.first_fit().map(|template| format!("{name}: {template}"))
     });
     let mut found: Vec<String> = changes.collect();
     found.extend(shorter_sequences(scenario));

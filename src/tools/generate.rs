@@ -197,29 +197,31 @@ fn fp16(precision: HalfPrecision) -> Value {
 
 impl ZeroSetup {
     fn section(&self) -> Value {
-        let ZeroSetup { stage, offload, buffers } = self;
+        let ZeroSetup { stage, offload, buffers } = *self;
         let mut zero = json!({ "stage": stage });
-        let mut add = |more: Value| crate::config::patch::merge(&mut zero, more);
-        if *stage > 0 && *offload {
-            add(json!({ "offload_optimizer": { "device": "cpu", "pin_memory": true } }));
+        if stage == 0 {
+            return zero;
         }
-        if *stage == 3 && *offload {
-            add(json!({ "offload_param": { "device": "cpu", "pin_memory": true } }));
+        let cpu = json!({ "device": "cpu", "pin_memory": true });
+        if offload {
+            zero["offload_optimizer"] = cpu.clone();
         }
-        if *stage > 0 {
-            add(json!({ "overlap_comm": true, "contiguous_gradients": true, "reduce_bucket_size": buffers.reduce }));
+        if offload && stage == 3 {
+            zero["offload_param"] = cpu;
         }
-        match stage {
-            0 => {}
-            3 => add(json!({
-                "sub_group_size": buffers.live,
-                "stage3_prefetch_bucket_size": buffers.prefetch,
-                "stage3_param_persistence_threshold": buffers.persistence,
-                "stage3_max_live_parameters": buffers.live,
-                "stage3_max_reuse_distance": buffers.live,
-                "stage3_gather_16bit_weights_on_model_save": true,
-            })),
-            _ => add(json!({ "reduce_scatter": true, "allgather_bucket_size": buffers.reduce })),
+        zero["overlap_comm"] = json!(true);
+        zero["contiguous_gradients"] = json!(true);
+        zero["reduce_bucket_size"] = json!(buffers.reduce);
+        if stage == 3 {
+            zero["sub_group_size"] = json!(buffers.live);
+            zero["stage3_prefetch_bucket_size"] = json!(buffers.prefetch);
+            zero["stage3_param_persistence_threshold"] = json!(buffers.persistence);
+            zero["stage3_max_live_parameters"] = json!(buffers.live);
+            zero["stage3_max_reuse_distance"] = json!(buffers.live);
+            zero["stage3_gather_16bit_weights_on_model_save"] = json!(true);
+        } else {
+            zero["reduce_scatter"] = json!(true);
+            zero["allgather_bucket_size"] = json!(buffers.reduce);
         }
         zero
     }

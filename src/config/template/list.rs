@@ -1,7 +1,7 @@
 //! `zlaunch templates`: name, origin, about.
 
 use super::{Origin, Search, resolve};
-use crate::base::layout::Table;
+use crate::base::layout::{Line, Table};
 use crate::base::source::{Source, Sourced};
 use crate::host::Host;
 
@@ -28,9 +28,9 @@ pub(crate) fn list(search: &Search, host: &Host) -> String {
             }
         };
         let hidden = if hidden { " (hidden by one above)" } else { "" };
-        table.row([name.clone(), format!("{origin}{hidden}")]);
+        table.lines.push(Line::Row(vec![name.clone(), format!("{origin}{hidden}")]));
         if !about.is_empty() {
-            table.wrapped_row([String::new(), about], 110);
+            table.lines.push(Line::Wrapped(vec![String::new(), about], 110));
         }
     }
     table.to_string()

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::base::layout::Table;
+use crate::base::layout::{Line, Table};
 use crate::host::Host;
 use crate::report::secrets::Secrets;
 use crate::report::{Problem, Severity};
@@ -74,26 +74,27 @@ impl<'h> DoctorReport<'h> {
     }
 
     pub(super) fn text(&self) -> String {
-        let mut table = Table::new(2).widest(24);
-        table.heading(format!("zlaunch {} ({})", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH));
+        let first = format!("zlaunch {} ({})", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH);
+        let mut lines = vec![Line::Heading(first)];
         for (title, rows) in &self.sections {
-            table.heading(format!("\n{title}"));
+            lines.push(Line::Heading(format!("\n{title}")));
             for row in rows {
                 let value = self.clean(row.value.as_deref().unwrap_or("unknown"));
-                table.row([format!("{:<4}", row.mark()), row.name.clone(), value]);
+                lines.push(Line::Row(vec![format!("{:<4}", row.mark()), row.name.clone(), value]));
                 for problem in &row.problems {
-                    let below = |text: String| [String::new(), String::new(), text];
-                    table.wrapped_row(below(format!("{} [{}]", self.clean(&problem.what), problem.rule)), WIDTH);
-                    table.row(below(format!("help: {}", self.clean(&problem.help))));
+                    let below = |text: String| vec![String::new(), String::new(), text];
+                    let what = format!("{} [{}]", self.clean(&problem.what), problem.rule);
+                    lines.push(Line::Wrapped(below(what), WIDTH));
+                    lines.push(Line::Row(below(format!("help: {}", self.clean(&problem.help)))));
                 }
             }
         }
         let count = |mark: &str| self.rows().filter(|row| row.mark() == mark).count();
-        table.heading(match (count("bad"), count("warn")) {
+        lines.push(Line::Heading(match (count("bad"), count("warn")) {
             (0, 0) => "\nno problems found".to_string(),
             (bad, warned) => format!("\n{bad} bad, {warned} to look at; `zlaunch explain RULE` says more"),
-        });
-        table.to_string()
+        }));
+        Table { widest: 24, lines, ..Table::new(2) }.to_string()
     }
 
     pub(super) fn json(&self) -> Value {

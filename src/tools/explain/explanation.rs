@@ -2,7 +2,7 @@
 
 use super::glossary::{GlossaryEntry, Topic, keys_below};
 use super::language::Language;
-use crate::base::layout::{Table, wrapped};
+use crate::base::layout::{Line, Table, wrapped};
 use crate::base::options::{OPTIONS, variable_of};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
@@ -31,7 +31,7 @@ impl Explanation {
         for (label, text) in &self.rows {
             // An example stays on one line, so that it can be pasted.
             let limit = if *label == language.word("example", "示例") { usize::MAX } else { width };
-            table.wrapped_row([(*label).to_string(), text.clone()], limit);
+            table.lines.push(Line::Wrapped(vec![(*label).to_string(), text.clone()], limit));
         }
         format!("{page}\n{table}")
     }

@@ -17,32 +17,31 @@ pub(super) enum Topic {
     Variable,
     Template,
     Rule,
-    Word,
+    Term,
 }
 
 impl Topic {
     pub(super) const LISTED: [Topic; 5] = [Topic::Stage, Topic::Template, Topic::Key, Topic::Variable, Topic::Rule];
 
-    pub(super) fn plural(self) -> &'static str {
+    /// In the plural, in English and in Chinese.
+    fn names(self) -> [&'static str; 3] {
         match self {
-            Topic::Stage => "stages",
-            Topic::Key => "keys",
-            Topic::Variable => "variables",
-            Topic::Template => "templates",
-            Topic::Rule => "rules",
-            Topic::Word => "words",
+            Topic::Stage => ["stages", "a stage of ZeRO", "ZeRO 阶段"],
+            Topic::Key => ["keys", "a key of DeepSpeed's config", "DeepSpeed 配置键"],
+            Topic::Variable => ["variables", "a variable", "环境变量"],
+            Topic::Template => ["templates", "a template", "模板"],
+            Topic::Rule => ["rules", "a rule", "诊断规则"],
+            Topic::Term => ["terms", "a term", "名词"],
         }
     }
 
+    pub(super) fn plural(self) -> &'static str {
+        self.names()[0]
+    }
+
     pub(super) fn title(self, language: Language) -> &'static str {
-        match self {
-            Topic::Stage => language.word("a stage of ZeRO", "ZeRO 阶段"),
-            Topic::Key => language.word("a key of DeepSpeed's config", "DeepSpeed 配置键"),
-            Topic::Variable => language.word("a variable", "环境变量"),
-            Topic::Template => language.word("a template", "模板"),
-            Topic::Rule => language.word("a rule", "诊断规则"),
-            Topic::Word => language.word("a term", "名词"),
-        }
+        let [_, english, chinese] = self.names();
+        language.word(english, chinese)
     }
 }
 
@@ -87,7 +86,7 @@ impl GlossaryEntry {
         let name = self.name();
         match name {
             _ if name.starts_with("stage ") => Topic::Stage,
-            "auto" | "ZeRO" | "offload" | "gradient_checkpointing" => Topic::Word,
+            "auto" | "ZeRO" | "offload" | "gradient_checkpointing" => Topic::Term,
             _ if name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_') => Topic::Variable,
             _ => Topic::Key,
         }
