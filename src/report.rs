@@ -251,6 +251,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn sizes_are_short() {
+        for (bytes, text) in [
+            (0, "0 bytes"),
+            (1023, "1023 bytes"),
+            (64 << 20, "64 MiB"),
+            (3 << 29, "1.5 GiB"),
+            (144_000_000_000, "134 GiB"),
+            (3 << 40, "3 TiB"),
+            (u64::MAX, "16777215 TiB"),
+        ] {
+            assert_eq!(size(bytes), text);
+        }
+    }
+
+    #[test]
     fn the_nearest_word_is_near() {
         let known = ["zero2", "zero3", "zero3_offload", "hf_zero3"];
         assert_eq!(nearest("zero3_ofload", known), Some("zero3_offload"));

@@ -10,7 +10,7 @@ pub(crate) fn columns(text: &str) -> usize {
 }
 
 /// Cells in aligned columns, two spaces apart. Each column is as wide as its widest cell.
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     pub(crate) indent: usize,
     /// A cell wider than this moves the rest of its row to the right instead of widening its column.
     pub(crate) widest: usize,
@@ -26,14 +26,14 @@ pub(crate) enum Line {
     Wrapped(Vec<String>, usize),
 }
 
-impl Table {
+impl TextTable {
     pub(crate) fn new(indent: usize) -> Self {
-        Table { indent, widest: 60, numbers: 0..0, lines: Vec::new() }
+        TextTable { indent, widest: 60, numbers: 0..0, lines: Vec::new() }
     }
 
     pub(crate) fn of_pairs<L: Into<String>>(indent: usize, pairs: impl IntoIterator<Item = (L, String)>) -> Self {
         let lines = pairs.into_iter().map(|(label, text)| Line::Row(vec![label.into(), text])).collect();
-        Table { lines, ..Table::new(indent) }
+        TextTable { lines, ..TextTable::new(indent) }
     }
 
     fn widths(&self) -> Vec<usize> {
@@ -64,7 +64,7 @@ impl Table {
     }
 }
 
-impl fmt::Display for Table {
+impl fmt::Display for TextTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let widths = self.widths();
         self.lines.iter().try_for_each(|line| match line {
@@ -162,10 +162,10 @@ mod tests {
             Line::Wrapped(cells(&["类型", "one two three"]), 15),
             Line::Row(cells(&["much too wide", ""])),
         ];
-        let table = Table { widest: 8, lines, ..Table::new(2) };
+        let table = TextTable { widest: 8, lines, ..TextTable::new(2) };
         assert_eq!(table.to_string(), "  a     first\nmore\n  类型  one two\n        three\n  much too wide\n");
         let lines = vec![Line::Row(cells(&["GiB", "all", "host"])), Line::Row(cells(&["zero3", "12.5", "-", "fits"]))];
-        let table = Table { numbers: 1..3, lines, ..Table::new(0) };
+        let table = TextTable { numbers: 1..3, lines, ..TextTable::new(0) };
         assert_eq!(table.to_string(), "GiB     all  host\nzero3  12.5     -  fits\n");
     }
 }

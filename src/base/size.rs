@@ -1,9 +1,12 @@
-//! Sizes in bytes and counts of parameters, as people write them.
+//! Sizes in bytes and numbers of parameters, as people write them.
 
-/// `64 MiB`, `1.5 GiB`: in the largest unit, rounded down, with a decimal only where it says something.
-pub(crate) fn short(bytes: u64) -> String {
+use std::fmt;
+
+/// The short form, to be read at a glance: `64 MiB`, `1.5 GiB`.
+pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
     let step = (0..UNITS.len() - 1).take_while(|step| bytes >> (10 * step) >= 1024).count();
+    // One decimal, rounded down, without a float.
     let tenths = (u128::from(bytes) * 10) >> (10 * step);
     let (whole, tenth) = (tenths / 10, tenths % 10);
     if tenth == 0 || whole >= 100 {
@@ -13,11 +16,15 @@ pub(crate) fn short(bytes: u64) -> String {
     }
 }
 
-/// `64.0 GiB`, `1.5 TiB`: always with one decimal, for estimates that are compared with each other.
-#[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
-pub(crate) fn gib(bytes: u64) -> String {
-    let gib = bytes as f64 / f64::from(1 << 30);
-    if gib >= 1024.0 { format!("{:.1} TiB", gib / 1024.0) } else { format!("{gib:.1} GiB") }
+/// The form for columns of sizes that are compared: GiB or TiB, always with one decimal.
+pub(crate) struct Size(pub(crate) u64);
+
+impl fmt::Display for Size {
+    #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let gib = self.0 as f64 / f64::from(1 << 30);
+        if gib >= 1024.0 { write!(f, "{:.1} TiB", gib / 1024.0) } else { write!(f, "{gib:.1} GiB") }
+    }
 }
 
 /// `8B`, `1.7b`, `350M`, `8e9`, `8000000000`.
@@ -62,17 +69,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_short() {
-        for (bytes, text) in [
-            (0, "0 bytes"),
-            (1023, "1023 bytes"),
-            (64 << 20, "64 MiB"),
-            (3 << 29, "1.5 GiB"),
-            (144_000_000_000, "134 GiB"),
-            (3 << 40, "3 TiB"),
-            (u64::MAX, "16777215 TiB"),
+    fn sizes_are_short_or_in_columns() {
+        for (bytes, short, column) in [
+            (0, "0 bytes", "0.0 GiB"),
+            (1023, "1023 bytes", "0.0 GiB"),
+            (64 << 20, "64 MiB", "0.1 GiB"),
+            (3 << 29, "1.5 GiB", "1.5 GiB"),
+            (144_000_000_000, "134 GiB", "134.1 GiB"),
+            (3 << 40, "3 TiB", "3.0 TiB"),
+            (u64::MAX, "16777215 TiB", "16777216.0 TiB"),
         ] {
-            assert_eq!(short(bytes), text);
+            assert_eq!((size(bytes).as_str(), Size(bytes).to_string().as_str()), (short, column));
         }
     }
 

@@ -7,7 +7,6 @@ use clap::Command;
 use super::reader::{Reader, flag};
 use super::{Request, clap_arg, shown, trailing_command};
 use crate::base::options::{FIT, FIT_LAUNCH, OPTIONS, Opt};
-use crate::base::size;
 use crate::base::source::Sourced;
 use crate::fit::{self, Accounting, Attention, Dtype, Optimizer, TrainingArgs, Tuner};
 use crate::host::Host;
@@ -76,7 +75,7 @@ impl Reader<'_> {
         let optimizers: Vec<_> = Optimizer::ALL.iter().map(|it| (it.name, *it)).collect();
         TrainingArgs {
             model: self.text("model"),
-            params: self.measured("params", "8B", size::parse_count),
+            params: self.measured("params", "8B", fit::parameters),
             micro_batch: self.number("micro-batch", 1, u64::from(u32::MAX)),
             grad_accum: self.number("grad-accum", 1, u64::from(u32::MAX)),
             seq_len: self.number("seq-len", 1, u64::from(u32::MAX)),

@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn size(&mut self, name: &'static str, example: &str) -> Option<Sourced<u64>> {
-        self.measured(name, example, crate::base::size::parse_bytes)
+        self.measured(name, example, crate::fit::bytes)
     }
 
     /// A number with a unit.

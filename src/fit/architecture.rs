@@ -5,7 +5,7 @@ mod table;
 
 use serde_json::Value;
 
-use table::{ALL, Architecture, LLAMA, Mlp, Norm, Projections, SYNONYMS, TEXT_SECTIONS, When};
+use table::{ALL, Architecture, LLAMA, Mlp, Norm, Presence, Projections, SYNONYMS, TEXT_SECTIONS};
 
 /// A linear module: name, inputs, outputs.
 pub(crate) type Linear = (&'static str, u64, u64);
@@ -87,18 +87,18 @@ impl ModelConfig<'_> {
         self.text.get(name).and_then(Value::as_bool)
     }
 
-    fn holds(&self, when: When) -> bool {
+    fn holds(&self, when: Presence) -> bool {
         match when {
-            When::Never => false,
-            When::Always => true,
-            When::If(key) => self.flag(key).unwrap_or(false),
+            Presence::Never => false,
+            Presence::Always => true,
+            Presence::If(key) => self.flag(key).unwrap_or(false),
         }
     }
 
-    fn bias(&self, bias: When, size: u64) -> u64 {
+    fn bias(&self, bias: Presence, size: u64) -> u64 {
         let has_bias = match bias {
             // The remote code of older GLM models has only `add_qkv_bias`.
-            When::If(key) if self.flag(key).is_none() => self.holds(When::If("add_qkv_bias")),
+            Presence::If(key) if self.flag(key).is_none() => self.holds(Presence::If("add_qkv_bias")),
             bias => self.holds(bias),
         };
         if has_bias { size } else { 0 }

@@ -7,7 +7,7 @@
 
 use super::need::{Cluster, GpuUsage, MemoryNeed, StepPhase, WORKSPACE};
 use super::settings::Attention;
-use super::strategy::{Placement, Strategy};
+use super::strategy::{StateLocation, Strategy};
 use super::workload::Workload;
 
 /// CUDA context, driver and libraries: 1.4 to 1.85 GB in the runs measured on an H200.
@@ -85,14 +85,14 @@ impl MemoryModel<'_> {
 
     fn parameters(&self) -> u64 {
         match (self.strategy.stage, self.strategy.params) {
-            (Some(3), Placement::Gpu) => self.share(self.workload.weights),
+            (Some(3), StateLocation::Gpu) => self.share(self.workload.weights),
             (Some(3), _) => 0,
             _ => self.workload.weights,
         }
     }
 
     fn offloads_optimizer(&self) -> bool {
-        self.strategy.optimizer != Placement::Gpu
+        self.strategy.optimizer != StateLocation::Gpu
     }
 
     /// The fp32 copy of the weights and the optimizer's states.
@@ -174,7 +174,7 @@ impl MemoryModel<'_> {
     /// Bytes of the parameters that stage 3 has gathered: as many as it may keep, and the current layer. A single rank
     /// gathers nothing, unless the parameters are offloaded.
     fn gathered(&self) -> u64 {
-        if self.world_size == 1 && self.strategy.params == Placement::Gpu {
+        if self.world_size == 1 && self.strategy.params == StateLocation::Gpu {
             return 0;
         }
         let Workload { params, weights, shape, .. } = self.workload;
@@ -242,8 +242,8 @@ impl MemoryModel<'_> {
         let Workload { trainable, element, accumulates, optimizer, .. } = self.workload;
         let own = self.share(*trainable);
         match (self.strategy.stage, self.strategy.optimizer) {
-            (_, Placement::Gpu) => 0,
-            (Some(3), Placement::Disk) => {
+            (_, StateLocation::Gpu) => 0,
+            (Some(3), StateLocation::Disk) => {
                 let group = own.min(self.strategy.sub_group_size);
                 self.strategy.disk_buffers * pinned(FP32 * group) + pinned(element * group)
             }
@@ -260,10 +260,10 @@ impl MemoryModel<'_> {
     fn offloaded_params(&self) -> u64 {
         let Workload { params, element, weights, .. } = self.workload;
         match self.strategy.params {
-            Placement::Gpu => 0,
+            StateLocation::Gpu => 0,
             // The buffer, and the pinned pieces it was assembled from: pinned memory is never freed.
-            Placement::Host => pinned(self.share(*weights)) + self.pieces(*params, self.world_size),
-            Placement::Disk => element * self.share(*params).min(1_000_000_000) + (1 << 30),
+            StateLocation::Host => pinned(self.share(*weights)) + self.pieces(*params, self.world_size),
+            StateLocation::Disk => element * self.share(*params).min(1_000_000_000) + (1 << 30),
         }
     }
 
@@ -288,7 +288,7 @@ impl MemoryModel<'_> {
     fn disk(&self) -> u64 {
         let ranks = self.cluster.gpus;
         let states = (2 * FP32 + self.workload.optimizer.bytes) * self.share(self.workload.trainable);
-        let on_disk = |placement, bytes| if placement == Placement::Disk { ranks * bytes } else { 0 };
+        let on_disk = |location, bytes| if location == StateLocation::Disk { ranks * bytes } else { 0 };
         on_disk(self.strategy.optimizer, states) + on_disk(self.strategy.params, self.share(self.workload.weights))
     }
 }

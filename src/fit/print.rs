@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use super::choice::{Recommendation, TemplateRow, Verdict};
 use super::need::{Cluster, GpuUsage};
 use super::{Accounting, Attention, FitReport, Tuner};
-use crate::base::layout::{Line, Table};
-use crate::base::size;
+use crate::base::layout::{Line, TextTable};
+use crate::base::size::Size;
 use crate::base::source::{Source, Sourced};
 
 /// Characters of a bar that stands for all the memory of a GPU.
@@ -32,7 +32,7 @@ impl FitReport {
         format!("{}\n{}\n{}", self.head(), self.table(bars), self.conclusion())
     }
 
-    fn head(&self) -> Table {
+    fn head(&self) -> TextTable {
         let mut rows = vec![("model", self.model_line())];
         if self.accounting == Accounting::Textbook {
             rows.push(("bytes", "2 per weight, 2 per gradient, 8 for Adam, nothing else (textbook)".to_string()));
@@ -44,7 +44,7 @@ impl FitReport {
             rows.push(("assumed", self.assumed.join("; ")));
         }
         // As wide as "assumed", even if that is missing.
-        Table::of_pairs(0, rows.into_iter().map(|(name, value)| (format!("{name:<7}"), value)))
+        TextTable::of_pairs(0, rows.into_iter().map(|(name, value)| (format!("{name:<7}"), value)))
     }
 
     fn model_line(&self) -> String {
@@ -86,7 +86,11 @@ impl FitReport {
 
     /// The textbook accounting uses decimal units.
     fn size(&self, bytes: u64) -> String {
-        if self.accounting == Accounting::Textbook { format!("{} GB", self.number(bytes)) } else { size::gib(bytes) }
+        if self.accounting == Accounting::Textbook {
+            format!("{} GB", self.number(bytes))
+        } else {
+            Size(bytes).to_string()
+        }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
@@ -102,7 +106,7 @@ impl FitReport {
         (0..HEADS.len()).filter(|column| self.rows.iter().any(|row| row.need.usage.values()[*column] > 0)).collect()
     }
 
-    fn table(&self, bars: bool) -> Table {
+    fn table(&self, bars: bool) -> TextTable {
         let columns = self.columns();
         let unit = if self.accounting == Accounting::Real { "GiB" } else { "GB" };
         let heads = columns.iter().map(|column| HEADS[*column]);
@@ -120,7 +124,7 @@ impl FitReport {
             }
             lines.push(Line::Row(cells));
         }
-        Table { numbers: 1..columns.len() + 3, lines, ..Table::new(0) }
+        TextTable { numbers: 1..columns.len() + 3, lines, ..TextTable::new(0) }
     }
 
     fn conclusion(&self) -> String {
@@ -152,7 +156,7 @@ impl FitReport {
     /// One line per template, for an error.
     pub(super) fn lines(&self) -> Vec<String> {
         let line = |row: &TemplateRow| {
-            let (gpu, host) = (size::gib(row.need.gpu()), size::gib(row.need.host));
+            let (gpu, host) = (Size(row.need.gpu()), Size(row.need.host));
             format!("{} needs {gpu} on each GPU and {host} on the host", row.name)
         };
         self.rows.iter().map(line).collect()
@@ -166,8 +170,8 @@ impl FitReport {
         format!(
             "{} needs about {} of {} on each of {} GPUs for {} parameters: {}",
             chosen.template,
-            size::gib(need),
-            size::gib(memory),
+            Size(need),
+            Size(memory),
             self.cluster.world_size(),
             billions(self.weights.params),
             chosen.why

@@ -3,7 +3,7 @@
 use super::choice::{Scenario, largest};
 use super::need::Cluster;
 use super::settings::{TrainingSettings, Tuner};
-use crate::base::size;
+use crate::base::size::Size;
 
 /// Sequences are shortened in steps of this many tokens.
 const SEQ_LEN_STEP: u64 = 64;
@@ -71,5 +71,5 @@ fn disk(scenario: &Scenario) -> Option<String> {
     let (name, strategy) = scenario.templates.iter().find(|(name, _)| name == "zero3_nvme")?;
     let need = scenario.need(&workload, strategy);
     let fits = scenario.fits(&workload, strategy);
-    fits.then(|| format!("a local NVMe disk with {} free: {name}", size::gib(need.disk)))
+    fits.then(|| format!("a local NVMe disk with {} free: {name}", Size(need.disk)))
 }

@@ -7,18 +7,18 @@ use crate::config::zero::{Device, Zero};
 
 /// Where parameters or optimizer states are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Placement {
+pub(crate) enum StateLocation {
     Gpu,
     Host,
     Disk,
 }
 
-impl Placement {
+impl StateLocation {
     fn of(device: Device) -> Self {
         match device {
-            Device::Cpu => Placement::Host,
-            Device::Nvme => Placement::Disk,
-            Device::None | Device::Other => Placement::Gpu,
+            Device::Cpu => StateLocation::Host,
+            Device::Nvme => StateLocation::Disk,
+            Device::None | Device::Other => StateLocation::Gpu,
         }
     }
 }
@@ -27,8 +27,8 @@ impl Placement {
 pub(crate) struct Strategy {
     /// `None`: DeepSpeed is not used.
     pub(crate) stage: Option<u64>,
-    pub(crate) optimizer: Placement,
-    pub(crate) params: Placement,
+    pub(crate) optimizer: StateLocation,
+    pub(crate) params: StateLocation,
     /// Elements of a bucket for reducing gradients.
     pub(super) bucket_size: u64,
     pub(super) buckets: u64,
@@ -41,8 +41,8 @@ pub(crate) struct Strategy {
 impl Strategy {
     pub(crate) const NONE: Strategy = Strategy {
         stage: None,
-        optimizer: Placement::Gpu,
-        params: Placement::Gpu,
+        optimizer: StateLocation::Gpu,
+        params: StateLocation::Gpu,
         bucket_size: 0,
         buckets: 0,
         sub_group_size: 0,
@@ -63,8 +63,8 @@ impl Strategy {
         let auto = json::get(config, "zero_optimization.reduce_bucket_size").is_some_and(Value::is_string);
         Strategy {
             stage: Some(u64::from(stage)),
-            optimizer: if stage == 0 { Placement::Gpu } else { Placement::of(zero.optimizer) },
-            params: if stage == 3 { Placement::of(zero.param) } else { Placement::Gpu },
+            optimizer: if stage == 0 { StateLocation::Gpu } else { StateLocation::of(zero.optimizer) },
+            params: if stage == 3 { StateLocation::of(zero.param) } else { StateLocation::Gpu },
             bucket_size: if auto { hidden * hidden } else { number("reduce_bucket_size", 500_000_000) },
             buckets: if overlap.unwrap_or(stage == 3) && stage < 3 { 2 } else { 1 },
             sub_group_size: number("sub_group_size", 1_000_000_000),
@@ -75,6 +75,6 @@ impl Strategy {
     }
 
     pub(crate) fn offloads(&self) -> bool {
-        self.optimizer != Placement::Gpu || self.params != Placement::Gpu
+        self.optimizer != StateLocation::Gpu || self.params != StateLocation::Gpu
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::{FileKind, Plan, PlannedConfig};
-use crate::base::layout::Table;
+use crate::base::layout::TextTable;
 use crate::base::shell::quoted;
 use crate::base::source::Sourced;
 use crate::base::vars;
@@ -70,7 +70,7 @@ impl Plan {
         if let Some(folder) = self.local.as_ref().and_then(|local| local.log_dir.as_ref()) {
             rows.push(("", format!("→ {} and so on", self.short(folder.join("rank0.log").as_os_str()))));
         }
-        Table::of_pairs(0, rows).to_string()
+        TextTable::of_pairs(0, rows).to_string()
     }
 
     fn ranks_text(&self) -> String {
@@ -108,7 +108,7 @@ impl Plan {
         for (name, value) in &self.environment.kept {
             rows.push((secrets.setting(name, value), "yours, kept".to_string()));
         }
-        if rows.is_empty() { String::new() } else { format!("\nenvironment\n{}", Table::of_pairs(2, rows)) }
+        if rows.is_empty() { String::new() } else { format!("\nenvironment\n{}", TextTable::of_pairs(2, rows)) }
     }
 
     /// The command over several lines that can be pasted; an option and its values stay together.
@@ -304,7 +304,7 @@ fn config_text(config: &PlannedConfig) -> String {
     if !config.fills.is_empty() {
         let rows: Vec<_> =
             config.fills.iter().map(|fill| (format!("{} = {}", fill.key, fill.value), fill.from.clone())).collect();
-        text += &format!("\nfilled\n{}", Table::of_pairs(2, rows));
+        text += &format!("\nfilled\n{}", TextTable::of_pairs(2, rows));
     }
     if !config.left.is_empty() {
         let mut rows: Vec<(String, String)> = Vec::new();
@@ -312,7 +312,7 @@ fn config_text(config: &PlannedConfig) -> String {
             let again = at > 0 && config.left[at - 1].why == left.why;
             rows.push((left.key.clone(), if again { "likewise".to_string() } else { left.why.clone() }));
         }
-        text += &format!("\nleft \"auto\" for the trainer\n{}", Table::of_pairs(2, rows));
+        text += &format!("\nleft \"auto\" for the trainer\n{}", TextTable::of_pairs(2, rows));
     }
     text
 }

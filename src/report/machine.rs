@@ -4,8 +4,21 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{Problem, Severity};
-use crate::base::size;
 use crate::base::source::Sourced;
+
+/// `64 MiB`, to be compared at a glance.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let step = (0..UNITS.len() - 1).take_while(|step| bytes >> (10 * step) >= 1024).count();
+    // One digit behind the point, without a float.
+    let tenths = (u128::from(bytes) * 10) >> (10 * step);
+    let (whole, tenth) = (tenths / 10, tenths % 10);
+    if tenth == 0 || whole >= 100 {
+        format!("{whole} {}", UNITS[step])
+    } else {
+        format!("{whole}.{tenth} {}", UNITS[step])
+    }
+}
 
 fn age(time: Duration) -> String {
     let (count, unit) = match time.as_secs() / 60 {
@@ -64,7 +77,7 @@ pub(crate) fn no_compiler(missing: &[&str], needed: bool) -> Problem {
 }
 
 pub(crate) fn small_memlock(limit: u64, why: &str) -> Problem {
-    Problem::warning("small-memlock", format!("only {} may be locked, and {why}", size::short(limit)))
+    Problem::warning("small-memlock", format!("only {} may be locked, and {why}", size(limit)))
         .at("ulimit -H -l")
         .help("`memlock unlimited` in /etc/security/limits.conf, LimitMEMLOCK=infinity for slurmd, docker run --ulimit memlock=-1")
 }
@@ -72,7 +85,7 @@ pub(crate) fn small_memlock(limit: u64, why: &str) -> Problem {
 pub(crate) fn small_shm(bytes: u64) -> Problem {
     Problem::warning(
         "small-shm",
-        format!("/dev/shm has {}: NCCL and data loader workers share memory there", size::short(bytes)),
+        format!("/dev/shm has {}: NCCL and data loader workers share memory there", size(bytes)),
     )
     .at("/dev/shm")
     .help("docker run --shm-size=16g (or --ipc=host); Kubernetes: an emptyDir of medium Memory at /dev/shm")
@@ -94,11 +107,7 @@ pub(crate) fn not_enough_host_memory(needed: u64, have: u64, limited: bool) -> P
     let whose = if limited { "the cgroup allows" } else { "this machine has" };
     Problem::error(
         "not-enough-host-memory",
-        format!(
-            "offloading this model keeps about {} in host memory, and {whose} {}",
-            size::short(needed),
-            size::short(have)
-        ),
+        format!("offloading this model keeps about {} in host memory, and {whose} {}", size(needed), size(have)),
     )
     .at("zero_optimization.offload_optimizer, zero_optimization.offload_param")
     .help("more machines, more memory for the job (srun --mem=0), offload less, or train adapters")

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::base::layout::Table;
+use crate::base::layout::TextTable;
 use crate::base::shell::quoted;
 use crate::base::vars;
 use crate::command::trainer::{self, Family};
@@ -125,7 +125,7 @@ impl Shims {
             let program = program.map_or("nothing on PATH".to_string(), |program| program.display().to_string());
             (name.to_string_lossy().into_owned(), program)
         };
-        Table::of_pairs(0, self.present().into_iter().map(row)).to_string()
+        TextTable::of_pairs(0, self.present().into_iter().map(row)).to_string()
     }
 }
 

@@ -1,14 +1,14 @@
 //! `zlaunch templates`: name, origin, about.
 
 use super::{Origin, Search, resolve};
-use crate::base::layout::{Line, Table};
+use crate::base::layout::{Line, TextTable};
 use crate::base::source::{Source, Sourced};
 use crate::host::Host;
 
 /// All of them, hidden ones included.
 pub(crate) fn list(search: &Search, host: &Host) -> String {
     let all = search.all();
-    let mut table = Table::new(0);
+    let mut table = TextTable::new(0);
     for (at, (name, origin)) in all.iter().enumerate() {
         let spec = match origin {
             Origin::File(path) => path.display().to_string(),

@@ -2,7 +2,7 @@
 
 /// Whether a model has something, such as a bias.
 #[derive(Clone, Copy)]
-pub(super) enum When {
+pub(super) enum Presence {
     Never,
     Always,
     /// If this key of the config is true.
@@ -37,12 +37,12 @@ pub(super) struct Architecture {
     /// The values of `model_type` it covers.
     pub(super) types: &'static [&'static str],
     pub(super) projections: Projections,
-    pub(super) qkv_bias: When,
-    pub(super) out_bias: When,
+    pub(super) qkv_bias: Presence,
+    pub(super) out_bias: Presence,
     /// Queries and keys are normed, each head by itself.
-    pub(super) qk_norm: When,
+    pub(super) qk_norm: Presence,
     pub(super) mlp: Mlp,
-    pub(super) mlp_bias: When,
+    pub(super) mlp_bias: Presence,
     pub(super) norm: Norm,
     /// Norms in each layer.
     pub(super) norms: u64,
@@ -59,11 +59,11 @@ pub(super) struct Architecture {
 pub(super) const LLAMA: Architecture = Architecture {
     types: &["llama", "mistral3", "ministral", "phi3", "internlm2", "internlm3", "yi", "smollm3", "granite"],
     projections: Projections::Grouped,
-    qkv_bias: When::If("attention_bias"),
-    out_bias: When::If("attention_bias"),
-    qk_norm: When::Never,
+    qkv_bias: Presence::If("attention_bias"),
+    out_bias: Presence::If("attention_bias"),
+    qk_norm: Presence::Never,
     mlp: Mlp::Gated,
-    mlp_bias: When::If("mlp_bias"),
+    mlp_bias: Presence::If("mlp_bias"),
     norm: Norm::Rms,
     norms: 2,
     tied: false,
@@ -73,10 +73,10 @@ pub(super) const LLAMA: Architecture = Architecture {
 };
 
 const GPT: Architecture = Architecture {
-    qkv_bias: When::Always,
-    out_bias: When::Always,
+    qkv_bias: Presence::Always,
+    out_bias: Presence::Always,
     mlp: Mlp::Plain,
-    mlp_bias: When::Always,
+    mlp_bias: Presence::Always,
     norm: Norm::Layer,
     defaults: &[],
     ..LLAMA
@@ -86,9 +86,9 @@ pub(super) const ALL: &[Architecture] = &[
     LLAMA,
     Architecture {
         types: &["mistral", "mixtral"],
-        qkv_bias: When::Never,
-        out_bias: When::Never,
-        mlp_bias: When::Never,
+        qkv_bias: Presence::Never,
+        out_bias: Presence::Never,
+        mlp_bias: Presence::Never,
         defaults: &[("num_key_value_heads", 8)],
         ..LLAMA
     },
@@ -102,15 +102,15 @@ pub(super) const ALL: &[Architecture] = &[
             "qwen2_5_vl_text",
             "qwen2_5_omni_text",
         ],
-        qkv_bias: When::Always,
-        out_bias: When::Never,
+        qkv_bias: Presence::Always,
+        out_bias: Presence::Never,
         shared_gate: true,
         defaults: &[("vocab_size", 151_936)],
         ..LLAMA
     },
     Architecture {
         types: &["qwen3", "qwen3_moe", "qwen3_vl_text", "qwen3_vl_moe_text", "qwen3_omni_moe_text"],
-        qk_norm: When::Always,
+        qk_norm: Presence::Always,
         defaults: &[("head_dim", 128), ("vocab_size", 151_936)],
         ..LLAMA
     },
@@ -126,13 +126,13 @@ pub(super) const ALL: &[Architecture] = &[
         types: &["gemma3_text"],
         norms: 4,
         tied: true,
-        qk_norm: When::Always,
+        qk_norm: Presence::Always,
         defaults: &[("head_dim", 256), ("vocab_size", 262_208), ("num_attention_heads", 8), ("num_key_value_heads", 4)],
         ..LLAMA
     },
-    Architecture { types: &["glm", "chatglm"], out_bias: When::Never, defaults: &[("head_dim", 128)], ..LLAMA },
-    Architecture { types: &["glm4"], out_bias: When::Never, norms: 4, defaults: &[("head_dim", 128)], ..LLAMA },
-    Architecture { types: &["glm4_moe"], out_bias: When::Never, qk_norm: When::If("use_qk_norm"), ..LLAMA },
+    Architecture { types: &["glm", "chatglm"], out_bias: Presence::Never, defaults: &[("head_dim", 128)], ..LLAMA },
+    Architecture { types: &["glm4"], out_bias: Presence::Never, norms: 4, defaults: &[("head_dim", 128)], ..LLAMA },
+    Architecture { types: &["glm4_moe"], out_bias: Presence::Never, qk_norm: Presence::If("use_qk_norm"), ..LLAMA },
     Architecture { types: &["deepseek_v2", "deepseek_v3", "kimi_k2"], projections: Projections::Latent, ..LLAMA },
     Architecture { types: &["gpt2"], tied: true, positions: Some("n_positions"), ..GPT },
     Architecture { types: &["gpt_neox"], ..GPT },

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::base::layout::{Line, Table};
+use crate::base::layout::{Line, TextTable};
 use crate::host::Host;
 use crate::report::secrets::Secrets;
 use crate::report::{Problem, Severity};
@@ -94,7 +94,7 @@ impl<'h> DoctorReport<'h> {
             (0, 0) => "\nno problems found".to_string(),
             (bad, warned) => format!("\n{bad} bad, {warned} to look at; `zlaunch explain RULE` says more"),
         }));
-        Table { widest: 24, lines, ..Table::new(2) }.to_string()
+        TextTable { widest: 24, lines, ..TextTable::new(2) }.to_string()
     }
 
     pub(super) fn json(&self) -> Value {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::examination::Examination;
 use super::page::DoctorRow;
-use crate::base::size;
+use crate::base::size::size;
 use crate::base::vars;
 use crate::check::machine;
 use crate::command::model::Hub;
@@ -18,9 +18,9 @@ pub(super) fn machine(facts: &Examination) -> Vec<DoctorRow> {
     let gpus = facts.machine.gpus();
     let memory = facts.machine.memory();
     let all = memory.total.map(|total| {
-        let rest = memory.available.map(|it| format!(", {} available", size::short(it))).unwrap_or_default();
-        let limit = memory.limit.map(|it| format!(", the cgroup allows {}", size::short(it))).unwrap_or_default();
-        format!("{}{rest}{limit}", size::short(total))
+        let rest = memory.available.map(|it| format!(", {} available", size(it))).unwrap_or_default();
+        let limit = memory.limit.map(|it| format!(", the cgroup allows {}", size(it))).unwrap_or_default();
+        format!("{}{rest}{limit}", size(total))
     });
     vec![
         DoctorRow::fact("system", Some(system.join(", ")).filter(|text| !text.is_empty())),
@@ -39,7 +39,7 @@ pub(super) fn limits(facts: &Examination) -> Vec<DoctorRow> {
         let [soft, hard] = [limit.soft, limit.hard].map(|it| it.map_or("unlimited".to_string(), unit));
         if soft == hard { soft } else { format!("{soft}, at most {hard}") }
     };
-    let bytes = |limit: Limit| shown(limit, size::short);
+    let bytes = |limit: Limit| shown(limit, size);
     let count = |limit: Limit| shown(limit, |count| count.to_string());
     let (locked, files) = (limit("Max locked memory"), limit("Max open files"));
     let infiniband = facts.machine.has_infiniband();
@@ -52,7 +52,7 @@ pub(super) fn limits(facts: &Examination) -> Vec<DoctorRow> {
         ),
         DoctorRow::checked("open files", files.map(count), machine::few_files(files)),
         DoctorRow::fact("processes", limit("Max processes").map(count)),
-        DoctorRow::checked("/dev/shm", shm.map(size::short), machine::small_shm(shm)),
+        DoctorRow::checked("/dev/shm", shm.map(size), machine::small_shm(shm)),
     ]
 }
 
@@ -108,7 +108,7 @@ fn count_models(gpus: &[String]) -> Option<String> {
 
 /// By the names of the models, because the driver's files do not contain it.
 fn gpu_memory(gpus: &[String]) -> Option<String> {
-    let known = |model: &String| fit::cards::memory(model).map(size::short);
+    let known = |model: &String| fit::cards::memory(model).map(size);
     let mut sizes: Vec<String> = gpus.iter().map(known).collect::<Option<_>>()?;
     sizes.dedup();
     (!sizes.is_empty()).then(|| sizes.join(", "))

@@ -2,7 +2,7 @@
 
 use super::glossary::{GlossaryEntry, Topic, keys_below};
 use super::language::Language;
-use crate::base::layout::{Line, Table, wrapped};
+use crate::base::layout::{Line, TextTable, wrapped};
 use crate::base::options::{OPTIONS, variable_of};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
@@ -27,7 +27,7 @@ impl Explanation {
         if self.rows.is_empty() {
             return page;
         }
-        let mut table = Table::new(2);
+        let mut table = TextTable::new(2);
         for (label, text) in &self.rows {
             // An example stays on one line, so that it can be pasted.
             let limit = if *label == language.word("example", "示例") { usize::MAX } else { width };
