@@ -1,4 +1,4 @@
-//! What launches nothing.
+//! The sub-commands that launch nothing.
 
 pub(crate) mod doctor;
 pub(crate) mod explain;

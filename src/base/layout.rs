@@ -1,18 +1,83 @@
-//! Text in columns. Chinese has no spaces and its letters take two columns, so lines may break between any two of them.
+//! Text laid out for a terminal: tables and wrapped lines. Chinese has no spaces and each character takes two columns, so
+//! a line may break between any two of them.
+
+use std::fmt;
+use std::ops::Range;
 
 /// Columns a text takes in a terminal.
 pub(crate) fn columns(text: &str) -> usize {
     text.chars().map(|c| if is_wide(c) { 2 } else { 1 }).sum()
 }
 
-/// A text with spaces up to a column.
-pub(crate) fn padded(text: &str, width: usize) -> String {
-    format!("{text}{:1$}", "", width.saturating_sub(columns(text)))
+/// Cells in aligned columns, two spaces apart. Each column is as wide as its widest cell.
+pub(crate) struct TextTable {
+    pub(crate) indent: usize,
+    /// A cell wider than this moves the rest of its row to the right instead of widening its column.
+    pub(crate) widest: usize,
+    /// Columns that are aligned to the right.
+    pub(crate) numbers: Range<usize>,
+    pub(crate) lines: Vec<Line>,
 }
 
-/// Makes text from a file or an argument safe to print: no control characters, and not too long.
+pub(crate) enum Line {
+    Heading(String),
+    Row(Vec<String>),
+    /// A row whose last cell is wrapped at this many columns.
+    Wrapped(Vec<String>, usize),
+}
+
+impl TextTable {
+    pub(crate) fn new(indent: usize) -> Self {
+        TextTable { indent, widest: 60, numbers: 0..0, lines: Vec::new() }
+    }
+
+    pub(crate) fn of_pairs<L: Into<String>>(indent: usize, pairs: impl IntoIterator<Item = (L, String)>) -> Self {
+        let lines = pairs.into_iter().map(|(label, text)| Line::Row(vec![label.into(), text])).collect();
+        TextTable { lines, ..TextTable::new(indent) }
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let mut widths = Vec::new();
+        for line in &self.lines {
+            let (Line::Row(cells) | Line::Wrapped(cells, _)) = line else { continue };
+            widths.resize(widths.len().max(cells.len()), 0);
+            for (width, cell) in widths.iter_mut().zip(cells) {
+                let needed = columns(cell);
+                *width = if needed <= self.widest { needed.max(*width) } else { *width };
+            }
+        }
+        widths
+    }
+
+    fn row(&self, widths: &[usize], cells: &[String], limit: Option<usize>) -> String {
+        let mut text = " ".repeat(self.indent);
+        for (column, cell) in cells.iter().enumerate() {
+            let padding = " ".repeat(widths[column].saturating_sub(columns(cell)));
+            match limit.filter(|_| column + 1 == cells.len()) {
+                Some(limit) => text += wrapped(cell, columns(&text), limit).trim_start(),
+                None if self.numbers.contains(&column) => text += &format!("{padding}{cell}  "),
+                None => text += &format!("{cell}{padding}  "),
+            }
+        }
+        text.truncate(text.trim_end().len());
+        text
+    }
+}
+
+impl fmt::Display for TextTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let widths = self.widths();
+        self.lines.iter().try_for_each(|line| match line {
+            Line::Heading(text) => writeln!(f, "{text}"),
+            Line::Row(cells) => writeln!(f, "{}", self.row(&widths, cells, None)),
+            Line::Wrapped(cells, limit) => writeln!(f, "{}", self.row(&widths, cells, Some(*limit))),
+        })
+    }
+}
+
+/// A text from outside as one harmless line: control characters are replaced, and the middle of a very long one is left out.
 pub(crate) fn visible(text: &str) -> String {
-    /// Characters kept at the beginning and at the end.
+    /// Characters kept of the beginning and of the end.
     const LONGEST: usize = 2000;
     let escaped = |text: &str| text.replace(char::is_control, "\u{fffd}");
     match (text.char_indices().nth(LONGEST), text.char_indices().nth_back(LONGEST)) {
@@ -23,13 +88,13 @@ pub(crate) fn visible(text: &str) -> String {
     }
 }
 
-/// Words filled into lines of at most `most` columns, indented.
-pub(crate) fn wrapped(text: &str, indent: usize, most: usize) -> String {
+/// Words filled into lines of at most `limit` columns, indented.
+pub(crate) fn wrapped(text: &str, indent: usize, limit: usize) -> String {
     let mut lines = String::new();
     let mut line = String::new();
     for (piece, spaced) in pieces(&visible(text)) {
         let space = usize::from(spaced && !line.is_empty());
-        if !line.is_empty() && indent + columns(&line) + space + columns(piece) > most {
+        if !line.is_empty() && indent + columns(&line) + space + columns(piece) > limit {
             lines += &format!("{:indent$}{line}\n", "");
             line.clear();
         }
@@ -41,14 +106,14 @@ pub(crate) fn wrapped(text: &str, indent: usize, most: usize) -> String {
     lines + &format!("{:indent$}{line}\n", "")
 }
 
-/// The pieces between which a line may break, and whether a space precedes each.
+/// The pieces between which a line may break, each with whether a space precedes it.
 fn pieces(text: &str) -> impl Iterator<Item = (&str, bool)> {
     text.split_whitespace().flat_map(|word| {
         let mut cuts: Vec<usize> = vec![0];
         let mut before = None;
         for (at, c) in word.char_indices() {
-            let apart = before.is_some_and(|before| is_wide(before) || is_wide(c));
-            if apart && !is_closing(c) && !before.is_some_and(is_opening) {
+            let can_break = before.is_some_and(|before| is_wide(before) || is_wide(c));
+            if can_break && !is_closing(c) && !before.is_some_and(is_opening) {
                 cuts.push(at);
             }
             before = Some(c);
@@ -59,18 +124,18 @@ fn pieces(text: &str) -> impl Iterator<Item = (&str, bool)> {
     })
 }
 
-/// East Asian letters and punctuation.
+/// East Asian characters and punctuation.
 fn is_wide(c: char) -> bool {
     matches!(c, '\u{2e80}'..='\u{a4cf}' | '\u{ac00}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe4f}'
         | '\u{ff00}'..='\u{ff60}' | '\u{ffe0}'..='\u{ffe6}')
 }
 
-/// May not start a line.
+/// No line starts with one of these.
 fn is_closing(c: char) -> bool {
     "，。；：、！？）》」』”’,.;:!?)]}\"".contains(c)
 }
 
-/// May not end a line.
+/// No line ends with one of these.
 fn is_opening(c: char) -> bool {
     "（《「『“‘([{".contains(c)
 }
@@ -80,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_break_between_words_and_between_chinese_letters() {
+    fn lines_break_between_words_and_between_chinese_characters() {
         assert_eq!(wrapped("one two three", 2, 10), "  one two\n  three\n");
         assert_eq!(wrapped("切分到每张 GPU，然后释放。", 0, 14), "切分到每张\nGPU，然后释\n放。\n");
         // A full stop is never alone on a line.
@@ -89,7 +154,18 @@ mod tests {
     }
 
     #[test]
-    fn chinese_takes_two_columns() {
-        assert_eq!((columns("类型"), padded("类型", 6).as_str()), (4, "类型  "));
+    fn cells_are_aligned_and_the_last_one_wraps() {
+        let cells = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_string()).collect();
+        let lines = vec![
+            Line::Row(cells(&["a", "first"])),
+            Line::Heading("more".to_string()),
+            Line::Wrapped(cells(&["类型", "one two three"]), 15),
+            Line::Row(cells(&["much too wide", ""])),
+        ];
+        let table = TextTable { widest: 8, lines, ..TextTable::new(2) };
+        assert_eq!(table.to_string(), "  a     first\nmore\n  类型  one two\n        three\n  much too wide\n");
+        let lines = vec![Line::Row(cells(&["GiB", "all", "host"])), Line::Row(cells(&["zero3", "12.5", "-", "fits"]))];
+        let table = TextTable { numbers: 1..3, lines, ..TextTable::new(0) };
+        assert_eq!(table.to_string(), "GiB     all  host\nzero3  12.5     -  fits\n");
     }
 }

@@ -10,7 +10,7 @@ use super::{Request, clap_arg, shown};
 use crate::base::options::{GENERATE, OPTIONS};
 use crate::host::Host;
 use crate::report::{self, Problem};
-use crate::tools::generate::{self, Output, Precision};
+use crate::tools::generate::{self, Destination, HalfPrecision};
 
 const EXAMPLES: &str = "\x1b[1m\x1b[4mExamples:\x1b[0m
   zlaunch generate --micro-batch 2 --grad-accum 32 --world-size 4 --offload -o ds_zero3.json
@@ -45,18 +45,18 @@ pub(super) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
         world_size: count(reader.number("world-size", 1, most)),
         stage: reader.number("stage", 0, 3u64).map(|sourced| sourced.value),
         offload: switch("offload"),
-        precision: if switch("fp16") { Precision::Fp16 } else { Precision::Bf16 },
+        precision: if switch("fp16") { HalfPrecision::Fp16 } else { HalfPrecision::Bf16 },
         from: reader.text("from"),
         output: match (matches.get_one::<OsString>("out").map(PathBuf::from), switch("tiers")) {
-            (Some(folder), true) => Output::Tiers(folder),
-            (Some(file), false) => Output::File(file),
-            (None, _) => Output::Stdout,
+            (Some(folder), true) => Destination::Tiers(folder),
+            (Some(file), false) => Destination::File(file),
+            (None, _) => Destination::Stdout,
         },
         force: switch("force"),
         search: reader.search(),
     };
     let mut refuse = |wrong: bool, problem: fn() -> Problem| reader.problems.extend(wrong.then(problem));
-    refuse(switch("tiers") && request.output == Output::Stdout, report::tiers_need_a_folder);
+    refuse(switch("tiers") && request.output == Destination::Stdout, report::tiers_need_a_folder);
     refuse(switch("bf16") && switch("fp16"), || report::contradicting_options("--bf16", "--fp16", "--bf16"));
     refuse(request.offload && request.stage == Some(0), report::nothing_to_offload);
     let shaped = request.stage.is_some() || request.offload;

@@ -1,11 +1,10 @@
-//! The memory of a GPU by the model that the driver names: NVML would tell it exactly, but cannot be asked without
-//! unsafe code.
+//! The memory of a GPU by its model name. NVML would report it exactly, but calling it needs unsafe code.
 
 use crate::host::machine::is_model;
 
 const CARDS: &str = include_str!("cards.txt");
 
-/// Bytes, from the first line of the table whose name is the model.
+/// Bytes, from the first line of the table that names the model.
 pub(crate) fn memory(model: &str) -> Option<u64> {
     let lines = CARDS.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(' '));
     let (mib, _) = lines.into_iter().find(|(_, name)| is_model(model, name))?;
@@ -17,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_card_is_not_taken_for_another_whose_name_it_holds() {
+    fn similar_names_are_not_confused() {
         for (model, gib) in [
             ("NVIDIA H200", Some(140)),
             ("NVIDIA GH200 480GB", Some(95)),

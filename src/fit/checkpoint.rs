@@ -1,14 +1,13 @@
 //! The exact number of parameters in a folder of safetensors files. Only the headers are read: a few hundred kilobytes of a
 //! checkpoint of any size.
 
-use std::borrow::Cow;
-use std::collections::BTreeSet;
-use std::fmt;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::report::{self, Problem};
 
@@ -16,20 +15,20 @@ use crate::report::{self, Problem};
 pub(crate) struct Checkpoint {
     pub(crate) params: u64,
     pub(crate) files: usize,
-    /// Several weights share one stored number (4-bit and 8-bit checkpoints): the sum is not the number of parameters.
+    /// The weights are quantised and several share one stored number, so `params` is too small.
     pub(crate) packed: bool,
 }
 
-/// No header of a real checkpoint comes near this.
+/// No real header comes near this size.
 const LONGEST_HEADER: u64 = 100 << 20;
 
-/// The safetensors files of a folder, if there are any: one file, or those its index names.
+/// Reads `model.safetensors`, or the files that an index names. `None` if they are not there.
 pub(crate) fn read(folder: &Path) -> Result<Option<Checkpoint>, Problem> {
     let (single, index) = (folder.join("model.safetensors"), folder.join("model.safetensors.index.json"));
     let files: BTreeSet<String> = if index.is_file() {
         let text = fs::read(&index).map_err(|why| report::unreadable_file(&index, &why))?;
-        let parsed: Result<Index, _> = serde_json::from_slice(&text);
-        parsed.map_err(|why| report::bad_checkpoint(&index, &why.to_string()))?.0
+        let parsed: Result<CheckpointIndex, _> = serde_json::from_slice(&text);
+        parsed.map_err(|why| report::bad_checkpoint(&index, &why.to_string()))?.weight_map.into_values().collect()
     } else if single.is_file() {
         ["model.safetensors".to_string()].into()
     } else {
@@ -37,203 +36,79 @@ pub(crate) fn read(folder: &Path) -> Result<Option<Checkpoint>, Problem> {
     };
     let mut checkpoint = Checkpoint { files: files.len(), ..Checkpoint::default() };
     for name in files {
-        // A name in an index leads nowhere but into its folder.
+        // An index cannot point outside of its folder.
         let path = folder.join(Path::new(&name).file_name().unwrap_or_default());
-        // An index is often there before its files.
+        // An index is often downloaded before its files.
         if !path.exists() {
             return Ok(None);
         }
         let header = read_header(&path).map_err(|why| match why {
-            Unreadable::Io(why) => report::unreadable_file(&path, &why),
-            Unreadable::Form(why) => report::bad_checkpoint(&path, &why),
+            HeaderError::Io(why) => report::unreadable_file(&path, &why),
+            HeaderError::Invalid(why) => report::bad_checkpoint(&path, &why),
         })?;
-        checkpoint.params = checkpoint.params.saturating_add(header.params);
-        checkpoint.packed |= header.packed;
+        for (name, tensor) in &header.tensors {
+            checkpoint.packed |= tensor.is_packed();
+            // The scales of fp8 weights are not parameters.
+            if !name.ends_with("_scale_inv") {
+                checkpoint.params = checkpoint.params.saturating_add(tensor.elements());
+            }
+        }
     }
     Ok(Some(checkpoint))
 }
 
-enum Unreadable {
+enum HeaderError {
     Io(io::Error),
-    Form(String),
+    Invalid(String),
 }
 
-fn read_header(path: &Path) -> Result<Header, Unreadable> {
-    let mut file = File::open(path).map_err(Unreadable::Io)?;
-    let size = file.metadata().map_err(Unreadable::Io)?.len();
+fn read_header(path: &Path) -> Result<Header, HeaderError> {
+    let mut file = File::open(path).map_err(HeaderError::Io)?;
+    let size = file.metadata().map_err(HeaderError::Io)?.len();
     let mut length = [0; 8];
-    file.read_exact(&mut length).map_err(Unreadable::Io)?;
+    file.read_exact(&mut length).map_err(HeaderError::Io)?;
     let length = u64::from_le_bytes(length);
     if length > LONGEST_HEADER || length > size {
-        return Err(Unreadable::Form(format!("its header cannot have {length} bytes")));
+        return Err(HeaderError::Invalid(format!("its header cannot have {length} bytes")));
     }
     let mut text = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
-    file.take(length).read_to_end(&mut text).map_err(Unreadable::Io)?;
-    serde_json::from_slice(&text).map_err(|why| Unreadable::Form(why.to_string()))
+    file.take(length).read_to_end(&mut text).map_err(HeaderError::Io)?;
+    serde_json::from_slice(&text).map_err(|why| HeaderError::Invalid(why.to_string()))
 }
 
-/// A text that is not copied: a checkpoint has tens of thousands of names.
-struct Text<'de>(Cow<'de, str>);
-
-impl<'de> Deserialize<'de> for Text<'de> {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        reader.deserialize_str(TextVisitor)
-    }
+/// The index of a checkpoint that is split over several files.
+#[derive(Deserialize)]
+#[serde(expecting = "an index of safetensors files")]
+struct CheckpointIndex {
+    /// Names of tensors with the files they are in.
+    weight_map: HashMap<String, String>,
 }
 
-struct TextVisitor;
-
-impl<'de> Visitor<'de> for TextVisitor {
-    type Value = Text<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text")
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'de>, E> {
-        Ok(Text(Cow::Borrowed(text)))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Text<'de>, E> {
-        Ok(Text(Cow::Owned(text.to_string())))
-    }
-}
-
-/// The names of the files in `weight_map`; the tensors' own names are not kept.
-struct Index(BTreeSet<String>);
-
-impl<'de> Deserialize<'de> for Index {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        reader.deserialize_map(IndexVisitor)
-    }
-}
-
-struct IndexVisitor;
-
-impl<'de> Visitor<'de> for IndexVisitor {
-    type Value = Index;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an index of safetensors files")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Index, A::Error> {
-        let mut found = Index(BTreeSet::new());
-        while let Some(Text(key)) = entries.next_key()? {
-            if key == "weight_map" {
-                found.0 = entries.next_value::<Files>()?.0;
-            } else {
-                entries.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(found)
-    }
-}
-
-struct Files(BTreeSet<String>);
-
-impl<'de> Deserialize<'de> for Files {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        reader.deserialize_map(FilesVisitor)
-    }
-}
-
-struct FilesVisitor;
-
-impl<'de> Visitor<'de> for FilesVisitor {
-    type Value = Files;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("tensors and their files")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Files, A::Error> {
-        let mut files = BTreeSet::new();
-        while let Some((_, Text(file))) = entries.next_entry::<IgnoredAny, Text>()? {
-            if !files.contains(file.as_ref()) {
-                files.insert(file.into_owned());
-            }
-        }
-        Ok(Files(files))
-    }
-}
-
-/// What the header of one file adds up to.
-#[derive(Default)]
+/// The header of one file: every tensor by its name.
+#[derive(Deserialize)]
+#[serde(expecting = "the header of a safetensors file")]
 struct Header {
-    params: u64,
-    packed: bool,
+    #[serde(rename = "__metadata__")]
+    _metadata: Option<IgnoredAny>,
+    #[serde(flatten)]
+    tensors: HashMap<String, TensorInfo>,
 }
 
-impl<'de> Deserialize<'de> for Header {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        reader.deserialize_map(HeaderVisitor)
-    }
+#[derive(Deserialize, Default)]
+#[serde(default, expecting = "the dtype and shape of a tensor")]
+struct TensorInfo {
+    dtype: String,
+    shape: Vec<u64>,
 }
 
-struct HeaderVisitor;
-
-impl<'de> Visitor<'de> for HeaderVisitor {
-    type Value = Header;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the header of a safetensors file")
+impl TensorInfo {
+    fn elements(&self) -> u64 {
+        self.shape.iter().fold(1, |product, size| product.saturating_mul(*size))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Header, A::Error> {
-        let mut header = Header::default();
-        while let Some(Text(name)) = entries.next_key()? {
-            if name == "__metadata__" {
-                entries.next_value::<IgnoredAny>()?;
-                continue;
-            }
-            let Tensor { elements, packed } = entries.next_value()?;
-            header.packed |= packed;
-            // The scales of fp8 weights are no parameters.
-            if !name.ends_with("_scale_inv") {
-                header.params = header.params.saturating_add(elements);
-            }
-        }
-        Ok(header)
-    }
-}
-
-struct Tensor {
-    elements: u64,
-    packed: bool,
-}
-
-impl<'de> Deserialize<'de> for Tensor {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        reader.deserialize_map(TensorVisitor)
-    }
-}
-
-struct TensorVisitor;
-
-impl<'de> Visitor<'de> for TensorVisitor {
-    type Value = Tensor;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the dtype and shape of a tensor")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Tensor, A::Error> {
-        let mut tensor = Tensor { elements: 1, packed: false };
-        while let Some(Text(key)) = entries.next_key()? {
-            match key.as_ref() {
-                "shape" => {
-                    let shape: Vec<u64> = entries.next_value()?;
-                    tensor.elements = shape.iter().fold(1, |all, size| all.saturating_mul(*size));
-                }
-                "dtype" => {
-                    let Text(dtype) = entries.next_value()?;
-                    tensor.packed = ["U8", "I8", "I32"].contains(&dtype.as_ref());
-                }
-                _ => drop(entries.next_value::<IgnoredAny>()?),
-            }
-        }
-        Ok(tensor)
+    /// Whether one stored number holds several quantised weights.
+    fn is_packed(&self) -> bool {
+        ["U8", "I8", "I32"].contains(&self.dtype.as_str())
     }
 }
 
@@ -250,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn one_file_or_those_of_an_index() {
+    fn one_file_or_the_files_of_an_index_are_counted() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         assert_eq!(read(folder), Ok(None));
@@ -270,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_header_is_told() {
+    fn an_invalid_header_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("model.safetensors");
         for bytes in [&b"\xff\xff\xff\xff\xff\xff\xff\x7f"[..], b"", b"\x02\0\0\0\0\0\0\0[]", b"\x02\0\0\0\0\0\0\0{"] {

@@ -1,59 +1,60 @@
-//! What of a DeepSpeed config decides about memory.
+//! The part of a DeepSpeed config that decides how much memory is needed.
 
 use serde_json::Value;
 
 use crate::base::json;
 use crate::config::zero::{Device, Zero};
 
+/// Where parameters or optimizer states are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Location {
+pub(crate) enum StateLocation {
     Gpu,
     Host,
     Disk,
 }
 
-impl Location {
+impl StateLocation {
     fn of(device: Device) -> Self {
         match device {
-            Device::Cpu => Location::Host,
-            Device::Nvme => Location::Disk,
-            Device::None | Device::Other => Location::Gpu,
+            Device::Cpu => StateLocation::Host,
+            Device::Nvme => StateLocation::Disk,
+            Device::None | Device::Other => StateLocation::Gpu,
         }
     }
 }
 
-/// What of a DeepSpeed config decides about memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Strategy {
     /// `None`: DeepSpeed is not used.
     pub(crate) stage: Option<u64>,
-    pub(crate) optimizer: Location,
-    pub(crate) params: Location,
-    pub(super) bucket: u64,
+    pub(crate) optimizer: StateLocation,
+    pub(crate) params: StateLocation,
+    /// Elements of a bucket for reducing gradients.
+    pub(super) bucket_size: u64,
     pub(super) buckets: u64,
-    pub(super) sub_group: u64,
-    /// Parameters that stage 3 may keep whole.
-    pub(super) live: u64,
+    pub(super) sub_group_size: u64,
+    /// Parameters that stage 3 may keep gathered.
+    pub(super) live_params: u64,
     pub(super) disk_buffers: u64,
 }
 
 impl Strategy {
     pub(crate) const NONE: Strategy = Strategy {
         stage: None,
-        optimizer: Location::Gpu,
-        params: Location::Gpu,
-        bucket: 0,
+        optimizer: StateLocation::Gpu,
+        params: StateLocation::Gpu,
+        bucket_size: 0,
         buckets: 0,
-        sub_group: 0,
-        live: 0,
+        sub_group_size: 0,
+        live_params: 0,
         disk_buffers: 0,
     };
 
-    /// Reads a config; what is "auto" becomes what the trainer would make of it.
+    /// `hidden`: the model's hidden size, from which the trainer fills an "auto" bucket size.
     pub(crate) fn of(config: &Value, hidden: u64) -> Self {
         let number = |key: &str, default: u64| {
             let value = json::get(config, &format!("zero_optimization.{key}"));
-            // More elements than any model has are as many as it has.
+            // No model has more elements than this.
             value.and_then(Value::as_u64).unwrap_or(default).min(1 << 40)
         };
         let zero = Zero::of(config);
@@ -62,18 +63,18 @@ impl Strategy {
         let auto = json::get(config, "zero_optimization.reduce_bucket_size").is_some_and(Value::is_string);
         Strategy {
             stage: Some(u64::from(stage)),
-            optimizer: if stage == 0 { Location::Gpu } else { Location::of(zero.optimizer) },
-            params: if stage == 3 { Location::of(zero.param) } else { Location::Gpu },
-            bucket: if auto { hidden * hidden } else { number("reduce_bucket_size", 500_000_000) },
+            optimizer: if stage == 0 { StateLocation::Gpu } else { StateLocation::of(zero.optimizer) },
+            params: if stage == 3 { StateLocation::of(zero.param) } else { StateLocation::Gpu },
+            bucket_size: if auto { hidden * hidden } else { number("reduce_bucket_size", 500_000_000) },
             buckets: if overlap.unwrap_or(stage == 3) && stage < 3 { 2 } else { 1 },
-            sub_group: number("sub_group_size", 1_000_000_000),
-            live: number("stage3_max_reuse_distance", 1_000_000_000)
+            sub_group_size: number("sub_group_size", 1_000_000_000),
+            live_params: number("stage3_max_reuse_distance", 1_000_000_000)
                 .max(number("stage3_max_live_parameters", 1_000_000_000)),
             disk_buffers: number("offload_optimizer.buffer_count", 4),
         }
     }
 
     pub(crate) fn offloads(&self) -> bool {
-        self.optimizer != Location::Gpu || self.params != Location::Gpu
+        self.optimizer != StateLocation::Gpu || self.params != StateLocation::Gpu
     }
 }

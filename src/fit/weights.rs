@@ -1,11 +1,12 @@
-//! How many parameters, and of what shape: from the headers of a checkpoint, from config.json, from a number that was
-//! said, from a name.
+//! The number of parameters of a model and its shape: from the headers of its checkpoint, from its config.json, from a
+//! number the user gave, or from its name.
 
 use serde_json::{Value, json};
 
-use super::architecture::{self, Shape};
+use super::architecture::{self, CountedModel, Shape};
 use super::checkpoint;
-use super::training::TrainingArgs;
+use super::settings::TrainingArgs;
+use crate::base::size;
 use crate::base::source::Sourced;
 use crate::command::model::{self, Hub};
 use crate::host::Host;
@@ -15,32 +16,33 @@ use crate::report::{self, Problem};
 #[derive(Clone, Debug)]
 pub(crate) struct Weights {
     pub(crate) params: u64,
-    /// Those a quantised model keeps in 16 bits.
+    /// Parameters that a quantised model keeps in 16 bits.
     pub(crate) unquantised: u64,
     pub(crate) shape: Shape,
     /// Where the number comes from.
     pub(crate) from: String,
-    /// What was assumed to get it.
+    /// Assumptions behind the number.
     pub(crate) assumed: Vec<String>,
 }
 
 impl Weights {
-    /// The same shape with a number that is better known.
+    /// The same shape with a more reliable number.
     fn with_params(self, params: u64, from: String) -> Self {
         Weights { params, unquantised: self.unquantised.min(params), from, ..self }
     }
 }
 
-/// Where a name that is no folder is looked up.
+/// How a model is looked up by its name.
 #[derive(Clone, Debug)]
-pub(crate) struct Lookup {
+pub(crate) struct ModelLookup {
     pub(crate) hub: Hub,
     pub(crate) revision: Option<String>,
-    /// A number in the name of a model that is not here may stand for its size.
+    /// Take the size from the name of a model whose files are not here.
     pub(crate) trusts_names: bool,
 }
 
-/// Dense models people know, for a number of parameters without a model: name, hidden, layers, inner, heads, kv heads.
+/// Well-known dense models, whose shape is assumed if only a number of parameters is known: name, hidden size, layers,
+/// intermediate size, heads, kv heads.
 const TYPICAL: &[(&str, u64, u64, u64, u64, u64)] = &[
     ("Qwen2.5-0.5B", 896, 24, 4864, 14, 2),
     ("Qwen2.5-1.5B", 1536, 28, 8960, 12, 2),
@@ -52,7 +54,7 @@ const TYPICAL: &[(&str, u64, u64, u64, u64, u64)] = &[
     ("Llama-3.1-405B", 16384, 126, 53248, 128, 8),
 ];
 
-/// The one nearest in size.
+/// The typical model nearest in size.
 fn typical(params: u64) -> (&'static str, Weights) {
     let all = TYPICAL.iter().filter_map(|&(name, hidden, layers, inner, heads, shared)| {
         let config = json!({
@@ -61,39 +63,28 @@ fn typical(params: u64) -> (&'static str, Weights) {
         });
         Some((name, architecture::read(&config)?))
     });
-    let far = |one: u64| if one > params { one.div_ceil(params.max(1)) } else { params.div_ceil(one.max(1)) };
-    let exact = |one: u64| (far(one), one.abs_diff(params));
-    let (name, model) = all.min_by_key(|(_, model)| exact(model.params)).unwrap_or(("", nothing()));
+    let ratio = |size: u64| if size > params { size.div_ceil(params.max(1)) } else { params.div_ceil(size.max(1)) };
+    let distance = |size: u64| (ratio(size), size.abs_diff(params));
+    let (name, model) = all.min_by_key(|(_, model)| distance(model.params)).unwrap_or_default();
     let unquantised = model.unquantised.min(params);
     (name, Weights { params, unquantised, shape: model.shape, from: String::new(), assumed: Vec::new() })
 }
 
-fn nothing() -> architecture::Model {
-    architecture::Model {
-        shape: Shape::default(),
-        params: 0,
-        unquantised: 0,
-        kind: String::new(),
-        known: false,
-        is_part: false,
-    }
-}
-
-fn by_number(params: u64, from: String) -> Weights {
+fn of_size(params: u64, from: String) -> Weights {
     let (name, weights) = typical(params);
     Weights { from, assumed: vec![format!("the shape of {name}")], ..weights }
 }
 
-pub(crate) fn find(sourced: &TrainingArgs, lookup: &Lookup, host: &Host) -> Result<Weights, Problem> {
-    let found = sourced.model.as_ref().map(|name| here(name, lookup, host)).transpose()?.flatten();
-    match (&sourced.params, found) {
+pub(crate) fn find(args: &TrainingArgs, lookup: &ModelLookup, host: &Host) -> Result<Weights, Problem> {
+    let found = args.model.as_ref().map(|name| of_local_model(name, lookup, host)).transpose()?.flatten();
+    match (&args.params, found) {
         (Some(params), Some(weights)) => Ok(weights.with_params(params.value, params.from.to_string())),
-        (Some(params), None) => Ok(by_number(params.value, params.from.to_string())),
+        (Some(params), None) => Ok(of_size(params.value, params.from.to_string())),
         (None, Some(weights)) => Ok(weights),
-        (None, None) => match &sourced.model {
+        (None, None) => match &args.model {
             Some(name) => {
                 let size = size_in_name(&name.value).filter(|_| lookup.trusts_names);
-                size.map(|size| by_number(size, "its name; nothing of it is here".to_string()))
+                size.map(|size| of_size(size, "its name; its files are not here".to_string()))
                     .ok_or_else(|| report::model_is_not_here(name))
             }
             None => Err(report::nothing_to_fit()),
@@ -101,8 +92,8 @@ pub(crate) fn find(sourced: &TrainingArgs, lookup: &Lookup, host: &Host) -> Resu
     }
 }
 
-/// A model whose files are on this machine.
-fn here(name: &Sourced<String>, lookup: &Lookup, host: &Host) -> Result<Option<Weights>, Problem> {
+/// A model whose config.json is on this machine.
+fn of_local_model(name: &Sourced<String>, lookup: &ModelLookup, host: &Host) -> Result<Option<Weights>, Problem> {
     let Some(file) = model::config_file(&name.value, lookup.revision.as_deref(), lookup.hub, host) else {
         return Ok(None);
     };
@@ -115,21 +106,21 @@ fn here(name: &Sourced<String>, lookup: &Lookup, host: &Host) -> Result<Option<W
             let plural = if headers.files == 1 { "file" } else { "files" };
             let from = format!("the headers of {} safetensors {plural}", headers.files);
             let weights = match counted {
-                Some(counted) => of_config(counted, &config),
-                None => by_number(headers.params, String::new()),
+                // The headers count all parts of the model.
+                Some(counted) => of_config(CountedModel { is_part: false, ..counted }, &config),
+                None => of_size(headers.params, String::new()),
             };
-            let assumed = weights.assumed.into_iter().filter(|it| !it.contains("language model")).collect();
-            Ok(Some(Weights { assumed, ..weights }.with_params(headers.params, from)))
+            Ok(Some(weights.with_params(headers.params, from)))
         }
         (None, Some(counted)) => Ok(Some(of_config(counted, &config))),
         (None, None) => Err(report::cannot_count(&file)),
     }
 }
 
-fn of_config(model: architecture::Model, config: &Value) -> Weights {
+fn of_config(model: CountedModel, config: &Value) -> Weights {
     let mut assumed = Vec::new();
     if !model.known {
-        assumed.push(format!("the architecture `{}` counts like llama", model.kind));
+        assumed.push(format!("the architecture `{}` counts like llama", model.model_type));
     }
     if model.is_part {
         let whole = config.get("model_type").and_then(Value::as_str).unwrap_or("this model");
@@ -144,51 +135,8 @@ fn size_in_name(name: &str) -> Option<u64> {
     let words = name.rsplit('/').next()?.split(['-', '_']);
     words.filter(|word| word.ends_with(['B', 'b', 'M', 'm'])).find_map(|word| {
         let is_number = word.starts_with(|c: char| c.is_ascii_digit());
-        parameters(word).filter(|size| is_number && *size >= 1_000_000)
+        size::parse_count(word).filter(|size| is_number && *size >= 1_000_000)
     })
-}
-
-/// `8B`, `1.7b`, `350M`, `8e9`, `8000000000`.
-pub(crate) fn parameters(text: &str) -> Option<u64> {
-    let (number, unit) = match text.strip_suffix(['B', 'b']) {
-        Some(number) => (number, 1e9),
-        None => match text.strip_suffix(['M', 'm']) {
-            Some(number) => (number, 1e6),
-            None => match text.strip_suffix(['T', 't']) {
-                Some(number) => (number, 1e12),
-                None => (text, 1.0),
-            },
-        },
-    };
-    whole(number.parse::<f64>().ok()? * unit)
-}
-
-/// `80GiB`, `80G` (the same), `80GB` (a little less), `81559MiB`, bytes.
-pub(crate) fn bytes(text: &str) -> Option<u64> {
-    const UNITS: &[(&str, f64)] = &[
-        ("KIB", 1024.0),
-        ("MIB", 1_048_576.0),
-        ("GIB", 1_073_741_824.0),
-        ("TIB", 1_099_511_627_776.0),
-        ("KB", 1e3),
-        ("MB", 1e6),
-        ("GB", 1e9),
-        ("TB", 1e12),
-        ("K", 1024.0),
-        ("M", 1_048_576.0),
-        ("G", 1_073_741_824.0),
-        ("T", 1_099_511_627_776.0),
-        ("B", 1.0),
-        ("", 1.0),
-    ];
-    let upper = text.trim().to_ascii_uppercase();
-    let (number, unit) = UNITS.iter().find_map(|(name, unit)| Some((upper.strip_suffix(name)?, unit)))?;
-    whole(number.trim_end().parse::<f64>().ok()? * unit)
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "what is out of range was refused")]
-fn whole(number: f64) -> Option<u64> {
-    (number.is_finite() && (1.0..1e18).contains(&number)).then_some(number as u64)
 }
 
 #[cfg(test)]
@@ -196,29 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_as_people_write_them() {
-        for (text, size) in
-            [("8B", 8_000_000_000), ("1.7b", 1_700_000_000), ("350M", 350_000_000), ("8e9", 8_000_000_000), ("5", 5)]
-        {
-            assert_eq!(parameters(text), Some(size), "{text}");
-        }
-        for (text, size) in [
-            ("80GiB", 80 << 30),
-            ("80G", 80 << 30),
-            ("44GB", 44_000_000_000),
-            ("1.5 TiB", 3 << 39),
-            ("81559MiB", 81559 << 20),
-            ("85899345920", 80 << 30),
-        ] {
-            assert_eq!(bytes(text), Some(size), "{text}");
-        }
-        for text in ["", "B", "GiB", "x8B", "-1B", "0", "nan", "inf", "1e30"] {
-            assert_eq!((parameters(text), bytes(text)), (None, None), "{text}");
-        }
-    }
-
-    #[test]
-    fn names_that_tell_their_size() {
+    fn the_size_is_read_from_a_name() {
         for (name, size) in [
             ("Qwen/Qwen3-8B", Some(8_000_000_000)),
             ("Qwen/Qwen2.5-0.5B-Instruct", Some(500_000_000)),

@@ -1,7 +1,6 @@
 //! How a plan prints: text for a person, JSON for a program, a shell script to run by hand.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::decision::Plan;
 use super::file::{FileKind, PlannedConfig};
+use crate::base::layout::TextTable;
 use crate::base::shell::quoted;
 use crate::base::source::Sourced;
 use crate::base::vars;
@@ -71,11 +71,7 @@ impl Plan {
         if let Some(folder) = self.local.as_ref().and_then(|local| local.log_dir.as_ref()) {
             rows.push(("", format!("→ {} and so on", self.short(folder.join("rank0.log").as_os_str()))));
         }
-        let mut text = String::new();
-        for (name, value) in rows {
-            text += &format!("{name:<9}{value}\n");
-        }
-        text
+        TextTable::of_pairs(0, rows).to_string()
     }
 
     fn ranks_text(&self) -> String {
@@ -113,7 +109,7 @@ impl Plan {
         for (name, value) in &self.environment.kept {
             rows.push((secrets.setting(name, value), "yours, kept".to_string()));
         }
-        if rows.is_empty() { String::new() } else { format!("\nenvironment\n{}", table(&rows)) }
+        if rows.is_empty() { String::new() } else { format!("\nenvironment\n{}", TextTable::of_pairs(2, rows)) }
     }
 
     /// The command over several lines that can be pasted; an option and its values stay together.
@@ -309,7 +305,7 @@ fn config_text(config: &PlannedConfig) -> String {
     if !config.fills.is_empty() {
         let rows: Vec<_> =
             config.fills.iter().map(|fill| (format!("{} = {}", fill.key, fill.value), fill.from.to_string())).collect();
-        text += &format!("\nfilled\n{}", table(&rows));
+        text += &format!("\nfilled\n{}", TextTable::of_pairs(2, rows));
     }
     if !config.left.is_empty() {
         let mut rows: Vec<(String, String)> = Vec::new();
@@ -317,7 +313,7 @@ fn config_text(config: &PlannedConfig) -> String {
             let again = at > 0 && config.left[at - 1].why == left.why;
             rows.push((left.key.clone(), if again { "likewise".to_string() } else { left.why.clone() }));
         }
-        text += &format!("\nleft \"auto\" for the trainer\n{}", table(&rows));
+        text += &format!("\nleft \"auto\" for the trainer\n{}", TextTable::of_pairs(2, rows));
     }
     text
 }
@@ -345,18 +341,6 @@ fn diagnostics_json(problems: &[Problem]) -> Value {
         })
     };
     problems.iter().map(row).collect()
-}
-
-/// Two columns, the second aligned unless the first is very long.
-fn table(rows: &[(String, String)]) -> String {
-    const WIDEST: usize = 60;
-    let width = rows.iter().map(|(left, _)| left.chars().count()).filter(|width| *width <= WIDEST).max().unwrap_or(0);
-    let mut text = String::new();
-    for (left, right) in rows {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "  {left:<width$}  {right}");
-    }
-    text
 }
 
 /// What the ranks run, in short: `swift sft`, `train.py`.

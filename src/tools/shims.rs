@@ -1,44 +1,41 @@
-//! PATH shims: small shell scripts under the names of trainers and launchers, so that an unchanged script gets zlaunch
-//! with one PATH line. Here is which files; `exec` writes and removes them.
+//! PATH shims: small shell scripts with the names of trainers and launchers, so that one PATH line makes an unchanged script
+//! use zlaunch. This module knows which files there are; `exec` writes and removes them.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::base::layout::TextTable;
 use crate::base::shell::quoted;
 use crate::base::vars;
 use crate::command::trainer::{self, Family};
 use crate::host::{Host, is_shim};
 use crate::report::{self, Problem};
 
-/// The launchers that have one.
+/// The launchers that have a shim.
 const LAUNCHERS: &[&str] = &["accelerate", "deepspeed", "torchrun"];
 
-/// The programs that have one: the launchers, and every trainer that takes a config.
+/// The programs that have a shim: the launchers, and every trainer that takes a config.
 fn names() -> Vec<&'static str> {
-    let mut names: Vec<_> = each_name().collect();
+    let trainers = trainer::ALL.iter().filter(|trainer| trainer.family != Family::Opaque);
+    let consoles = trainers.filter_map(|trainer| trainer.consoles.first());
+    let mut names: Vec<_> = LAUNCHERS.iter().chain(consoles).copied().collect();
     names.sort_unstable();
     names
 }
 
-fn each_name() -> impl Iterator<Item = &'static str> {
-    let trainers = trainer::ALL.iter().filter(|trainer| trainer.family != Family::Opaque);
-    let consoles = trainers.filter_map(|trainer| trainer.consoles.first());
-    LAUNCHERS.iter().chain(consoles).copied()
-}
-
-/// Every shim is this file; it knows by its name whom it stands for.
+/// The content of every shim. It tells by its own name which program it stands for.
 pub(crate) const SHIM: &str = include_str!("../../shims/shim.sh");
 
-/// Whom every shim looks for.
-const US: &str = "zlaunch";
+/// The program that every shim starts.
+const ZLAUNCH: &str = "zlaunch";
 
 const USAGE: &str = "zlaunch shims install|remove|list [DIR]";
 
 pub(crate) struct Shims {
     pub(crate) action: Action,
     folder: PathBuf,
-    /// Nobody named the folder: it is zlaunch's own.
+    /// The folder was not given, so it is zlaunch's own.
     is_default: bool,
 }
 
@@ -77,18 +74,18 @@ impl Shims {
         names().into_iter().map(|name| self.folder.join(name))
     }
 
-    /// Files of these names that are somebody else's.
+    /// Files with the names of shims that are not shims.
     pub(crate) fn foreign(&self) -> Vec<Problem> {
         let foreign = self.files().filter(|file| file.symlink_metadata().is_ok() && !is_ours(file));
         foreign.map(|file| report::not_a_shim(&file)).collect()
     }
 
-    /// What is there now.
+    /// The shims that are installed.
     pub(crate) fn present(&self) -> Vec<PathBuf> {
         self.files().filter(|file| is_ours(file)).collect()
     }
 
-    /// Folders that go with the last shim.
+    /// Folders that are removed with the last shim.
     pub(crate) fn own_folders(&self) -> impl Iterator<Item = &Path> {
         self.folder.ancestors().take(if self.is_default { 2 } else { 0 })
     }
@@ -105,30 +102,34 @@ impl Shims {
             std::env::split_paths(path).map(|folder| folder.join(LAUNCHERS[0])).find(|program| program.is_file());
         let real = |program: PathBuf| fs::canonicalize(program).ok();
         let active = first.and_then(real).is_some_and(|first| Some(first) == real(self.folder.join(LAUNCHERS[0])));
-        let ours = host.find_program(OsStr::new(US)).is_some() || self.folder.join(US).is_file();
-        let alone = if ours { "" } else { "; zlaunch itself is not on PATH: until it is, they stand aside" };
-        let mut text = format!("{} shims in {}{alone}\n", names().len(), self.folder.display()).into_bytes();
+        let found = host.find_program(OsStr::new(ZLAUNCH)).is_some() || self.folder.join(ZLAUNCH).is_file();
+        let note = if found {
+            ""
+        } else {
+            "; zlaunch itself is not on PATH: until it is, they run the real programs unchanged"
+        };
+        let mut text = format!("{} shims in {}{note}\n", names().len(), self.folder.display()).into_bytes();
         if active {
-            text.extend(b"it is on PATH\n");
+            text.extend(b"this folder is on PATH\n");
         } else {
             text.extend([b"export PATH=", quoted(self.folder.as_os_str()).as_slice(), b":\"$PATH\"\n"].concat());
         }
         text
     }
 
-    /// A line for each: whom it stands for, and which program is behind it.
+    /// The installed shims, each with the program it stands for.
     pub(crate) fn listing(&self, host: &Host) -> String {
-        let line = |file: &PathBuf| {
+        let row = |file: PathBuf| {
             let name = file.file_name().unwrap_or_default();
-            let behind = host.find_program(name);
-            let behind = behind.map_or_else(|| "nothing on PATH".to_string(), |program| program.display().to_string());
-            format!("{:<17} {behind}\n", name.to_string_lossy())
+            let program = host.find_program(name);
+            let program = program.map_or("nothing on PATH".to_string(), |program| program.display().to_string());
+            (name.to_string_lossy().into_owned(), program)
         };
-        self.present().iter().map(line).collect()
+        TextTable::of_pairs(0, self.present().into_iter().map(row)).to_string()
     }
 }
 
-/// A link is somebody else's, wherever it leads.
+/// A link is not ours, wherever it points.
 fn is_ours(file: &Path) -> bool {
     file.symlink_metadata().is_ok_and(|seen| seen.is_file()) && is_shim(file)
 }

@@ -191,7 +191,7 @@ fn shims_beside_zlaunch_work_and_hide_nothing() {
     let run = sandbox.run(["shims", "install"]);
     assert!(!run.stderr.contains(alone), "{run:?}");
     let run = sandbox.run(["shims", "install", "../bin/"]);
-    assert!(run.stderr.ends_with("it is on PATH\n"), "{run:?}");
+    assert!(run.stderr.ends_with("this folder is on PATH\n"), "{run:?}");
     assert_eq!(sh(&sandbox, &["sh"], SCRIPT).status, Some(0));
     assert_ne!(option(&sandbox.recorded(), "--deepspeed").unwrap(), "zero2", "resolved");
     let path = sandbox.recorded_env()["PATH"].clone();

@@ -2,15 +2,14 @@
 
 use super::resolve::resolve;
 use super::search::{Origin, Search};
-use crate::base::layout::wrapped;
+use crate::base::layout::{Line, TextTable};
 use crate::base::source::{Source, Sourced};
 use crate::host::Host;
 
 /// All of them, hidden ones included.
 pub(crate) fn list(search: &Search, host: &Host) -> String {
     let all = search.all();
-    let width = all.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let mut text = String::new();
+    let mut table = TextTable::new(0);
     for (at, (name, origin)) in all.iter().enumerate() {
         let spec = match origin {
             Origin::File(path) => path.display().to_string(),
@@ -30,10 +29,10 @@ pub(crate) fn list(search: &Search, host: &Host) -> String {
             }
         };
         let hidden = if hidden { " (hidden by one above)" } else { "" };
-        text += &format!("{name:<width$}  {origin}{hidden}\n");
+        table.lines.push(Line::Row(vec![name.clone(), format!("{origin}{hidden}")]));
         if !about.is_empty() {
-            text += &wrapped(&about, width + 2, 110);
+            table.lines.push(Line::Wrapped(vec![String::new(), about], 110));
         }
     }
-    text
+    table.to_string()
 }

@@ -1,11 +1,10 @@
-//! The report as text that can be pasted and as JSON. Whatever goes into it is without secrets and without the name of
-//! the home folder.
+//! The report as text and as JSON. Secrets and the path of the home folder are removed, so that it can be pasted anywhere.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::base::layout::wrapped;
+use crate::base::layout::{Line, TextTable};
 use crate::host::Host;
 use crate::report::secrets::Secrets;
 use crate::report::{Problem, Severity};
@@ -16,36 +15,36 @@ const WIDTH: usize = 110;
 pub(super) struct DoctorReport<'h> {
     home: Option<PathBuf>,
     secrets: Secrets<'h>,
-    sections: Vec<(&'static str, Vec<Row>)>,
+    sections: Vec<(&'static str, Vec<DoctorRow>)>,
 }
 
-/// One thing that was looked at.
-pub(super) struct Row {
+/// One fact about the machine or the launch.
+pub(super) struct DoctorRow {
     name: String,
-    /// `None`: it could not be found out.
+    /// `None`: unknown.
     value: Option<String>,
-    /// There is a rule about it.
-    judged: bool,
-    pub(super) found: Vec<Problem>,
+    /// A rule looked at it.
+    is_checked: bool,
+    pub(super) problems: Vec<Problem>,
 }
 
-impl Row {
-    pub(super) fn seen(name: impl Into<String>, value: Option<String>) -> Self {
-        Row { name: name.into(), value, judged: false, found: Vec::new() }
+impl DoctorRow {
+    pub(super) fn fact(name: impl Into<String>, value: Option<String>) -> Self {
+        DoctorRow { name: name.into(), value, is_checked: false, problems: Vec::new() }
     }
 
-    pub(super) fn judged(name: impl Into<String>, value: Option<String>, found: Option<Problem>) -> Self {
-        let judged = value.is_some();
-        Row { judged, found: found.into_iter().collect(), ..Row::seen(name, value) }
+    pub(super) fn checked(name: impl Into<String>, value: Option<String>, problem: Option<Problem>) -> Self {
+        let is_checked = value.is_some();
+        DoctorRow { is_checked, problems: problem.into_iter().collect(), ..DoctorRow::fact(name, value) }
     }
 
     fn mark(&self) -> &'static str {
-        let worst = self.found.iter().any(|problem| problem.severity == Severity::Error);
-        match (worst, self.found.is_empty()) {
-            (true, _) => "bad",
-            (false, false) => "warn",
-            (false, true) if self.judged => "ok",
-            (false, true) => "",
+        let is_error = self.problems.iter().any(|problem| problem.severity == Severity::Error);
+        match self.problems.is_empty() {
+            _ if is_error => "bad",
+            false => "warn",
+            true if self.is_checked => "ok",
+            true => "",
         }
     }
 }
@@ -56,13 +55,13 @@ impl<'h> DoctorReport<'h> {
         DoctorReport { home, secrets: Secrets::of(host), sections: Vec::new() }
     }
 
-    pub(super) fn add(&mut self, title: &'static str, rows: Vec<Row>) {
+    pub(super) fn add(&mut self, title: &'static str, rows: Vec<DoctorRow>) {
         if !rows.is_empty() {
             self.sections.push((title, rows));
         }
     }
 
-    fn rows(&self) -> impl Iterator<Item = &Row> {
+    fn rows(&self) -> impl Iterator<Item = &DoctorRow> {
         self.sections.iter().flat_map(|(_, rows)| rows)
     }
 
@@ -75,25 +74,27 @@ impl<'h> DoctorReport<'h> {
     }
 
     pub(super) fn text(&self) -> String {
-        let width = self.rows().map(|row| row.name.chars().count()).filter(|width| *width <= 24).max().unwrap_or(0);
-        let mut text = format!("zlaunch {} ({})\n", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH);
+        let first = format!("zlaunch {} ({})", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH);
+        let mut lines = vec![Line::Heading(first)];
         for (title, rows) in &self.sections {
-            text += &format!("\n{title}\n");
+            lines.push(Line::Heading(format!("\n{title}")));
             for row in rows {
                 let value = self.clean(row.value.as_deref().unwrap_or("unknown"));
-                text += &format!("  {:<4}  {:<width$}  {value}\n", row.mark(), row.name);
-                for problem in &row.found {
-                    text += &wrapped(&format!("{} [{}]", self.clean(&problem.what), problem.rule), width + 10, WIDTH);
-                    text += &format!("{:indent$}help: {}\n", "", self.clean(&problem.help), indent = width + 10);
+                lines.push(Line::Row(vec![format!("{:<4}", row.mark()), row.name.clone(), value]));
+                for problem in &row.problems {
+                    let below = |text: String| vec![String::new(), String::new(), text];
+                    let what = format!("{} [{}]", self.clean(&problem.what), problem.rule);
+                    lines.push(Line::Wrapped(below(what), WIDTH));
+                    lines.push(Line::Row(below(format!("help: {}", self.clean(&problem.help)))));
                 }
             }
         }
-        let bad = self.rows().filter(|row| row.mark() == "bad").count();
-        let warned = self.rows().filter(|row| row.mark() == "warn").count();
-        text + &match (bad, warned) {
-            (0, 0) => "\nnothing wrong was found\n".to_string(),
-            _ => format!("\n{bad} bad, {warned} to look at; `zlaunch explain RULE` says more\n"),
-        }
+        let count = |mark: &str| self.rows().filter(|row| row.mark() == mark).count();
+        lines.push(Line::Heading(match (count("bad"), count("warn")) {
+            (0, 0) => "\nno problems found".to_string(),
+            (bad, warned) => format!("\n{bad} bad, {warned} to look at; `zlaunch explain RULE` says more"),
+        }));
+        TextTable { widest: 24, lines, ..TextTable::new(2) }.to_string()
     }
 
     pub(super) fn json(&self) -> Value {
@@ -104,13 +105,13 @@ impl<'h> DoctorReport<'h> {
             let mut section = Map::new();
             for row in rows {
                 let value = row.value.as_ref().map_or(Value::Null, |value| self.clean(value).into());
-                // Several rows of one name: the plan's diagnostics, which are all below.
+                // Several rows can have the same name, one per diagnostic of the plan; those are all listed below.
                 section.entry(row.name.replace(' ', "_")).or_insert(value);
             }
             all.insert((*title).to_string(), Value::Object(section));
         }
-        let found = self.rows().flat_map(|row| row.found.iter().map(move |problem| (row, problem)));
-        let found = found.map(|(row, problem)| {
+        let problems = self.rows().flat_map(|row| row.problems.iter().map(move |problem| (row, problem)));
+        let problems = problems.map(|(row, problem)| {
             json!({
                 "rule": problem.rule,
                 "severity": problem.severity.to_string(),
@@ -120,7 +121,7 @@ impl<'h> DoctorReport<'h> {
                 "help": self.clean(&problem.help),
             })
         });
-        all.insert("diagnostics".to_string(), found.collect());
+        all.insert("diagnostics".to_string(), problems.collect());
         Value::Object(all)
     }
 }
@@ -130,11 +131,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_home_folder_has_no_name() {
+    fn the_path_of_the_home_folder_is_not_shown() {
         let env = [("HOME", "/home/jane")].map(|(name, value)| (name.into(), value.into())).into();
         let host = Host { env, ..Host::default() };
         let mut report = DoctorReport::new(&host);
-        report.add("folders", vec![Row::seen("configs", Some("/home/jane/.cache".to_string()))]);
+        report.add("folders", vec![DoctorRow::fact("configs", Some("/home/jane/.cache".to_string()))]);
         assert!(report.text().contains("configs  ~/.cache") && !report.json().to_string().contains("jane"));
     }
 }

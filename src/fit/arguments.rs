@@ -1,0 +1,154 @@
+//! The settings of a training as its command spells them. Every front end has names of its own for them.
+
+use super::settings::{Attention, Dtype, Optimizer, TrainingArgs, Tuner};
+use crate::base::source::Sourced;
+use crate::command::argv::{Args, Field, OptionList, Takes, hf_bool};
+use crate::command::trainer::{Family, Job};
+
+const SEQ_LEN_NAMES: &[&str] =
+    &["max_length", "cutoff_len", "max_seq_length", "max_seq_len", "sequence_len", "model_max_length", "block_size"];
+const TUNER_NAMES: &[&str] = &["tuner_type", "train_type", "sft_type", "finetuning_type", "adapter"];
+const RANK_NAMES: &[&str] = &["lora_rank", "lora_r"];
+const TARGET_NAMES: &[&str] = &["target_modules", "lora_target", "lora_target_modules"];
+const BITS_NAMES: &[&str] = &["quant_bits", "quantization_bit"];
+const DTYPE_NAMES: &[&str] = &["torch_dtype", "dtype"];
+const OPTIMIZER_NAMES: &[&str] = &["optim", "optimizer"];
+const ATTENTION_NAMES: &[&str] = &["attn_impl", "attn_implementation", "flash_attn"];
+const LIGER_NAMES: &[&str] = &["use_liger_kernel", "enable_liger_kernel", "liger_fused_linear_cross_entropy"];
+
+/// All arguments that are read here.
+fn fields(model: &'static str) -> Vec<Field> {
+    let values = [
+        SEQ_LEN_NAMES,
+        TUNER_NAMES,
+        RANK_NAMES,
+        TARGET_NAMES,
+        BITS_NAMES,
+        DTYPE_NAMES,
+        OPTIMIZER_NAMES,
+        ATTENTION_NAMES,
+        &["per_device_train_batch_size", "gradient_accumulation_steps", "lora_dropout"],
+    ];
+    let switches = [
+        LIGER_NAMES,
+        &["gradient_checkpointing", "disable_gradient_checkpointing", "load_in_4bit", "load_in_8bit", "use_peft"],
+        &["bf16", "fp16"],
+    ];
+    let values = values.into_iter().flatten().chain([&model]).map(|name| (*name, Takes::One));
+    values.chain(switches.into_iter().flatten().map(|name| (*name, Takes::Optional))).collect()
+}
+
+/// The settings that a training command gives.
+pub(super) fn of_command(job: &Job) -> TrainingArgs {
+    if job.trainer.family == Family::Opaque {
+        return TrainingArgs::default();
+    }
+    let model = job.trainer.model_argument;
+    let args = Args::read(job.args.words().to_vec(), &fields(model), (job.trainer.options)(&job.target));
+    let reader = ArgumentReader(&args);
+    TrainingArgs {
+        model: args.text(model),
+        params: None,
+        micro_batch: reader.count(&["per_device_train_batch_size"]),
+        grad_accum: reader.count(&["gradient_accumulation_steps"]),
+        seq_len: reader.count(SEQ_LEN_NAMES),
+        tuner: reader.tuner(),
+        lora_rank: reader.count(RANK_NAMES),
+        lora_targets: reader.targets(),
+        dtype: reader.dtype(),
+        optimizer: reader.text(OPTIMIZER_NAMES).map(|it| it.map(|name| Optimizer::named(&name))),
+        checkpointing: reader.checkpointing(),
+        attention: reader.text(ATTENTION_NAMES).map(|it| it.map(|name| attention(&name))),
+        fused_loss: reader.switch(LIGER_NAMES),
+        dropout: args.float("lora_dropout").ok().flatten().map(|it| it.map(|value| value > 0.0)),
+    }
+}
+
+/// Whether the training also keeps a reference or reward model in memory.
+pub(super) fn has_more_models(job: &Job) -> bool {
+    const ALGORITHMS: &[&str] = &["rlhf", "dpo", "kto", "ppo", "grpo", "rloo", "orpo", "simpo"];
+    let args = Args::read(
+        job.args.words().to_vec(),
+        &[("rlhf_type", Takes::One), ("stage", Takes::One), ("rl", Takes::One)],
+        OptionList::Open,
+    );
+    let mut stages = ["rlhf_type", "stage", "rl"].iter().filter_map(|name| args.text(name));
+    let target = job.target.name().to_string();
+    let stem = target.trim_end_matches(".py").rsplit(['/', '.']).next().unwrap_or_default();
+    ALGORITHMS.contains(&stem) || stages.any(|stage| ALGORITHMS.contains(&stage.value.as_str()))
+}
+
+/// Only these names mean an attention that stores all scores.
+fn attention(name: &str) -> Attention {
+    if ["eager", "disabled"].contains(&name) { Attention::Eager } else { Attention::Flash }
+}
+
+/// Looks arguments up by several names. A value that cannot be read is ignored: refusing it is the trainer's business.
+struct ArgumentReader<'a>(&'a Args);
+
+impl ArgumentReader<'_> {
+    fn text(&self, names: &[&str]) -> Option<Sourced<String>> {
+        names.iter().find_map(|name| self.0.text(name))
+    }
+
+    fn count(&self, names: &[&str]) -> Option<Sourced<u64>> {
+        let found = names.iter().find_map(|name| self.0.int(name).ok().flatten())?;
+        let value = u64::try_from(found.value).ok().filter(|value| *value > 0)?;
+        Some(Sourced::new(value, found.from))
+    }
+
+    fn switch(&self, names: &[&str]) -> Option<Sourced<bool>> {
+        names.iter().find_map(|name| self.0.bool(name, true).ok().flatten())
+    }
+
+    fn tuner(&self) -> Option<Sourced<Tuner>> {
+        let bits = self.count(BITS_NAMES).map(|it| it.value);
+        let loaded = |name, bits| self.switch(&[name]).filter(|it| it.value).map(|_| bits);
+        let bits = bits.or_else(|| loaded("load_in_4bit", 4)).or_else(|| loaded("load_in_8bit", 8));
+        let lora = bits.map_or(Tuner::Lora, Tuner::Quantised);
+        if let Some(name) = self.text(TUNER_NAMES) {
+            let tuner = match name.value.as_str() {
+                "full" | "freeze" | "none" => Tuner::Full,
+                "qlora" => Tuner::Quantised(bits.unwrap_or(4)),
+                _ => lora,
+            };
+            return Some(Sourced::new(tuner, name.from));
+        }
+        self.switch(&["use_peft"]).filter(|it| it.value).map(|it| it.map(|_| lora))
+    }
+
+    /// The names come as several words, or as one with commas.
+    fn targets(&self) -> Option<Sourced<String>> {
+        let first = self.text(TARGET_NAMES)?;
+        let words = self.0.words().iter().filter_map(|word| word.to_str());
+        let option = first.from.to_string();
+        let values = words.skip_while(|word| *word != option).skip(1).take_while(|word| !word.starts_with("--"));
+        let all: Vec<&str> = values.collect();
+        let value = if all.len() > 1 { all.join(",") } else { first.value.clone() };
+        Some(Sourced::new(value, first.from))
+    }
+
+    fn dtype(&self) -> Option<Sourced<Dtype>> {
+        let named = self.text(DTYPE_NAMES).and_then(|text| {
+            let (_, dtype) = Dtype::NAMES.iter().find(|(name, _)| *name == text.value)?;
+            Some(Sourced::new(*dtype, text.from))
+        });
+        let bf16 = self.switch(&["bf16"]);
+        let fp16 = self.switch(&["fp16"]);
+        let on = |switch: &Option<Sourced<bool>>, dtype| {
+            switch.as_ref().filter(|it| it.value).map(|it| Sourced::new(dtype, it.from.clone()))
+        };
+        let off = || match (&bf16, &fp16) {
+            (Some(one), Some(_)) => Some(Sourced::new(Dtype::Fp32, one.from.clone())),
+            _ => None,
+        };
+        on(&bf16, Dtype::Bf16).or_else(|| on(&fp16, Dtype::Fp16)).or(named).or_else(off)
+    }
+
+    fn checkpointing(&self) -> Option<Sourced<bool>> {
+        let off = self.switch(&["disable_gradient_checkpointing"]).map(|it| it.map(|off| !off));
+        // axolotl also takes values such as `offload`, which mean yes.
+        let on = self.text(&["gradient_checkpointing"]).map(|it| it.map(|text| hf_bool(&text).unwrap_or(true)));
+        off.or(on).or_else(|| self.switch(&["gradient_checkpointing"]))
+    }
+}

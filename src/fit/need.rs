@@ -1,0 +1,104 @@
+//! The memory that a training needs, as the accountings of `memory` and `textbook` report it.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Accounting {
+    /// What DeepSpeed and transformers really allocate.
+    Real,
+    /// 2 + 2 + 8 bytes per parameter.
+    Textbook,
+}
+
+/// The machines, with one rank per GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cluster {
+    pub(crate) nodes: u64,
+    /// GPUs of each node.
+    pub(crate) gpus: u64,
+}
+
+impl Cluster {
+    pub(crate) fn world_size(self) -> u64 {
+        self.nodes * self.gpus
+    }
+}
+
+/// Bytes on one GPU, by what they are used for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct GpuUsage {
+    pub(crate) parameters: u64,
+    pub(crate) gradients: u64,
+    pub(crate) optimizer: u64,
+    pub(crate) activations: u64,
+    pub(crate) buffers: u64,
+    pub(crate) logits: u64,
+    pub(crate) overhead: u64,
+}
+
+impl GpuUsage {
+    pub(crate) const NAMES: [&'static str; 7] =
+        ["parameters", "gradients", "optimizer", "activations", "buffers", "logits", "overhead"];
+
+    /// In the order of `NAMES`.
+    pub(crate) fn values(&self) -> [u64; 7] {
+        let GpuUsage { parameters, gradients, optimizer, activations, buffers, logits, overhead } = *self;
+        [parameters, gradients, optimizer, activations, buffers, logits, overhead]
+    }
+
+    pub(crate) fn total(&self) -> u64 {
+        self.values().iter().sum()
+    }
+}
+
+/// The phases of a training step in which memory use can peak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StepPhase {
+    /// The backward pass starts with the gradient of the logits, while all activations are still there.
+    Loss,
+    /// The backward pass is in the last layer.
+    Backward,
+    /// All gradients are there.
+    EndOfBackward,
+    /// The optimizer updates the parameters.
+    OptimizerStep,
+    /// The textbook accounting knows no phases.
+    Whole,
+}
+
+impl StepPhase {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            StepPhase::Loss => "loss",
+            StepPhase::Backward => "backward",
+            StepPhase::EndOfBackward => "end of backward",
+            StepPhase::OptimizerStep => "step",
+            StepPhase::Whole => "always",
+        }
+    }
+}
+
+/// Memory that torch allocates in every measured run beyond what is accounted for: about two cuBLAS workspaces.
+pub(super) const WORKSPACE: u64 = 67_000_000;
+
+/// What a training needs under one template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MemoryNeed {
+    /// On each GPU, in the phase that needs most.
+    pub(crate) usage: GpuUsage,
+    pub(crate) peak: StepPhase,
+    /// Bytes of memory on each node.
+    pub(crate) host: u64,
+    /// Bytes of disk on each node.
+    pub(crate) disk: u64,
+}
+
+impl MemoryNeed {
+    /// Bytes on each GPU.
+    pub(crate) fn gpu(&self) -> u64 {
+        self.usage.total()
+    }
+
+    /// What torch's `max_memory_allocated` would show.
+    pub(crate) fn allocated(&self) -> u64 {
+        self.gpu() - self.usage.overhead + WORKSPACE
+    }
+}

@@ -1,0 +1,170 @@
+//! The settings of a training that decide how much memory it needs. Our own options win over the arguments of the training
+//! command, and those over the front end's defaults.
+
+use crate::base::source::{Source, Sourced};
+use crate::command::trainer::{Defaults, Trainer};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tuner {
+    Full,
+    Lora,
+    /// LoRA on weights quantised to this many bits.
+    Quantised(u64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dtype {
+    Bf16,
+    Fp16,
+    Fp32,
+}
+
+impl Dtype {
+    pub(crate) const NAMES: &'static [(&'static str, Dtype)] = &[
+        ("bf16", Dtype::Bf16),
+        ("bfloat16", Dtype::Bf16),
+        ("fp16", Dtype::Fp16),
+        ("float16", Dtype::Fp16),
+        ("fp32", Dtype::Fp32),
+        ("float32", Dtype::Fp32),
+    ];
+
+    pub(crate) fn bytes(self) -> u64 {
+        if self == Dtype::Fp32 { 4 } else { 2 }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, dtype)| *dtype == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// An optimizer, by the states it keeps for each parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Optimizer {
+    pub(crate) name: &'static str,
+    /// Bytes of the states for each parameter, if they are fp32.
+    pub(crate) bytes: u64,
+    /// Without DeepSpeed the states have the dtype of the parameter.
+    pub(crate) follows_dtype: bool,
+    /// What the names that trainers give it have in common.
+    part_of_name: &'static str,
+}
+
+impl Optimizer {
+    const fn new(name: &'static str, bytes: u64, follows_dtype: bool, part_of_name: &'static str) -> Self {
+        Optimizer { name, bytes, follows_dtype, part_of_name }
+    }
+
+    /// Searched in this order by a part of the name; adamw comes last and matches everything.
+    pub(crate) const ALL: &'static [Optimizer] = &[
+        Optimizer::new("adamw_8bit", 2, false, "8bit"),
+        Optimizer::new("adafactor", 0, true, "adafactor"),
+        Optimizer::new("lion", 4, true, "lion"),
+        Optimizer::new("muon", 4, true, "muon"),
+        Optimizer::new("sgd", 0, true, "sgd"),
+        Optimizer::new("adamw", 8, true, ""),
+    ];
+
+    pub(crate) fn named(name: &str) -> Self {
+        let adamw = Self::ALL[Self::ALL.len() - 1];
+        Self::ALL.iter().copied().find(|it| name.to_lowercase().contains(it.part_of_name)).unwrap_or(adamw)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attention {
+    /// FlashAttention or SDPA, which never store the matrix of scores.
+    Flash,
+    Eager,
+}
+
+/// The settings that were given, by our own options or by the training command.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TrainingArgs {
+    pub(crate) model: Option<Sourced<String>>,
+    pub(crate) params: Option<Sourced<u64>>,
+    pub(crate) micro_batch: Option<Sourced<u64>>,
+    pub(crate) grad_accum: Option<Sourced<u64>>,
+    pub(crate) seq_len: Option<Sourced<u64>>,
+    pub(crate) tuner: Option<Sourced<Tuner>>,
+    pub(crate) lora_rank: Option<Sourced<u64>>,
+    pub(crate) lora_targets: Option<Sourced<String>>,
+    pub(crate) dtype: Option<Sourced<Dtype>>,
+    pub(crate) optimizer: Option<Sourced<Optimizer>>,
+    pub(crate) checkpointing: Option<Sourced<bool>>,
+    pub(crate) attention: Option<Sourced<Attention>>,
+    pub(crate) fused_loss: Option<Sourced<bool>>,
+    /// LoRA uses dropout, and so keeps a second copy of its inputs.
+    pub(crate) dropout: Option<Sourced<bool>>,
+}
+
+impl TrainingArgs {
+    /// These settings, completed by others where they are not given.
+    pub(crate) fn or(self, other: TrainingArgs) -> TrainingArgs {
+        TrainingArgs {
+            model: self.model.or(other.model),
+            params: self.params.or(other.params),
+            micro_batch: self.micro_batch.or(other.micro_batch),
+            grad_accum: self.grad_accum.or(other.grad_accum),
+            seq_len: self.seq_len.or(other.seq_len),
+            tuner: self.tuner.or(other.tuner),
+            lora_rank: self.lora_rank.or(other.lora_rank),
+            lora_targets: self.lora_targets.or(other.lora_targets),
+            dtype: self.dtype.or(other.dtype),
+            optimizer: self.optimizer.or(other.optimizer),
+            checkpointing: self.checkpointing.or(other.checkpointing),
+            attention: self.attention.or(other.attention),
+            fused_loss: self.fused_loss.or(other.fused_loss),
+            dropout: self.dropout.or(other.dropout),
+        }
+    }
+}
+
+/// The defaults without a training command: the settings most people start with.
+const WITHOUT_COMMAND: Defaults =
+    Defaults { micro_batch: 1, seq_len: None, lora: false, lora_rank: 8, checkpointing: true, dropout: false };
+
+/// Used if the front end has no default either.
+const SEQ_LEN: u64 = 2048;
+
+/// Every setting, with its default where it was not given.
+#[derive(Clone, Debug)]
+pub(crate) struct TrainingSettings {
+    pub(crate) micro_batch: Sourced<u64>,
+    pub(crate) grad_accum: Sourced<u64>,
+    pub(crate) seq_len: Sourced<u64>,
+    pub(crate) tuner: Sourced<Tuner>,
+    pub(crate) lora_rank: Sourced<u64>,
+    pub(crate) lora_targets: Sourced<String>,
+    pub(crate) dtype: Sourced<Dtype>,
+    pub(crate) optimizer: Sourced<Optimizer>,
+    pub(crate) checkpointing: Sourced<bool>,
+    pub(crate) attention: Sourced<Attention>,
+    pub(crate) fused_loss: Sourced<bool>,
+    pub(crate) dropout: Sourced<bool>,
+}
+
+impl TrainingSettings {
+    /// `trainer`: the front end whose defaults apply.
+    pub(crate) fn new(args: &TrainingArgs, trainer: Option<&Trainer>) -> Self {
+        fn or<T: Clone>(given: Option<&Sourced<T>>, default: T) -> Sourced<T> {
+            given.cloned().unwrap_or(Sourced::new(default, Source::Default))
+        }
+        let defaults = trainer.map_or(&WITHOUT_COMMAND, |trainer| &trainer.defaults);
+        let tuner = if defaults.lora { Tuner::Lora } else { Tuner::Full };
+        TrainingSettings {
+            micro_batch: or(args.micro_batch.as_ref(), defaults.micro_batch),
+            grad_accum: or(args.grad_accum.as_ref(), 1),
+            seq_len: or(args.seq_len.as_ref(), defaults.seq_len.unwrap_or(SEQ_LEN)),
+            tuner: or(args.tuner.as_ref(), tuner),
+            lora_rank: or(args.lora_rank.as_ref(), defaults.lora_rank),
+            lora_targets: or(args.lora_targets.as_ref(), "all-linear".to_string()),
+            dtype: or(args.dtype.as_ref(), Dtype::Bf16),
+            optimizer: or(args.optimizer.as_ref(), Optimizer::named("adamw")),
+            checkpointing: or(args.checkpointing.as_ref(), defaults.checkpointing),
+            attention: or(args.attention.as_ref(), Attention::Flash),
+            fused_loss: or(args.fused_loss.as_ref(), false),
+            dropout: or(args.dropout.as_ref(), defaults.dropout),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! A training step in numbers: what the model's weights and the settings amount to before any template is chosen.
+
+use super::architecture::Shape;
+use super::need::Cluster;
+use super::settings::{Attention, Optimizer, TrainingSettings, Tuner};
+use super::weights::Weights;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Workload {
+    pub(crate) params: u64,
+    /// Parameters that are updated: all of them, or LoRA's.
+    pub(crate) trainable: u64,
+    /// Bytes of all weights on a rank that holds them whole, adapters included.
+    pub(crate) weights: u64,
+    /// Bytes of one element of the trained weights and of the activations.
+    pub(crate) element: u64,
+    pub(crate) optimizer: Optimizer,
+    pub(crate) shape: Shape,
+    pub(crate) micro_batch: u64,
+    pub(crate) seq_len: u64,
+    pub(crate) accumulates: bool,
+    pub(crate) checkpointing: bool,
+    pub(crate) attention: Attention,
+    /// The loss is computed in pieces, so the logits of all tokens never exist at once.
+    pub(crate) fused_loss: bool,
+    /// Elements that LoRA keeps per token and layer.
+    pub(crate) adapters: u64,
+    /// Elements per token and layer that enter the modules LoRA adapts, counted once per module.
+    pub(crate) adapted_inputs: u64,
+}
+
+/// What LoRA adds to a model.
+struct Adapters {
+    params: u64,
+    /// Elements kept per token and layer.
+    kept: u64,
+    /// Elements that enter the adapted modules, per token and layer.
+    inputs: u64,
+}
+
+impl Adapters {
+    fn new(shape: &Shape, settings: &TrainingSettings) -> Self {
+        let targets = &settings.lora_targets.value;
+        let all = ["all-linear", "all", "default"].contains(&targets.as_str());
+        let is_target = |name: &str| all || targets.split(',').any(|target| target.trim() == name);
+        let rank = settings.lora_rank.value;
+        let mut adapters = Adapters { params: 0, kept: 0, inputs: 0 };
+        for (_, inputs, outputs) in shape.linears.iter().filter(|(name, ..)| is_target(name)) {
+            adapters.params += shape.layers * rank * (inputs + outputs);
+            adapters.kept += rank + if settings.dropout.value { inputs + inputs / 2 } else { 0 };
+            adapters.inputs += inputs;
+        }
+        Adapters { params: adapters.params.max(1), inputs: adapters.inputs.max(1), ..adapters }
+    }
+}
+
+impl Workload {
+    pub(crate) fn new(weights: &Weights, settings: &TrainingSettings) -> Self {
+        let element = settings.dtype.value.bytes();
+        let Weights { unquantised, shape, .. } = weights;
+        // Keeps the products below from overflowing; `is_plausible` refuses such a number.
+        let params = weights.params.min(1 << 54);
+        let adapters = match settings.tuner.value {
+            Tuner::Full => Adapters { params, kept: 0, inputs: 0 },
+            Tuner::Lora | Tuner::Quantised(_) => Adapters::new(shape, settings),
+        };
+        let frozen = match settings.tuner.value {
+            Tuner::Full => 0,
+            Tuner::Lora => element * params,
+            // Every 64 quantised weights share a scale of four bytes.
+            Tuner::Quantised(bits) => element * unquantised + (params - unquantised) * (2 * bits + 1) / 16,
+        };
+        Workload {
+            params,
+            trainable: adapters.params,
+            weights: frozen + element * adapters.params,
+            element,
+            optimizer: settings.optimizer.value,
+            shape: shape.clone(),
+            micro_batch: settings.micro_batch.value,
+            seq_len: settings.seq_len.value,
+            accumulates: settings.grad_accum.value > 1,
+            checkpointing: settings.checkpointing.value,
+            attention: settings.attention.value,
+            fused_loss: settings.fused_loss.value,
+            adapters: adapters.kept,
+            adapted_inputs: adapters.inputs,
+        }
+    }
+
+    /// Whether the numbers are small enough to be summed without overflow. Larger ones can only be typing errors.
+    pub(crate) fn is_plausible(&self, cluster: Cluster) -> bool {
+        const MOST: u128 = 1 << 60;
+        const MOST_GPUS: u64 = 1 << 24;
+        let Shape { hidden, layers, vocab, heads, attention, normed, inner, .. } = &self.shape;
+        let sum = |numbers: &[u64]| numbers.iter().map(|number| u128::from(*number)).sum::<u128>();
+        let product = |numbers: &[u64]| {
+            numbers.iter().try_fold(1u128, |product, number| product.checked_mul(u128::from(*number)))
+        };
+        let of_layer = 64 * sum(&[*hidden, *attention, *normed, *inner, self.adapters, self.adapted_inputs]);
+        let of_tokens = product(&[self.micro_batch, self.seq_len]).and_then(|tokens| {
+            let scores = product(&[16, *heads, self.seq_len])?;
+            let layers = u128::from(*layers).checked_mul(of_layer.checked_add(scores)?)?;
+            tokens.checked_mul(layers + 16 * u128::from(*vocab))
+        });
+        let of_params = product(&[64, self.params.max(self.trainable).max(self.weights), cluster.gpus]);
+        let is_small = |bytes: Option<u128>| bytes.is_some_and(|bytes| bytes < MOST);
+        is_small(of_tokens) && is_small(of_params) && cluster.nodes.saturating_mul(cluster.gpus) <= MOST_GPUS
+    }
+}

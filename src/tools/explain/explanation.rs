@@ -1,0 +1,125 @@
+//! One explanation: where its parts come from, and how it is laid out.
+
+use super::glossary::{GlossaryEntry, Topic, keys_below};
+use super::language::Language;
+use crate::base::layout::{Line, TextTable, wrapped};
+use crate::base::options::{OPTIONS, variable_of};
+use crate::base::source::{Source, Sourced};
+use crate::base::vars;
+use crate::check;
+use crate::config::auto;
+use crate::config::template::{self, Origin, Search};
+use crate::host::Host;
+use crate::report::secrets::Secrets;
+
+pub(super) struct Explanation {
+    pub(super) name: String,
+    pub(super) topic: Topic,
+    pub(super) text: String,
+    /// Labels and texts.
+    rows: Vec<(&'static str, String)>,
+}
+
+impl Explanation {
+    pub(super) fn render(&self, language: Language, width: usize) -> String {
+        let mut page = format!("{}  ({})\n", self.name, self.topic.title(language));
+        page += &wrapped(&self.text, 2, width);
+        if self.rows.is_empty() {
+            return page;
+        }
+        let mut table = TextTable::new(2);
+        for (label, text) in &self.rows {
+            // An example stays on one line, so that it can be pasted.
+            let limit = if *label == language.word("example", "示例") { usize::MAX } else { width };
+            table.lines.push(Line::Wrapped(vec![(*label).to_string(), text.clone()], limit));
+        }
+        format!("{page}\n{table}")
+    }
+
+    pub(super) fn of_entry(entry: &GlossaryEntry, language: Language) -> Self {
+        let name = entry.name();
+        let mut rows = Vec::new();
+        let mut row = |english, chinese, text: Option<String>| {
+            rows.extend(text.map(|text| (language.word(english, chinese), text)));
+        };
+        let field = |field: &str| entry.field(field).map(str::to_string);
+        let text = |field: &str| entry.text(field, language).map(str::to_string);
+        let others: Vec<_> = entry.all_names().skip(1).collect();
+        row("also", "别名", (!others.is_empty()).then(|| others.join(", ")));
+        row("type", "类型", field("type"));
+        row("default", "默认值", field("default"));
+        row("\"auto\"", "\"auto\"", value_of_auto(entry, language));
+        row("stages", "适用阶段", field("stages"));
+        row("since", "起始版本", field("since"));
+        row("keys", "子键", keys_below(name));
+        row("zlaunch", "zlaunch", use_of_variable(entry, language));
+        row("advice", "建议", text("advice"));
+        row("careful", "注意", text("careful"));
+        row("example", "示例", field("example").map(|text| with_key(name, text)));
+        Explanation { name: name.to_string(), topic: entry.topic(), text: text("en").unwrap_or_default(), rows }
+    }
+
+    /// A variable that is not in the glossary but in zlaunch's own tables.
+    pub(super) fn of_our_variable(name: &str, language: Language) -> Option<Self> {
+        let (text, rows) = match OPTIONS.iter().find(|option| variable_of(option.name) == name) {
+            Some(option) => {
+                let example = format!("--{} {}", option.name, option.value);
+                (option.help.to_string(), vec![(language.word("same as", "等同于"), example)])
+            }
+            None => {
+                let var = vars::ALL.iter().find(|var| var.is_called(name))?;
+                (format!("zlaunch {}: {}.", var.does(), var.about), Vec::new())
+            }
+        };
+        Some(Explanation { name: name.to_string(), topic: Topic::Variable, text, rows })
+    }
+
+    pub(super) fn of_rule(name: &str, doc: &str, language: Language) -> Self {
+        let option = check::allowable().contains(&name).then(|| format!("--allow {name}"));
+        let rows = option.map(|option| (language.word("silence", "忽略"), option)).into_iter().collect();
+        Explanation { name: name.to_string(), topic: Topic::Rule, text: doc.to_string(), rows }
+    }
+
+    pub(super) fn of_template(word: &str, search: &Search, host: &Host, language: Language) -> Option<Self> {
+        if !search.knows(word) {
+            return None;
+        }
+        let spec = Sourced::new(word.to_string(), Source::Argument("explain".to_string()));
+        let template = template::resolve(&spec, search, host).ok()?;
+        let origin = match &template.origin {
+            Origin::BuiltIn => language.word("built in", "内置").to_string(),
+            origin => origin.to_string(),
+        };
+        let mut rows = vec![(language.word("from", "来源"), origin)];
+        if template.chain.len() > 1 {
+            rows.push((language.word("extends", "继承"), template.chain[1..].join(" → ")));
+        }
+        for (name, value) in &template.env {
+            rows.push((language.word("sets", "设置"), Secrets::of(host).setting(name, value)));
+        }
+        rows.push((language.word("print it", "查看内容"), format!("zlaunch templates {}", template.name)));
+        let chinese = template.about_zh.filter(|_| language == Language::Chinese);
+        let text = chinese.or(template.about).unwrap_or_default();
+        Some(Explanation { name: template.name, topic: Topic::Template, text, rows })
+    }
+}
+
+/// `=VALUE` in the glossary stands for the option that sets the key.
+fn with_key(key: &str, example: String) -> String {
+    if example.starts_with('=') { format!("--set {key}{example}") } else { example }
+}
+
+/// What "auto" becomes at this key.
+fn value_of_auto(entry: &GlossaryEntry, language: Language) -> Option<String> {
+    let rule = auto::RULES.iter().find(|rule| rule.key == entry.name())?;
+    let compared = language.word("; a value of your own must equal it", "；自己写的值必须与之相等");
+    let becomes = entry.text("auto", language).unwrap_or(rule.doc);
+    Some(format!("{becomes}{}", if rule.compared { compared } else { "" }))
+}
+
+/// What zlaunch itself does with a variable.
+fn use_of_variable(entry: &GlossaryEntry, language: Language) -> Option<String> {
+    let var = vars::ALL.iter().find(|var| var.is_called(entry.name()))?;
+    let english = || format!("{}: {}", var.does(), var.about);
+    Some(entry.text("zlaunch", language).map_or_else(english, str::to_string))
+}

@@ -1,0 +1,124 @@
+//! The texts of `zlaunch explain`. They are one file, which is searched, not parsed: an entry starts with
+//! `# name | other name`, its lines are `field: text`, and `field.zh` is the same in Chinese. `example: =VALUE` stands for
+//! `--set NAME=VALUE`.
+
+use std::collections::BTreeSet;
+
+use super::language::Language;
+use crate::base::layout::wrapped;
+
+const ENTRIES: &str = include_str!("entries.txt");
+
+/// What an explanation is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Topic {
+    Stage,
+    Key,
+    Variable,
+    Template,
+    Rule,
+    Term,
+}
+
+impl Topic {
+    pub(super) const LISTED: [Topic; 5] = [Topic::Stage, Topic::Template, Topic::Key, Topic::Variable, Topic::Rule];
+
+    /// In the plural, in English and in Chinese.
+    fn names(self) -> [&'static str; 3] {
+        match self {
+            Topic::Stage => ["stages", "a stage of ZeRO", "ZeRO 阶段"],
+            Topic::Key => ["keys", "a key of DeepSpeed's config", "DeepSpeed 配置键"],
+            Topic::Variable => ["variables", "a variable", "环境变量"],
+            Topic::Template => ["templates", "a template", "模板"],
+            Topic::Rule => ["rules", "a rule", "诊断规则"],
+            Topic::Term => ["terms", "a term", "名词"],
+        }
+    }
+
+    pub(super) fn plural(self) -> &'static str {
+        self.names()[0]
+    }
+
+    pub(super) fn title(self, language: Language) -> &'static str {
+        let [_, english, chinese] = self.names();
+        language.word(english, chinese)
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct GlossaryEntry {
+    pub(super) names: &'static str,
+    pub(super) body: &'static str,
+}
+
+pub(super) fn entries() -> impl Iterator<Item = GlossaryEntry> {
+    let first = ENTRIES.strip_prefix("# ").unwrap_or(ENTRIES);
+    first.split("\n# ").map(|text| {
+        let (names, body) = text.split_once('\n').unwrap_or((text, ""));
+        GlossaryEntry { names, body }
+    })
+}
+
+impl GlossaryEntry {
+    pub(super) fn all_names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.names.split(" | ")
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        self.all_names().next().unwrap_or_default()
+    }
+
+    pub(super) fn field(&self, field: &str) -> Option<&'static str> {
+        self.body.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(": "))
+    }
+
+    /// A field in this language, or in English if it is not translated.
+    pub(super) fn text(&self, field: &str, language: Language) -> Option<&'static str> {
+        let translated = match language {
+            Language::English => None,
+            Language::Chinese if field == "en" => self.field("zh"),
+            Language::Chinese => self.field(&format!("{field}.zh")),
+        };
+        translated.or_else(|| self.field(field))
+    }
+
+    pub(super) fn topic(&self) -> Topic {
+        let name = self.name();
+        match name {
+            _ if name.starts_with("stage ") => Topic::Stage,
+            "auto" | "ZeRO" | "offload" | "gradient_checkpointing" => Topic::Term,
+            _ if name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_') => Topic::Variable,
+            _ => Topic::Key,
+        }
+    }
+
+    /// Whether a user may mean this entry by a word: the end of a dotted key, or a variable in any case.
+    pub(super) fn is_meant_by(&self, word: &str) -> bool {
+        self.all_names().any(|name| {
+            let is_end = name.strip_suffix(word).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+            is_end || self.topic() == Topic::Variable && name.eq_ignore_ascii_case(word)
+        })
+    }
+}
+
+/// The keys directly below a section, without its name.
+pub(super) fn keys_below(section: &str) -> Option<String> {
+    let below =
+        |entry: GlossaryEntry| entry.name().strip_prefix(section)?.strip_prefix('.').filter(|key| !key.contains('.'));
+    let keys: Vec<&str> = entries().filter_map(below).collect();
+    (!keys.is_empty()).then(|| keys.join(", "))
+}
+
+/// All keys: first those outside of any section, then a paragraph for each section.
+pub(super) fn keys_by_section(width: usize) -> String {
+    let keys: Vec<&str> = entries().filter(|it| it.topic() == Topic::Key).map(|entry| entry.name()).collect();
+    let is_section =
+        |key: &str| keys.iter().any(|other| other.strip_prefix(key).is_some_and(|rest| rest.starts_with('.')));
+    let sections: BTreeSet<&str> = keys.iter().filter_map(|key| Some(key.rsplit_once('.')?.0)).collect();
+    let top: Vec<&str> = keys.iter().filter(|key| !key.contains('.') && !is_section(key)).copied().collect();
+    let mut text = wrapped(&top.join(", "), 2, width);
+    for section in sections {
+        text += &format!("  {section}\n{}", wrapped(&keys_below(section).unwrap_or_default(), 4, width));
+    }
+    text
+}

@@ -1,0 +1,37 @@
+//! The language of the explanations.
+
+use crate::base::source::{Source, Sourced};
+use crate::base::vars;
+use crate::host::Host;
+use crate::report::{self, Problem};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Language {
+    English,
+    Chinese,
+}
+
+impl Language {
+    /// ZLAUNCH_LANG, else the locale: the variables the C library reads, in its order.
+    pub(super) fn of(host: &Host) -> Result<Self, Problem> {
+        if let Some(value) = host.filled(vars::ZLAUNCH_LANG) {
+            let sourced = || Sourced::new(value.to_string(), Source::Variable(vars::ZLAUNCH_LANG.to_string()));
+            return Self::named(value).ok_or_else(|| report::not_one_of(&sourced(), &["en", "zh"]));
+        }
+        let locale = [vars::LC_ALL, vars::LC_MESSAGES, vars::LANG].iter().find_map(|name| host.filled(name));
+        Ok(locale.and_then(Self::named).unwrap_or(Language::English))
+    }
+
+    /// `zh`, `zh_CN.UTF-8`, `ZH-Hans`, `cn`, `Chinese`.
+    fn named(value: &str) -> Option<Self> {
+        match value.split(['_', '-', '.', '@']).next()?.to_lowercase().as_str() {
+            "zh" | "cn" | "chinese" | "中文" => Some(Language::Chinese),
+            "en" | "english" | "c" | "posix" => Some(Language::English),
+            _ => None,
+        }
+    }
+
+    pub(super) fn word(self, english: &'static str, chinese: &'static str) -> &'static str {
+        if self == Language::Chinese { chinese } else { english }
+    }
+}
