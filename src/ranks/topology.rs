@@ -517,6 +517,7 @@ fn rank_of_unknown_kind(host: &Host) -> Option<Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::laws::fake::host;
 
     #[test]
     fn one_file_per_engine() {
@@ -536,8 +537,7 @@ mod tests {
     #[test]
     fn the_drivers_list_counts_when_no_variable_does() {
         let nproc = |gpus, env: &[(&str, &str)]| {
-            let env = env.iter().map(|(name, value)| (name.into(), value.into())).collect();
-            let host = Host { nvidia_gpus: gpus, env, ..Host::default() };
+            let host = Host { nvidia_gpus: gpus, ..host(env) };
             let topology = Topology::decide(&SaidRanks::default(), &SaidHosts::default(), true, &host);
             topology.map(|it| it.nproc_per_node.map(|said| (said.value, said.from.to_string())))
         };

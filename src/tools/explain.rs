@@ -364,10 +364,10 @@ fn keys_by_section() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::laws::fake::host;
 
     fn asked(word: &str, env: &[(&str, &str)]) -> Result<String, Problem> {
-        let env = env.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        explain(word, &Search::default(), &Host { env, ..Host::default() })
+        explain(word, &Search::default(), &host(env))
     }
 
     #[test]

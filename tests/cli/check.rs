@@ -27,11 +27,11 @@ fn sandbox(case: &Value) -> Sandbox {
     for (name, text) in case["files"].as_object().into_iter().flatten() {
         sandbox.file(name, text.as_str().unwrap());
     }
-    sandbox.file("train.py", &format!("{TRAIN}{}", case["script"].as_str().unwrap_or_default()));
+    sandbox.file("train.py", format!("{TRAIN}{}", case["script"].as_str().unwrap_or_default()));
     sandbox.file("model/config.json", r#"{"hidden_size": 4096, "model_type": "llama"}"#);
     let mut config = base(case["on"] == "swift");
     merge(&mut config, &case["merge"]);
-    sandbox.file("ds.json", &format!("{config:#}"));
+    sandbox.file("ds.json", format!("{config:#}"));
     sandbox
 }
 
@@ -192,7 +192,7 @@ fn a_launch_runs_the_same_rules() {
     assert_eq!(run.stderr.matches("warning[ignored-key]").count(), 1, "{run:?}");
     warnings.run([&["--strict"], command.as_slice()].concat()).refused(&["error[ignored-key]"]);
     let run = warnings.run([&["--strict", "--allow", "ignored-key"], command.as_slice()].concat());
-    assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""), "{run:?}");
+    run.succeeded_silently();
     // Notes are for those who ask.
     assert!(warnings.run([&["-v"], command.as_slice()].concat()).stderr.contains("note[overlap-comm]"));
 }

@@ -12,9 +12,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-use crate::sandbox::{Sandbox, plant};
+use crate::sandbox::{SYSTEM, Sandbox, plant};
 
 const ENGLISH: &str = "README.md";
 const CHINESE: &str = "README.zh-CN.md";
@@ -97,10 +96,7 @@ fn documents_show_what_happens() {
 
 /// The document with the output of every command as it is now.
 fn executed(document: &str) -> String {
-    let sandbox = Sandbox::of_documents();
-    sandbox.program("srun");
-    // What a contributor sees in the repository.
-    std::os::unix::fs::symlink(root().join("tests"), sandbox.cwd().join("tests")).unwrap();
+    let sandbox = sandbox();
     let mut text = String::new();
     for piece in pieces(document) {
         match piece {
@@ -159,20 +155,22 @@ fn commands(block: &[&str]) -> Vec<(String, String)> {
     found
 }
 
-/// What a shell prints, in a sandbox for documents.
-pub(crate) fn output(command: &str, sandbox: &Sandbox) -> String {
+/// The machine of the documents: five GPUs, and zlaunch on PATH.
+fn sandbox() -> Sandbox {
+    let mut sandbox = Sandbox::of_documents();
+    let path = format!("{}:{SYSTEM}:{}", sandbox.bin().display(), sandbox.path("bin").display());
+    sandbox.var("PATH", path).vars(&[("OMP_NUM_THREADS", "4"), ("CUDA_VISIBLE_DEVICES", "0,1,2,3,4")]);
+    sandbox.unset("LANG").unset("STUB_OUT");
+    sandbox.program("srun");
+    // What a contributor sees in the repository.
+    std::os::unix::fs::symlink(root().join("tests"), sandbox.cwd().join("tests")).unwrap();
+    sandbox
+}
+
+/// What a shell prints, with the paths of a usual machine.
+fn output(command: &str, sandbox: &Sandbox) -> String {
     let root = sandbox.root().to_str().unwrap();
-    let output = Command::new("/bin/sh")
-        .args(["-c", &format!("exec 2>&1\n{command}")])
-        .env_clear()
-        .env("PATH", format!("{root}/env/bin:/usr/bin:/bin:{root}/bin"))
-        .env("HOME", sandbox.root().join("home"))
-        .env("OMP_NUM_THREADS", "4")
-        .env("CUDA_VISIBLE_DEVICES", "0,1,2,3,4")
-        .current_dir(sandbox.cwd())
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = sandbox.script(&format!("exec 2>&1\n{command}")).stdout;
     let text = text.replace(&format!("{root}/home"), "/home/me").replace(&format!("{root}/bin"), "/usr/local/bin");
     text.replace(root, "/opt")
 }

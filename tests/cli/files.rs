@@ -1,10 +1,8 @@
 //! Whatever a config file is, the answer is a sentence with a place.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
 
-use crate::sandbox::{SWIFT, Sandbox};
+use crate::sandbox::{SWIFT, Sandbox, mode, pipe};
 
 fn load(sandbox: &Sandbox, name: &str) -> crate::sandbox::Run {
     sandbox.launch(&["--nproc-per-node", "2", "--deepspeed", &format!("./{name}")], SWIFT)
@@ -28,7 +26,7 @@ fn broken_texts() {
         sandbox.file("bad.json", text);
         load(&sandbox, "bad.json").refused(&["bad.json", words]);
     }
-    sandbox.file("bad.json", &"[".repeat(100_000));
+    sandbox.file("bad.json", "[".repeat(100_000));
     load(&sandbox, "bad.json").refused(&["bad.json", "128 levels"]);
     sandbox.file("bad.json", &("{\"a\":".repeat(100_000) + "1" + &"}".repeat(100_000)));
     load(&sandbox, "bad.json").refused(&["bad.json", "128 levels"]);
@@ -38,9 +36,7 @@ fn broken_texts() {
 #[test]
 fn bytes_that_are_no_text() {
     let sandbox = Sandbox::new();
-    let path = sandbox.file("bad.json", "");
-    let mut file = fs::File::create(&path).unwrap();
-    std::io::Write::write_all(&mut file, b"{\"a\":\n \xff\xfe}").unwrap();
+    sandbox.file("bad.json", b"{\"a\":\n \xff\xfe}");
     load(&sandbox, "bad.json").refused(&["bad.json:2:2", "not UTF-8"]);
 }
 
@@ -49,7 +45,7 @@ fn a_text_is_shown_and_does_nothing_else() {
     let sandbox = Sandbox::new();
     let long = "k".repeat(1 << 20);
     for key in ["x\\nerror: y", "\\u001b]0;title\\u0007", &long] {
-        sandbox.file("odd.json", &format!(r#"{{"zero_optimization": {{"stage": 2, "{key}": 1}}}}"#));
+        sandbox.file("odd.json", format!(r#"{{"zero_optimization": {{"stage": 2, "{key}": 1}}}}"#));
         let run = load(&sandbox, "odd.json");
         assert_eq!(run.status, Some(125), "{run:?}");
         assert!(run.stderr.lines().all(|line| !line.starts_with("error: y")) && run.stderr.len() < 20_000, "{run:?}");
@@ -79,7 +75,7 @@ fn things_that_are_no_files() {
     let sandbox = Sandbox::new();
     fs::create_dir(sandbox.cwd().join("folder.json")).unwrap();
     load(&sandbox, "folder.json").refused(&["folder.json", "not a regular file"]);
-    assert!(Command::new("mkfifo").arg(sandbox.cwd().join("pipe.json")).status().unwrap().success());
+    pipe(&sandbox.cwd().join("pipe.json"));
     load(&sandbox, "pipe.json").refused(&["pipe.json", "not a regular file"]);
     std::os::unix::fs::symlink("gone", sandbox.cwd().join("link.json")).unwrap();
     load(&sandbox, "link.json").refused(&["link.json", "does not exist"]);
@@ -93,7 +89,7 @@ fn a_file_nobody_may_read() {
     let sandbox = Sandbox::new();
     let path =
         sandbox.file("secret.json", r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 1}}"#);
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+    mode(&path, 0);
     if fs::read(&path).is_err() {
         load(&sandbox, "secret.json").refused(&["secret.json", "may not be read"]);
     } else {
@@ -105,13 +101,12 @@ fn a_file_nobody_may_read() {
 #[test]
 fn what_python_would_not_read_is_not_waited_for() {
     let sandbox = Sandbox::new();
-    let site = sandbox.root().join("env/lib/python3.11/site-packages");
-    for path in [sandbox.root().join("env/pyvenv.cfg"), site.join("a.pth"), site.join("__editable___x_finder.py")] {
-        fs::remove_file(&path).ok();
-        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let site = sandbox.site();
+    for path in [sandbox.path("env/pyvenv.cfg"), site.join("a.pth"), site.join("__editable___x_finder.py")] {
+        pipe(&path);
     }
     std::os::unix::fs::symlink("/dev/zero", site.join("b.pth")).unwrap();
-    assert_eq!(sandbox.launch(&["--nproc-per-node", "2", "--deepspeed", "zero2"], SWIFT).status, Some(0));
+    sandbox.launch(&["--nproc-per-node", "2", "--deepspeed", "zero2"], SWIFT).succeeded();
 }
 
 #[test]
@@ -121,7 +116,7 @@ fn a_template_folder_with_odd_entries_is_still_listed() {
     std::os::unix::fs::symlink("/nonexistent", sandbox.cwd().join("t/gone.json")).unwrap();
     sandbox.file("t/no template.json", "{}");
     let run = sandbox.run(["templates", "--template-dir", "t"]);
-    assert_eq!(run.status, Some(0));
+    run.succeeded();
     assert!(run.stdout.contains("gone") && run.stdout.contains("cannot be used"), "{}", run.stdout);
     sandbox
         .launch(&["--nproc-per-node", "2", "--template-dir", "t", "--deepspeed", "gone"], SWIFT)

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -11,7 +10,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::sandbox::{Run, SWIFT, Sandbox, executable};
+use crate::sandbox::{Run, SWIFT, Sandbox, argv, rights};
 
 const LOCAL: &[&str] = &["--launcher", "local"];
 
@@ -28,20 +27,21 @@ kill -KILL $(cat child.$RANK) 2>/dev/null; exit 0
     )
 }
 
-fn ranks(count: u32) -> Vec<String> {
-    LOCAL.iter().map(ToString::to_string).chain(["--nproc-per-node".to_string(), count.to_string()]).collect()
+/// The words of a launch that runs this shell script as so many ranks.
+fn words(sandbox: &Sandbox, count: u32, options: &[&str], script: &str) -> Vec<String> {
+    sandbox.file("rank.sh", script);
+    let count = count.to_string();
+    let words = [LOCAL, &["--nproc-per-node", &count], options, &["--", "sh", "rank.sh"]].concat();
+    words.into_iter().map(str::to_string).collect()
 }
 
 /// Runs a shell script as so many ranks, to its end.
 fn run(sandbox: &Sandbox, count: u32, options: &[&str], script: &str) -> Run {
-    Run::from(command(sandbox, count, options, script).output().unwrap())
+    sandbox.run(words(sandbox, count, options, script))
 }
 
 fn command(sandbox: &Sandbox, count: u32, options: &[&str], script: &str) -> Command {
-    let script = sandbox.file("rank.sh", script);
-    let options = options.iter().map(ToString::to_string);
-    let words = ["--".to_string(), "sh".to_string(), script.to_str().unwrap().to_string()];
-    sandbox.command(ranks(count).into_iter().chain(options).chain(words))
+    sandbox.command(words(sandbox, count, options, script))
 }
 
 /// The condition is awaited; that it never comes is a failure, not a matter of speed.
@@ -128,7 +128,7 @@ fn the_environment_is_torchruns() {
     // A flag insists on ranks of its own, whatever is left over here.
     sandbox.var("RANK", "7").var("LOCAL_RANK", "7").var("WORLD_SIZE", "8").var("TORCHELASTIC_USE_AGENT_STORE", "True");
     let run = run(&sandbox, 3, &[], "env -0 > env.$RANK");
-    assert_eq!(run.status, Some(0), "{run:?}");
+    run.succeeded();
     let all: Vec<_> = (0..3).map(|rank| environment_of(&sandbox, rank)).collect();
     for (rank, env) in all.iter().enumerate() {
         for name in ["RANK", "LOCAL_RANK", "ROLE_RANK"] {
@@ -149,7 +149,7 @@ fn the_environment_is_torchruns() {
 fn the_meeting_place_can_be_given() {
     let sandbox = Sandbox::new();
     let run = run(&sandbox, 2, &["--master-addr", "here", "--master-port", "1234"], "env -0 > env.$RANK");
-    assert_eq!(run.status, Some(0), "{run:?}");
+    run.succeeded();
     let env = environment_of(&sandbox, 1);
     assert_eq!((env["MASTER_ADDR"].as_str(), env["MASTER_PORT"].as_str()), ("here", "1234"));
 }
@@ -157,14 +157,11 @@ fn the_meeting_place_can_be_given() {
 #[test]
 fn python_runs_unbuffered_and_any_program_as_it_is() {
     let sandbox = Sandbox::new();
-    let argv = |command: &[&str]| -> Vec<String> {
-        let options = ranks(2);
-        let options: Vec<&str> = options.iter().map(String::as_str).collect();
-        serde_json::from_value(sandbox.plan(&options, command)["argv"].clone()).unwrap()
-    };
+    let tool = sandbox.program("tool").display().to_string();
+    let argv = |command: &[&str]| argv(&sandbox.plan(&["--launcher", "local", "--nproc-per-node", "2"], command));
     assert_eq!(argv(&["python", "x.py", "--a"])[1..], ["-u", "x.py", "--a"]);
     assert_eq!(argv(&["python", "-u", "-X", "dev", "-m", "pkg"])[1..], ["-u", "-X", "dev", "-m", "pkg"]);
-    assert_eq!(argv(&["sh", "-c", ":"]), ["/usr/bin/sh", "-c", ":"]);
+    assert_eq!(argv(&["tool", "-c", ":"]), [&tool, "-c", ":"]);
     assert!(argv(SWIFT)[2].ends_with("swift/cli/sft.py"));
 }
 
@@ -247,12 +244,9 @@ fn other_signals_are_the_ranks_own_affair() {
 #[test]
 fn what_is_ignored_outside_is_ignored_inside() {
     let sandbox = Sandbox::new();
-    let inner = command(&sandbox, 2, &[], &waits("trap ': > usr1.$RANK' USR1"));
-    let mut outer = Command::new("/bin/sh");
-    outer.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(inner.get_program()).args(inner.get_args());
-    outer.current_dir(sandbox.cwd()).env_clear();
-    outer.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let mut started = Started::new(&sandbox, outer, 2);
+    let words = words(&sandbox, 2, &[], &waits("trap ': > usr1.$RANK' USR1"));
+    let under_nohup = sandbox.shell_command("trap '' HUP; exec \"$0\" \"$@\"", words);
+    let mut started = Started::new(&sandbox, under_nohup, 2);
     started.send(Signal::SIGHUP);
     // Behind the first one in the queue.
     started.send(Signal::SIGUSR1);
@@ -317,7 +311,7 @@ fn children_that_ranks_leave_behind_go_with_them() {
     sandbox.var("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "0.1");
     for stubborn in ["", "trap '' TERM;"] {
         let run = run(&sandbox, 2, &[], &format!("{stubborn} sleep 1000 > /dev/null 2>&1 & echo $! > child.$RANK"));
-        assert_eq!(run.status, Some(0), "{run:?}");
+        run.succeeded();
         for rank in 0..2 {
             let child = fs::read_to_string(sandbox.cwd().join(format!("child.{rank}"))).unwrap();
             assert_eq!(state(child.trim().parse().unwrap()), None);
@@ -410,7 +404,7 @@ fn every_rank_has_its_log() {
     let text = |rank: u32| fs::read_to_string(log(rank)).unwrap();
     for rank in 0..2 {
         assert_eq!(text(rank), format!("out {rank}\nerr {rank}\nend"));
-        assert_eq!(fs::metadata(log(rank)).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(rights(&log(rank)), 0o600);
     }
     // With prefixes it is shown as well; what was there stays.
     let shown = run(&sandbox, 2, &["--log-dir", "logs/of mine", "--prefix"], script);
@@ -440,13 +434,8 @@ fn standard_input_is_the_first_ranks() {
 fn signals_and_descriptors_of_a_rank_are_as_outside() {
     let sandbox = Sandbox::new();
     let script = "cat /proc/self/status > status.$RANK; ls /proc/self/fd > fds.$RANK";
-    assert_eq!(run(&sandbox, 1, &[], script).status, Some(0));
-    let outside = Command::new("/bin/sh")
-        .args(["-c", &script.replace("$RANK", "outside")])
-        .current_dir(sandbox.cwd())
-        .stdin(Stdio::null())
-        .output();
-    assert!(outside.unwrap().status.success());
+    run(&sandbox, 1, &[], script).succeeded();
+    sandbox.script(&script.replace("$RANK", "outside")).succeeded();
     let read = |name: &str| fs::read_to_string(sandbox.cwd().join(name)).unwrap();
     let line = |name: &str, line: &str| read(name).lines().find(|it| it.starts_with(line)).unwrap().to_string();
     for name in ["SigBlk", "SigIgn"] {
@@ -459,25 +448,22 @@ fn signals_and_descriptors_of_a_rank_are_as_outside() {
 #[test]
 fn a_program_that_cannot_start_is_told_once() {
     let sandbox = Sandbox::new();
-    executable(&sandbox.cwd().join("bad-shebang"), "#!/no/such/interpreter\n");
-    let words = |program: &str| ranks(3).into_iter().chain(["--".to_string(), program.to_string()]);
-    let run = sandbox.run(words("./bad-shebang"));
-    assert_eq!((run.status, run.stderr.matches("was not found").count()), (Some(127), 1), "{run:?}");
-    executable(&sandbox.cwd().join("no-program"), "#!/etc/passwd\n");
-    assert_eq!(sandbox.run(words("./no-program")).status, Some(126));
-    assert_eq!(sandbox.run(words("./missing")).status, Some(127));
+    sandbox.executable("cwd/bad-shebang", "#!/no/such/interpreter\n");
+    let run = |program: &str| sandbox.launch(&["--launcher", "local", "--nproc-per-node", "3"], &[program]);
+    let missing = run("./bad-shebang");
+    assert_eq!((missing.status, missing.stderr.matches("was not found").count()), (Some(127), 1), "{missing:?}");
+    let no_program = sandbox.file("no-program", "");
+    sandbox.executable("cwd/not-executable", &format!("#!{}\n", no_program.display()));
+    assert_eq!(run("./not-executable").status, Some(126));
+    assert_eq!(run("./missing").status, Some(127));
 }
 
 #[test]
 fn limits_of_the_system_are_worded() {
     let sandbox = Sandbox::new();
-    let inner = command(&sandbox, 3, &["--prefix"], "exec sleep 1000");
+    let words = words(&sandbox, 3, &["--prefix"], "exec sleep 1000");
     for limit in 4..16 {
-        let mut outer = Command::new("/bin/sh");
-        outer.args(["-c", &format!("ulimit -n {limit}; exec \"$0\" \"$@\"")]);
-        outer.arg(inner.get_program()).args(inner.get_args()).current_dir(sandbox.cwd()).env_clear();
-        outer.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        Run::from(outer.stdin(Stdio::null()).output().unwrap()).refused(&["error: ", "help: "]);
+        sandbox.shell(&format!("ulimit -n {limit}; exec \"$0\" \"$@\""), &words).refused(&["Too many open files"]);
     }
 }
 
@@ -519,17 +505,10 @@ fn the_script_of_a_plan_starts_the_same_ranks() {
     let options = ["--launcher", "local", "--nproc-per-node", "1"];
     assert_eq!(sandbox.launch(&options, SWIFT).status, Some(5));
     let (argv, env) = (sandbox.recorded(), sandbox.recorded_env());
-    let script = sandbox.run(["-n", "--format", "shell"].iter().chain(&options).chain(&["--"]).chain(SWIFT));
-    fs::remove_dir_all(sandbox.root().join("home/.cache")).unwrap();
-    let ours = sandbox.command(Vec::<&str>::new());
-    let run = Command::new("/bin/sh")
-        .args(["-c", &script.stdout])
-        .env_clear()
-        .envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))))
-        .current_dir(sandbox.cwd())
-        .output()
-        .unwrap();
-    assert_eq!(run.status.code(), Some(5), "{}\n{run:?}", script.stdout);
+    let script = sandbox.printed_script(&options, SWIFT);
+    fs::remove_dir_all(sandbox.path("home/.cache")).unwrap();
+    let run = sandbox.script(&script.stdout);
+    assert_eq!(run.status, Some(5), "{}\n{run:?}", script.stdout);
     assert_eq!(sandbox.recorded(), argv);
     assert!(Path::new(argv.last().unwrap()).exists());
     let differs = ["_", "PWD", "SHLVL", "OLDPWD", "RANK", "LOCAL_RANK", "ROLE_RANK", "MASTER_PORT"];
@@ -551,19 +530,17 @@ fn zlaunch_starts_the_ranks_where_there_is_no_torchrun() {
     fs::remove_dir_all(sandbox.site().join("torch")).unwrap();
     assert_eq!((launcher(&sandbox, "2").as_str(), launcher(&sandbox, "1").as_str()), ("local", "direct"));
     // Only where it is sure: torch may be in other places, too.
-    let of_user = sandbox.root().join("home/.local/lib/python3.11/site-packages/torch/distributed/run.py");
-    crate::sandbox::plant(&of_user, "");
+    let of_user = sandbox.put("home/.local/lib/python3.11/site-packages/torch/distributed/run.py", "");
     assert_eq!(launcher(&sandbox, "2"), "torchrun");
     fs::remove_file(of_user).unwrap();
     sandbox.file("mine/torch/distributed/run.py", "");
     sandbox.var("PYTHONPATH", "a:mine");
     assert_eq!(launcher(&sandbox, "2"), "torchrun");
     sandbox.unset("PYTHONPATH");
-    let settings = sandbox.root().join("env/pyvenv.cfg");
-    let base = sandbox.root().join("base");
-    let text = format!("home = {}/bin\ninclude-system-site-packages = true\n", base.display());
-    crate::sandbox::plant(&settings, &text);
-    crate::sandbox::plant(&base.join("lib/python3.11/site-packages/torch/distributed/run.py"), "");
+    let base = sandbox.path("base/bin");
+    let text = format!("home = {}\ninclude-system-site-packages = true\n", base.display());
+    let settings = sandbox.put("env/pyvenv.cfg", text);
+    sandbox.put("base/lib/python3.11/site-packages/torch/distributed/run.py", "");
     assert_eq!(launcher(&sandbox, "2"), "torchrun");
     fs::remove_file(settings).unwrap();
     fs::create_dir(sandbox.site().join("torch-2.15.0.dist-info")).unwrap();

@@ -80,7 +80,7 @@ fn fills_and_refusals_are_the_trainers() {
     let mut counts = Counts::default();
     for line in HF.lines().skip(1) {
         let case: Value = serde_json::from_str(line).unwrap();
-        plant(&sandbox.cwd().join("model/config.json"), &case["model"].to_string());
+        sandbox.file("model/config.json", case["model"].to_string());
         let (config, world) = (case["config"].to_string(), case["world"].to_string());
         let head = ["-n", "--format", "json", "--deepspeed", &config, "--nproc-per-node", &world, "--"];
         let command = ["python", "train.py", "--model_name_or_path", "model"];

@@ -17,7 +17,7 @@ fn folders_are_searched_in_order_and_the_first_wins() {
     let template = |folder: &str, n: u32| {
         plant(
             &root.join(folder).join("t.json"),
-            &format!(
+            format!(
                 "{{\"zero_optimization\": {{\"stage\": 1}}, \"train_micro_batch_size_per_gpu\": \"auto\", \"steps_per_print\": {n}}}"
             ),
         );
@@ -46,7 +46,7 @@ fn a_template_that_extends_its_own_name_means_the_next_one() {
     let sandbox = Sandbox::new();
     let site = r#"{"$zlaunch": {"extends": "zero3"}, // the site's
         "zero_optimization": {"overlap_comm": true, "sub_group_size": null}}"#;
-    plant(&sandbox.root().join("home/.config/zlaunch/templates/zero3.json"), site);
+    sandbox.put("home/.config/zlaunch/templates/zero3.json", site);
     let user =
         r#"{"$zlaunch": {"extends": "zero3", "patch": [{"op": "remove", "path": "/fp16"}]}, "steps_per_print": 7,}"#;
     let path = sandbox.file("t/zero3.json", user);
@@ -112,7 +112,7 @@ fn wrong_headers_are_named() {
         (r#"{"patch": [{"op": "frobnicate"}]}"#, ["not a patch", "$zlaunch.patch"]),
         (r#""x""#, ["$zlaunch", "an object"]),
     ] {
-        sandbox.file("t/x.json", &format!("{{\"$zlaunch\": {header}, \"zero_optimization\": {{\"stage\": 2}}}}"));
+        sandbox.file("t/x.json", format!("{{\"$zlaunch\": {header}, \"zero_optimization\": {{\"stage\": 2}}}}"));
         let run = sandbox.launch(&with(&["--template-dir", "t", "--deepspeed", "x"]), SWIFT);
         run.refused(&words);
         assert!(run.stderr.contains("x.json"), "{header}: {}", run.stderr);
@@ -143,7 +143,7 @@ fn old_spellings_work_and_say_so() {
     }
     sandbox.launch(&with(&["--strict", "--deepspeed", "z3"]), SWIFT).refused(&["old spelling of `zero3`"]);
     let allowed = sandbox.launch(&with(&["--strict", "--allow", "old-spelling", "--deepspeed", "z3"]), SWIFT);
-    assert_eq!((allowed.status, allowed.stderr.as_str()), (Some(0), ""));
+    allowed.succeeded_silently();
 }
 
 #[test]

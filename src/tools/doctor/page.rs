@@ -128,11 +128,11 @@ impl<'h> Report<'h> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::laws::fake::host;
 
     #[test]
     fn the_home_folder_has_no_name() {
-        let env = [("HOME", "/home/jane")].map(|(name, value)| (name.into(), value.into())).into();
-        let host = Host { env, ..Host::default() };
+        let host = host(&[("HOME", "/home/jane")]);
         let mut report = Report::new(&host);
         report.add("folders", vec![Row::seen("configs", Some("/home/jane/.cache".to_string()))]);
         assert!(report.text().contains("configs  ~/.cache") && !report.json().to_string().contains("jane"));
