@@ -232,6 +232,24 @@ fn fits(document: &str, diff: &[&str]) {
     settle(&file, &mut before, &mut after);
 }
 
+/// docs/session.py draws the picture from the page.
+#[test]
+fn the_picture_of_the_session_shows_what_its_page_shows() {
+    if blessing() {
+        return; // The page may be written just now.
+    }
+    let picture = read("docs/session.svg");
+    let without_tags: String = picture.split('<').filter_map(|piece| Some(piece.split_once('>')?.1)).collect();
+    let drawn = without_tags.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    let page = read("docs/session.md");
+    let shown = pieces(&page).into_iter().filter_map(|piece| match piece {
+        Piece::Fence { info: "console", lines } => Some(lines),
+        _ => None,
+    });
+    let missing: Vec<&str> = shown.flatten().filter(|line| !drawn.contains(line)).collect();
+    assert!(missing.is_empty(), "docs/session.svg is old, docs/session.py draws it: {missing:#?}");
+}
+
 #[test]
 fn links_lead_somewhere() {
     for name in documents() {
