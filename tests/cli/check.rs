@@ -89,7 +89,7 @@ fn cases() -> impl Iterator<Item = Value> {
 }
 
 #[test]
-fn every_case_is_said_and_nothing_else_is() {
+fn every_case_gets_its_diagnostic_and_no_other() {
     let wrong: Vec<String> = cases().filter_map(|case| wrong_answer(&case)).collect();
     assert!(wrong.is_empty(), "{} cases\n{}", wrong.len(), wrong.join("\n"));
 }
@@ -154,7 +154,7 @@ fn every_rule_has_a_case() {
 }
 
 #[test]
-fn built_in_templates_are_silent() {
+fn built_in_templates_cause_no_diagnostic() {
     let sandbox = Sandbox::new();
     let nvme = ["offload_optimizer", "offload_param"].map(|it| format!("zero_optimization.{it}.nvme_path=/local/x"));
     for name in sandbox.run(["templates"]).stdout.lines().filter(|line| !line.starts_with(' ')) {
@@ -198,7 +198,7 @@ fn a_launch_runs_the_same_rules() {
 }
 
 #[test]
-fn every_error_is_said_at_once() {
+fn all_errors_are_reported_at_once() {
     let case = json!({"on": "swift", "merge": {
         "amp": {}, "train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 2, "allgather_bucket_size": "auto", "x": 1}}});
     let (found, status) = said(&case, &[]);
@@ -208,7 +208,7 @@ fn every_error_is_said_at_once() {
 }
 
 #[test]
-fn places_are_where_the_key_was_written() {
+fn a_diagnostic_points_to_where_the_key_was_written() {
     let sandbox = sandbox(&json!({}));
     sandbox
         .file("ds.json", "{\n  // mine\n  \"zero_optimization\": {\"stage\": 2, \"overlapp\": 1},\n  \"amp\": {}\n}\n");
@@ -235,7 +235,7 @@ fn places_are_where_the_key_was_written() {
 }
 
 #[test]
-fn a_refused_plan_is_told_as_data_too() {
+fn a_refused_plan_is_printed_as_json_too() {
     let sandbox = sandbox(&json!({}));
     sandbox.file("bad.json", "{");
     let run = sandbox.run([

@@ -56,7 +56,7 @@ fn a_command_is_planned_but_not_started() {
 }
 
 #[test]
-fn more_ranks_than_gpus_and_a_scheduler() {
+fn more_ranks_than_gpus_and_a_scheduler_are_reported() {
     let mut sandbox = Sandbox::new();
     sandbox.var("CUDA_VISIBLE_DEVICES", "0,1");
     let report = sandbox.run(["doctor", "--format", "json", "--nproc-per-node", "3"]).json();
@@ -69,7 +69,7 @@ fn more_ranks_than_gpus_and_a_scheduler() {
 }
 
 #[test]
-fn no_secrets() {
+fn a_report_shows_no_secrets() {
     let mut sandbox = Sandbox::new();
     sandbox.var("HF_TOKEN", "hunter2").var("NCCL_SECRET", "hunter2").var("WANDB_API_KEY", "hunter2");
     sandbox.var("NCCL_NET", "https://me:hunter2@proxy/x").var("UNLISTED", "hunter2");
@@ -85,7 +85,7 @@ fn no_secrets() {
 }
 
 #[test]
-fn usage() {
+fn wrong_options_are_refused() {
     let sandbox = Sandbox::new();
     sandbox.run(["doctor", "--format", "shell"]).refused(&["shell"]);
     sandbox.run(["doctor", "--wrong"]).refused(&["--wrong"]);
@@ -94,7 +94,7 @@ fn usage() {
 }
 
 #[test]
-fn a_package_that_is_missing_is_told_at_launch() {
+fn a_missing_package_is_reported_at_launch() {
     let sandbox = Sandbox::new();
     let launch = |options: &[&str]| sandbox.launch(&OFFLOAD.iter().chain(options).copied().collect::<Vec<_>>(), SWIFT);
     assert_eq!(launch(&[]).stderr, "");
@@ -114,7 +114,7 @@ fn a_package_that_is_missing_is_told_at_launch() {
 }
 
 #[test]
-fn a_stale_lock_is_told_where_something_is_compiled() {
+fn a_stale_lock_is_reported_where_something_is_compiled() {
     let mut sandbox = Sandbox::new();
     leave_lock(&sandbox, "home/.cache/torch_extensions/py311_cu121");
     let run = sandbox.launch(OFFLOAD, SWIFT);
@@ -132,7 +132,7 @@ fn a_stale_lock_is_told_where_something_is_compiled() {
 }
 
 #[test]
-fn an_nvme_folder_that_cannot_be_is_told() {
+fn an_impossible_nvme_folder_is_reported() {
     let sandbox = Sandbox::new();
     let key = "zero_optimization.offload_optimizer.nvme_path";
     let other = "zero_optimization.offload_param.nvme_path=/tmp/x";
@@ -152,7 +152,7 @@ fn an_nvme_folder_that_cannot_be_is_told() {
 }
 
 #[test]
-fn host_memory_is_held_against_the_model() {
+fn host_memory_is_compared_with_what_the_model_needs() {
     let sandbox = Sandbox::new();
     // 171 billion parameters in a layer: no machine of this world offloads that.
     let config = r#"{"model_type": "llama", "dtype": "bfloat16", "hidden_size": 131072, "intermediate_size": 262144,

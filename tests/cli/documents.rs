@@ -312,7 +312,7 @@ fn documents_and_help_agree() {
 /// The Chinese README says what the English one says: the same sections, blocks and rows in the same order, and in each
 /// section the same code.
 #[test]
-fn both_readmes_have_the_same() {
+fn both_readmes_have_the_same_content() {
     if blessing() {
         return; // One of them may be written just now.
     }

@@ -74,7 +74,7 @@ fn the_files_of_pbs_and_lsf_name_the_first_machine() {
         let plan = sandbox.plan(ZERO3, SWIFT);
         assert_eq!(plan["topology"]["master_addr"], first);
         assert!(plan["topology"]["master_port"].is_number());
-        // Rank 0 must be there: it is the one who opens the door.
+        // Rank 0 listens at that address, so it must run there.
         sandbox.var("PMI_RANK", "0").var("MPI_LOCALRANKID", "0");
         sandbox.launch(ZERO3, SWIFT).refused(&["rank 0 runs on", first, "export MASTER_ADDR="]);
     }
@@ -125,7 +125,7 @@ fn step(more: &[(&str, &str)]) -> Sandbox {
 }
 
 #[test]
-fn the_hook_of_enroot_is_no_launcher() {
+fn the_variables_of_enroots_hook_do_not_mean_a_launcher() {
     let hook =
         [("RANK", "1"), ("WORLD_SIZE", "2"), ("LOCAL_RANK", "0"), ("MASTER_ADDR", "n1"), ("MASTER_PORT", "61007")];
     assert_eq!(topology(&step(&hook).plan(ZERO3, SWIFT)), json!([2, 1, 4, 8, "n1", 61007]));
@@ -136,14 +136,14 @@ fn the_hook_of_enroot_is_no_launcher() {
 }
 
 #[test]
-fn what_the_user_says_beats_the_scheduler_and_is_told() {
+fn the_user_overrides_the_scheduler_with_a_warning() {
     let sandbox = step(&[("MASTER_ADDR", "ib-n1"), ("MASTER_PORT", "4711"), ("NODE_RANK", "0")]);
     let run = sandbox.launch(&["--deepspeed", "zero3", "-n", "--format", "json"], SWIFT);
     assert_eq!(topology(&run.json()), json!([2, 0, 4, 8, "ib-n1", 4711]));
     assert!(run.stderr.contains("warning[contradicts-scheduler]: this is machine 1, not 0"), "{}", run.stderr);
     let run =
         step(&[("PET_NPROC_PER_NODE", "2")]).launch(&["--deepspeed", "zero3", "--nproc-per-node", "4", "-n"], SWIFT);
-    // A warning is for one reader: this is machine 1.
+    // Only the first machine warns: this is machine 1.
     assert!(!run.stderr.contains("stray-variable"), "{}", run.stderr);
     let mut first = step(&[("PET_NPROC_PER_NODE", "2"), ("SLURM_NODEID", "0")]);
     let run = first.launch(&["--deepspeed", "zero3", "--nproc-per-node", "4", "-n"], SWIFT);
@@ -157,7 +157,7 @@ fn what_the_user_says_beats_the_scheduler_and_is_told() {
 }
 
 #[test]
-fn one_gpu_for_each_task_is_number_0_of_its_task() {
+fn a_task_with_one_gpu_has_local_rank_0() {
     let sandbox =
         step(&[("SLURM_STEP_TASKS_PER_NODE", "4(x2)"), ("SLURM_LOCALID", "3"), ("CUDA_VISIBLE_DEVICES", "3")]);
     let set = &sandbox.plan(ZERO3, &["python", "x.py", "--deepspeed", "zero3"])["env"]["set"];
@@ -209,7 +209,7 @@ fn a_batch_script_is_started_on_every_machine() {
 }
 
 #[test]
-fn an_srun_in_the_command_is_turned_inside_out() {
+fn zlaunch_goes_behind_an_srun_in_the_command() {
     let sandbox = Sandbox::new();
     sandbox.program("srun");
     let command: Vec<&str> = ["srun", "-N2", "--ntasks-per-node=1"].iter().chain(SWIFT).copied().collect();
@@ -273,12 +273,12 @@ fn included_gpus_keep_their_names() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told_on_the_machine_that_opens_it() {
+fn a_port_in_use_is_refused_on_the_machine_that_opens_it() {
     let listener = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
     let mut sandbox = step(&[("MASTER_PORT", &port), ("SLURM_NODEID", "0")]);
     sandbox.launch(ZERO3, SWIFT).refused(&["is taken", &format!("MASTER_PORT={port}")]);
-    // The others only knock.
+    // The other machines only connect to it.
     sandbox.var("SLURM_NODEID", "1");
     sandbox.launch(ZERO3, SWIFT).succeeded();
     assert_eq!(sandbox.recorded_env()["PET_SIGNALS_TO_HANDLE"], "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1,SIGUSR2");
@@ -304,7 +304,7 @@ fn arguments(plan: &Value) -> String {
 const SCRIPT: &[&str] = &["python", "x.py"];
 
 #[test]
-fn fewer_machines_than_the_job_has_and_never_more() {
+fn a_launch_may_use_fewer_machines_than_the_job_but_not_more() {
     let plan = batch("4").plan(&["--nnodes", "2"], SCRIPT);
     assert!(arguments(&plan).starts_with("--nodes=2 --ntasks=2 "), "{plan}");
     batch("2").launch(&["--nnodes", "4"], SCRIPT).refused(&["4 machines are asked for, but the job has 2"]);
@@ -323,7 +323,7 @@ fn fewer_machines_than_the_job_has_and_never_more() {
 }
 
 #[test]
-fn a_job_shell_and_the_launchers() {
+fn launchers_in_the_shell_of_a_job() {
     let mut sandbox = batch("2");
     for asked in ["torchrun", "deepspeed"] {
         let plan = sandbox.plan(&["--launcher", asked, "-v"], SCRIPT);
@@ -407,7 +407,7 @@ fn tasks_that_do_not_fit_together_are_refused() {
 }
 
 #[test]
-fn what_an_engine_does_not_say_is_asked_for_and_then_believed() {
+fn what_a_scheduler_does_not_tell_can_be_given_by_flags() {
     let said = ["--nnodes", "2", "--node-rank", "1", "--master-addr", "h0", "--master-port", "1234"];
     for variables in [
         &[("SM_HOSTS", "[\"a\""), ("SM_CURRENT_HOST", "a")][..],
@@ -447,7 +447,7 @@ fn a_hostfile_is_not_for_ranks_that_exist() {
 }
 
 #[test]
-fn torchruns_own_variables_do_not_move_the_meeting() {
+fn pet_variables_do_not_change_the_rendezvous() {
     let sandbox = step(&[("PET_RDZV_BACKEND", "c10d"), ("PET_NO_PYTHON", "1"), ("SLURM_NODEID", "0")]);
     let run = sandbox.launch(&["-n", "--format", "json"], SCRIPT);
     assert_eq!(run.json()["env"]["unset"], json!(["PET_RDZV_BACKEND", "PET_NO_PYTHON"]));

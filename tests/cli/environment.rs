@@ -21,7 +21,7 @@ fn the_user_beats_the_template_and_the_flag_beats_both() {
 }
 
 #[test]
-fn threads_are_cpus_divided_by_processes_unless_said() {
+fn omp_num_threads_is_cpus_divided_by_processes_unless_set() {
     let mut sandbox = Sandbox::new();
     let threads = |sandbox: &Sandbox, nproc: &str| {
         sandbox.plan(&["--deepspeed", "zero2", "--nproc-per-node", nproc], SWIFT)["env"]["set"]["OMP_NUM_THREADS"]
@@ -85,7 +85,7 @@ fn swift_sees_only_as_many_gpus_as_it_has_processes() {
 }
 
 #[test]
-fn the_strongest_word_on_the_environment_reaches_every_decision() {
+fn every_decision_sees_the_env_options() {
     let mut sandbox = Sandbox::new();
     sandbox.var("CUDA_VISIBLE_DEVICES", "0,1,2,3");
     let nproc = |sandbox: &Sandbox, more: &[&str]| {

@@ -18,7 +18,7 @@ fn the_exit_status_is_the_trainers() {
 }
 
 #[test]
-fn a_signal_is_seen_as_a_signal() {
+fn a_signal_that_kills_the_trainer_reaches_the_caller() {
     let mut sandbox = Sandbox::new();
     for (name, number) in [("KILL", 9), ("TERM", 15), ("USR1", 10)] {
         sandbox.var("STUB_KILL", name);
@@ -132,7 +132,7 @@ fn a_damaged_config_is_mended_and_a_link_is_not_followed() {
 }
 
 #[test]
-fn without_a_home_a_private_temporary_folder_serves() {
+fn without_a_home_a_private_temporary_folder_is_used() {
     let mut sandbox = Sandbox::new();
     let temporary = sandbox.path("tmp");
     fs::create_dir(&temporary).unwrap();
@@ -251,7 +251,7 @@ fn no_plan_and_no_error_shows_a_secret() {
 }
 
 #[test]
-fn nothing_to_launch_is_said() {
+fn a_missing_command_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.run(Vec::<&str>::new()).refused(&["no command"]);
     sandbox.run(["--deepspeed", "zero2"]).refused(&["no command"]);
@@ -262,7 +262,7 @@ fn nothing_to_launch_is_said() {
 
 /// Nothing that the launch itself is made from may be lost by it.
 #[test]
-fn the_config_is_written_over_no_other_input() {
+fn config_out_never_overwrites_an_input() {
     let sandbox = Sandbox::new();
     let model = r#"{"model_type": "qwen3", "hidden_size": 64}"#;
     let run_file = "model: x\nper_device_train_batch_size: 1\n";

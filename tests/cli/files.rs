@@ -9,7 +9,7 @@ fn load(sandbox: &Sandbox, name: &str) -> crate::sandbox::Run {
 }
 
 #[test]
-fn broken_texts() {
+fn broken_json_is_refused_with_its_place() {
     let sandbox = Sandbox::new();
     for (text, words) in [
         ("", "bad.json:1:1"),
@@ -34,14 +34,14 @@ fn broken_texts() {
 }
 
 #[test]
-fn bytes_that_are_no_text() {
+fn a_config_that_is_not_utf8_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.file("bad.json", b"{\"a\":\n \xff\xfe}");
     load(&sandbox, "bad.json").refused(&["bad.json:2:2", "not UTF-8"]);
 }
 
 #[test]
-fn a_text_is_shown_and_does_nothing_else() {
+fn control_characters_of_a_config_are_not_printed() {
     let sandbox = Sandbox::new();
     let long = "k".repeat(1 << 20);
     for key in ["x\\nerror: y", "\\u001b]0;title\\u0007", &long] {
@@ -60,7 +60,7 @@ fn a_text_is_shown_and_does_nothing_else() {
 }
 
 #[test]
-fn a_long_name_is_no_obstacle() {
+fn long_file_names_work() {
     let sandbox = Sandbox::new();
     let name = format!("{}.json", "n".repeat(250));
     sandbox.file(&name, r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 1}}"#);
@@ -71,7 +71,7 @@ fn a_long_name_is_no_obstacle() {
 }
 
 #[test]
-fn things_that_are_no_files() {
+fn folders_pipes_dangling_links_and_huge_files_are_refused() {
     let sandbox = Sandbox::new();
     fs::create_dir(sandbox.cwd().join("folder.json")).unwrap();
     load(&sandbox, "folder.json").refused(&["folder.json", "not a regular file"]);
@@ -85,7 +85,7 @@ fn things_that_are_no_files() {
 }
 
 #[test]
-fn a_file_nobody_may_read() {
+fn an_unreadable_config_is_refused() {
     let sandbox = Sandbox::new();
     let path =
         sandbox.file("secret.json", r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 1}}"#);
@@ -99,7 +99,7 @@ fn a_file_nobody_may_read() {
 }
 
 #[test]
-fn what_python_would_not_read_is_not_waited_for() {
+fn pipes_and_devices_in_site_packages_do_not_block() {
     let sandbox = Sandbox::new();
     let site = sandbox.site();
     for path in [sandbox.path("env/pyvenv.cfg"), site.join("a.pth"), site.join("__editable___x_finder.py")] {

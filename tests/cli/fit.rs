@@ -21,9 +21,9 @@ fn row<'a>(report: &'a Value, name: &str) -> &'a Value {
     report["rows"].as_array().unwrap().iter().find(|row| row["template"] == name).unwrap()
 }
 
-/// 8B on five GPUs of 44 GB, as seed 003 has it: parameters, gradients, optimizer, sum, and whether it fits.
+/// 8B on five GPUs of 44 GB in gigabytes: parameters, gradients, optimizer, their sum, and whether it fits.
 #[test]
-fn the_seeds_table_to_the_gigabyte() {
+fn textbook_sums_of_8b_on_five_gpus() {
     let report =
         json(&Sandbox::new(), &["--params", "8B", "--gpus", "5", "--gpu-memory", "44GB", "--accounting", "textbook"]);
     for (name, cells, fits) in [
@@ -44,9 +44,9 @@ fn the_seeds_table_to_the_gigabyte() {
     assert_eq!((&three["recommended"], &row(&three, "zero1")["fits"]), (&Value::Null, &Value::Null));
 }
 
-/// The seed's first case: 8B on five GPUs of 44 GB, where ZeRO-2 is not enough.
+/// 8B on five GPUs of 44 GB: ZeRO-2 fits by the textbook, and does not in reality.
 #[test]
-fn the_seeds_case_by_real_sums() {
+fn real_sums_of_8b_on_five_gpus() {
     let sandbox = Sandbox::new();
     let options = ["--gpus", "5", "--gpu-memory", "44GB", "--host-memory", "512GiB"];
     sandbox.file("m/config.json", QWEN3_8B);
@@ -92,7 +92,7 @@ fn a_config_is_read_as_deepspeed_reads_it() {
 }
 
 #[test]
-fn nothing_fits_and_what_would() {
+fn where_nothing_fits_other_ways_are_named() {
     let sandbox = Sandbox::new();
     let run = fit(&sandbox, &["--params", "32B", "--gpus", "2", "--gpu-memory", "48GiB", "--host-memory", "256GiB"]);
     assert_eq!(run.status, Some(1), "{run:?}");
@@ -175,7 +175,7 @@ fn quantised_weights_and_fused_losses_need_less() {
 
 /// A hundred files: the headers alone are read.
 #[test]
-fn headers_count_exactly() {
+fn parameters_are_counted_by_the_headers_of_safetensors() {
     let sandbox = Sandbox::new();
     sandbox.file("big/config.json", QWEN3_8B);
     let mut map = serde_json::Map::new();
@@ -209,7 +209,7 @@ fn what_cannot_be_known_is_asked_for() {
 }
 
 #[test]
-fn what_no_training_is_gets_no_sums() {
+fn impossible_sizes_are_refused() {
     let sandbox = Sandbox::new();
     let most = "4294967295";
     for words in [

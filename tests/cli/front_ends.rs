@@ -250,7 +250,7 @@ fn a_launcher_is_seen_however_it_is_written() {
 }
 
 #[test]
-fn what_a_wrapped_launcher_leaves_open_can_be_said() {
+fn what_a_wrapped_launcher_does_not_state_can_be_given() {
     let mut sandbox = Sandbox::new();
     let tail = ["--per_device_train_batch_size", "2", "--gradient_accumulation_steps", "3", "--deepspeed", "zero2"];
     let batch = |sandbox: &Sandbox, options: &[&str], head: &str| {
@@ -314,7 +314,7 @@ fn a_boolean_for_a_number_is_left_to_the_trainer() {
 }
 
 #[test]
-fn swift_run_files_become_words() {
+fn a_run_file_of_swift_becomes_arguments() {
     let sandbox = Sandbox::new();
     let yaml = "ENV:\n  NPROC_PER_NODE: 3\n  LANG: de\nmodel: a/b\nper_device_train_batch_size: 2\ngradient_accumulation_steps: 5\nlearning_rate: 1e-5\n\
                 weight_decay: 1.0e-5\nbf16: yes\ndataset:\n  - x\n  - y\ndeepspeed: zero1\n";
@@ -580,7 +580,7 @@ fn a_file_of_arguments_beside_the_script_is_read_first() {
 }
 
 #[test]
-fn what_starts_ranks_itself_is_never_launched_by_another() {
+fn commands_that_start_ranks_themselves_are_not_launched_by_torchrun() {
     let mut sandbox = Sandbox::new();
     sandbox.file("a.yml", "base_model: a/b\n");
     let own = [

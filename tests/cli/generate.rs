@@ -24,9 +24,8 @@ fn known_keys(prefix: &str, value: &Value) {
     }
 }
 
-/// What seed 004 generates, with the batch it means.
 #[test]
-fn the_seeds_config_with_a_true_batch_size() {
+fn the_global_batch_is_the_product_of_the_numbers_given() {
     let sandbox = Sandbox::new();
     let config = generate(&sandbox, &["--micro-batch", "2", "--grad-accum", "32", "--world-size", "4", "--offload"]);
     assert_eq!(
@@ -121,7 +120,7 @@ fn a_template_with_its_autos_replaced() {
 }
 
 #[test]
-fn what_does_not_go_together() {
+fn contradicting_options_are_refused() {
     let sandbox = Sandbox::new();
     for (words, told) in [
         (&["--bf16", "--fp16"][..], "--bf16"),
@@ -173,7 +172,7 @@ fn what_is_generated_passes_check() {
 
 /// Each file by its own name, with an option that there is.
 #[test]
-fn what_cannot_be_written_is_called_what_it_is() {
+fn an_error_names_the_file_that_cannot_be_written() {
     let mut sandbox = Sandbox::new();
     let run = sandbox.run(["generate", "-o", "/proc/nope/x.json"]);
     run.refused(&["the generated config cannot be written", "/proc/nope/x.json", "-o FILE"]);

@@ -166,7 +166,7 @@ fn every_option_has_a_variable_and_a_flag_beats_it() {
 }
 
 #[test]
-fn the_config_stays_a_config() {
+fn no_layer_makes_the_config_something_else() {
     let sandbox = Sandbox::new();
     let options = ["--deepspeed", "zero2", "--nproc-per-node", "2"];
     let with = |more: &[&str]| sandbox.launch(&[&options[..], more].concat(), SWIFT);

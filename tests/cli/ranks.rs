@@ -26,7 +26,7 @@ fn sources_of_the_process_count_in_order() {
 }
 
 #[test]
-fn hidden_gpus_are_asked_about_never_guessed() {
+fn the_number_of_hidden_gpus_is_asked_for() {
     let mut sandbox = Sandbox::new();
     for hidden in ["", "-1", "NoDevFiles"] {
         sandbox.var("CUDA_VISIBLE_DEVICES", hidden);
@@ -134,7 +134,7 @@ fn launchers_on_request() {
 }
 
 #[test]
-fn machines_need_a_meeting_place() {
+fn several_machines_need_an_address_and_a_port() {
     let sandbox = Sandbox::new();
     let two = ["--deepspeed", "zero2", "--nproc-per-node", "2", "--nnodes", "2"];
     sandbox.launch(&two, SWIFT).refused(&["2 machines need the address and port", "--master-addr"]);
@@ -194,7 +194,7 @@ fn interpreter_options_reach_every_rank() {
 }
 
 #[test]
-fn a_sites_variables_never_launch_a_second_time() {
+fn a_sites_variables_do_not_launch_existing_ranks_again() {
     let mut sandbox = Sandbox::new();
     sandbox.vars(&[
         ("RANK", "3"),
@@ -257,14 +257,14 @@ fn passed_through_commands_do_not_care_about_ranks() {
 }
 
 #[test]
-fn a_job_of_more_groups_than_there_can_be_is_refused() {
+fn an_impossible_number_of_slurm_groups_is_refused() {
     let mut sandbox = Sandbox::new();
     sandbox.vars(&[("SLURM_JOB_ID", "1"), ("SLURM_JOB_NUM_NODES", "2"), ("SLURM_HET_SIZE", "4000000000")]);
     sandbox.launch(ZERO2, SWIFT).refused(&["SLURM_HET_SIZE=4000000000"]);
 }
 
 #[test]
-fn more_ranks_than_there_are_anywhere_are_refused() {
+fn an_impossible_number_of_ranks_is_refused() {
     let sandbox = Sandbox::new();
     for more in [
         &["--nproc-per-node", "4000000000"][..],

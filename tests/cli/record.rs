@@ -43,7 +43,7 @@ fn what_was_launched_is_written_down_without_secrets() {
 }
 
 #[test]
-fn the_trainers_output_folder_may_take_it() {
+fn record_auto_is_in_the_trainers_output_folder() {
     let sandbox = Sandbox::new();
     let options = ["--deepspeed", "zero2", "--nproc-per-node", "2", "--record", "auto"];
     sandbox.launch(&options, SWIFT).refused(&["--output_dir is not given", "--record DIR"]);
@@ -55,7 +55,7 @@ fn the_trainers_output_folder_may_take_it() {
 }
 
 #[test]
-fn a_replay_launches_it_again_and_tells_what_differs() {
+fn a_replay_launches_again_and_reports_what_differs() {
     let mut sandbox = Sandbox::new();
     sandbox.launch(OPTIONS, SWIFT).succeeded();
     let first = sandbox.recorded();
@@ -81,7 +81,7 @@ fn a_replay_launches_it_again_and_tells_what_differs() {
 
 /// A model has a config.json and an editor a launch.json: neither is ours.
 #[test]
-fn what_is_no_part_of_a_record_stays() {
+fn files_that_are_no_record_are_not_overwritten() {
     let sandbox = Sandbox::new();
     let model = r#"{"model_type": "qwen3"}"#;
     let file = sandbox.file("rec/config.json", model);
@@ -102,7 +102,7 @@ fn what_is_no_part_of_a_record_stays() {
 }
 
 #[test]
-fn a_folder_without_a_name_is_refused() {
+fn an_empty_folder_name_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.launch(&["--record", ""], &["true"]).refused(&["has no name", "--record ''"]);
     sandbox.launch(&["--record="], &["true"]).refused(&["has no name"]);
@@ -111,7 +111,7 @@ fn a_folder_without_a_name_is_refused() {
 }
 
 #[test]
-fn a_record_that_was_changed_is_told() {
+fn a_record_that_was_changed_is_reported() {
     let sandbox = Sandbox::new();
     sandbox.launch(OPTIONS, SWIFT).succeeded();
     let (launch, config) = (sandbox.cwd().join("rec/launch.json"), sandbox.cwd().join("rec/config.json"));
@@ -209,7 +209,7 @@ fn variables_that_change_a_training_are_recorded_and_compared() {
 }
 
 #[test]
-fn a_file_that_was_read_and_changed_is_told() {
+fn a_changed_input_file_is_reported() {
     let sandbox = Sandbox::new();
     let run_file = "model_name_or_path: x\nper_device_train_batch_size: 1\nlearning_rate: 1e-4\n";
     let files = [
@@ -239,7 +239,7 @@ fn a_file_that_was_read_and_changed_is_told() {
 }
 
 #[test]
-fn the_script_and_the_model_are_told_when_they_change() {
+fn a_changed_script_or_model_is_reported() {
     let sandbox = Sandbox::new();
     sandbox.file("train.py", "print(1)");
     sandbox.file("m/config.json", r#"{"model_type": "qwen3", "hidden_size": 64}"#);
@@ -258,7 +258,7 @@ fn the_script_and_the_model_are_told_when_they_change() {
 }
 
 #[test]
-fn what_a_record_cannot_repeat_is_refused() {
+fn words_that_are_not_utf8_cannot_be_recorded() {
     let mut sandbox = Sandbox::new();
     let odd = OsStr::from_bytes(b"caf\xe9");
     let words = ["--record", "rec", "--nproc-per-node=2", "--", "python", "train.py"].map(OsString::from);
@@ -281,7 +281,7 @@ fn words_that_look_like_a_hidden_secret_are_launched_again() {
 }
 
 #[test]
-fn a_config_on_one_side_is_no_long_line() {
+fn a_config_that_one_side_lacks_is_shown_in_short() {
     let sandbox = Sandbox::new();
     sandbox.launch(OPTIONS, SWIFT).succeeded();
     let mut changed = record(&sandbox);

@@ -75,7 +75,7 @@ fn run_without_check<'a>(sandbox: &Sandbox, words: impl Iterator<Item = &'a str>
 }
 
 #[test]
-fn fills_and_refusals_are_the_trainers() {
+fn fills_and_refusals_are_those_of_transformers() {
     let sandbox = Sandbox::new();
     let mut counts = Counts::default();
     for line in HF.lines().skip(1) {
@@ -96,7 +96,7 @@ fn fills_and_refusals_are_the_trainers() {
 }
 
 #[test]
-fn fills_and_refusals_are_ms_swifts() {
+fn fills_and_refusals_are_those_of_ms_swift() {
     let sandbox = Sandbox::new();
     let mut lines = MS_SWIFT.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let model = lines.next().unwrap()["model"].to_string();

@@ -107,7 +107,7 @@ fn variables_of_a_template_are_not_shown() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_hidden_too() {
+fn secrets_that_are_not_utf8_are_hidden_too() {
     let sandbox = Sandbox::new();
     let word = OsStr::from_bytes(b"--hub_token=S3cr\xff").to_os_string();
     for format in ["text", "json", "shell"] {

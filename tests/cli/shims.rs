@@ -37,7 +37,7 @@ fn an_unchanged_script_gets_the_config_resolved() {
 }
 
 #[test]
-fn what_names_no_config_runs_as_it_is() {
+fn commands_without_a_config_run_unchanged() {
     let sandbox = shimmed();
     for script in [
         "swift export --model 'a b'",
@@ -122,7 +122,7 @@ fn zlaunch_passes_over_shims_when_it_looks_for_a_program() {
 }
 
 #[test]
-fn what_is_no_training_knows_nothing_of_a_sites_variables() {
+fn a_sites_variables_do_not_touch_commands_that_do_not_train() {
     let mut sandbox = shimmed();
     let record = sandbox.path("site");
     let site = [
@@ -187,7 +187,7 @@ fn shims_beside_zlaunch_work_and_hide_nothing() {
 }
 
 #[test]
-fn a_shim_speaks_for_its_own_command_only() {
+fn a_shim_concerns_its_own_command_only() {
     let mut sandbox = shimmed();
     // Left over from somewhere, it says nothing about another command, and nobody inherits it.
     sandbox.var("ZLAUNCH_SHIM_OF", "swift");
@@ -227,7 +227,7 @@ fn shimmed_programs_may_start_each_other_as_deep_as_they_like() {
 }
 
 #[test]
-fn an_empty_end_of_path_is_the_current_folder() {
+fn an_empty_entry_of_path_is_the_current_folder() {
     let mut sandbox = shimmed();
     let here = sandbox.cwd().join("swift");
     fs::copy(sandbox.path("env/bin/swift"), &here).unwrap();
@@ -244,7 +244,7 @@ fn an_empty_end_of_path_is_the_current_folder() {
 }
 
 #[test]
-fn a_shim_says_what_it_does_not_find() {
+fn a_shim_reports_a_missing_program() {
     let mut sandbox = shimmed();
     sandbox.search(&[sandbox.path("shims").to_str().unwrap()]);
     for shell in shells() {
@@ -257,7 +257,7 @@ fn a_shim_says_what_it_does_not_find() {
 }
 
 #[test]
-fn folders_are_taken_as_they_are_written() {
+fn shim_folders_may_have_any_name() {
     let sandbox = Sandbox::new();
     for name in ["a b", "a\nb", "a\"b", "a$HOME", "it's", "a\\b", "-"] {
         let folder = sandbox.root().join(name);

@@ -80,7 +80,7 @@ fn a_config_in_base64_is_read_where_the_trainer_reads_it() {
 
 /// ms-swift alone trains with these.
 #[test]
-fn python_on_the_command_line_is_told_to_be_json() {
+fn a_python_dict_on_the_command_line_is_refused() {
     let sandbox = Sandbox::new();
     for text in ["{'zero_optimization': {'stage': 2}}", "{zero_optimization: {stage: 2", r#"{"x": None}"#] {
         let swift = [SWIFT, &["--deepspeed", text]].concat();
@@ -89,7 +89,7 @@ fn python_on_the_command_line_is_told_to_be_json() {
 }
 
 #[test]
-fn circles_show_the_chain() {
+fn a_cycle_of_extends_shows_the_chain() {
     let sandbox = Sandbox::new();
     sandbox.file("t/a.json", r#"{"$zlaunch": {"extends": "b"}}"#);
     sandbox.file("t/b.json", r#"{"$zlaunch": {"extends": "a"}}"#);
@@ -121,11 +121,10 @@ fn wrong_headers_are_named() {
 }
 
 #[test]
-fn names_lead_nowhere_else() {
+fn names_that_are_no_template_are_refused() {
     let sandbox = Sandbox::new();
     for name in ["../../etc/passwd", "/etc/passwd", ".hidden", "", "a b", "zero2\n", "~", "..", "/dev/zero"] {
-        let run = sandbox.launch(&with(&["--deepspeed", name]), SWIFT);
-        assert!([Some(125)].contains(&run.status) || name.is_empty(), "{name}: {run:?}");
+        sandbox.launch(&with(&["--deepspeed", name]), SWIFT).refused(&[]);
     }
     sandbox.launch(&with(&["--deepspeed", "zero3_ofload"]), SWIFT).refused(&["did you mean `zero3_offload`"]);
     sandbox
@@ -160,7 +159,7 @@ fn paths_inline_json_and_bare_file_names() {
 }
 
 #[test]
-fn a_template_may_need_what_only_the_user_knows() {
+fn a_template_may_require_a_setting() {
     let sandbox = Sandbox::new();
     let key = "zero_optimization.offload_param.nvme_path";
     sandbox.launch(&with(&["--deepspeed", "zero3_nvme"]), SWIFT).refused(&[
