@@ -4,7 +4,9 @@
 mod sandbox;
 
 use crate::host::Host;
-pub(crate) use sandbox::{Sandbox, safetensors};
+pub(crate) use sandbox::Sandbox;
+#[cfg(test)]
+pub(crate) use sandbox::safetensors;
 
 impl Sandbox {
     /// A machine with 8 CPUs and 2 GPUs, in this folder and with these variables.
