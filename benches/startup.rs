@@ -1,25 +1,29 @@
-//! What a launch costs before exec, as ratios in one run: `cargo bench`.
+//! What a launch costs before exec, and how that grows, as ratios in one run: `cargo bench`.
 //!
 //! The zlaunch that is measured is linked as `packaging/build` does it: statically. What `cargo build --release` makes pays
 //! for the dynamic loader besides, which one line shows.
 //!
 //! Wall time is the fastest of many launches of a program that does nothing, through zlaunch and through a Rust wrapper
-//! that only execs, taken in turns. Peak memory is the largest resident set of any child so far. Instructions are counted
-//! by callgrind with an empty environment; the launch is one whose exec fails, because callgrind sees nothing once it
-//! succeeds.
+//! that only execs, taken in turns. Peak memory is the largest resident set of any child. Instructions are counted by
+//! callgrind; the launch is one whose exec fails, because callgrind sees nothing once it succeeds.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
     reason = "a benchmark prints its figures, and stops where it cannot"
 )]
 
+#[path = "../tests/fake.rs"]
+mod fake;
+
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
+use serde_json::json;
+
+use fake::Sandbox;
 
 const RUNS: usize = 600;
 const BARE: &str = "use std::os::unix::process::CommandExt;
@@ -41,19 +45,49 @@ const SWIFT: &[&str] = &[
 ];
 const OPTIONS: &[&str] = &["--deepspeed", "zero3_offload", "--nproc-per-node", "8", "--"];
 
-/// The parts of a launch, by the function that does it. Those further in are parts of the one before.
+/// The parts of a launch, by how the name of the function that does it ends. Those further in are parts of the one before.
 const PHASES: &[(&str, &str)] = &[
     ("the whole process", "(below main)"),
     ("  our part of it", "zlaunch::main"),
-    ("    seeing the machine", "zlaunch::host::Host::read"),
-    ("    reading argv", "zlaunch::cli::parse"),
-    ("    understanding the command", "zlaunch::trainer::understand"),
-    ("    template and its chain", "zlaunch::template::resolve"),
-    ("    ranks", "zlaunch::draft::Draft::topology"),
-    ("    layers, fill and check", "zlaunch::plan::<impl zlaunch::draft::Draft>::resolve"),
-    ("      check", "zlaunch::plan::<impl zlaunch::draft::Draft>::check"),
-    ("    variables and argv", "zlaunch::plan::<impl zlaunch::draft::Draft>::assemble"),
-    ("    printing the plan", "zlaunch::plan::print::<impl zlaunch::plan::Plan>::render"),
+    ("    seeing the machine", "Host::read"),
+    ("    reading argv", "cli::parse"),
+    ("    understanding the command", "trainer::understand"),
+    ("    template and its chain", "template::resolve"),
+    ("    ranks", "Topology::decide"),
+    ("    layers, fill and check", "Draft>::resolve"),
+    ("      check", "Draft>::check"),
+    ("    variables and argv", "Draft>::assemble"),
+    ("    printing the plan", "Plan>::render"),
+];
+
+/// Keys of `zero_optimization` that no text is right for.
+const NOT_TEXT: &[&str] = &[
+    "stage",
+    "reduce_bucket_size",
+    "allgather_bucket_size",
+    "overlap_comm",
+    "contiguous_gradients",
+    "reduce_scatter",
+    "sub_group_size",
+    "stage3_max_live_parameters",
+    "stage3_max_reuse_distance",
+    "stage3_prefetch_bucket_size",
+    "stage3_param_persistence_threshold",
+];
+
+/// Texts of which each letter looks as if a secret could begin or end there.
+const ALMOST_SECRETS: &[&str] = &[
+    "x://a@b,",
+    "x://a:b,",
+    "key=",
+    "\"token\":[,",
+    "token=[",
+    "secret_file=/",
+    " token= ",
+    "\"key\":\"",
+    "a --token ",
+    "`",
+    "\\",
 ];
 
 fn main() {
@@ -67,7 +101,7 @@ fn main() {
     println!("binary             {:>9} bytes", lab.stripped_size());
     wall_time(&lab);
     println!("peak memory        {:>9} kB (a bare exec: {} kB)", lab.memory(&lab.zlaunch()), lab.memory(&lab.bare()));
-    if Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_err() {
+    if lab.valgrind.is_empty() {
         return println!("instructions       not counted: valgrind is not here");
     }
     println!("instructions       {:>9} (dry run)", lab.instructions(&Case::default()));
@@ -76,6 +110,7 @@ fn main() {
     println!("                   {:>9} (launch)", lab.instructions(&Case { launched: true, ..Case::default() }));
     println!("                   {:>9} (a bare exec)", lab.instructions_of_bare());
     growth(&lab);
+    hiding_secrets(&lab);
     phases(&lab);
 }
 
@@ -120,21 +155,70 @@ fn growth(lab: &Lab) {
     for depth in [1, 10, 100] {
         lab.chain(depth);
     }
-    let chained = |depth: usize| Case { template: Some(format!("depth{depth}_{depth}")), ..Case::default() };
-    lab.grows("templates that extend another", [1, 10, 100], chained);
-    lab.grows("more words of the command", [10, 100, 1000], |arguments| Case { arguments, ..Case::default() });
-    lab.grows("machines of Slurm, on the last", [2, 100, 10_000], |machines| Case {
+    let grows = |what: &str, sizes: [usize; 3], case: &dyn Fn(usize) -> Case| {
+        print_growth(what, sizes, sizes.map(|size| lab.instructions(&case(size))));
+    };
+    grows("templates that extend another", [1, 10, 100], &|depth| Case {
+        template: Some(format!("depth{depth}_{depth}")),
+        ..Case::default()
+    });
+    grows("more words of the command", [10, 100, 1000], &|count| Case {
+        words: SWIFT.iter().chain(["--lora_alpha", "8"].iter().cycle().take(count)).map(ToString::to_string).collect(),
+        ..Case::default()
+    });
+    grows("machines of Slurm, on the last", [2, 100, 10_000], &|machines| Case {
         variables: last_of(machines),
         ..Case::default()
     });
-    let many = |count: usize| (0..count).map(|at| (format!("SOME_VARIABLE_{at}"), "of no interest".to_string()));
-    lab.grows("environment variables", [10, 1000, 10_000], |count| Case {
-        variables: many(count).collect(),
+    grows("environment variables", [10, 1000, 10_000], &|count| Case {
+        variables: (0..count).map(|at| (format!("SOME_VARIABLE_{at}"), "of no interest".to_string())).collect(),
         ..Case::default()
     });
 }
 
-/// Inclusive costs by function.
+/// Whatever a text looks like, the search for secrets in it must not cost more than in proportion to its length. The texts
+/// are in files, which are shown as the words of a plan, as the config of a script, and in errors.
+fn hiding_secrets(lab: &Lab) {
+    println!("\nhiding secrets, in instructions by the bytes of each text");
+    let shown = |what: &str, case: &dyn Fn(&[String]) -> Case| {
+        let sizes = [300, 3000, 30_000];
+        let counts = sizes.map(|bytes| {
+            let texts: Vec<String> = ALMOST_SECRETS.iter().map(|text| text.repeat(bytes / text.len())).collect();
+            let variables = vec![("HF_TOKEN".to_string(), "x://a@".to_string())];
+            lab.instructions(&Case { variables, ..case(&texts) })
+        });
+        print_growth(what, sizes, counts);
+        assert!(counts[2] < counts[1] * 12, "{what}: ten times the bytes cost {} times", counts[2] / counts[1]);
+    };
+    shown("in the words of a plan", &|texts| {
+        let run_file = lab.sandbox.file("run.json", json!({"model": "m", "dataset": texts}).to_string());
+        Case { words: vec!["sft".to_string(), run_file.display().to_string()], ..Case::default() }
+    });
+    shown("in the config of a script", &|texts| {
+        let mut config = json!({"zero_optimization": {"stage": 2}, "train_micro_batch_size_per_gpu": "auto"});
+        for (number, text) in texts.iter().enumerate() {
+            config[format!("x{number}")] = text.as_str().into();
+        }
+        let template = Some(lab.sandbox.file("ds.json", config.to_string()).display().to_string());
+        Case { template, options: ["--format", "shell"].map(str::to_string).to_vec(), ..Case::default() }
+    });
+    shown("in errors", &|texts| {
+        let wrong: serde_json::Map<_, _> =
+            NOT_TEXT.iter().zip(texts).map(|(key, text)| ((*key).to_string(), text.as_str().into())).collect();
+        let config = json!({"zero_optimization": wrong}).to_string();
+        Case { template: Some(lab.sandbox.file("ds.json", config).display().to_string()), ..Case::default() }
+    });
+}
+
+/// One line: the instructions for each size, and the last as a multiple of the first.
+fn print_growth(what: &str, sizes: [usize; 3], counts: [u64; 3]) {
+    #[expect(clippy::cast_precision_loss, reason = "a ratio to two digits")]
+    let ratio = counts[2] as f64 / counts[0] as f64;
+    let all: Vec<String> = sizes.iter().zip(counts).map(|(size, count)| format!("{size}: {count}")).collect();
+    println!("{what:<32}{}  ({ratio:.2} times)", all.join(", "));
+}
+
+/// Inclusive costs by function, of a binary with names.
 fn phases(lab: &Lab) {
     println!("\nby phase, in instructions of a dry run");
     let costs = lab.path("callgrind.out");
@@ -151,11 +235,11 @@ fn phases(lab: &Lab) {
         let cost = listed.lines().find_map(|line| {
             let (cost, place) = line.trim().split_once(' ')?;
             let (_, name) = place.split(" [").next()?.split_once(':')?;
-            (name == *function).then(|| cost.replace(',', "").parse::<u64>().ok())?
+            name.ends_with(function).then(|| cost.replace(',', "").parse::<u64>().ok())?
         });
         match cost {
             Some(cost) => println!("{phase:<32}{cost:>9}  {:>3} %", cost * 100 / total),
-            None => println!("{phase:<32}  the compiler made it part of another function"),
+            None => println!("{phase:<32}  no function {function}: renamed, or part of another one"),
         }
     }
 }
@@ -194,10 +278,12 @@ struct Case {
     program: Option<PathBuf>,
     /// Carried out until exec, which fails; else a dry run.
     launched: bool,
-    /// Instead of the usual one, in the lab's own folder.
+    /// Instead of the usual one.
     template: Option<String>,
-    /// More words for the command.
-    arguments: usize,
+    /// More options of zlaunch.
+    options: Vec<String>,
+    /// What follows `swift`.
+    words: Vec<String>,
     variables: Vec<(String, String)>,
     costs: PathBuf,
 }
@@ -208,40 +294,43 @@ impl Default for Case {
             program: None,
             launched: false,
             template: None,
-            arguments: 0,
+            options: Vec::new(),
+            words: SWIFT.iter().map(ToString::to_string).collect(),
             variables: Vec::new(),
             costs: PathBuf::from("/dev/null"),
         }
     }
 }
 
-/// A folder with a wrapper that only execs, a virtual environment whose interpreter does nothing, and another one whose
-/// interpreter is missing.
+/// A machine whose interpreter does nothing, another one whose interpreter is missing, and a wrapper that only execs.
 struct Lab {
-    folder: tempfile::TempDir,
+    sandbox: Sandbox,
+    broken: Sandbox,
     zlaunch: PathBuf,
+    /// Its path, or nothing.
+    valgrind: String,
 }
 
 impl Lab {
     fn new() -> Self {
-        let lab = Lab { folder: tempfile::tempdir().unwrap(), zlaunch: build_packaged() };
+        let found = Command::new("/bin/sh").args(["-c", "command -v valgrind"]).output().unwrap().stdout;
+        let valgrind = String::from_utf8(found).unwrap().trim().to_string();
+        let lab = Lab { sandbox: Sandbox::new(), broken: Sandbox::new(), zlaunch: build_packaged(), valgrind };
+        fs::remove_file(lab.sandbox.python()).unwrap();
+        fs::remove_file(lab.broken.python()).unwrap();
         lab.compile("bare", BARE, &["-C", "strip=symbols", "-C", "lto=fat", "-C", "codegen-units=1"]);
-        lab.compile("python3", "fn main() {}", &["-C", "target-feature=+crt-static"]);
-        put_program(&lab.path("swift"), &format!("#!{}\n", lab.path("python3").display()));
-        fs::create_dir(lab.path("broken")).unwrap();
-        put_program(&lab.path("broken/swift"), &format!("#!{}\n", lab.path("broken/python3").display()));
+        lab.compile("env/bin/python3.11", "fn main() {}", &["-C", "target-feature=+crt-static"]);
         lab
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.sandbox.path(name)
     }
 
     fn compile(&self, name: &str, source: &str, flags: &[&str]) {
-        let file = self.path(&format!("{name}.rs"));
-        put(&file, source);
+        let file = self.sandbox.put("source.rs", source);
         let rustc = Command::new("rustc")
-            .args(["--edition=2024", "-O", "-C", "panic=abort"])
+            .args(["--edition=2024", "--crate-name=measured", "-O", "-C", "panic=abort"])
             .args(flags)
             .arg(&file)
             .arg("-o")
@@ -255,22 +344,19 @@ impl Lab {
         for at in 1..=depth {
             let parent = if at == 1 { "zero3_offload".to_string() } else { format!("depth{depth}_{}", at - 1) };
             let text = format!(r#"{{"$zlaunch": {{"extends": "{parent}"}}, "steps_per_print": {at}}}"#);
-            put(&self.path(&format!("depth{depth}_{at}.json")), &text);
+            self.sandbox.put(&format!("templates/depth{depth}_{at}.json"), text);
         }
     }
 
-    fn clean(&self, mut command: Command) -> Command {
-        command
-            .env_clear()
-            .env("PATH", self.folder.path())
-            .env("HOME", self.folder.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null());
+    fn command(sandbox: &Sandbox, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().envs(sandbox.variables()).env_remove("STUB_OUT").current_dir(sandbox.cwd());
+        command.stdin(Stdio::null()).stdout(Stdio::null());
         command
     }
 
     fn zlaunch(&self) -> Command {
-        let mut command = self.clean(Command::new(&self.zlaunch));
+        let mut command = Self::command(&self.sandbox, &self.zlaunch);
         command.args(OPTIONS).arg("swift").args(SWIFT);
         command
     }
@@ -284,55 +370,47 @@ impl Lab {
     }
 
     fn bare(&self) -> Command {
-        let mut command = self.clean(Command::new(self.path("bare")));
-        command.arg(self.path("python3")).args(SWIFT);
+        let mut command = Self::command(&self.sandbox, self.path("bare"));
+        command.arg(self.sandbox.python()).args(SWIFT);
         command
     }
 
     /// The largest resident set, in kB, measured by a process that starts nothing else.
     fn memory(&self, command: &Command) -> String {
-        let mut again = self.clean(Command::new(std::env::current_exe().unwrap()));
+        let mut again = Self::command(&self.sandbox, std::env::current_exe().unwrap());
         again.arg("--memory-of").arg(command.get_program()).args(command.get_args()).stdout(Stdio::piped());
         String::from_utf8_lossy(&again.output().unwrap().stdout).trim().to_string()
     }
 
-    /// One line: the instructions for each size, and the last as a multiple of the first.
-    fn grows(&self, what: &str, sizes: [usize; 3], case: impl Fn(usize) -> Case) {
-        let counts = sizes.map(|size| self.instructions(&case(size)));
-        #[expect(clippy::cast_precision_loss, reason = "a ratio to two digits")]
-        let ratio = counts[2] as f64 / counts[0] as f64;
-        let all: Vec<String> = sizes.iter().zip(counts).map(|(size, count)| format!("{size}: {count}")).collect();
-        println!("{what:<32}{}  ({ratio:.2} times)", all.join(", "));
-    }
-
     fn instructions(&self, case: &Case) -> u64 {
-        let mut options = OPTIONS.to_vec();
+        let mut usual = OPTIONS.to_vec();
         if let Some(template) = &case.template {
-            options[1] = template;
+            usual[1] = template;
         }
-        let folder = if case.launched { self.path("broken") } else { self.folder.path().to_path_buf() };
-        let mut command = Command::new("valgrind");
+        let mut command = self.callgrind(if case.launched { &self.broken } else { &self.sandbox }, &case.costs);
         command
-            .arg("--tool=callgrind")
-            .arg(format!("--callgrind-out-file={}", case.costs.display()))
             .arg(case.program.as_ref().unwrap_or(&self.zlaunch))
             .args((!case.launched).then_some("--dry-run"))
             .arg("--template-dir")
-            .arg(self.folder.path())
-            .args(&options)
-            .arg(folder.join("swift"))
-            .args(SWIFT)
-            .args(["--lora_alpha", "8"].iter().cycle().take(case.arguments));
-        let mut command = self.clean(command);
-        command.env("PATH", "/usr/bin:/bin").envs(case.variables.iter().map(|(name, value)| (name, value)));
+            .arg(self.path("templates"))
+            .args(&case.options)
+            .args(&usual)
+            .arg("swift")
+            .args(&case.words)
+            .envs(case.variables.iter().map(|(name, value)| (name, value)));
         counted(&mut command)
     }
 
     fn instructions_of_bare(&self) -> u64 {
-        let mut command = Command::new("valgrind");
-        command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
-        command.arg(self.path("bare")).arg(self.path("broken/python3")).args(SWIFT);
-        counted(self.clean(command).env("PATH", "/usr/bin:/bin"))
+        let mut command = self.callgrind(&self.broken, Path::new("/dev/null"));
+        command.arg(self.path("bare")).arg(self.broken.python()).args(SWIFT);
+        counted(&mut command)
+    }
+
+    fn callgrind(&self, sandbox: &Sandbox, costs: &Path) -> Command {
+        let mut command = Self::command(sandbox, &self.valgrind);
+        command.arg("--tool=callgrind").arg(format!("--callgrind-out-file={}", costs.display()));
+        command
     }
 }
 
@@ -350,14 +428,4 @@ fn timed(command: &mut Command) -> Duration {
     let time = start.elapsed();
     assert!(status.success(), "{command:?}");
     time
-}
-
-fn put(path: &Path, text: &str) {
-    use std::io::Write;
-    fs::File::create(path).and_then(|mut file| file.write_all(text.as_bytes())).unwrap();
-}
-
-fn put_program(path: &Path, text: &str) {
-    put(path, text);
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }

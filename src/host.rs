@@ -185,14 +185,11 @@ pub(crate) fn can_be_written(folder: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::laws::fake::host;
 
     #[test]
     fn a_program_is_found_as_exec_would() {
-        let host = |path: &str| Host {
-            env: [(OsString::from(vars::PATH), OsString::from(path))].into(),
-            cwd: PathBuf::from("/bin"),
-            ..Host::default()
-        };
+        let host = |path: &str| Host { cwd: PathBuf::from("/bin"), ..host(&[(vars::PATH, path)]) };
         let found = |path: &str, word: &str| host(path).find_program(OsStr::new(word));
         let shell = Some(PathBuf::from("/bin/sh"));
         for (path, word) in

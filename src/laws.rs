@@ -1,13 +1,9 @@
 //! What must hold whatever comes in: bytes become texts, words, files and variables, and no law may break on them. A
 //! panic is a finding. `properties` draws such bytes for `cargo test`, the fuzzer in `tests/fuzz` looks for new ones.
 #![expect(clippy::missing_panics_doc, reason = "that is what they are for")]
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::disallowed_methods,
-    reason = "a law that is broken is told"
-)]
+#![expect(clippy::expect_used, reason = "a law that is broken is told")]
 
+pub(crate) mod fake;
 #[cfg(test)]
 mod man;
 #[cfg(test)]
@@ -15,15 +11,10 @@ mod properties;
 #[cfg(test)]
 mod tables;
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock};
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::base::source::{Source, Sourced};
 use crate::base::yaml::Dialect;
@@ -35,6 +26,7 @@ use crate::plan::Plan;
 use crate::report::secrets::Secrets;
 use crate::request::{Format, Launch};
 use crate::tools::{explain, generate};
+use fake::Sandbox;
 
 /// JSON with comments: what is written is read as the same, and every key that is there has a place.
 pub fn json(data: &[u8]) {
@@ -107,14 +99,13 @@ pub fn hosts(data: &[u8]) {
         "LSB_DJOB_RANKFILE",
     ];
     const OPTIONS: &[&str] = &["--hostfile", "--include", "--exclude", "--master-addr"];
-    let Some((who, sourced)) = data.split_first().filter(|_| !data.contains(&0)) else { return };
-    let world = World::get();
-    let _files = world.put(sourced);
-    let mut host = world.host();
+    let Some((who, text)) = data.split_first().filter(|_| !data.contains(&0)) else { return };
+    let mut host = host_with(text);
+    let file = host.cwd.join("in");
     let mut words = ["--deepspeed", "zero2", "--nproc-per-node", "2"].map(OsString::from).to_vec();
     let value = |name: &str| {
         let in_file = name.to_ascii_lowercase().ends_with("file");
-        if in_file { world.cwd.join("in").into() } else { OsString::from_vec(sourced.to_vec()) }
+        if in_file { file.clone().into() } else { OsString::from_vec(text.to_vec()) }
     };
     let who = usize::from(*who) % (LISTS.len() + OPTIONS.len());
     match LISTS.get(who) {
@@ -140,9 +131,7 @@ pub fn plan(data: &[u8]) {
         Some(at) => (&data[..at], &data[at + 4..]),
         None => (data, &[][..]),
     };
-    let world = World::get();
-    let _files = world.put(content);
-    let mut host = world.host();
+    let mut host = host_with(content);
     let mut words = Vec::new();
     for line in lines.split(|b| *b == b'\n') {
         let equals = line.iter().position(|b| *b == b'=').filter(|at| *at > 1 && line[0] == b'$');
@@ -221,64 +210,32 @@ fn only_auto_changed(before: &Value, after: &Value, key: &str) {
     }
 }
 
-/// A home, a folder and an environment of Python packages that are empty, made once.
-struct World {
-    _folder: TempDir,
-    cwd: PathBuf,
-    env: BTreeMap<OsString, OsString>,
-    /// Who uses the files `in`.
-    files: Mutex<()>,
+thread_local! {
+    /// Made once in each thread, so that no two tests write its files at the same time.
+    static SANDBOX: Sandbox = sandbox();
 }
 
-impl World {
-    fn get() -> &'static Self {
-        static WORLD: OnceLock<World> = OnceLock::new();
-        WORLD.get_or_init(Self::make)
-    }
+fn sandbox() -> Sandbox {
+    const MODEL: &str = r#"{"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "vocab_size": 100, "intermediate_size": 128}"#;
+    let mut sandbox = Sandbox::new();
+    sandbox.file("m/config.json", MODEL);
+    sandbox.file("train.py", "import transformers\n");
+    sandbox.file("plain.py", "import deepspeed\ndeepspeed.initialize()\n");
+    let template = r#"{"$zlaunch": {"extends": "zero3"}, "train_batch_size": 8}"#;
+    sandbox.put("home/.config/zlaunch/templates/mine.json", template);
+    // Nothing of the real machine.
+    let path = sandbox.bin();
+    sandbox.var("PATH", path);
+    sandbox
+}
 
-    fn make() -> Self {
-        const CONSOLES: &[&str] =
-            &["swift", "megatron", "torchrun", "deepspeed", "accelerate", "llamafactory-cli", "axolotl", "trl"];
-        const MODEL: &str = r#"{"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,
-            "num_attention_heads": 4, "vocab_size": 100, "intermediate_size": 128}"#;
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path();
-        let put = |name: &str, text: &str| {
-            let path = root.join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(&path, text).unwrap();
-            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
-        };
-        put("env/bin/python", "#!/bin/sh\n");
-        for name in CONSOLES {
-            put(&format!("env/bin/{name}"), &format!("#!{}\n", root.join("env/bin/python").display()));
-        }
-        for name in ["swift/cli/sft.py", "swift/cli/rlhf.py", "torch/distributed/run.py", "deepspeed/__init__.py"] {
-            put(&format!("env/lib/python3.11/site-packages/{name}"), "");
-        }
-        for name in ["transformers-5.19.0", "deepspeed-0.19.8", "ms_swift-4.6.0"] {
-            put(&format!("env/lib/python3.11/site-packages/{name}.dist-info/METADATA"), "");
-        }
-        put("cwd/m/config.json", MODEL);
-        put("cwd/train.py", "import transformers\n");
-        put("cwd/plain.py", "import deepspeed\ndeepspeed.initialize()\n");
-        put("home/.config/zlaunch/templates/mine.json", r#"{"$zlaunch": {"extends": "zero3"}, "train_batch_size": 8}"#);
-        let variables = [("PATH", root.join("env/bin")), ("HOME", root.join("home"))];
-        let env = variables.map(|(name, value)| (name.into(), value.into())).into();
-        World { cwd: root.join("cwd"), env, files: Mutex::new(()), _folder: folder }
-    }
-
-    fn host(&self) -> Host {
-        let (env, cwd, hostname) = (self.env.clone(), self.cwd.clone(), "h0".to_string());
-        Host { env, cwd, hostname, cpus: 8, nvidia_gpus: Some(2), ..Host::default() }
-    }
-
-    /// The files hold this as long as the answer is kept.
-    fn put(&self, content: &[u8]) -> impl Drop {
-        let ours = self.files.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+/// The machine, with this content in the files `in.json`, `in.yaml` and `in`.
+fn host_with(content: &[u8]) -> Host {
+    SANDBOX.with(|sandbox| {
         for name in ["in.json", "in.yaml", "in"] {
-            std::fs::write(Path::new(&self.cwd).join(name), content).unwrap();
+            sandbox.file(name, content);
         }
-        ours
-    }
+        sandbox.host()
+    })
 }

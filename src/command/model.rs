@@ -183,11 +183,10 @@ fn in_modelscope_cache(parts: &[&str], revision: Option<&str>, host: &Host) -> O
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::OsString;
-
     use serde_json::json;
 
     use super::*;
+    use crate::laws::fake::Sandbox;
 
     #[test]
     fn hidden_size_as_transformers_and_swift_find_it() {
@@ -237,28 +236,18 @@ mod tests {
         }
     }
 
-    fn host(home: &Path) -> Host {
-        Host { env: [(OsString::from("HOME"), home.into())].into(), cwd: home.to_path_buf(), ..Host::default() }
-    }
-
-    fn plant(root: &Path, file: &str, text: &str) {
-        let path = root.join(file);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::File::create(&path).and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes())).unwrap();
-    }
-
     #[test]
     fn models_are_found_offline() {
-        let home = tempfile::tempdir().unwrap();
-        let host = host(home.path());
+        let sandbox = Sandbox::bare();
+        let host = sandbox.host();
         let config = r#"{"hidden_size": 8}"#;
-        let hub = ".cache/huggingface/hub";
-        plant(home.path(), &format!("{hub}/models--a--b/refs/main"), "abc\n");
-        plant(home.path(), &format!("{hub}/models--a--b/snapshots/abc/config.json"), config);
-        plant(home.path(), &format!("{hub}/models--gpt2/snapshots/xyz/config.json"), config);
-        plant(home.path(), ".cache/modelscope/hub/models/Qwen/Qwen2___5-7B/config.json", config);
-        plant(home.path(), ".cache/modelscope/models/o--n.1/snapshots/master/config.json", config);
-        plant(home.path(), "local/config.json", config);
+        let hub = "home/.cache/huggingface/hub";
+        sandbox.cached_model(hub, "a/b", Some("main"), "abc", config);
+        sandbox.cached_model(hub, "gpt2", None, "xyz", config);
+        sandbox.put("home/.cache/modelscope/hub/models/Qwen/Qwen2___5-7B/config.json", config);
+        sandbox.put("home/.cache/modelscope/models/o--n.1/snapshots/master/config.json", config);
+        sandbox.put("home/own/config.json", config);
+        sandbox.file("local/config.json", config);
         for (name, hub) in [
             ("a/b", Hub::HuggingFace),
             ("gpt2", Hub::HuggingFace),
@@ -268,7 +257,7 @@ mod tests {
             ("./local", Hub::ModelScope),
             ("a/b", Hub::ModelScope),
             ("o/n.1", Hub::HuggingFace),
-            ("~/local", Hub::ModelScope),
+            ("~/own", Hub::ModelScope),
         ] {
             assert_eq!(hidden_size(name, None, hub, false, &host).map(|it| it.value), Ok(8), "{name}");
         }

@@ -322,6 +322,7 @@ fn egg_version(site: &Path, distribution: &str) -> Option<Version> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::laws::fake::{Sandbox, host};
 
     #[test]
     fn interpreters_of_console_scripts() {
@@ -351,25 +352,17 @@ mod tests {
 
     /// The layouts that pip, uv, pipx, setuptools and pyenv leave behind, as seen on real ones.
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "the test's own files")]
     fn layouts() {
-        let root = tempfile::tempdir().unwrap();
-        let root = fs::canonicalize(root.path()).unwrap();
-        let plant = |path: &str, text: &str| {
-            let path = root.join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(&path, text).unwrap();
-            path
-        };
-        let at = |path: &str| root.join(path).display().to_string();
-        let found = |script: &str, env: &[(&str, String)]| {
-            let env = env.iter().map(|(name, value)| ((*name).into(), value.into())).collect();
-            let host = Host { env, cwd: root.join("work"), ..Host::default() };
-            let python = Python::of_script(&root.join(script), &host).unwrap();
+        let sandbox = Sandbox::bare();
+        let plant = |path: &str, text: &str| sandbox.put(path, text);
+        let at = |path: &str| sandbox.path(path).display().to_string();
+        let found = |script: &str, variables: &[(&str, &str)]| {
+            let host = Host { cwd: sandbox.cwd(), ..host(variables) };
+            let python = Python::of_script(&sandbox.path(script), &host).unwrap();
             (python.file("swift/cli/sft.py"), python.version("ms-swift").map(|version| version.0))
         };
         let same = |got: (Option<PathBuf>, Option<String>), file: &str, version: &str| {
-            assert_eq!(got, (Some(root.join(file)), Some(version.to_string())));
+            assert_eq!(got, (Some(sandbox.path(file)), Some(version.to_string())));
         };
 
         // A virtual environment; PYTHONPATH beats it unless the script's interpreter ignores that, as pipx's does.
@@ -382,9 +375,9 @@ mod tests {
         plant("v/bin/swift-pipx", &format!("#!{} -E\n", at("v/bin/python3.11")));
         plant("other/swift/cli/sft.py", "");
         same(found("v/bin/swift", &[]), &format!("{site}/swift/cli/sft.py"), "4.6.0");
-        let path = [("PYTHONPATH", format!("/nowhere:{}", at("other")))];
-        same(found("v/bin/swift", &path), "other/swift/cli/sft.py", "4.6.0");
-        same(found("v/bin/swift-pipx", &path), &format!("{site}/swift/cli/sft.py"), "4.6.0");
+        let path = format!("/nowhere:{}", at("other"));
+        same(found("v/bin/swift", &[("PYTHONPATH", &path)]), "other/swift/cli/sft.py", "4.6.0");
+        same(found("v/bin/swift-pipx", &[("PYTHONPATH", &path)]), &format!("{site}/swift/cli/sft.py"), "4.6.0");
 
         // uv's relocatable environment, moved.
         plant(
@@ -425,8 +418,11 @@ mod tests {
         same(found("s/bin/swift", &[]), "base/lib/python3.11/site-packages/swift/cli/sft.py", "3.0.0");
         plant("home/.local/lib/python3.11/site-packages/swift/cli/sft.py", "");
         plant("home/.local/lib/python3.11/site-packages/ms_swift-3.1.0.dist-info/METADATA", "");
-        let home = [("HOME", at("home"))];
-        same(found("s/bin/swift", &home), "home/.local/lib/python3.11/site-packages/swift/cli/sft.py", "3.1.0");
+        same(
+            found("s/bin/swift", &[("HOME", &at("home"))]),
+            "home/.local/lib/python3.11/site-packages/swift/cli/sft.py",
+            "3.1.0",
+        );
 
         // A shim of pyenv, for the version that the folder asks for.
         plant(
@@ -434,7 +430,7 @@ mod tests {
             "#!/usr/bin/env bash\nset -e\nexec \"/r/.pyenv/libexec/pyenv\" exec \"$program\" \"$@\"\n",
         );
         plant("pyenv/version", "3.9.0\n");
-        plant("work/.python-version", "3.11.7\n");
+        plant("cwd/.python-version", "3.11.7\n");
         plant("pyenv/versions/3.11.7/bin/python3.11", "");
         plant("pyenv/versions/3.11.7/bin/swift", &format!("#!{}\n", at("pyenv/versions/3.11.7/bin/python3.11")));
         plant("pyenv/versions/3.11.7/lib/python3.11/site-packages/swift/cli/sft.py", "");

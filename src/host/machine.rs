@@ -214,65 +214,58 @@ fn lock_in(folder: &Path) -> Option<Lock> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn plant(root: &Path, path: &str, text: &str) {
-        use std::io::Write;
-        let path = root.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
-    }
+    use crate::laws::fake::Sandbox;
 
     #[test]
     fn memory_is_what_the_cgroup_leaves() {
-        let folder = tempfile::tempdir().unwrap();
-        let machine = Machine::below(folder.path());
+        let sandbox = Sandbox::bare();
+        let machine = Machine::below(sandbox.root());
         assert_eq!(machine.memory(), Memory::default());
-        plant(folder.path(), "proc/meminfo", "MemTotal:  1048576 kB\nMemFree: 1 kB\nMemAvailable:  524288 kB\n");
+        sandbox.put("proc/meminfo", "MemTotal:  1048576 kB\nMemFree: 1 kB\nMemAvailable:  524288 kB\n");
         let memory = machine.memory();
         assert_eq!((memory.total, memory.available, memory.limit), (Some(1 << 30), Some(1 << 29), None));
         // Version 2, limited above this process's own group.
-        plant(folder.path(), "proc/self/cgroup", "0::/job/step\n");
-        plant(folder.path(), "sys/fs/cgroup/job/step/memory.max", "max\n");
-        plant(folder.path(), "sys/fs/cgroup/job/memory.max", "268435456\n");
+        sandbox.put("proc/self/cgroup", "0::/job/step\n");
+        sandbox.put("sys/fs/cgroup/job/step/memory.max", "max\n");
+        sandbox.put("sys/fs/cgroup/job/memory.max", "268435456\n");
         assert_eq!(machine.memory().most(), Some(1 << 28));
         // Version 1, as old Slurm has it; its "no limit" is a number larger than any memory.
-        plant(folder.path(), "proc/self/cgroup", "9:name=systemd:/\n4:cpu,memory:/slurm\n0::/\n");
-        plant(folder.path(), "sys/fs/cgroup/memory/slurm/memory.limit_in_bytes", "9223372036854771712\n");
+        sandbox.put("proc/self/cgroup", "9:name=systemd:/\n4:cpu,memory:/slurm\n0::/\n");
+        sandbox.put("sys/fs/cgroup/memory/slurm/memory.limit_in_bytes", "9223372036854771712\n");
         assert_eq!(machine.memory().limit, None);
-        plant(folder.path(), "sys/fs/cgroup/memory/slurm/memory.limit_in_bytes", "134217728\n");
+        sandbox.put("sys/fs/cgroup/memory/slurm/memory.limit_in_bytes", "134217728\n");
         assert_eq!(machine.memory().most(), Some(1 << 27));
     }
 
     #[test]
     fn gpus_and_driver_as_the_kernel_module_tells_them() {
-        let folder = tempfile::tempdir().unwrap();
-        let machine = Machine::below(folder.path());
+        let sandbox = Sandbox::bare();
+        let machine = Machine::below(sandbox.root());
         assert!(machine.gpus().is_empty() && machine.driver().is_none());
         for (bus, model) in [("0000:1b:00.0", "NVIDIA H200"), ("0000:0a:00.0", "Tesla T4")] {
             let text = format!("Model: \t\t {model}\nIRQ:   \t\t 16\n");
-            plant(folder.path(), &format!("proc/driver/nvidia/gpus/{bus}/information"), &text);
+            sandbox.put(&format!("proc/driver/nvidia/gpus/{bus}/information"), &text);
         }
         assert_eq!(machine.gpus(), ["Tesla T4", "NVIDIA H200"]);
         for (line, version) in [
             ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue Jun  6 22:20:39 UTC 2023", "535.54.03"),
             ("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release Build", "570.86.15"),
         ] {
-            plant(folder.path(), "proc/driver/nvidia/version", &format!("{line}\nGCC version:  gcc 12.2.0\n"));
+            sandbox.put("proc/driver/nvidia/version", format!("{line}\nGCC version:  gcc 12.2.0\n"));
             assert_eq!(machine.driver().as_deref(), Some(version));
         }
     }
 
     #[test]
     fn limits_are_soft_and_hard() {
-        let folder = tempfile::tempdir().unwrap();
-        plant(
-            folder.path(),
+        let sandbox = Sandbox::bare();
+        sandbox.put(
             "proc/self/limits",
             "Limit                     Soft Limit           Hard Limit           Units     \n\
              Max open files            1024                 524288               files     \n\
              Max locked memory         65536                unlimited            bytes     \n",
         );
-        let machine = Machine::below(folder.path());
+        let machine = Machine::below(sandbox.root());
         assert_eq!(machine.limit("Max open files"), Some(Limit { soft: Some(1024), hard: Some(524_288) }));
         assert_eq!(machine.limit("Max locked memory"), Some(Limit { soft: Some(65536), hard: None }));
         assert_eq!(machine.limit("Max processes"), None);
@@ -300,14 +293,14 @@ mod tests {
 
     #[test]
     fn locks_with_and_without_a_folder_of_the_version() {
-        let folder = tempfile::tempdir().unwrap();
-        assert!(locks_in(&folder.path().join("none")).is_empty());
-        plant(folder.path(), "py311_cu121/cpu_adam/lock", "");
-        plant(folder.path(), "fused_adam/lock", "");
-        plant(folder.path(), "py311_cu121/utils/utils.so", "");
-        let found: Vec<PathBuf> = locks_in(folder.path()).into_iter().map(|lock| lock.path).collect();
-        assert_eq!(found, [folder.path().join("fused_adam/lock"), folder.path().join("py311_cu121/cpu_adam/lock")]);
-        let of = |name: &str| locks_of(folder.path(), &[name]).len();
+        let sandbox = Sandbox::bare();
+        assert!(locks_in(&sandbox.root().join("none")).is_empty());
+        sandbox.put("py311_cu121/cpu_adam/lock", "");
+        sandbox.put("fused_adam/lock", "");
+        sandbox.put("py311_cu121/utils/utils.so", "");
+        let found: Vec<PathBuf> = locks_in(sandbox.root()).into_iter().map(|lock| lock.path).collect();
+        assert_eq!(found, [sandbox.root().join("fused_adam/lock"), sandbox.root().join("py311_cu121/cpu_adam/lock")]);
+        let of = |name: &str| locks_of(sandbox.root(), &[name]).len();
         assert_eq!((of("cpu_adam"), of("fused_adam"), of("utils")), (1, 1, 0));
     }
 }

@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
 
-use super::World;
+use super::SANDBOX;
+use super::fake::Sandbox;
 use crate::base::python_value;
 use crate::base::source::{Source, Sourced};
 use crate::base::yaml::{self, Dialect};
@@ -197,7 +198,7 @@ proptest! {
     fn what_is_set_is_there_and_what_is_unset_is_gone(config in object(leaf()), value in leaf(), name in "[a-z]{3,8}") {
         let mut config = config;
         config.as_object_mut().unwrap().retain(|key, _| *key != name && key != "$zlaunch");
-        let host = World::get().host();
+        let host = SANDBOX.with(Sandbox::host);
         let sourced = |text: String| Sourced::new(text, Source::Default);
         let template = template::resolve(&sourced(config.to_string()), &Search::default(), &host);
         let Ok(template) = template else { return Ok(()) };

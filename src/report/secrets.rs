@@ -330,17 +330,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::laws::fake::host;
 
-    fn host() -> Host {
-        let env =
-            [("HF_TOKEN", "hf_abcdefgh"), ("LANG", "C.UTF-8.long")].map(|(name, value)| (name.into(), value.into()));
-        Host { env: env.into(), ..Host::default() }
-    }
+    const ENVIRONMENT: &[(&str, &str)] = &[("HF_TOKEN", "hf_abcdefgh"), ("LANG", "C.UTF-8.long")];
 
     /// `|` parts the words, `*` is what is hidden.
     #[test]
     fn words_of_a_command() {
-        let host = host();
+        let host = host(ENVIRONMENT);
         let secrets = Secrets::of(&host);
         for (words, hidden) in [
             (
@@ -401,7 +398,7 @@ mod tests {
 
     #[test]
     fn a_script_asks_for_what_it_does_not_hold() {
-        let host = host();
+        let host = host(ENVIRONMENT);
         let secrets = Secrets::of(&host);
         let (set, unset) = (vec![("MY_TOKEN", OsStr::new("mine-1"))], ["OLD_TOKEN".to_string()]);
         let mut names = secrets.names(set, &unset);
@@ -430,7 +427,7 @@ mod tests {
 
     #[test]
     fn sentences_places_and_files() {
-        let host = host();
+        let host = host(ENVIRONMENT);
         let secrets = Secrets::of(&host);
         for (text, hidden) in [
             ("comet.api_key=abcd and more", "comet.api_key=(secret) and more"),
@@ -457,7 +454,7 @@ mod tests {
 
     #[test]
     fn values() {
-        let host = host();
+        let host = host(ENVIRONMENT);
         let secrets = Secrets::of(&host);
         let entries = json!({"AWS_SECRET_ACCESS_KEY": "a", "OMP_NUM_THREADS": "4", "argv": ["--token", "xyzt"],
             "n": [1, "hf_abcdefgh"], "api_keys": ["abcd", {"x": "efgh"}], "password": 1234, "max_token": 8});
@@ -479,8 +476,8 @@ mod tests {
             "--eos_token",
             "<|im_end|>",
         ];
-        let env = [("ZLAUNCH_ENV".into(), "B_TOKEN=of-a-site".into())];
-        let host = Host { words: words.map(OsString::from).into(), env: env.into(), ..Host::default() };
+        let words = words.map(OsString::from).into();
+        let host = Host { words, ..host(&[("ZLAUNCH_ENV", "B_TOKEN=of-a-site")]) };
         let secrets = Secrets::of(&host);
         let hidden = secrets.hide_in_text(r#"x-my own "value" my own \"value\" abcdef of-a-site abcde <|im_end|>"#);
         assert_eq!(hidden, "x-(secret) (secret) (secret) (secret) abcde <|im_end|>");
@@ -489,32 +486,5 @@ mod tests {
             secrets.hide_in_text("HF_TOKEN=my own \"value\" B_KEY=xabcdefx"),
             "HF_TOKEN=(secret) B_KEY=(secret)"
         );
-    }
-
-    #[test]
-    fn time_grows_as_the_text_does() {
-        let host = Host { env: [("HF_TOKEN".into(), "x://a@".into())].into(), ..Host::default() };
-        let begin = std::time::Instant::now();
-        let repeated = [
-            "x://a@b,",
-            "x://a:b,",
-            "key=",
-            "\"token\":[,",
-            "token=[",
-            "secret_file=/",
-            " token= ",
-            "\"key\":\"",
-            "a --token ",
-            "`",
-            "\\",
-        ];
-        for text in repeated.map(|text| text.repeat(100_000 / text.len())) {
-            for reading in [Reading::Word, Reading::Lines, Reading::Place, Reading::Sentence] {
-                for known in [&[][..], Secrets::of(&host).known()] {
-                    spans(text.as_bytes(), reading, known);
-                }
-            }
-        }
-        assert!(begin.elapsed().as_secs() < 60, "{:?}", begin.elapsed());
     }
 }

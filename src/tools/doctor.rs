@@ -39,50 +39,40 @@ fn examine<'h>(launch: &Launch, host: &'h Host, machine: &Machine) -> DoctorRepo
 #[cfg(test)]
 mod tests {
     use std::ffi::OsString;
-    use std::path::Path;
 
     use super::*;
-
-    fn plant(root: &Path, path: &str, text: &str) {
-        use std::io::Write;
-        let path = root.join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
-    }
+    use crate::laws::fake::Sandbox;
 
     #[test]
     fn the_report_of_a_made_up_machine() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path();
-        plant(root, "etc/os-release", "NAME=x\nPRETTY_NAME=\"Rocky Linux 9.4\"\n");
-        plant(root, "proc/sys/kernel/osrelease", "5.14.0-427\n");
-        plant(root, "proc/meminfo", "MemTotal: 1056964608 kB\nMemAvailable: 1048576000 kB\n");
-        plant(root, "proc/self/cgroup", "0::/slurm/job_7\n");
-        plant(root, "sys/fs/cgroup/slurm/job_7/memory.max", "68719476736\n");
-        plant(root, "sys/class/infiniband/mlx5_0/node_type", "1");
-        plant(root, "proc/self/limits", "Max open files  512  512  files\nMax locked memory  65536  65536  bytes\n");
-        plant(root, "proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue\n");
+        let mut sandbox = Sandbox::bare();
+        sandbox.put("etc/os-release", "NAME=x\nPRETTY_NAME=\"Rocky Linux 9.4\"\n");
+        sandbox.put("proc/sys/kernel/osrelease", "5.14.0-427\n");
+        sandbox.put("proc/meminfo", "MemTotal: 1056964608 kB\nMemAvailable: 1048576000 kB\n");
+        sandbox.put("proc/self/cgroup", "0::/slurm/job_7\n");
+        sandbox.put("sys/fs/cgroup/slurm/job_7/memory.max", "68719476736\n");
+        sandbox.put("sys/class/infiniband/mlx5_0/node_type", "1");
+        sandbox.put("proc/self/limits", "Max open files  512  512  files\nMax locked memory  65536  65536  bytes\n");
+        sandbox.put("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue\n");
         for bus in ["0000:01:00.0", "0000:02:00.0"] {
-            plant(root, &format!("proc/driver/nvidia/gpus/{bus}/information"), "Model: \t Tesla V100-SXM2-32GB\n");
+            sandbox.put(&format!("proc/driver/nvidia/gpus/{bus}/information"), "Model: \t Tesla V100-SXM2-32GB\n");
         }
-        plant(root, "proc/self/mountinfo", "1 1 8:1 / / rw - nfs4 server:/ rw\n");
-        plant(root, "proc/net/tcp", " 0: 00000000:7150 00000000:0000 0A 0\n");
-        let home = root.join("jane");
-        plant(&home, ".cache/torch_extensions/py311_cu121/cpu_adam/lock", "");
-        let variables = [
-            ("HOME", home.to_str().unwrap()),
+        sandbox.put("proc/self/mountinfo", "1 1 8:1 / / rw - nfs4 server:/ rw\n");
+        sandbox.put("proc/net/tcp", " 0: 00000000:7150 00000000:0000 0A 0\n");
+        sandbox.put("jane/.cache/torch_extensions/py311_cu121/cpu_adam/lock", "");
+        let home = sandbox.path("jane");
+        sandbox.var("HOME", home).vars(&[
             ("MASTER_ADDR", "node01"),
             ("MASTER_PORT", "29008"),
             ("NNODES", "2"),
             ("NODE_RANK", "0"),
             ("HF_TOKEN", "hf_secret"),
             ("NCCL_DEBUG", "INFO"),
-        ];
-        let env = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        let host = Host { env, hostname: "node01.example.org".to_string(), nvidia_gpus: Some(2), ..Host::default() };
+        ]);
+        let host = Host { hostname: "node01.example.org".to_string(), ..sandbox.host() };
         let argv = ["zlaunch", "doctor"].map(OsString::from).to_vec();
         let Ok(crate::cli::Request::Doctor(launch)) = crate::cli::parse(argv, &host) else { panic!("no doctor") };
-        let report = examine(&launch, &host, &Machine::below(root));
+        let report = examine(&launch, &host, &Machine::below(sandbox.root()));
         let words = |text: &str| text.split_whitespace().map(|word| format!("{word} ")).collect::<String>();
         let (text, json) = (words(&report.text()), report.json());
         for line in [

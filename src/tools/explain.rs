@@ -105,10 +105,10 @@ mod tests {
     use super::*;
     use crate::base::options::{OPTIONS, variable_of};
     use crate::config::auto;
+    use crate::laws::fake::host;
 
     fn asked(word: &str, env: &[(&str, &str)]) -> Result<String, Problem> {
-        let env = env.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        explain(word, &Search::default(), &Host { env, ..Host::default() })
+        explain(word, &Search::default(), &host(env))
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{SWIFT, Sandbox, plant};
+use crate::sandbox::{SWIFT, Sandbox, argv};
 
 const ALL: &str = r#"{
     "train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "gradient_clipping": "auto",
@@ -15,7 +15,7 @@ const ALL: &str = r#"{
 }"#;
 
 fn model(sandbox: &Sandbox, config: &Value) {
-    plant(&sandbox.cwd().join("model/config.json"), &config.to_string());
+    sandbox.file("model/config.json", config.to_string());
 }
 
 fn filled(line: &str) -> Value {
@@ -173,7 +173,7 @@ fn mismatches_are_reported_together_with_both_sides() {
         "zero_optimization": {"stage": 2}, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": "8", "gradient_clipping": 1.0,
         "train_batch_size": 32, "bf16": {"enabled": false}, "optimizer": {"type": "AdamW", "params": {"betas": ["auto", "auto"], "lr": 1e-5}},
     });
-    let path = sandbox.file("my.json", &config.to_string());
+    let path = sandbox.file("my.json", config.to_string());
     let command = "swift sft --per_device_train_batch_size 2 --gradient_accumulation_steps 8 --max_grad_norm 0.5 --learning_rate 1e-5 --torch_dtype bfloat16 \
                    --adam_beta1 0.9 --adam_beta2 0.95";
     let run = sandbox
@@ -271,7 +271,7 @@ fn plain_scripts_are_never_given_a_global_batch() {
         plan["config"],
         json!({"zero_optimization": {"stage": 3}, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4})
     );
-    let words: Vec<String> = serde_json::from_value(plan["argv"].clone()).unwrap();
+    let words = argv(&plan);
     assert_eq!(words[words.len() - 2], "--deepspeed");
 }
 

@@ -4,14 +4,13 @@
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
-use crate::sandbox::{SWIFT, Sandbox, plant};
+use crate::sandbox::{SWIFT, Sandbox};
 
 const OFFLOAD: &[&str] = &["--dry-run", "--nproc-per-node", "2", "--deepspeed", "zero3_offload"];
 
 /// A lock that a killed compiler left two hours ago.
 fn leave_lock(sandbox: &Sandbox, folder: &str) {
-    let path = sandbox.root().join(folder).join("cpu_adam/lock");
-    plant(&path, "");
+    let path = sandbox.put(&format!("{folder}/cpu_adam/lock"), "");
     let then = SystemTime::now() - Duration::from_secs(2 * 60 * 60);
     File::options().write(true).open(path).unwrap().set_modified(then).unwrap();
 }
@@ -24,7 +23,7 @@ fn rules(report: &serde_json::Value) -> Vec<&str> {
 fn a_report_needs_no_command_and_never_fails() {
     let sandbox = Sandbox::new();
     let run = sandbox.run(["doctor"]);
-    assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""));
+    run.succeeded_silently();
     for word in
         ["machine\n", "limits\n", "python\n", "launch\n", "folders\n", "Linux", "deepspeed", "0.19.8", "/dev/shm"]
     {
@@ -36,7 +35,7 @@ fn a_report_needs_no_command_and_never_fails() {
     // Also with nothing at all around it.
     let mut bare = Sandbox::new();
     bare.unset("PATH").unset("HOME").unset("LANG");
-    assert_eq!(bare.run(["doctor"]).status, Some(0));
+    bare.run(["doctor"]).succeeded();
 }
 
 #[test]
@@ -57,27 +56,20 @@ fn a_command_is_planned_but_not_started() {
 }
 
 #[test]
-fn more_ranks_than_gpus_and_a_scheduler() {
+fn more_ranks_than_gpus_and_a_scheduler_are_reported() {
     let mut sandbox = Sandbox::new();
     sandbox.var("CUDA_VISIBLE_DEVICES", "0,1");
     let report = sandbox.run(["doctor", "--format", "json", "--nproc-per-node", "3"]).json();
     assert!(rules(&report).contains(&"ranks-share-gpus"), "{report}");
     assert_eq!(report["variables"]["CUDA_VISIBLE_DEVICES"], "0,1");
-    for (name, value) in [("SLURM_JOB_ID", "7"), ("SLURM_STEP_ID", "0"), ("SLURM_NODEID", "0"), ("SLURM_LOCALID", "0")]
-    {
-        sandbox.var(name, value);
-    }
-    for (name, value) in
-        [("SLURM_STEP_NODELIST", "n1"), ("SLURM_STEP_NUM_NODES", "1"), ("SLURM_STEP_TASKS_PER_NODE", "1")]
-    {
-        sandbox.var(name, value);
-    }
+    sandbox.vars(&[("SLURM_JOB_ID", "7"), ("SLURM_STEP_ID", "0"), ("SLURM_NODEID", "0"), ("SLURM_LOCALID", "0")]);
+    sandbox.vars(&[("SLURM_STEP_NODELIST", "n1"), ("SLURM_STEP_NUM_NODES", "1"), ("SLURM_STEP_TASKS_PER_NODE", "1")]);
     let report = sandbox.run(["doctor", "--format", "json"]).json();
     assert_eq!(report["launch"]["scheduler"], "Slurm", "{report}");
 }
 
 #[test]
-fn no_secrets() {
+fn a_report_shows_no_secrets() {
     let mut sandbox = Sandbox::new();
     sandbox.var("HF_TOKEN", "hunter2").var("NCCL_SECRET", "hunter2").var("WANDB_API_KEY", "hunter2");
     sandbox.var("NCCL_NET", "https://me:hunter2@proxy/x").var("UNLISTED", "hunter2");
@@ -85,15 +77,15 @@ fn no_secrets() {
     let trainer = ["--", "swift", "sft", "--hub_token", "hunter2", "--hub_tokn=hunter2"];
     for format in ["text", "json"] {
         let run = sandbox.run(["doctor", "--format", format].iter().chain(&options).chain(&trainer));
-        assert_eq!(run.status, Some(0));
+        run.succeeded();
         assert!(!run.stdout.contains("hunter2") && !run.stderr.contains("hunter2"), "{run:?}");
         assert!(run.stdout.contains("https://(secret)@proxy/x"), "{run:?}");
-        assert!(!run.stdout.contains(sandbox.root().join("home").to_str().unwrap()), "{run:?}");
+        assert!(!run.stdout.contains(sandbox.home().to_str().unwrap()), "{run:?}");
     }
 }
 
 #[test]
-fn usage() {
+fn wrong_options_are_refused() {
     let sandbox = Sandbox::new();
     sandbox.run(["doctor", "--format", "shell"]).refused(&["shell"]);
     sandbox.run(["doctor", "--wrong"]).refused(&["--wrong"]);
@@ -102,7 +94,7 @@ fn usage() {
 }
 
 #[test]
-fn a_package_that_is_missing_is_told_at_launch() {
+fn a_missing_package_is_reported_at_launch() {
     let sandbox = Sandbox::new();
     let launch = |options: &[&str]| sandbox.launch(&OFFLOAD.iter().chain(options).copied().collect::<Vec<_>>(), SWIFT);
     assert_eq!(launch(&[]).stderr, "");
@@ -110,7 +102,7 @@ fn a_package_that_is_missing_is_told_at_launch() {
     assert_eq!(launch(&[]).stderr, "", "its dist-info is still there");
     fs::remove_dir(sandbox.site().join("deepspeed-0.19.8.dist-info")).unwrap();
     let run = launch(&[]);
-    assert_eq!(run.status, Some(0));
+    run.succeeded();
     assert!(run.stderr.starts_with("warning[package-missing]: `deepspeed` is not installed"), "{}", run.stderr);
     assert!(run.stderr.contains("-m pip install deepspeed"), "{}", run.stderr);
     assert_eq!(launch(&["--allow", "package-missing"]).stderr, "");
@@ -122,7 +114,7 @@ fn a_package_that_is_missing_is_told_at_launch() {
 }
 
 #[test]
-fn a_stale_lock_is_told_where_something_is_compiled() {
+fn a_stale_lock_is_reported_where_something_is_compiled() {
     let mut sandbox = Sandbox::new();
     leave_lock(&sandbox, "home/.cache/torch_extensions/py311_cu121");
     let run = sandbox.launch(OFFLOAD, SWIFT);
@@ -133,14 +125,14 @@ fn a_stale_lock_is_told_where_something_is_compiled() {
     let report = sandbox.run(["doctor", "--format", "json"]).json();
     assert!(rules(&report).contains(&"stale-lock"), "{report}");
     // One that is being compiled now is none.
-    plant(&sandbox.root().join("other/cpu_adam/lock"), "");
-    let other = sandbox.root().join("other");
+    sandbox.put("other/cpu_adam/lock", "");
+    let other = sandbox.path("other");
     sandbox.var("TORCH_EXTENSIONS_DIR", other);
     assert_eq!(sandbox.launch(OFFLOAD, SWIFT).stderr, "");
 }
 
 #[test]
-fn an_nvme_folder_that_cannot_be_is_told() {
+fn an_impossible_nvme_folder_is_reported() {
     let sandbox = Sandbox::new();
     let key = "zero_optimization.offload_optimizer.nvme_path";
     let other = "zero_optimization.offload_param.nvme_path=/tmp/x";
@@ -148,7 +140,7 @@ fn an_nvme_folder_that_cannot_be_is_told() {
     let path = format!("{key}={}/a", sandbox.file("file", "").display());
     let options = ["--dry-run", "--nproc-per-node", "2", "--deepspeed", "zero3_nvme", "--set", other, "--set", &path];
     let run = sandbox.launch(&options, SWIFT);
-    assert_eq!(run.status, Some(0));
+    run.succeeded();
     assert!(run.stderr.contains("warning[nvme-folder]") && run.stderr.contains(key), "{}", run.stderr);
     let report = sandbox.run(["doctor", "--format", "json"].iter().chain(&options).chain(&["--"]).chain(SWIFT)).json();
     assert!(rules(&report).contains(&"nvme-folder"), "{report}");
@@ -160,16 +152,14 @@ fn an_nvme_folder_that_cannot_be_is_told() {
 }
 
 #[test]
-fn host_memory_is_held_against_the_model() {
+fn host_memory_is_compared_with_what_the_model_needs() {
     let sandbox = Sandbox::new();
-    let model = sandbox.root().join("model");
     // 171 billion parameters in a layer: no machine of this world offloads that.
     let config = r#"{"model_type": "llama", "dtype": "bfloat16", "hidden_size": 131072, "intermediate_size": 262144,
         "num_hidden_layers": 100, "num_attention_heads": 1024, "num_key_value_heads": 1024, "vocab_size": 1000}"#;
-    plant(&model.join("config.json"), config);
+    sandbox.file("model/config.json", config);
     for tuner in ["full", "lora"] {
-        let command =
-            ["--nproc-per-node", "2", "--", "swift", "sft", "--model", model.to_str().unwrap(), "--tuner_type", tuner];
+        let command = ["--nproc-per-node", "2", "--", "swift", "sft", "--model", "model", "--tuner_type", tuner];
         let report = sandbox.run(["doctor", "--format", "json", "--deepspeed", "zero3_offload"].iter().chain(&command));
         let report = report.json();
         let found = report["diagnostics"].as_array().unwrap().iter().find(|it| it["rule"] == "not-enough-host-memory");

@@ -12,9 +12,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-use crate::sandbox::{Sandbox, plant};
+use crate::sandbox::{SYSTEM, Sandbox, plant};
 
 const ENGLISH: &str = "README.md";
 const CHINESE: &str = "README.zh-CN.md";
@@ -97,10 +96,7 @@ fn documents_show_what_happens() {
 
 /// The document with the output of every command as it is now.
 fn executed(document: &str) -> String {
-    let sandbox = Sandbox::of_documents();
-    sandbox.program("srun");
-    // What a contributor sees in the repository.
-    std::os::unix::fs::symlink(root().join("tests"), sandbox.cwd().join("tests")).unwrap();
+    let sandbox = sandbox();
     let mut text = String::new();
     for piece in pieces(document) {
         match piece {
@@ -159,20 +155,22 @@ fn commands(block: &[&str]) -> Vec<(String, String)> {
     found
 }
 
-/// What a shell prints, in a sandbox for documents.
-pub(crate) fn output(command: &str, sandbox: &Sandbox) -> String {
+/// The machine of the documents: five GPUs, and zlaunch on PATH.
+fn sandbox() -> Sandbox {
+    let mut sandbox = Sandbox::of_documents();
+    let path = format!("{}:{SYSTEM}:{}", sandbox.bin().display(), sandbox.path("bin").display());
+    sandbox.var("PATH", path).vars(&[("OMP_NUM_THREADS", "4"), ("CUDA_VISIBLE_DEVICES", "0,1,2,3,4")]);
+    sandbox.unset("LANG").unset("STUB_OUT");
+    sandbox.program("srun");
+    // What a contributor sees in the repository.
+    std::os::unix::fs::symlink(root().join("tests"), sandbox.cwd().join("tests")).unwrap();
+    sandbox
+}
+
+/// What a shell prints, with the paths of a usual machine.
+fn output(command: &str, sandbox: &Sandbox) -> String {
     let root = sandbox.root().to_str().unwrap();
-    let output = Command::new("/bin/sh")
-        .args(["-c", &format!("exec 2>&1\n{command}")])
-        .env_clear()
-        .env("PATH", format!("{root}/env/bin:/usr/bin:/bin:{root}/bin"))
-        .env("HOME", sandbox.root().join("home"))
-        .env("OMP_NUM_THREADS", "4")
-        .env("CUDA_VISIBLE_DEVICES", "0,1,2,3,4")
-        .current_dir(sandbox.cwd())
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = sandbox.script(&format!("exec 2>&1\n{command}")).stdout;
     let text = text.replace(&format!("{root}/home"), "/home/me").replace(&format!("{root}/bin"), "/usr/local/bin");
     text.replace(root, "/opt")
 }
@@ -232,6 +230,24 @@ fn fits(document: &str, diff: &[&str]) {
     }
     assert!(!file.0.is_empty(), "{document}: a diff of no file");
     settle(&file, &mut before, &mut after);
+}
+
+/// docs/session.py draws the picture from the page.
+#[test]
+fn the_picture_of_the_session_shows_what_its_page_shows() {
+    if blessing() {
+        return; // The page may be written just now.
+    }
+    let picture = read("docs/session.svg");
+    let without_tags: String = picture.split('<').filter_map(|piece| Some(piece.split_once('>')?.1)).collect();
+    let drawn = without_tags.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    let page = read("docs/session.md");
+    let shown = pieces(&page).into_iter().filter_map(|piece| match piece {
+        Piece::Fence { info: "console", lines } => Some(lines),
+        _ => None,
+    });
+    let missing: Vec<&str> = shown.flatten().filter(|line| !drawn.contains(line)).collect();
+    assert!(missing.is_empty(), "docs/session.svg is old, docs/session.py draws it: {missing:#?}");
 }
 
 #[test]
@@ -299,7 +315,7 @@ fn documents_and_help_agree() {
 /// The Chinese README says what the English one says: the same sections, blocks and rows in the same order, and in each
 /// section the same code.
 #[test]
-fn both_readmes_have_the_same() {
+fn both_readmes_have_the_same_content() {
     if blessing() {
         return; // One of them may be written just now.
     }

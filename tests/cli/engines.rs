@@ -5,16 +5,13 @@ use std::os::unix::ffi::OsStrExt;
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{Run, SWIFT, Sandbox, plant};
+use crate::sandbox::{Run, SWIFT, Sandbox, ZLAUNCH, argv};
 
 const ZERO3: &[&str] = &["--deepspeed", "zero3"];
 
 fn with(variables: &[(&str, &str)]) -> Sandbox {
     let mut sandbox = Sandbox::new();
-    sandbox.var("CUDA_VISIBLE_DEVICES", "0,1,2,3");
-    for (name, value) in variables {
-        sandbox.var(name, *value);
-    }
+    sandbox.var("CUDA_VISIBLE_DEVICES", "0,1,2,3").vars(variables);
     sandbox
 }
 
@@ -77,7 +74,7 @@ fn the_files_of_pbs_and_lsf_name_the_first_machine() {
         let plan = sandbox.plan(ZERO3, SWIFT);
         assert_eq!(plan["topology"]["master_addr"], first);
         assert!(plan["topology"]["master_port"].is_number());
-        // Rank 0 must be there: it is the one who opens the door.
+        // Rank 0 listens at that address, so it must run there.
         sandbox.var("PMI_RANK", "0").var("MPI_LOCALRANKID", "0");
         sandbox.launch(ZERO3, SWIFT).refused(&["rank 0 runs on", first, "export MASTER_ADDR="]);
     }
@@ -128,7 +125,7 @@ fn step(more: &[(&str, &str)]) -> Sandbox {
 }
 
 #[test]
-fn the_hook_of_enroot_is_no_launcher() {
+fn the_variables_of_enroots_hook_do_not_mean_a_launcher() {
     let hook =
         [("RANK", "1"), ("WORLD_SIZE", "2"), ("LOCAL_RANK", "0"), ("MASTER_ADDR", "n1"), ("MASTER_PORT", "61007")];
     assert_eq!(topology(&step(&hook).plan(ZERO3, SWIFT)), json!([2, 1, 4, 8, "n1", 61007]));
@@ -139,14 +136,14 @@ fn the_hook_of_enroot_is_no_launcher() {
 }
 
 #[test]
-fn what_the_user_says_beats_the_scheduler_and_is_told() {
+fn the_user_overrides_the_scheduler_with_a_warning() {
     let sandbox = step(&[("MASTER_ADDR", "ib-n1"), ("MASTER_PORT", "4711"), ("NODE_RANK", "0")]);
     let run = sandbox.launch(&["--deepspeed", "zero3", "-n", "--format", "json"], SWIFT);
     assert_eq!(topology(&run.json()), json!([2, 0, 4, 8, "ib-n1", 4711]));
     assert!(run.stderr.contains("warning[contradicts-scheduler]: this is machine 1, not 0"), "{}", run.stderr);
     let run =
         step(&[("PET_NPROC_PER_NODE", "2")]).launch(&["--deepspeed", "zero3", "--nproc-per-node", "4", "-n"], SWIFT);
-    // A warning is for one reader: this is machine 1.
+    // Only the first machine warns: this is machine 1.
     assert!(!run.stderr.contains("stray-variable"), "{}", run.stderr);
     let mut first = step(&[("PET_NPROC_PER_NODE", "2"), ("SLURM_NODEID", "0")]);
     let run = first.launch(&["--deepspeed", "zero3", "--nproc-per-node", "4", "-n"], SWIFT);
@@ -160,7 +157,7 @@ fn what_the_user_says_beats_the_scheduler_and_is_told() {
 }
 
 #[test]
-fn one_gpu_for_each_task_is_number_0_of_its_task() {
+fn a_task_with_one_gpu_has_local_rank_0() {
     let sandbox =
         step(&[("SLURM_STEP_TASKS_PER_NODE", "4(x2)"), ("SLURM_LOCALID", "3"), ("CUDA_VISIBLE_DEVICES", "3")]);
     let set = &sandbox.plan(ZERO3, &["python", "x.py", "--deepspeed", "zero3"])["env"]["set"];
@@ -184,15 +181,14 @@ fn a_batch_script_is_started_on_every_machine() {
         ("SLURM_TRES_PER_TASK", "gres/gpu=1"),
         ("ZLAUNCH_STRICT", "1"),
     ]);
-    let path = sandbox.root().join("env/bin");
-    let run = Run::from(sandbox.command(ZERO3.iter().chain(SWIFT)).env("PATH", path).output().unwrap());
+    let run = Run::of(sandbox.command(ZERO3.iter().chain(SWIFT)).env("PATH", sandbox.bin()));
     assert_eq!(run.status, Some(127), "{run:?}");
     assert!(run.stderr.contains("no `srun` on PATH"), "{run:?}");
     sandbox.program("srun");
-    assert_eq!(sandbox.launch(ZERO3, SWIFT).status, Some(0));
+    sandbox.launch(ZERO3, SWIFT).succeeded();
     let argv = sandbox.recorded();
     assert_eq!(argv[1..6], ["--nodes=2", "--ntasks=2", "--ntasks-per-node=1", "--kill-on-bad-exit=1", "--export=ALL"]);
-    assert_eq!((&argv[6], &argv[7]), (&"--gres=gpu:4".into(), &env!("CARGO_BIN_EXE_zlaunch").into()));
+    assert_eq!((&argv[6], &argv[7]), (&"--gres=gpu:4".into(), &ZLAUNCH.into()));
     assert_eq!(argv[8..11], ["--deepspeed", "zero3", "--"]);
     assert_eq!(argv[11..], *SWIFT);
     let env = sandbox.recorded_env();
@@ -213,34 +209,33 @@ fn a_batch_script_is_started_on_every_machine() {
 }
 
 #[test]
-fn an_srun_in_the_command_is_turned_inside_out() {
+fn zlaunch_goes_behind_an_srun_in_the_command() {
     let sandbox = Sandbox::new();
     sandbox.program("srun");
     let command: Vec<&str> = ["srun", "-N2", "--ntasks-per-node=1"].iter().chain(SWIFT).copied().collect();
-    assert_eq!(sandbox.launch(&["--deepspeed", "zero3", "-v"], &command).status, Some(0));
+    sandbox.launch(&["--deepspeed", "zero3", "-v"], &command).succeeded();
     let argv = sandbox.recorded();
     assert_eq!(argv[1..3], ["-N2", "--ntasks-per-node=1"]);
     assert_eq!(argv[4..8], ["--deepspeed", "zero3", "-v", "--"]);
     assert_eq!(argv[8..], *SWIFT);
-    assert_eq!(sandbox.launch(&[], &["srun", "-N2", "hostname"]).status, Some(0));
+    sandbox.launch(&[], &["srun", "-N2", "hostname"]).succeeded();
     assert_eq!(sandbox.recorded()[1..], ["-N2", "hostname"], "what zlaunch has no part in stays as it is");
 }
 
 #[test]
 fn a_hostfile_goes_to_deepspeeds_runner() {
     let mut sandbox = with(&[]);
-    let home = sandbox.root().join("home");
     sandbox.file("hosts", "h0 slots=4\nh1 slots=4\n");
     sandbox.file(".deepspeed_env", "A=1\n");
-    // This sandbox is in a folder that no other machine would see.
-    sandbox.var("TMPDIR", "/nonexistent");
     let options =
         ["--deepspeed", "zero3", "--hostfile", "hosts", "--include", "h0@h1:0,1", "--env", "HF_TOKEN_PATH=/x"];
-    if std::env::temp_dir().starts_with("/tmp") {
-        sandbox.launch(&options, SWIFT).refused(&["2 machines must read the config", "--config-out"]);
-    }
+    // No other machine sees what is in a temporary folder.
+    let temporary = sandbox.root().to_path_buf();
+    sandbox.var("TMPDIR", temporary);
+    sandbox.launch(&options, SWIFT).refused(&["2 machines must read the config", "--config-out"]);
+    sandbox.var("TMPDIR", "/nonexistent");
     let command = ["python", "x.py"];
-    assert_eq!(sandbox.launch(&options[2..], &command).status, Some(0));
+    sandbox.launch(&options[2..], &command).succeeded();
     let argv: Vec<String> = sandbox.recorded().iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let file = sandbox.cwd().join("hosts");
     let expected =
@@ -251,9 +246,9 @@ fn a_hostfile_goes_to_deepspeeds_runner() {
     assert!(text.starts_with("A=1\n") && text.contains("HF_TOKEN_PATH=/x\n"), "{text}");
     let plan = sandbox.plan(&options[2..], &command);
     assert_eq!((&plan["topology"]["nnodes"], &plan["topology"]["world_size"]), (&json!(2), &json!(6)));
-    let script = sandbox.run(["-n", "--format", "shell"].iter().chain(&options[2..]).chain(&["--"]).chain(&command));
+    let script = sandbox.printed_script(&options[2..], &command);
     assert!(script.stdout.contains(&format!("mv -f {carried}.$$ {carried}\n")), "{}", script.stdout);
-    plant(&home.join(".deepspeed_env"), "# no\n\n");
+    sandbox.put("home/.deepspeed_env", "# no\n\n");
     sandbox.launch(&options[2..], &command).refused(&["home/.deepspeed_env:1", "home/.deepspeed_env:2"]);
     for (text, words) in
         [("h0 slots=4\nh1\n", ["hosts:2", "host slots=N"]), ("h0 slots=1\nh0 slots=1\n", ["hosts:2", "twice"])]
@@ -278,23 +273,14 @@ fn included_gpus_keep_their_names() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told_on_the_machine_that_opens_it() {
+fn a_port_in_use_is_refused_on_the_machine_that_opens_it() {
     let listener = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
     let mut sandbox = step(&[("MASTER_PORT", &port), ("SLURM_NODEID", "0")]);
     sandbox.launch(ZERO3, SWIFT).refused(&["is taken", &format!("MASTER_PORT={port}")]);
-    // The others only knock.
+    // The other machines only connect to it.
     sandbox.var("SLURM_NODEID", "1");
-    assert_eq!(sandbox.launch(ZERO3, SWIFT).status, Some(0));
-    drop(listener);
-    // A process that another test starts at this moment may hold it for an instant.
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
-    while std::net::TcpListener::bind(format!("0.0.0.0:{port}")).is_err() && std::time::Instant::now() < deadline {
-        std::thread::yield_now();
-    }
-    sandbox.var("SLURM_NODEID", "0");
-    let run = sandbox.launch(ZERO3, SWIFT);
-    assert_eq!(run.status, Some(0), "{run:?}");
+    sandbox.launch(ZERO3, SWIFT).succeeded();
     assert_eq!(sandbox.recorded_env()["PET_SIGNALS_TO_HANDLE"], "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1,SIGUSR2");
 }
 
@@ -310,16 +296,17 @@ fn batch(machines: &str) -> Sandbox {
     sandbox
 }
 
-fn argv(plan: &Value) -> String {
-    serde_json::from_value::<Vec<String>>(plan["argv"].clone()).unwrap()[1..].join(" ")
+/// What follows the program.
+fn arguments(plan: &Value) -> String {
+    argv(plan)[1..].join(" ")
 }
 
 const SCRIPT: &[&str] = &["python", "x.py"];
 
 #[test]
-fn fewer_machines_than_the_job_has_and_never_more() {
+fn a_launch_may_use_fewer_machines_than_the_job_but_not_more() {
     let plan = batch("4").plan(&["--nnodes", "2"], SCRIPT);
-    assert!(argv(&plan).starts_with("--nodes=2 --ntasks=2 "), "{plan}");
+    assert!(arguments(&plan).starts_with("--nodes=2 --ntasks=2 "), "{plan}");
     batch("2").launch(&["--nnodes", "4"], SCRIPT).refused(&["4 machines are asked for, but the job has 2"]);
     // In a step nobody knows which of them this one would be.
     let inside = step(&[("NNODES", "4")]);
@@ -332,18 +319,21 @@ fn fewer_machines_than_the_job_has_and_never_more() {
     // The one machine of a salloc is not where its shell is.
     let mut salloc = batch("1");
     salloc.unset("SLURM_NODEID");
-    assert!(argv(&salloc.plan(&["--nnodes", "1"], SCRIPT)).starts_with("--nodes=1 --ntasks=1 "));
+    assert!(arguments(&salloc.plan(&["--nnodes", "1"], SCRIPT)).starts_with("--nodes=1 --ntasks=1 "));
 }
 
 #[test]
-fn a_job_shell_and_the_launchers() {
+fn launchers_in_the_shell_of_a_job() {
     let mut sandbox = batch("2");
     for asked in ["torchrun", "deepspeed"] {
         let plan = sandbox.plan(&["--launcher", asked, "-v"], SCRIPT);
-        assert!(argv(&plan).contains(&format!("--launcher {asked} -v -- python")), "{plan}");
+        assert!(arguments(&plan).contains(&format!("--launcher {asked} -v -- python")), "{plan}");
     }
     let plan = sandbox.plan(&["--launcher", "srun", "--launcher-arg", "--mpi=none", "-q"], SCRIPT);
-    assert!(argv(&plan).contains("--export=ALL --mpi=none ") && argv(&plan).ends_with("-q -- python x.py"), "{plan}");
+    assert!(
+        arguments(&plan).contains("--export=ALL --mpi=none ") && arguments(&plan).ends_with("-q -- python x.py"),
+        "{plan}"
+    );
     for asked in ["direct", "local"] {
         sandbox.launch(&["--launcher", asked], SCRIPT).refused(&["not on all machines of the job", "drop --launcher"]);
     }
@@ -380,10 +370,13 @@ fn options_reach_the_machines_as_they_were_given() {
     ];
     let run = sandbox.launch(&options, SCRIPT);
     let expected = "-q --launcher-arg -n --launcher-arg=--format --env A=--dry-run --nproc_per_node 4 -- python x.py";
-    assert!(argv(&run.json()).ends_with(expected), "{run:?}");
+    assert!(arguments(&run.json()).ends_with(expected), "{run:?}");
     let odd =
         [&b"-n"[..], b"--format", b"json", b"--template-dir=\xff", b"--", b"python", b"x.py"].map(OsStr::from_bytes);
-    assert!(argv(&sandbox.run(odd).json()).contains(" --template-dir=\u{fffd} -- python"), "what is not text is kept");
+    assert!(
+        arguments(&sandbox.run(odd).json()).contains(" --template-dir=\u{fffd} -- python"),
+        "what is not text is kept"
+    );
 }
 
 #[test]
@@ -414,7 +407,7 @@ fn tasks_that_do_not_fit_together_are_refused() {
 }
 
 #[test]
-fn what_an_engine_does_not_say_is_asked_for_and_then_believed() {
+fn what_a_scheduler_does_not_tell_can_be_given_by_flags() {
     let said = ["--nnodes", "2", "--node-rank", "1", "--master-addr", "h0", "--master-port", "1234"];
     for variables in [
         &[("SM_HOSTS", "[\"a\""), ("SM_CURRENT_HOST", "a")][..],
@@ -454,7 +447,7 @@ fn a_hostfile_is_not_for_ranks_that_exist() {
 }
 
 #[test]
-fn torchruns_own_variables_do_not_move_the_meeting() {
+fn pet_variables_do_not_change_the_rendezvous() {
     let sandbox = step(&[("PET_RDZV_BACKEND", "c10d"), ("PET_NO_PYTHON", "1"), ("SLURM_NODEID", "0")]);
     let run = sandbox.launch(&["-n", "--format", "json"], SCRIPT);
     assert_eq!(run.json()["env"]["unset"], json!(["PET_RDZV_BACKEND", "PET_NO_PYTHON"]));

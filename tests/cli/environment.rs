@@ -1,6 +1,6 @@
 //! Who wins over whom, and that the plan tells.
 
-use crate::sandbox::{SWIFT, Sandbox};
+use crate::sandbox::{SWIFT, SYSTEM, Sandbox};
 
 #[test]
 fn the_user_beats_the_template_and_the_flag_beats_both() {
@@ -8,7 +8,7 @@ fn the_user_beats_the_template_and_the_flag_beats_both() {
     sandbox.file("t/e.json", r#"{"$zlaunch": {"extends": "zero2", "env": {"NCCL_DEBUG": "WARN", "NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "N": 3}}}"#);
     sandbox.var("NCCL_DEBUG", "INFO").var("NCCL_ALGO", "x");
     let options = ["--template-dir", "t", "--deepspeed", "e", "--nproc-per-node", "2", "--env", "NCCL_ALGO=Tree"];
-    assert_eq!(sandbox.launch(&options, SWIFT).status, Some(0));
+    sandbox.launch(&options, SWIFT).succeeded();
     let env = sandbox.recorded_env();
     assert_eq!((env["NCCL_DEBUG"].as_str(), env["NCCL_ALGO"].as_str()), ("INFO", "Tree"));
     assert_eq!((env["NCCL_PROTO"].as_str(), env["N"].as_str()), ("Simple", "3"));
@@ -21,7 +21,7 @@ fn the_user_beats_the_template_and_the_flag_beats_both() {
 }
 
 #[test]
-fn threads_are_cpus_divided_by_processes_unless_said() {
+fn omp_num_threads_is_cpus_divided_by_processes_unless_set() {
     let mut sandbox = Sandbox::new();
     let threads = |sandbox: &Sandbox, nproc: &str| {
         sandbox.plan(&["--deepspeed", "zero2", "--nproc-per-node", nproc], SWIFT)["env"]["set"]["OMP_NUM_THREADS"]
@@ -48,7 +48,7 @@ fn variables_can_be_removed() {
         "--unset-env",
         "OMP_NUM_THREADS",
     ];
-    assert_eq!(sandbox.launch(&options, SWIFT).status, Some(0));
+    sandbox.launch(&options, SWIFT).succeeded();
     let env = sandbox.recorded_env();
     assert!(!env.contains_key("NCCL_P2P_DISABLE") && !env.contains_key("OMP_NUM_THREADS"));
     assert_eq!(sandbox.plan(&options, SWIFT)["env"]["unset"], serde_json::json!(["NCCL_P2P_DISABLE"]));
@@ -85,7 +85,7 @@ fn swift_sees_only_as_many_gpus_as_it_has_processes() {
 }
 
 #[test]
-fn the_strongest_word_on_the_environment_reaches_every_decision() {
+fn every_decision_sees_the_env_options() {
     let mut sandbox = Sandbox::new();
     sandbox.var("CUDA_VISIBLE_DEVICES", "0,1,2,3");
     let nproc = |sandbox: &Sandbox, more: &[&str]| {
@@ -102,9 +102,9 @@ fn the_strongest_word_on_the_environment_reaches_every_decision() {
         ["--deepspeed", "zero2", "--set", "zero_optimization.stage=auto", "--env", "ACCELERATE_DEEPSPEED_ZERO_STAGE=3"];
     assert_eq!(sandbox.config(&options, &["python", "x.py"])["zero_optimization"]["stage"], "auto");
     // The program is looked up in the plan's own PATH.
-    let bin = sandbox.root().join("env/bin").display().to_string();
-    sandbox.var("PATH", "/usr/bin:/bin");
-    let path = format!("PATH={bin}:/usr/bin:/bin");
+    let bin = sandbox.bin().display().to_string();
+    sandbox.search(&[]);
+    let path = format!("PATH={bin}:{SYSTEM}");
     assert_eq!(
         sandbox.launch(&["--env", &path, "--deepspeed", "zero2", "--nproc-per-node", "2"], SWIFT).status,
         Some(0)

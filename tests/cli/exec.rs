@@ -3,10 +3,8 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, ExitStatus};
 
-use crate::sandbox::{SWIFT, Sandbox, executable, option};
+use crate::sandbox::{SWIFT, Sandbox, mode, option, plant, read_json, rights};
 
 const ZERO2: &[&str] = &["--deepspeed", "zero2", "--nproc-per-node", "2"];
 
@@ -20,7 +18,7 @@ fn the_exit_status_is_the_trainers() {
 }
 
 #[test]
-fn a_signal_is_seen_as_a_signal() {
+fn a_signal_that_kills_the_trainer_reaches_the_caller() {
     let mut sandbox = Sandbox::new();
     for (name, number) in [("KILL", 9), ("TERM", 15), ("USR1", 10)] {
         sandbox.var("STUB_KILL", name);
@@ -34,7 +32,7 @@ fn the_pid_stays_the_same_and_no_signal_is_ignored_or_blocked() {
     let mut child = sandbox.command(ZERO2.iter().chain(&["--"]).chain(SWIFT)).spawn().unwrap();
     let pid = child.id();
     assert!(child.wait().unwrap().success());
-    let read = |name: &str| fs::read_to_string(sandbox.root().join("record").join(name)).unwrap();
+    let read = |name: &str| fs::read_to_string(sandbox.path("record").join(name)).unwrap();
     assert_eq!(read("pid").trim(), pid.to_string());
     // This thread's: the main thread, which /proc/self shows, blocks every signal while it starts another test.
     let own = fs::read_to_string("/proc/thread-self/status").unwrap();
@@ -54,7 +52,7 @@ fn arguments_arrive_to_the_byte() {
         .chain([OsString::from_vec(vec![0xff, 0xfe, b'x'])])
         .collect();
     let words = ZERO2.iter().chain(&["--"]).chain(SWIFT).chain(&["--system"]).map(OsString::from).chain(odd.clone());
-    assert_eq!(sandbox.run(words).status, Some(0));
+    sandbox.run(words).succeeded();
     let argv = sandbox.recorded();
     let at = argv.iter().position(|word| word == "--system").unwrap();
     assert_eq!(argv[at + 1..=at + odd.len()], odd);
@@ -82,11 +80,11 @@ fn not_found_is_127_and_not_executable_is_126() {
     assert!(run.stderr.contains("`no-such-command` is not on PATH") && run.stderr.contains("help: "), "{run:?}");
     sandbox.file("plain", "x");
     assert_eq!(sandbox.run(["./plain"]).status, Some(126));
-    std::fs::write(sandbox.root().join("env/bin/plain"), "").unwrap();
+    sandbox.put("env/bin/plain", "");
     let run = sandbox.run(["plain"]);
     assert_eq!(run.status, Some(126), "found on PATH: {run:?}");
     assert_eq!(sandbox.run(["./missing"]).status, Some(127));
-    executable(&sandbox.cwd().join("bad-shebang"), "#!/no/such/interpreter\n");
+    sandbox.executable("cwd/bad-shebang", "#!/no/such/interpreter\n");
     assert_eq!(sandbox.run(["./bad-shebang"]).status, Some(127));
     assert!(sandbox.files("home").is_empty());
 }
@@ -94,7 +92,7 @@ fn not_found_is_127_and_not_executable_is_126() {
 #[test]
 fn a_missing_trainer_stops_a_launch_but_not_a_plan() {
     let mut sandbox = Sandbox::new();
-    sandbox.var("PATH", "/usr/bin:/bin");
+    sandbox.search(&[]);
     let run = sandbox.launch(ZERO2, SWIFT);
     assert_eq!(run.status, Some(127), "{run:?}");
     assert!(run.stderr.contains("`swift` is not on PATH"), "{run:?}");
@@ -108,14 +106,12 @@ fn a_missing_trainer_stops_a_launch_but_not_a_plan() {
 fn the_config_is_private_complete_and_written_once() {
     let sandbox = Sandbox::new();
     for _ in 0..2 {
-        assert_eq!(sandbox.launch(ZERO2, SWIFT).status, Some(0));
+        sandbox.launch(ZERO2, SWIFT).succeeded();
     }
     let files = sandbox.files("home");
     assert_eq!(files.len(), 1, "{files:?}");
-    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode(&files[0]), mode(files[0].parent().unwrap())), (0o600, 0o700));
-    let written: serde_json::Value = serde_json::from_str(&fs::read_to_string(&files[0]).unwrap()).unwrap();
-    assert_eq!(written, sandbox.plan(ZERO2, SWIFT)["config"]);
+    assert_eq!((rights(&files[0]), rights(files[0].parent().unwrap())), (0o600, 0o700));
+    assert_eq!(read_json(&files[0]), sandbox.plan(ZERO2, SWIFT)["config"]);
     assert_eq!(option(&sandbox.recorded(), "--deepspeed").unwrap(), files[0].as_os_str());
 }
 
@@ -123,30 +119,30 @@ fn the_config_is_private_complete_and_written_once() {
 fn a_damaged_config_is_mended_and_a_link_is_not_followed() {
     let sandbox = Sandbox::new();
     sandbox.launch(ZERO2, SWIFT);
-    let file = sandbox.files("home").remove(0);
+    let file = sandbox.cached_config();
     let whole = fs::read(&file).unwrap();
-    crate::sandbox::plant(&file, "{");
-    assert_eq!(sandbox.launch(ZERO2, SWIFT).status, Some(0));
+    plant(&file, "{");
+    sandbox.launch(ZERO2, SWIFT).succeeded();
     assert_eq!(fs::read(&file).unwrap(), whole);
     let victim = sandbox.file("victim", "precious");
     fs::remove_file(&file).unwrap();
     std::os::unix::fs::symlink(&victim, &file).unwrap();
-    assert_eq!(sandbox.launch(ZERO2, SWIFT).status, Some(0));
+    sandbox.launch(ZERO2, SWIFT).succeeded();
     assert_eq!((fs::read_to_string(&victim).unwrap().as_str(), fs::read(&file).unwrap()), ("precious", whole));
 }
 
 #[test]
-fn without_a_home_a_private_temporary_folder_serves() {
+fn without_a_home_a_private_temporary_folder_is_used() {
     let mut sandbox = Sandbox::new();
-    let temporary = sandbox.root().join("tmp");
+    let temporary = sandbox.path("tmp");
     fs::create_dir(&temporary).unwrap();
     sandbox.var("TMPDIR", &temporary).unset("HOME");
-    assert_eq!(sandbox.launch(ZERO2, SWIFT).status, Some(0));
+    sandbox.launch(ZERO2, SWIFT).succeeded();
     let files = sandbox.files("tmp");
     assert_eq!(files.len(), 1);
     // Somebody else could have made the folder: one that others can write to is not trusted.
     let folder = files[0].parent().unwrap();
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o777)).unwrap();
+    mode(folder, 0o777);
     sandbox.launch(ZERO2, SWIFT).refused(&["does not belong to you alone"]);
 }
 
@@ -154,7 +150,7 @@ fn without_a_home_a_private_temporary_folder_serves() {
 fn config_out_writes_where_it_is_told_but_never_over_its_source() {
     let sandbox = Sandbox::new();
     let out: Vec<&str> = ZERO2.iter().chain(&["--config-out", "out.json"]).copied().collect();
-    assert_eq!(sandbox.launch(&out, SWIFT).status, Some(0));
+    sandbox.launch(&out, SWIFT).succeeded();
     assert_eq!(option(&sandbox.recorded(), "--deepspeed").unwrap(), sandbox.cwd().join("out.json").as_os_str());
     assert!(sandbox.files("home").is_empty());
     let source = sandbox.file("mine.json", r#"{"zero_optimization": {"stage": 1}}"#);
@@ -175,39 +171,24 @@ fn the_shell_format_does_what_the_launch_does() {
     let sandbox = Sandbox::new();
     let command: Vec<&str> = SWIFT.iter().chain(&["--system", "it's $x\n`y`"]).copied().collect();
     let options: Vec<&str> = ZERO2.iter().chain(&["--env", "NCCL_DEBUG=a b", "--unset-env", "LANG"]).copied().collect();
-    assert_eq!(sandbox.launch(&options, &command).status, Some(0));
+    sandbox.launch(&options, &command).succeeded();
     let (argv, env) = (sandbox.recorded(), sandbox.recorded_env());
-    let config = sandbox.files("home").remove(0);
+    let config = sandbox.cached_config();
     let text = fs::read(&config).unwrap();
-    fs::remove_dir_all(sandbox.root().join("home")).unwrap();
-    fs::create_dir(sandbox.root().join("home")).unwrap();
+    fs::remove_dir_all(sandbox.path("home/.cache")).unwrap();
 
-    let script = sandbox.run(["--dry-run", "--format", "shell"].iter().chain(&options).chain(&["--"]).chain(&command));
+    let script = sandbox.printed_script(&options, &command);
     assert!(sandbox.files("home").is_empty(), "a dry run writes nothing");
-    let status = by_hand(&sandbox, &script.stdout, &[]);
-    assert!(status.success(), "{}", script.stdout);
+    sandbox.script(&script.stdout).succeeded();
     assert_eq!(sandbox.recorded(), argv);
     assert_eq!(fs::read(&config).unwrap(), text);
-    assert_eq!(fs::metadata(&config).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(rights(&config), 0o600);
     let differ = |name: &str| ["_", "PWD", "SHLVL", "OLDPWD"].contains(&name);
     let ours = sandbox.recorded_env();
     for (name, value) in env.iter().filter(|(name, _)| !differ(name)) {
         assert_eq!(ours.get(name), Some(value), "{name}");
     }
     assert!(!ours.contains_key("LANG") && ours["NCCL_DEBUG"] == "a b");
-}
-
-/// Runs a script in the sandbox's environment.
-pub(crate) fn by_hand(sandbox: &Sandbox, script: &str, variables: &[(&str, &str)]) -> ExitStatus {
-    let ours = sandbox.command(Vec::<&str>::new());
-    Command::new("/bin/sh")
-        .args(["-c", script])
-        .env_clear()
-        .envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))))
-        .envs(variables.iter().copied())
-        .current_dir(sandbox.cwd())
-        .status()
-        .unwrap()
 }
 
 #[test]
@@ -233,9 +214,9 @@ fn no_plan_and_no_error_shows_a_secret() {
         ])
         .copied()
         .collect();
-    assert_eq!(sandbox.launch(&options, &command).status, Some(0));
+    sandbox.launch(&options, &command).succeeded();
     let argv = sandbox.recorded();
-    let config = fs::read(sandbox.files("home").remove(0)).unwrap();
+    let config = fs::read(sandbox.cached_config()).unwrap();
 
     let plan = |format: &str, more: &[&str]| {
         let run =
@@ -259,29 +240,29 @@ fn no_plan_and_no_error_shows_a_secret() {
     }
 
     let script = plan("shell", &[]).stdout;
-    assert!(!by_hand(&sandbox, &script, &[]).success(), "what it does not hold must be given to it");
+    assert_ne!(sandbox.script(&script).status, Some(0), "what it does not hold must be given to it");
     let names = ["HF_TOKEN", "HUB_TOKEN", "WANDB_API_KEY", "CREDENTIALS", "TOKEN", "API_KEY"];
     let given: Vec<_> = names.into_iter().zip(secrets).collect();
-    fs::remove_dir_all(sandbox.root().join("home/.cache")).unwrap();
-    assert!(by_hand(&sandbox, &script, &given).success(), "{script}");
+    fs::remove_dir_all(sandbox.path("home/.cache")).unwrap();
+    sandbox.script_with(&script, &given).succeeded();
     assert_eq!(sandbox.recorded(), argv);
-    assert_eq!(fs::read(sandbox.files("home").remove(0)).unwrap(), config);
+    assert_eq!(fs::read(sandbox.cached_config()).unwrap(), config);
     assert_eq!(sandbox.recorded_env()["WANDB_API_KEY"], "hf_of-a-setting");
 }
 
 #[test]
-fn nothing_to_launch_is_said() {
+fn a_missing_command_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.run(Vec::<&str>::new()).refused(&["no command"]);
     sandbox.run(["--deepspeed", "zero2"]).refused(&["no command"]);
     sandbox.run(["--deepspeed", "zero2", "--"]).refused(&["no command"]);
-    assert_eq!(sandbox.run(["--help"]).status, Some(0));
+    sandbox.run(["--help"]).succeeded();
     assert!(sandbox.run(["--version"]).stdout.starts_with("zlaunch "));
 }
 
 /// Nothing that the launch itself is made from may be lost by it.
 #[test]
-fn the_config_is_written_over_no_other_input() {
+fn config_out_never_overwrites_an_input() {
     let sandbox = Sandbox::new();
     let model = r#"{"model_type": "qwen3", "hidden_size": 64}"#;
     let run_file = "model: x\nper_device_train_batch_size: 1\n";
@@ -318,6 +299,6 @@ fn the_config_is_written_over_no_other_input() {
     let options: Vec<&str> = mine.iter().chain(&["--config-out", "out.json"]).copied().collect();
     for _ in 0..2 {
         let run = sandbox.launch(&options, &["python", "train.py", "--my_config", "out.json"]);
-        assert_eq!(run.status, Some(0), "{run:?}");
+        run.succeeded();
     }
 }

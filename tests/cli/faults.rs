@@ -2,12 +2,12 @@
 //! half written or lost. What needs root or another tool is in `tests/real/faults.py`; `docs/faults.md` lists both.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, SystemTime};
 
-use crate::sandbox::{Run, SWIFT, Sandbox, option, plant};
+use crate::sandbox::{SWIFT, Sandbox, mode, option, pipe, plant, read_json, rights};
 
 const ZERO2: &[&str] = &["--deepspeed", "zero2", "--nproc-per-node", "2"];
 
@@ -57,9 +57,9 @@ const FAULTS: &[Fault] = &[
     fault("a config that nobody may read", |_, file| mode(file, 0), Launched),
     fault("a config that is a link", |sandbox, file| link(file, &precious(sandbox)), Launched),
     fault("a config that is a link into nowhere", |_, file| link(file, Path::new("/no/such/file")), Launched),
-    fault("a config that is a pipe", |_, file| pipe(file), Launched),
+    fault("a config that is a pipe", |_, file| become_pipe(file), Launched),
     fault("a config that is a folder", |_, file| folder(file), Refused("cannot be written")),
-    fault("a cache that is a file", |sandbox, _| plant_instead(&home(sandbox).join(".cache")), Launched),
+    fault("a cache that is a file", |sandbox, _| plant_instead(&sandbox.home().join(".cache")), Launched),
     fault(
         "a cache that is a link into nowhere",
         |_, file| link(above(file), Path::new("/no/such")),
@@ -69,8 +69,8 @@ const FAULTS: &[Fault] = &[
     fault("a cache that others may write", |_, file| mode(above(file), 0o777), Refused(NOT_OURS)),
     fault(KILLED, leave_behind, Launched),
     // The clock
-    fault("a config from the future", |_, file| touch(file, "2199-01-01"), Launched),
-    fault("a config from before 1970", |_, file| touch(file, "1960-01-01"), Launched),
+    fault("a config from the future", |_, file| touch(file, in_the_future()), Launched),
+    fault("a config from before 1970", |_, file| touch(file, before_1970()), Launched),
     fault("a lock from the future", lock_from_the_future, Launched),
     // Streams
     under("exec >&-", |_, _| {}, Launched),
@@ -90,13 +90,13 @@ const KILLED: &str = "what a killed process left";
 fn every_fault_ends_in_a_launch_or_in_a_sentence() {
     for Fault { what, prepare, shell, ends } in FAULTS {
         let mut sandbox = Sandbox::new();
-        let temporary = sandbox.root().join("tmp");
+        let temporary = sandbox.path("tmp");
         fs::create_dir(&temporary).unwrap();
         sandbox.var("TMPDIR", &temporary);
         assert_eq!(sandbox.launch(ZERO2, SWIFT).status, Some(0), "{what}");
         let file = PathBuf::from(option(&sandbox.recorded(), "--deepspeed").unwrap());
         let whole = fs::read(&file).unwrap();
-        fs::remove_file(sandbox.root().join("record/argv")).unwrap();
+        sandbox.forget_execution();
         prepare(&mut sandbox, &file);
 
         let words = ZERO2.iter().chain(&["--"]).chain(SWIFT);
@@ -113,8 +113,7 @@ fn every_fault_ends_in_a_launch_or_in_a_sentence() {
                 let written = PathBuf::from(option(&sandbox.recorded(), "--deepspeed").unwrap());
                 assert!(fs::read(&written).unwrap() == whole, "{what}: the config is not whole");
                 assert!(!written.is_symlink(), "{what}");
-                let rights = fs::metadata(&written).unwrap().permissions().mode() & 0o777;
-                assert_eq!(rights & 0o077, 0, "{what}: {rights:o}");
+                assert_eq!(rights(&written) & 0o077, 0, "{what}: {:o}", rights(&written));
             }
             Some(sentence) => {
                 run.refused(&[sentence]);
@@ -129,10 +128,6 @@ fn every_fault_ends_in_a_launch_or_in_a_sentence() {
         assert!(!precious.exists() || fs::read(&precious).unwrap() == b"precious", "{what}: a link was followed");
         restore(&sandbox);
     }
-}
-
-fn home(sandbox: &Sandbox) -> PathBuf {
-    sandbox.root().join("home")
 }
 
 fn above(file: &Path) -> &Path {
@@ -153,16 +148,12 @@ fn homeless(sandbox: &mut Sandbox, _: &Path) {
 
 fn read_only(sandbox: &mut Sandbox, file: &Path) {
     remove(file);
-    mode(&home(sandbox), 0o555);
+    mode(&sandbox.home(), 0o555);
     mode(above(file), 0o555);
 }
 
 fn precious(sandbox: &Sandbox) -> PathBuf {
     sandbox.file("precious", "precious")
-}
-
-fn mode(path: &Path, mode: u32) {
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
 /// So that the sandbox can be removed.
@@ -183,9 +174,9 @@ fn link(at: &Path, to: &Path) {
     symlink(to, at).unwrap();
 }
 
-fn pipe(at: &Path) {
+fn become_pipe(at: &Path) {
     remove(at);
-    assert!(Command::new("mkfifo").arg(at).status().unwrap().success());
+    pipe(at);
 }
 
 fn folder(at: &Path) {
@@ -198,14 +189,22 @@ fn plant_instead(at: &Path) {
     plant(at, "");
 }
 
-fn touch(file: &Path, date: &str) {
-    assert!(Command::new("touch").args(["-d", date]).arg(file).status().unwrap().success());
+/// Two centuries from 1970.
+fn in_the_future() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(200 * 365 * 86_400)
+}
+
+fn before_1970() -> SystemTime {
+    SystemTime::UNIX_EPOCH - Duration::from_secs(10 * 365 * 86_400)
+}
+
+fn touch(file: &Path, time: SystemTime) {
+    fs::File::options().write(true).open(file).unwrap().set_modified(time).unwrap();
 }
 
 fn lock_from_the_future(sandbox: &mut Sandbox, _: &Path) {
-    let lock = home(sandbox).join(".cache/torch_extensions/py311_cu121/cpu_adam/lock");
-    plant(&lock, "");
-    touch(&lock, "2199-01-01");
+    let lock = sandbox.put("home/.cache/torch_extensions/py311_cu121/cpu_adam/lock", "");
+    touch(&lock, in_the_future());
 }
 
 /// Half a config under the name it has until it is whole.
@@ -245,8 +244,8 @@ fn a_plan_is_printed_or_the_reason_is_told() {
 fn few_descriptors_end_in_a_launch_or_in_a_sentence() {
     const LOCAL: &[&str] = &["--launcher", "local", "--prefix", "--log-dir", "logs"];
     let sandbox = Sandbox::new();
-    // A shell would want some of its own.
-    fs::copy("/bin/true", sandbox.root().join("env/bin/python3.11")).unwrap();
+    // A program that opens no file: a shell would want descriptors of its own.
+    sandbox.executable("env/bin/python3.11", "#!/usr/bin/env true\n");
     for more in [&[][..], LOCAL] {
         let options: Vec<&str> = ZERO2.iter().chain(more).copied().collect();
         // With three not even the loader can open a library.
@@ -267,37 +266,16 @@ fn a_thousand_ranks_share_one_folder() {
     let mut sandbox = Sandbox::new();
     sandbox.unset("STUB_OUT").var("WORLD_SIZE", "1000").var("MASTER_ADDR", "h0").var("MASTER_PORT", "29500");
     let words: Vec<&str> = ["--deepspeed", "zero2", "--"].iter().chain(SWIFT).copied().collect();
-    let mut ranks = Vec::new();
-    for rank in 0..1000 {
+    // A pipe for each would be more descriptors than a process may usually have.
+    let said = sandbox.file("said", "");
+    let start = |rank: u32| {
+        let log = fs::File::options().append(true).open(&said).unwrap();
         let mut command = sandbox.command(&words);
         command.env("RANK", rank.to_string()).env("LOCAL_RANK", (rank % 8).to_string());
-        ranks.push(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
-    }
-    for rank in ranks {
-        let run = Run::from(rank.wait_with_output().unwrap());
-        assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""), "{run:?}");
-    }
-    let files = sandbox.files("home");
-    assert_eq!(files.len(), 1, "{files:?}");
-    let config: serde_json::Value = serde_json::from_slice(&fs::read(&files[0]).unwrap()).unwrap();
-    assert_eq!(config["train_batch_size"], 16_000);
-}
-
-/// `tests/real/faults.py` kills at every system call; here it is any moment, and half a config would be seen.
-#[test]
-fn killed_at_any_moment_it_leaves_a_whole_config_or_none() {
-    let sandbox = Sandbox::new();
-    assert_eq!(sandbox.launch(ZERO2, SWIFT).status, Some(0));
-    let file = PathBuf::from(option(&sandbox.recorded(), "--deepspeed").unwrap());
-    let whole = fs::read(&file).unwrap();
-    for moment in 0..100 {
-        let _ = fs::remove_file(&file);
-        let mut zlaunch = sandbox.command(ZERO2.iter().chain(&["--"]).chain(SWIFT)).spawn().unwrap();
-        std::thread::sleep(Duration::from_micros(moment * 100));
-        zlaunch.kill().unwrap();
-        zlaunch.wait().unwrap();
-        assert!(fs::read(&file).map_or(true, |found| found == whole), "after {moment}");
-    }
-    assert_eq!(sandbox.launch(ZERO2, SWIFT).status, Some(0));
-    assert_eq!(fs::read(&file).unwrap(), whole);
+        command.stdout(Stdio::null()).stderr(log).spawn().unwrap()
+    };
+    let ranks: Vec<Child> = (0..1000).map(start).collect();
+    let failed = ranks.into_iter().map(|mut rank| rank.wait().unwrap()).filter(|status| !status.success()).count();
+    assert_eq!((failed, fs::read_to_string(&said).unwrap().as_str()), (0, ""));
+    assert_eq!(read_json(sandbox.cached_config())["train_batch_size"], 16_000);
 }

@@ -1,17 +1,15 @@
 //! Whatever a config file is, the answer is a sentence with a place.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
 
-use crate::sandbox::{SWIFT, Sandbox};
+use crate::sandbox::{SWIFT, Sandbox, mode, pipe};
 
 fn load(sandbox: &Sandbox, name: &str) -> crate::sandbox::Run {
     sandbox.launch(&["--nproc-per-node", "2", "--deepspeed", &format!("./{name}")], SWIFT)
 }
 
 #[test]
-fn broken_texts() {
+fn broken_json_is_refused_with_its_place() {
     let sandbox = Sandbox::new();
     for (text, words) in [
         ("", "bad.json:1:1"),
@@ -28,7 +26,7 @@ fn broken_texts() {
         sandbox.file("bad.json", text);
         load(&sandbox, "bad.json").refused(&["bad.json", words]);
     }
-    sandbox.file("bad.json", &"[".repeat(100_000));
+    sandbox.file("bad.json", "[".repeat(100_000));
     load(&sandbox, "bad.json").refused(&["bad.json", "128 levels"]);
     sandbox.file("bad.json", &("{\"a\":".repeat(100_000) + "1" + &"}".repeat(100_000)));
     load(&sandbox, "bad.json").refused(&["bad.json", "128 levels"]);
@@ -36,20 +34,18 @@ fn broken_texts() {
 }
 
 #[test]
-fn bytes_that_are_no_text() {
+fn a_config_that_is_not_utf8_is_refused() {
     let sandbox = Sandbox::new();
-    let path = sandbox.file("bad.json", "");
-    let mut file = fs::File::create(&path).unwrap();
-    std::io::Write::write_all(&mut file, b"{\"a\":\n \xff\xfe}").unwrap();
+    sandbox.file("bad.json", b"{\"a\":\n \xff\xfe}");
     load(&sandbox, "bad.json").refused(&["bad.json:2:2", "not UTF-8"]);
 }
 
 #[test]
-fn a_text_is_shown_and_does_nothing_else() {
+fn control_characters_of_a_config_are_not_printed() {
     let sandbox = Sandbox::new();
     let long = "k".repeat(1 << 20);
     for key in ["x\\nerror: y", "\\u001b]0;title\\u0007", &long] {
-        sandbox.file("odd.json", &format!(r#"{{"zero_optimization": {{"stage": 2, "{key}": 1}}}}"#));
+        sandbox.file("odd.json", format!(r#"{{"zero_optimization": {{"stage": 2, "{key}": 1}}}}"#));
         let run = load(&sandbox, "odd.json");
         assert_eq!(run.status, Some(125), "{run:?}");
         assert!(run.stderr.lines().all(|line| !line.starts_with("error: y")) && run.stderr.len() < 20_000, "{run:?}");
@@ -64,7 +60,7 @@ fn a_text_is_shown_and_does_nothing_else() {
 }
 
 #[test]
-fn a_long_name_is_no_obstacle() {
+fn long_file_names_work() {
     let sandbox = Sandbox::new();
     let name = format!("{}.json", "n".repeat(250));
     sandbox.file(&name, r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 1}}"#);
@@ -75,11 +71,11 @@ fn a_long_name_is_no_obstacle() {
 }
 
 #[test]
-fn things_that_are_no_files() {
+fn folders_pipes_dangling_links_and_huge_files_are_refused() {
     let sandbox = Sandbox::new();
     fs::create_dir(sandbox.cwd().join("folder.json")).unwrap();
     load(&sandbox, "folder.json").refused(&["folder.json", "not a regular file"]);
-    assert!(Command::new("mkfifo").arg(sandbox.cwd().join("pipe.json")).status().unwrap().success());
+    pipe(&sandbox.cwd().join("pipe.json"));
     load(&sandbox, "pipe.json").refused(&["pipe.json", "not a regular file"]);
     std::os::unix::fs::symlink("gone", sandbox.cwd().join("link.json")).unwrap();
     load(&sandbox, "link.json").refused(&["link.json", "does not exist"]);
@@ -89,11 +85,11 @@ fn things_that_are_no_files() {
 }
 
 #[test]
-fn a_file_nobody_may_read() {
+fn an_unreadable_config_is_refused() {
     let sandbox = Sandbox::new();
     let path =
         sandbox.file("secret.json", r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 1}}"#);
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+    mode(&path, 0);
     if fs::read(&path).is_err() {
         load(&sandbox, "secret.json").refused(&["secret.json", "may not be read"]);
     } else {
@@ -103,15 +99,14 @@ fn a_file_nobody_may_read() {
 }
 
 #[test]
-fn what_python_would_not_read_is_not_waited_for() {
+fn pipes_and_devices_in_site_packages_do_not_block() {
     let sandbox = Sandbox::new();
-    let site = sandbox.root().join("env/lib/python3.11/site-packages");
-    for path in [sandbox.root().join("env/pyvenv.cfg"), site.join("a.pth"), site.join("__editable___x_finder.py")] {
-        fs::remove_file(&path).ok();
-        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let site = sandbox.site();
+    for path in [sandbox.path("env/pyvenv.cfg"), site.join("a.pth"), site.join("__editable___x_finder.py")] {
+        pipe(&path);
     }
     std::os::unix::fs::symlink("/dev/zero", site.join("b.pth")).unwrap();
-    assert_eq!(sandbox.launch(&["--nproc-per-node", "2", "--deepspeed", "zero2"], SWIFT).status, Some(0));
+    sandbox.launch(&["--nproc-per-node", "2", "--deepspeed", "zero2"], SWIFT).succeeded();
 }
 
 #[test]
@@ -121,7 +116,7 @@ fn a_template_folder_with_odd_entries_is_still_listed() {
     std::os::unix::fs::symlink("/nonexistent", sandbox.cwd().join("t/gone.json")).unwrap();
     sandbox.file("t/no template.json", "{}");
     let run = sandbox.run(["templates", "--template-dir", "t"]);
-    assert_eq!(run.status, Some(0));
+    run.succeeded();
     assert!(run.stdout.contains("gone") && run.stdout.contains("cannot be used"), "{}", run.stdout);
     sandbox
         .launch(&["--nproc-per-node", "2", "--template-dir", "t", "--deepspeed", "gone"], SWIFT)

@@ -2,17 +2,13 @@
 
 use serde_json::json;
 
-use crate::sandbox::{SWIFT, Sandbox, executable, plant};
-
-fn words(plan: &serde_json::Value) -> Vec<String> {
-    serde_json::from_value(plan["argv"].clone()).unwrap()
-}
+use crate::sandbox::{SWIFT, Sandbox, argv, read_json};
 
 /// The argv after the interpreter, with the config's path as `CONFIG` and site-packages as `SITE`.
 fn line(sandbox: &Sandbox, plan: &serde_json::Value) -> String {
     let config = plan["config_path"].as_str().unwrap_or("no config");
     let site = sandbox.site();
-    words(plan)[1..].join(" ").replace(config, "CONFIG").replace(site.to_str().unwrap(), "SITE")
+    argv(plan)[1..].join(" ").replace(config, "CONFIG").replace(site.to_str().unwrap(), "SITE")
 }
 
 #[test]
@@ -39,8 +35,8 @@ fn other_swift_commands_are_passed_through_untouched() {
     let sandbox = Sandbox::new();
     for command in [&["swift", "export", "--model", "a/b", "--deepspeed", "zero2"][..], &["swift"]] {
         let plan = sandbox.plan(&[], command);
-        assert_eq!(words(&plan)[1..], command[1..], "{command:?}");
-        assert!(words(&plan)[0].ends_with("env/bin/swift"));
+        assert_eq!(argv(&plan)[1..], command[1..], "{command:?}");
+        assert!(argv(&plan)[0].ends_with("env/bin/swift"));
         assert_eq!((&plan["config"], &plan["launcher"]), (&serde_json::Value::Null, &"direct".into()));
     }
     sandbox.launch(&["--deepspeed", "zero2"], &["swift", "export"]).refused(&["`swift export`"]);
@@ -160,30 +156,27 @@ fn plain_deepspeed_scripts_are_told_from_hf_ones() {
 #[test]
 fn the_interpreter_is_the_one_that_owns_the_command() {
     let mut sandbox = Sandbox::new();
-    let root = sandbox.root().to_path_buf();
     // Another torchrun comes first on PATH; swift's own environment is used all the same.
-    executable(&root.join("other/torchrun"), "#!/other/python\n");
-    sandbox.var("PATH", format!("{}:{}:/usr/bin:/bin", root.join("other").display(), root.join("env/bin").display()));
+    sandbox.executable("other/torchrun", "#!/other/python\n");
+    let (other, bin) = (sandbox.path("other").display().to_string(), sandbox.bin().display().to_string());
+    sandbox.search(&[&other, &bin]);
+    let python = sandbox.python().display().to_string();
     let plan = sandbox.plan(&["--nproc-per-node", "2"], SWIFT);
-    assert_eq!(words(&plan)[0], root.join("env/bin/python3.11").to_str().unwrap());
+    assert_eq!(argv(&plan)[0], python);
     let plan = sandbox.plan(&["--nproc-per-node", "2"], &["torchrun", "--nproc_per_node", "2", "swift", "sft"]);
-    assert_eq!(words(&plan)[0], root.join("env/bin/python3.11").to_str().unwrap());
+    assert_eq!(argv(&plan)[0], python);
     // pip's trampoline for paths that are too long or have spaces.
-    let trampoline = format!(
-        "#!/bin/sh\n'''exec' \"{}\" \"$0\" \"$@\"\n' '''\nimport sys\n",
-        root.join("env/bin/python3.11").display()
-    );
-    executable(&root.join("env/bin/swift"), &trampoline);
+    let trampoline = format!("#!/bin/sh\n'''exec' \"{python}\" \"$0\" \"$@\"\n' '''\nimport sys\n");
+    sandbox.executable("env/bin/swift", &trampoline);
     let plan = sandbox.plan(&["--nproc-per-node", "2"], SWIFT);
     assert_eq!(
         (plan["trainer"]["python"].as_str(), &plan["trainer"]["version"]),
-        (root.join("env/bin/python3.11").to_str(), &"4.6.0".into())
+        (Some(python.as_str()), &"4.6.0".into())
     );
     // An editable install has no file in site-packages: the module is run instead.
     std::fs::remove_dir_all(sandbox.site().join("swift")).unwrap();
     let plan = sandbox.plan(&["--nproc-per-node", "2"], SWIFT);
     assert!(line(&sandbox, &plan).contains("--standalone -m swift.cli.sft --model"), "{}", line(&sandbox, &plan));
-    plant(&sandbox.site().join("unrelated.txt"), "");
 }
 
 #[test]
@@ -191,13 +184,12 @@ fn a_run_file_that_holds_all_arguments_is_written_anew() {
     let sandbox = Sandbox::new();
     let text = r#"{"model_name_or_path": "a/b", "per_device_train_batch_size": 2, "gradient_accumulation_steps": 3, "learning_rate": 1e-05, "deepspeed": "zero3", "bf16": true}"#;
     let source = sandbox.file("args.json", text);
-    assert_eq!(sandbox.launch(&["--nproc-per-node", "2"], &["python", "x.py", "args.json"]).status, Some(0));
+    sandbox.launch(&["--nproc-per-node", "2"], &["python", "x.py", "args.json"]).succeeded();
     let argv = sandbox.recorded();
     let given = argv.last().unwrap().to_str().unwrap();
     assert!(given.contains("/zlaunch/configs/args-") && argv[argv.len() - 2] == "x.py", "{argv:?}");
-    let run_file: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(given).unwrap()).unwrap();
-    let config: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(run_file["deepspeed"].as_str().unwrap()).unwrap()).unwrap();
+    let run_file = read_json(given);
+    let config = read_json(run_file["deepspeed"].as_str().unwrap());
     assert_eq!(
         (&config["train_batch_size"], &config["bf16"]["enabled"], &config["zero_optimization"]["stage"]),
         (&12.into(), &true.into(), &3.into())
@@ -242,7 +234,7 @@ fn a_launcher_is_seen_however_it_is_written() {
         assert_eq!(line(&sandbox, &plan), expected, "{head}");
         assert_eq!(plan["config"]["train_batch_size"], 12, "{head}");
     }
-    let swift = sandbox.root().join("env/bin/swift");
+    let swift = sandbox.path("env/bin/swift");
     let swift = swift.to_str().unwrap();
     for command in [
         &["torchrun", "--nproc_per_node", "2", swift, "sft"][..],
@@ -252,13 +244,13 @@ fn a_launcher_is_seen_however_it_is_written() {
     ] {
         let plan = sandbox.plan(&["--nproc-per-node", "2"], command);
         assert_eq!(plan["trainer"]["name"], "swift", "{command:?}");
-        assert!(words(&plan).iter().filter(|word| word.contains("torch.distributed.run")).count() == 1, "{command:?}");
-        assert!(words(&plan).last().is_some_and(|word| word.contains("sft")), "{command:?}: {}", line(&sandbox, &plan));
+        assert!(argv(&plan).iter().filter(|word| word.contains("torch.distributed.run")).count() == 1, "{command:?}");
+        assert!(argv(&plan).last().is_some_and(|word| word.contains("sft")), "{command:?}: {}", line(&sandbox, &plan));
     }
 }
 
 #[test]
-fn what_a_wrapped_launcher_leaves_open_can_be_said() {
+fn what_a_wrapped_launcher_does_not_state_can_be_given() {
     let mut sandbox = Sandbox::new();
     let tail = ["--per_device_train_batch_size", "2", "--gradient_accumulation_steps", "3", "--deepspeed", "zero2"];
     let batch = |sandbox: &Sandbox, options: &[&str], head: &str| {
@@ -322,7 +314,7 @@ fn a_boolean_for_a_number_is_left_to_the_trainer() {
 }
 
 #[test]
-fn swift_run_files_become_words() {
+fn a_run_file_of_swift_becomes_arguments() {
     let sandbox = Sandbox::new();
     let yaml = "ENV:\n  NPROC_PER_NODE: 3\n  LANG: de\nmodel: a/b\nper_device_train_batch_size: 2\ngradient_accumulation_steps: 5\nlearning_rate: 1e-5\n\
                 weight_decay: 1.0e-5\nbf16: yes\ndataset:\n  - x\n  - y\ndeepspeed: zero1\n";
@@ -386,7 +378,7 @@ fn llamafactory_runs_its_launcher_module_without_train() {
         line(&sandbox, &plan)
     );
     let plan = sandbox.plan(&[], &["llamafactory-cli", "export", "x.yaml"]);
-    assert_eq!(words(&plan)[1..], ["export", "x.yaml"]);
+    assert_eq!(argv(&plan)[1..], ["export", "x.yaml"]);
 }
 
 #[test]
@@ -470,7 +462,7 @@ fn accelerate_launch_is_torchrun_and_variables_where_its_flags_alone_decide() {
     for kept in [machines, "--gpu_ids 0,1", "--mixed_precision fp8", "--config_file none.yaml"] {
         assert_eq!(launch(kept)["launcher"], "accelerate", "{kept}");
     }
-    plant(&sandbox.root().join("home/.cache/huggingface/accelerate/default_config.yaml"), "num_processes: 8\n");
+    sandbox.put("home/.cache/huggingface/accelerate/default_config.yaml", "num_processes: 8\n");
     assert_eq!(launch("--same_network")["launcher"], "accelerate");
 }
 
@@ -545,7 +537,7 @@ fn megatron_is_passed_through_with_the_topology() {
     let plan = sandbox.plan(&["--nproc-per-node", "4"], &["megatron", "sft", "--load", "x"]);
     assert_eq!((&plan["launcher"], &plan["env"]["set"]["NPROC_PER_NODE"]), (&"direct".into(), &"4".into()));
     assert_eq!(plan["diagnostics"], serde_json::json!([]));
-    assert_eq!(words(&plan)[1..], ["sft", "--load", "x"]);
+    assert_eq!(argv(&plan)[1..], ["sft", "--load", "x"]);
     sandbox.launch(&["--deepspeed", "zero2"], &["megatron", "sft"]).refused(&["`megatron sft`"]);
 }
 
@@ -563,9 +555,8 @@ fn options_swift_does_not_know_are_refused_where_its_list_is_known() {
         sandbox.launch(&options, &["swift", "sft", "--whatever", "--ignore_args_error", "true"]).status,
         Some(0)
     );
-    std::fs::rename(sandbox.site().join("ms_swift-4.6.0.dist-info"), sandbox.site().join("ms_swift-3.10.0.dist-info"))
-        .unwrap();
-    assert_eq!(sandbox.launch(&options, &["swift", "sft", "--train_type", "full"]).status, Some(0));
+    sandbox.installed("ms_swift", "3.10.0");
+    sandbox.launch(&options, &["swift", "sft", "--train_type", "full"]).succeeded();
     sandbox.file("old.yaml", "train_type: full\nmax_grad_norm: 0.5\n");
     let plan = sandbox.plan(
         &["--nproc-per-node", "2", "--deepspeed", "zero2"],
@@ -589,7 +580,7 @@ fn a_file_of_arguments_beside_the_script_is_read_first() {
 }
 
 #[test]
-fn what_starts_ranks_itself_is_never_launched_by_another() {
+fn commands_that_start_ranks_themselves_are_not_launched_by_torchrun() {
     let mut sandbox = Sandbox::new();
     sandbox.file("a.yml", "base_model: a/b\n");
     let own = [

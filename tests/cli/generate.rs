@@ -1,17 +1,16 @@
 //! A ready config from a few numbers.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{SWIFT, Sandbox, read_json, rights};
 
 const KEYS: &str = include_str!("../../src/recorded/deepspeed-schema.txt");
 
 fn generate(sandbox: &Sandbox, words: &[&str]) -> Value {
     let run = sandbox.run(["generate"].iter().chain(words));
-    assert_eq!(run.status, Some(0), "{run:?}");
+    run.succeeded();
     serde_json::from_str(&run.stdout).unwrap()
 }
 
@@ -25,9 +24,8 @@ fn known_keys(prefix: &str, value: &Value) {
     }
 }
 
-/// What seed 004 generates, with the batch it means.
 #[test]
-fn the_seeds_config_with_a_true_batch_size() {
+fn the_global_batch_is_the_product_of_the_numbers_given() {
     let sandbox = Sandbox::new();
     let config = generate(&sandbox, &["--micro-batch", "2", "--grad-accum", "32", "--world-size", "4", "--offload"]);
     assert_eq!(
@@ -77,10 +75,10 @@ fn a_file_is_never_overwritten_unless_asked() {
     assert!(run.stderr.contains("train_batch_size 8 = 1 × 1 × 8 GPUs"), "{}", run.stderr);
     let path = sandbox.cwd().join("new/ds.json");
     let before = fs::read(&path).unwrap();
-    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o400, 0o400);
+    assert_eq!(rights(&path) & 0o400, 0o400);
     sandbox.run(["generate", "-o", "new/ds.json"]).refused(&["new/ds.json", "--force"]);
     assert_eq!(fs::read(&path).unwrap(), before);
-    assert_eq!(sandbox.run(["generate", "-o", "new/ds.json", "--force"]).status, Some(0));
+    sandbox.run(["generate", "-o", "new/ds.json", "--force"]).succeeded();
     assert_ne!(fs::read(&path).unwrap(), before);
     assert_eq!(sandbox.files("cwd").len(), 1, "{:?}", sandbox.files("cwd"));
 }
@@ -89,11 +87,10 @@ fn a_file_is_never_overwritten_unless_asked() {
 fn three_tiers_with_one_global_batch() {
     let sandbox = Sandbox::new();
     let words = ["generate", "--micro-batch", "2", "--grad-accum", "32", "--world-size", "8", "--tiers", "-o", "tiers"];
-    assert_eq!(sandbox.run(words).status, Some(0));
+    sandbox.run(words).succeeded();
     let mut seen = Vec::new();
     for name in ["small", "medium", "large"] {
-        let text = fs::read_to_string(sandbox.cwd().join(format!("tiers/{name}.json"))).unwrap();
-        let config: Value = serde_json::from_str(&text).unwrap();
+        let config = read_json(sandbox.cwd().join(format!("tiers/{name}.json")));
         known_keys("", &config);
         assert_eq!(config["train_batch_size"], 512, "{name}");
         let zero = &config["zero_optimization"];
@@ -123,7 +120,7 @@ fn a_template_with_its_autos_replaced() {
 }
 
 #[test]
-fn what_does_not_go_together() {
+fn contradicting_options_are_refused() {
     let sandbox = Sandbox::new();
     for (words, told) in [
         (&["--bf16", "--fp16"][..], "--bf16"),
@@ -147,7 +144,7 @@ fn what_is_generated_launches() {
     sandbox.run(["generate", "--micro-batch", "1", "--grad-accum", "16", "--world-size", "2", "-o", "ds.json"]);
     let plan = sandbox.plan(
         &["--nproc-per-node", "2", "--deepspeed", "ds.json"],
-        &[crate::sandbox::SWIFT, &["--max_grad_norm", "1.0", "--torch_dtype", "bfloat16"]].concat(),
+        &[SWIFT, &["--max_grad_norm", "1.0", "--torch_dtype", "bfloat16"]].concat(),
     );
     assert_eq!((&plan["config"]["train_batch_size"], plan["fills"].as_array().unwrap().len()), (&32.into(), 0));
 }
@@ -165,7 +162,7 @@ fn what_is_generated_passes_check() {
     ] {
         let words: Vec<&str> =
             ["generate", "--world-size", "4", "--force", "-o", "c.json"].iter().chain(words).copied().collect();
-        assert_eq!(sandbox.run(&words).status, Some(0));
+        sandbox.run(&words).succeeded();
         let check =
             ["check", "--strict", "--nproc-per-node", "4", "--", "python", "plain.py", "--deepspeed_config", "c.json"];
         let run = sandbox.run(check);
@@ -175,7 +172,7 @@ fn what_is_generated_passes_check() {
 
 /// Each file by its own name, with an option that there is.
 #[test]
-fn what_cannot_be_written_is_called_what_it_is() {
+fn an_error_names_the_file_that_cannot_be_written() {
     let mut sandbox = Sandbox::new();
     let run = sandbox.run(["generate", "-o", "/proc/nope/x.json"]);
     run.refused(&["the generated config cannot be written", "/proc/nope/x.json", "-o FILE"]);

@@ -166,7 +166,7 @@ fn every_option_has_a_variable_and_a_flag_beats_it() {
 }
 
 #[test]
-fn the_config_stays_a_config() {
+fn no_layer_makes_the_config_something_else() {
     let sandbox = Sandbox::new();
     let options = ["--deepspeed", "zero2", "--nproc-per-node", "2"];
     let with = |more: &[&str]| sandbox.launch(&[&options[..], more].concat(), SWIFT);
@@ -176,7 +176,7 @@ fn the_config_stays_a_config() {
     let deep = format!("{}=1", vec!["a"; 60_000].join("."));
     with(&["--set", &deep]).refused(&["is not KEY=VALUE"]);
     let bomb: Vec<String> = (0..40).map(|n| format!(r#"{{"op": "copy", "from": "", "path": "/a{n}"}}"#)).collect();
-    sandbox.file("bomb.json", &format!("[{}]", bomb.join(",")));
+    sandbox.file("bomb.json", format!("[{}]", bomb.join(",")));
     with(&["--patch", "bomb.json"]).refused(&["too large"]);
     sandbox.file("p.json", r#"{"gradient_clipping": 3}"#);
     let run =
@@ -194,5 +194,5 @@ fn warnings_have_names_and_survive_errors() {
         .launch(&["--deepspeed", "zero2", "--allow", "unknown-variabel"], SWIFT)
         .refused(&["did you mean `unknown-variable`"]);
     let quiet = sandbox.run(["-q", "-n", "--deepspeed", "z2", "--nproc-per-node", "2", "--"].iter().chain(SWIFT));
-    assert_eq!((quiet.status, quiet.stderr.as_str()), (Some(0), ""));
+    quiet.succeeded_silently();
 }

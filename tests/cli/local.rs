@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -11,40 +10,41 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::sandbox::{Run, SWIFT, Sandbox, executable};
+use crate::sandbox::{Run, SWIFT, Sandbox, argv, rights};
 
 const LOCAL: &[&str] = &["--launcher", "local"];
 
-/// A rank with a child that tells both pids, then waits for a signal or for the file `go`. The child comes before any trap: a
-/// signal that meets it on its way to exec would end in a trap of the shell it no longer is.
+/// A rank that starts a child, writes down its pid, then waits for a signal or for the file `go`. The child is started
+/// before any trap is set: until its exec it would have the trap, too.
 fn waits(traps: &str) -> String {
     format!(
-        "sleep 1000 & echo $! > child.$RANK
+        "sleep 1000 & child=$!
 {traps}
 echo $$ > pid.$RANK.new; mv pid.$RANK.new pid.$RANK
 while [ ! -e go ]; do sleep 0.01; done
-kill -KILL $(cat child.$RANK) 2>/dev/null; exit 0
+kill -KILL $child; exit 0
 "
     )
 }
 
-fn ranks(count: u32) -> Vec<String> {
-    LOCAL.iter().map(ToString::to_string).chain(["--nproc-per-node".to_string(), count.to_string()]).collect()
+/// The words of a launch that runs this shell script as so many ranks.
+fn words(sandbox: &Sandbox, count: u32, options: &[&str], script: &str) -> Vec<String> {
+    sandbox.file("rank.sh", script);
+    let count = count.to_string();
+    let words = [LOCAL, &["--nproc-per-node", &count], options, &["--", "sh", "rank.sh"]].concat();
+    words.into_iter().map(str::to_string).collect()
 }
 
 /// Runs a shell script as so many ranks, to its end.
 fn run(sandbox: &Sandbox, count: u32, options: &[&str], script: &str) -> Run {
-    Run::from(command(sandbox, count, options, script).output().unwrap())
+    sandbox.run(words(sandbox, count, options, script))
 }
 
 fn command(sandbox: &Sandbox, count: u32, options: &[&str], script: &str) -> Command {
-    let script = sandbox.file("rank.sh", script);
-    let options = options.iter().map(ToString::to_string);
-    let words = ["--".to_string(), "sh".to_string(), script.to_str().unwrap().to_string()];
-    sandbox.command(ranks(count).into_iter().chain(options).chain(words))
+    sandbox.command(words(sandbox, count, options, script))
 }
 
-/// The condition is awaited; that it never comes is a failure, not a matter of speed.
+/// Waits for the condition. The deadline is for one that never comes, not a measure of speed.
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !holds() {
@@ -53,10 +53,21 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// The letter of a process's state; `None` is no process.
-fn state(pid: i32) -> Option<char> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(") ")?.1.chars().next().filter(|state| !"ZX".contains(*state))
+/// The processes that run in the sandbox's current folder. That no other process does, and that a process that has ended
+/// has no folder, is why they are not told by their pids, which others may get afterwards.
+fn processes(sandbox: &Sandbox) -> Vec<Pid> {
+    let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+    let runs_here = |pid: &i32| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|folder| folder == sandbox.cwd());
+    pids.filter(runs_here).map(Pid::from_raw).collect()
+}
+
+fn none_is_left(sandbox: &Sandbox) {
+    until("no process is left", || processes(sandbox).is_empty());
+}
+
+fn is_stopped(pid: Pid) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('T'))
 }
 
 fn is_ignored(signal: Signal) -> bool {
@@ -66,54 +77,48 @@ fn is_ignored(signal: Signal) -> bool {
 }
 
 /// Ranks that were started and wait.
-struct Started {
+struct Started<'s> {
+    sandbox: &'s Sandbox,
     zlaunch: Child,
-    ranks: Vec<i32>,
-    children: Vec<i32>,
 }
 
-impl Started {
-    fn new(sandbox: &Sandbox, mut command: Command, count: u32) -> Self {
+impl<'s> Started<'s> {
+    fn new(sandbox: &'s Sandbox, mut command: Command, count: u32) -> Self {
         let zlaunch = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let files = |name: &str| -> Vec<i32> {
-            let read = |rank| fs::read_to_string(sandbox.cwd().join(format!("{name}.{rank}"))).unwrap_or_default();
-            (0..count).filter_map(|rank| read(rank).trim().parse().ok()).collect()
-        };
-        until("all ranks started", || files("pid").len() == count as usize);
-        Started { zlaunch, ranks: files("pid"), children: files("child") }
+        let started = Started { sandbox, zlaunch };
+        until("all ranks started", || exist(sandbox, "pid", count));
+        started
     }
 
-    fn waiting(sandbox: &Sandbox, traps: &str) -> Self {
+    fn waiting(sandbox: &'s Sandbox, traps: &str) -> Self {
         Self::new(sandbox, command(sandbox, 2, &[], &waits(traps)), 2)
     }
 
-    fn pid(&self) -> i32 {
-        self.zlaunch.id().cast_signed()
+    fn pid(&self) -> Pid {
+        Pid::from_raw(self.zlaunch.id().cast_signed())
     }
 
     fn send(&self, signal: Signal) {
-        kill(Pid::from_raw(self.pid()), signal).unwrap();
+        kill(self.pid(), signal).unwrap();
     }
 
     fn wait(&mut self) -> Option<i32> {
         self.zlaunch.wait().unwrap().code()
     }
-
-    /// Zombies that nobody has buried yet do not count.
-    fn nobody_is_left(&self) {
-        assert!(!self.ranks.is_empty());
-        let all = self.ranks.iter().chain(&self.children);
-        until("nobody is left", || all.clone().all(|pid| state(*pid).is_none()));
-    }
 }
 
-impl Drop for Started {
+impl Drop for Started<'_> {
     fn drop(&mut self) {
-        for pid in self.ranks.iter().chain(&self.children).chain([&self.pid()]) {
-            let _ = kill(Pid::from_raw(*pid), Signal::SIGKILL);
+        for pid in processes(self.sandbox) {
+            let _ = kill(pid, Signal::SIGKILL);
         }
         let _ = self.zlaunch.wait();
     }
+}
+
+/// Whether each rank has written its file.
+fn exist(sandbox: &Sandbox, name: &str, ranks: u32) -> bool {
+    (0..ranks).all(|rank| sandbox.cwd().join(format!("{name}.{rank}")).exists())
 }
 
 fn environment_of(sandbox: &Sandbox, rank: u32) -> BTreeMap<String, String> {
@@ -128,7 +133,7 @@ fn the_environment_is_torchruns() {
     // A flag insists on ranks of its own, whatever is left over here.
     sandbox.var("RANK", "7").var("LOCAL_RANK", "7").var("WORLD_SIZE", "8").var("TORCHELASTIC_USE_AGENT_STORE", "True");
     let run = run(&sandbox, 3, &[], "env -0 > env.$RANK");
-    assert_eq!(run.status, Some(0), "{run:?}");
+    run.succeeded();
     let all: Vec<_> = (0..3).map(|rank| environment_of(&sandbox, rank)).collect();
     for (rank, env) in all.iter().enumerate() {
         for name in ["RANK", "LOCAL_RANK", "ROLE_RANK"] {
@@ -146,10 +151,10 @@ fn the_environment_is_torchruns() {
 }
 
 #[test]
-fn the_meeting_place_can_be_given() {
+fn master_addr_and_master_port_can_be_given() {
     let sandbox = Sandbox::new();
     let run = run(&sandbox, 2, &["--master-addr", "here", "--master-port", "1234"], "env -0 > env.$RANK");
-    assert_eq!(run.status, Some(0), "{run:?}");
+    run.succeeded();
     let env = environment_of(&sandbox, 1);
     assert_eq!((env["MASTER_ADDR"].as_str(), env["MASTER_PORT"].as_str()), ("here", "1234"));
 }
@@ -157,14 +162,11 @@ fn the_meeting_place_can_be_given() {
 #[test]
 fn python_runs_unbuffered_and_any_program_as_it_is() {
     let sandbox = Sandbox::new();
-    let argv = |command: &[&str]| -> Vec<String> {
-        let options = ranks(2);
-        let options: Vec<&str> = options.iter().map(String::as_str).collect();
-        serde_json::from_value(sandbox.plan(&options, command)["argv"].clone()).unwrap()
-    };
+    let tool = sandbox.program("tool").display().to_string();
+    let argv = |command: &[&str]| argv(&sandbox.plan(&["--launcher", "local", "--nproc-per-node", "2"], command));
     assert_eq!(argv(&["python", "x.py", "--a"])[1..], ["-u", "x.py", "--a"]);
     assert_eq!(argv(&["python", "-u", "-X", "dev", "-m", "pkg"])[1..], ["-u", "-X", "dev", "-m", "pkg"]);
-    assert_eq!(argv(&["sh", "-c", ":"]), ["/usr/bin/sh", "-c", ":"]);
+    assert_eq!(argv(&["tool", "-c", ":"]), [&tool, "-c", ":"]);
     assert!(argv(SWIFT)[2].ends_with("swift/cli/sft.py"));
 }
 
@@ -175,11 +177,11 @@ fn a_rank_that_fails_stops_the_others() {
     let run = run(&sandbox, 3, &[], &script);
     assert_eq!(run.status, Some(7), "{run:?}");
     assert!(run.stderr.contains("rank 1 exited with status 7; the others were stopped"), "{run:?}");
-    assert!(!sandbox.cwd().join("go").exists());
+    none_is_left(&sandbox);
 }
 
 #[test]
-fn a_signal_that_ends_a_rank_is_told_as_a_shell_would() {
+fn a_signal_that_ends_a_rank_becomes_128_plus_its_number() {
     let sandbox = Sandbox::new();
     for (signal, status) in [(9, 137), (10, 138), (15, 143), (40, 168)] {
         let run = run(&sandbox, 2, &[], &format!("[ $RANK = 1 ] && kill -{signal} $$\nexec sleep 1000"));
@@ -189,7 +191,7 @@ fn a_signal_that_ends_a_rank_is_told_as_a_shell_would() {
 }
 
 #[test]
-fn the_first_failure_counts_not_what_follows_from_it() {
+fn the_exit_status_is_that_of_the_first_rank_to_fail() {
     let sandbox = Sandbox::new();
     let script = "[ $RANK = 1 ] && { while [ ! -e ready ]; do sleep 0.01; done; exit 9; }
 trap 'exit 1' TERM; : > ready; while :; do sleep 0.01; done";
@@ -200,7 +202,7 @@ trap 'exit 1' TERM; : > ready; while :; do sleep 0.01; done";
 }
 
 #[test]
-fn signals_to_stop_reach_every_rank_and_nobody_is_left() {
+fn stop_signals_reach_every_rank_and_no_process_is_left() {
     for (signal, status) in
         [(Signal::SIGTERM, 143), (Signal::SIGINT, 130), (Signal::SIGHUP, 129), (Signal::SIGQUIT, 131)]
     {
@@ -218,97 +220,94 @@ fn signals_to_stop_reach_every_rank_and_nobody_is_left() {
             assert_eq!(got.trim(), name, "rank {rank}");
         }
         // Also those that ignore it, as the background processes of a shell do with INT and QUIT.
-        started.nobody_is_left();
+        none_is_left(&sandbox);
     }
 }
 
 #[test]
-fn ranks_that_end_well_when_told_to_stop_have_succeeded() {
+fn ranks_that_exit_with_0_when_stopped_have_succeeded() {
     let sandbox = Sandbox::new();
     let mut started = Started::waiting(&sandbox, "trap 'exit 0' TERM");
     started.send(Signal::SIGTERM);
     assert_eq!(started.wait(), Some(0));
-    started.nobody_is_left();
+    none_is_left(&sandbox);
 }
 
 #[test]
-fn other_signals_are_the_ranks_own_affair() {
+fn other_signals_are_passed_on_to_the_ranks() {
     let sandbox = Sandbox::new();
     let script = "trap ': > usr1.$RANK' USR1; trap ': > usr2.$RANK' USR2";
     let mut started = Started::waiting(&sandbox, script);
     for (signal, name) in [(Signal::SIGUSR1, "usr1"), (Signal::SIGUSR2, "usr2")] {
         started.send(signal);
-        until(name, || (0..2).all(|rank| sandbox.cwd().join(format!("{name}.{rank}")).exists()));
+        until(name, || exist(&sandbox, name, 2));
     }
     sandbox.file("go", "");
     assert_eq!(started.wait(), Some(0));
 }
 
 #[test]
-fn what_is_ignored_outside_is_ignored_inside() {
+fn a_signal_that_the_caller_ignores_stays_ignored() {
     let sandbox = Sandbox::new();
-    let inner = command(&sandbox, 2, &[], &waits("trap ': > usr1.$RANK' USR1"));
-    let mut outer = Command::new("/bin/sh");
-    outer.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(inner.get_program()).args(inner.get_args());
-    outer.current_dir(sandbox.cwd()).env_clear();
-    outer.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let mut started = Started::new(&sandbox, outer, 2);
+    let words = words(&sandbox, 2, &[], &waits("trap ': > usr1.$RANK' USR1"));
+    let under_nohup = sandbox.shell_command("trap '' HUP; exec \"$0\" \"$@\"", words);
+    let mut started = Started::new(&sandbox, under_nohup, 2);
     started.send(Signal::SIGHUP);
     // Behind the first one in the queue.
     started.send(Signal::SIGUSR1);
-    until("USR1", || (0..2).all(|rank| sandbox.cwd().join(format!("usr1.{rank}")).exists()));
+    until("USR1", || exist(&sandbox, "usr1", 2));
     sandbox.file("go", "");
     assert_eq!(started.wait(), Some(0));
 }
 
 #[test]
-fn a_terminal_stops_and_resumes_all() {
+fn sigtstp_stops_and_sigcont_resumes_all_ranks() {
     let sandbox = Sandbox::new();
     // Without children: a shell whose child is stopped on its way to exec waits for it and cannot be stopped itself.
     let script = "echo $$ > pid.$RANK.new; mv pid.$RANK.new pid.$RANK; exec sleep 1000";
     let mut started = Started::new(&sandbox, command(&sandbox, 2, &[], script), 2);
-    let all: Vec<i32> = started.ranks.iter().copied().chain([started.pid()]).collect();
+    let pid =
+        |rank: u32| fs::read_to_string(sandbox.cwd().join(format!("pid.{rank}"))).unwrap().trim().parse().unwrap();
+    let all = [started.pid(), Pid::from_raw(pid(0)), Pid::from_raw(pid(1))];
     started.send(Signal::SIGTSTP);
-    until("all stopped", || all.iter().all(|pid| state(*pid) == Some('T')));
+    until("all stopped", || all.iter().all(|pid| is_stopped(*pid)));
     started.send(Signal::SIGCONT);
-    until("all resumed", || all.iter().all(|pid| state(*pid) != Some('T')));
+    until("all resumed", || !all.iter().any(|pid| is_stopped(*pid)));
     started.send(Signal::SIGTSTP);
-    until("all stopped again", || all.iter().all(|pid| state(*pid) == Some('T')));
+    until("all stopped again", || all.iter().all(|pid| is_stopped(*pid)));
     started.send(Signal::SIGCONT);
     started.send(Signal::SIGTERM);
     assert_eq!(started.wait(), Some(143));
-    started.nobody_is_left();
+    none_is_left(&sandbox);
 }
 
 #[test]
-fn nobody_outlives_a_zlaunch_that_is_killed() {
+fn no_rank_outlives_a_killed_zlaunch() {
     let sandbox = Sandbox::new();
     let mut started = Started::waiting(&sandbox, "trap '' TERM INT HUP");
+    assert!(processes(&sandbox).len() >= 5, "zlaunch, two ranks, a child of each");
     started.send(Signal::SIGKILL);
     assert_eq!(started.wait(), None);
-    assert_eq!(started.children.len(), 2);
-    started.nobody_is_left();
+    none_is_left(&sandbox);
 }
 
 #[test]
-fn who_does_not_listen_is_killed_when_the_time_is_over() {
+fn ranks_that_ignore_the_signal_are_killed_after_the_grace_period() {
     let mut sandbox = Sandbox::new();
     sandbox.var("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "0.1");
     let last = "[ $RANK = 2 ] && { while [ ! -e pid.0 ] || [ ! -e pid.1 ]; do sleep 0.01; done; exit 5; }\n";
     let script = last.to_string() + &waits("trap '' TERM");
     let mut started = Started::new(&sandbox, command(&sandbox, 3, &[], &script), 2);
     assert_eq!(started.wait(), Some(5));
-    started.nobody_is_left();
-    // The same when the word comes from outside.
-    let sandbox_of_two = {
-        let mut sandbox = Sandbox::new();
-        sandbox.var("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "0");
-        sandbox
-    };
-    let mut started = Started::waiting(&sandbox_of_two, "trap '' TERM");
+    none_is_left(&sandbox);
+    drop(started);
+    // The same when the signal comes from outside.
+    let mut sandbox = Sandbox::new();
+    sandbox.var("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "0");
+    let mut started = Started::waiting(&sandbox, "trap '' TERM");
     started.send(Signal::SIGTERM);
     assert_eq!(started.wait(), Some(143));
-    started.nobody_is_left();
+    none_is_left(&sandbox);
 }
 
 #[test]
@@ -316,12 +315,9 @@ fn children_that_ranks_leave_behind_go_with_them() {
     let mut sandbox = Sandbox::new();
     sandbox.var("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "0.1");
     for stubborn in ["", "trap '' TERM;"] {
-        let run = run(&sandbox, 2, &[], &format!("{stubborn} sleep 1000 > /dev/null 2>&1 & echo $! > child.$RANK"));
-        assert_eq!(run.status, Some(0), "{run:?}");
-        for rank in 0..2 {
-            let child = fs::read_to_string(sandbox.cwd().join(format!("child.{rank}"))).unwrap();
-            assert_eq!(state(child.trim().parse().unwrap()), None);
-        }
+        let run = run(&sandbox, 2, &[], &format!("{stubborn} sleep 1000 > /dev/null 2>&1 &"));
+        run.succeeded();
+        assert_eq!(processes(&sandbox), [], "{stubborn}");
     }
 }
 
@@ -367,7 +363,7 @@ printf '%s\\n' \"$x\"; printf '\\r10%%\\r20%%\\n'; printf 'no end'";
 }
 
 #[test]
-fn somebody_who_left_does_not_hold_the_others() {
+fn a_daemon_of_a_rank_does_not_delay_the_end() {
     let sandbox = Sandbox::new();
     // In a session of its own, and never silent.
     let script = "setsid sh -c 'echo $$ > daemon.$RANK; while :; do echo y; done' & \
@@ -381,12 +377,12 @@ while [ ! -s daemon.$RANK ]; do sleep 0.01; done; echo done";
 }
 
 #[test]
-fn a_reader_that_is_slow_or_gone_holds_nobody() {
+fn a_slow_or_closed_reader_does_not_block_the_ranks() {
     let mut sandbox = Sandbox::new();
     sandbox.var("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "0.1");
     let script = "(while :; do echo yyyyyyyyyyyyyyyyyyyyyyy; done) &\n".to_string() + &waits("");
     let mut zlaunch = command(&sandbox, 2, &["--prefix"], &script).stdout(Stdio::piped()).spawn().unwrap();
-    until("ranks", || (0..2).all(|rank| sandbox.cwd().join(format!("pid.{rank}")).exists()));
+    until("all ranks started", || exist(&sandbox, "pid", 2));
     kill(Pid::from_raw(zlaunch.id().cast_signed()), Signal::SIGTERM).unwrap();
     // Its output is held, but never read.
     let output = zlaunch.stdout.take();
@@ -410,7 +406,7 @@ fn every_rank_has_its_log() {
     let text = |rank: u32| fs::read_to_string(log(rank)).unwrap();
     for rank in 0..2 {
         assert_eq!(text(rank), format!("out {rank}\nerr {rank}\nend"));
-        assert_eq!(fs::metadata(log(rank)).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(rights(&log(rank)), 0o600);
     }
     // With prefixes it is shown as well; what was there stays.
     let shown = run(&sandbox, 2, &["--log-dir", "logs/of mine", "--prefix"], script);
@@ -426,7 +422,7 @@ fn every_rank_has_its_log() {
 }
 
 #[test]
-fn standard_input_is_the_first_ranks() {
+fn standard_input_goes_to_the_first_rank() {
     let sandbox = Sandbox::new();
     let mut command = command(&sandbox, 2, &[], "cat > in.$RANK");
     let mut zlaunch = command.stdin(Stdio::piped()).spawn().unwrap();
@@ -437,16 +433,11 @@ fn standard_input_is_the_first_ranks() {
 }
 
 #[test]
-fn signals_and_descriptors_of_a_rank_are_as_outside() {
+fn a_rank_inherits_the_callers_signals_and_descriptors() {
     let sandbox = Sandbox::new();
     let script = "cat /proc/self/status > status.$RANK; ls /proc/self/fd > fds.$RANK";
-    assert_eq!(run(&sandbox, 1, &[], script).status, Some(0));
-    let outside = Command::new("/bin/sh")
-        .args(["-c", &script.replace("$RANK", "outside")])
-        .current_dir(sandbox.cwd())
-        .stdin(Stdio::null())
-        .output();
-    assert!(outside.unwrap().status.success());
+    run(&sandbox, 1, &[], script).succeeded();
+    sandbox.script(&script.replace("$RANK", "outside")).succeeded();
     let read = |name: &str| fs::read_to_string(sandbox.cwd().join(name)).unwrap();
     let line = |name: &str, line: &str| read(name).lines().find(|it| it.starts_with(line)).unwrap().to_string();
     for name in ["SigBlk", "SigIgn"] {
@@ -457,27 +448,24 @@ fn signals_and_descriptors_of_a_rank_are_as_outside() {
 }
 
 #[test]
-fn a_program_that_cannot_start_is_told_once() {
+fn a_program_that_cannot_start_is_reported_once() {
     let sandbox = Sandbox::new();
-    executable(&sandbox.cwd().join("bad-shebang"), "#!/no/such/interpreter\n");
-    let words = |program: &str| ranks(3).into_iter().chain(["--".to_string(), program.to_string()]);
-    let run = sandbox.run(words("./bad-shebang"));
-    assert_eq!((run.status, run.stderr.matches("was not found").count()), (Some(127), 1), "{run:?}");
-    executable(&sandbox.cwd().join("no-program"), "#!/etc/passwd\n");
-    assert_eq!(sandbox.run(words("./no-program")).status, Some(126));
-    assert_eq!(sandbox.run(words("./missing")).status, Some(127));
+    sandbox.executable("cwd/bad-shebang", "#!/no/such/interpreter\n");
+    let run = |program: &str| sandbox.launch(&["--launcher", "local", "--nproc-per-node", "3"], &[program]);
+    let missing = run("./bad-shebang");
+    assert_eq!((missing.status, missing.stderr.matches("was not found").count()), (Some(127), 1), "{missing:?}");
+    let no_program = sandbox.file("no-program", "");
+    sandbox.executable("cwd/not-executable", &format!("#!{}\n", no_program.display()));
+    assert_eq!(run("./not-executable").status, Some(126));
+    assert_eq!(run("./missing").status, Some(127));
 }
 
 #[test]
-fn limits_of_the_system_are_worded() {
+fn too_few_descriptors_are_reported() {
     let sandbox = Sandbox::new();
-    let inner = command(&sandbox, 3, &["--prefix"], "exec sleep 1000");
+    let words = words(&sandbox, 3, &["--prefix"], "exec sleep 1000");
     for limit in 4..16 {
-        let mut outer = Command::new("/bin/sh");
-        outer.args(["-c", &format!("ulimit -n {limit}; exec \"$0\" \"$@\"")]);
-        outer.arg(inner.get_program()).args(inner.get_args()).current_dir(sandbox.cwd()).env_clear();
-        outer.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        Run::from(outer.stdin(Stdio::null()).output().unwrap()).refused(&["error: ", "help: "]);
+        sandbox.shell(&format!("ulimit -n {limit}; exec \"$0\" \"$@\""), &words).refused(&["Too many open files"]);
     }
 }
 
@@ -493,7 +481,7 @@ fn several_machines_need_torchrun() {
 }
 
 #[test]
-fn the_plan_says_all() {
+fn the_plan_shows_what_each_rank_runs_and_where_it_logs() {
     let mut sandbox = Sandbox::new();
     sandbox.var("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "120").var("ZLAUNCH_PREFIX", "1");
     let options = ["--launcher", "local", "--nproc-per-node", "2", "--log-dir", "logs"];
@@ -519,17 +507,10 @@ fn the_script_of_a_plan_starts_the_same_ranks() {
     let options = ["--launcher", "local", "--nproc-per-node", "1"];
     assert_eq!(sandbox.launch(&options, SWIFT).status, Some(5));
     let (argv, env) = (sandbox.recorded(), sandbox.recorded_env());
-    let script = sandbox.run(["-n", "--format", "shell"].iter().chain(&options).chain(&["--"]).chain(SWIFT));
-    fs::remove_dir_all(sandbox.root().join("home/.cache")).unwrap();
-    let ours = sandbox.command(Vec::<&str>::new());
-    let run = Command::new("/bin/sh")
-        .args(["-c", &script.stdout])
-        .env_clear()
-        .envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))))
-        .current_dir(sandbox.cwd())
-        .output()
-        .unwrap();
-    assert_eq!(run.status.code(), Some(5), "{}\n{run:?}", script.stdout);
+    let script = sandbox.printed_script(&options, SWIFT);
+    fs::remove_dir_all(sandbox.path("home/.cache")).unwrap();
+    let run = sandbox.script(&script.stdout);
+    assert_eq!(run.status, Some(5), "{}\n{run:?}", script.stdout);
     assert_eq!(sandbox.recorded(), argv);
     assert!(Path::new(argv.last().unwrap()).exists());
     let differs = ["_", "PWD", "SHLVL", "OLDPWD", "RANK", "LOCAL_RANK", "ROLE_RANK", "MASTER_PORT"];
@@ -551,19 +532,17 @@ fn zlaunch_starts_the_ranks_where_there_is_no_torchrun() {
     fs::remove_dir_all(sandbox.site().join("torch")).unwrap();
     assert_eq!((launcher(&sandbox, "2").as_str(), launcher(&sandbox, "1").as_str()), ("local", "direct"));
     // Only where it is sure: torch may be in other places, too.
-    let of_user = sandbox.root().join("home/.local/lib/python3.11/site-packages/torch/distributed/run.py");
-    crate::sandbox::plant(&of_user, "");
+    let of_user = sandbox.put("home/.local/lib/python3.11/site-packages/torch/distributed/run.py", "");
     assert_eq!(launcher(&sandbox, "2"), "torchrun");
     fs::remove_file(of_user).unwrap();
     sandbox.file("mine/torch/distributed/run.py", "");
     sandbox.var("PYTHONPATH", "a:mine");
     assert_eq!(launcher(&sandbox, "2"), "torchrun");
     sandbox.unset("PYTHONPATH");
-    let settings = sandbox.root().join("env/pyvenv.cfg");
-    let base = sandbox.root().join("base");
-    let text = format!("home = {}/bin\ninclude-system-site-packages = true\n", base.display());
-    crate::sandbox::plant(&settings, &text);
-    crate::sandbox::plant(&base.join("lib/python3.11/site-packages/torch/distributed/run.py"), "");
+    let base = sandbox.path("base/bin");
+    let text = format!("home = {}\ninclude-system-site-packages = true\n", base.display());
+    let settings = sandbox.put("env/pyvenv.cfg", text);
+    sandbox.put("base/lib/python3.11/site-packages/torch/distributed/run.py", "");
     assert_eq!(launcher(&sandbox, "2"), "torchrun");
     fs::remove_file(settings).unwrap();
     fs::create_dir(sandbox.site().join("torch-2.15.0.dist-info")).unwrap();
@@ -571,7 +550,7 @@ fn zlaunch_starts_the_ranks_where_there_is_no_torchrun() {
 }
 
 #[test]
-fn what_is_for_other_ranks_is_said_to_be() {
+fn options_of_local_ranks_have_no_effect_under_torchrun() {
     let mut sandbox = Sandbox::new();
     let plan = sandbox.plan(&["--nproc-per-node", "2", "--prefix", "--log-dir", "x"], &["python", "x.py"]);
     for at in 0..2 {

@@ -15,6 +15,8 @@ mod engines;
 mod environment;
 mod exec;
 mod explain;
+#[path = "../fake.rs"]
+mod fake;
 mod faults;
 mod files;
 mod fit;
@@ -28,7 +30,6 @@ mod record;
 mod recorded;
 mod sandbox;
 mod secrets;
-mod session;
 mod shims;
 mod slurm;
 mod source_layers;

@@ -1,6 +1,6 @@
 //! How many processes, who starts them, and when nobody does.
 
-use crate::sandbox::{SWIFT, Sandbox, executable};
+use crate::sandbox::{SWIFT, Sandbox, argv};
 
 const ZERO2: &[&str] = &["--deepspeed", "zero2"];
 
@@ -26,7 +26,7 @@ fn sources_of_the_process_count_in_order() {
 }
 
 #[test]
-fn hidden_gpus_are_asked_about_never_guessed() {
+fn the_number_of_hidden_gpus_is_asked_for() {
     let mut sandbox = Sandbox::new();
     for hidden in ["", "-1", "NoDevFiles"] {
         sandbox.var("CUDA_VISIBLE_DEVICES", hidden);
@@ -37,12 +37,14 @@ fn hidden_gpus_are_asked_about_never_guessed() {
 #[test]
 fn ranks_that_exist_are_not_launched_again() {
     let mut sandbox = Sandbox::new();
-    for (name, value) in
-        [("RANK", "3"), ("LOCAL_RANK", "1"), ("WORLD_SIZE", "8"), ("MASTER_ADDR", "h"), ("MASTER_PORT", "1234")]
-    {
-        sandbox.var(name, value);
-    }
-    assert_eq!(sandbox.launch(ZERO2, SWIFT).status, Some(0));
+    sandbox.vars(&[
+        ("RANK", "3"),
+        ("LOCAL_RANK", "1"),
+        ("WORLD_SIZE", "8"),
+        ("MASTER_ADDR", "h"),
+        ("MASTER_PORT", "1234"),
+    ]);
+    sandbox.launch(ZERO2, SWIFT).succeeded();
     let argv = sandbox.recorded();
     assert!(argv[1].to_str().unwrap().ends_with("swift/cli/sft.py"), "{argv:?}");
     let env = sandbox.recorded_env();
@@ -56,16 +58,16 @@ fn ranks_that_exist_are_not_launched_again() {
 #[test]
 fn one_process_needs_no_launcher() {
     let sandbox = Sandbox::new();
-    assert_eq!(sandbox.launch(&["--deepspeed", "zero2", "--nproc-per-node", "1"], SWIFT).status, Some(0));
+    sandbox.launch(&["--deepspeed", "zero2", "--nproc-per-node", "1"], SWIFT).succeeded();
     let (argv, env) = (sandbox.recorded(), sandbox.recorded_env());
     assert!(argv[1].to_str().unwrap().ends_with("swift/cli/sft.py"), "{argv:?}");
     let five = ["RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR"].map(|name| env[name].as_str());
     assert_eq!(five, ["0", "0", "1", "1", "127.0.0.1"]);
     // Without a config nothing needs a process group, and the trainer alone would have none.
-    assert_eq!(sandbox.launch(&["--nproc-per-node", "1"], SWIFT).status, Some(0));
+    sandbox.launch(&["--nproc-per-node", "1"], SWIFT).succeeded();
     assert!(!sandbox.recorded_env().contains_key("RANK"));
     // A script that is launched, by contrast, expects what torchrun would set.
-    assert_eq!(sandbox.launch(&["--nproc-per-node", "1"], &["python", "x.py"]).status, Some(0));
+    sandbox.launch(&["--nproc-per-node", "1"], &["python", "x.py"]).succeeded();
     assert_eq!(sandbox.recorded_env()["WORLD_SIZE"], "1");
 }
 
@@ -74,7 +76,7 @@ fn launchers_on_request() {
     let mut sandbox = Sandbox::new();
     let argv = |sandbox: &Sandbox, options: &[&str]| {
         let plan = sandbox.plan(&[ZERO2, options].concat(), &["python", "-u", "x.py", "--a"]);
-        let words: Vec<String> = serde_json::from_value(plan["argv"].clone()).unwrap();
+        let words = argv(&plan);
         words[1..].join(" ").split(" --deepspeed").next().unwrap().to_string()
     };
     assert_eq!(
@@ -132,7 +134,7 @@ fn launchers_on_request() {
 }
 
 #[test]
-fn machines_need_a_meeting_place() {
+fn several_machines_need_an_address_and_a_port() {
     let sandbox = Sandbox::new();
     let two = ["--deepspeed", "zero2", "--nproc-per-node", "2", "--nnodes", "2"];
     sandbox.launch(&two, SWIFT).refused(&["2 machines need the address and port", "--master-addr"]);
@@ -151,7 +153,7 @@ fn machines_need_a_meeting_place() {
 #[test]
 fn any_command_runs_as_it_is() {
     let sandbox = Sandbox::new();
-    executable(&sandbox.cwd().join("job.sh"), "#!/bin/sh\nprintf '%s,' \"$@\"; exit 3\n");
+    sandbox.executable("cwd/job.sh", "#!/bin/sh\nprintf '%s,' \"$@\"; exit 3\n");
     let run = sandbox.run(["./job.sh", "a b", "--deepspeed", "zero2"]);
     assert_eq!((run.status, run.stdout.as_str()), (Some(3), "a b,--deepspeed,zero2,"));
     sandbox.launch(ZERO2, &["./job.sh"]).refused(&["`job.sh` takes a DeepSpeed config", "--trainer hf"]);
@@ -162,7 +164,7 @@ fn any_command_runs_as_it_is() {
     );
     let plan =
         sandbox.plan(&["--nproc-per-node", "2", "--trainer", "hf", "--deepspeed", "zero2"], &["./job.sh", "--bf16"]);
-    let words: Vec<String> = serde_json::from_value(plan["argv"].clone()).unwrap();
+    let words = argv(&plan);
     assert!(words.contains(&"--no_python".to_string()) && words.contains(&"--deepspeed".to_string()), "{words:?}");
 }
 
@@ -170,7 +172,7 @@ fn any_command_runs_as_it_is() {
 fn interpreter_options_reach_every_rank() {
     let sandbox = Sandbox::new();
     let plan = sandbox.plan(&["--nproc-per-node", "2"], &["python", "-X", "dev", "-m", "pkg.train", "--a"]);
-    let words: Vec<String> = serde_json::from_value(plan["argv"].clone()).unwrap();
+    let words = argv(&plan);
     let python = &words[0];
     assert_eq!(
         words[3..],
@@ -192,9 +194,9 @@ fn interpreter_options_reach_every_rank() {
 }
 
 #[test]
-fn a_sites_variables_never_launch_a_second_time() {
+fn a_sites_variables_do_not_launch_existing_ranks_again() {
     let mut sandbox = Sandbox::new();
-    for (name, value) in [
+    sandbox.vars(&[
         ("RANK", "3"),
         ("LOCAL_RANK", "1"),
         ("WORLD_SIZE", "8"),
@@ -202,9 +204,7 @@ fn a_sites_variables_never_launch_a_second_time() {
         ("MASTER_PORT", "1"),
         ("ZLAUNCH_LAUNCHER", "torchrun"),
         ("ZLAUNCH_NPROC_PER_NODE", "8"),
-    ] {
-        sandbox.var(name, value);
-    }
+    ]);
     let plan = sandbox.plan(ZERO2, SWIFT);
     assert_eq!((&plan["launcher"], &plan["topology"]["world_size"]), (&"direct".into(), &8.into()));
     sandbox.launch(&["--launcher", "torchrun"], SWIFT).refused(&["the ranks exist already"]);
@@ -241,7 +241,7 @@ fn stray_variables_of_torchrun_are_overruled() {
     let mut sandbox = Sandbox::new();
     sandbox.var("PET_NNODES", "2");
     let plan = sandbox.plan(&["--deepspeed", "zero2", "--nnodes", "1", "--nproc-per-node", "2"], SWIFT);
-    let words: Vec<String> = serde_json::from_value(plan["argv"].clone()).unwrap();
+    let words = argv(&plan);
     assert_eq!(words[3..5], ["--nnodes", "1"]);
     sandbox.var("CUDA_VISIBLE_DEVICES", "0,1");
     sandbox
@@ -257,16 +257,14 @@ fn passed_through_commands_do_not_care_about_ranks() {
 }
 
 #[test]
-fn a_job_of_more_groups_than_there_can_be_is_refused() {
+fn an_impossible_number_of_slurm_groups_is_refused() {
     let mut sandbox = Sandbox::new();
-    for (name, value) in [("SLURM_JOB_ID", "1"), ("SLURM_JOB_NUM_NODES", "2"), ("SLURM_HET_SIZE", "4000000000")] {
-        sandbox.var(name, value);
-    }
+    sandbox.vars(&[("SLURM_JOB_ID", "1"), ("SLURM_JOB_NUM_NODES", "2"), ("SLURM_HET_SIZE", "4000000000")]);
     sandbox.launch(ZERO2, SWIFT).refused(&["SLURM_HET_SIZE=4000000000"]);
 }
 
 #[test]
-fn more_ranks_than_there_are_anywhere_are_refused() {
+fn an_impossible_number_of_ranks_is_refused() {
     let sandbox = Sandbox::new();
     for more in [
         &["--nproc-per-node", "4000000000"][..],

@@ -3,16 +3,15 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 
-use crate::sandbox::{SWIFT, Sandbox};
+use crate::sandbox::{SWIFT, Sandbox, read_json, rights};
 
 const OPTIONS: &[&str] = &["--deepspeed", "zero2", "--nproc-per-node", "2", "--record", "rec"];
 
 fn record(sandbox: &Sandbox) -> Value {
-    serde_json::from_str(&fs::read_to_string(sandbox.cwd().join("rec/launch.json")).unwrap()).unwrap()
+    read_json(sandbox.cwd().join("rec/launch.json"))
 }
 
 #[test]
@@ -22,7 +21,7 @@ fn what_was_launched_is_written_down_without_secrets() {
     let token = ["--hub_token", "another-secret", "--system", "say hf_secret aloud"];
     let command: Vec<&str> = SWIFT.iter().chain(&token).copied().collect();
     let options: Vec<&str> = OPTIONS.iter().chain(&["--env", "MY_SECRET=third-secret"]).copied().collect();
-    assert_eq!(sandbox.launch(&options, &command).status, Some(0));
+    sandbox.launch(&options, &command).succeeded();
     // What is executed has them all the same.
     assert!(sandbox.recorded().iter().any(|word| word == "another-secret"));
     let seen = record(&sandbox);
@@ -31,12 +30,10 @@ fn what_was_launched_is_written_down_without_secrets() {
     assert_eq!((&seen["packages"]["deepspeed"], &seen["packages"]["ms_swift"]), (&"0.19.8".into(), &"4.6.0".into()));
     assert_eq!(seen["plan"]["env"]["kept"]["OMP_NUM_THREADS"], "3");
     assert!(seen["time"].as_str().unwrap().ends_with('Z') && seen["words"].as_array().unwrap().len() > 10);
-    let config: Value =
-        serde_json::from_str(&fs::read_to_string(sandbox.cwd().join("rec/config.json")).unwrap()).unwrap();
-    assert_eq!(config, seen["plan"]["config"]);
+    assert_eq!(read_json(sandbox.cwd().join("rec/config.json")), seen["plan"]["config"]);
     for name in ["launch.json", "config.json"] {
         let path = sandbox.cwd().join("rec").join(name);
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(rights(&path), 0o600);
         let text = fs::read_to_string(path).unwrap();
         for secret in ["secret-value", "hf_secret", "another-secret", "third-secret"] {
             assert!(!text.contains(secret), "{secret} in {name}");
@@ -46,29 +43,29 @@ fn what_was_launched_is_written_down_without_secrets() {
 }
 
 #[test]
-fn the_trainers_output_folder_may_take_it() {
+fn record_auto_is_in_the_trainers_output_folder() {
     let sandbox = Sandbox::new();
     let options = ["--deepspeed", "zero2", "--nproc-per-node", "2", "--record", "auto"];
     sandbox.launch(&options, SWIFT).refused(&["--output_dir is not given", "--record DIR"]);
     let command: Vec<&str> = SWIFT.iter().chain(&["--output_dir", "out/x"]).copied().collect();
-    assert_eq!(sandbox.launch(&options, &command).status, Some(0));
+    sandbox.launch(&options, &command).succeeded();
     assert!(sandbox.cwd().join("out/x/zlaunch/launch.json").is_file());
-    assert_eq!(sandbox.launch(&["--dry-run", "--record", "dry"], &["true"]).status, Some(0));
+    sandbox.launch(&["--dry-run", "--record", "dry"], &["true"]).succeeded();
     assert!(!sandbox.cwd().join("dry").exists(), "a dry run writes nothing");
 }
 
 #[test]
-fn a_replay_launches_it_again_and_tells_what_differs() {
+fn a_replay_launches_again_and_reports_what_differs() {
     let mut sandbox = Sandbox::new();
-    assert_eq!(sandbox.launch(OPTIONS, SWIFT).status, Some(0));
+    sandbox.launch(OPTIONS, SWIFT).succeeded();
     let first = sandbox.recorded();
-    fs::remove_file(sandbox.root().join("record/argv")).unwrap();
+    sandbox.forget_execution();
     let written = record(&sandbox);
     let run = sandbox.run(["replay", "rec", "-n"]);
     assert_eq!((run.status, run.stdout.as_str()), (Some(0), "nothing differs\n"), "{run:?}");
-    assert!(!sandbox.root().join("record/argv").exists());
+    assert!(!sandbox.executed());
     let run = sandbox.run(["replay", "rec"]);
-    assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""), "{run:?}");
+    run.succeeded_silently();
     assert_eq!(sandbox.recorded(), first);
     assert_eq!(record(&sandbox), written, "the old record stays");
     sandbox.installed("deepspeed", "0.20.0");
@@ -84,7 +81,7 @@ fn a_replay_launches_it_again_and_tells_what_differs() {
 
 /// A model has a config.json and an editor a launch.json: neither is ours.
 #[test]
-fn what_is_no_part_of_a_record_stays() {
+fn files_that_are_no_record_are_not_overwritten() {
     let sandbox = Sandbox::new();
     let model = r#"{"model_type": "qwen3"}"#;
     let file = sandbox.file("rec/config.json", model);
@@ -97,7 +94,7 @@ fn what_is_no_part_of_a_record_stays() {
     assert!(!sandbox.executed(), "before anything is launched");
     // Beside a record of ours, too, where a trainer saved its model there since.
     fs::remove_file(&editors).unwrap();
-    assert_eq!(sandbox.launch(OPTIONS, SWIFT).status, Some(0));
+    sandbox.launch(OPTIONS, SWIFT).succeeded();
     assert_eq!(sandbox.launch(OPTIONS, SWIFT).status, Some(0), "its own record is replaced");
     fs::write(&file, model).unwrap();
     sandbox.launch(OPTIONS, SWIFT).refused(&["rec/config.json", "no part of a launch record"]);
@@ -105,7 +102,7 @@ fn what_is_no_part_of_a_record_stays() {
 }
 
 #[test]
-fn a_folder_without_a_name_is_refused() {
+fn an_empty_folder_name_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.launch(&["--record", ""], &["true"]).refused(&["has no name", "--record ''"]);
     sandbox.launch(&["--record="], &["true"]).refused(&["has no name"]);
@@ -114,9 +111,9 @@ fn a_folder_without_a_name_is_refused() {
 }
 
 #[test]
-fn a_record_that_was_changed_is_told() {
+fn a_record_that_was_changed_is_reported() {
     let sandbox = Sandbox::new();
-    assert_eq!(sandbox.launch(OPTIONS, SWIFT).status, Some(0));
+    sandbox.launch(OPTIONS, SWIFT).succeeded();
     let (launch, config) = (sandbox.cwd().join("rec/launch.json"), sandbox.cwd().join("rec/config.json"));
     let differs = || sandbox.run(["replay", "rec", "-n"]).stdout;
     assert_eq!(differs(), "nothing differs\n");
@@ -138,8 +135,8 @@ fn a_record_that_was_changed_is_told() {
 #[test]
 fn the_config_is_that_of_the_launch() {
     let sandbox = Sandbox::new();
-    assert_eq!(sandbox.launch(OPTIONS, SWIFT).status, Some(0));
-    assert_eq!(sandbox.launch(&["--nproc-per-node", "2", "--record", "rec"], SWIFT).status, Some(0));
+    sandbox.launch(OPTIONS, SWIFT).succeeded();
+    sandbox.launch(&["--nproc-per-node", "2", "--record", "rec"], SWIFT).succeeded();
     assert_eq!(record(&sandbox)["plan"]["config"], Value::Null);
     assert!(!sandbox.cwd().join("rec/config.json").exists(), "of the launch before");
     for _ in 0..5 {
@@ -150,8 +147,7 @@ fn the_config_is_that_of_the_launch() {
         for mut launch in started.collect::<Vec<_>>() {
             assert!(launch.wait().unwrap().success());
         }
-        let config = fs::read_to_string(sandbox.cwd().join("rec/config.json")).unwrap();
-        assert_eq!(serde_json::from_str::<Value>(&config).unwrap(), record(&sandbox)["plan"]["config"]);
+        assert_eq!(read_json(sandbox.cwd().join("rec/config.json")), record(&sandbox)["plan"]["config"]);
     }
 }
 
@@ -161,7 +157,7 @@ fn a_replay_has_the_variables_of_zlaunch_that_were_in_force() {
     let mut sandbox = Sandbox::new();
     sandbox.var("ZLAUNCH_DEEPSPEED", "zero3").var("ZLAUNCH_SET", "steps_per_print=3\nwall_clock_breakdown=true");
     sandbox.var("ZLAUNCH_NPROC_PER_NODE", "2");
-    assert_eq!(sandbox.launch(&["--record", "rec"], SWIFT).status, Some(0));
+    sandbox.launch(&["--record", "rec"], SWIFT).succeeded();
     let first = sandbox.recorded();
     assert_eq!(record(&sandbox)["plan"]["config"]["steps_per_print"], 3);
     for name in ["ZLAUNCH_DEEPSPEED", "ZLAUNCH_NPROC_PER_NODE"] {
@@ -169,8 +165,8 @@ fn a_replay_has_the_variables_of_zlaunch_that_were_in_force() {
     }
     sandbox.var("ZLAUNCH_SET", "steps_per_print=4").var("ZLAUNCH_NO_FILL", "1").var("ZLAUNCH_DRY_RUN", "1");
     assert_eq!(sandbox.run(["replay", "rec", "-n"]).stdout, "nothing differs\n");
-    fs::remove_file(sandbox.root().join("record/argv")).unwrap();
-    assert_eq!(sandbox.run(["replay", "rec"]).status, Some(0));
+    sandbox.forget_execution();
+    sandbox.run(["replay", "rec"]).succeeded();
     assert_eq!(sandbox.recorded(), first);
     // Whoever comes after, another zlaunch under srun, is told the same.
     let env = sandbox.recorded_env();
@@ -182,7 +178,7 @@ fn a_replay_has_the_variables_of_zlaunch_that_were_in_force() {
 fn a_secret_in_a_variable_of_zlaunch_is_not_recorded() {
     let mut sandbox = Sandbox::new();
     sandbox.var("ZLAUNCH_ENV", "NCCL_DEBUG=INFO\nMY_TOKEN=short");
-    assert_eq!(sandbox.launch(OPTIONS, SWIFT).status, Some(0));
+    sandbox.launch(OPTIONS, SWIFT).succeeded();
     assert_eq!(record(&sandbox)["variables"]["ZLAUNCH_ENV"], "NCCL_DEBUG=INFO\nMY_TOKEN=(secret)");
     sandbox.run(["replay", "rec"]).refused(&["the value of ZLAUNCH_ENV was not recorded"]);
 }
@@ -192,7 +188,7 @@ fn variables_that_change_a_training_are_recorded_and_compared() {
     let mut sandbox = Sandbox::new();
     sandbox.var("NCCL_IB_DISABLE", "1").var("PYTHONPATH", "/my/fork").var("LD_LIBRARY_PATH", "/cuda");
     sandbox.var("WANDB_API_KEY", "a-secret-value").var("EDITOR", "vi").var("NCCL_DEBUG", "INFO");
-    assert_eq!(sandbox.launch(OPTIONS, SWIFT).status, Some(0));
+    sandbox.launch(OPTIONS, SWIFT).succeeded();
     let variables = record(&sandbox)["variables"].take();
     assert_eq!((&variables["NCCL_IB_DISABLE"], &variables["EDITOR"]), (&"1".into(), &Value::Null));
     assert_eq!(variables["WANDB_API_KEY"], "(secret)");
@@ -213,7 +209,7 @@ fn variables_that_change_a_training_are_recorded_and_compared() {
 }
 
 #[test]
-fn a_file_that_was_read_and_changed_is_told() {
+fn a_changed_input_file_is_reported() {
     let sandbox = Sandbox::new();
     let run_file = "model_name_or_path: x\nper_device_train_batch_size: 1\nlearning_rate: 1e-4\n";
     let files = [
@@ -228,12 +224,12 @@ fn a_file_that_was_read_and_changed_is_told() {
     for (name, text) in files {
         sandbox.file(name, text);
     }
-    assert_eq!(sandbox.launch(&options, &["llamafactory-cli", "train", "t.yaml"]).status, Some(0));
+    sandbox.launch(&options, &["llamafactory-cli", "train", "t.yaml"]).succeeded();
     let differs = || sandbox.run(["replay", "rec", "-n"]);
     assert_eq!(differs().stdout, "nothing differs\n", "and what it wrote itself is none of them");
     for (name, text) in files {
         // What a front end does not look at, a comment or a space, is a change as well.
-        let path = sandbox.file(name, &format!("{text}\n"));
+        let path = sandbox.file(name, format!("{text}\n"));
         assert_eq!(differs().stdout, format!("{}: has changed\n", path.display()));
         sandbox.file(name, text);
     }
@@ -243,14 +239,14 @@ fn a_file_that_was_read_and_changed_is_told() {
 }
 
 #[test]
-fn the_script_and_the_model_are_told_when_they_change() {
+fn a_changed_script_or_model_is_reported() {
     let sandbox = Sandbox::new();
     sandbox.file("train.py", "print(1)");
     sandbox.file("m/config.json", r#"{"model_type": "qwen3", "hidden_size": 64}"#);
     let options = ["--nproc-per-node", "2", "--record", "rec"];
     let command = ["python", "train.py", "--model_name_or_path", "m", "--data=d.jsonl"];
     sandbox.file("d.jsonl", "{}");
-    assert_eq!(sandbox.launch(&options, &command).status, Some(0));
+    sandbox.launch(&options, &command).succeeded();
     for name in ["train.py", "m/config.json", "d.jsonl"] {
         let path = sandbox.cwd().join(name);
         let before = fs::read(&path).unwrap();
@@ -262,7 +258,7 @@ fn the_script_and_the_model_are_told_when_they_change() {
 }
 
 #[test]
-fn what_a_record_cannot_repeat_is_refused() {
+fn words_that_are_not_utf8_cannot_be_recorded() {
     let mut sandbox = Sandbox::new();
     let odd = OsStr::from_bytes(b"caf\xe9");
     let words = ["--record", "rec", "--nproc-per-node=2", "--", "python", "train.py"].map(OsString::from);
@@ -277,17 +273,17 @@ fn what_a_record_cannot_repeat_is_refused() {
 fn words_that_look_like_a_hidden_secret_are_launched_again() {
     let sandbox = Sandbox::new();
     let command: Vec<&str> = SWIFT.iter().chain(&["--system", "say (secret) aloud"]).copied().collect();
-    assert_eq!(sandbox.launch(OPTIONS, &command).status, Some(0));
+    sandbox.launch(OPTIONS, &command).succeeded();
     let first = sandbox.recorded();
-    fs::remove_file(sandbox.root().join("record/argv")).unwrap();
-    assert_eq!(sandbox.run(["replay", "rec"]).status, Some(0));
+    sandbox.forget_execution();
+    sandbox.run(["replay", "rec"]).succeeded();
     assert_eq!(sandbox.recorded(), first);
 }
 
 #[test]
-fn a_config_on_one_side_is_no_long_line() {
+fn a_config_that_one_side_lacks_is_shown_in_short() {
     let sandbox = Sandbox::new();
-    assert_eq!(sandbox.launch(OPTIONS, SWIFT).status, Some(0));
+    sandbox.launch(OPTIONS, SWIFT).succeeded();
     let mut changed = record(&sandbox);
     changed["plan"]["config"] = Value::Null;
     fs::write(sandbox.cwd().join("rec/launch.json"), changed.to_string()).unwrap();
@@ -301,12 +297,11 @@ fn a_replay_on_several_machines_leaves_the_record_alone() {
     let mut sandbox = Sandbox::new();
     sandbox.program("srun");
     sandbox.var("ZLAUNCH_RECORD", "rec").var("ZLAUNCH_QUIET", "1");
-    assert_eq!(sandbox.launch(OPTIONS, SWIFT).status, Some(0));
-    for (name, value) in [("JOB_ID", "9"), ("JOB_NUM_NODES", "2"), ("JOB_NODELIST", "n[1-2]"), ("NODEID", "0")] {
-        sandbox.var(&format!("SLURM_{name}"), value);
-    }
+    sandbox.launch(OPTIONS, SWIFT).succeeded();
+    sandbox.vars(&[("SLURM_JOB_ID", "9"), ("SLURM_JOB_NUM_NODES", "2")]);
+    sandbox.vars(&[("SLURM_JOB_NODELIST", "n[1-2]"), ("SLURM_NODEID", "0")]);
     let run = sandbox.run(["replay", "rec"]);
-    assert_eq!(run.status, Some(0), "{run:?}");
+    run.succeeded();
     let argv = sandbox.recorded();
     assert!(argv[0].to_str().unwrap().ends_with("srun") && !argv.iter().any(|word| word == "--record"), "{argv:?}");
     let env = sandbox.recorded_env();

@@ -75,12 +75,12 @@ fn run_without_check<'a>(sandbox: &Sandbox, words: impl Iterator<Item = &'a str>
 }
 
 #[test]
-fn fills_and_refusals_are_the_trainers() {
+fn fills_and_refusals_are_those_of_transformers() {
     let sandbox = Sandbox::new();
     let mut counts = Counts::default();
     for line in HF.lines().skip(1) {
         let case: Value = serde_json::from_str(line).unwrap();
-        plant(&sandbox.cwd().join("model/config.json"), &case["model"].to_string());
+        sandbox.file("model/config.json", case["model"].to_string());
         let (config, world) = (case["config"].to_string(), case["world"].to_string());
         let head = ["-n", "--format", "json", "--deepspeed", &config, "--nproc-per-node", &world, "--"];
         let command = ["python", "train.py", "--model_name_or_path", "model"];
@@ -96,7 +96,7 @@ fn fills_and_refusals_are_the_trainers() {
 }
 
 #[test]
-fn fills_and_refusals_are_ms_swifts() {
+fn fills_and_refusals_are_those_of_ms_swift() {
     let sandbox = Sandbox::new();
     let mut lines = MS_SWIFT.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let model = lines.next().unwrap()["model"].to_string();

@@ -1,27 +1,18 @@
-//! A home, a folder and a virtual environment whose interpreter records its argv and environment.
+//! Running zlaunch on the fake machine, and what comes of it.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
-use tempfile::TempDir;
 
-/// Records, then exits, kills itself or sleeps as told.
-const STUB: &str = r#"#!/bin/sh
-if [ -n "$STUB_OUT" ]; then
-    printf '%s\0' "$0" "$@" > "$STUB_OUT/argv"
-    env -0 > "$STUB_OUT/env"
-    cp /proc/self/status "$STUB_OUT/status" 2>/dev/null
-    echo $$ > "$STUB_OUT/pid"
-fi
-[ -n "$STUB_KILL" ] && kill -"$STUB_KILL" $$
-exit "${STUB_EXIT:-0}"
-"#;
+pub(crate) use crate::fake::{SYSTEM, Sandbox, executable, mode, pipe, plant, safetensors};
+
+pub(crate) const ZLAUNCH: &str = env!("CARGO_BIN_EXE_zlaunch");
 
 pub(crate) const SWIFT: &[&str] = &[
     "swift",
@@ -36,121 +27,57 @@ pub(crate) const SWIFT: &[&str] = &[
     "16",
 ];
 
-pub(crate) struct Sandbox {
-    folder: TempDir,
-    variables: BTreeMap<OsString, OsString>,
-}
-
 impl Sandbox {
-    pub(crate) fn new() -> Self {
-        Self::at(tempfile::tempdir().unwrap())
-    }
-
-    /// With paths that are as long everywhere, wherever temporary folders and the repository are: printed lines break
-    /// by their length. zlaunch is in `bin` there.
+    /// A sandbox whose paths have the same length everywhere, because printed lines break by their length. zlaunch is in
+    /// `bin` there.
     pub(crate) fn of_documents() -> Self {
-        let sandbox = Self::at(tempfile::Builder::new().prefix("zl.").rand_bytes(6).tempdir_in("/tmp").unwrap());
-        let (built, program) = (env!("CARGO_BIN_EXE_zlaunch"), sandbox.root().join("bin/zlaunch"));
-        fs::create_dir(sandbox.root().join("bin")).unwrap();
-        if fs::hard_link(built, &program).is_err() {
-            // By another process: a file that this one had open for writing while a thread forks is "busy" for that child.
-            assert!(Command::new("cp").args([Path::new(built), &program]).status().unwrap().success());
+        let folder = tempfile::Builder::new().prefix("zl.").rand_bytes(6).tempdir_in("/tmp").unwrap();
+        let sandbox = Self::bare_in(folder).with_trainers();
+        let program = sandbox.path("bin/zlaunch");
+        fs::create_dir(sandbox.path("bin")).unwrap();
+        if fs::hard_link(ZLAUNCH, &program).is_err() {
+            // By another process: while this one has a program open for writing, a child that another test forks cannot
+            // execute it ("text file busy").
+            assert!(Command::new("cp").args([Path::new(ZLAUNCH), &program]).status().unwrap().success());
         }
         sandbox
     }
 
-    fn at(folder: TempDir) -> Self {
-        let root = folder.path();
-        for name in ["home", "cwd", "record", "env/bin", "env/lib/python3.11/site-packages"] {
-            fs::create_dir_all(root.join(name)).unwrap();
-        }
-        let python = root.join("env/bin/python3.11");
-        executable(&python, STUB);
-        for name in ["python", "python3"] {
-            std::os::unix::fs::symlink("python3.11", root.join("env/bin").join(name)).unwrap();
-        }
-        let consoles =
-            ["swift", "megatron", "torchrun", "deepspeed", "accelerate", "llamafactory-cli", "axolotl", "trl"];
-        for name in consoles {
-            executable(&root.join("env/bin").join(name), &format!("#!{}\n", python.display()));
-        }
-        let site = root.join("env/lib/python3.11/site-packages");
-        for command in ["sft", "pt", "rlhf", "infer"] {
-            plant(&site.join(format!("swift/cli/{command}.py")), "");
-        }
-        plant(&site.join("torch/distributed/run.py"), "");
-        plant(&site.join("deepspeed/__init__.py"), "");
-        for package in ["ms_swift-4.6.0", "transformers-5.19.0", "deepspeed-0.19.8"] {
-            fs::create_dir(site.join(format!("{package}.dist-info"))).unwrap();
-        }
-        let mut sandbox = Sandbox { folder, variables: BTreeMap::new() };
-        let path = format!("{}:/usr/bin:/bin", sandbox.root().join("env/bin").display());
-        let (home, record) = (sandbox.root().join("home"), sandbox.root().join("record"));
-        sandbox.var("PATH", path).var("HOME", home).var("STUB_OUT", record).var("LANG", "C.UTF-8");
-        sandbox
-    }
-
-    pub(crate) fn root(&self) -> &Path {
-        self.folder.path()
-    }
-
-    pub(crate) fn cwd(&self) -> PathBuf {
-        self.root().join("cwd")
-    }
-
-    pub(crate) fn site(&self) -> PathBuf {
-        self.root().join("env/lib/python3.11/site-packages")
-    }
-
-    pub(crate) fn var(&mut self, name: &str, value: impl Into<OsString>) -> &mut Self {
-        self.variables.insert(name.into(), value.into());
-        self
-    }
-
-    pub(crate) fn unset(&mut self, name: &str) -> &mut Self {
-        self.variables.remove(OsStr::new(name));
-        self
-    }
-
-    /// A file below the current folder.
-    pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.cwd().join(name);
-        plant(&path, text);
-        path
-    }
-
-    /// Another version of a package.
-    pub(crate) fn installed(&self, package: &str, version: &str) {
-        for entry in fs::read_dir(self.site()).unwrap().map(Result::unwrap) {
-            if entry.file_name().to_str().unwrap().starts_with(&format!("{package}-")) {
-                fs::remove_dir(entry.path()).unwrap();
-            }
-        }
-        fs::create_dir(self.site().join(format!("{package}-{version}.dist-info"))).unwrap();
-    }
-
-    /// A program on PATH that records how it was executed.
-    pub(crate) fn program(&self, name: &str) {
-        executable(&self.root().join("env/bin").join(name), STUB);
+    /// Any program, with the variables and in the current folder of the sandbox.
+    pub(crate) fn inside(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().envs(self.variables()).current_dir(self.cwd()).stdin(Stdio::null());
+        command
     }
 
     pub(crate) fn command<W: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = W>) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_zlaunch"));
-        command.args(words).env_clear().envs(&self.variables).current_dir(self.cwd()).stdin(Stdio::null());
+        let mut command = self.inside(ZLAUNCH);
+        command.args(words);
         command
     }
 
     pub(crate) fn run<W: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = W>) -> Run {
-        let output = self.command(words).output().unwrap();
-        Run::from(output)
+        Run::of(&mut self.command(words))
     }
 
     /// A script of the shell in which `"$0" "$@"` is zlaunch with these words.
+    pub(crate) fn shell_command<W: AsRef<OsStr>>(&self, script: &str, words: impl IntoIterator<Item = W>) -> Command {
+        let mut shell = self.inside("/bin/sh");
+        shell.args(["-c", script, ZLAUNCH]).args(words);
+        shell
+    }
+
     pub(crate) fn shell<W: AsRef<OsStr>>(&self, script: &str, words: impl IntoIterator<Item = W>) -> Run {
-        let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", script, env!("CARGO_BIN_EXE_zlaunch")]).args(words);
-        shell.env_clear().envs(&self.variables).current_dir(self.cwd()).stdin(Stdio::null());
-        Run::from(shell.output().unwrap())
+        Run::of(&mut self.shell_command(script, words))
+    }
+
+    /// A script of the shell that starts zlaunch by its name, or not at all.
+    pub(crate) fn script(&self, script: &str) -> Run {
+        self.script_with(script, &[])
+    }
+
+    pub(crate) fn script_with(&self, script: &str, variables: &[(&str, &str)]) -> Run {
+        Run::of(self.inside("/bin/sh").args(["-c", script]).envs(variables.iter().copied()))
     }
 
     /// Options of zlaunch, then a command.
@@ -159,45 +86,47 @@ impl Sandbox {
     }
 
     /// The plan of a dry run.
+    #[track_caller]
     pub(crate) fn plan(&self, options: &[&str], command: &[&str]) -> Value {
-        let run = self.run(["--dry-run", "--format", "json"].iter().chain(options).chain(&["--"]).chain(command));
-        assert_eq!(run.status, Some(0), "{}", run.stderr);
-        serde_json::from_str(&run.stdout).unwrap()
+        self.launch(&[&["--dry-run", "--format", "json"], options].concat(), command).json()
     }
 
     /// The final config of a dry run on two ranks.
+    #[track_caller]
     pub(crate) fn config(&self, options: &[&str], command: &[&str]) -> Value {
-        let options: Vec<&str> = ["--nproc-per-node", "2"].iter().chain(options).copied().collect();
-        self.plan(&options, command)["config"].take()
+        self.plan(&[&["--nproc-per-node", "2"], options].concat(), command)["config"].take()
+    }
+
+    /// The script that a dry run prints.
+    pub(crate) fn printed_script(&self, options: &[&str], command: &[&str]) -> Run {
+        self.launch(&[&["--dry-run", "--format", "shell"], options].concat(), command)
     }
 
     /// What the interpreter was executed with.
     pub(crate) fn recorded(&self) -> Vec<OsString> {
-        words(&fs::read(self.root().join("record/argv")).unwrap())
+        words(&fs::read(self.path("record/argv")).unwrap())
     }
 
     pub(crate) fn recorded_env(&self) -> BTreeMap<String, String> {
-        let words = words(&fs::read(self.root().join("record/env")).unwrap());
+        let words = words(&fs::read(self.path("record/env")).unwrap());
         let pairs = words.iter().filter_map(|word| word.to_str()?.split_once('='));
         pairs.map(|(name, value)| (name.to_string(), value.to_string())).collect()
     }
 
     pub(crate) fn executed(&self) -> bool {
-        self.root().join("record/argv").exists()
+        self.path("record/argv").exists()
     }
 
-    /// Every file below a folder of the sandbox.
-    pub(crate) fn files(&self, below: &str) -> Vec<PathBuf> {
-        let mut found = Vec::new();
-        let mut folders = vec![self.root().join(below)];
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(folder).into_iter().flatten() {
-                let path = entry.unwrap().path();
-                if path.is_dir() && !path.is_symlink() { folders.push(path) } else { found.push(path) }
-            }
-        }
-        found.sort();
-        found
+    /// From now on `executed` and `recorded` are about the next execution.
+    pub(crate) fn forget_execution(&self) {
+        fs::remove_file(self.path("record/argv")).unwrap();
+    }
+
+    /// The one config that zlaunch has written to its cache.
+    pub(crate) fn cached_config(&self) -> std::path::PathBuf {
+        let mut files = self.files("home/.cache/zlaunch/configs");
+        assert_eq!(files.len(), 1, "{files:?}");
+        files.remove(0)
     }
 }
 
@@ -206,20 +135,25 @@ fn words(bytes: &[u8]) -> Vec<OsString> {
     text.split(|b| *b == 0).map(|word| OsString::from_vec(word.to_vec())).collect()
 }
 
-pub(crate) fn plant(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
-}
-
-pub(crate) fn executable(path: &Path, text: &str) {
-    plant(path, text);
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-}
-
 /// The value of `--name` in an argv.
 pub(crate) fn option<'a>(argv: &'a [OsString], name: &str) -> Option<&'a OsStr> {
     let at = argv.iter().rposition(|word| word.as_bytes() == name.as_bytes())?;
     argv.get(at + 1).map(OsString::as_os_str)
+}
+
+/// The argv of a plan.
+pub(crate) fn argv(plan: &Value) -> Vec<String> {
+    serde_json::from_value(plan["argv"].clone()).unwrap()
+}
+
+pub(crate) fn read_json(path: impl AsRef<Path>) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// The rights of everybody to a file, as `chmod` writes them.
+pub(crate) fn rights(path: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
 #[derive(Debug)]
@@ -232,7 +166,6 @@ pub(crate) struct Run {
 
 impl From<Output> for Run {
     fn from(output: Output) -> Self {
-        use std::os::unix::process::ExitStatusExt;
         Run {
             status: output.status.code(),
             signal: output.status.signal(),
@@ -243,19 +176,37 @@ impl From<Output> for Run {
 }
 
 impl Run {
-    /// The plan that was printed.
-    pub(crate) fn json(&self) -> Value {
+    /// The program, run to its end.
+    pub(crate) fn of(command: &mut Command) -> Self {
+        Run::from(command.output().unwrap())
+    }
+
+    #[track_caller]
+    pub(crate) fn succeeded(&self) {
         assert_eq!(self.status, Some(0), "{self:?}");
+    }
+
+    /// Succeeded without a word on standard error.
+    #[track_caller]
+    pub(crate) fn succeeded_silently(&self) {
+        assert_eq!((self.status, self.stderr.as_str()), (Some(0), ""), "{self:?}");
+    }
+
+    /// The plan or the report that was printed.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        self.succeeded();
         serde_json::from_str(&self.stdout).unwrap()
     }
 
     /// Refused for one rule.
+    #[track_caller]
     pub(crate) fn refused_by(&self, rule: &str) {
-        assert_eq!(self.status, Some(125), "{self:?}");
-        assert!(self.stderr.contains(&format!("error[{rule}]")), "{self:?}");
+        self.refused(&[&format!("error[{rule}]")]);
     }
 
     /// Refused by zlaunch with a sentence that holds all of these, and without a panic.
+    #[track_caller]
     pub(crate) fn refused(&self, words: &[&str]) {
         assert_eq!(self.status, Some(125), "{self:?}");
         assert!(

@@ -3,14 +3,13 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use crate::exec::by_hand;
-use crate::sandbox::{Run, SWIFT, Sandbox, plant};
+use crate::sandbox::{Run, SWIFT, Sandbox};
 
 const RANKS: &[&str] = &["--nproc-per-node", "2"];
 
 /// The script of a launch, which says nothing of these.
 fn script(sandbox: &Sandbox, options: &[&str], command: &[&str], secrets: &[&str]) -> String {
-    let run = sandbox.run(["-n", "--format", "shell"].iter().chain(options).chain(&["--"]).chain(command));
+    let run = sandbox.printed_script(options, command);
     silent(&run, secrets);
     run.stdout
 }
@@ -29,16 +28,16 @@ fn a_script_for_several_machines_writes_their_variables() {
     sandbox.var("TMPDIR", "/nonexistent");
     let options = ["--hostfile", "hosts", "--env", "HF_TOKEN=abc abcabc", "--env", "NCCL_DEBUG=INFO"];
     let command = ["python", "x.py"];
-    assert_eq!(sandbox.launch(&options, &command).status, Some(0));
+    sandbox.launch(&options, &command).succeeded();
     let argv = sandbox.recorded();
     let carried = sandbox.recorded_env()["DS_ENV_FILE"].clone();
     let text = std::fs::read_to_string(&carried).unwrap();
     std::fs::remove_file(&carried).unwrap();
     let script = script(&sandbox, &options, &command, &["abcabc"]);
-    std::fs::remove_file(sandbox.root().join("record/argv")).unwrap();
-    assert!(!by_hand(&sandbox, &script, &[]).success(), "{script}");
-    assert!(!sandbox.root().join("record/argv").exists());
-    assert!(by_hand(&sandbox, &script, &[("HF_TOKEN", "abc abcabc")]).success(), "{script}");
+    sandbox.forget_execution();
+    assert_ne!(sandbox.script(&script).status, Some(0), "{script}");
+    assert!(!sandbox.executed());
+    sandbox.script_with(&script, &[("HF_TOKEN", "abc abcabc")]).succeeded();
     assert_eq!(sandbox.recorded(), argv);
     assert_eq!(std::fs::read_to_string(&carried).unwrap(), text);
 }
@@ -51,11 +50,11 @@ fn a_script_never_takes_another_value_for_one_it_asks_for() {
     let words = "--wandb_api_key argvalue1 --old oldoldold --key2 envvalue1 --a https://u:pw1@h --b https://u:pw2@h \
         --2_token startsso --num_key_value_heads 8 --calculate_per_token_loss true --primary_key id";
     let command: Vec<&str> = ["python", "x.py"].into_iter().chain(words.split_whitespace()).collect();
-    assert_eq!(sandbox.launch(&options, &command).status, Some(0));
+    sandbox.launch(&options, &command).succeeded();
     let (argv, token) = (sandbox.recorded(), sandbox.recorded_env()["HF_TOKEN"].clone());
     let secrets = ["oldoldold", "newnewnew", "envvalue1", "argvalue1", "pw1", "pw2", "startsso"];
     let script = script(&sandbox, &options, &command, &secrets);
-    assert!(!by_hand(&sandbox, &script, &[]).success(), "{script}");
+    assert_ne!(sandbox.script(&script).status, Some(0), "{script}");
     // The host's own variables are there; the others are asked for under names of their own.
     let given = [
         ("HF_TOKEN_2", "newnewnew"),
@@ -65,7 +64,7 @@ fn a_script_never_takes_another_value_for_one_it_asks_for() {
         ("CREDENTIALS_2", "u:pw2"),
         ("_2_TOKEN", "startsso"),
     ];
-    assert!(by_hand(&sandbox, &script, &given).success(), "{script}");
+    sandbox.script_with(&script, &given).succeeded();
     assert_eq!(sandbox.recorded(), argv, "{script}");
     assert_eq!((sandbox.recorded_env()["HF_TOKEN"].as_str(), token.as_str()), ("newnewnew", "newnewnew"));
 }
@@ -99,7 +98,7 @@ fn an_error_about_a_value_does_not_repeat_it() {
 fn variables_of_a_template_are_not_shown() {
     let sandbox = Sandbox::new();
     let text = r#"{"$zlaunch": {"extends": "zero2", "env": {"HF_TOKEN": "SEKRET-1", "A": "b"}}}"#;
-    plant(&sandbox.root().join("home/.config/zlaunch/templates/tt.json"), text);
+    sandbox.put("home/.config/zlaunch/templates/tt.json", text);
     for verb in ["templates", "explain"] {
         let run = sandbox.run([verb, "tt"]);
         silent(&run, &["SEKRET"]);
@@ -108,7 +107,7 @@ fn variables_of_a_template_are_not_shown() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_hidden_too() {
+fn secrets_that_are_not_utf8_are_hidden_too() {
     let sandbox = Sandbox::new();
     let word = OsStr::from_bytes(b"--hub_token=S3cr\xff").to_os_string();
     for format in ["text", "json", "shell"] {

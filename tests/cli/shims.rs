@@ -4,27 +4,17 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::sandbox::{Run, Sandbox, executable, option};
+use crate::sandbox::{Run, SYSTEM, Sandbox, ZLAUNCH, executable, option, read_json};
 
 /// A sandbox with shims in front of its PATH, and zlaunch behind them.
 fn shimmed() -> Sandbox {
     let mut sandbox = Sandbox::new();
-    let folder = sandbox.root().join("shims");
+    let folder = sandbox.path("shims");
     let run = sandbox.run(["shims".as_ref(), "install".as_ref(), folder.as_os_str()]);
-    assert_eq!(run.status, Some(0), "{run:?}");
+    run.succeeded();
     assert!(run.stderr.contains(&format!("export PATH={}:\"$PATH\"", folder.display())), "{run:?}");
     behind(&mut sandbox, &[folder.to_str().unwrap(), &programs()]);
     sandbox
-}
-
-fn sh(sandbox: &Sandbox, shell: &[&str], script: &str) -> Run {
-    let mut command = sandbox.command([""; 0]);
-    let (environment, folder) = (command.get_envs(), sandbox.cwd());
-    let environment: Vec<_> =
-        environment.filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))).collect();
-    command = Command::new(shell[0]);
-    command.args(&shell[1..]).arg("-c").arg(script).env_clear().envs(environment).current_dir(folder);
-    Run::from(command.output().unwrap())
 }
 
 const SCRIPT: &str = "NPROC_PER_NODE=2 swift sft --model a/b --deepspeed zero2 --per_device_train_batch_size 2 --gradient_accumulation_steps 4";
@@ -32,24 +22,22 @@ const SCRIPT: &str = "NPROC_PER_NODE=2 swift sft --model a/b --deepspeed zero2 -
 #[test]
 fn an_unchanged_script_gets_the_config_resolved() {
     let sandbox = shimmed();
-    let run = sh(&sandbox, &["sh"], SCRIPT);
-    assert_eq!(run.status, Some(0), "{run:?}");
+    let run = sandbox.script(SCRIPT);
+    run.succeeded();
     let argv = sandbox.recorded();
     assert_eq!(argv[1..3], ["-m", "torch.distributed.run"]);
-    let config: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(option(&argv, "--deepspeed").unwrap()).unwrap()).unwrap();
-    assert_eq!(config["train_batch_size"], 16);
+    assert_eq!(read_json(option(&argv, "--deepspeed").unwrap())["train_batch_size"], 16);
     let env = sandbox.recorded_env();
     assert!(env["PATH"].contains("/shims"), "nothing is lost from PATH: {}", env["PATH"]);
     assert_eq!(env["ZLAUNCH_SHIM"], "0", "nobody behind comes here again");
     assert!(!env.contains_key("ZLAUNCH_SHIM_OF"), "{env:?}");
     // A mistake is told as ever.
-    let run = sh(&sandbox, &["sh"], "swift sft --model a/b --deepspeed zero22");
+    let run = sandbox.script("swift sft --model a/b --deepspeed zero22");
     assert!(run.status == Some(125) && run.stderr.contains("did you mean"), "{run:?}");
 }
 
 #[test]
-fn what_names_no_config_runs_as_it_is() {
+fn commands_without_a_config_run_unchanged() {
     let sandbox = shimmed();
     for script in [
         "swift export --model 'a b'",
@@ -57,7 +45,7 @@ fn what_names_no_config_runs_as_it_is() {
         "torchrun --nproc_per_node 2 'x y.py' --a",
         "accelerate env",
     ] {
-        let run = sh(&sandbox, &["sh"], script);
+        let run = sandbox.script(script);
         assert_eq!(run.status, Some(0), "{script}: {run:?}");
         assert!(run.stderr.is_empty(), "{script}: {run:?}");
         // The stub is started as the interpreter of the console script, with its words behind.
@@ -71,7 +59,7 @@ fn what_names_no_config_runs_as_it_is() {
 fn the_exit_status_and_odd_words_survive() {
     let mut sandbox = shimmed();
     sandbox.var("STUB_EXIT", "7");
-    let run = sh(&sandbox, &["sh"], "swift sft --system 'a \"b\" $c `d` *' ''");
+    let run = sandbox.script("swift sft --system 'a \"b\" $c `d` *' ''");
     assert_eq!(run.status, Some(7));
     assert_eq!(sandbox.recorded()[3..], ["--system", "a \"b\" $c `d` *", ""]);
 }
@@ -79,44 +67,44 @@ fn the_exit_status_and_odd_words_survive() {
 #[test]
 fn shims_never_loop_and_can_be_switched_off() {
     let mut sandbox = shimmed();
-    let plain = sh(&sandbox, &["sh"], &format!("ZLAUNCH_SHIM=0 {SCRIPT}"));
+    let plain = sandbox.script(&format!("ZLAUNCH_SHIM=0 {SCRIPT}"));
     assert_eq!(plain.status, Some(0), "{plain:?}");
     assert_eq!(option(&sandbox.recorded(), "--deepspeed").unwrap(), "zero2", "swift itself, untouched");
     // Two folders that are one: the second shim must not start zlaunch again.
-    let link = sandbox.root().join("link");
-    std::os::unix::fs::symlink(sandbox.root().join("shims"), &link).unwrap();
+    let link = sandbox.path("link");
+    std::os::unix::fs::symlink(sandbox.path("shims"), &link).unwrap();
     let path = sandbox.recorded_env()["PATH"].clone();
-    let (link, shims) = (link.display().to_string(), sandbox.root().join("shims").display().to_string());
+    let (link, shims) = (link.display().to_string(), sandbox.path("shims").display().to_string());
     sandbox.var("PATH", format!("{link}:{shims}:{shims}/:{path}"));
-    assert_eq!(sh(&sandbox, &["sh"], SCRIPT).status, Some(0));
+    assert_eq!(sandbox.script(SCRIPT).status, Some(0));
     assert_ne!(option(&sandbox.recorded(), "--deepspeed").unwrap(), "zero2", "resolved once");
     // Nothing behind them.
-    sandbox.var("PATH", format!("{link}:{shims}:/usr/bin:/bin"));
-    assert_eq!(sh(&sandbox, &["sh"], "swift sft").status, Some(127));
-    sandbox.var("PATH", format!("{link}:{shims}:{}:/usr/bin:/bin", programs()));
-    assert_eq!(sh(&sandbox, &["sh"], "swift sft").status, Some(127));
+    sandbox.search(&[&link, &shims]);
+    assert_eq!(sandbox.script("swift sft").status, Some(127));
+    sandbox.search(&[&link, &shims, &programs()]);
+    assert_eq!(sandbox.script("swift sft").status, Some(127));
 }
 
-/// The sandbox's PATH with other folders in front.
+/// Puts folders on PATH in front of the virtual environment.
 fn behind(sandbox: &mut Sandbox, folders: &[&str]) {
-    let path = format!("{}:{}:/usr/bin:/bin", folders.join(":"), sandbox.root().join("env/bin").display());
-    sandbox.var("PATH", path);
+    let bin = sandbox.bin().display().to_string();
+    sandbox.search(&[folders, &[&bin]].concat());
 }
 
 fn programs() -> String {
-    Path::new(env!("CARGO_BIN_EXE_zlaunch")).parent().unwrap().display().to_string()
+    Path::new(ZLAUNCH).parent().unwrap().display().to_string()
 }
 
 #[test]
 fn zlaunch_passes_over_shims_when_it_looks_for_a_program() {
     let mut sandbox = shimmed();
-    let (link, shims) = (sandbox.root().join("link"), sandbox.root().join("shims").display().to_string());
+    let (link, shims) = (sandbox.path("link"), sandbox.path("shims").display().to_string());
     std::os::unix::fs::symlink(&shims, &link).unwrap();
-    let (link, other) = (link.display().to_string(), sandbox.root().join("other"));
-    executable(&other.join("python3"), "#!/bin/sh\nexit 1\n");
-    let python = sandbox.root().join("env/bin/python3.11").display().to_string();
+    let (link, other) = (link.display().to_string(), sandbox.path("other").display().to_string());
+    sandbox.executable("other/python3", "#!/bin/sh\nexit 1\n");
+    let python = sandbox.python().display().to_string();
     for front in [&[shims.as_str()][..], &[&link], &[&format!("{shims}/.")], &[&link, &shims, &shims], &["../shims"]] {
-        behind(&mut sandbox, &[front, &[&other.display().to_string()]].concat());
+        behind(&mut sandbox, &[front, &[&other]].concat());
         for command in [
             &["swift", "sft", "--model", "a/b"][..],
             &["torchrun", "x.py", "--deepspeed", "zero2"],
@@ -130,13 +118,13 @@ fn zlaunch_passes_over_shims_when_it_looks_for_a_program() {
     }
     behind(&mut sandbox, &[&shims]);
     let listed = sandbox.run(["shims", "list", "../shims/"]).stdout;
-    assert!(listed.contains(&sandbox.root().join("env/bin/swift").display().to_string()), "{listed}");
+    assert!(listed.contains(&sandbox.path("env/bin/swift").display().to_string()), "{listed}");
 }
 
 #[test]
-fn what_is_no_training_knows_nothing_of_a_sites_variables() {
+fn a_sites_variables_do_not_touch_commands_that_do_not_train() {
     let mut sandbox = shimmed();
-    let record = sandbox.root().join("site");
+    let record = sandbox.path("site");
     let site = [
         ("ZLAUNCH_DEEPSPEED", "zero2"),
         ("ZLAUNCH_RECORD", "auto"),
@@ -160,7 +148,7 @@ fn what_is_no_training_knows_nothing_of_a_sites_variables() {
             "axolotl preprocess c.yml",
             "llamafactory-cli version",
         ] {
-            let run = sh(&sandbox, &["sh"], script);
+            let run = sandbox.script(script);
             assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""), "{name} {script}");
             let words: Vec<_> =
                 sandbox.recorded().iter().skip(2).map(|word| word.to_str().unwrap().to_string()).collect();
@@ -171,7 +159,7 @@ fn what_is_no_training_knows_nothing_of_a_sites_variables() {
     }
     // A training is the site's business, and so is what somebody asks zlaunch itself.
     sandbox.var("ZLAUNCH_DEEPSPEED", "zero2").var("ZLAUNCH_RECORD", &record).var("ZLAUNCH_NPROC_PER_NODE", "2");
-    let run = sh(&sandbox, &["sh"], "swift sft --model a/b --per_device_train_batch_size 1");
+    let run = sandbox.script("swift sft --model a/b --per_device_train_batch_size 1");
     assert!(run.status == Some(0) && option(&sandbox.recorded(), "--deepspeed").is_some(), "{run:?}");
     assert!(record.join("launch.json").exists());
     sandbox.launch(&[], &["swift", "export"]).refused(&["does not know how"]);
@@ -180,8 +168,8 @@ fn what_is_no_training_knows_nothing_of_a_sites_variables() {
 #[test]
 fn shims_beside_zlaunch_work_and_hide_nothing() {
     let mut sandbox = Sandbox::of_documents();
-    let bin = sandbox.root().join("bin");
-    executable(&bin.join("ninja"), "#!/bin/sh\n");
+    let bin = sandbox.path("bin");
+    sandbox.executable("bin/ninja", "#!/bin/sh\n");
     let alone = "zlaunch itself is not on PATH";
     let run = sandbox.run(["shims", "install"]);
     assert!(run.status == Some(0) && run.stderr.contains(alone), "{run:?}");
@@ -192,39 +180,33 @@ fn shims_beside_zlaunch_work_and_hide_nothing() {
     assert!(!run.stderr.contains(alone), "{run:?}");
     let run = sandbox.run(["shims", "install", "../bin/"]);
     assert!(run.stderr.ends_with("this folder is on PATH\n"), "{run:?}");
-    assert_eq!(sh(&sandbox, &["sh"], SCRIPT).status, Some(0));
+    assert_eq!(sandbox.script(SCRIPT).status, Some(0));
     assert_ne!(option(&sandbox.recorded(), "--deepspeed").unwrap(), "zero2", "resolved");
     let path = sandbox.recorded_env()["PATH"].clone();
     assert!(path.starts_with(bin.to_str().unwrap()), "ninja is found as before: {path}");
 }
 
 #[test]
-fn a_shim_speaks_for_its_own_command_only() {
+fn a_shim_concerns_its_own_command_only() {
     let mut sandbox = shimmed();
     // Left over from somewhere, it says nothing about another command, and nobody inherits it.
     sandbox.var("ZLAUNCH_SHIM_OF", "swift");
     sandbox.file("train.py", "");
-    assert_eq!(sandbox.launch(&["--nproc-per-node", "2"], &["python", "train.py"]).status, Some(0));
+    sandbox.launch(&["--nproc-per-node", "2"], &["python", "train.py"]).succeeded();
     assert_eq!(sandbox.recorded()[1..3], ["-m", "torch.distributed.run"]);
     assert!(!sandbox.recorded_env().contains_key("ZLAUNCH_SHIM_OF"));
     sandbox.launch(&["--launcher", "local", "--nproc-per-node", "1"], &["python", "train.py"]);
     assert!(!sandbox.recorded_env().contains_key("ZLAUNCH_SHIM_OF"));
     sandbox.unset("ZLAUNCH_SHIM_OF");
     // What a trainer starts is its own launch, whatever it names.
-    executable(
-        &sandbox.root().join("env/bin/swift"),
-        "#!/bin/sh\nexec torchrun --nproc_per_node 2 x.py --deepspeed zero2\n",
-    );
-    assert_eq!(sh(&sandbox, &["sh"], "swift export").status, Some(0));
+    executable(&sandbox.path("env/bin/swift"), "#!/bin/sh\nexec torchrun --nproc_per_node 2 x.py --deepspeed zero2\n");
+    assert_eq!(sandbox.script("swift export").status, Some(0));
     assert_eq!(option(&sandbox.recorded(), "--deepspeed").unwrap(), "zero2", "untouched");
     // But zlaunch itself means a launch there too.
     let inner = "#!/bin/sh\nexec zlaunch --nproc-per-node 2 --deepspeed zero2 -- swift sft --model a/b\n";
-    executable(&sandbox.root().join("env/bin/trl"), inner);
-    executable(
-        &sandbox.root().join("env/bin/swift"),
-        &format!("#!{}\n", sandbox.root().join("env/bin/python").display()),
-    );
-    assert_eq!(sh(&sandbox, &["sh"], "trl env").status, Some(0));
+    executable(&sandbox.path("env/bin/trl"), inner);
+    executable(&sandbox.path("env/bin/swift"), &format!("#!{}\n", sandbox.path("env/bin/python").display()));
+    assert_eq!(sandbox.script("trl env").status, Some(0));
     assert_eq!(sandbox.recorded()[1..3], ["-m", "torch.distributed.run"]);
 }
 
@@ -233,28 +215,28 @@ fn shimmed_programs_may_start_each_other_as_deep_as_they_like() {
     let mut sandbox = shimmed();
     let deep =
         "#!/bin/sh\n[ \"$1\" -gt 0 ] || { echo \"done $ZLAUNCH_SHIM_DEPTH\"; exit; }\nexec torchrun $(($1 - 1))\n";
-    executable(&sandbox.root().join("env/bin/torchrun"), deep);
-    let shims = sandbox.root().join("shims").display().to_string();
+    sandbox.executable("env/bin/torchrun", deep);
+    let shims = sandbox.path("shims").display().to_string();
     for (front, off) in [(vec![shims.clone(), programs()], "ZLAUNCH_SHIM=0"), (vec![shims.clone()], "A=")] {
         behind(&mut sandbox, &front.iter().map(String::as_str).collect::<Vec<_>>());
-        let run = sh(&sandbox, &["sh"], &format!("export {off} PATH={shims}:$PATH; torchrun 9"));
+        let run = sandbox.script(&format!("export {off} PATH={shims}:$PATH; torchrun 9"));
         assert_eq!((run.stdout.as_str(), run.stderr.as_str()), ("done \n", ""), "{off}");
-        let run = sh(&sandbox, &["sh"], &format!("{off} ZLAUNCH_SHIM_DEPTH=abc swift export"));
-        assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""));
+        let run = sandbox.script(&format!("{off} ZLAUNCH_SHIM_DEPTH=abc swift export"));
+        run.succeeded_silently();
     }
 }
 
 #[test]
-fn an_empty_end_of_path_is_the_current_folder() {
+fn an_empty_entry_of_path_is_the_current_folder() {
     let mut sandbox = shimmed();
     let here = sandbox.cwd().join("swift");
-    fs::copy(sandbox.root().join("env/bin/swift"), &here).unwrap();
+    fs::copy(sandbox.path("env/bin/swift"), &here).unwrap();
     for shell in shells() {
         reads(&sandbox, &shell);
         for off in ["", "ZLAUNCH_SHIM=0"] {
-            let path = format!("{}:{}:/usr/bin:/bin:", sandbox.root().join("shims").display(), programs());
+            let path = format!("{}:{}:{SYSTEM}:", sandbox.path("shims").display(), programs());
             sandbox.var("PATH", path.clone());
-            let run = sh(&sandbox, &["sh"], &format!("{off} swift export"));
+            let run = sandbox.script(&format!("{off} swift export"));
             assert_eq!(run.status, Some(0), "{shell} {off}: {run:?}");
             assert_eq!(sandbox.recorded_env()["PATH"], path, "{shell} {off}");
         }
@@ -262,12 +244,12 @@ fn an_empty_end_of_path_is_the_current_folder() {
 }
 
 #[test]
-fn a_shim_says_what_it_does_not_find() {
+fn a_shim_reports_a_missing_program() {
     let mut sandbox = shimmed();
-    sandbox.var("PATH", format!("{}:/usr/bin:/bin", sandbox.root().join("shims").display()));
+    sandbox.search(&[sandbox.path("shims").to_str().unwrap()]);
     for shell in shells() {
         reads(&sandbox, &shell);
-        let run = sh(&sandbox, &["sh"], "swift sft");
+        let run = sandbox.script("swift sft");
         assert_eq!(run.status, Some(127), "{shell}");
         assert!(run.stderr.starts_with("error: `swift` is not on PATH\n  --> PATH=/"), "{shell}: {run:?}");
         assert!(run.stderr.contains("  help: "), "{shell}: {run:?}");
@@ -275,14 +257,14 @@ fn a_shim_says_what_it_does_not_find() {
 }
 
 #[test]
-fn folders_are_taken_as_they_are_written() {
+fn shim_folders_may_have_any_name() {
     let sandbox = Sandbox::new();
     for name in ["a b", "a\nb", "a\"b", "a$HOME", "it's", "a\\b", "-"] {
         let folder = sandbox.root().join(name);
         let run = sandbox.run(["shims".as_ref(), "install".as_ref(), folder.as_os_str()]);
-        assert_eq!(run.status, Some(0), "{run:?}");
+        run.succeeded();
         let export = &run.stderr[run.stderr.find("export").unwrap()..];
-        let found = sh(&sandbox, &["sh"], &format!("{export}command -v swift"));
+        let found = sandbox.script(&format!("{export}command -v swift"));
         assert_eq!(found.stdout, format!("{}\n", folder.join("swift").display()));
     }
     sandbox.run(["shims", "install", "a:b"]).refused(&["a:b", "`:`"]);
@@ -312,7 +294,7 @@ fn removing_says_what_was_done_and_leaves_a_folder_that_was_named() {
 fn shells() -> Vec<String> {
     let known = [&["dash"][..], &["bash", "--posix"], &["busybox", "sh"], &["ksh"]];
     let here = known.iter().filter_map(|shell| {
-        let found = Command::new("sh").args(["-c", &format!("command -v {}", shell[0])]).output().unwrap();
+        let found = Command::new("/bin/sh").args(["-c", &format!("command -v {}", shell[0])]).output().unwrap();
         let path = String::from_utf8(found.stdout).unwrap();
         found.status.success().then(|| [&[path.trim()], &shell[1..]].concat().join(" "))
     });
@@ -321,7 +303,7 @@ fn shells() -> Vec<String> {
 
 /// From now on this shell reads the shims of `swift`.
 fn reads(sandbox: &Sandbox, shell: &str) {
-    let shim = sandbox.root().join("shims/swift");
+    let shim = sandbox.path("shims/swift");
     let text = fs::read_to_string(&shim).unwrap();
     executable(&shim, &format!("#!{shell}\n{}", text.split_once('\n').unwrap().1));
 }
@@ -332,7 +314,7 @@ fn every_shell_here_reads_the_shim() {
     for shell in &shells {
         let sandbox = shimmed();
         reads(&sandbox, shell);
-        let run = sh(&sandbox, &["sh"], SCRIPT);
+        let run = sandbox.script(SCRIPT);
         assert_eq!(run.status, Some(0), "{shell:?}: {run:?}");
         assert_eq!(sandbox.recorded()[1..3], ["-m", "torch.distributed.run"], "{shell:?}");
     }
@@ -357,7 +339,7 @@ fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
 #[test]
 fn only_our_own_files_are_written_and_removed() {
     let sandbox = Sandbox::new();
-    let folder = sandbox.root().join("mine");
+    let folder = sandbox.path("mine");
     let shims = |action: &str| sandbox.run(["shims".as_ref(), action.as_ref(), folder.as_os_str()]);
     executable(&folder.join("swift"), "#!/bin/sh\necho mine\n");
     shims("install").refused(&["mine/swift", "not a shim"]);
@@ -367,7 +349,7 @@ fn only_our_own_files_are_written_and_removed() {
     assert_eq!(shims("install").status, Some(0), "twice is once");
     let listed = shims("list").stdout;
     for name in ["accelerate", "axolotl", "deepspeed", "llamafactory-cli", "swift", "torchrun", "trl"] {
-        assert!(listed.contains(&sandbox.root().join("env/bin").join(name).display().to_string()), "{name}: {listed}");
+        assert!(listed.contains(&sandbox.bin().join(name).display().to_string()), "{name}: {listed}");
     }
     assert_eq!(listed.lines().count(), fs::read_dir(&folder).unwrap().count(), "{listed}");
     executable(&folder.join("other"), "");
@@ -378,9 +360,9 @@ fn only_our_own_files_are_written_and_removed() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "the folder was named, so it stays");
     fs::remove_dir(&folder).unwrap();
     let before = files_below(sandbox.root());
-    assert_eq!(sandbox.run(["shims", "install"]).status, Some(0));
+    sandbox.run(["shims", "install"]).succeeded();
     assert_ne!(files_below(sandbox.root()), before);
-    assert_eq!(sandbox.run(["shims", "remove"]).status, Some(0));
+    sandbox.run(["shims", "remove"]).succeeded();
     assert_eq!(files_below(sandbox.root()), before, "the default folder too");
     sandbox.run(["shims", "instal"]).refused(&["did you mean `install`"]);
 }
@@ -390,7 +372,7 @@ fn completions_know_every_option_and_the_sites_templates() {
     let mut sandbox = Sandbox::new();
     for shell in ["bash", "zsh", "fish"] {
         let run = sandbox.run(["completions", shell]);
-        assert_eq!(run.status, Some(0));
+        run.succeeded();
         for word in ["deepspeed", "nproc-per-node", "launcher", "templates", "shims"] {
             assert!(run.stdout.contains(word), "{shell}: {word}");
         }
@@ -402,13 +384,13 @@ fn completions_know_every_option_and_the_sites_templates() {
     }
     sandbox.file("site/ours.json", "{}");
     sandbox.var("ZLAUNCH_TEMPLATE_DIR", sandbox.cwd().join("site"));
-    sandbox.var("PATH", format!("{}:/usr/bin:/bin", programs()));
+    sandbox.search(&[&programs()]);
     let complete = |words: &str| {
         let script = format!(
             "source <(zlaunch completions bash); COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _zlaunch; printf '%s\\n' \"${{COMPREPLY[@]}}\""
         );
-        let run = sh(&sandbox, &["bash"], &script);
-        assert_eq!(run.status, Some(0), "{run:?}");
+        let run = Run::of(sandbox.inside("bash").args(["-c", &script]));
+        run.succeeded();
         run.stdout.lines().map(str::to_string).collect::<Vec<_>>()
     };
     assert_eq!(complete("zlaunch --deepspeed zero2_"), ["zero2_offload"]);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::sandbox::{Run, SWIFT, Sandbox};
+use crate::sandbox::{Run, SWIFT, Sandbox, argv};
 
 struct Recorded {
     name: String,
@@ -30,7 +30,7 @@ impl Recorded {
 
     fn plan(&self, sandbox: &Sandbox) -> Run {
         let words = ["-n", "--format", "json", "--deepspeed", "zero3", "--set", "a=1", "--"];
-        Run::from(sandbox.command(words.iter().chain(SWIFT)).envs(&self.env).output().unwrap())
+        Run::of(sandbox.command(words.iter().chain(SWIFT)).envs(&self.env))
     }
 }
 
@@ -183,7 +183,7 @@ fn a_shell_on_several_machines_goes_through_srun() {
         let plan = plan.json();
         assert_eq!(plan["launcher"], "srun", "{}", task.name);
         assert_eq!(plan["topology"]["nnodes"], machines, "{}", task.name);
-        let argv: Vec<String> = serde_json::from_value(plan["argv"].clone()).unwrap();
+        let argv = argv(&plan);
         let at = argv.iter().position(|word| word.ends_with("/zlaunch")).unwrap();
         assert_eq!(argv[at + 1..at + 6], ["--deepspeed", "zero3", "--set", "a=1", "--"], "{}", task.name);
         assert_eq!(argv[at + 6..], *SWIFT, "{}", task.name);

@@ -17,7 +17,7 @@ fn folders_are_searched_in_order_and_the_first_wins() {
     let template = |folder: &str, n: u32| {
         plant(
             &root.join(folder).join("t.json"),
-            &format!(
+            format!(
                 "{{\"zero_optimization\": {{\"stage\": 1}}, \"train_micro_batch_size_per_gpu\": \"auto\", \"steps_per_print\": {n}}}"
             ),
         );
@@ -46,7 +46,7 @@ fn a_template_that_extends_its_own_name_means_the_next_one() {
     let sandbox = Sandbox::new();
     let site = r#"{"$zlaunch": {"extends": "zero3"}, // the site's
         "zero_optimization": {"overlap_comm": true, "sub_group_size": null}}"#;
-    plant(&sandbox.root().join("home/.config/zlaunch/templates/zero3.json"), site);
+    sandbox.put("home/.config/zlaunch/templates/zero3.json", site);
     let user =
         r#"{"$zlaunch": {"extends": "zero3", "patch": [{"op": "remove", "path": "/fp16"}]}, "steps_per_print": 7,}"#;
     let path = sandbox.file("t/zero3.json", user);
@@ -80,7 +80,7 @@ fn a_config_in_base64_is_read_where_the_trainer_reads_it() {
 
 /// ms-swift alone trains with these.
 #[test]
-fn python_on_the_command_line_is_told_to_be_json() {
+fn a_python_dict_on_the_command_line_is_refused() {
     let sandbox = Sandbox::new();
     for text in ["{'zero_optimization': {'stage': 2}}", "{zero_optimization: {stage: 2", r#"{"x": None}"#] {
         let swift = [SWIFT, &["--deepspeed", text]].concat();
@@ -89,7 +89,7 @@ fn python_on_the_command_line_is_told_to_be_json() {
 }
 
 #[test]
-fn circles_show_the_chain() {
+fn a_cycle_of_extends_shows_the_chain() {
     let sandbox = Sandbox::new();
     sandbox.file("t/a.json", r#"{"$zlaunch": {"extends": "b"}}"#);
     sandbox.file("t/b.json", r#"{"$zlaunch": {"extends": "a"}}"#);
@@ -112,7 +112,7 @@ fn wrong_headers_are_named() {
         (r#"{"patch": [{"op": "frobnicate"}]}"#, ["not a patch", "$zlaunch.patch"]),
         (r#""x""#, ["$zlaunch", "an object"]),
     ] {
-        sandbox.file("t/x.json", &format!("{{\"$zlaunch\": {header}, \"zero_optimization\": {{\"stage\": 2}}}}"));
+        sandbox.file("t/x.json", format!("{{\"$zlaunch\": {header}, \"zero_optimization\": {{\"stage\": 2}}}}"));
         let run = sandbox.launch(&with(&["--template-dir", "t", "--deepspeed", "x"]), SWIFT);
         run.refused(&words);
         assert!(run.stderr.contains("x.json"), "{header}: {}", run.stderr);
@@ -121,11 +121,10 @@ fn wrong_headers_are_named() {
 }
 
 #[test]
-fn names_lead_nowhere_else() {
+fn names_that_are_no_template_are_refused() {
     let sandbox = Sandbox::new();
     for name in ["../../etc/passwd", "/etc/passwd", ".hidden", "", "a b", "zero2\n", "~", "..", "/dev/zero"] {
-        let run = sandbox.launch(&with(&["--deepspeed", name]), SWIFT);
-        assert!([Some(125)].contains(&run.status) || name.is_empty(), "{name}: {run:?}");
+        sandbox.launch(&with(&["--deepspeed", name]), SWIFT).refused(&[]);
     }
     sandbox.launch(&with(&["--deepspeed", "zero3_ofload"]), SWIFT).refused(&["did you mean `zero3_offload`"]);
     sandbox
@@ -143,7 +142,7 @@ fn old_spellings_work_and_say_so() {
     }
     sandbox.launch(&with(&["--strict", "--deepspeed", "z3"]), SWIFT).refused(&["old spelling of `zero3`"]);
     let allowed = sandbox.launch(&with(&["--strict", "--allow", "old-spelling", "--deepspeed", "z3"]), SWIFT);
-    assert_eq!((allowed.status, allowed.stderr.as_str()), (Some(0), ""));
+    allowed.succeeded_silently();
 }
 
 #[test]
@@ -160,7 +159,7 @@ fn paths_inline_json_and_bare_file_names() {
 }
 
 #[test]
-fn a_template_may_need_what_only_the_user_knows() {
+fn a_template_may_require_a_setting() {
     let sandbox = Sandbox::new();
     let key = "zero_optimization.offload_param.nvme_path";
     sandbox.launch(&with(&["--deepspeed", "zero3_nvme"]), SWIFT).refused(&[

@@ -4,15 +4,14 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::Command;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::sandbox::{SWIFT, Sandbox, executable, option, plant};
+use crate::sandbox::{Run, SWIFT, Sandbox, executable, mode, option, pipe, plant, rights};
 
 const ZERO2: &[&str] = &["--deepspeed", "zero2", "--nproc-per-node", "2"];
 
@@ -110,7 +109,7 @@ fn a_template_cannot_change_what_is_executed() {
     assert!(!sandbox.executed());
     // The user may.
     let options: Vec<&str> = ZERO2.iter().chain(&["--env", "LD_LIBRARY_PATH=/x"]).copied().collect();
-    assert_eq!(sandbox.launch(&options, SWIFT).status, Some(0));
+    sandbox.launch(&options, SWIFT).succeeded();
     assert_eq!(sandbox.recorded_env()["LD_LIBRARY_PATH"], "/x");
 }
 
@@ -141,7 +140,7 @@ fn names_stay_in_their_folder() {
     sandbox.file("t/inside.json", good);
     for parent in ["../outside", "/outside", "./inside", "inside/../../outside", "..", ".", "", "a b", "in\\u0000side"]
     {
-        sandbox.file("t/child.json", &format!(r#"{{"$zlaunch": {{"extends": "{parent}"}}}}"#));
+        sandbox.file("t/child.json", format!(r#"{{"$zlaunch": {{"extends": "{parent}"}}}}"#));
         let options = ["--template-dir", "t", "--deepspeed", "child", "--nproc-per-node", "2"];
         sandbox.launch(&options, SWIFT).refused(&["$zlaunch.extends"]);
     }
@@ -151,43 +150,40 @@ fn names_stay_in_their_folder() {
         let options = ["--deepspeed", path.to_str().unwrap(), "--nproc-per-node", "2"];
         assert_eq!(sandbox.launch(&options, SWIFT).status, Some(0), "{name}");
         let written = option(&sandbox.recorded(), "--deepspeed").unwrap().to_os_string();
-        assert_eq!(Path::new(&written).parent().unwrap(), sandbox.root().join("home/.cache/zlaunch/configs"), "{name}");
+        assert_eq!(Path::new(&written).parent().unwrap(), sandbox.path("home/.cache/zlaunch/configs"), "{name}");
     }
 }
 
 #[test]
 fn a_models_name_or_revision_leads_nowhere_else() {
     let mut sandbox = Sandbox::new();
-    let cache = sandbox.root().join("hub");
+    let cache = sandbox.path("hub");
     sandbox.var("HF_HUB_CACHE", &cache);
     let size = |sandbox: &Sandbox, revision: &str| {
         let command = ["python", "x.py", "--model_name_or_path", "a/b", "--model_revision", revision];
         sandbox.config(&["--deepspeed", "zero3"], &command)["zero_optimization"]["reduce_bucket_size"].clone()
     };
-    let model = |name: &str| cache.join("models--a--b").join(name);
-    plant(&model("refs/main"), "abc\n");
-    plant(&model("snapshots/abc/config.json"), r#"{"hidden_size": 8}"#);
-    plant(&model("refs/refs/pr/1"), "def");
-    plant(&model("snapshots/def/config.json"), r#"{"hidden_size": 9}"#);
+    sandbox.cached_model("hub", "a/b", Some("main"), "abc", r#"{"hidden_size": 8}"#);
+    sandbox.cached_model("hub", "a/b", Some("refs/pr/1"), "def", r#"{"hidden_size": 9}"#);
     assert_eq!(
         (size(&sandbox, "main"), size(&sandbox, "refs/pr/1"), size(&sandbox, "def")),
         (64.into(), 81.into(), 81.into())
     );
-    plant(&sandbox.cwd().join("config.json"), r#"{"hidden_size": 7}"#);
+    sandbox.file("config.json", r#"{"hidden_size": 7}"#);
     let away = sandbox.cwd().to_str().unwrap().to_string();
-    plant(&model("refs/away"), &away);
+    let branches = cache.join("models--a--b/refs");
+    plant(&branches.join("away"), &away);
     for revision in ["away", "../snapshots/abc", &away, "..", "/dev/zero"] {
         assert_eq!(size(&sandbox, revision), "auto", "{revision}");
     }
     // Nor does a pipe hold anybody up.
-    assert!(Command::new("mkfifo").arg(model("refs/pipe")).status().unwrap().success());
+    pipe(&branches.join("pipe"));
     assert_eq!(size(&sandbox, "pipe"), "auto");
 }
 
 #[test]
 fn a_template_that_anybody_could_have_written_is_not_taken_by_its_name() {
     let mut sandbox = Sandbox::new();
-    let rights = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     let file = sandbox.file("team/zero2.json", r#"{"$zlaunch": {"extends": "zero2"}, "gradient_clipping": 1.0}"#);
     sandbox.file("mine/child.json", r#"{"$zlaunch": {"extends": "zero2"}}"#);
     let team = sandbox.cwd().join("team");
@@ -197,8 +193,8 @@ fn a_template_that_anybody_could_have_written_is_not_taken_by_its_name() {
     for (folder_mode, file_mode, open) in
         [(0o777, 0o644, "team`"), (0o1777, 0o644, "team`"), (0o755, 0o666, "zero2.json`")]
     {
-        rights(&team, folder_mode);
-        rights(&file, file_mode);
+        mode(&team, folder_mode);
+        mode(&file, file_mode);
         for spec in named {
             launch(spec).refused(&["anybody could have written", open, "chmod o-w"]);
         }
@@ -208,8 +204,8 @@ fn a_template_that_anybody_could_have_written_is_not_taken_by_its_name() {
         assert_eq!(launch("zero3").status, Some(0));
     }
     // A team may.
-    rights(&team, 0o2775);
-    rights(&file, 0o664);
+    mode(&team, 0o2775);
+    mode(&file, 0o664);
     assert!(named.iter().all(|spec| launch(spec).status == Some(0)));
 }
 
@@ -217,15 +213,15 @@ fn a_template_that_anybody_could_have_written_is_not_taken_by_its_name() {
 #[test]
 fn a_version_file_of_pyenv_chooses_among_its_versions_only() {
     let mut sandbox = Sandbox::new();
-    let root = sandbox.root().join("pyenv");
+    let root = sandbox.path("pyenv");
     let swift = |folder: &Path| {
         executable(&folder.join("bin/swift"), &format!("#!{}/bin/python3\n", folder.display()));
         format!("{}/bin/python3", folder.display())
     };
-    executable(&root.join("shims/swift"), "#!/bin/sh\nexec pyenv exec swift\n");
+    sandbox.executable("pyenv/shims/swift", "#!/bin/sh\nexec pyenv exec swift\n");
     let (plain, inner) = (swift(&root.join("versions/3.11")), swift(&root.join("versions/3.11/envs/mine")));
     let evil = swift(&sandbox.cwd().join("evil"));
-    sandbox.var("PATH", format!("{}:/usr/bin:/bin", root.join("shims").display()));
+    sandbox.search(&[root.join("shims").to_str().unwrap()]);
     let python = |version: &str| {
         sandbox.file(".python-version", version);
         sandbox.plan(ZERO2, SWIFT)["trainer"]["python"].as_str().unwrap_or_default().to_string()
@@ -241,9 +237,9 @@ fn a_version_file_of_pyenv_chooses_among_its_versions_only() {
 #[test]
 fn nothing_is_followed_out_of_a_folder_that_others_can_write() {
     let mut sandbox = Sandbox::new();
-    let shared = sandbox.root().join("shared");
+    let shared = sandbox.path("shared");
     fs::create_dir(&shared).unwrap();
-    fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+    mode(&shared, 0o1777);
     let precious = sandbox.file("precious", "precious");
     let trap = |name: &str| symlink(&precious, shared.join(name)).unwrap();
     let shared_path = shared.to_str().unwrap();
@@ -251,7 +247,7 @@ fn nothing_is_followed_out_of_a_folder_that_others_can_write() {
     trap("out.json");
     let out = format!("{shared_path}/out.json");
     let options: Vec<&str> = ZERO2.iter().chain(&["--config-out", &out]).copied().collect();
-    assert_eq!(sandbox.launch(&options, SWIFT).status, Some(0));
+    sandbox.launch(&options, SWIFT).succeeded();
     assert!(!Path::new(&out).is_symlink());
     // --record
     trap("launch.json");
@@ -262,10 +258,10 @@ fn nothing_is_followed_out_of_a_folder_that_others_can_write() {
     let local: Vec<&str> = ZERO2.iter().chain(&["--launcher", "local", "--log-dir", shared_path]).copied().collect();
     sandbox.launch(&local, SWIFT).refused(&["rank0.log", "cannot be written"]);
     fs::remove_file(shared.join("rank0.log")).unwrap();
-    assert!(Command::new("mkfifo").arg(shared.join("rank0.log")).status().unwrap().success());
+    pipe(&shared.join("rank0.log"));
     sandbox.launch(&local, SWIFT).refused(&["rank0.log", "cannot be written"]);
     // A folder that is a link, and one below it
-    let victim = sandbox.root().join("victim");
+    let victim = sandbox.path("victim");
     fs::create_dir(&victim).unwrap();
     symlink(&victim, shared.join("lnk")).unwrap();
     symlink(shared.join("lnk"), sandbox.cwd().join("mine")).unwrap();
@@ -290,19 +286,19 @@ fn nothing_is_followed_out_of_a_folder_that_others_can_write() {
     fs::remove_file(shared.join("rank0.log")).unwrap();
     let log = shared.join("rank0.log");
     fs::write(&log, "planted").unwrap();
-    fs::set_permissions(&log, fs::Permissions::from_mode(0o644)).unwrap();
+    mode(&log, 0o644);
     sandbox.launch(&local, SWIFT).refused(&["rank0.log", "others can read"]);
-    fs::set_permissions(&log, fs::Permissions::from_mode(0o600)).unwrap();
+    mode(&log, 0o600);
     fs::hard_link(&log, shared.join("second")).unwrap();
     sandbox.launch(&local, SWIFT).refused(&["rank0.log", "more than one name"]);
     fs::remove_file(shared.join("second")).unwrap();
-    assert_eq!(sandbox.launch(&local, SWIFT).status, Some(0));
+    sandbox.launch(&local, SWIFT).succeeded();
     assert!(fs::read_to_string(&log).unwrap().starts_with("planted"), "what was there is continued");
     // generate
     trap("ds.json");
     let generated = format!("{shared_path}/ds.json");
     assert_eq!(sandbox.run(["generate", "-o", &generated]).status, Some(125));
-    assert_eq!(sandbox.run(["generate", "--force", "-o", &generated]).status, Some(0));
+    sandbox.run(["generate", "--force", "-o", &generated]).succeeded();
     // The private folder in a shared temporary one
     let private = shared.join(format!("zlaunch-{}", nix::unistd::geteuid()));
     symlink(sandbox.cwd(), &private).unwrap();
@@ -315,7 +311,6 @@ fn nothing_is_followed_out_of_a_folder_that_others_can_write() {
 #[test]
 fn what_is_written_is_for_its_owner_alone() {
     let sandbox = Sandbox::new();
-    let rights = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     sandbox.file("run.yaml", "model_name_or_path: x\nper_device_train_batch_size: 1\ndeepspeed: zero2\n");
     let before = sandbox.files("");
     for line in [
@@ -334,10 +329,10 @@ fn what_is_written_is_for_its_owner_alone() {
     let made = sandbox
         .files("")
         .into_iter()
-        .filter(|file| !before.contains(file) && !file.starts_with(sandbox.root().join("record")));
+        .filter(|file| !before.contains(file) && !file.starts_with(sandbox.path("record")));
     let made: Vec<_> = made.collect();
     assert!(made.len() >= 10, "{made:?}");
-    let outside = [sandbox.cwd(), sandbox.root().join("home")];
+    let outside = [sandbox.cwd(), sandbox.home()];
     for file in &made {
         assert_eq!(rights(file), 0o600, "{}", file.display());
         for folder in file.ancestors().skip(1).take_while(|folder| !outside.contains(&folder.to_path_buf())) {
@@ -346,7 +341,7 @@ fn what_is_written_is_for_its_owner_alone() {
     }
     // Programs are for everybody to run, and for nobody else to change.
     let run = sandbox.shell("umask 0; exec \"$0\" \"$@\"", ["shims", "install", "bin"]);
-    assert_eq!(run.status, Some(0), "{run:?}");
+    run.succeeded();
     let shims = sandbox.cwd().join("bin");
     assert_eq!((rights(&shims), rights(&shims.join("swift"))), (0o755, 0o755));
 }
@@ -364,15 +359,14 @@ fn no_word_is_read_by_a_shell_and_a_printed_script_repeats_them_all() {
         let command: Vec<OsString> = ["--", "python", "x.py", "--"].iter().map(OsString::from).chain(words).collect();
         let launch = |more: &[&str]| {
             let options = more.iter().chain(ZERO2).map(OsString::from);
-            sandbox.command(options.chain(command.clone())).output().unwrap()
+            sandbox.command(options.chain(command.clone()))
         };
-        assert!(launch(&[]).status.success());
+        Run::of(&mut launch(&[])).succeeded();
         let argv = sandbox.recorded();
         assert_eq!(argv[argv.len() - command.len() + 4..], command[4..]);
-        let script = launch(&["-n", "--format", "shell"]).stdout;
-        fs::write(sandbox.cwd().join("script"), script).unwrap();
-        fs::remove_file(sandbox.root().join("record/argv")).unwrap();
-        assert_eq!(sandbox.shell("exec /bin/sh script", [""; 0]).status, Some(0));
+        sandbox.file("script", launch(&["-n", "--format", "shell"]).output().unwrap().stdout);
+        sandbox.forget_execution();
+        sandbox.script("exec /bin/sh script").succeeded();
         prop_assert_eq!(sandbox.recorded(), argv);
         Ok(())
     });

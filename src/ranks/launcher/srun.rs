@@ -151,6 +151,7 @@ pub(crate) fn per_task_variables(host: &Host) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::laws::fake::host;
 
     #[test]
     fn one_task_gets_the_gpus_of_all() {
@@ -163,9 +164,7 @@ mod tests {
             ("4(x2)", vars::SLURM_TRES_PER_TASK, "cpu=4", None),
             ("x", vars::SLURM_GPUS_PER_TASK, "4", None),
         ] {
-            let env = [(vars::SLURM_TASKS_PER_NODE, tasks), (variable, value)];
-            let host =
-                Host { env: env.iter().map(|(name, value)| (name.into(), value.into())).collect(), ..Host::default() };
+            let host = host(&[(vars::SLURM_TASKS_PER_NODE, tasks), (variable, value)]);
             assert_eq!(gpus_of_all_tasks(&host).as_deref(), flag, "{tasks} {value}");
         }
     }

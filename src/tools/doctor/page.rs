@@ -129,11 +129,11 @@ impl<'h> DoctorReport<'h> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::laws::fake::host;
 
     #[test]
     fn the_path_of_the_home_folder_is_not_shown() {
-        let env = [("HOME", "/home/jane")].map(|(name, value)| (name.into(), value.into())).into();
-        let host = Host { env, ..Host::default() };
+        let host = host(&[("HOME", "/home/jane")]);
         let mut report = DoctorReport::new(&host);
         report.add("folders", vec![DoctorRow::fact("configs", Some("/home/jane/.cache".to_string()))]);
         assert!(report.text().contains("configs  ~/.cache") && !report.json().to_string().contains("jane"));
