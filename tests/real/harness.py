@@ -73,6 +73,8 @@ class Checks:
     def __init__(self, names=()):
         self.wanted, self.seen = set(names), set()
         self.passed = self.failed = self.skipped = 0
+        # The first line about each check, for those who want to say it again at the end.
+        self.lines = []
 
     def wants(self, name):
         self.seen.add(name)
@@ -91,7 +93,7 @@ class Checks:
             self.fail(name, str(why) if isinstance(why, AssertionError) and why.args else traceback.format_exc())
         else:
             self.passed += 1
-            print(f"ok {name} ({time.monotonic() - start:.1f} s){f': {note}' if note else ''}", flush=True)
+            self.say(f"ok {name} ({time.monotonic() - start:.1f} s){f': {note}' if note else ''}")
 
     def run_all(self, *given):
         """Every check that `@check` marked."""
@@ -109,11 +111,15 @@ class Checks:
 
     def fail(self, name, why):
         self.failed += 1
-        print(f"FAILED {name}: {why}", flush=True)
+        self.say(f"FAILED {name}: {why}")
 
     def skip(self, name, why):
         self.skipped += 1
-        print(f"skipped {name}: {why}", flush=True)
+        self.say(f"skipped {name}: {why}")
+
+    def say(self, text):
+        self.lines.append(text.splitlines()[0])
+        print(text, flush=True)
 
     def skip_all(self, name, why):
         """Nothing of the script can run here."""

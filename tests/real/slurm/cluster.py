@@ -147,11 +147,12 @@ class Cluster:
         return file.read_text(errors="replace") if file.exists() else ""
 
     def hurry(self, number):
-        """A job that was put back into the queue is held there for two minutes; not here. Slurm refuses a start in the second
-        in which the job ended, so it is asked until it agrees."""
+        """A job that was put back into the queue is held there for two minutes; not here."""
+        # A start in the second in which the job ended is taken for one before its end. The clock is this machine's.
+        time.sleep(1.1)
+
         def started():
             self.answer(["scontrol", "update", f"JobId={number}", "StartTime=now"])
-            time.sleep(0.5)
             return all(job["JobState"] != "PENDING" for job in self.jobs(number))
         until(started, f"job {number} does not start again")
 
