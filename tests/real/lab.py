@@ -94,7 +94,7 @@ def extensions(env):
         try:
             fcntl.flock(USERS[cache], fcntl.LOCK_EX | fcntl.LOCK_NB)
             # A run that was killed while compiling leaves a lock on which the next one waits for ever.
-            for lock in cache.glob("*/*/lock"):
+            for lock in cache.glob("*/lock"):
                 lock.unlink()
         except BlockingIOError:
             pass  # Somebody else is at work, and the locks may be theirs.
