@@ -13,7 +13,7 @@ PORT = object()
 def variables(env, home, **more):
     """No GPU is used: DeepSpeed runs on the CPU, ranks talk through gloo. Nothing is downloaded."""
     return {"PATH": f"{env}/bin:/usr/bin:/bin", "HOME": str(home), "LANG": "C.UTF-8", "DS_ACCELERATOR": "cpu", "CUDA_VISIBLE_DEVICES": "",
-            "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1"} | more
+            "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1", "TORCH_EXTENSIONS_DIR": str(extensions(env))} | more
 
 
 class Lab:
@@ -26,10 +26,8 @@ class Lab:
         (root / "home").mkdir(exist_ok=True)
 
     def variables(self, report=None, **more):
-        own = {"PYTHONPATH": str(HERE / "hook"), "TORCH_EXTENSIONS_DIR": str(extensions(self.env))}
-        if report:
-            own["REPORT_CONFIG"] = str(report)
-        return variables(self.env, self.root / "home", **own | more)
+        own = {"REPORT_CONFIG": str(report)} if report else {}
+        return variables(self.env, self.root / "home", PYTHONPATH=str(HERE / "hook"), **own | more)
 
     def run(self, argv, tries=5, **more):
         """What a command printed, and how it ended. One that lost its port to somebody else is tried again."""
