@@ -1,38 +1,33 @@
 #!/usr/bin/env python3
 """`zlaunch check` against the real parser: no error on what DeepSpeed accepts, none missed of what it refuses when it reads a config.
 
-usage: check_agreement.py --bin PATH --env VENV [--corpus DIR] [--cases N] [--seed N]
-
-Configs (the built-in templates, samples of every section, and those of DIR/configs) and seeded mutations of them (keys misspelt, moved,
+Configs (the built-in templates, samples of every section, and those of the corpus) and seeded mutations of them (keys misspelt, moved,
 retyped, out of range, combined) go to `deepspeed.DeepSpeedConfig` in one process, for several world sizes, and to `zlaunch check` for a
-plain DeepSpeed script. The verdicts must be equal; the table of disagreements, printed first, is empty. Then how often each rule fires.
+plain DeepSpeed script. The verdicts must be equal. Prints the disagreements, then how often each rule fires. A case's name is its number.
 """
-import argparse
 import collections
 import concurrent.futures
 import copy
 import json
-import os
 import random
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from harness import ROOT, Arguments, Checks
+from lab import answers
+
 BATCH = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
 WORLDS = (1, 1, 2, 8)
 
 PARSER = r'''
-import copy, json, logging, os, sys
-os.environ["DS_ACCELERATOR"] = "cpu"
+import copy, json, logging, sys
 import deepspeed
 import deepspeed.runtime.config as config
 logging.disable(logging.CRITICAL)
 world = 1
 config.dist.get_rank = lambda *_: 0
 config.dist.get_world_size = lambda *_: world
-print("ready", file=sys.stderr)
 for line in sys.stdin:
     case = json.loads(line)
     world = case["world"]
@@ -41,7 +36,7 @@ for line in sys.stdin:
         verdict = ""
     except BaseException as why:
         verdict = f"{type(why).__name__}: {why}".replace("\n", " ")[:300]
-    print(json.dumps(verdict), flush=True)
+    print("ANSWER " + json.dumps(verdict), flush=True)
 '''
 
 # Every section that DeepSpeed reads, in forms that it accepts.
@@ -214,56 +209,49 @@ def ours(binary, env, folder, number, case):
     words = [binary, "check", "--format", "json", "--nproc-per-node", str(case["world"]), "--", "python", "train.py", "--deepspeed_config", path.name]
     result = subprocess.run(words, env=env, cwd=folder, capture_output=True, text=True)
     path.unlink()
+    assert "panicked" not in result.stderr, (case, result.stderr)
     if result.returncode not in (0, 1):
         return [{"rule": "PANIC", "severity": "error", "when": "parse", "message": f"{result.returncode} {result.stderr[:300]}"}]
     return json.loads(result.stdout)["diagnostics"]
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--bin", required=True)
-    parser.add_argument("--env", required=True)
-    parser.add_argument("--corpus")
-    parser.add_argument("--cases", type=int, default=12000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--show", type=int, default=40, help="disagreements that are printed in full")
-    options = parser.parse_args()
-    binary = str(Path(options.bin).resolve())
-    plain = bases(binary, Path(options.corpus) if options.corpus else None)
+def generated(options):
+    """Every config as it is, for two world sizes, then the mutations."""
+    plain = bases(options.bin, options.corpus)
     mutator = Mutator(options.seed, plain, schema_keys())
     cases = [{"config": config, "world": world} for config in plain for world in (1, 8)]
     while len(cases) < len(plain) * 2 + options.cases:
         config = normal(mutator.case())
         if usable(config):
             cases.append({"config": config, "world": mutator.random.choice(WORLDS)})
-    cases = [case for case in cases if usable(case["config"])]
+    return [case for case in cases if usable(case["config"])]
 
-    real = subprocess.Popen([f"{options.env}/bin/python", "-c", PARSER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+def main():
+    parser = Arguments(__doc__, "bin", "env", "corpus", "names")
+    parser.add_argument("--cases", type=int, default=12000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    checks = Checks(options.names)
+    cases = {number: case for number, case in enumerate(generated(options)) if checks.wants(str(number))}
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(3) as pool:
         folder = Path(folder)
         (folder / "train.py").write_text("import deepspeed\ndeepspeed.initialize()\n")
         env = {"PATH": f"{options.env}/bin:/usr/bin:/bin", "HOME": str(folder)}
-        theirs = pool.submit(lambda: real.communicate("".join(json.dumps(case | {"config": handed_over(case["config"])}) + "\n" for case in cases))[0])
-        found = list(pool.map(lambda it: ours(binary, env, folder, *it), enumerate(cases)))
-    verdicts = [json.loads(line) for line in theirs.result().splitlines() if line.startswith('"')]
-    assert len(verdicts) == len(cases), f"{len(verdicts)} verdicts for {len(cases)} cases"
-
-    fired, disagreements = collections.Counter(), []
-    for case, verdict, diagnostics in zip(cases, verdicts, found):
+        theirs = pool.submit(answers, options.env, folder, ["-c", PARSER], [case | {"config": handed_over(case["config"])} for case in cases.values()])
+        found = list(pool.map(lambda it: ours(options.bin, env, folder, *it), cases.items()))
+        verdicts = theirs.result()
+    fired = collections.Counter()
+    for (number, case), verdict, diagnostics in zip(cases.items(), verdicts, found):
         fired.update({diagnostic["rule"] for diagnostic in diagnostics})
         refused = [it for it in diagnostics if it["severity"] == "error" and it["when"] == "parse"]
-        if bool(refused) != bool(verdict):
-            disagreements.append((case, verdict, refused))
-    print(f"{'disagreements':40} {len(disagreements):6}")
-    for case, verdict, refused in disagreements[:options.show]:
-        print(f"\n  world {case['world']}  {json.dumps(case['config'])[:1500]}")
-        print(f"    DeepSpeed: {verdict or 'accepts it'}")
-        print(f"    zlaunch:   {'; '.join(it['rule'] + ': ' + it['message'] for it in refused) or 'accepts it'}"[:600])
+        said = "; ".join(f"{it['rule']}: {it['message']}" for it in refused)
+        checks.judge(str(number), bool(refused) != bool(verdict) and (
+            f"world {case['world']}  {json.dumps(case['config'])[:1500]}\n  DeepSpeed: {verdict or 'accepts it'}\n  zlaunch:   {said[:600] or 'accepts it'}"))
     print(f"{'accepted by DeepSpeed':40} {sum(not verdict for verdict in verdicts):6}\n{'refused by DeepSpeed':40} {sum(map(bool, verdicts)):6}")
     for rule, count in fired.most_common():
         print(f"  {rule:38} {count:6}")
-    print(f"{len(cases) - len(disagreements)} passed, {len(disagreements)} failed")
-    sys.exit(1 if disagreements else 0)
+    checks.finish()
 
 
 if __name__ == "__main__":

@@ -1,20 +1,18 @@
 #!/usr/bin/env python3
 """Public launch commands and configs through zlaunch: a plan or a worded diagnostic for each, never a panic.
 
-usage: corpus.py --bin PATH --corpus DIR      DIR holds commands.jsonl and configs/
-
-Each command runs in a folder where its scripts and the configs it names stand, with a stub interpreter and the environment of its script.
-Prints a table by repository and the reasons of refusal, then 'N passed, M failed'.
+The corpus is a folder with commands.jsonl and configs/. Each command runs in a folder where its scripts and the configs it names stand, with
+a stub interpreter and the environment of its script. Prints a table by repository and the reasons of refusal.
 """
-import argparse
 import collections
 import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
+
+from harness import Arguments, Checks
 
 CONSOLES = ("swift", "megatron", "torchrun", "deepspeed", "accelerate", "llamafactory-cli", "axolotl", "trl", "python", "python3", "srun")
 WORK = "a/b/c/d"  # deep, because commands say `../../config.json`
@@ -53,41 +51,44 @@ def prepare(root, argv):
     return config, usable
 
 
+def commands(corpus):
+    """Every command of the corpus, by its line."""
+    return {f"commands.jsonl:{number}": json.loads(line) for number, line in enumerate(open(corpus / "commands.jsonl"), 1)}
+
+
+def sandbox(root, it):
+    """Prepares an empty folder for a command: where it runs, its environment, the config it names and whether that one can be used."""
+    (root / WORK).mkdir(parents=True)
+    config, usable = prepare(root, it["argv"])
+    env = {name: value for name, value in (it.get("env") or {}).items() if name not in ("PATH", "HOME")}
+    return root / WORK, env | {"PATH": f"{root}/bin:/usr/bin:/bin", "HOME": str(root)}, config, usable
+
+
 def outcome(binary, it):
+    """What became of a command, what was said, the config it names and whether that one can be used."""
     with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        (root / WORK).mkdir(parents=True)
-        config, usable = prepare(root, it["argv"])
-        env = {name: value for name, value in it["env"].items() if name not in ("PATH", "HOME")} if it.get("env") else {}
-        env |= {"PATH": f"{root}/bin:/usr/bin:/bin", "HOME": folder}
-        run = lambda *more: subprocess.run([binary, "--dry-run", "--format", "json", *more, "--", *it["argv"]], env=env, cwd=root / WORK,
-                                           capture_output=True, text=True, errors="replace")
+        cwd, env, config, usable = sandbox(Path(folder), it)
+        run = lambda *more: subprocess.run([binary, "--dry-run", "--format", "json", *more, "--", *it["argv"]], env=env, cwd=cwd, capture_output=True, text=True, errors="replace")
         result = run()
         if result.returncode == 125 and "--nproc-per-node 8" in result.stderr:
             result = run("--nproc-per-node", "8")
-        if "panicked" in result.stderr or result.returncode not in (0, 125, 126, 127):
-            return "PANIC", result.stderr, config, usable
-        if result.returncode == 0:
-            plan = json.loads(result.stdout)
-            return ("resolved" if plan["config"] is not None else "nothing to resolve"), "", config, usable
-        worded = result.stderr.startswith("error") and "  --> " in result.stderr and "  help: " in result.stderr
-        return ("refused" if worded else "PANIC"), result.stderr, config, usable
+    if "panicked" in result.stderr or result.returncode not in (0, 125, 126, 127):
+        return "PANIC", result.stderr, config, usable
+    if result.returncode == 0:
+        return ("resolved" if json.loads(result.stdout)["config"] is not None else "nothing to resolve"), "", config, usable
+    worded = result.stderr.startswith("error") and "  --> " in result.stderr and "  help: " in result.stderr
+    return ("refused" if worded else "PANIC"), result.stderr, config, usable
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--bin", required=True)
-    parser.add_argument("--corpus", required=True)
-    parser.add_argument("-v", action="store_true")
-    options = parser.parse_args()
-    binary, corpus = str(Path(options.bin).resolve()), Path(options.corpus)
-    table, reasons, failed = collections.defaultdict(collections.Counter), collections.Counter(), 0
+def try_commands(checks, options):
+    table, reasons = collections.defaultdict(collections.Counter), collections.Counter()
     named = planned = 0
-    for line in open(corpus / "commands.jsonl"):
-        it = json.loads(line)
-        verdict, why, config, usable = outcome(binary, it)
+    for name, it in commands(options.corpus).items():
+        if not checks.wants(name):
+            continue
+        verdict, why, config, usable = outcome(options.bin, it)
         table[it["repo"]][verdict] += 1
-        failed += verdict == "PANIC"
+        checks.judge(name, verdict == "PANIC" and f"no worded diagnostic for {it['argv']}\n{why}")
         # A command with a placeholder where machine 0's address belongs is no launch yet.
         if usable and "no other machine reaches 127.0.0.1" not in why:
             named += 1
@@ -95,29 +96,44 @@ def main():
         if verdict in ("refused", "PANIC") or (usable and verdict != "resolved"):
             first = why.splitlines()[0] if why else f"{verdict}, though it names {config}"
             reasons[re.sub(r"`[^`]*`", "`…`", first)] += 1
-            if options.v:
-                print(verdict, it["argv"][:12], first, file=sys.stderr)
+            if options.verbose:
+                print(f"{name}: {verdict}, {it['argv'][:12]}, {first}")
     columns = ("resolved", "nothing to resolve", "refused", "PANIC")
     print(f"{'repository':44} " + " ".join(f"{name:>18}" for name in columns))
     for repo, counts in sorted(table.items()):
         print(f"{repo:44} " + " ".join(f"{counts[name]:>18}" for name in columns))
-    print(f"\ncommands that name a config that exists or a shorthand: {planned} of {named} resolved")
     for reason, count in reasons.most_common():
         print(f"  {count:4}  {reason}")
-    loaded = worded = 0
-    for path in sorted((corpus / "configs").iterdir()):
-        # Only read: whether it suits a launch is for `check`.
-        result = subprocess.run([binary, "templates", str(path.resolve())], env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}, capture_output=True, text=True)
-        bad = result.returncode not in (0, 125) or "panicked" in result.stderr
-        failed += bad
-        loaded += result.returncode == 0
-        worded += result.returncode == 125
-        if result.returncode == 125 and options.v:
-            print(path.name, result.stderr, file=sys.stderr)
-    print(f"\nconfigs: {loaded} loaded, {worded} refused with a place")
-    good = planned >= 0.95 * named and not failed
-    print(f"{sum(sum(c.values()) for c in table.values()) + loaded + worded - failed} passed, {failed} failed")
-    sys.exit(0 if good else 1)
+    if not options.names:
+        said = f"{planned} of {named} commands that name a config that exists or a shorthand are resolved"
+        print(said)
+        checks.judge("most_commands_are_resolved", planned < 0.95 * named and said)
+
+
+def try_configs(checks, options):
+    """They are only read: whether one suits a launch is for `check`."""
+    outcomes = collections.Counter()
+    for path in sorted((options.corpus / "configs").iterdir()):
+        if checks.wants(f"configs/{path.name}"):
+            result = subprocess.run([options.bin, "templates", path.resolve()], env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}, capture_output=True, text=True)
+            checks.judge(f"configs/{path.name}", (result.returncode not in (0, 125) or "panicked" in result.stderr) and f"exit {result.returncode}\n{result.stderr}")
+            outcomes[result.returncode] += 1
+            if result.returncode == 125 and options.verbose:
+                print(f"{path.name}: {result.stderr}")
+    print(f"configs: {outcomes[0]} loaded, {outcomes[125]} refused with a place")
+
+
+def main():
+    parser = Arguments(__doc__, "bin", "corpus", "names")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print every refusal")
+    options = parser.parse_args()
+    checks = Checks(options.names)
+    if options.corpus:
+        try_commands(checks, options)
+        try_configs(checks, options)
+    else:
+        checks.skip_all("corpus", "there is no corpus here; name one with --corpus")
+    checks.finish()
 
 
 if __name__ == "__main__":

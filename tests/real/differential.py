@@ -1,21 +1,19 @@
 #!/usr/bin/env python3
 """The law, by generated cases: with zlaunch in front, the real HF Trainer reaches `deepspeed.initialize` with the same
-config as alone, or refuses on both sides. Seeded and reproducible.
-
-usage: differential.py --bin PATH --env VENV [--cases N] [--seed N] [--only K]
+config as alone, or refuses on both sides. The cases follow from the seed; a case's name is its number, and with names its
+answers are printed.
 """
-import argparse
+import collections
 import concurrent.futures
 import json
-import os
 import random
 import re
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+from harness import HERE, Arguments, Checks, in_parallel
+from lab import answers, variables
 
 MODELS = [
     {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 1},
@@ -152,8 +150,10 @@ def case(seed, number):
 
 
 class Bench:
+    """A folder with every model, and what both sides make of a case there."""
+
     def __init__(self, binary, env):
-        self.binary, self.env = str(Path(binary).resolve()), Path(env).resolve()
+        self.binary, self.env = binary, env
         self.folder = tempfile.TemporaryDirectory()
         self.root = Path(self.folder.name)
         self.models = {}
@@ -163,16 +163,12 @@ class Bench:
             (folder / "config.json").write_text(json.dumps(model))
             self.models[json.dumps(model)] = str(folder)
 
-    def variables(self):
-        return {"PATH": f"{self.env}/bin:/usr/bin:/bin", "HOME": str(self.root), "HF_HUB_OFFLINE": "1", "DS_ACCELERATOR": "cpu",
-                "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "LANG": "C.UTF-8"}
-
     def planned(self, it):
         """What zlaunch makes of the case: a config, or its refusal."""
         run = lambda *more: subprocess.run(
             [self.binary, "--dry-run", "--format", "json", *more, "--deepspeed", json.dumps(it["config"]), "--nproc-per-node", str(it["world"]), "--",
              "python", "train.py", "--model_name_or_path", self.models[json.dumps(it["model"])], *it["argv"]],
-            env=self.variables(), cwd=self.root, capture_output=True, text=True)
+            env=variables(self.env, self.root), cwd=self.root, capture_output=True, text=True)
         result = run()
         # What DeepSpeed itself refuses later is not seen here, where `deepspeed.initialize` is stood in for.
         rules = re.findall(r"^error\[([a-z0-9-]+)\]", result.stderr, re.MULTILINE)
@@ -185,48 +181,40 @@ class Bench:
 
     def resolved(self, cases):
         """What the real trainer makes of many cases, by several processes."""
-        workers = os.cpu_count() or 1
-        parts = [cases[at::workers] for at in range(workers)]
-        def run(part):
-            text = "".join(json.dumps(it) + "\n" for it in part)
-            result = subprocess.run([self.env / "bin/python", HERE / "resolve.py"], input=text, env=self.variables(), cwd=self.root, capture_output=True, text=True)
-            answers = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
-            assert len(answers) == len(part), result.stderr[-3000:]
-            return answers
+        workers = in_parallel()
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-            answers = list(pool.map(run, parts))
-        return [answers[at % workers][at // workers] for at in range(len(cases))]
+            found = list(pool.map(lambda at: answers(self.env, self.root, [HERE / "resolve.py"], cases[at::workers]), range(workers)))
+        return [found[at % workers][at // workers] for at in range(len(cases))]
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--bin", required=True)
-    parser.add_argument("--env", required=True)
+    parser = Arguments(__doc__, "bin", "env", "names")
     parser.add_argument("--cases", type=int, default=5000)
     parser.add_argument("--seed", default="zlaunch")
-    parser.add_argument("--only", type=int)
     options = parser.parse_args()
+    checks = Checks(options.names)
     bench = Bench(options.bin, options.env)
-    cases = [case(options.seed, number) for number in ([options.only] if options.only is not None else range(options.cases))]
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    cases = [case(options.seed, number) for number in range(options.cases) if checks.wants(str(number))]
+    with concurrent.futures.ThreadPoolExecutor(in_parallel()) as pool:
         plans = list(pool.map(bench.planned, cases))
     planned = [(it, plan) for it, plan in zip(cases, plans) if "config" in plan]
-    answers = bench.resolved(cases + [dict(it, config=plan["config"]) for it, plan in planned])
-    alone, through = answers[:len(cases)], iter(answers[len(cases):])
-    counts = {"equal": 0, "refused by both": 0, "refused earlier": 0, "different": 0}
+    found = bench.resolved(cases + [dict(it, config=plan["config"]) for it, plan in planned])
+    alone, through = found[:len(cases)], iter(found[len(cases):])
+    outcomes = collections.Counter()
     for it, plan, own in zip(cases, plans, alone):
         ours = next(through) if "config" in plan else plan
+        wrong = None
         if "config" in own and "config" in ours and own["config"] == ours["config"]:
-            counts["equal"] += 1
+            outcomes["equal"] += 1
         elif "refused" in own and "refused" in ours:
-            counts["refused earlier" if "refused" in plan else "refused by both"] += 1
+            outcomes["refused earlier" if "refused" in plan else "refused by both"] += 1
         else:
-            counts["different"] += 1
-            print(f"DIFFERENT  case {it['number']}\n  {json.dumps(it)}\n  alone: {json.dumps(own)}\n  ours:  {json.dumps(ours)}", flush=True)
-    print(", ".join(f"{count} {name}" for name, count in counts.items()))
-    if options.only is not None:
-        print(json.dumps(cases[0], indent=1), json.dumps(plans[0], indent=1), json.dumps(alone[0], indent=1))
-    sys.exit(1 if counts["different"] else 0)
+            wrong = f"the configs differ\n  {json.dumps(it)}\n  alone: {json.dumps(own)}\n  ours:  {json.dumps(ours)}"
+        checks.judge(str(it["number"]), wrong)
+        if options.names:
+            print(*(json.dumps(part, indent=1) for part in (it, plan, own)), sep="\n")
+    print(", ".join(f"{count} {name}" for name, count in outcomes.items()))
+    checks.finish()
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """Writes type, default and since of every DeepSpeed key into src/tools/explain/entries.txt, from the recorded schema.
 
-usage: explain_facts.py SCHEMA.json [ENTRIES]     the texts stay as they are; an example is added where there is none
+The texts stay as they are; an example is added where there is none.
 """
-import json, re, sys
+import json
+import re
 from pathlib import Path
 
-ENTRIES = Path(__file__).resolve().parents[2] / "src/tools/explain/entries.txt"
+from harness import ROOT, Arguments
+
 # These two sections became strict then; their keys are older.
 STRICT_SINCE = {("fp16", "0.17.1"), ("bf16", "0.17.1")}
 
@@ -77,8 +79,11 @@ def example(key, facts):
 
 
 def main():
-    schema = json.loads(Path(sys.argv[1]).read_text())
-    path = Path(sys.argv[2]) if len(sys.argv) > 2 else ENTRIES
+    parser = Arguments(__doc__)
+    parser.add_argument("schema", type=Path, help="the schema as JSON: `keys` with type, default, since")
+    parser.add_argument("entries", type=Path, nargs="?", default=ROOT / "src/tools/explain/entries.txt")
+    options = parser.parse_args()
+    schema, path = json.loads(options.schema.read_text()), options.entries
     facts = {}
     for key, value in schema["keys"].items():
         name = re.search(r"\[([^\]]*)\]", key)
@@ -110,4 +115,5 @@ def main():
     print(f"{len(seen)} keys written, {len(missing)} without an entry: {missing}")
 
 
-main()
+if __name__ == "__main__":
+    main()

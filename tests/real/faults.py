@@ -2,26 +2,28 @@
 """Faults that only root or another tool can make: full, read-only and dead file systems, every failing system call, kill -9 at each of
 them, no /proc, a user nobody knows, a limit on processes.
 
-usage: faults.py --bin PATH
-
-Works in mounts of its own, which vanish with it. Prints a line for each check, then 'N passed, M failed'. What is missing here is said and
-left out. The faults that anybody can make are in tests/cli/faults.rs; docs/faults.md lists both.
+Works in mounts of its own, which vanish with it. A check whose tools are missing here is skipped. The faults that anybody can make are in
+tests/cli/faults.rs; docs/faults.md lists both.
 """
 import argparse
+import contextlib
 import ctypes
 import os
+import pwd
+import random
+import select
 import shutil
 import signal
 import stat
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
+
+from harness import PATIENCE, Arguments, Checks, Skip, check, needs, until
 
 STUB = '#!/bin/sh\n[ -n "$OUT" ] && printf "%s\\n" "$@" > "$OUT/argv"\nexit 0\n'
 LAUNCH = ["--deepspeed", "zero2", "--nproc-per-node", "2", "--", "python3", "train.py", "--per_device_train_batch_size", "1"]
-NOBODY = 54321
 
 
 class Lab:
@@ -38,13 +40,13 @@ class Lab:
         (self.root / "bin/python3").chmod(0o755)
         (self.root / "cwd/train.py").write_text("")
 
-    def run(self, *before, options=(), timeout=60, **variables):
+    def run(self, *before, options=(), **variables):
         env = {"PATH": f"{self.root}/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": f"{self.root}/home", "TMPDIR": f"{self.root}/tmp", "OUT": f"{self.root}/out"}
         env.update({name: str(value) for name, value in variables.items()})
         env = {name: value for name, value in env.items() if value}
         (self.root / "out/argv").unlink(missing_ok=True)
         command = [str(word) for word in (*before, self.bin, *options, *LAUNCH)]
-        return subprocess.run(command, env=env, cwd=self.root / "cwd", capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL)
+        return subprocess.run(command, env=env, cwd=self.root / "cwd", capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
 
     def launched(self, ran):
         """The config that was handed over, whole and private."""
@@ -66,14 +68,18 @@ class Lab:
         return self.root / name
 
 
-CHECKS = []
+def stranger():
+    """A user without a name who runs nothing: limits on their processes are then ours alone."""
+    taken = {entry.pw_uid for entry in pwd.getpwall()}
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            taken.add(process.stat().st_uid)
+    return random.choice([user for user in range(50_000, 60_000) if user not in taken])
 
 
-def check(*tools):
-    def keep(function):
-        CHECKS.append((function, tools))
-        return function
-    return keep
+def as_user(user):
+    needs("setpriv")
+    return ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
 
 
 def mount(kind, options, at):
@@ -84,7 +90,7 @@ def files_below(folder):
     return sorted(path for path in folder.rglob("*") if not path.is_dir())
 
 
-@check()
+@check
 def a_full_disk_is_told_and_nothing_half_written_stays(lab):
     home = lab.root / "full"
     home.mkdir()
@@ -105,7 +111,7 @@ def a_full_disk_is_told_and_nothing_half_written_stays(lab):
         subprocess.run(["umount", home], check=True)
 
 
-@check()
+@check
 def a_read_only_home_is_left_alone(lab):
     home = lab.root / "ro"
     home.mkdir()
@@ -127,13 +133,15 @@ def dead_folder(at):
     return device
 
 
-@check()
+@check
 def a_home_that_does_not_answer_is_left_alone(lab):
+    if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+        raise Skip("/dev/fuse is not here")
     home = lab.root / "dead"
     device = dead_folder(home)
     try:
         elsewhere = {"XDG_CACHE_HOME": lab.root / "tmp/c", "XDG_CONFIG_HOME": lab.root / "tmp/d", "PYTHONNOUSERSITE": "1"}
-        lab.launched(lab.run(HOME=home, timeout=10, **elsewhere))
+        lab.launched(lab.run(HOME=home, **elsewhere))
     finally:
         os.close(device)
         subprocess.run(["umount", "-l", home], check=True)
@@ -146,8 +154,9 @@ FAILING = {
 }
 
 
-@check("strace")
+@check
 def every_call_that_fails_while_the_config_is_written_is_told(lab):
+    needs("strace")
     for call, reasons in FAILING.items():
         for reason in reasons:
             home = lab.fresh_home()
@@ -158,9 +167,10 @@ def every_call_that_fails_while_the_config_is_written_is_told(lab):
             lab.launched(lab.run(HOME=home))
 
 
-@check("strace")
+@check
 def generate_needs_no_second_names(lab):
     """FAT, CIFS and many FUSE file systems have no hard links; some cannot move a file to where nothing is."""
+    needs("strace")
     out = lab.root / "cwd/generated.json"
     generate = [lab.bin, "generate", "-o", out]
     injected = [f"-einject={call}:error={reason}" for call, reason in (("link,linkat", "EPERM"), ("renameat2", "EINVAL"))]
@@ -174,8 +184,9 @@ def generate_needs_no_second_names(lab):
         out.unlink(missing_ok=True)
 
 
-@check("strace")
+@check
 def a_write_that_is_cut_short_is_continued(lab):
+    needs("strace")
     home = lab.fresh_home()
     whole = lab.launched(lab.run(HOME=home)).read_bytes()
     home = lab.fresh_home()
@@ -183,8 +194,9 @@ def a_write_that_is_cut_short_is_continued(lab):
     assert config.read_bytes() == whole
 
 
-@check("strace")
+@check
 def killed_at_every_call_it_leaves_a_whole_config_or_none(lab):
+    needs("strace")
     home = lab.fresh_home()
     config = lab.launched(lab.run(HOME=home))
     whole = config.read_bytes()
@@ -207,35 +219,37 @@ def killed_at_every_call_it_leaves_a_whole_config_or_none(lab):
     return f"{killed} places"
 
 
-@check("unshare")
+@check
 def without_proc_it_launches_or_says_what_is_missing(lab):
+    needs("unshare")
     hidden = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"]
     lab.launched(lab.run(*hidden, HOME=lab.fresh_home()))
     lab.refused(lab.run(*hidden, options=["--launcher", "local"], HOME=lab.fresh_home()), "--launcher torchrun")
     assert lab.run(*hidden, options=["-n", "--format", "json"]).returncode == 0
 
 
-@check("setpriv")
+@check
 def a_user_without_an_entry_and_a_home_launches(lab):
-    ran = lab.run("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", HOME="")
-    config = lab.launched(ran)
-    assert config.parent == lab.root / f"tmp/zlaunch-{NOBODY}" and config.lstat().st_uid == NOBODY, config
+    user = stranger()
+    config = lab.launched(lab.run(*as_user(user), HOME=""))
+    assert config.parent == lab.root / f"tmp/zlaunch-{user}" and config.lstat().st_uid == user, config
     assert config.parent.lstat().st_mode & 0o777 == 0o700
 
 
-@check("setpriv")
+@check
 def a_folder_that_somebody_else_made_is_not_used(lab):
-    trap = lab.root / f"tmp/zlaunch-{NOBODY + 1}"
+    user = stranger()
+    trap = lab.root / f"tmp/zlaunch-{user}"
     trap.mkdir(mode=0o777)
-    ran = lab.run("setpriv", f"--reuid={NOBODY + 1}", f"--regid={NOBODY}", "--clear-groups", HOME="")
-    lab.refused(ran, "does not belong to you alone")
+    lab.refused(lab.run(*as_user(user), HOME=""), "does not belong to you alone")
     assert not list(trap.iterdir())
 
 
-@check("setpriv", "prlimit")
+@check
 def a_limit_on_processes_is_told(lab):
+    needs("prlimit")
     lab.fresh_home().chmod(0o777)
-    limited = ["setpriv", f"--reuid={NOBODY + 2}", f"--regid={NOBODY}", "--clear-groups"]
+    limited = as_user(stranger())
     ended = set()
     for most in (1, 2, 3, 4):
         ran = lab.run("prlimit", f"--nproc={most}", *limited, options=["--launcher", "local"])
@@ -245,9 +259,10 @@ def a_limit_on_processes_is_told(lab):
     assert 125 in ended, ended
 
 
-@check("strace")
+@check
 def nobody_outlives_a_zlaunch_that_is_killed_before_its_watcher_knows(lab):
     """Every write takes half a second, so that the rank would be faster than the word about it."""
+    needs("strace")
     leaves = lab.root / "bin/leaves"
     leaves.write_text('#!/bin/sh\nsleep 1000 &\necho $! > "$OUT/child.new" && mv "$OUT/child.new" "$OUT/child"\nwait\n')
     leaves.chmod(0o755)
@@ -256,65 +271,46 @@ def nobody_outlives_a_zlaunch_that_is_killed_before_its_watcher_knows(lab):
     command = [*slowly, lab.bin, "--launcher", "local", "--nproc-per-node", "1", "--", leaves]
     env = {"PATH": os.environ["PATH"], "HOME": str(lab.fresh_home()), "OUT": str(lab.root / "out")}
     with subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as traced:
-        soon(child.exists)
+        until(child.exists, "the rank has not started")
+        # A handle stays the process's own; its number could be somebody else's once it has ended.
+        left = os.pidfd_open(int(child.read_text()))
         [zlaunch] = Path(f"/proc/{traced.pid}/task/{traced.pid}/children").read_text().split()
         os.kill(int(zlaunch), signal.SIGKILL)
-    left = Path("/proc") / child.read_text().strip()
     try:
-        soon(lambda: not left.exists() or ") Z" in (left / "stat").read_text())
-    except AssertionError:
-        os.kill(int(left.name), signal.SIGKILL)
-        raise
-
-
-def soon(holds):
-    deadline = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < deadline, "still not so after 20 s"
-        time.sleep(0.01)
-
-
-def at_hand(tool):
-    if not shutil.which(tool) and shutil.which("apt-get"):
-        package = {"unshare": "util-linux", "setpriv": "util-linux", "prlimit": "util-linux"}.get(tool, tool)
-        subprocess.run(["apt-get", "install", "-qq", "-y", package], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return shutil.which(tool)
+        assert select.select([left], [], [], PATIENCE)[0], f"the rank's child still runs {PATIENCE} s later"
+    finally:
+        if not select.select([left], [], [], 0)[0]:
+            signal.pidfd_send_signal(left, signal.SIGKILL)
+        os.close(left)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", required=True, type=Path)
+    parser = Arguments(__doc__, "bin", "names")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if os.geteuid():
-        print("only root can make these faults: left out")
-        return 0
+    checks = Checks(options.names)
     if not options.inside:
-        if not at_hand("unshare") or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode:
-            print("no mounts can be made here: left out")
-            return 0
-        os.execvp("unshare", ["unshare", "-m", "--propagation", "private", sys.executable, __file__, "--bin", str(options.bin.resolve()), "--inside"])
-    lab = Lab(options.bin)
-    passed = failed = 0
-    for function, tools in CHECKS:
-        missing = [tool for tool in tools if not at_hand(tool)]
-        if function is a_home_that_does_not_answer_is_left_alone and not os.access("/dev/fuse", os.R_OK | os.W_OK):
-            missing.append("/dev/fuse")
-        name = function.__name__.replace("_", " ")
-        if missing:
-            print(f"left out  {name}: {', '.join(missing)} is not here")
-            continue
         try:
-            more = function(lab)
-            passed += 1
-            print(f"ok        {name}" + (f" ({more})" if more else ""))
-        except (AssertionError, OSError, subprocess.SubprocessError, ValueError) as why:
-            failed += 1
-            print(f"FAILED    {name}: {type(why).__name__}: {str(why)[:1500]}")
+            enter(options)
+        except Skip as why:
+            checks.skip_all("faults", why)
+            checks.finish()
+    lab = Lab(options.bin)
+    checks.run_all(lab)
     shutil.rmtree(lab.root, ignore_errors=True)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
+    checks.finish()
+
+
+def enter(options):
+    """Runs this script again where mounts are seen by nobody else."""
+    if os.geteuid():
+        raise Skip("only root can make these faults")
+    needs("unshare")
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode:
+        raise Skip("no mounts can be made here")
+    sys.stdout.flush()
+    os.execvp("unshare", ["unshare", "-m", "--propagation", "private", sys.executable, __file__, "--inside", "--bin", str(options.bin), *options.names])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

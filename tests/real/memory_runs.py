@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Peak memory of real runs on one GPU, for the accuracy of `zlaunch fit`: prints a JSON line a run.
+"""Peak memory of real runs on one GPU, for the accuracy of `zlaunch fit`: prints a JSON line a run. A run's name is its number.
 
-usage: memory_runs.py --bin PATH [--python PYTHON] [--only N,M] >> tests/data/memory-h200.jsonl
+usage: memory_runs.py >> tests/data/memory-h200.jsonl
 """
-import argparse
 import json
 import subprocess
 import sys
@@ -11,7 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+from harness import HERE, Arguments
+
 # model, template, micro batch, sequence length, gradient checkpointing, rank of LoRA
 CASES = [
     ("llama1b", "zero2", 1, 2048, True, 0), ("qwen05b", "zero0", 2, 1024, True, 0), ("qwen05b", "zero1", 8, 512, False, 0), ("qwen05b", "zero3", 4, 1024, True, 0),
@@ -23,14 +23,11 @@ CASES = [
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--bin", required=True)
-    parser.add_argument("--python", default=sys.executable)
-    parser.add_argument("--only", default="")
+    parser = Arguments(__doc__, "bin", "names")
+    parser.add_argument("--python", default=sys.executable, help="one with torch, transformers, peft and DeepSpeed for the GPU")
     options = parser.parse_args()
-    only = {int(number) for number in options.only.split(",") if number}
     for number, (model, template, micro, length, checkpointing, rank) in enumerate(CASES):
-        if only and number not in only:
+        if options.names and str(number) not in options.names:
             continue
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "out.json"

@@ -1,56 +1,68 @@
 #!/usr/bin/env python3
 """Follows the recipes of CONTRIBUTING.md to the letter in a fresh copy: applies every ```diff block, then runs every ```sh block that names this script.
 
-usage: recipes.py      prints a line a command, then 'N passed, M failed'; only Rust and git are needed
+Only Rust and git are needed. Each command runs in what those before it left; its name is its line in the document.
 """
 import os
-import re
 import subprocess
-import sys
 import tempfile
-import time
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from harness import ROOT, Arguments, Checks
+
 DOCUMENT = "CONTRIBUTING.md"
 
 
 def blocks(info):
-    text = (ROOT / DOCUMENT).read_text()
-    return re.findall(rf"^```{re.escape(info)}\n(.*?)^```$", text, re.M | re.S)
+    """The lines of every block of this kind, each with its number in the document."""
+    found, block = [], None
+    for number, line in enumerate((ROOT / DOCUMENT).read_text().splitlines(), 1):
+        if block is None and line == f"```{info}":
+            block = []
+        elif block is not None and line == "```":
+            found.append(block)
+            block = None
+        elif block is not None:
+            block.append((number, line))
+    return found
 
 
-def copied(folder):
+def copy_to(folder):
     """What git would commit here."""
     names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True).stdout
     archive = subprocess.Popen(["tar", "--null", "--files-from=-", "-c"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     unpack = subprocess.Popen(["tar", "-x"], cwd=folder, stdin=archive.stdout)
     archive.stdin.write(names)
     archive.stdin.close()
-    assert unpack.wait() == 0 and archive.wait() == 0
+    assert unpack.wait() == 0 and archive.wait() == 0, "no copy could be made"
+
+
+def apply(change, folder):
+    text = "".join(f"{line}\n" for _, line in change)
+    applied = subprocess.run(["git", "apply", "-"], input=text, text=True, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert applied.returncode == 0, applied.stdout
+    return "applied"
+
+
+def follow(command, folder, env):
+    ran = subprocess.run(["/bin/sh", "-c", command], cwd=folder, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert ran.returncode == 0, f"{command}\n{ran.stdout[-4000:]}"
+    return command
 
 
 def main():
-    failed = 0
+    Arguments(__doc__).parse_args()
+    checks = Checks()
+    changes, commands = blocks("diff"), [line for block in blocks("sh tests/real/recipes.py") for line in block if line[1]]
+    assert len(changes) >= 6 and len(commands) >= 6, "the recipes are gone"
     with tempfile.TemporaryDirectory() as folder:
-        copied(folder)
+        copy_to(folder)
         target = ROOT / "target/recipes"
-        environment = {**os.environ, "CARGO_TARGET_DIR": str(target), "PATH": f"{target}/debug:{os.environ['PATH']}"}
-        changes = blocks("diff")
+        env = {**os.environ, "CARGO_TARGET_DIR": str(target), "PATH": f"{target}/debug:{os.environ['PATH']}"}
         for change in changes:
-            subprocess.run(["git", "apply", "-"], input=change, text=True, cwd=folder, check=True)
-        commands = [line for block in blocks("sh tests/real/recipes.py") for line in block.splitlines() if line]
-        assert len(changes) >= 6 and len(commands) >= 6, "the recipes are gone"
-        for command in commands:
-            started = time.monotonic()
-            result = subprocess.run(["/bin/sh", "-c", command], cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-            good = result.returncode == 0
-            failed += not good
-            print(f"{'ok  ' if good else 'FAIL'} {time.monotonic() - started:5.1f} s  {command}", flush=True)
-            if not good:
-                print(result.stdout[-4000:])
-    print(f"{len(changes)} changes applied, {len(commands) - failed} passed, {failed} failed")
-    sys.exit(failed > 0)
+            checks.run(f"{DOCUMENT}:{change[0][0]}", apply, change, folder)
+        for number, command in commands:
+            checks.run(f"{DOCUMENT}:{number}", follow, command, folder, env)
+    checks.finish()
 
 
 if __name__ == "__main__":

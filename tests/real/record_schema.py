@@ -1,19 +1,17 @@
 #!/usr/bin/env python3
 """Records DeepSpeed's config keys again: src/recorded/deepspeed-schema.txt.
 
-usage: record_schema.py --env VENV [--check]      --check only compares and exits 1 where the file is not what DeepSpeed says
-
 What pydantic models and the signatures of the schedulers and optimizers say is read from the installed DeepSpeed: type, range, default, alias.
 Keys that DeepSpeed reads with `.get()` are lines that are kept as they are, as are `since` and `removed` of every key; a key that is new
 or gone gets the installed version there. Columns, separated by tabs: key, type, range, default, since, removed, now (`=key` an alias of,
 `>key` replaced by). `~` before a type: DeepSpeed checks nothing when it reads the config. `@version` after a type or range: checked since then.
 """
-import argparse
+import json
 import subprocess
-import sys
-from pathlib import Path
 
-FILE = Path(__file__).resolve().parents[2] / "src/recorded/deepspeed-schema.txt"
+from harness import ROOT, Arguments, Checks
+
+FILE = ROOT / "src/recorded/deepspeed-schema.txt"
 
 INSIDE = r'''
 import os
@@ -157,12 +155,10 @@ def read():
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--env", required=True)
-    parser.add_argument("--check", action="store_true")
+    parser = Arguments(__doc__, "env")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if the file is not what DeepSpeed says")
     options = parser.parse_args()
-    import json
-    result = subprocess.run([f"{options.env}/bin/python", "-c", INSIDE], capture_output=True, text=True, check=True)
+    result = subprocess.run([options.env / "bin/python", "-c", INSIDE], capture_output=True, text=True, check=True)
     seen = json.loads(result.stdout.splitlines()[-1])
     version, known = seen["version"], read()
     written = {}
@@ -185,9 +181,12 @@ def main():
         written[key] = [*old[:4], version if gone else old[4], old[5]]
     text = "".join("\t".join([key, *row]) + "\n" for key, row in sorted(written.items(), key=lambda it: it[0].encode()))
     if options.check:
-        same = FILE.exists() and FILE.read_text() == text
-        print(f"DeepSpeed {version}: {len(written)} keys, {'as recorded' if same else 'NOT as recorded: record_schema.py --env VENV'}")
-        sys.exit(0 if same else 1)
+        checks = Checks()
+        print(f"{len(written)} keys of DeepSpeed {version}")
+        for key in sorted(written.keys() | known.keys()):
+            now = written.get(key)
+            checks.judge(key, now != known.get(key) and f"recorded as {known.get(key)}, now {now}; record_schema.py without --check records it")
+        checks.finish()
     FILE.write_text(text)
     print(f"{len(written)} keys of DeepSpeed {version}")
 

@@ -1,21 +1,19 @@
 #!/usr/bin/env python3
 """Records what ms-swift's own argument classes make of generated commands, for the hermetic tests.
 
-usage: record_swift.py --env VENV [--cases N]  > tests/data/recorded-swift.jsonl
+usage: record_swift.py > tests/data/recorded-swift.jsonl
 
 Each line is a command and its answer: the DeepSpeed config after swift's classes and transformers' own process and
 finalize steps, or the refusal. Only the number of ranks and the model are small.
 """
-import argparse
 import json
-import os
 import random
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+from harness import Arguments
+from lab import answers, make_model, versions
+
 REAL = '''
 import contextlib, io, json, os, sys
 os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1", LOCAL_WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
@@ -89,31 +87,21 @@ def case(number):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--env", required=True)
+    parser = Arguments(__doc__, "env")
     parser.add_argument("--cases", type=int, default=160)
     options = parser.parse_args()
-    python = f"{options.env}/bin/python"
     with tempfile.TemporaryDirectory() as folder:
-        env = {"PATH": f"{options.env}/bin:/usr/bin:/bin", "HOME": folder, "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": "", "DS_ACCELERATOR": "cpu", "LANG": "C.UTF-8",
-               "TMPDIR": os.environ.get("TMPDIR", "/tmp")}
-        subprocess.run([python, HERE / "make_model.py", folder], env=env, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        make_model(options.env, folder)
         cases = [case(number) for number in range(options.cases)]
-        lines = "".join(json.dumps(it) + "\n" for it in cases)
-        result = subprocess.run([python, "-c", REAL, folder], env=env, input=lines, capture_output=True, text=True)
-        answers = [json.loads(line[7:]) for line in result.stdout.splitlines() if line.startswith("ANSWER ")]
-        assert len(answers) == len(cases), result.stderr[-3000:]
+        found = answers(options.env, folder, ["-c", REAL, folder], cases)
         config = json.loads((Path(folder) / "model/config.json").read_text())
-        names = ("ms_swift", "transformers", "accelerate", "deepspeed")
-        program = f"import importlib.metadata as m, json; print(json.dumps({{n: m.version(n) for n in {names!r}}}))"
-        versions = json.loads(subprocess.run([python, "-c", program], capture_output=True, text=True, check=True).stdout)
-        print(json.dumps({**versions, "model": {key: config[key] for key in ("model_type", "hidden_size")}}))
-        for it, answer in zip(cases, answers):
+        named = versions(options.env, "ms_swift", "transformers", "accelerate", "deepspeed")
+        print(json.dumps({**named, "model": {key: config[key] for key in ("model_type", "hidden_size")}}))
+        for it, answer in zip(cases, found):
             if "config" in answer:
                 answer["config"]["steps_per_print"] = "inf"
             answer = json.loads(json.dumps(answer).replace(folder, "FOLDER"))
             print(json.dumps({**it, "answer": answer}, separators=(",", ":")))
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

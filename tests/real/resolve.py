@@ -1,4 +1,4 @@
-"""What the real HF Trainer makes of a DeepSpeed config: reads cases as JSON lines, answers each with a JSON line.
+"""What the real HF Trainer makes of a DeepSpeed config: reads cases as JSON lines, answers each with `ANSWER` and JSON.
 
 A case is {"config": {…}, "argv": […], "world": N, "model": {…config.json…}}. The answer is {"config": {…}}, the dict that
 reaches `deepspeed.initialize`, or {"refused": "…"}. Everything up to that call is the real code: the argument parser,
@@ -111,7 +111,7 @@ def main():
                 COLLECT()
             os.environ.clear()
             os.environ.update(before)
-            print(json.dumps(resolve(json.loads(line), folder), default=str), flush=True)
+            print("ANSWER " + json.dumps(resolve(json.loads(line), folder), default=str), flush=True)
 
 
 if __name__ == "__main__":

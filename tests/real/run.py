@@ -1,88 +1,54 @@
 #!/usr/bin/env python3
 """The real trainers, with and without zlaunch in front: the final DeepSpeed config must be the same.
 
-usage: run.py --bin PATH --env VENV --llamafactory VENV [NAME...]      prints a line a check, then 'N passed, M failed'
-
 No GPU is used: DeepSpeed runs on the CPU, ranks talk through gloo. Only the standard library is needed here; the
-trainers run in their own environment (`setup` makes it).
+trainers run in their own environments (`setup` makes them).
 """
-import argparse
 import json
-import os
 import shutil
-import subprocess
-import sys
 import tempfile
 import textwrap
-import time
-import traceback
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-CHECKS = []
+from harness import HERE, ROOT, Arguments, Checks, check, environment
+from lab import PORT, Lab, different
+
+ON_CPU = ["--use_cpu", "--bf16", "true"]
+# Alone, accelerate takes the same port every time unless it is told to ask for a free one.
+ANY_PORT = ["--main_process_port", "0"]
 
 
-def check(function):
-    CHECKS.append(function)
-    return function
+def hf_script(lab, *more):
+    """A script with the real HF Trainer."""
+    return [HERE / "train_hf.py", "--model_name_or_path", lab.model(), "--per_device_train_batch_size", "2", "--report_to", "none", "--save_strategy", "no", *more]
 
 
-class Lab:
-    """A folder with a tiny model and dataset, and the environment of the real trainers."""
-
-    def __init__(self, binary, env, root, others=None):
-        self.binary, self.env, self.root = Path(binary).resolve(), Path(env).resolve(), Path(root)
-        self.others = others or {}
-        self.python = self.env / "bin/python"
-        self.made = False
-
-    def variables(self, report=None, **more):
-        base = {
-            "PATH": f"{self.env}/bin:/usr/bin:/bin", "HOME": str(self.root / "home"), "LANG": "C.UTF-8",
-            "DS_ACCELERATOR": "cpu", "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false",
-            "PYTHONPATH": str(HERE / "hook"), "OMP_NUM_THREADS": "1", "TORCH_EXTENSIONS_DIR": str(extensions(self.env)),
-        }
-        if report:
-            base["REPORT_CONFIG"] = str(report)
-        return base | more
-
-    def run(self, argv, timeout=600, **variables):
-        return subprocess.run([str(word) for word in argv], env=self.variables(**variables), cwd=self.root, timeout=timeout,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-
-    def trained(self, argv, marker, **variables):
-        """Runs a training command and returns the final config its rank 0 reports."""
-        report = self.root / f"report-{time.monotonic_ns()}.json"
-        result = self.run(argv, report=report, **variables)
-        assert result.returncode == 0 and marker in result.stdout, f"exit {result.returncode}\n{result.stdout[-6000:]}"
-        return json.loads(report.read_text())
-
-    def model(self):
-        if not self.made:
-            (self.root / "home").mkdir(exist_ok=True)
-            result = self.run([self.python, HERE / "make_model.py", self.root])
-            assert result.returncode == 0, result.stdout[-3000:]
-            self.made = True
-        return self.root / "model"
+def saved(lab, name):
+    """A built-in template as a file."""
+    file = lab.root / f"{name}.json"
+    file.write_text(lab.zlaunch("templates", name))
+    return file
 
 
-def extensions(env):
-    """Compiled ops are kept from run to run beside the environment they are for: the first one takes a minute."""
-    cache = env.parent / "extensions"
-    cache.mkdir(parents=True, exist_ok=True)
-    # A run that was killed while compiling leaves a lock on which the next one waits for ever.
-    for lock in cache.glob("*/*/lock"):
-        lock.unlink()
-    return cache
+def parsed_by_deepspeed(lab, configs):
+    """What DeepSpeed's own parser makes of configs for two ranks, by name: the global batch."""
+    program = textwrap.dedent("""
+        import json, sys
+        import deepspeed.comm as dist
+        dist.get_rank, dist.get_world_size = lambda *a, **k: 0, lambda *a, **k: 2
+        from deepspeed.runtime.config import DeepSpeedConfig
+        batches = {name: DeepSpeedConfig(config).train_batch_size for name, config in json.load(sys.stdin).items()}
+        print(json.dumps(batches))
+    """)
+    batches = json.loads(lab.ask("-c", program, text=json.dumps(configs)).splitlines()[-1])
+    assert list(batches) == list(configs), batches
+    return batches
 
 
 @check
 def swift_trains_with_zero2(lab):
-    model = lab.model()
-    swift = ["swift", "sft", "--model", model, "--model_type", "qwen2", "--template", "qwen", "--dataset", lab.root / "data.jsonl",
-             "--tuner_type", "full", "--torch_dtype", "float32", "--use_cpu", "true", "--per_device_train_batch_size", "2",
-             "--gradient_accumulation_steps", "2", "--max_grad_norm", "0.7", "--max_steps", "3", "--max_length", "128",
-             "--dataset_num_proc", "1", "--report_to", "none", "--save_strategy", "no", "--logging_steps", "1"]
+    swift = lab.swift_sft("--tuner_type", "full", "--torch_dtype", "float32", "--per_device_train_batch_size", "2", "--gradient_accumulation_steps", "2",
+                          "--max_grad_norm", "0.7", "--max_steps", "3", "--logging_steps", "1")
     alone = lab.trained([*swift, "--output_dir", lab.root / "alone", "--deepspeed", "zero2"], "train_loss", NPROC_PER_NODE="2")
     ours = lab.trained([lab.binary, "--deepspeed", "zero2", "--nproc-per-node", "2", "--", *swift, "--output_dir", lab.root / "ours"], "train_loss")
     assert ours == alone, different(alone, ours)
@@ -91,11 +57,8 @@ def swift_trains_with_zero2(lab):
 
 @check
 def hf_script_trains_with_zero3(lab):
-    model = lab.model()
-    script = [HERE / "train_hf.py", "--model_name_or_path", model, "--use_cpu", "--bf16", "true", "--per_device_train_batch_size", "2",
-              "--gradient_accumulation_steps", "1", "--max_steps", "3", "--report_to", "none", "--save_strategy", "no"]
-    swifts = next(lab.env.glob("lib/python3*/site-packages/swift/config/zero3.json"))
-    alone = lab.trained(["torchrun", "--nproc_per_node", "2", *script, "--output_dir", lab.root / "a", "--deepspeed", swifts], "trained 3 steps")
+    script = hf_script(lab, *ON_CPU, "--gradient_accumulation_steps", "1", "--max_steps", "3")
+    alone = lab.trained(["torchrun", "--nproc_per_node", "2", *script, "--output_dir", lab.root / "a", "--deepspeed", lab.swifts("zero3")], "trained 3 steps")
     ours = lab.trained([lab.binary, "--nproc-per-node", "2", "--", "python", *script, "--output_dir", lab.root / "b", "--deepspeed", "zero3"], "trained 3 steps")
     assert ours == alone, different(alone, ours)
     assert ours["zero_optimization"]["reduce_bucket_size"] == 64 * 64, ours
@@ -104,26 +67,25 @@ def hf_script_trains_with_zero3(lab):
 @check
 def every_launcher_trains_the_same(lab):
     """torchrun, DeepSpeed's own launcher and the embedded one: the ranks cannot tell."""
-    model = lab.model()
-    script = [HERE / "train_hf.py", "--model_name_or_path", model, "--use_cpu", "--bf16", "true", "--per_device_train_batch_size", "2",
-              "--gradient_accumulation_steps", "1", "--max_steps", "3", "--report_to", "none", "--save_strategy", "no"]
-    configs = {launcher: lab.trained([lab.binary, "--nproc-per-node", "2", "--launcher", launcher, "--", "python", *script, "--output_dir", lab.root / launcher,
-                                      "--deepspeed", "zero2"], "trained 3 steps", CUDA_VISIBLE_DEVICES="0,1" if launcher == "deepspeed" else "")
-               for launcher in ("torchrun", "deepspeed", "local")}
+    script = hf_script(lab, *ON_CPU, "--gradient_accumulation_steps", "1", "--max_steps", "3", "--deepspeed", "zero2")
+    configs = {}
+    for launcher in ("torchrun", "deepspeed", "local"):
+        # DeepSpeed's always takes the same port unless it is told another, and counts GPUs.
+        more, devices = (["--master-port", PORT], "0,1") if launcher == "deepspeed" else ([], "")
+        configs[launcher] = lab.trained([lab.binary, "--nproc-per-node", "2", "--launcher", launcher, *more, "--", "python", *script, "--output_dir", lab.root / launcher],
+                                        "trained 3 steps", CUDA_VISIBLE_DEVICES=devices)
     for launcher, config in configs.items():
         assert config == configs["torchrun"], (launcher, different(configs["torchrun"], config))
 
 
 @check
 def hf_script_trains_in_one_process_without_a_launcher(lab):
-    model = lab.model()
-    script = [HERE / "train_hf.py", "--model_name_or_path", model, "--use_cpu", "--bf16", "true", "--per_device_train_batch_size", "2",
-              "--learning_rate", "1e-4", "--weight_decay", "0.01", "--adam_beta1", "0.9", "--adam_beta2", "0.95", "--adam_epsilon", "1e-6",
-              "--warmup_steps", "2", "--max_steps", "3", "--report_to", "none", "--save_strategy", "no"]
+    script = hf_script(lab, *ON_CPU, "--learning_rate", "1e-4", "--weight_decay", "0.01", "--adam_beta1", "0.9", "--adam_beta2", "0.95", "--adam_epsilon", "1e-6",
+                       "--warmup_steps", "2", "--max_steps", "3")
     ours = lab.trained([lab.binary, "--deepspeed", "hf_zero2", "--set", "zero_optimization.offload_optimizer.device=none", "--nproc-per-node", "1",
                         "--", "python", *script, "--output_dir", lab.root / "one"], "trained 3 steps")
-    file = lab.root / "hf_zero2.json"
-    template = json.loads(subprocess.run([lab.binary, "templates", "hf_zero2"], capture_output=True, check=True).stdout)
+    file = saved(lab, "hf_zero2")
+    template = json.loads(file.read_text())
     template["zero_optimization"]["offload_optimizer"]["device"] = "none"
     file.write_text(json.dumps(template))
     alone = lab.trained(["torchrun", "--nproc_per_node", "1", *script, "--output_dir", lab.root / "two", "--deepspeed", file], "trained 3 steps")
@@ -132,11 +94,9 @@ def hf_script_trains_in_one_process_without_a_launcher(lab):
 
 @check
 def hf_script_trains_from_a_json_file(lab):
-    model = lab.model()
-    arguments = {"model_name_or_path": str(model), "use_cpu": True, "bf16": True, "per_device_train_batch_size": 2, "gradient_accumulation_steps": 2, "max_grad_norm": 0.3,
+    arguments = {"model_name_or_path": str(lab.model()), "use_cpu": True, "bf16": True, "per_device_train_batch_size": 2, "gradient_accumulation_steps": 2, "max_grad_norm": 0.3,
                  "learning_rate": 1e-4, "max_steps": 3, "report_to": "none", "save_strategy": "no"}
-    swifts = next(lab.env.glob("lib/python3*/site-packages/swift/config/zero2.json"))
-    for name, config in (("alone", str(swifts)), ("ours", "zero2")):
+    for name, config in (("alone", str(lab.swifts("zero2"))), ("ours", "zero2")):
         (lab.root / f"{name}.json").write_text(json.dumps(arguments | {"output_dir": str(lab.root / f"json-{name}"), "deepspeed": config}))
     alone = lab.trained(["torchrun", "--nproc_per_node", "2", HERE / "train_hf.py", lab.root / "alone.json"], "trained 3 steps")
     ours = lab.trained([lab.binary, "--nproc-per-node", "2", "--", "python", HERE / "train_hf.py", lab.root / "ours.json"], "trained 3 steps")
@@ -146,8 +106,7 @@ def hf_script_trains_from_a_json_file(lab):
 
 @check
 def swift_trains_from_a_run_file(lab):
-    model = lab.model()
-    lines = {"model": model, "model_type": "qwen2", "template": "qwen", "dataset": lab.root / "data.jsonl", "tuner_type": "full", "torch_dtype": "float32",
+    lines = {"model": lab.model(), "model_type": "qwen2", "template": "qwen", "dataset": lab.root / "data.jsonl", "tuner_type": "full", "torch_dtype": "float32",
              "use_cpu": "yes", "per_device_train_batch_size": 2, "gradient_accumulation_steps": 0x2, "learning_rate": "1e-4", "max_steps": 3, "max_length": 128,
              "dataset_num_proc": 1, "report_to": "none", "save_strategy": "'no'", "deepspeed": "zero1"}
     text = "ENV:\n  NPROC_PER_NODE: 2\n" + "".join(f"{key}: {value}\n" for key, value in lines.items())
@@ -166,8 +125,7 @@ def trl_trains(lab):
     shutil.copy(lab.root / "data.jsonl", data / "train.jsonl")
     sft = ["--model_name_or_path", model, "--dataset_name", data, "--use_cpu", "--bf16", "true", "--per_device_train_batch_size", "2",
            "--gradient_accumulation_steps", "2", "--learning_rate", "1e-4", "--max_steps", "3", "--max_length", "64", "--report_to", "none", "--save_strategy", "no"]
-    swifts = next(lab.env.glob("lib/python3*/site-packages/swift/config/zero2.json"))
-    alone = lab.trained(["torchrun", "--nproc_per_node", "2", "-m", "trl.scripts.sft", *sft, "--deepspeed", swifts, "--output_dir", lab.root / "t1"], "train_loss")
+    alone = lab.trained(["torchrun", "--nproc_per_node", "2", "-m", "trl.scripts.sft", *sft, "--deepspeed", lab.swifts("zero2"), "--output_dir", lab.root / "t1"], "train_loss")
     ours = lab.trained([lab.binary, "--deepspeed", "zero2", "--nproc-per-node", "2", "--", "trl", "sft", *sft, "--output_dir", lab.root / "t2"], "train_loss")
     assert ours == alone, different(alone, ours)
 
@@ -175,13 +133,9 @@ def trl_trains(lab):
 @check
 def accelerate_trains(lab):
     """One process: without a GPU, accelerate's DeepSpeed counts one rank and refuses two, with or without zlaunch."""
-    model = lab.model()
-    config = lab.root / "accelerate.json"
-    config.write_text(subprocess.run([lab.binary, "templates", "zero2"], capture_output=True, text=True, check=True).stdout)
-    script = [HERE / "train_hf.py", "--model_name_or_path", model, "--per_device_train_batch_size", "2", "--gradient_accumulation_steps", "1", "--max_steps", "3",
-              "--report_to", "none", "--save_strategy", "no"]
+    script = hf_script(lab, "--gradient_accumulation_steps", "1", "--max_steps", "3")
     launch = ["accelerate", "launch", "--num_processes", "1", "--num_machines", "1", "--mixed_precision", "no"]
-    alone = lab.trained([*launch, "--use_deepspeed", "--deepspeed_config_file", config, *script, "--output_dir", lab.root / "c1"], "trained 3 steps")
+    alone = lab.trained([*launch, *ANY_PORT, "--use_deepspeed", "--deepspeed_config_file", saved(lab, "zero2"), *script, "--output_dir", lab.root / "c1"], "trained 3 steps")
     ours = lab.trained([lab.binary, "--deepspeed", "zero2", "--", *launch, *script, "--output_dir", lab.root / "c2"], "trained 3 steps")
     assert ours == alone, different(alone, ours)
 
@@ -189,15 +143,14 @@ def accelerate_trains(lab):
 @check
 def accelerate_and_torchrun_give_the_ranks_the_same_environment(lab):
     """What zlaunch puts in the place of `accelerate launch`, variable by variable."""
-    lab.model()
     dump = lab.root / "dump.py"
     dump.write_text("import json, os, sys\njson.dump(dict(os.environ), open(f'{sys.argv[1]}-{os.environ[\"RANK\"]}.json', 'w'))\n")
     config = lab.root / "dump.json"
     config.write_text('{"train_micro_batch_size_per_gpu": 1, "gradient_clipping": 1.0, "zero_optimization": {"stage": 2}}')
     flags = ["--num_processes", "2", "--num_machines", "1", "--mixed_precision", "bf16", "--use_deepspeed", "--gradient_clipping", "0.5", "--zero3_init_flag", "True",
              "--offload_optimizer_device", "CPU", "--gradient_accumulation_steps", "3", "--dynamo_backend", "no", "--deepspeed_config_file", config, dump]
-    for name, head in (("alone", []), ("ours", [lab.binary, "-v", "--"])):
-        result = lab.run([*head, "accelerate", "launch", *flags, lab.root / name])
+    for name, launch in (("alone", ["accelerate", "launch", *ANY_PORT]), ("ours", [lab.binary, "-v", "--", "accelerate", "launch"])):
+        result = lab.run([*launch, *flags, lab.root / name])
         assert result.returncode == 0, result.stdout[-3000:]
     assert "torch.distributed.run" in result.stdout, result.stdout
     # Where the ranks meet on this machine and the names of files are new in every run; two are left behind by imports in accelerate's own process.
@@ -210,7 +163,7 @@ def accelerate_and_torchrun_give_the_ranks_the_same_environment(lab):
 
 @check
 def llamafactory_trains(lab):
-    other = Lab(lab.binary, lab.others["llamafactory"], lab.root)
+    other = Lab(lab.binary, lab.llamafactory or environment("llamafactory"), lab.root)
     model = lab.model()
     data = lab.root / "lf-data"
     data.mkdir()
@@ -218,8 +171,7 @@ def llamafactory_trains(lab):
     tags = {"role_tag": "role", "content_tag": "content", "user_tag": "user", "assistant_tag": "assistant"}
     info = {"tiny": {"file_name": "data.jsonl", "formatting": "sharegpt", "columns": {"messages": "messages"}, "tags": tags}}
     (data / "dataset_info.json").write_text(json.dumps(info))
-    zero2 = lab.root / "lf-zero2.json"
-    zero2.write_text(subprocess.run([lab.binary, "templates", "zero2"], capture_output=True, text=True, check=True).stdout)
+    zero2 = saved(lab, "zero2")
     lines = {"model_name_or_path": model, "stage": "sft", "do_train": "true", "finetuning_type": "full", "dataset": "tiny", "dataset_dir": data, "template": "qwen",
              "cutoff_len": 64, "per_device_train_batch_size": 2, "gradient_accumulation_steps": 2, "learning_rate": "1e-4", "max_steps": 3, "max_grad_norm": 0.7,
              "bf16": "true", "use_cpu": "true", "report_to": "none", "save_strategy": "'no'", "preprocessing_num_workers": 1}
@@ -233,15 +185,13 @@ def llamafactory_trains(lab):
 
 @check
 def the_same_refusal_only_earlier(lab):
-    model = lab.model()
     config = lab.root / "mismatch.json"
     config.write_text(json.dumps({"zero_optimization": {"stage": 2}, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 3,
                                   "gradient_clipping": 1.0, "bf16": {"enabled": "auto"}}))
-    script = [HERE / "train_hf.py", "--model_name_or_path", model, "--use_cpu", "--bf16", "true", "--per_device_train_batch_size", "2",
-              "--gradient_accumulation_steps", "1", "--max_grad_norm", "0.5", "--max_steps", "1", "--report_to", "none", "--output_dir", lab.root / "m"]
-    alone = lab.run(["torchrun", "--nproc_per_node", "2", *script, "--deepspeed", config])
+    script = hf_script(lab, *ON_CPU, "--gradient_accumulation_steps", "1", "--max_grad_norm", "0.5", "--max_steps", "1", "--output_dir", lab.root / "m", "--deepspeed", config)
+    alone = lab.run(["torchrun", "--nproc_per_node", "2", *script])
     assert alone.returncode != 0 and "mismatch TrainingArguments" in alone.stdout, alone.stdout[-2000:]
-    ours = lab.run([lab.binary, "--nproc-per-node", "2", "--", "python", *script, "--deepspeed", config])
+    ours = lab.run([lab.binary, "--nproc-per-node", "2", "--", "python", *script])
     assert ours.returncode == 125, ours.stdout[-2000:]
     for key in ("train_micro_batch_size_per_gpu", "gradient_accumulation_steps", "gradient_clipping"):
         assert f"ds {key}=" in alone.stdout and f"`{key}`" in ours.stdout, (key, ours.stdout)
@@ -250,15 +200,12 @@ def the_same_refusal_only_earlier(lab):
 @check
 def swift_fails_with_an_optimizer_section(lab):
     """And trains without it, the scheduler section left in place."""
-    model = lab.model()
     config = lab.root / "optimizer.json"
     config.write_text(json.dumps({
         "zero_optimization": {"stage": 2}, "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "gradient_clipping": "auto",
         "bf16": {"enabled": "auto"}, "optimizer": {"type": "AdamW", "params": {"lr": "auto", "betas": "auto", "eps": "auto", "weight_decay": "auto"}},
         "scheduler": {"type": "WarmupLR", "params": {"warmup_min_lr": "auto", "warmup_max_lr": "auto", "warmup_num_steps": "auto"}}}))
-    swift = ["swift", "sft", "--model", model, "--model_type", "qwen2", "--template", "qwen", "--dataset", lab.root / "data.jsonl", "--tuner_type", "full",
-             "--torch_dtype", "bfloat16", "--use_cpu", "true", "--max_steps", "2", "--max_length", "128", "--dataset_num_proc", "1", "--report_to", "none",
-             "--save_strategy", "no", "--output_dir", lab.root / "optimizer"]
+    swift = lab.swift_sft("--tuner_type", "full", "--torch_dtype", "bfloat16", "--max_steps", "2", "--output_dir", lab.root / "optimizer")
     alone = lab.run([*swift, "--deepspeed", config], NPROC_PER_NODE="1")
     said = "'DummyOptim' object has no attribute 'param_groups'"
     assert alone.returncode != 0 and said in alone.stdout, alone.stdout[-2000:]
@@ -270,8 +217,7 @@ def swift_fails_with_an_optimizer_section(lab):
 
 @check
 def swift_refuses_the_options_we_refuse(lab):
-    model = lab.model()
-    swift = ["swift", "sft", "--model", model, "--model_type", "qwen2", "--template", "qwen", "--dataset", lab.root / "data.jsonl", "--use_cpu", "true", "--train_type", "full"]
+    swift = lab.swift_sft("--train_type", "full")
     alone = lab.run(swift)
     assert alone.returncode != 0 and "remaining_argv: ['--train_type', 'full']" in alone.stdout, alone.stdout[-2000:]
     ours = lab.run([lab.binary, "--nproc-per-node", "2", "--", *swift])
@@ -281,37 +227,21 @@ def swift_refuses_the_options_we_refuse(lab):
 @check
 def every_template_is_accepted_by_deepspeed(lab):
     """Each built-in template, filled for two ranks, goes through DeepSpeed's own parser."""
-    model = lab.model()
-    names = [line.split()[0] for line in subprocess.run([lab.binary, "templates"], capture_output=True, text=True, check=True).stdout.splitlines()
-             if line and not line.startswith(" ")]
+    words = ["--model_name_or_path", lab.model(), "--bf16", "true", "--gradient_accumulation_steps", "1", "--max_grad_norm", "1", "--learning_rate", "1e-4", "--weight_decay", "0",
+             "--adam_beta1", "0.9", "--adam_beta2", "0.95", "--adam_epsilon", "1e-8", "--warmup_steps", "10", "--max_steps", "100"]
     configs = {}
-    for name in names:
+    for name in [line.split()[0] for line in lab.zlaunch("templates").splitlines() if line and not line.startswith(" ")]:
         more = []
         if name == "zero3_nvme":
             for part in ("optimizer", "param"):
                 more += ["--set", f"zero_optimization.offload_{part}.nvme_path={lab.root}"]
         micro = "8" if name == "zero3_lowmem" else "2"
-        result = subprocess.run([lab.binary, "--dry-run", "--format", "json", "--nproc-per-node", "2", "--deepspeed", name, *more, "--", "python", "train.py",
-                                 "--model_name_or_path", model, "--bf16", "true", "--per_device_train_batch_size", micro, "--gradient_accumulation_steps", "1",
-                                 "--max_grad_norm", "1", "--learning_rate", "1e-4", "--weight_decay", "0", "--adam_beta1", "0.9", "--adam_beta2", "0.95",
-                                 "--adam_epsilon", "1e-8", "--warmup_steps", "10", "--max_steps", "100"], env=lab.variables(), cwd=lab.root, capture_output=True, text=True)
-        assert result.returncode == 0, (name, result.stderr)
-        plan = json.loads(result.stdout)
+        plan = json.loads(lab.zlaunch("--dry-run", "--format", "json", "--nproc-per-node", "2", "--deepspeed", name, *more, "--", "python", "train.py",
+                                      "--per_device_train_batch_size", micro, *words))
         assert not plan["left_auto"], (name, plan["left_auto"])
         configs[name] = plan["config"]
-    assert len(configs) >= 11, names
-    program = textwrap.dedent("""
-        import json, sys
-        import deepspeed.comm as dist
-        dist.get_rank, dist.get_world_size = lambda *a, **k: 0, lambda *a, **k: 2
-        from deepspeed.runtime.config import DeepSpeedConfig
-        for name, config in json.load(sys.stdin).items():
-            parsed = DeepSpeedConfig(config)
-            print(name, parsed.train_batch_size, parsed.zero_config.stage)
-    """)
-    result = subprocess.run([lab.python, "-c", program], input=json.dumps(configs), env=lab.variables(), cwd=lab.root, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr[-3000:]
-    assert all(f"{name} " in result.stdout for name in configs), result.stdout
+    assert len(configs) >= 11, list(configs)
+    parsed_by_deepspeed(lab, configs)
 
 
 @check
@@ -320,51 +250,34 @@ def generated_configs_are_accepted_by_deepspeed(lab):
     batch = ["--micro-batch", "2", "--grad-accum", "8", "--world-size", "2"]
     words = {f"stage {stage} {' '.join(more)}": ["--stage", stage, *more] for stage in "0123" for more in ([], ["--fp16"], ["--offload"]) if (stage, more) != ("0", ["--offload"])}
     words |= {name: ["--from", name] for name in ("zero0", "zero1", "zero2", "zero2_offload", "zero3", "zero3_offload", "hf_zero2", "hf_zero3", "zero3_lowmem", "zeropp")}
-    configs = {name: json.loads(subprocess.run([lab.binary, "generate", *batch, *more], capture_output=True, check=True).stdout) for name, more in words.items()}
-    subprocess.run([lab.binary, "generate", *batch, "--tiers", "-o", lab.root / "tiers"], capture_output=True, check=True)
+    configs = {name: json.loads(lab.zlaunch("generate", *batch, *more)) for name, more in words.items()}
+    lab.zlaunch("generate", *batch, "--tiers", "-o", lab.root / "tiers")
     configs |= {path.stem: json.loads(path.read_text()) for path in (lab.root / "tiers").iterdir()}
     assert len(configs) == 24, list(configs)
-    program = textwrap.dedent("""
-        import json, sys
-        import deepspeed.comm as dist
-        dist.get_rank, dist.get_world_size = lambda *a, **k: 0, lambda *a, **k: 2
-        from deepspeed.runtime.config import DeepSpeedConfig
-        for name, config in json.load(sys.stdin).items():
-            parsed = DeepSpeedConfig(config)
-            assert parsed.train_batch_size == 32, (name, parsed.train_batch_size)
-            print(name, flush=True)
-    """)
-    (lab.root / "home").mkdir(exist_ok=True)
-    result = subprocess.run([lab.python, "-c", program], input=json.dumps(configs), env=lab.variables(), cwd=lab.root, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr[-3000:]
-    assert all(name in result.stdout.splitlines() for name in configs), result.stdout
+    batches = parsed_by_deepspeed(lab, configs)
+    assert set(batches.values()) == {32}, batches
 
 
 @check
 def parameters_are_counted_as_transformers_counts_them(lab):
     """The recorded counts are those of the installed transformers; `cargo test` compares ours with them."""
-    (lab.root / "home").mkdir(exist_ok=True)
-    result = subprocess.run([lab.python, HERE / "parameter_counts.py"], env=lab.variables(), cwd=lab.root, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr[-3000:]
-    assert result.stdout == (HERE.parent / "data/parameter-counts.jsonl").read_text()
+    assert lab.ask(HERE / "parameter_counts.py") == (HERE.parent / "data/parameter-counts.jsonl").read_text()
 
 
 @check
 def swifts_templates_are_ours(lab):
     """The six shorthands of ms-swift hold what the installed ms-swift holds, key order included."""
-    folder = next(lab.env.glob("lib/python3*/site-packages/swift/config"))
     for name in ("zero0", "zero1", "zero2", "zero2_offload", "zero3", "zero3_offload"):
-        ours = json.loads(subprocess.run([lab.binary, "templates", name], capture_output=True, check=True).stdout)
-        theirs = json.loads((folder / f"{name}.json").read_text())
+        ours = json.loads(lab.zlaunch("templates", name))
+        theirs = json.loads(lab.swifts(name).read_text())
         assert json.dumps(ours) == json.dumps(integers(theirs)), (name, different(theirs, ours))
 
 
 @check
 def hidden_sizes_are_those_transformers_finds(lab):
     """Every model type of the installed transformers: the same size, or left to the trainer."""
-    result = subprocess.run([lab.python, HERE / "hidden_sizes.py"], env=lab.variables(), cwd=lab.root, capture_output=True, text=True)
-    models = [json.loads(line) for line in result.stdout.splitlines()]
-    assert len(models) > 400, result.stderr[-2000:]
+    models = [json.loads(line) for line in lab.ask(HERE / "hidden_sizes.py").splitlines()]
+    assert len(models) > 400, len(models)
     folder = lab.root / "any-model"
     folder.mkdir()
     script, swift = ["python", "x.py", "--model_name_or_path", folder], ["swift", "sft", "--model", folder]
@@ -373,8 +286,7 @@ def hidden_sizes_are_those_transformers_finds(lab):
         (folder / "config.json").write_text(json.dumps(model["json"]))
         for stage, by, command in ((3, "trainer", script), (2, "accelerate", script), (3, "swift", swift)):
             config = {"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": stage, "stage3_param_persistence_threshold": "auto"}}
-            plan = subprocess.run([lab.binary, "-n", "--format", "json", "--nproc-per-node", "2", "--deepspeed", json.dumps(config), "--", *command],
-                                  env=lab.variables(), cwd=lab.root, capture_output=True, text=True, check=True).stdout
+            plan = lab.zlaunch("-n", "--format", "json", "--nproc-per-node", "2", "--deepspeed", json.dumps(config), "--", *command)
             ours = json.loads(plan)["config"]["zero_optimization"]["stage3_param_persistence_threshold"]
             assert ours == "auto" or ours == 10 * (model[by] or 0), (model, stage, by, ours)
             equal += ours != "auto"
@@ -386,10 +298,9 @@ def recorded_options_are_those_of_the_programs(lab):
     """src/recorded was recorded from these versions."""
     out = lab.root / "options"
     out.mkdir()
-    result = lab.run([lab.python, HERE / "record_options.py", out])
-    assert result.returncode == 0, result.stdout[-2000:]
+    lab.ask(HERE / "record_options.py", out)
     for file in sorted(out.iterdir()):
-        assert file.read_text() == (HERE.parent.parent / "src/recorded" / file.name).read_text(), file.name
+        assert file.read_text() == (ROOT / "src/recorded" / file.name).read_text(), file.name
 
 
 def integers(value):
@@ -398,36 +309,16 @@ def integers(value):
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def different(one, two):
-    keys = sorted(set(one) | set(two))
-    return {key: (one.get(key), two.get(key)) for key in keys if one.get(key) != two.get(key)}
-
-
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--bin", required=True)
-    parser.add_argument("--env", required=True)
-    parser.add_argument("--llamafactory", required=True, help="the environment of LLaMA-Factory")
-    parser.add_argument("names", nargs="*")
-    arguments = parser.parse_args()
-    root = Path(tempfile.mkdtemp(prefix="zlaunch-real-"))
-    lab = Lab(arguments.bin, arguments.env, root, {"llamafactory": arguments.llamafactory})
-    passed = failed = 0
-    for function in CHECKS:
-        if arguments.names and function.__name__ not in arguments.names:
-            continue
-        start = time.monotonic()
-        try:
-            function(lab)
-            passed += 1
-            print(f"ok    {function.__name__} ({time.monotonic() - start:.0f} s)", flush=True)
-        except Exception:
-            failed += 1
-            print(f"FAIL  {function.__name__}", flush=True)
-            traceback.print_exc()
-    shutil.rmtree(root, ignore_errors=True)
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(1 if failed else 0)
+    parser = Arguments(__doc__, "bin", "env", "names")
+    parser.add_argument("--llamafactory", type=lambda folder: Path(folder).resolve(), metavar="FOLDER", help="the environment with LLaMA-Factory (default: what `tests/real/setup llamafactory` prints)")
+    options = parser.parse_args()
+    checks = Checks(options.names)
+    with tempfile.TemporaryDirectory(prefix="zlaunch-real-", ignore_cleanup_errors=True) as root:
+        lab = Lab(options.bin, options.env, Path(root))
+        lab.llamafactory = options.llamafactory
+        checks.run_all(lab)
+    checks.finish()
 
 
 if __name__ == "__main__":

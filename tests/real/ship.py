@@ -1,20 +1,18 @@
 #!/usr/bin/env python3
 """What users get, installed as they install it: the wheel, the sdist, the tarball, the .deb, completions, man page, shims.
 
-usage: ship.py --env VENV [NAME...]      prints a line a check, then 'N passed, M failed'
-
 Old systems and other shells are those of the oldest Debian that the machine's mirror has, unpacked into a folder: root is
 needed for that, and nothing is installed on the machine. What is downloaded is kept beside the environments of `setup`.
 """
-import argparse
 import contextlib
+import fcntl
 import hashlib
-import json
 import os
 import platform
 import pty
 import re
 import select
+import shlex
 import shutil
 import stat
 import statistics
@@ -23,30 +21,19 @@ import sys
 import tarfile
 import tempfile
 import time
-import traceback
 import zipfile
 from pathlib import Path
 
-from run import HERE, Lab, different
+from harness import HERE, PATIENCE, ROOT, Arguments, Checks, Skip, check
+from lab import Lab, different
 
-REPOSITORY = HERE.parent.parent
-DIST = REPOSITORY / "target/dist"
+DIST = ROOT / "target/dist"
 CACHE = Path(os.environ.get("ZLAUNCH_REAL_ENV") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "zlaunch-real")
 FLAGSHIP = ["--dry-run", "--deepspeed", "zero3_offload", "--nproc-per-node", "5", "--", "swift", "sft", "--model", "Qwen/Qwen3-8B", "--tuner_type", "full",
             "--per_device_train_batch_size", "1", "--gradient_accumulation_steps", "16"]
 # By its path: PATH is the one inside.
 CHROOT = shutil.which("chroot", path="/usr/sbin:/usr/bin:/sbin")
 SHIMS = ["accelerate", "axolotl", "deepspeed", "llamafactory-cli", "swift", "torchrun", "trl"]
-CHECKS = []
-
-
-class Left(Exception):
-    """Cannot be tried on this machine, and why."""
-
-
-def check(function):
-    CHECKS.append(function)
-    return function
 
 
 def run(*argv, env=None, cwd=None, status=0, **more):
@@ -70,17 +57,21 @@ def one(kind):
     return packages()[kind]
 
 
-def kept(name, *ingredients):
-    """A folder of the cache for what is made from these, and whether it has to be made."""
+def kept(make, name, *ingredients):
+    """A folder of the cache for what is made from these; made by one, while others wait."""
     folder = CACHE / f"{name}-{hashlib.sha256(repr(ingredients).encode()).hexdigest()[:16]}"
     folder.mkdir(parents=True, exist_ok=True)
-    return folder, not (folder / "complete").exists()
+    with open(folder / "lock", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "complete").exists():
+            (folder / "complete").write_text(make(folder) or "")
+    return folder
 
 
 def unpacked_packages(folder, *names):
     """Debian packages of this machine's release, unpacked and not installed."""
     if not shutil.which("apt-get"):
-        raise Left("no apt here")
+        raise Skip("no apt here")
     with tempfile.TemporaryDirectory() as downloads:
         run("apt-get", "-o", "APT::Sandbox::User=root", "download", *names, cwd=downloads)
         for package in Path(downloads).iterdir():
@@ -95,17 +86,15 @@ class Root:
 
     def __init__(self, folder):
         if os.geteuid() != 0:
-            raise Left("only root can enter another root")
+            raise Skip("only root can enter another root")
         self.folder = folder
-        cache, missing = kept("debian", self.PACKAGES, self.SUITES)
-        if missing:
-            self.fetch(cache)
+        cache = kept(self.fetch, "debian", self.PACKAGES, self.SUITES)
         run("tar", "-C", folder, "-xf", cache / "root.tar")
         self.suite = (cache / "complete").read_text()
         try:
             self.run("true")
         except AssertionError as why:
-            raise Left("this machine does not let root mount") from why
+            raise Skip("this machine does not let root mount") from why
 
     def fetch(self, cache):
         unpacked_packages(cache / "tools", "debootstrap")
@@ -121,11 +110,10 @@ class Root:
                 for package in (work / "downloads/var/cache/apt/archives").glob("*.deb"):
                     run("dpkg-deb", "-x", package, work / "root")
                 run("tar", "-C", work / "root", "-cf", cache / "root.tar", ".")
-                (cache / "complete").write_text(suite)
             shutil.rmtree(work)
             if downloaded.returncode == 0:
-                return
-        raise Left("debootstrap finds no Debian")
+                return suite
+        raise Skip("debootstrap finds no Debian")
 
     def entered(self, *argv):
         """The command inside, with devices and /proc that are gone with it."""
@@ -154,7 +142,7 @@ class Shop:
         return self.made[name]
 
     def dist(self):
-        return self.once("dist", lambda: run(REPOSITORY / "packaging/build"))
+        return self.once("dist", lambda: run(ROOT / "packaging/build"))
 
     def root(self):
         def make():
@@ -183,7 +171,7 @@ class Shop:
 
 
 def version():
-    return re.search(r'^version = "(.*)"', (REPOSITORY / "Cargo.toml").read_text(), re.M)[1]
+    return re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.M)[1]
 
 
 def is_flagship(plan):
@@ -207,7 +195,7 @@ def dead_links(package):
 def one_command_makes_every_package(shop):
     shop.dist()
     first = {file.name: file.read_bytes() for file in packages().values()}
-    run(REPOSITORY / "packaging/build")
+    run(ROOT / "packaging/build")
     second = {file.name: file.read_bytes() for file in packages().values()}
     assert first == second, [name for name in first if first[name] != second.get(name)]
     wheel = one("wheel").name
@@ -262,7 +250,7 @@ def the_wheel_installs_on_the_oldest_debian(shop):
 def the_executable_needs_no_system(shop):
     """A root with this one file in it, and one with busybox besides."""
     if os.geteuid() != 0:
-        raise Left("only root can enter another root")
+        raise Skip("only root can enter another root")
     shop.dist()
     empty = shop.folder / "empty"
     empty.mkdir()
@@ -290,7 +278,7 @@ def the_sdist_becomes_a_wheel(shop):
     """By pip, which fetches what builds it. Not optimised: only whether it builds is asked."""
     shop.dist()
     wheels = shop.folder / "wheels"
-    variables = os.environ | {"MATURIN_PEP517_ARGS": "--profile dev", "CARGO_TARGET_DIR": str(REPOSITORY / "target")}
+    variables = os.environ | {"MATURIN_PEP517_ARGS": "--profile dev", "CARGO_TARGET_DIR": str(ROOT / "target")}
     run(shop.venv() / "bin/pip", "wheel", "--no-deps", "--wheel-dir", wheels, one("sdist"), env=variables)
     wheel, = wheels.iterdir()
     run(sys.executable, "-m", "venv", shop.folder / "built")
@@ -300,7 +288,7 @@ def the_sdist_becomes_a_wheel(shop):
 
 @check
 def cargo_installs_it(shop):
-    run("cargo", "install", "--locked", "--quiet", "--path", REPOSITORY, "--root", shop.folder / "cargo")
+    run("cargo", "install", "--locked", "--quiet", "--path", ROOT, "--root", shop.folder / "cargo")
     is_flagship(run(shop.folder / "cargo/bin/zlaunch", *FLAGSHIP, env={"PATH": "/usr/bin:/bin", "HOME": str(shop.folder)}).stdout)
 
 
@@ -311,20 +299,17 @@ def it_builds_and_runs_for_aarch64(shop):
     variables = os.environ | {"CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER": "rust-lld"}
     if not (Path(run("rustc", "--print", "sysroot").stdout.strip()) / f"lib/rustlib/{target}").exists():
         if not shutil.which("rustup"):
-            raise Left(f"no {target} here, and no rustup to add it")
+            raise Skip(f"no {target} here, and no rustup to add it")
         rust = run("rustc", "--version").stdout.split()[1]
         rustup = CACHE / "rustup"
         variables |= {"RUSTUP_HOME": str(rustup), "RUSTUP_TOOLCHAIN": rust}
         try:
             run("rustup", "toolchain", "install", rust, "--profile", "minimal", "--target", target, "--no-self-update", env=variables, timeout=120)
         except (AssertionError, subprocess.TimeoutExpired):
-            raise Left(f"no {target} here, and rustup cannot fetch it")
-    run("cargo", "build", "--locked", "--quiet", "--target", target, cwd=REPOSITORY, env=variables)
-    qemu, missing = kept("qemu")
-    if missing:
-        unpacked_packages(qemu, "qemu-user-static")
-        (qemu / "complete").touch()
-    binary = REPOSITORY / "target" / target / "debug/zlaunch"
+            raise Skip(f"no {target} here, and rustup cannot fetch it")
+    run("cargo", "build", "--locked", "--quiet", "--target", target, cwd=ROOT, env=variables)
+    qemu = kept(lambda folder: unpacked_packages(folder, "qemu-user-static"), "qemu")
+    binary = ROOT / "target" / target / "debug/zlaunch"
     emulated = [qemu / "usr/bin/qemu-aarch64-static", binary]
     assert run(*emulated, "--version").stdout == f"zlaunch {version()}\n"
     is_flagship(run(*emulated, *FLAGSHIP, env={"PATH": "/usr/bin:/bin", "HOME": str(shop.folder)}).stdout)
@@ -451,7 +436,7 @@ def terminal(argv, env):
     def wait(text):
         seen = b""
         while text.encode() not in seen:
-            assert select.select([terminal], [], [], 60)[0], f"nothing more than {seen!r}"
+            assert select.select([terminal], [], [], PATIENCE)[0], f"nothing more than {seen!r}"
             seen += os.read(terminal, 4096)
 
     try:
@@ -485,12 +470,11 @@ def zsh_completes(shop):
 
 @check
 def shims_are_plain_shell(shop):
-    tools, missing = kept("ship", (HERE / "requirements-ship.txt").read_text())
-    if missing:
-        run(sys.executable, "-m", "venv", "--clear", tools / "env")
-        run(tools / "env/bin/pip", "install", "--quiet", "--requirement", HERE / "requirements-ship.txt")
-        (tools / "complete").touch()
-    run(tools / "env/bin/shellcheck", "--shell=sh", "--enable=all", "--exclude=SC2250", REPOSITORY / "shims/shim.sh")
+    def make(folder):
+        run(sys.executable, "-m", "venv", "--clear", folder / "env")
+        run(folder / "env/bin/pip", "install", "--quiet", "--requirement", HERE / "requirements-ship.txt")
+    tools = kept(make, "ship", (HERE / "requirements-ship.txt").read_text())
+    run(tools / "env/bin/shellcheck", "--shell=sh", "--enable=all", "--exclude=SC2250", ROOT / "shims/shim.sh")
     run(tools / "env/bin/shellcheck", "--shell=bash", one_file(shop.folder / "completions.bash", run(shop.venv() / "bin/zlaunch", "completions", "bash").stdout))
     root = shop.debian()
     folder = "/usr/share/zlaunch/shims"
@@ -539,14 +523,9 @@ def shims_drive_the_real_swift(shop):
     """An unchanged script trains, alone and with one PATH line; the final config is the same."""
     zlaunch = shop.venv() / "bin/zlaunch"
     lab = Lab(zlaunch, shop.env, shop.folder)
-    model = lab.model()
-    script = one_file(shop.folder / "train.sh", f"""\
-#!/bin/sh
-export NPROC_PER_NODE=2
-swift sft --model {model} --model_type qwen2 --template qwen --dataset {lab.root}/data.jsonl --tuner_type full --torch_dtype float32 \\
-    --use_cpu true --per_device_train_batch_size 2 --gradient_accumulation_steps 2 --max_grad_norm 0.7 --max_steps 3 --max_length 128 \\
-    --dataset_num_proc 1 --report_to none --save_strategy no --logging_steps 1 --output_dir "$OUTPUT" --deepspeed zero2
-""")
+    swift = lab.swift_sft("--tuner_type", "full", "--torch_dtype", "float32", "--per_device_train_batch_size", "2", "--gradient_accumulation_steps", "2",
+                          "--max_grad_norm", "0.7", "--max_steps", "3", "--logging_steps", "1", "--deepspeed", "zero2")
+    script = one_file(shop.folder / "train.sh", f'#!/bin/sh\nexport NPROC_PER_NODE=2\n{shlex.join(map(str, swift))} --output_dir "$OUTPUT"\n')
     run(zlaunch, "shims", "install", shop.folder / "shims")
     path = lab.variables()["PATH"]
     alone = lab.trained(["sh", script], "train_loss", OUTPUT=str(shop.folder / "alone"))
@@ -557,30 +536,11 @@ swift sft --model {model} --model_type qwen2 --template qwen --dataset {lab.root
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--env", required=True, help="the environment of the real trainers")
-    parser.add_argument("names", nargs="*")
-    arguments = parser.parse_args()
-    passed = failed = left = 0
+    options = Arguments(__doc__, "env", "names").parse_args()
+    checks = Checks(options.names)
     with tempfile.TemporaryDirectory(prefix="zlaunch-ship-") as folder:
-        shop = Shop(Path(arguments.env).resolve(), Path(folder))
-        for function in CHECKS:
-            if arguments.names and function.__name__ not in arguments.names:
-                continue
-            start = time.monotonic()
-            try:
-                said = function(shop)
-                passed += 1
-                print(f"ok    {function.__name__} ({time.monotonic() - start:.0f} s){': ' + said if said else ''}", flush=True)
-            except Left as why:
-                left += 1
-                print(f"left  {function.__name__}: {why}", flush=True)
-            except Exception:
-                failed += 1
-                print(f"FAIL  {function.__name__}", flush=True)
-                traceback.print_exc()
-    print(f"{passed} passed, {failed} failed" + (f", {left} left out" if left else ""))
-    sys.exit(1 if failed else 0)
+        checks.run_all(Shop(options.env, Path(folder)))
+    checks.finish()
 
 
 if __name__ == "__main__":

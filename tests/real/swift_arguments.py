@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
 """The real ms-swift parser and zlaunch agree on what every option's value is, over the swift commands of a corpus.
 
-usage: swift_arguments.py --bin PATH --env VENV --corpus DIR
-
 zlaunch's reading shows in what it fills into a config that is "auto" everywhere; the real one is argparse's own.
 """
-import argparse
 import json
 import subprocess
-import sys
 import tempfile
-from pathlib import Path
+
+from corpus import commands
+from harness import Arguments, Checks
+from lab import answers, variables
 
 AUTO = {
     "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "gradient_clipping": "auto",
@@ -30,7 +29,7 @@ import contextlib, io, json, sys
 from swift.arguments import PretrainArguments, RLHFArguments, SftArguments
 from transformers import HfArgumentParser
 parsers = {name: HfArgumentParser([cls]) for name, cls in (("sft", SftArguments), ("pt", PretrainArguments), ("rlhf", RLHFArguments))}
-for line in open(sys.argv[1]):
+for line in sys.stdin:
     command, *argv = json.loads(line)
     try:
         with contextlib.redirect_stderr(io.StringIO()):
@@ -42,17 +41,11 @@ for line in open(sys.argv[1]):
 '''
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--bin", required=True)
-    parser.add_argument("--env", required=True)
-    parser.add_argument("--corpus", required=True)
-    options = parser.parse_args()
-    commands = []
-    for line in open(Path(options.corpus) / "commands.jsonl"):
-        argv = json.loads(line)["argv"]
+def swift_commands(corpus):
+    """The words behind `swift`, with something where a shell would have put something."""
+    for name, it in commands(corpus).items():
+        argv = it["argv"]
         if len(argv) > 2 and argv[0] == "swift" and argv[1] in ("sft", "pt", "rlhf") and argv[2].startswith("--"):
-            # What a shell would have put there.
             words, depth = [], 0
             for word in argv[1:]:
                 depth += word.count("$(")
@@ -61,34 +54,39 @@ def main():
                 elif word.startswith("$("):
                     words.append("2")
                 depth -= min(depth, word.count(")"))
-            commands.append(words)
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "commands"
-        file.write_text("".join(json.dumps(words) + "\n" for words in commands))
-        env = {"PATH": f"{options.env}/bin:/usr/bin:/bin", "HOME": folder, "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": "", "LANG": "C.UTF-8"}
-        result = subprocess.run([f"{options.env}/bin/python", "-c", REAL, file], env=env, capture_output=True, text=True)
-        answers = [json.loads(line[7:]) for line in result.stdout.splitlines() if line.startswith("ANSWER ")]
-        assert len(answers) == len(commands) > 100, result.stderr[-2000:]
+            yield name, words
+
+
+def compare(binary, env, folder, words, answer):
+    """How many values were compared, and what is wrong."""
+    plan = subprocess.run([binary, "-n", "--format", "json", "--allow", "hf-arguments", "--deepspeed", json.dumps(AUTO), "--nproc-per-node", "2", "--", "swift", *words],
+                          env=variables(env, folder), cwd=folder, capture_output=True, text=True)
+    if plan.returncode:
         # What the real parser refuses for other reasons (a placeholder for a port) is left to it.
-        failed = values = 0
-        for words, answer in zip(commands, answers):
-            plan = subprocess.run([str(Path(options.bin).resolve()), "-n", "--format", "json", "--allow", "hf-arguments", "--deepspeed", json.dumps(AUTO), "--nproc-per-node", "2", "--", "swift", *words],
-                                  env=env, cwd=folder, capture_output=True, text=True)
-            refused = "refused" in answer or bool(answer.get("unknown"))
-            if plan.returncode:
-                wrong = None if refused else plan.stderr
-            else:
-                fills = {fill["key"]: fill["value"] for fill in json.loads(plan.stdout)["fills"]}
-                known = answer.get("known", {})
-                pairs = {key: (value, FIELDS[key](known)) for key, value in fills.items() if key in FIELDS and known}
-                values += len(pairs)
-                wrong = {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
-            if wrong:
-                failed += 1
-                print("DIFFERENT", words, wrong, answer.get("unknown"))
+        return 0, None if "refused" in answer or answer.get("unknown") else plan.stderr
+    known = answer.get("known", {})
+    fills = {fill["key"]: fill["value"] for fill in json.loads(plan.stdout)["fills"]}
+    pairs = {key: (value, FIELDS[key](known)) for key, value in fills.items() if key in FIELDS and known}
+    wrong = {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
+    return len(pairs), wrong and f"{words} {wrong} {answer.get('unknown')}"
+
+
+def main():
+    options = Arguments(__doc__, "bin", "env", "corpus", "names").parse_args()
+    checks = Checks(options.names)
+    if not options.corpus:
+        checks.skip_all("corpus", "there is no corpus here; name one with --corpus")
+        checks.finish()
+    found = {name: words for name, words in swift_commands(options.corpus) if checks.wants(name)}
+    assert options.names or len(found) > 100, f"only {len(found)} commands of swift"
+    with tempfile.TemporaryDirectory() as folder:
+        values = 0
+        for (name, words), answer in zip(found.items(), answers(options.env, folder, ["-c", REAL], found.values())):
+            count, wrong = compare(options.bin, options.env, folder, words, answer)
+            values += count
+            checks.judge(name, wrong)
     print(f"{values} values compared")
-    print(f"{len(commands) - failed} passed, {failed} failed")
-    sys.exit(1 if failed else 0)
+    checks.finish()
 
 
 if __name__ == "__main__":

@@ -1,21 +1,20 @@
 #!/usr/bin/env python3
 """How long it takes from Enter to the first line of a trainer's worker: zlaunch in front, against the trainers' own ways.
 
-usage: worker_start.py --bin PATH --env VENV [--runs N]      prints a table; every ratio is of this one run
-
 The commands are the real ones and so are torchrun, swift, accelerate and deepspeed. Each rank stops at its first line of
 Python, where it notes the time. The ways take turns, so that a busy machine is busy for all of them; the minimum is what
-they cost, the median what was seen. CPU is user and system time of all processes of one launch.
+they cost, the median what was seen. CPU is user and system time of all processes of one launch. A way passes when every
+rank gets to its first line; its times are a report and nothing is judged by them.
 """
-import argparse
-import os
 import resource
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
+
+from harness import Arguments, Checks
+from lab import variables
 
 RANKS = 2
 # Python imports it before anything else. Only a rank has a number.
@@ -34,7 +33,7 @@ SCRIPT = ["train.py", "--model_name_or_path", "model", "--output_dir", "out", "-
 class Way:
     def __init__(self, name, argv, against=None, **variables):
         self.name, self.argv, self.variables, self.against = name, [str(word) for word in argv], variables, against
-        self.wall, self.cpu = [], []
+        self.wall, self.cpu, self.failed = [], [], None
 
 
 def ways(zlaunch):
@@ -44,7 +43,7 @@ def ways(zlaunch):
         Way(swift, [*SWIFT, "--deepspeed", "zero2"], NPROC_PER_NODE=str(RANKS)),
         Way("zlaunch -- swift sft", [*ours, "--", *SWIFT], against=swift),
         Way("zlaunch --launcher local -- swift sft", [*ours, "--launcher", "local", "--", *SWIFT], against=swift),
-        Way(script, ["accelerate", "launch", "--use_deepspeed", "--deepspeed_config_file", "zero2.json", "--num_processes", RANKS, *SCRIPT]),
+        Way(script, ["accelerate", "launch", "--main_process_port", "0", "--use_deepspeed", "--deepspeed_config_file", "zero2.json", "--num_processes", RANKS, *SCRIPT]),
         Way("deepspeed", ["deepspeed", "--num_gpus", RANKS, *SCRIPT, "--deepspeed", "zero2.json"], against=script),
         Way("torchrun", ["torchrun", "--nproc_per_node", RANKS, *SCRIPT], against=script),
         Way("zlaunch -- train.py", [*ours, "--", "python", *SCRIPT], against=script),
@@ -55,28 +54,18 @@ def ways(zlaunch):
 def measure(way, env, folder):
     """One launch: seconds until the last rank's first line, CPU seconds of everything it started."""
     lines = Path(tempfile.mkdtemp(dir=folder))
-    variables = {
-        "PATH": f"{env}/bin:/usr/bin:/bin", "HOME": str(folder), "LANG": "C.UTF-8", "PYTHONPATH": str(folder / "hook"),
-        "DS_ACCELERATOR": "cpu", "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1",
-        "FIRST_LINES": str(lines), **way.variables,
-    }
+    own = variables(env, folder, PYTHONPATH=str(folder / "hook"), FIRST_LINES=str(lines), **way.variables)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.monotonic()
-    done = subprocess.run(way.argv, env=variables, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+    done = subprocess.run(way.argv, env=own, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=1800)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     found = sorted(lines.iterdir())
-    assert done.returncode == 0 and len(found) == RANKS, f"{way.name}: exit {done.returncode}, {len(found)} ranks\n{done.stdout[-3000:]}"
+    assert done.returncode == 0 and len(found) == RANKS, f"exit {done.returncode}, {len(found)} ranks\n{done.stdout[-3000:]}"
     way.wall.append(max(float(line.read_text()) for line in found) - start)
     way.cpu.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bin", required=True)
-    parser.add_argument("--env", required=True)
-    parser.add_argument("--runs", type=int, default=5)
-    options = parser.parse_args()
-    everything = ways(Path(options.bin).resolve())
+def measure_all(everything, env, runs):
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         (folder / "hook").mkdir()
@@ -85,20 +74,41 @@ def main():
         (folder / "zero2.json").write_text('{"train_batch_size": 2, "zero_optimization": {"stage": 2}}')
         (folder / "data.jsonl").write_text("")
         # The first launch of each reads its files from the disk, and is not counted.
-        for turn in range(options.runs + 1):
+        for turn in range(runs + 1):
             for way in everything:
-                measure(way, Path(options.env).resolve(), folder)
+                if way.failed:
+                    continue
+                try:
+                    measure(way, env, folder)
+                except (AssertionError, subprocess.TimeoutExpired) as why:
+                    way.failed = why
                 if turn == 0:
                     way.wall, way.cpu = [], []
+
+
+def report(way, named):
+    """A row of the table; every ratio is of this one run."""
+    assert not way.failed, way.failed
+    row = f"fastest {min(way.wall):5.2f} s, median {statistics.median(way.wall):5.2f} s, CPU {min(way.cpu):5.2f} s"
+    other = named.get(way.against)
+    if other and not other.failed:
+        row += f"; {min(way.wall) / min(other.wall):.2f} of `{other.name}` (median {statistics.median(way.wall) / statistics.median(other.wall):.2f})"
+    return row
+
+
+def main():
+    parser = Arguments(__doc__, "bin", "env")
+    parser.add_argument("--runs", type=int, default=5)
+    options = parser.parse_args()
+    everything = ways(options.bin)
+    measure_all(everything, options.env, options.runs)
+    print(f"seconds to the first line of the last worker, of {options.runs} launches with {RANKS} ranks")
+    checks = Checks()
     named = {way.name: way for way in everything}
-    print(f"{'first line of the worker after':<40} {'fastest':>9} {'median':>9} {'CPU':>9}   of {options.runs} launches with {RANKS} ranks")
     for way in everything:
-        row = f"{way.name:<40} {min(way.wall):>7.2f} s {statistics.median(way.wall):>7.2f} s {min(way.cpu):>7.2f} s"
-        if way.against:
-            other = named[way.against]
-            row += f"   {min(way.wall) / min(other.wall):.2f} of `{other.name}` (median {statistics.median(way.wall) / statistics.median(other.wall):.2f})"
-        print(row)
+        checks.run(way.name, report, way, named)
+    checks.finish()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

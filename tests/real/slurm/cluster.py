@@ -9,6 +9,7 @@ own; elsewhere (a plain container) the nodes share the machine's and differ by p
 clusters do not meet. Debian's packages are installed if they are missing.
 """
 import contextlib
+import fcntl
 import json
 import os
 import random
@@ -21,6 +22,10 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from harness import PATIENCE, until  # noqa: E402
+
 # name: CPUs of the node, its GPUs as Slurm counts them, and the (fake) devices they are.
 NODES = {
     "node01": ("CPUs=32 Sockets=2 CoresPerSocket=16 ThreadsPerCore=1", "gpu:a100:4", "0-3"),
@@ -30,7 +35,8 @@ NODES = {
     "gpu-a1-b3": ("CPUs=16", "gpu:2", "4-5"),
     "gpu-a1-b5": ("CPUs=16", "gpu:2", "6-7"),
 }
-# How many clusters a machine can have; their ports are below those that any connection may be lent.
+# How many clusters a machine can have; their ports are below those that any connection may be lent. Whoever finds a port
+# taken tries the next cluster's.
 SLOTS, CONTROLLER, NODE_PORTS = 200, 16000, 17000
 # In the environment of every daemon and of whatever is started through `Cluster.run`: what has it is ours to end.
 MARKER = "TEST_CLUSTER"
@@ -58,6 +64,10 @@ ip route add default via "$3"
 ip link add docker0 type bridge && ip addr add 172.17.0.1/16 dev docker0 && ip link set docker0 up || :
 exec slurmd -D -N "$1"
 """
+
+
+class Taken(AssertionError):
+    """Somebody else was faster with a port."""
 
 
 class Cluster:
@@ -94,7 +104,7 @@ class Cluster:
         return {"PATH": PATH, "HOME": str(self.folder / "home"), "LANG": "C.UTF-8", "HOSTNAME": "login", "SLURM_CONF": str(self.conf),
                 MARKER: str(self.folder)} | {key: str(value) for key, value in more.items()}
 
-    def run(self, argv, timeout=60, **variables):
+    def run(self, argv, timeout=PATIENCE, **variables):
         """A command with the cluster's environment; never without a limit, since a step that cannot start waits for ever."""
         process = subprocess.Popen([str(word) for word in argv], env=self.environment(**variables), cwd=self.folder / "home", stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
@@ -121,28 +131,34 @@ class Cluster:
         lines = self.run(["scontrol", "-o", "show", "job", number]).stdout.splitlines()
         return [dict(word.split("=", 1) for word in line.split() if "=" in word) for line in lines if "JobState=" in line]
 
-    def wait(self, number, timeout=60, until=ENDED):
-        limit = time.monotonic() + timeout
-        while not ((jobs := self.jobs(number)) and all(job["JobState"] in until for job in jobs)):
-            if time.monotonic() > limit:
-                self.cancel_all()
-                raise AssertionError(f"job {number} is not {sorted(until)} after {timeout} s: {jobs}\n{self.output(number)}")
-            time.sleep(0.05)
-        return jobs
+    def wait(self, number, states=ENDED, timeout=PATIENCE):
+        """The job's parts, once all of them are in one of the states."""
+        def there():
+            jobs = self.jobs(number)
+            return jobs if jobs and all(job["JobState"] in states for job in jobs) else None
+        try:
+            return until(there, lambda: f"job {number} is not {sorted(states)}: {self.jobs(number)}\n{self.output(number)}", timeout)
+        except AssertionError:
+            self.cancel_all()
+            raise
 
     def output(self, number):
         file = self.folder / f"home/slurm-{number}.out"
         return file.read_text(errors="replace") if file.exists() else ""
 
     def hurry(self, number):
-        """A job that was put back into the queue is held there for two minutes; not here. But what started before its end is
-        refused, and Slurm counts in seconds."""
+        """A job that was put back into the queue is held there for two minutes; not here."""
+        # A start in the second in which the job ended is taken for one before its end. The clock is this machine's.
         time.sleep(1.1)
-        self.answer(["scontrol", "update", f"JobId={number}", "StartTime=now"])
+
+        def started():
+            self.answer(["scontrol", "update", f"JobId={number}", "StartTime=now"])
+            return all(job["JobState"] != "PENDING" for job in self.jobs(number))
+        until(started, f"job {number} does not start again")
 
     def cancel_all(self):
         """Ends every job that is not spared, and returns when the nodes are free again."""
-        limit = time.monotonic() + 20
+        limit = time.monotonic() + 60
         while (others := set(self.answer(["squeue", "-h", "-o", "%A"]).split()) - self.spared) and time.monotonic() < limit:
             self.answer(["scancel", *others])
             time.sleep(0.1)
@@ -150,7 +166,7 @@ class Cluster:
     def answer(self, argv):
         """The output of a quick question, or nothing."""
         with contextlib.suppress(subprocess.TimeoutExpired, FileNotFoundError):
-            return subprocess.run(argv, env=self.environment(), timeout=20, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+            return subprocess.run(argv, env=self.environment(), timeout=60, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
         return ""
 
     def version(self):
@@ -161,17 +177,31 @@ class Cluster:
     def up(self):
         assert os.geteuid() == 0, "slurmd must be started by root"
         install()
-        if not self.state.exists():
-            assert not self.folder.exists() or not any(self.folder.iterdir()), f"{self.folder} holds something else"
+        if self.state.exists():
+            self.start_all()
+            return
+        assert not self.folder.exists() or not any(self.folder.iterdir()), f"{self.folder} holds something else"
+        if self.namespaces is None:
+            self.namespaces = can_separate()
+        for _ in range(5):
             self.slot = self.free_slot()
-            if self.namespaces is None:
-                self.namespaces = self.can_separate()
+            # The bridge is how a slot is taken: only one can make it.
+            if self.namespaces and not quiet("ip", "link", "add", self.bridge, "type", "bridge"):
+                continue
             self.write()
-        if self.namespaces and not quiet("ip", "link", "show", self.bridge):
-            command("ip", "link", "add", self.bridge, "type", "bridge")
-            command("ip", "addr", "add", f"{self.address(254)}/24", "dev", self.bridge)
+            try:
+                self.start_all()
+                return
+            except Taken:
+                self.end()
+                shutil.rmtree(self.folder)
+        raise AssertionError("somebody else was faster five times")
+
+    def start_all(self):
+        if self.namespaces:
+            command("ip", "addr", "replace", f"{self.address(254)}/24", "dev", self.bridge)
             command("ip", "link", "set", self.bridge, "up")
-        if not self.namespaces:
+        else:
             self.name_nodes()
         munge = [f"--{name}={self.folder}/munge.{name.split('-')[0]}" for name in ("key-file", "socket", "pid-file", "log-file", "seed-file")]
         self.start("munged", ["munged", "--foreground", "--force", *munge], lambda: (self.folder / "munge.socket").exists())
@@ -182,34 +212,52 @@ class Cluster:
                 self.start(name, ["slurmd", "-D", "-N", name])
             elif pid := self.start(name, ["unshare", "--net", "--uts", "sh", "-c", NODE, "node", name, self.address(number), self.address(254)]):
                 self.plug(number, pid)
-        self.until(lambda: self.idle() == len(NODES), "not every node is ready")
+        until(self.ready, lambda: f"not every node is ready\n{self.answer(['sinfo', '-N', '-l'])}{self.logs('slurmctld')}{self.logs('node01')}")
+
+    def ready(self):
+        for name in NODES:
+            self.check_ports(name)
+        return self.idle() == len(NODES)
 
     def down(self):
         if self.state.exists():
             if self.alive("slurmctld"):
                 self.spared = set()
                 self.cancel_all()
-            for number in (signal.SIGTERM, signal.SIGKILL):
-                for pid in self.processes():
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, number)
-                limit = time.monotonic() + 3
-                while self.processes() and time.monotonic() < limit:
-                    time.sleep(0.02)
-            if self.namespaces:
-                # The cables go with the nodes' networks, but in their own time.
-                for end in [self.bridge, *(self.cable(number) for number in range(1, len(NODES) + 1))]:
-                    quiet("ip", "link", "del", end)
-            else:
-                self.name_nodes(forget=True)
-            # Left by proctrack/cgroup, if that was asked for; another cluster's are not empty.
-            for name in NODES:
-                for folder, *_ in os.walk(f"/sys/fs/cgroup/freezer/slurm_{name}", topdown=False):
-                    with contextlib.suppress(OSError):
-                        os.rmdir(folder)
+            self.end()
             shutil.rmtree(self.folder)
         elif self.own:
-            shutil.rmtree(self.folder)
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def end(self):
+        """Ends every process, and takes away what is outside the folder."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            for pid in self.processes():
+                self.tell(pid, number)
+            limit = time.monotonic() + 3
+            while self.processes() and time.monotonic() < limit:
+                time.sleep(0.02)
+        if self.namespaces:
+            # The cables go with the nodes' networks, but in their own time.
+            for end in [self.bridge, *(self.cable(number) for number in range(1, len(NODES) + 1))]:
+                quiet("ip", "link", "del", end)
+        else:
+            self.name_nodes(forget=True)
+        # Left by proctrack/cgroup, if that was asked for; another cluster's are not empty.
+        for name in NODES:
+            for folder, *_ in os.walk(f"/sys/fs/cgroup/freezer/slurm_{name}", topdown=False):
+                with contextlib.suppress(OSError):
+                    os.rmdir(folder)
+
+    def tell(self, pid, number):
+        """A signal by a handle, which cannot become somebody else's process as its number can."""
+        with contextlib.suppress(OSError):
+            handle = os.pidfd_open(pid)
+            try:
+                if self.is_ours(Path(f"/proc/{pid}")):
+                    signal.pidfd_send_signal(handle, number)
+            finally:
+                os.close(handle)
 
     @property
     def bridge(self):
@@ -222,10 +270,6 @@ class Cluster:
             if all(is_free(port) for port in (CONTROLLER + slot, *(node_port(slot, number) for number in range(1, len(NODES) + 1)))) and not quiet("ip", "link", "show", f"zlbr{slot}"):
                 return slot
         raise AssertionError(f"none of {SLOTS} clusters' ports is free")
-
-    def can_separate(self):
-        there = quiet("unshare", "--net", "--uts", "--mount", "mount", "--bind", "/etc/hosts", "/etc/hosts")
-        return there and quiet("ip", "link", "add", self.bridge, "type", "bridge") and quiet("ip", "link", "del", self.bridge)
 
     def address(self, number):
         return f"10.77.{self.slot}.{number}" if self.namespaces else f"127.77.{self.slot}.{number}"
@@ -268,8 +312,8 @@ class Cluster:
             "SchedulerParameters": "sched_interval=1,bf_interval=1,sched_min_interval=10000,batch_sched_delay=0", "ReturnToService": 2,
             # The nodes claim more CPUs than the machine has.
             "SlurmdParameters": "config_overrides",
-            # Seconds from SIGTERM to SIGKILL; Slurm's own default of 30 would only make the tests slow.
-            "KillWait": 5, "MinJobAge": 3600, "SlurmdTimeout": 60, "SlurmctldTimeout": 30,
+            # Seconds from SIGTERM to SIGKILL: enough for a busy machine, and Slurm's own default of 30 would only make the tests slow.
+            "KillWait": 15, "MinJobAge": 3600, "SlurmdTimeout": 60, "SlurmctldTimeout": 30,
         } | self.settings
 
     def node_lines(self):
@@ -280,15 +324,20 @@ class Cluster:
 
     def name_nodes(self, forget=False):
         """Without hosts files of their own the nodes' names must be in the machine's. In a container it cannot be replaced, only rewritten."""
-        hosts, mark = Path("/etc/hosts"), f"# {self.folder}"
-        kept = [line for line in hosts.read_text().splitlines() if not line.endswith(mark)]
+        mark = f"# {self.folder}"
         ours = [] if forget else [f"{line} {mark}" for line in (self.folder / "hosts").read_text().splitlines() if line.startswith("127.77.")]
-        hosts.write_text("\n".join([*kept, *ours, ""]))
+        with open("/etc/hosts", "r+") as hosts:
+            # Another cluster may do the same just now.
+            fcntl.flock(hosts, fcntl.LOCK_EX)
+            kept = [line for line in hosts.read().splitlines() if not line.endswith(mark)]
+            hosts.seek(0)
+            hosts.write("\n".join([*kept, *ours, ""]))
+            hosts.truncate()
 
     def plug(self, number, pid):
         """A cable from the bridge to the node, once the process there has its own network."""
         outside = os.stat("/proc/self/ns/net").st_ino
-        self.until(lambda: os.stat(f"/proc/{pid}/ns/net").st_ino != outside, "a node got no network")
+        until(lambda: os.stat(f"/proc/{pid}/ns/net").st_ino != outside, "a node got no network")
         command("ip", "link", "add", self.cable(number), "master", self.bridge, "up", "type", "veth", "peer", "name", "eth0", "netns", str(pid))
 
     def start(self, name, argv, ready=lambda: True):
@@ -302,15 +351,15 @@ class Cluster:
             process = subprocess.Popen([str(word) for word in argv], env={"PATH": PATH, "SLURM_CONF": str(self.conf), MARKER: str(self.folder)}, cwd="/",
                                        stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         (self.folder / f"pids/{name}").write_text(str(process.pid))
-        self.until(lambda: process.poll() is not None or ready(), f"{name} did not start")
+        until(lambda: process.poll() is not None or ready(), lambda: f"{name} did not start\n{self.logs(name)}")
+        self.check_ports(name)
         assert process.poll() is None, f"{name} ended at once\n{self.logs(name)}"
         return process.pid
 
-    def until(self, condition, complaint, seconds=30):
-        limit = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < limit, f"{complaint}\n{self.answer(['sinfo', '-N', '-l'])}{self.logs('slurmctld')}{self.logs('node01')}"
-            time.sleep(0.03)
+    def check_ports(self, name):
+        said = self.logs(name)
+        if "already in use" in said:
+            raise Taken(said)
 
     def logs(self, name):
         """What a daemon said last; in the foreground it says everything there, also why it never began."""
@@ -326,14 +375,13 @@ class Cluster:
 
     def processes(self, variable=None):
         """What runs with our marker, or with another variable, in its environment."""
-        wanted = (variable or f"{MARKER}={self.folder}").encode()
-        found = []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit() and int(entry.name) != os.getpid():
-                with contextlib.suppress(OSError):
-                    if wanted in (entry / "environ").read_bytes().split(b"\0") or not variable and self.is_step(entry):
-                        found.append(int(entry.name))
-        return found
+        entries = [entry for entry in Path("/proc").glob("[0-9]*") if int(entry.name) != os.getpid()]
+        return [int(entry.name) for entry in entries if self.is_ours(entry, variable)]
+
+    def is_ours(self, entry, variable=None):
+        with contextlib.suppress(OSError):
+            return (variable or f"{MARKER}={self.folder}").encode() in (entry / "environ").read_bytes().split(b"\0") or not variable and self.is_step(entry)
+        return False
 
     def is_step(self, entry):
         """Slurm's own parent of a task writes its title over its environment, but keeps its node's log open."""
@@ -345,6 +393,13 @@ def title(pid):
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_text(errors="replace")
     return ""
+
+
+def can_separate():
+    """Whether the kernel lets a node have a network of its own. The bridge has a name that only this process uses."""
+    bridge = f"zlt{os.getpid()}"
+    there = quiet("unshare", "--net", "--uts", "--mount", "mount", "--bind", "/etc/hosts", "/etc/hosts")
+    return there and quiet("ip", "link", "add", bridge, "type", "bridge") and quiet("ip", "link", "del", bridge)
 
 
 def node_port(slot, number):

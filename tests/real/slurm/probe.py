@@ -41,7 +41,7 @@ def main():
         known["signals"].append(signal.Signals(number).name)
         write()
         if number == signal.SIGTERM:
-            # A checkpoint takes a moment; whoever is killed meanwhile does not get to say so.
+            # A checkpoint takes a moment; whoever is killed meanwhile does not get to say so. Slurm waits much longer (KillWait).
             time.sleep(0.5)
             known["signals"].append("saved")
             write()

@@ -1,11 +1,8 @@
 #!/usr/bin/env python3
 """Records what real Slurm says: the environment of every task in many layouts, and how it expands lists of hosts.
 
-usage: record.py [--suite trixie]...     writes tests/data/slurm-env.jsonl and tests/data/hostlists.txt
-
-This machine's Slurm is recorded, and that of each Debian suite named, in a root made for it (mmdebstrap is needed).
+It writes tests/data/slurm-env.jsonl and tests/data/hostlists.txt. This machine's Slurm is recorded, and that of each Debian suite named, in a root made for it (mmdebstrap is needed).
 """
-import argparse
 import json
 import re
 import socket
@@ -15,9 +12,9 @@ import tempfile
 from pathlib import Path
 
 from cluster import Cluster
+from harness import HERE, Arguments
 
-HERE = Path(__file__).resolve().parent
-DATA = HERE.parent.parent / "data"
+DATA = HERE.parent / "data"
 KEPT = re.compile(r"SLURM\w*|CUDA_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES|ZE_AFFINITY_MASK|GPU_DEVICE_ORDINAL|HOSTNAME|ENVIRONMENT")
 
 TWO = "-w node[01-02] --nodes=2"
@@ -58,7 +55,7 @@ LAYOUTS = [
     ("10-exclusive", "srun -w node[01,03] -N2 --exclusive --ntasks-per-node=1 @", []),
     ("10-high-minors", "srun -w gpu-a1-b[3,5] -N2 --ntasks-per-node=1 --gpus-per-node=2 @", []),
     ("11-requeue", f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=4 --requeue",
-     ["@", "srun @", '[ "${SLURM_RESTART_COUNT:-0}" = 2 ] || { scontrol requeue $SLURM_JOB_ID; sleep 60; }']),
+     ["@", "srun @", '[ "${SLURM_RESTART_COUNT:-0}" = 2 ] || { scontrol requeue $SLURM_JOB_ID; sleep 600; }']),
     ("12-cpus", f"sbatch {TWO} --ntasks-per-node=1 --cpus-per-task=8 --gpus-per-node=4 --mem=8G",
      ["@", "srun @", "srun -c 8 @", "SRUN_CPUS_PER_TASK=8 srun @"]),
     ("15-uneven", f"srun {TWO} -n5 --gpus-per-node=4 @", []),
@@ -167,7 +164,7 @@ class Recorder:
             script = "\n".join([f"#SBATCH {' '.join(options[:at])}", "#SBATCH hetjob", f"#SBATCH {' '.join(options[at + 1:])}", script])
             options = []
         number = self.cluster.sbatch(options, script)
-        while "requeue" in script and self.cluster.wait(number, until={"COMPLETED", "PENDING"})[0]["JobState"] == "PENDING":
+        while "requeue" in script and self.cluster.wait(number, {"COMPLETED", "PENDING"})[0]["JobState"] == "PENDING":
             self.cluster.hurry(number)
         assert all(job["JobState"] == "COMPLETED" for job in self.cluster.wait(number)), self.cluster.output(number)
 
@@ -230,7 +227,7 @@ def elsewhere(suite):
 
 def inside(root):
     # The mounts are those of one process and go with it. The root must be one itself, or the nodes could not have theirs.
-    script = 'mount --bind "$1" "$1" && mount -t proc proc "$1/proc" && mount -t sysfs sys "$1/sys" && mount --rbind /dev "$1/dev" && mount --bind "$2" "$1/mnt" && exec chroot "$1" python3 /mnt/record.py --raw /tmp/raw'
+    script = 'mount --bind "$1" "$1" && mount -t proc proc "$1/proc" && mount -t sysfs sys "$1/sys" && mount --rbind /dev "$1/dev" && mount --bind "$2" "$1/mnt" && exec chroot "$1" python3 /mnt/slurm/record.py --raw /tmp/raw'
     subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", root, HERE], check=True)
     return json.loads((Path(root) / "tmp/raw").read_text())
 
@@ -250,11 +247,10 @@ def write(results):
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = Arguments(__doc__, "names")
     parser.add_argument("--suite", action="append", default=[], help="a Debian suite whose Slurm is recorded too")
     parser.add_argument("--root", action="append", default=[], help="a root that is there already, instead")
-    parser.add_argument("--raw", help="write one version's recording to this file only")
-    parser.add_argument("names", nargs="*", help="only these layouts (with --raw)")
+    parser.add_argument("--raw", help="write this machine's recording to this file only, of the named layouts if there are names")
     arguments = parser.parse_args()
     result = record(arguments.names)
     if arguments.raw:

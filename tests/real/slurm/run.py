@@ -1,26 +1,22 @@
 #!/usr/bin/env python3
 """The real zlaunch on a real Slurm: every layout must give each rank once, all of one world, all with one place to meet.
 
-usage: run.py --bin PATH [--env VENV] [--only NAME]...      prints a line a check, then 'N passed, M failed'
-
-Most checks start a stand-in for Python that writes down how it was started (`probe.py`). With --env, an environment with
-torch and DeepSpeed (`../setup` makes it), real torchrun and a real training run across nodes as well.
+Most checks start a stand-in for Python that writes down how it was started (`probe.py`); real torchrun and a real training
+run across nodes as well. Where no Slurm can be started (it takes root and Debian's packages) everything is skipped.
 """
-import argparse
+import contextlib
 import functools
 import json
 import shlex
 import shutil
 import sys
-import time
-import traceback
 from pathlib import Path
 
 from cluster import PATH, Cluster, title
+from harness import CHECKS, ROOT, Arguments, Checks, Skip, check, port_was_taken, until
+from lab import extensions
 
 HERE = Path(__file__).resolve().parent
-CHECKS = {}
-
 TWO = "-w node[01-02] -N2"
 PAIR = ["node01", "node02"]
 # name: the command (`@` is zlaunch), for sbatch also the script, then the nodes in order and the ranks on each.
@@ -71,18 +67,9 @@ PER_RANK = {
 HETEROGENEOUS = "#SBATCH -w node01 -N1 --ntasks-per-node=1 --gpus-per-node=4\n#SBATCH hetjob\n#SBATCH -w node[03-04] -N2 --ntasks-per-node=1 --gpus-per-node=2\n"
 
 
-class Skip(Exception):
-    """What this machine cannot show."""
-
-
-def check(function):
-    CHECKS[function.__name__] = function
-    return function
-
-
 class Lab:
     def __init__(self, cluster, binary, env):
-        self.cluster, self.env, self.home = cluster, env and Path(env).resolve(), cluster.folder / "home"
+        self.cluster, self.env, self.home = cluster, env, cluster.folder / "home"
         # Whoever builds meanwhile does not change what is tested.
         self.binary = Path(shutil.copy(binary, self.home / "zlaunch"))
         stub = self.home / "stub"
@@ -118,33 +105,27 @@ class Lab:
         options = shlex.split(command)[1:]
         return self.cluster.sbatch(options, ("" if options else HETEROGENEOUS) + exports + script.replace("@", shlex.join(words or self.zlaunch())))
 
-    def finish(self, command, script=None, timeout=60, **variables):
+    def finish(self, command, script=None, **variables):
         """Runs a layout to its end: status and output."""
         if command.startswith("sbatch"):
             number = self.start(command, script, **variables)
-            job = self.cluster.wait(number, timeout)[0]
+            job = self.cluster.wait(number)[0]
             status, signal = (int(part) for part in job["ExitCode"].split(":"))
             return status or (128 + signal if signal else 0), self.cluster.output(number)
         words = [part for word in shlex.split(command) for part in (self.zlaunch() if word == "@" else [word])]
-        result = self.cluster.run(words, timeout, **variables)
+        result = self.cluster.run(words, **variables)
         return result.returncode, result.stdout
 
-    def records(self, count=0, seconds=30, having=lambda record: True):
+    def records(self, count=0, having=lambda record: True):
         """What the probes wrote, when there are enough of them."""
-        limit = time.monotonic() + seconds
-        while True:
-            found = [json.loads(file.read_text()) for file in sorted(self.probe.glob("*.json"))]
-            fitting = [record for record in found if having(record)]
-            if len(fitting) >= count or time.monotonic() > limit:
-                assert len(fitting) >= count, f"{len(fitting)} of {count} in {seconds} s: {found}"
-                return fitting
-            time.sleep(0.05)
+        read = lambda: [json.loads(file.read_text()) for file in sorted(self.probe.glob("*.json"))]
+        fitting = lambda: [record for record in read() if having(record)]
+        until(lambda: len(fitting()) >= count, lambda: f"{len(fitting())} of {count} records: {read()}")
+        return fitting()
 
-    def nothing_left(self, seconds=8):
-        limit = time.monotonic() + seconds
-        while left := self.cluster.processes(f"PROBE={self.probe}"):
-            assert time.monotonic() < limit, "left behind: " + "; ".join(title(pid).replace("\0", " ") for pid in left)
-            time.sleep(0.05)
+    def nothing_left(self):
+        left = lambda: self.cluster.processes(f"PROBE={self.probe}")
+        until(lambda: not left(), lambda: "left behind: " + "; ".join(title(pid).replace("\0", " ") for pid in left()))
 
 
 def option(words, name):
@@ -209,7 +190,8 @@ def layout(name, per_rank):
         records = lab.records()
         assert len(records) == (sum(gpus) if per_rank else len(nodes)), f"{len(records)} processes\n{output}"
         judge(ranks(records) if per_rank else ranks_of_torchrun(records, gpus), nodes, gpus)
-    CHECKS[name] = run
+    run.__name__ = name
+    check(run)
 
 
 for NAME in PER_NODE:
@@ -275,10 +257,10 @@ def steps_do_not_meet(lab):
 
 @check
 def requeued_job_meets_elsewhere(lab):
-    script = '@ || exit\n[ "$SLURM_RESTART_COUNT" ] || { scontrol requeue $SLURM_JOB_ID; sleep 60; }'
+    script = '@ || exit\n[ "$SLURM_RESTART_COUNT" ] || { scontrol requeue $SLURM_JOB_ID; sleep 600; }'
     number = lab.start(f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=4 --requeue", script, **lab.variables())
     lab.records(2)
-    assert lab.cluster.wait(number, until={"PENDING", "FAILED"})[0]["JobState"] == "PENDING", lab.cluster.output(number)
+    assert lab.cluster.wait(number, {"PENDING", "FAILED"})[0]["JobState"] == "PENDING", lab.cluster.output(number)
     lab.cluster.hurry(number)
     assert lab.cluster.wait(number)[0]["JobState"] == "COMPLETED", lab.cluster.output(number)
     ports = {}
@@ -287,7 +269,7 @@ def requeued_job_meets_elsewhere(lab):
     assert len(ports) == 2 and len(set.union(*ports.values())) == 2, ports
 
 
-DOCUMENTED = HERE.parent.parent.parent / "docs/slurm"
+DOCUMENTED = ROOT / "docs/slurm"
 
 
 def submit(lab, name, *options, **variables):
@@ -318,10 +300,10 @@ def documented_requeue_resumes(lab):
     first = lab.records(2)
     (folder / "output/v0/checkpoint-100").mkdir()
     lab.cluster.run(["scancel", "--batch", "--signal=USR1", number])
-    lab.records(2, 30, lambda record: "SIGTERM" in record["signals"])
-    assert lab.cluster.wait(number, until={"PENDING", "FAILED", "COMPLETED"})[0]["JobState"] == "PENDING", Path(f"{lab.probe}.log").read_text()
+    lab.records(2, lambda record: "SIGTERM" in record["signals"])
+    assert lab.cluster.wait(number, {"PENDING", "FAILED", "COMPLETED"})[0]["JobState"] == "PENDING", Path(f"{lab.probe}.log").read_text()
     lab.cluster.hurry(number)
-    again = lab.records(2, 60, lambda record: record["env"].get("SLURM_RESTART_COUNT") == "1")
+    again = lab.records(2, lambda record: record["env"].get("SLURM_RESTART_COUNT") == "1")
     lab.cluster.run(["scancel", number])
     lab.cluster.wait(number)
     resumed = [{option(record["words"], "--resume_from_checkpoint") for record in records} for records in (first, again)]
@@ -380,9 +362,9 @@ def signals_reach(lab, command, script, count):
     number = lab.start(command, script, **lab.variables(PROBE_HOLD="1"))
     lab.records(count)
     lab.cluster.run(["scancel", "--signal=USR1", number])
-    lab.records(count, 10, lambda record: record["signals"] == ["SIGUSR1"])
+    lab.records(count, lambda record: record["signals"] == ["SIGUSR1"])
     lab.cluster.run(["scancel", number])
-    lab.records(count, 10, lambda record: record["signals"] == ["SIGUSR1", "SIGTERM", "saved"])
+    lab.records(count, lambda record: record["signals"] == ["SIGUSR1", "SIGTERM", "saved"])
     assert lab.cluster.wait(number)[0]["JobState"] == "CANCELLED"
     lab.nothing_left()
 
@@ -403,10 +385,10 @@ def signals_reach_without_srun(lab):
     number = lab.start("sbatch -w node01 -N1 --gpus-per-node=2", "exec @", **lab.variables(PROBE_HOLD="1"))
     lab.records(1)
     lab.cluster.run(["scancel", "--full", "--signal=USR1", number])
-    lab.records(1, 10, lambda record: record["signals"] == ["SIGUSR1"])
+    lab.records(1, lambda record: record["signals"] == ["SIGUSR1"])
     lab.cluster.run(["scancel", number])
     lab.cluster.wait(number)
-    lab.records(1, 10, lambda record: "saved" in record["signals"])
+    lab.records(1, lambda record: "saved" in record["signals"])
     lab.nothing_left()
 
 
@@ -414,9 +396,9 @@ def signals_reach_without_srun(lab):
 def failing_task_ends_the_others(lab):
     number = lab.start(f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2", "@", **lab.variables(PROBE_HOLD="1", PROBE_FAIL="node02", PROBE_COUNT="2"))
     lab.records(2)
-    job = lab.cluster.wait(number, 15)[0]
+    job = lab.cluster.wait(number)[0]
     assert job["JobState"] == "FAILED" and job["ExitCode"] != "0:0", (job["JobState"], job["ExitCode"])
-    lab.records(1, 5, lambda record: record["signals"][:1] == ["SIGTERM"])
+    lab.records(1, lambda record: record["signals"][:1] == ["SIGTERM"])
     lab.nothing_left()
 
 
@@ -444,32 +426,42 @@ class Limit:
 
     def judge(self, lab):
         lab.probe = self.probe
-        assert lab.cluster.wait(self.number, 120)[0]["JobState"] == "TIMEOUT", lab.cluster.output(self.number)
+        assert lab.cluster.wait(self.number, timeout=600)[0]["JobState"] == "TIMEOUT", lab.cluster.output(self.number)
         # Slurm says it twice when time is up, with or without us.
-        lab.records(2, 10, lambda record: set(record["signals"]) == {"SIGTERM", "saved"})
+        lab.records(2, lambda record: set(record["signals"]) == {"SIGTERM", "saved"})
         lab.nothing_left()
+
+
+def completed(lab, command, script="@", words=None, **more):
+    """What a job with the real torchrun prints. Nodes without a network of their own share the machine's ports, so one may be taken: then again."""
+    for _ in range(3):
+        number = lab.start(command, script, words, **lab.variables(real=True, **more))
+        job = lab.cluster.wait(number, timeout=600)[0]
+        output = lab.cluster.output(number)
+        if not port_was_taken(output):
+            break
+    assert job["JobState"] == "COMPLETED", output[-4000:]
+    return output
 
 
 def real(function):
     @functools.wraps(function)
     def run(lab):
         if not lab.env:
-            raise Skip("no --env")
+            raise Skip("only stand-ins were asked for")
         function(lab)
     return check(run)
 
 
 @real
 def torchrun_on_two_nodes(lab):
-    number = lab.start(f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2", "@", **lab.variables(real=True))
-    assert lab.cluster.wait(number, 90)[0]["JobState"] == "COMPLETED", lab.cluster.output(number)
+    completed(lab, f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2")
     judge(ranks(lab.records(4)), PAIR, [2, 2], real=True)
 
 
 @real
 def torchrun_on_unequal_nodes(lab):
-    status, output = lab.finish("sbatch -w node[01,03] -N2 --ntasks-per-node=1 --gpus=6", "srun @", timeout=90, **lab.variables(real=True))
-    assert status == 0, output
+    completed(lab, "sbatch -w node[01,03] -N2 --ntasks-per-node=1 --gpus=6", "srun @")
     judge(ranks(lab.records(6)), ["node01", "node03"], [4, 2], real=True)
 
 
@@ -477,14 +469,14 @@ def torchrun_on_unequal_nodes(lab):
 def torchrun_is_ended_by_a_failing_rank_and_by_scancel(lab):
     batch = f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2"
     number = lab.start(batch, "@", **lab.variables(real=True, PROBE_HOLD="1", PROBE_FAIL="3", PROBE_COUNT="4"))
-    job = lab.cluster.wait(number, 90)[0]
+    job = lab.cluster.wait(number)[0]
     assert job["JobState"] == "FAILED" and job["ExitCode"] != "0:0", (job["JobState"], job["ExitCode"])
-    lab.nothing_left(40)
+    lab.nothing_left()
     number = lab.start(batch, "@", **lab.variables(real=True, PROBE_HOLD="1"))
-    lab.records(4, 60)
+    lab.records(4)
     lab.cluster.run(["scancel", number])
-    lab.cluster.wait(number, 40)
-    lab.records(4, 10, lambda record: record["signals"][:1] == ["SIGTERM"] and record["signals"][-1] == "saved")
+    lab.cluster.wait(number)
+    lab.records(4, lambda record: record["signals"][:1] == ["SIGTERM"] and record["signals"][-1] == "saved")
     lab.nothing_left()
 
 
@@ -494,49 +486,43 @@ def training_on_two_nodes(lab):
                 "zero_allow_untested_optimizer": "true"}
     words = [str(lab.binary), "--deepspeed", "zero1", *(word for key, value in settings.items() for word in ("--set", f"{key}={value}")),
              "--", "python3", str(HERE / "train.py"), "--deepspeed"]
-    cache = lab.env.parent / "extensions"
-    cache.mkdir(exist_ok=True)
-    more = {"DS_ACCELERATOR": "cpu", "TORCH_EXTENSIONS_DIR": str(cache)}
-    number = lab.start(f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=1", "@", words=words, **lab.variables(real=True, **more))
-    job = lab.cluster.wait(number, 150)[0]
-    output = lab.cluster.output(number)
-    assert job["JobState"] == "COMPLETED", output[-4000:]
+    output = completed(lab, f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=1", words=words, DS_ACCELERATOR="cpu", TORCH_EXTENSIONS_DIR=str(extensions(lab.env)))
     said = [line for line in output.splitlines() if " trained 3 steps of 4: " in line]
     assert len(said) == 2 and len({line.split(": ")[1] for line in said}) == 1, f"{said}\n{output[-3000:]}"
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--bin", required=True)
-    parser.add_argument("--env", help="an environment with torch and DeepSpeed")
-    parser.add_argument("--only", action="append", default=[], metavar="NAME")
+    parser = Arguments(__doc__, "bin", "env", "names")
+    parser.add_argument("--stand-ins-only", dest="env", action="store_const", const=False, help="leave out what needs the environment with the real torchrun")
     parser.add_argument("--shared", action="store_true", help="no network of its own for each node, as where the kernel forbids it")
-    arguments = parser.parse_args()
-    unknown = set(arguments.only) - set(CHECKS) - {"time_limit"}
-    assert not unknown, f"{unknown} is none of {[*CHECKS, 'time_limit']}"
-    passed = failed = 0
-    with Cluster(namespaces=False if arguments.shared else None) as cluster:
-        lab = Lab(cluster, arguments.bin, arguments.env)
-        checks = dict(CHECKS)
-        if not arguments.only or "time_limit" in arguments.only:
-            checks["time_limit"] = Limit(lab).judge
-        for name, function in checks.items():
-            if arguments.only and name not in arguments.only:
-                continue
-            start = time.monotonic()
-            try:
-                function(lab)
-                passed += 1
-                print(f"ok    {name} ({time.monotonic() - start:.1f} s)", flush=True)
-            except Skip as why:
-                print(f"skip  {name}: {why}", flush=True)
-            except Exception as error:
-                failed += 1
-                print(f"FAIL  {name}", flush=True)
-                print(f"      {error}" if isinstance(error, AssertionError) else traceback.format_exc(), flush=True)
-                cluster.cancel_all()
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(1 if failed else 0)
+    options = parser.parse_args()
+    checks = Checks(options.names)
+    with contextlib.ExitStack() as stack:
+        try:
+            cluster = stack.enter_context(Cluster(namespaces=False if options.shared else None))
+        except (AssertionError, OSError) as why:
+            checks.skip_all("slurm", f"no Slurm can be started here: {why}")
+        else:
+            run_on(cluster, checks, options)
+    checks.finish()
+
+
+def run_on(cluster, checks, options):
+    lab = Lab(cluster, options.bin, options.env)
+    limit = Limit(lab) if checks.wants("time_limit") else None
+    for function in CHECKS:
+        checks.run(function.__name__, tidily, function, lab)
+    if limit:
+        checks.run("time_limit", limit.judge, lab)
+
+
+def tidily(function, lab):
+    """What a failed check left running would be in the way of the next."""
+    try:
+        function(lab)
+    except Exception:
+        lab.cluster.cancel_all()
+        raise
 
 
 if __name__ == "__main__":

@@ -1,0 +1,170 @@
+"""What every script of this folder shares: its arguments, how it says what passed, and how it waits.
+
+A script takes `--bin`, `--env`, `--corpus` and names of checks as far as it needs them, prints `ok NAME` or `FAILED NAME: why` for each check
+and at the end `N passed, M failed`, with the number skipped if there is one. The names are those that it takes. The exit status is 1 if
+anything failed. Checks by the thousand are counted without a line each; one that fails has its line.
+"""
+import argparse
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+# Long enough for a machine that is busy with other work: whoever waits goes on as soon as it can.
+PATIENCE = 180
+# Of many cases that fail for one reason the first ones say enough.
+SHOWN = 40
+
+
+class Skip(Exception):
+    """This machine cannot run the check, and why."""
+
+
+class Arguments(argparse.ArgumentParser):
+    """The arguments of a script; `common` names those that many scripts have."""
+
+    def __init__(self, document, *common):
+        super().__init__(description=document, formatter_class=argparse.RawDescriptionHelpFormatter)
+        if "bin" in common:
+            self.add_argument("--bin", type=Path, default=ROOT / "target/release/zlaunch", metavar="FILE", help="the zlaunch to try (default: target/release/zlaunch)")
+        if "env" in common:
+            self.add_argument("--env", type=Path, metavar="FOLDER", help="the environment with the real trainers (default: what tests/real/setup prints)")
+        if "corpus" in common:
+            beside = ROOT.parent / "shared/corpus"
+            self.add_argument("--corpus", type=Path, default=beside if beside.exists() else None, metavar="FOLDER",
+                              help="public commands and configs (default: ../shared/corpus, if it is there)")
+        if "names" in common:
+            self.add_argument("names", nargs="*", metavar="NAME", help="run these checks only")
+
+    def parse_args(self, *given):
+        options = super().parse_args(*given)
+        if getattr(options, "bin", None):
+            options.bin = options.bin.resolve()
+            if not options.bin.exists():
+                self.error(f"{options.bin} is not there: run `cargo build --release` or name another with --bin")
+        if "env" in options:
+            options.env = environment() if options.env is None else options.env and options.env.resolve()
+        return options
+
+
+def environment(*which):
+    """The folder of a cached environment; made first where it is missing, which takes minutes."""
+    return Path(subprocess.run([HERE / "setup", *which], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()).resolve()
+
+
+CHECKS = []
+
+
+def check(function):
+    """Makes a function a check of the script that it stands in, with the function's name."""
+    CHECKS.append(function)
+    return function
+
+
+class Checks:
+    """Runs checks and counts them. With names, it runs those only."""
+
+    def __init__(self, names=()):
+        self.wanted, self.seen = set(names), set()
+        self.passed = self.failed = self.skipped = 0
+        # The first line about each check, for those who want to say it again at the end.
+        self.lines = []
+
+    def wants(self, name):
+        self.seen.add(name)
+        return not self.wanted or name in self.wanted
+
+    def run(self, name, function, *given):
+        """What the function returns stands behind the name in the check's line."""
+        if not self.wants(name):
+            return
+        start = time.monotonic()
+        try:
+            note = function(*given)
+        except Skip as why:
+            self.skip(name, why)
+        except Exception as why:
+            self.fail(name, str(why) if isinstance(why, AssertionError) and why.args else traceback.format_exc())
+        else:
+            self.passed += 1
+            self.say(f"ok {name} ({time.monotonic() - start:.1f} s){f': {note}' if note else ''}")
+
+    def run_all(self, *given):
+        """Every check that `@check` marked."""
+        for function in CHECKS:
+            self.run(function.__name__, function, *given)
+
+    def judge(self, name, wrong):
+        """One of many: nothing is printed if nothing is wrong."""
+        if not wrong:
+            self.passed += 1
+        elif self.failed < SHOWN:
+            self.fail(name, wrong)
+        else:
+            self.failed += 1
+
+    def fail(self, name, why):
+        self.failed += 1
+        self.say(f"FAILED {name}: {why}")
+
+    def skip(self, name, why):
+        self.skipped += 1
+        self.say(f"skipped {name}: {why}")
+
+    def say(self, text):
+        self.lines.append(text.splitlines()[0])
+        print(text, flush=True)
+
+    def skip_all(self, name, why):
+        """Nothing of the script can run here."""
+        self.wanted = set()
+        self.skip(name, why)
+
+    def finish(self):
+        """Prints the last line and ends the script."""
+        for name in sorted(self.wanted - self.seen):
+            self.fail(name, "there is no check of this name")
+        print(f"{self.passed} passed, {self.failed} failed" + (f", {self.skipped} skipped" if self.skipped else ""), flush=True)
+        sys.exit(1 if self.failed else 0)
+
+
+def needs(*programs):
+    """Skips the check where a program is missing and cannot be installed."""
+    packages = {"unshare": "util-linux", "setpriv": "util-linux", "prlimit": "util-linux"}
+    for program in programs:
+        if not shutil.which(program) and shutil.which("apt-get"):
+            subprocess.run(["apt-get", "install", "-qq", "-y", packages.get(program, program)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if not shutil.which(program):
+            raise Skip(f"{program} is not installed")
+
+
+def until(condition, complaint, seconds=PATIENCE):
+    """Waits until the condition gives something true, and returns it. The complaint may be a function."""
+    limit = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < limit, f"{complaint() if callable(complaint) else complaint} (after {seconds} s)"
+        time.sleep(0.03)
+    return found
+
+
+def free_port():
+    """Nobody listens on it now. Somebody else may take it before it is used: see `port_was_taken`."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def port_was_taken(output):
+    """Whether a program says that it lost its port to somebody: then it is tried again."""
+    return "EADDRINUSE" in output or "address already in use" in output.lower()
+
+
+def in_parallel():
+    """How many checks may run side by side."""
+    return os.cpu_count() or 1
