@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use crate::base::json;
 use crate::command::python::Version;
 use crate::command::target::Target;
-use crate::command::trainer::{self, Family, Job};
+use crate::command::trainer::{self, Job};
 use crate::config::auto;
 use crate::config::schema::{self, Entry, Fault, Policy};
 use crate::config::zero::Zero;
@@ -157,7 +157,7 @@ impl<'a> Subject<'a> {
             walk(&mut String::new(), object, Policy::Loose, &mut keys);
         }
         let zero = Zero::of(config);
-        let zero = if job.trainer.family == Family::Plain { zero.without_auto() } else { zero };
+        let zero = if job.trainer.is_plain() { zero.without_auto() } else { zero };
         Subject {
             config,
             job,
@@ -202,11 +202,11 @@ impl<'a> Subject<'a> {
     }
 
     fn is_hf(&self) -> bool {
-        self.job.trainer.family == Family::Hf
+        self.job.trainer.is_hf()
     }
 
     fn is_plain(&self) -> bool {
-        self.job.trainer.family == Family::Plain
+        self.job.trainer.is_plain()
     }
 
     fn world(&self) -> Option<u64> {

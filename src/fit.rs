@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::base::source::{Source, Sourced};
 use crate::command::model::Hub;
-use crate::command::trainer::{Family, Job, Trainer};
+use crate::command::trainer::{Job, Trainer};
 use crate::config::template::{self, Search, Template};
 use crate::host::Host;
 use crate::host::machine::Machine;
@@ -116,7 +116,7 @@ pub(crate) fn choose(
     let machines = known(topology).ok_or_else(|| report::auto_without_ranks(spec))?;
     let mut question = Question::of_job(job, machines, launch, Accounting::Real, host);
     question.own = None;
-    if job.trainer.family == Family::Opaque || question.sourced.model.is_none() {
+    if job.trainer.passes_through() || question.sourced.model.is_none() {
         return Err(report::auto_without_model(spec, job.trainer.model_argument).into());
     }
     if question.more_models {

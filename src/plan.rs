@@ -20,7 +20,7 @@ use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::check::machine;
 use crate::check::{self, Subject};
-use crate::command::trainer::{Family, Job};
+use crate::command::trainer::{FillsAuto, Job};
 use crate::config::auto::{self, FillContext};
 use crate::config::layers::{self, Layers};
 use crate::config::template::{self, Template};
@@ -212,7 +212,7 @@ impl Draft<'_> {
             return Ok(wrapped.argv(job, &launch.topology, topology, &launch.launcher_args, config, host));
         }
         let mut argv = launcher::head(kind, job, topology, &launch.launcher_args, &launch.hosts, host);
-        argv.extend(job.words(config.filter(|_| !translated)));
+        argv.extend(job.rank_args(config.filter(|_| !translated)));
         Ok(argv)
     }
 
@@ -312,15 +312,14 @@ impl Draft<'_> {
         let host = self.host.with_more(template.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let hidden = auto::hidden_size(&self.job, &host);
         let known = FillContext { job: &self.job, topology, config: &config, hidden, host: &host };
-        let policy = if *no_fill {
-            auto::Policy::Leave("--no-fill")
-        } else if self.launcher_takes_config() {
-            auto::Policy::Another("accelerate launch fills it")
+        let fills_auto = if self.launcher_takes_config() && !no_fill {
+            Some(FillsAuto::Itself { fills: |_| true, why: "accelerate launch fills it" })
         } else {
-            auto::Policy::Fill
+            self.job.trainer.fills_auto
         };
-        let (resolved, problems) =
-            auto::resolve(&known, policy, |key| layers::place_of(key, &config, &template, layers, &self.host));
+        let (resolved, problems) = auto::resolve(&known, fills_auto, *no_fill, |key| {
+            layers::place_of(key, &config, &template, layers, &self.host)
+        });
         found.mismatched = resolved.mismatched;
         self.check(&resolved.config, &config, &template, Some(topology), kind, found);
         if !problems.is_empty() {
@@ -357,7 +356,7 @@ impl Draft<'_> {
 
     /// The same for a command without a config.
     fn check_environment(&self, topology: Option<&Topology>, kind: Option<Launcher>, found: &mut Found) {
-        if self.job.trainer.family == Family::Opaque {
+        if self.job.trainer.passes_through() {
             return;
         }
         let place = |key: &str| key.to_string();

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::base::json;
 use crate::base::python_value::number;
 use crate::command::model::{self, HiddenSize};
-use crate::command::trainer::{Family, Job};
+use crate::command::trainer::{FillsAuto, Job};
 use crate::host::Host;
 use crate::report::{self, Problem};
 
@@ -57,7 +57,7 @@ pub(crate) fn model_size(job: &Job, host: &Host) -> Result<HiddenSize, String> {
     };
     let hub = (job.trainer.hub)(&job.args, host);
     let revision = job.args.text("model_revision").map(|sourced| sourced.value);
-    model::hidden_size(&model.value, revision.as_deref(), hub, job.trainer.lifts_hidden_size, host)
+    model::hidden_size(&model.value, revision.as_deref(), hub, job.trainer.hidden_size, host)
         .map_err(|why| format!("needs the model's hidden_size: {why}"))
 }
 
@@ -71,21 +71,17 @@ pub(crate) struct Resolved {
     pub(crate) mismatched: bool,
 }
 
-/// Whether anything is filled, and why not.
-#[derive(Clone, Copy)]
-pub(crate) enum Policy {
-    Fill,
-    /// Nothing is filled, but what the trainer would refuse is refused.
-    Leave(&'static str),
-    /// Another program computes the values by rules of its own.
-    Another(&'static str),
-}
-
-/// Fills what is known, leaves or refuses the rest, and compares what is concrete, as the trainer would.
+/// Fills what is known, leaves or refuses the rest, and compares what is concrete, as the trainer would. `fills_auto`: who
+/// fills what is left. `no_fill`: nothing is filled, but what the trainer would refuse is refused.
 /// `place` says where a key of the config was written. The config is returned even when there are problems: `check` may
 /// have more to say about it.
-pub(crate) fn resolve(known: &FillContext, policy: Policy, place: impl Fn(&str) -> String) -> (Resolved, Vec<Problem>) {
-    let family = known.job.trainer.family;
+pub(crate) fn resolve(
+    known: &FillContext,
+    fills_auto: Option<FillsAuto>,
+    no_fill: bool,
+    place: impl Fn(&str) -> String,
+) -> (Resolved, Vec<Problem>) {
+    let trainer = known.job.trainer;
     let mut problems = Vec::new();
     let mut fills = Vec::new();
     let mut left = Vec::new();
@@ -93,14 +89,16 @@ pub(crate) fn resolve(known: &FillContext, policy: Policy, place: impl Fn(&str) 
     for rule in RULES {
         let Some(value) = json::get(known.config, rule.key) else { continue };
         let auto = is_auto(value);
-        if !auto && (!rule.compared || family != Family::Hf || value.is_null()) {
+        if !auto && (!rule.compared || !trainer.is_hf() || value.is_null()) {
             continue;
         }
-        if let Policy::Another(why) = policy {
+        if let Some(FillsAuto::Itself { fills, why }) = fills_auto
+            && fills(rule.key)
+        {
             left.extend(auto.then(|| LeftAuto { key: rule.key.to_string(), why: why.to_string() }));
             continue;
         }
-        let by_nobody = family == Family::Plain && rule.plain.is_none();
+        let by_nobody = trainer.is_plain() && rule.plain.is_none();
         let answer =
             if by_nobody { Err(Unfilled::Deferred("nobody fills it".to_string())) } else { (rule.value)(known) };
         match answer {
@@ -116,24 +114,20 @@ pub(crate) fn resolve(known: &FillContext, policy: Policy, place: impl Fn(&str) 
                     problems.push(report::mismatch(rule.key, rule.doc, value, &place(rule.key), &wanted, &from));
                 }
             }
-            Ok((value, from)) => match policy {
-                Policy::Fill => fills.push(Fill { key: rule.key, value, from }),
-                Policy::Leave(why) | Policy::Another(why) => {
-                    left.push(LeftAuto { key: rule.key.to_string(), why: why.to_string() });
-                }
-            },
+            Ok(_) if no_fill => left.push(LeftAuto { key: rule.key.to_string(), why: "--no-fill".to_string() }),
+            Ok((value, from)) => fills.push(Fill { key: rule.key, value, from }),
             Err(Unfilled::Deferred(why)) if auto => left.push(LeftAuto { key: rule.key.to_string(), why }),
             Err(Unfilled::Unsupported) if auto => problems.push(nobody_fills(rule.key, &place(rule.key))),
             Err(Unfilled::Deferred(_) | Unfilled::Unsupported) => {}
         }
     }
     let mut config = apply(known.config, &fills);
-    if family == Family::Plain {
+    if trainer.is_plain() {
         left = plain_leftovers(&mut config, left, &place, &mut problems);
     }
     for key in json::leaves(&config, is_auto) {
         let known_key = RULES.iter().any(|rule| rule.key == key);
-        if !(known_key || family == Family::Plain && deepspeed_knows_auto(&key)) {
+        if !(known_key || trainer.is_plain() && deepspeed_knows_auto(&key)) {
             problems.push(nobody_fills(&key, &place(&key)));
         }
     }

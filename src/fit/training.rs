@@ -2,8 +2,8 @@
 //! them, then what holds when nothing is said. What was assumed is told.
 
 use crate::base::source::{Source, Sourced};
-use crate::command::argv::{Args, Field, OptionList, Takes, hf_bool};
-use crate::command::trainer::{Defaults, Family, Job, Trainer};
+use crate::command::argv::{Args, Field, Nargs, OptionList, hf_bool};
+use crate::command::trainer::{Job, Trainer, TrainingDefaults};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tuner {
@@ -120,8 +120,8 @@ impl TrainingArgs {
 }
 
 /// Where no command says how it trains: the settings most people start with.
-const ALONE: Defaults =
-    Defaults { micro_batch: 1, seq_len: None, lora: false, lora_rank: 8, checkpointing: true, dropout: false };
+const ALONE: TrainingDefaults =
+    TrainingDefaults { micro_batch: 1, seq_len: None, lora: false, lora_rank: 8, checkpointing: true, dropout: false };
 
 /// Where no front end says it either.
 pub(crate) const SEQ_LEN: u64 = 2048;
@@ -156,13 +156,13 @@ fn fields(model: &'static str) -> Vec<Field> {
         &["gradient_checkpointing", "disable_gradient_checkpointing", "load_in_4bit", "load_in_8bit", "use_peft"],
         &["bf16", "fp16"],
     ];
-    let values = values.into_iter().flatten().chain([&model]).map(|name| (*name, Takes::One));
-    values.chain(switches.into_iter().flatten().map(|name| (*name, Takes::Optional))).collect()
+    let values = values.into_iter().flatten().chain([&model]).map(|name| (*name, Nargs::One));
+    values.chain(switches.into_iter().flatten().map(|name| (*name, Nargs::Optional))).collect()
 }
 
 /// What the arguments of a command say.
 pub(crate) fn of_command(job: &Job) -> TrainingArgs {
-    if job.trainer.family == Family::Opaque {
+    if job.trainer.passes_through() {
         return TrainingArgs::default();
     }
     let model = job.trainer.model_argument;
@@ -191,7 +191,7 @@ pub(crate) fn has_more_models(job: &Job) -> bool {
     const KINDS: &[&str] = &["rlhf", "dpo", "kto", "ppo", "grpo", "rloo", "orpo", "simpo"];
     let args = Args::read(
         job.args.words().to_vec(),
-        &[("rlhf_type", Takes::One), ("stage", Takes::One), ("rl", Takes::One)],
+        &[("rlhf_type", Nargs::One), ("stage", Nargs::One), ("rl", Nargs::One)],
         OptionList::Open,
     );
     let told = ["rlhf_type", "stage", "rl"].iter().filter_map(|name| args.text(name));

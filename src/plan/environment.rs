@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
-use crate::command::trainer::{Family, Job};
+use crate::command::trainer::Job;
 use crate::config::template::Template;
 use crate::host::Host;
 use crate::ranks::launcher::{Launcher, srun};
@@ -104,7 +104,7 @@ impl Given<'_> {
             Launcher::Direct => {
                 // A script under a launcher expects a process group; a front end that would start none has none
                 // without DeepSpeed.
-                let script = job.trainer.family != Family::Opaque && !job.rewritten;
+                let script = !job.trainer.passes_through() && !job.rewritten;
                 if (self.template.is_some() || script) && !topology.ranks_exist() {
                     environment.single_rank(topology);
                 }

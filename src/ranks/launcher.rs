@@ -15,7 +15,7 @@ use std::fmt;
 
 use crate::base::source::Sourced;
 use crate::command::target::Target;
-use crate::command::trainer::{Family, Job};
+use crate::command::trainer::Job;
 use crate::host::Host;
 use crate::ranks::topology::{HostFlags, Role, Topology};
 use crate::report::{self, Problem};
@@ -62,7 +62,7 @@ impl fmt::Display for Launcher {
 /// Whoever was asked for, if that is possible; else whoever fits. A variable serves a whole site: where it cannot be
 /// followed, or the command is none of ours, it gives way.
 pub(crate) fn choose(asked: Option<&Sourced<Launcher>>, job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
-    let opaque = job.trainer.family == Family::Opaque;
+    let opaque = job.trainer.passes_through();
     match asked {
         Some(asked) if asked.from.is_flag() => insisted(asked, job, topology),
         Some(asked) if !opaque && !topology.ranks_exist() => {
@@ -74,7 +74,7 @@ pub(crate) fn choose(asked: Option<&Sourced<Launcher>>, job: &Job, topology: &To
 
 /// torchrun; nobody where one process is all; zlaunch itself where there is no torchrun.
 fn fitting(job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
-    let opaque = job.trainer.family == Family::Opaque;
+    let opaque = job.trainer.passes_through();
     if job.starts_ranks() && !opaque {
         return Err(report::starts_ranks_itself(job.target.name()));
     }
@@ -95,7 +95,7 @@ fn fitting(job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
 }
 
 fn insisted(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
-    let opaque = job.trainer.family == Family::Opaque;
+    let opaque = job.trainer.passes_through();
     if job.starts_ranks() && !(opaque && asked.value == Launcher::Direct) {
         return Err(report::starts_ranks_itself(job.target.name()));
     }

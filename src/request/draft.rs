@@ -7,8 +7,8 @@ use std::ffi::OsString;
 use crate::base::base64;
 use crate::base::source::Sourced;
 use crate::base::vars;
-use crate::command::target::Parts;
-use crate::command::trainer::{self, Family, Job};
+use crate::command::target::ParsedCommand;
+use crate::command::trainer::{self, Job};
 use crate::host::Host;
 use crate::ranks::launcher::srun::{self, SrunPrefix};
 use crate::ranks::launcher::{self, Launcher, Wrapped, wrapped};
@@ -35,12 +35,12 @@ impl<'a> Draft<'a> {
         let command = srun_prefix.as_ref().map_or(launch.command.as_slice(), |srun_prefix| srun_prefix.command);
         let (wrapped, parts) = match wrapped::unwrap(command) {
             Some((wrapped, parts)) => (Some(wrapped), parts),
-            None => (None, Parts::of(command)),
+            None => (None, ParsedCommand::parse(command)),
         };
-        let mut job = trainer::understand(&parts, launch.trainer.as_ref(), &host);
+        let mut job = trainer::recognise(&parts, launch.trainer.as_ref(), &host);
         // Behind `srun` is nothing that zlaunch has a part in: it is executed as it stands, `srun` and all.
-        if srun_prefix.is_some() && wrapped.is_none() && job.trainer.family == Family::Opaque {
-            job = trainer::understand(&Parts::of(&launch.command), launch.trainer.as_ref(), &host);
+        if srun_prefix.is_some() && wrapped.is_none() && job.trainer.passes_through() {
+            job = trainer::recognise(&ParsedCommand::parse(&launch.command), launch.trainer.as_ref(), &host);
             srun_prefix = None;
         }
         // The launcher is given the config, not the script, so the script's run file stays as it is.
@@ -55,7 +55,7 @@ impl<'a> Draft<'a> {
 
     /// A command that zlaunch has no part in.
     pub(crate) fn untouched(launch: &'a Launch, machine: &'a Host) -> Self {
-        let job = trainer::untouched(&launch.command, machine);
+        let job = trainer::pass_through(&launch.command, machine);
         Draft { launch, host: Cow::Borrowed(machine), srun_prefix: None, wrapped: None, job }
     }
 
@@ -79,7 +79,7 @@ impl<'a> Draft<'a> {
         let asked = launcher.as_ref().is_some_and(|asked| asked.value != Launcher::Direct && asked.from.is_flag());
         let sourced = || flags.nproc_per_node.is_some() || flags.nnodes.is_some() || Topology::is_scheduled(&self.host);
         let ranked = asked || self.job.trainer.launches_itself && sourced();
-        let topology = Topology::decide(flags, hosts, ranked || self.job.trainer.family != Family::Opaque, &self.host)?;
+        let topology = Topology::decide(flags, hosts, ranked || !self.job.trainer.passes_through(), &self.host)?;
         match topology.too_many() {
             Some(problem) => Err(vec![problem]),
             None => Ok(topology),
@@ -104,7 +104,7 @@ impl<'a> Draft<'a> {
     /// A number of processes that was asked for a command that is executed once.
     pub(crate) fn ranks_without_effect(&self) -> Option<Problem> {
         let job = &self.job;
-        let once = job.trainer.family == Family::Opaque && !job.trainer.launches_itself;
+        let once = job.trainer.passes_through() && !job.trainer.launches_itself;
         let once = once && self.launch.launcher.is_none() && self.wrapped.is_none();
         let asked = self.launch.topology.nproc_per_node.as_ref().filter(|_| once)?;
         Some(report::ranks_without_effect(&asked.from, job.target.name(), job.starts_ranks()))
@@ -113,9 +113,8 @@ impl<'a> Draft<'a> {
     /// The config that the command names.
     pub(crate) fn own_config(&self) -> Option<Sourced<String>> {
         let Draft { job, wrapped, .. } = self;
-        let trainers = (job.trainer.family != Family::Opaque)
-            .then(|| job.args.text((job.trainer.config_argument)(&job.args)))
-            .flatten();
+        let trainers =
+            (!job.trainer.passes_through()).then(|| job.args.text((job.trainer.config_argument)(&job.args))).flatten();
         let own = trainers.or_else(|| wrapped.as_ref()?.config(&self.host))?;
         let text = job.trainer.reads_base64.then(|| base64::object_in(&own.value)).flatten();
         Some(Sourced { value: text.unwrap_or(own.value), from: own.from })
@@ -132,7 +131,7 @@ impl<'a> Draft<'a> {
     /// The config can be given to the launcher of the command, or to the script.
     pub(crate) fn takes_config(&self) -> bool {
         let job = &self.job;
-        let takes = || job.trainer.family != Family::Opaque && job.takes((job.trainer.config_argument)(&job.args));
+        let takes = || !job.trainer.passes_through() && job.takes((job.trainer.config_argument)(&job.args));
         self.launcher_takes_config() || takes()
     }
 

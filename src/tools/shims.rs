@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::base::shell::quoted;
 use crate::base::vars;
-use crate::command::trainer::{self, Family};
+use crate::command::trainer;
 use crate::host::{Host, is_shim};
 use crate::report::{self, Problem};
 
@@ -22,7 +22,7 @@ fn names() -> Vec<&'static str> {
 }
 
 fn each_name() -> impl Iterator<Item = &'static str> {
-    let trainers = trainer::ALL.iter().filter(|trainer| trainer.family != Family::Opaque);
+    let trainers = trainer::ALL.iter().filter(|trainer| !trainer.passes_through());
     let consoles = trainers.filter_map(|trainer| trainer.consoles.first());
     LAUNCHERS.iter().chain(consoles).copied()
 }

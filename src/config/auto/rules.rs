@@ -6,8 +6,8 @@ use super::Hidden;
 use crate::base::json;
 use crate::base::source::Sourced;
 use crate::base::vars;
-use crate::command::argv::{Args, Unread};
-use crate::command::trainer::{Family, Job, Precision};
+use crate::command::argv::{Args, ArgumentError};
+use crate::command::trainer::{Job, Precision};
 use crate::host::Host;
 use crate::ranks::topology::Topology;
 use crate::report::Problem;
@@ -35,11 +35,11 @@ pub(crate) enum Unfilled {
     Invalid(Problem),
 }
 
-impl From<Unread> for Unfilled {
-    fn from(unread: Unread) -> Self {
+impl From<ArgumentError> for Unfilled {
+    fn from(unread: ArgumentError) -> Self {
         match unread {
-            Unread::Unresolved(argument) => Unfilled::Deferred(format!("{argument} is not resolved yet")),
-            Unread::Refused(problem) => Unfilled::Invalid(problem),
+            ArgumentError::Unresolved(argument) => Unfilled::Deferred(format!("{argument} is not resolved yet")),
+            ArgumentError::Refused(problem) => Unfilled::Invalid(problem),
         }
     }
 }
@@ -331,7 +331,7 @@ impl FillContext<'_> {
 
     /// Whether the trainer's transformers is known to be older than that.
     fn transformers_before(&self, version: [u32; 3]) -> bool {
-        let python = self.job.python.as_ref().filter(|_| self.job.trainer.family == Family::Hf);
+        let python = self.job.python.as_ref().filter(|_| self.job.trainer.is_hf());
         python.and_then(|python| python.version("transformers")).is_some_and(|found| found.is_before(version))
     }
 

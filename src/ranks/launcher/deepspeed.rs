@@ -12,8 +12,8 @@ use super::{Launcher, python, rank};
 use crate::base::base64;
 use crate::base::source::Sourced;
 use crate::base::vars;
-use crate::command::argv::{Args, Takes::Nothing, Takes::One};
-use crate::command::trainer::{Family, Job};
+use crate::command::argv::{Args, Nargs::Nothing, Nargs::One};
+use crate::command::trainer::Job;
 use crate::host::Host;
 use crate::ranks::topology::{HostFlags, Processes, RankFlags, Topology};
 use crate::report::{self, Problem};
@@ -84,7 +84,7 @@ pub(super) fn head(
         None => launch(job, topology),
     };
     // HF's parsers read LOCAL_RANK; the `--local_rank` that is added in front breaks those with a run file first.
-    if job.trainer.family == Family::Hf {
+    if job.trainer.is_hf() {
         words.push("--no_local_rank".into());
     }
     words.extend(extra.iter().cloned());

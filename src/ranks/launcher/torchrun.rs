@@ -7,7 +7,7 @@ use super::runner::{Counts, Runner, count, default, port, processes};
 use super::{Launcher, python, rank};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
-use crate::command::argv::{Args, Takes::Nothing, Takes::One};
+use crate::command::argv::{Args, Nargs::Nothing, Nargs::One};
 use crate::command::trainer::Job;
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags, Topology};

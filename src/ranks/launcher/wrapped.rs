@@ -8,7 +8,7 @@ use super::{accelerate, deepspeed, python, torchrun};
 use crate::base::python_value;
 use crate::base::source::Sourced;
 use crate::command::argv::Args;
-use crate::command::target::{Parts, Target, base_name, is_python, is_script};
+use crate::command::target::{ParsedCommand, Target, base_name, is_python, is_script};
 use crate::command::trainer::{self, Job};
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags, Topology};
@@ -26,7 +26,7 @@ pub(crate) struct Wrapped {
 }
 
 /// Splits `torchrun FLAGS script args`. A launcher without a script (`torchrun --help`) is no launch.
-pub(crate) fn unwrap(command: &[OsString]) -> Option<(Wrapped, Parts)> {
+pub(crate) fn unwrap(command: &[OsString]) -> Option<(Wrapped, ParsedCommand)> {
     let (runner, head) = RUNNERS.iter().find_map(|runner| Some((*runner, runner.head(command)?)))?;
     let end = head + runner.count_flags(&command[head..]);
     let flags = command[head..end].to_vec();
@@ -40,7 +40,7 @@ pub(crate) fn unwrap(command: &[OsString]) -> Option<(Wrapped, Parts)> {
     let target = wrapped.target(first);
     let python = (head > 2 || is_python(&command[0])).then(|| command[0].clone());
     let owner = if matches!(target, Target::Program(_)) { first.clone() } else { command[0].clone() };
-    Some((wrapped, Parts { target, args: args.to_vec(), python, owner: Some(owner) }))
+    Some((wrapped, ParsedCommand { target, args: args.to_vec(), python, owner: Some(owner) }))
 }
 
 impl Wrapped {
@@ -171,7 +171,7 @@ impl Wrapped {
                 words.push(word.clone());
             }
         }
-        words.extend(job.words(config.filter(|_| to_launcher.is_none())));
+        words.extend(job.rank_args(config.filter(|_| to_launcher.is_none())));
         words
     }
 
