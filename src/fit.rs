@@ -117,7 +117,8 @@ pub(crate) fn choose(
     let mut question = Question::of_job(job, machines, launch, Accounting::Real, host);
     question.own = None;
     if job.trainer.passes_through() || question.sourced.model.is_none() {
-        return Err(report::auto_without_model(spec, job.trainer.model_argument).into());
+        let argument = Some(job.trainer.model_argument).filter(|name| job.takes(name));
+        return Err(report::auto_without_model(spec, argument).into());
     }
     if question.more_models {
         return Err(report::auto_counts_one_model(spec).into());

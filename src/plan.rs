@@ -20,7 +20,7 @@ use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::check::machine;
 use crate::check::{self, Subject};
-use crate::command::trainer::{FillsAuto, Job};
+use crate::command::trainer::{FillsAuto, Job, Ranks};
 use crate::config::auto::{self, FillContext};
 use crate::config::layers::{self, Layers};
 use crate::config::template::{self, Template};
@@ -208,11 +208,17 @@ impl Draft<'_> {
                 host,
             );
         }
-        if let Some(wrapped) = wrapped.as_ref().filter(|_| !translated) {
-            return Ok(wrapped.argv(job, &launch.topology, topology, &launch.launcher_args, config, host));
+        let mut argv = match wrapped.as_ref().filter(|_| !translated) {
+            Some(wrapped) => wrapped.argv(job, &launch.topology, topology, &launch.launcher_args, config, host),
+            None => {
+                let head = launcher::head(kind, job, topology, &launch.launcher_args, &launch.hosts, host);
+                head.into_iter().chain(job.rank_args(config.filter(|_| !translated))).collect()
+            }
+        };
+        // Behind a launcher in the command, a script keeps the arguments it was given.
+        if wrapped.is_none() || job.rewritten {
+            argv.extend(job.launcher_args(ranks(topology)));
         }
-        let mut argv = launcher::head(kind, job, topology, &launch.launcher_args, &launch.hosts, host);
-        argv.extend(job.rank_args(config.filter(|_| !translated)));
         Ok(argv)
     }
 
@@ -249,7 +255,10 @@ impl Draft<'_> {
                 named.value = name;
                 chosen = Some(why);
             }
-            template::resolve(&named, &self.launch.search, &self.host)
+            match self.missing_shipped_config(&spec) {
+                Some(problem) => Err(vec![problem]),
+                None => template::resolve(&named, &self.launch.search, &self.host),
+            }
         });
         let mut template = found.keep(resolved)?;
         found.diagnostics.append(&mut template.notes);
@@ -313,7 +322,7 @@ impl Draft<'_> {
         let hidden = auto::hidden_size(&self.job, &host);
         let known = FillContext { job: &self.job, topology, config: &config, hidden, host: &host };
         let fills_auto = if self.launcher_takes_config() && !no_fill {
-            Some(FillsAuto::Itself { fills: |_| true, why: "accelerate launch fills it" })
+            Some(FillsAuto::Itself(|_| Some("accelerate launch fills it")))
         } else {
             self.job.trainer.fills_auto
         };
@@ -407,6 +416,15 @@ impl Found {
             return Err(diagnostics);
         }
         Ok(diagnostics)
+    }
+}
+
+/// Who starts the ranks, for a trainer that must be told.
+fn ranks(topology: &Topology) -> Ranks {
+    match &topology.world_size {
+        Some(world) if world.value == 1 => Ranks::Single,
+        _ if topology.ranks_exist() => Ranks::Existing,
+        _ => Ranks::Launched,
     }
 }
 

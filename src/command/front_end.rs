@@ -27,6 +27,10 @@ pub(crate) struct Trainer {
     /// The argument that names the config.
     pub(crate) config_argument: fn(&Args) -> &'static str,
     pub(crate) hand_over: HandOver,
+    /// DeepSpeed configs in its package, which its own argument may name.
+    pub(crate) shipped_configs: Option<ShippedConfigs>,
+    /// Arguments that say who started the ranks, for a trainer that does not find out by itself.
+    pub(crate) launcher_args: fn(&Args, Ranks) -> &'static [&'static str],
     /// The argument that names the model.
     pub(crate) model_argument: &'static str,
     /// Where a model that is not a folder is looked up.
@@ -65,9 +69,14 @@ impl Trainer {
         matches!(self.fills_auto, Some(FillsAuto::HfTrainer))
     }
 
-    /// Whether the script passes the config to DeepSpeed itself.
+    /// Whether the script passes the config to DeepSpeed as it is.
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self.fills_auto, Some(FillsAuto::Nobody))
+    }
+
+    /// Whether the trainer itself fills or overwrites this key of the config.
+    pub(crate) fn sets(&self, key: &str) -> bool {
+        matches!(self.fills_auto, Some(FillsAuto::Itself(source)) if source(key).is_some())
     }
 }
 
@@ -86,8 +95,8 @@ pub(crate) struct Usage {
 pub(crate) enum FillsAuto {
     /// transformers and accelerate, by the rules of `config::auto`.
     HfTrainer,
-    /// The program itself, from values that zlaunch does not see. It may do so for some keys only.
-    Itself { fills: fn(key: &str) -> bool, why: &'static str },
+    /// The program itself, from values that zlaunch does not see. For the keys that it fills: where it takes the value from.
+    Itself(fn(key: &str) -> Option<&'static str>),
     /// Nobody: the script passes the config to `deepspeed.initialize` as it is.
     Nobody,
 }
@@ -101,6 +110,25 @@ pub(crate) enum HandOver {
     Joined,
     /// `name=PATH` behind a run file, else like `Argument` (LLaMA-Factory).
     Dotted,
+}
+
+/// Files `NAME.json` in a folder of the trainer's package.
+#[derive(Clone, Copy)]
+pub(crate) struct ShippedConfigs {
+    /// Below site-packages.
+    pub(crate) folder: &'static str,
+    pub(crate) names: &'static [&'static str],
+}
+
+/// Who starts the ranks, as far as they must be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ranks {
+    /// There is only one process.
+    Single,
+    /// A launcher that this plan executes.
+    Launched,
+    /// They exist already: this process is one of them.
+    Existing,
 }
 
 /// Whether half precision is on, as far as the arguments say, and which of them says so.

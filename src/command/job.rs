@@ -1,15 +1,17 @@
 //! The user's command, recognised: which trainer it is, what each rank runs, and with which arguments.
 
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
 use crate::command::argv::{Args, OptionList};
-use crate::command::front_end::{HandOver, Trainer, Variable};
+use crate::command::front_end::{HandOver, Ranks, ShippedConfigs, Trainer, Variable};
 use crate::command::option_names;
 use crate::command::python::{Python, Version};
 use crate::command::run_file;
 use crate::command::target::Target;
+use crate::host::Host;
 use crate::report::Problem;
 
 pub(crate) struct Job {
@@ -47,6 +49,25 @@ impl Job {
             OptionList::Known(list) => option_names::all(list).any(|known| known == name),
             OptionList::Open => true,
         }
+    }
+
+    /// Whether the trainer's own argument, with this value, names a config of its package.
+    pub(crate) fn ships_config(&self, name: &str) -> bool {
+        self.trainer.shipped_configs.is_some_and(|shipped| shipped.names.contains(&name))
+    }
+
+    /// The file that a trainer with configs of its own takes for this word: a file of that name in the current folder, else
+    /// the config in the package that is installed.
+    pub(crate) fn shipped_config(&self, name: &str, host: &Host) -> Option<PathBuf> {
+        let ShippedConfigs { folder, names } = self.trainer.shipped_configs?;
+        let local = Some(host.cwd.join(name)).filter(|path| path.is_file());
+        let shipped = || self.python.as_ref()?.file(&format!("{folder}/{name}.json"));
+        local.or_else(|| names.contains(&name).then(shipped).flatten())
+    }
+
+    /// What the trainer must be told about who started the ranks.
+    pub(crate) fn launcher_args(&self, ranks: Ranks) -> impl Iterator<Item = OsString> + use<> {
+        (self.trainer.launcher_args)(&self.args, ranks).iter().map(OsString::from)
     }
 
     /// The arguments of each rank, with the config (or the run file that names it) handed over in the front end's own way.

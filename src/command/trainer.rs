@@ -13,7 +13,7 @@ use crate::command::target::{ParsedCommand, Target, base_name};
 use crate::host::{Host, is_shim};
 use crate::report::{self, Problem};
 
-pub(crate) use crate::command::front_end::{FillsAuto, Precision, Trainer, TrainingDefaults, script_text};
+pub(crate) use crate::command::front_end::{FillsAuto, Precision, Ranks, Trainer, TrainingDefaults, script_text};
 pub(crate) use crate::command::job::Job;
 
 /// Declares the modules and the list of their trainers. `cargo fmt` does not look into such modules: `.ci/run` names

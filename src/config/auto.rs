@@ -82,6 +82,8 @@ pub(crate) fn resolve(
     place: impl Fn(&str) -> String,
 ) -> (Resolved, Vec<Problem>) {
     let trainer = known.job.trainer;
+    let by_itself = matches!(fills_auto, Some(FillsAuto::Itself(_)));
+    let by_nobody_else = !trainer.is_hf() && !trainer.passes_through();
     let mut problems = Vec::new();
     let mut fills = Vec::new();
     let mut left = Vec::new();
@@ -92,15 +94,20 @@ pub(crate) fn resolve(
         if !auto && (!rule.compared || !trainer.is_hf() || value.is_null()) {
             continue;
         }
-        if let Some(FillsAuto::Itself { fills, why }) = fills_auto
-            && fills(rule.key)
+        if let Some(FillsAuto::Itself(source)) = fills_auto
+            && let Some(why) = source(rule.key)
         {
             left.extend(auto.then(|| LeftAuto { key: rule.key.to_string(), why: why.to_string() }));
             continue;
         }
-        let by_nobody = trainer.is_plain() && rule.plain.is_none();
-        let answer =
-            if by_nobody { Err(Unfilled::Deferred("nobody fills it".to_string())) } else { (rule.value)(known) };
+        let by_nobody = by_nobody_else && rule.plain.is_none();
+        let answer = if by_nobody {
+            Err(Unfilled::Deferred("nobody fills it".to_string()))
+        } else if by_itself {
+            Err(Unfilled::Deferred("the trainer does not".to_string()))
+        } else {
+            (rule.value)(known)
+        };
         match answer {
             Err(Unfilled::Invalid(problem)) => {
                 // Several keys read the same argument.
@@ -122,12 +129,14 @@ pub(crate) fn resolve(
         }
     }
     let mut config = apply(known.config, &fills);
-    if trainer.is_plain() {
-        left = plain_leftovers(&mut config, left, &place, &mut problems);
+    if by_nobody_else {
+        let (theirs, unfilled) = left.into_iter().partition(|it: &LeftAuto| trainer.sets(&it.key));
+        left = theirs;
+        left.extend(plain_leftovers(&mut config, unfilled, &place, &mut problems));
     }
     for key in json::leaves(&config, is_auto) {
         let known_key = RULES.iter().any(|rule| rule.key == key);
-        if !(known_key || trainer.is_plain() && deepspeed_knows_auto(&key)) {
+        if !(known_key || by_nobody_else && deepspeed_knows_auto(&key)) {
             problems.push(nobody_fills(&key, &place(&key)));
         }
     }

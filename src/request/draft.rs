@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 
 use crate::base::base64;
-use crate::base::source::Sourced;
+use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::command::target::ParsedCommand;
 use crate::command::trainer::{self, Job};
@@ -115,9 +115,21 @@ impl<'a> Draft<'a> {
         let Draft { job, wrapped, .. } = self;
         let trainers =
             (!job.trainer.passes_through()).then(|| job.args.text((job.trainer.config_argument)(&job.args))).flatten();
+        let trainers = trainers.map(|own| match job.shipped_config(&own.value, &self.host) {
+            Some(path) => own.map(|_| path.to_string_lossy().into_owned()),
+            None => own,
+        });
         let own = trainers.or_else(|| wrapped.as_ref()?.config(&self.host))?;
         let text = job.trainer.reads_base64.then(|| base64::object_in(&own.value)).flatten();
         Some(Sourced { value: text.unwrap_or(own.value), from: own.from })
+    }
+
+    /// Why a config that the trainer ships cannot be read here.
+    pub(crate) fn missing_shipped_config(&self, spec: &Sourced<String>) -> Option<Problem> {
+        let job = &self.job;
+        let missing = matches!(spec.from, Source::Argument(_)) && job.ships_config(&spec.value);
+        let problem = || report::shipped_config_not_found(spec, job.trainer.name);
+        missing.then(|| job.blocker.clone().unwrap_or_else(problem))
     }
 
     /// Whether a command that came through a shim is a training with a config: its own, or one that a site gives to all

@@ -21,6 +21,8 @@ pub(crate) const TRAINER: Trainer = Trainer {
     distribution: Some("transformers"),
     config_argument: |_| "deepspeed",
     hand_over: HandOver::Argument,
+    shipped_configs: None,
+    launcher_args: |_, _| &[],
     model_argument: "model_name_or_path",
     hub: |_, _| Hub::HuggingFace,
     hidden_size: HiddenSizeLookup::Transformers,
