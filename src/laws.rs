@@ -237,8 +237,17 @@ impl World {
     }
 
     fn make() -> Self {
-        const CONSOLES: &[&str] =
-            &["swift", "megatron", "torchrun", "deepspeed", "accelerate", "llamafactory-cli", "axolotl", "trl"];
+        const CONSOLES: &[&str] = &[
+            "swift",
+            "megatron",
+            "torchrun",
+            "deepspeed",
+            "accelerate",
+            "llamafactory-cli",
+            "axolotl",
+            "trl",
+            "xtuner",
+        ];
         const MODEL: &str = r#"{"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,
             "num_attention_heads": 4, "vocab_size": 100, "intermediate_size": 128}"#;
         let folder = tempfile::tempdir().unwrap();

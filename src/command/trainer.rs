@@ -32,6 +32,7 @@ front_ends! {
     llamafactory
     axolotl
     trl
+    xtuner
     deepspeed
     hf
     command

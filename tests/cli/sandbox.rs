@@ -69,8 +69,17 @@ impl Sandbox {
         for name in ["python", "python3"] {
             std::os::unix::fs::symlink("python3.11", root.join("env/bin").join(name)).unwrap();
         }
-        let consoles =
-            ["swift", "megatron", "torchrun", "deepspeed", "accelerate", "llamafactory-cli", "axolotl", "trl"];
+        let consoles = [
+            "swift",
+            "megatron",
+            "torchrun",
+            "deepspeed",
+            "accelerate",
+            "llamafactory-cli",
+            "axolotl",
+            "trl",
+            "xtuner",
+        ];
         for name in consoles {
             executable(&root.join("env/bin").join(name), &format!("#!{}\n", python.display()));
         }

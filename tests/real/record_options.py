@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records the option names of the real programs into src/recorded/, one a line, and the other names of hidden_size.
 
-usage: record_options.py OUT_DIR [axolotl]     (with the interpreter of the environment that holds them)
+usage: record_options.py OUT_DIR [axolotl|xtuner]     (with the interpreter of the environment that holds them)
 
 `name` takes a value, `name?` may take one, `name!` takes none. Names have underscores; each is also accepted with dashes.
 """
@@ -32,8 +32,24 @@ def axolotl():
     return "".join(sorted(f"{option.name}{'!' if option.is_flag else ''}\n" for option in options))
 
 
+def caught(parse_args):
+    """The parser that a function builds for itself."""
+    parsers = []
+    parse = argparse.ArgumentParser.parse_args
+    argparse.ArgumentParser.parse_args = lambda self, *a, **k: parsers.append(self) or parse(self, ["x"])
+    try:
+        parse_args()
+    finally:
+        argparse.ArgumentParser.parse_args = parse
+    return parsers[0]
+
+
 def main():
     out = Path(sys.argv[1])
+    if sys.argv[2:] == ["xtuner"]:
+        from xtuner.tools import train
+        (out / "xtuner.txt").write_text(lines(caught(train.parse_args)))
+        return
     if sys.argv[2:] == ["axolotl"]:
         (out / "axolotl.txt").write_text(axolotl())
         return
@@ -53,16 +69,8 @@ def main():
     from hidden_sizes import names
     (out / "hidden_size_names.txt").write_text(names())
 
-    # The runner builds its parser inside the function that uses it.
     from deepspeed.launcher import runner
-    caught = []
-    parse = argparse.ArgumentParser.parse_args
-    argparse.ArgumentParser.parse_args = lambda self, *a, **k: caught.append(self) or parse(self, ["x"])
-    try:
-        runner.parse_args(["x"])
-    finally:
-        argparse.ArgumentParser.parse_args = parse
-    (out / "deepspeed.txt").write_text(lines(caught[0]))
+    (out / "deepspeed.txt").write_text(lines(caught(lambda: runner.parse_args(["x"]))))
 
 
 if __name__ == "__main__":
