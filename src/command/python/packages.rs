@@ -31,7 +31,7 @@ pub(super) fn sites(program: &Path, user: Option<&Path>) -> Vec<PathBuf> {
     sites
 }
 
-/// The user's own, then those of the installation. Debian has two of these, by another name.
+/// The user's own, then those of the installation. Debian has two folders and calls them dist-packages.
 fn base_sites(prefix: &Path, version: Option<&str>, user: Option<&Path>) -> Vec<PathBuf> {
     let mut sites = Vec::new();
     if let Some((user, version)) = user.zip(version) {
