@@ -1,7 +1,13 @@
-//! The user's command, understood.
+//! What the user's command runs, and how its arguments are read.
 
 pub(crate) mod argv;
+mod front_end;
+mod job;
 pub(crate) mod model;
+pub(crate) mod option_names;
 pub(crate) mod python;
+mod run_file;
 pub(crate) mod target;
+#[cfg(test)]
+mod testing;
 pub(crate) mod trainer;

@@ -24,7 +24,7 @@ use serde_json::Value;
 pub(crate) use crate::base::size::{parse_bytes as bytes, parse_count as parameters};
 use crate::base::source::{Source, Sourced};
 use crate::command::model::Hub;
-use crate::command::trainer::{Family, Job, Trainer};
+use crate::command::trainer::{Job, Trainer};
 use crate::config::template::{self, Template};
 use crate::host::Host;
 use crate::host::machine::Machine;
@@ -118,8 +118,9 @@ pub(crate) fn choose(
 ) -> Result<(String, String), Vec<Problem>> {
     let cluster = cluster_of(topology).ok_or_else(|| report::auto_without_ranks(spec))?;
     let inputs = FitInputs::of_job(job, cluster, launch, host);
-    if job.trainer.family == Family::Opaque || inputs.args.model.is_none() {
-        return Err(report::auto_without_model(spec, job.trainer.model_argument).into());
+    if job.trainer.passes_through() || inputs.args.model.is_none() {
+        let argument = Some(job.trainer.model_argument).filter(|name| job.takes(name));
+        return Err(report::auto_without_model(spec, argument).into());
     }
     if inputs.more_models {
         return Err(report::auto_counts_one_model(spec).into());

@@ -30,7 +30,7 @@ exit "${STUB_EXIT:-0}"
 "#;
 
 const CONSOLE_SCRIPTS: &[&str] =
-    &["swift", "megatron", "torchrun", "deepspeed", "accelerate", "llamafactory-cli", "axolotl", "trl"];
+    &["swift", "megatron", "torchrun", "deepspeed", "accelerate", "llamafactory-cli", "axolotl", "trl", "xtuner"];
 const MODULES: &[&str] = &[
     "swift/cli/sft.py",
     "swift/cli/pt.py",

@@ -157,6 +157,7 @@ vars! {
     "PMIX_RANK" Read "an MPI started this task";
     "MV2_COMM_WORLD_RANK, MV2_COMM_WORLD_SIZE, MV2_COMM_WORLD_LOCAL_RANK, MV2_COMM_WORLD_LOCAL_SIZE" Read "the place of a task of MVAPICH2";
     "JSM_NAMESPACE_RANK, JSM_NAMESPACE_SIZE, JSM_NAMESPACE_LOCAL_RANK, JSM_NAMESPACE_LOCAL_SIZE" Read "the place of a task of LSF's jsrun";
+    "ADDR, PORT" Read "xtuner's names for MASTER_ADDR and MASTER_PORT";
     "PALS_RANKID, PALS_LOCAL_RANKID, PALS_LOCAL_SIZE" Read "the place of a task of PALS";
     "KUBERNETES_SERVICE_HOST" Read "a pod, where RANK and WORLD_SIZE count machines";
     "SLURM_OVERLAP" Read "an `srun` inside a step shares its machines, so it does not wait for them";

@@ -83,6 +83,9 @@ impl Triangle {
 
 /// The three numbers, unless one is still "auto" or not a number.
 fn triangle(subject: &Subject) -> Option<Triangle> {
+    if subject.job.trainer.sets(MICRO) {
+        return None;
+    }
     let size = |key: &str| match subject.get(key) {
         None | Some(Value::Null) => Some(None),
         Some(value) => number(value).map(Some),
@@ -124,6 +127,10 @@ fn batch_size(subject: &Subject, found: &mut Findings) {
 }
 
 fn batch_product(subject: &Subject, found: &mut Findings) {
+    if subject.job.trainer.sets(MICRO) && subject.get(GLOBAL).is_some_and(Value::is_number) {
+        let what = format!("`{GLOBAL}` must be the product of the ranks and of what the trainer's own config says");
+        found.key_with_severity(Severity::Warning, &[GLOBAL], what, format!("--unset {GLOBAL}: it is inferred"));
+    }
     let (Some(sizes), Some(ranks)) = (triangle(subject), ranks(subject)) else { return };
     let Err(Wrong::Product { global, micro, steps }) = sizes.judge(ranks) else { return };
     let inferred = |key: &str| if subject.get(key).is_none_or(Value::is_null) { ", inferred" } else { "" };

@@ -132,6 +132,34 @@ const IDLE: &[Idle] = &[
     ),
     idle_entry(
         Severity::Warning,
+        "train_micro_batch_size_per_gpu",
+        "the trainer overwrites it with the batch size of its own config",
+        "--set train_micro_batch_size_per_gpu=auto",
+        |subject, _| subject.job.trainer.sets("train_micro_batch_size_per_gpu"),
+    ),
+    idle_entry(
+        Severity::Warning,
+        "gradient_accumulation_steps",
+        "the trainer overwrites it with the steps of its own config",
+        "--set gradient_accumulation_steps=auto",
+        |subject, _| subject.job.trainer.sets("gradient_accumulation_steps"),
+    ),
+    idle_entry(
+        Severity::Warning,
+        "gradient_clipping",
+        "the trainer overwrites it with the norm of its own config",
+        "--set gradient_clipping=auto",
+        |subject, _| subject.job.trainer.sets("gradient_clipping"),
+    ),
+    idle_entry(
+        Severity::Warning,
+        "optimizer",
+        "the trainer brings the optimizer of its own config",
+        "--unset optimizer",
+        |subject, _| subject.job.trainer.sets("optimizer.params.lr"),
+    ),
+    idle_entry(
+        Severity::Warning,
         "zero_optimization.contiguous_gradients",
         "with the optimizer in host memory it is always true at stages 1 and 2",
         "--set zero_optimization.contiguous_gradients=true",
@@ -219,6 +247,7 @@ fn clipping_ignored(subject: &Subject, found: &mut Findings) {
 
 fn default_clipping(subject: &Subject, found: &mut Findings) {
     let given = subject.is_hf() && subject.job.args.is_given("max_grad_norm");
+    let given = given || subject.job.trainer.sets("gradient_clipping");
     if subject.get("gradient_clipping").is_none() && !given {
         let norm = if subject.is_before([0, 19, 3]) { "does not clip" } else { "clips at 1.0" };
         let help = if subject.is_hf() { "--set gradient_clipping=auto" } else { "--set gradient_clipping=1.0" };

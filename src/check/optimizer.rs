@@ -65,6 +65,13 @@ pub(super) const RULES: &[Rule] = &[
         check: swift_optimizer,
     },
     Rule {
+        name: "trainer-optimizer",
+        severity: Severity::Warning,
+        when: When::Start,
+        doc: "a trainer that brings its own optimizer (xtuner), once it is in host memory: DeepSpeed refuses all but its own",
+        check: trainer_optimizer,
+    },
+    Rule {
         name: "client-optimizer",
         severity: Severity::Note,
         when: When::Start,
@@ -279,6 +286,15 @@ fn swift_optimizer(subject: &Subject, found: &mut Findings) {
         let what = "ms-swift 4.2.0 to 4.6.0 fails with an `optimizer` section, once model and data are loaded: \
                     'DummyOptim' object has no attribute 'param_groups'";
         found.key(&[key], what.to_string(), "--unset optimizer");
+    }
+}
+
+fn trainer_optimizer(subject: &Subject, found: &mut Findings) {
+    let forced = subject.get("zero_force_ds_cpu_optimizer").is_none_or(schema::is_true);
+    if subject.job.trainer.sets("optimizer.params.lr") && subject.offloads_optimizer() && forced {
+        let what = "the trainer's own optimizer is refused, unless it is DeepSpeedCPUAdam".to_string();
+        let key = "zero_optimization.offload_optimizer.device";
+        found.key(&[key], what, "--set zero_force_ds_cpu_optimizer=false");
     }
 }
 

@@ -74,7 +74,8 @@ fn bf16(subject: &Subject, key: &str) -> Option<bool> {
 }
 
 fn two_precisions(subject: &Subject, found: &mut Findings) {
-    if subject.is_on("fp16.enabled") == Some(true) && bf16(subject, "enabled") == Some(true) {
+    let both = subject.is_on("fp16.enabled") == Some(true) && bf16(subject, "enabled") == Some(true);
+    if both && !subject.job.trainer.sets("fp16.enabled") {
         let what = "`fp16` and `bf16` are both enabled".to_string();
         found.key(&["fp16.enabled", "bf16.enabled"], what, "--set fp16.enabled=false");
     }

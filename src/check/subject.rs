@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::base::json;
 use crate::command::python::Version;
 use crate::command::target::Target;
-use crate::command::trainer::{self, Family, Job};
+use crate::command::trainer::{self, Job};
 use crate::config::auto;
 use crate::config::schema::{self, KeySpec, UnknownKeys, ValueFault};
 use crate::config::zero::Zero;
@@ -47,7 +47,7 @@ impl<'a> Derived<'a> {
             walk(&mut String::new(), object, UnknownKeys::Ignored, &mut keys);
         }
         let zero = Zero::of(config);
-        let zero = if job.trainer.family == Family::Plain { zero.without_auto() } else { zero };
+        let zero = if job.trainer.is_plain() { zero.without_auto() } else { zero };
         Derived { keys, zero, version: OnceCell::new(), script: OnceCell::new() }
     }
 }
@@ -103,11 +103,11 @@ impl<'a> Subject<'a> {
     }
 
     pub(super) fn is_hf(&self) -> bool {
-        self.job.trainer.family == Family::Hf
+        self.job.trainer.is_hf()
     }
 
     pub(super) fn is_plain(&self) -> bool {
-        self.job.trainer.family == Family::Plain
+        self.job.trainer.is_plain()
     }
 
     pub(super) fn world(&self) -> Option<u64> {

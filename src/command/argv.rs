@@ -1,18 +1,18 @@
 //! A trainer's arguments, read as Python's argparse reads them: `--a_b` and `--a-b`, `--a=b` and `--a b`, the last one
-//! wins, `--` ends the options, unique prefixes where the whole list of options is known.
+//! wins, `--` ends the options, a unique prefix is enough where the whole list of options is known.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use crate::base::python_value;
 use crate::base::source::{Source, Sourced};
+use crate::command::option_names::{self, is_spelling, starts_dashed};
 use crate::report::{self, Problem};
 
-/// What follows an option word.
+/// How many words follow an option, as argparse's `nargs` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Takes {
+pub(crate) enum Nargs {
     /// Exactly one word.
     One,
     /// One word or none; none means true (HF's `bool` fields).
@@ -21,52 +21,53 @@ pub(crate) enum Takes {
     Nothing,
 }
 
-/// An option zlaunch wants to know about, by its name with underscores.
-pub(crate) type Field = (&'static str, Takes);
+/// An option that zlaunch reads, by its name with underscores.
+pub(crate) type Field = (&'static str, Nargs);
 
-/// All option names of a front end, one a line, for the abbreviations argparse accepts.
+/// The options of a front end. argparse accepts an abbreviation that fits one of them only.
 #[derive(Clone, Copy)]
 pub(crate) enum OptionList {
+    /// All of them, one a line (`option_names`).
     Known(&'static str),
-    /// The script may define more than we know: an abbreviation cannot be resolved.
+    /// The script may define more than we know, so an abbreviation cannot be resolved.
     Open,
 }
 
 /// Why an argument that is given has no value of its type.
 #[derive(Debug)]
-pub(crate) enum Unread {
-    /// Not a wrong value, but none at all: an interpolation of OmegaConf, or `$(expr 16 / 8)` in a command copied out of a
-    /// script. The argument as it stands there.
+pub(crate) enum ArgumentError {
+    /// Something else will put the value there: an interpolation of OmegaConf, or `$(expr 16 / 8)` in a command copied
+    /// out of a script. Holds the argument as it is written.
     Unresolved(String),
     /// The trainer would refuse it.
     Refused(Problem),
 }
 
-/// One occurrence.
+/// An option as it occurs in the command.
 #[derive(Clone, Debug)]
-struct Found {
+struct Occurrence {
     name: &'static str,
-    /// As it stands in the command, without `=value`.
+    /// As it is written, without `=value`.
     spelled: String,
     value: Option<OsString>,
-    place: ValueAt,
+    position: ValuePosition,
 }
 
-/// Where the value stands, so that it can be replaced.
+/// Where the value is, so that it can be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ValueAt {
+enum ValuePosition {
     /// `--name=value` at this word.
     Inside(usize),
     /// The word after the option.
     After(usize),
     /// No value was given; the option is this word.
-    Bare(usize),
+    Missing(usize),
 }
 
-impl ValueAt {
+impl ValuePosition {
     fn index(self) -> usize {
         match self {
-            ValueAt::Inside(at) | ValueAt::After(at) | ValueAt::Bare(at) => at,
+            ValuePosition::Inside(at) | ValuePosition::After(at) | ValuePosition::Missing(at) => at,
         }
     }
 }
@@ -74,29 +75,28 @@ impl ValueAt {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Args {
     words: Vec<OsString>,
-    found: Vec<Found>,
+    occurrences: Vec<Occurrence>,
     /// Words that may abbreviate a field, in front ends whose options are not all known: (position, word, field).
     unclear: Vec<(usize, String, &'static str)>,
 }
 
 impl Args {
     pub(crate) fn read(words: Vec<OsString>, fields: &[Field], options: OptionList) -> Self {
-        let mut args = Args { words, found: Vec::new(), unclear: Vec::new() };
+        let mut args = Args { words, occurrences: Vec::new(), unclear: Vec::new() };
         let mut at = 0;
         while at < args.words.len() {
             let word = args.words[at].as_bytes();
             if word == b"--" {
                 break;
             }
-            if let Some(found) = args.option_at(at, fields, options) {
-                args.found.push(found);
-            }
+            let occurrence = args.option_at(at, fields, options);
+            args.occurrences.extend(occurrence);
             at += 1;
         }
         args
     }
 
-    fn option_at(&mut self, at: usize, fields: &[Field], options: OptionList) -> Option<Found> {
+    fn option_at(&mut self, at: usize, fields: &[Field], options: OptionList) -> Option<Occurrence> {
         let word = self.words[at].clone();
         let word = word.as_bytes().strip_prefix(b"--").filter(|rest| !rest.is_empty())?;
         let equals = word.iter().position(|b| *b == b'=');
@@ -106,13 +106,13 @@ impl Args {
             None => self.abbreviated(at, name, fields, options)?,
         };
         let spelled = format!("--{name}");
-        let found = |value, place| Some(Found { name: field, spelled: spelled.clone(), value, place });
+        let occurrence = |value, position| Some(Occurrence { name: field, spelled: spelled.clone(), value, position });
         if let Some(equals) = equals {
-            return found(Some(OsStr::from_bytes(&word[equals + 1..]).to_os_string()), ValueAt::Inside(at));
+            return occurrence(Some(OsStr::from_bytes(&word[equals + 1..]).to_os_string()), ValuePosition::Inside(at));
         }
-        match self.words.get(at + 1).filter(|next| takes != Takes::Nothing && is_value(next)) {
-            Some(next) => found(Some(next.clone()), ValueAt::After(at + 1)),
-            None => found(None, ValueAt::Bare(at)),
+        match self.words.get(at + 1).filter(|next| takes != Nargs::Nothing && is_value(next)) {
+            Some(next) => occurrence(Some(next.clone()), ValuePosition::After(at + 1)),
+            None => occurrence(None, ValuePosition::Missing(at)),
         }
     }
 
@@ -129,16 +129,16 @@ impl Args {
             self.unclear.extend(fitting.map(|(name, _)| (at, format!("--{prefix}"), *name)));
             return None;
         };
-        let mut matches = names(all).filter(|name| strings(name) > 0);
+        let mut matches = option_names::all(all).filter(|name| strings(name) > 0);
         let (only, more) = (matches.next()?, matches.next());
         (more.is_none() && strings(only) == 1).then(|| fitting.find(|(name, _)| *name == only).copied())?
     }
 
     /// The last occurrence counts, unless a later word may mean the same option.
-    fn last(&self, name: &str) -> Option<&Found> {
-        let found = self.found.iter().rev().find(|found| found.name == name)?;
-        let later = self.unclear.iter().any(|(at, _, field)| *field == name && *at > found.place.index());
-        (!later).then_some(found)
+    fn last(&self, name: &str) -> Option<&Occurrence> {
+        let last = self.occurrences.iter().rev().find(|occurrence| occurrence.name == name)?;
+        let later = self.unclear.iter().any(|(at, _, field)| *field == name && *at > last.position.index());
+        (!later).then_some(last)
     }
 
     pub(crate) fn is_given(&self, name: &str) -> bool {
@@ -147,7 +147,7 @@ impl Args {
 
     /// Whether the option stands there without a value.
     pub(crate) fn is_bare(&self, name: &str) -> bool {
-        self.last(name).is_some_and(|found| found.value.is_none())
+        self.last(name).is_some_and(|option| option.value.is_none())
     }
 
     /// A word that may mean this option but is cut short.
@@ -156,26 +156,26 @@ impl Args {
     }
 
     pub(crate) fn raw(&self, name: &str) -> Option<Sourced<&OsStr>> {
-        let found = self.last(name)?;
-        Some(Sourced::new(found.value.as_deref()?, Source::Argument(found.spelled.clone())))
+        let option = self.last(name)?;
+        Some(Sourced::new(option.value.as_deref()?, Source::Argument(option.spelled.clone())))
     }
 
     pub(crate) fn text(&self, name: &str) -> Option<Sourced<String>> {
         self.raw(name).map(|sourced| sourced.map(|value| value.to_string_lossy().into_owned()))
     }
 
-    pub(crate) fn int(&self, name: &str) -> Result<Option<Sourced<i64>>, Unread> {
+    pub(crate) fn int(&self, name: &str) -> Result<Option<Sourced<i64>>, ArgumentError> {
         self.typed(name, "an integer", "4", python_value::int)
     }
 
-    pub(crate) fn float(&self, name: &str) -> Result<Option<Sourced<f64>>, Unread> {
+    pub(crate) fn float(&self, name: &str) -> Result<Option<Sourced<f64>>, ArgumentError> {
         self.typed(name, "a number", "1e-5", python_value::float)
     }
 
     /// HF's booleans: a bare `--bf16` is true where the field allows it.
-    pub(crate) fn bool(&self, name: &str, bare_is_true: bool) -> Result<Option<Sourced<bool>>, Unread> {
+    pub(crate) fn bool(&self, name: &str, bare_is_true: bool) -> Result<Option<Sourced<bool>>, ArgumentError> {
         if bare_is_true && self.is_bare(name) {
-            return Ok(self.last(name).map(|found| Sourced::new(true, Source::Argument(found.spelled.clone()))));
+            return Ok(self.last(name).map(|option| Sourced::new(true, Source::Argument(option.spelled.clone()))));
         }
         self.typed(name, "true or false", "true", hf_bool)
     }
@@ -186,30 +186,32 @@ impl Args {
         wanted: &str,
         example: &str,
         read: fn(&str) -> Option<T>,
-    ) -> Result<Option<Sourced<T>>, Unread> {
-        let Some(found) = self.last(name) else { return Ok(None) };
-        let Some(value) = &found.value else {
-            return Err(Unread::Refused(report::argument_needs_value(&found.spelled, wanted, example)));
+    ) -> Result<Option<Sourced<T>>, ArgumentError> {
+        let Some(option) = self.last(name) else { return Ok(None) };
+        let Some(value) = &option.value else {
+            return Err(ArgumentError::Refused(report::argument_needs_value(&option.spelled, wanted, example)));
         };
         let text = value.to_string_lossy();
         match read(&text) {
-            Some(value) => Ok(Some(Sourced::new(value, Source::Argument(found.spelled.clone())))),
-            None if text.contains('$') => Err(Unread::Unresolved(format!("{} {text}", found.spelled))),
-            None => Err(Unread::Refused(report::argument_of_wrong_type(&found.spelled, &text, wanted, example))),
+            Some(value) => Ok(Some(Sourced::new(value, Source::Argument(option.spelled.clone())))),
+            None if text.contains('$') => Err(ArgumentError::Unresolved(format!("{} {text}", option.spelled))),
+            None => {
+                Err(ArgumentError::Refused(report::argument_of_wrong_type(&option.spelled, &text, wanted, example)))
+            }
         }
     }
 
     /// The words with the value of `name` replaced where it stands, or `name value` appended.
     pub(crate) fn with(&self, name: &str, value: &OsStr) -> Vec<OsString> {
         let mut words = self.words.clone();
-        match self.last(name).map(|found| (found.place, &found.spelled)) {
-            Some((ValueAt::Inside(at), spelled)) => {
+        match self.last(name).map(|option| (option.position, &option.spelled)) {
+            Some((ValuePosition::Inside(at), spelled)) => {
                 let mut word = OsString::from(format!("{spelled}="));
                 word.push(value);
                 words[at] = word;
             }
-            Some((ValueAt::After(at), _)) => words[at] = value.to_os_string(),
-            Some((ValueAt::Bare(at), _)) => words.insert(at + 1, value.to_os_string()),
+            Some((ValuePosition::After(at), _)) => words[at] = value.to_os_string(),
+            Some((ValuePosition::Missing(at), _)) => words.insert(at + 1, value.to_os_string()),
             None => {
                 // What follows a bare `--` is positional, so the option must stand before it.
                 let at = words.iter().position(|word| word == "--").unwrap_or(words.len());
@@ -228,51 +230,13 @@ impl Args {
             let name = &name[2..];
             let fits = |known: &str| known.starts_with(name) || starts_dashed(known, name);
             let whole = if name.contains('_') { Cow::Borrowed(name) } else { Cow::Owned(name.replace('-', "_")) };
-            !is_listed(list, &whole) && !names(list).any(fits)
+            !option_names::contains(list, &whole) && !option_names::all(list).any(fits)
         })
     }
 
     pub(crate) fn words(&self) -> &[OsString] {
         &self.words
     }
-}
-
-/// The names in a recorded list of options.
-pub(crate) fn names(list: &str) -> impl Iterator<Item = &str> {
-    list.lines().map(name_of)
-}
-
-/// A line of such a list without the mark that says what the option takes.
-pub(crate) fn name_of(line: &str) -> &str {
-    line.trim_end_matches(['!', '?'])
-}
-
-/// Whether a sorted list, one name a line, has this name. Halving beats reading: the list has hundreds of lines, and this
-/// is asked for every option of a command.
-fn is_listed(list: &str, name: &str) -> bool {
-    let (mut low, mut high) = (0, list.len());
-    while low < high {
-        let middle = low.midpoint(high);
-        let start = list.as_bytes()[..middle].iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
-        let end = list[start..].find('\n').map_or(list.len(), |at| start + at);
-        match name_of(&list[start..end]).cmp(name) {
-            Ordering::Equal => return true,
-            Ordering::Less => low = end + 1,
-            Ordering::Greater => high = start,
-        }
-    }
-    false
-}
-
-/// `--a_b` or `--a-b`, never a mixture.
-fn is_spelling(word: &str, name: &str) -> bool {
-    word == name || (word.len() == name.len() && !word.contains('_') && starts_dashed(name, word))
-}
-
-/// Whether the name with dashes starts like this.
-fn starts_dashed(name: &str, prefix: &str) -> bool {
-    let dashed = name.bytes().map(|b| if b == b'_' { b'-' } else { b });
-    name.len() >= prefix.len() && dashed.zip(prefix.bytes()).all(|(one, two)| one == two)
 }
 
 /// Whether argparse takes a word as a value: not an option, except for negative numbers and words with a space.
@@ -304,10 +268,10 @@ mod tests {
     use super::*;
 
     const FIELDS: &[Field] = &[
-        ("per_device_train_batch_size", Takes::One),
-        ("learning_rate", Takes::One),
-        ("bf16", Takes::Optional),
-        ("deepspeed", Takes::One),
+        ("per_device_train_batch_size", Nargs::One),
+        ("learning_rate", Nargs::One),
+        ("bf16", Nargs::Optional),
+        ("deepspeed", Nargs::One),
     ];
     const ALL: &str = "per_device_train_batch_size\nper_device_eval_batch_size\nlearning_rate\nbf16\nbf16_full_eval\ndeepspeed\ndeepspeed_autotp_size";
 
@@ -322,9 +286,9 @@ mod tests {
     #[test]
     fn what_a_shell_or_omegaconf_would_replace_is_no_wrong_value() {
         let rate = |value: &str| args(&format!("--learning_rate={value}")).float("learning_rate");
-        assert!(matches!(rate("${lr}"), Err(Unread::Unresolved(place)) if place == "--learning_rate ${lr}"));
-        assert!(matches!(rate("fast"), Err(Unread::Refused(_))));
-        assert!(matches!(args("--learning_rate").float("learning_rate"), Err(Unread::Refused(_))));
+        assert!(matches!(rate("${lr}"), Err(ArgumentError::Unresolved(place)) if place == "--learning_rate ${lr}"));
+        assert!(matches!(rate("fast"), Err(ArgumentError::Refused(_))));
+        assert!(matches!(args("--learning_rate").float("learning_rate"), Err(ArgumentError::Refused(_))));
     }
 
     #[test]
@@ -382,18 +346,6 @@ mod tests {
         assert_eq!(rate("--learning_rate=-1e-5"), Some(-1e-5));
         assert!(is_value(OsStr::new("--x=1 2")) && is_value(OsStr::new("-")) && is_value(OsStr::new("")));
         assert!(!is_value(OsStr::new("-x")) && !is_value(OsStr::new("--")) && !is_value(OsStr::new("-1.")));
-    }
-
-    #[test]
-    fn names_are_found_in_every_recorded_list() {
-        for list in [include_str!("../recorded/swift_sft.txt"), include_str!("../recorded/swift_rlhf.txt"), "a\n", ""] {
-            for name in names(list) {
-                assert!(is_listed(list, name), "{name}");
-            }
-            for absent in ["", "aa", "learning_rat", "zzz", "deepspeedy"] {
-                assert!(!is_listed(list, absent), "{absent}");
-            }
-        }
     }
 
     #[test]

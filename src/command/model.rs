@@ -1,5 +1,5 @@
-//! A model's config.json, offline: a local folder, the Hugging Face cache or the ModelScope cache. Of its sizes only the
-//! hidden size is of interest here; `fit` counts the rest.
+//! A model's config.json, offline: in a local folder, the Hugging Face cache or the ModelScope cache. Only the hidden size
+//! is read here; `fit` reads the rest.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,6 +39,15 @@ impl Hub {
     }
 }
 
+/// Who reads the hidden size from a model's config, and by which rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HiddenSizeLookup {
+    /// transformers and accelerate.
+    Transformers,
+    /// ms-swift copies the text model's `hidden_size` to the top of the config first.
+    MsSwift,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HiddenSize {
     pub(crate) value: u64,
@@ -50,11 +59,11 @@ pub(crate) struct HiddenSize {
 /// Sections that hold the language model: transformers looks into the first, ms-swift into all of them.
 const TEXT_SECTIONS: &[&str] = &["text_config", "llm_config", "language_config"];
 
-/// What classes of transformers do with the names of the size, by model type: `key=` stands for `hidden_size`
-/// (`attribute_map`), `key!` beats it, `text_config>` is where a flat config's keys go, `text_config-` is passed over.
+/// How classes of transformers name the size, by model type. `key=`: read as `hidden_size` (`attribute_map`). `key!`:
+/// wins over `hidden_size`. `text_config>`: keys at the top are moved there. `text_config-`: not looked at.
 const NAMES: &str = include_str!("../recorded/hidden_size_names.txt");
 
-/// The key that is recorded with that mark.
+/// The key that is recorded with that mark for the config's model type.
 fn recorded(mark: char, config: &Value) -> Option<&'static str> {
     let model_type = config.get("model_type")?.as_str()?;
     NAMES.lines().find_map(|line| {
@@ -69,53 +78,53 @@ pub(crate) fn hidden_size(
     name: &str,
     revision: Option<&str>,
     hub: Hub,
-    lifted: bool,
+    lookup: HiddenSizeLookup,
     host: &Host,
 ) -> Result<HiddenSize, String> {
     let file = config_file(name, revision, hub, host)
         .ok_or_else(|| format!("{name} is neither a folder nor in the Hugging Face or ModelScope cache"))?;
     let config = reading::read(&file).map_err(|problem| problem.what)?;
-    match read_hidden_size(&config, lifted) {
+    match read_hidden_size(&config, lookup) {
         Some((value, at_top)) => Ok(HiddenSize { value, file, at_top }),
         None => Err(format!("{} names no hidden size", file.display())),
     }
 }
 
-/// What transformers finds as `hidden_size`, and whether it stands at the top of the loaded config; `lifted` looks where
-/// ms-swift looks and copies it to the top.
-fn read_hidden_size(config: &Value, lifted: bool) -> Option<(u64, bool)> {
-    let section = |names: &[&str], of: &Value| names.iter().find_map(|name| own_size(of.get(name)?, lifted));
-    let own = own_size(config, lifted);
+/// The hidden size that the lookup finds, and whether it is at the top of the loaded config.
+fn read_hidden_size(config: &Value, lookup: HiddenSizeLookup) -> Option<(u64, bool)> {
+    let swift = lookup == HiddenSizeLookup::MsSwift;
+    let section = |names: &[&str], of: &Value| names.iter().find_map(|name| own_size(of.get(name)?, lookup));
+    let own = own_size(config, lookup);
     if let Some(text) = config.get("text_config") {
-        // Both: which one the class keeps differs from model to model.
-        let inner = own_size(text, lifted);
+        // Where both are there, it depends on the model's class which one is kept.
+        let inner = own_size(text, lookup);
         if own.is_some() && inner.is_some() && own != inner {
             return None;
         }
         if let Some(size) = inner {
-            // Its default is found before.
-            let passed_over = own.is_none() && recorded('-', config).is_some();
-            return (!passed_over).then_some((size, lifted));
+            // Such a class has a default at the top, which is found first.
+            let shadowed = own.is_none() && recorded('-', config).is_some();
+            return (!shadowed).then_some((size, swift));
         }
     }
     if let Some(size) = own {
-        return Some((size, lifted || recorded('>', config).is_none()));
+        return Some((size, swift || recorded('>', config).is_none()));
     }
-    if !lifted {
+    if !swift {
         return None;
     }
     let deeper = section(&TEXT_SECTIONS[1..], config).or_else(|| section(TEXT_SECTIONS, config.get("thinker_config")?));
     deeper.map(|size| (size, true))
 }
 
-/// `hidden_size`, the name the class maps it to, or the largest of `hidden_sizes`. ms-swift looks for an attribute of
-/// just this name, and puts None in its place where there is none (`compat_zero3`).
-fn own_size(config: &Value, lifted: bool) -> Option<u64> {
+/// `hidden_size`, the name the class maps it to, or the largest of `hidden_sizes`. ms-swift reads an attribute of exactly
+/// this name, and writes None where there is none (`compat_zero3`).
+fn own_size(config: &Value, lookup: HiddenSizeLookup) -> Option<u64> {
     if let Some(old) = recorded('!', config).and_then(|key| config.get(key)).filter(|old| !old.is_null()) {
         return old.as_u64();
     }
     let size = config.get("hidden_size");
-    if lifted && (size.is_none() || recorded('=', config).is_some()) {
+    if lookup == HiddenSizeLookup::MsSwift && (size.is_none() || recorded('=', config).is_some()) {
         return None;
     }
     if let Some(size) = size {
@@ -231,8 +240,8 @@ mod tests {
             (json!({"model_type": "mask2former", "hidden_sizes": [1]}), None, None),
             (json!([1]), None, None),
         ] {
-            assert_eq!(read_hidden_size(&config, false), hf, "{config}");
-            assert_eq!(read_hidden_size(&config, true), swift, "{config}");
+            assert_eq!(read_hidden_size(&config, HiddenSizeLookup::Transformers), hf, "{config}");
+            assert_eq!(read_hidden_size(&config, HiddenSizeLookup::MsSwift), swift, "{config}");
         }
     }
 
@@ -259,11 +268,15 @@ mod tests {
             ("o/n.1", Hub::HuggingFace),
             ("~/own", Hub::ModelScope),
         ] {
-            assert_eq!(hidden_size(name, None, hub, false, &host).map(|it| it.value), Ok(8), "{name}");
+            assert_eq!(
+                hidden_size(name, None, hub, HiddenSizeLookup::Transformers, &host).map(|it| it.value),
+                Ok(8),
+                "{name}"
+            );
         }
         for (name, hub) in [("a/../b", Hub::HuggingFace), ("../a", Hub::HuggingFace), ("x/y/z", Hub::HuggingFace)] {
-            assert!(hidden_size(name, None, hub, false, &host).is_err(), "{name}");
+            assert!(hidden_size(name, None, hub, HiddenSizeLookup::Transformers, &host).is_err(), "{name}");
         }
-        assert!(hidden_size("a/b", Some("other"), Hub::HuggingFace, false, &host).is_err());
+        assert!(hidden_size("a/b", Some("other"), Hub::HuggingFace, HiddenSizeLookup::Transformers, &host).is_err());
     }
 }

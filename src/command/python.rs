@@ -1,5 +1,7 @@
 //! The Python that owns a command, found without starting it: the shebang names the interpreter, its folder and
-//! pyvenv.cfg the places of its packages, their dist-info the versions. In the order of Python's own `sys.path`.
+//! pyvenv.cfg the places of its packages, their dist-info the versions. Searched in the order of `sys.path`.
+
+mod packages;
 
 use std::cell::OnceCell;
 use std::ffi::OsStr;
@@ -13,6 +15,7 @@ use crate::base::vars;
 use crate::command::target::is_python;
 use crate::host::{Host, stays_below};
 use crate::report::reading;
+use packages::{DIST_INFO, added_by_pth, dist_infos, egg_version, is_same, mapped_by_finder, sites, version_of};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Python {
@@ -56,18 +59,18 @@ impl Python {
     /// What `python3`, else `python`, means on PATH.
     pub(crate) fn on_path(host: &Host) -> Option<Self> {
         let program = ["python3", "python"].iter().find_map(|name| host.find_program(OsStr::new(name)))?;
-        // A shim is no interpreter, but knows one.
-        let real = program.to_str().is_some_and(|path| path.contains("/shims/"));
-        let behind = real.then(|| behind_pyenv(&head(&program)?, &program, host)).flatten();
+        // A pyenv shim stands in for an interpreter.
+        let is_shim = program.to_str().is_some_and(|path| path.contains("/shims/"));
+        let behind = is_shim.then(|| behind_pyenv(&head(&program)?, &program, host)).flatten();
         Some(Self::at(behind.unwrap_or(program), host))
     }
 
-    /// `3.11`, where its name or the one its links end at tells it.
+    /// `3.11`, if its name or the one its links end at has it.
     pub(crate) fn own_version(&self) -> Option<String> {
         Some(version_of(&self.program)?.trim_start_matches("python").to_string())
     }
 
-    /// Whether it is known where packages are, and this one is not among them.
+    /// Whether this package is not installed. False where it is not known where packages are.
     pub(crate) fn lacks(&self, inside: &str, distribution: &str) -> bool {
         !self.sites.is_empty() && self.file(inside).is_none() && self.version(distribution).is_none()
     }
@@ -91,7 +94,7 @@ impl Python {
             let (name, version) = folder.strip_suffix(DIST_INFO)?.rsplit_once('-')?;
             is_same(name, distribution).then(|| Version(version.to_string()))
         };
-        let egg = || self.sites.iter().find_map(|site| egg_version(site, distribution));
+        let egg = || self.sites.iter().find_map(|site| egg_version(site, distribution).map(Version));
         installed.iter().find_map(in_name).or_else(egg)
     }
 }
@@ -119,7 +122,7 @@ impl fmt::Display for Version {
 
 struct Interpreter {
     program: PathBuf,
-    /// What the shebang gives it: `-E` of pipx.
+    /// Its options in the shebang, such as pipx's `-E`.
     options: String,
 }
 
@@ -166,7 +169,8 @@ fn trampoline(line: &[u8], script: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(path)))
 }
 
-/// The program that a shim of pyenv stands for: of the version that a variable, a file above, or the user chose.
+/// The program that a shim of pyenv stands for: of the version that PYENV_VERSION, a `.python-version` file or the global
+/// setting names.
 fn behind_pyenv(head: &[u8], shim: &Path, host: &Host) -> Option<PathBuf> {
     let shims = shim.parent().filter(|folder| folder.ends_with("shims"))?;
     if !String::from_utf8_lossy(head).contains("pyenv") {
@@ -178,7 +182,7 @@ fn behind_pyenv(head: &[u8], shim: &Path, host: &Host) -> Option<PathBuf> {
     let version = chosen
         .or_else(|| host.cwd.ancestors().find_map(|folder| first_line(folder.join(".python-version"))))
         .or_else(|| first_line(root.join("version")))
-        // Anybody could have put such a file above.
+        // Others may be able to write a file in a folder above.
         .filter(|version| stays_below(version))?;
     Some(root.join("versions").join(version).join("bin").join(shim.file_name()?)).filter(|path| path.is_file())
 }
@@ -187,136 +191,6 @@ fn user_base(host: &Host) -> Option<PathBuf> {
     let off = host.filled("PYTHONNOUSERSITE").is_some();
     let base = host.filled("PYTHONUSERBASE").map(PathBuf::from).or_else(|| Some(host.home()?.join(".local")));
     base.filter(|_| !off)
-}
-
-/// Where an interpreter's packages are: in its virtual environment, and in that of its base where the environment
-/// shares those.
-fn sites(program: &Path, user: Option<&Path>) -> Vec<PathBuf> {
-    let Some(folder) = program.parent() else { return Vec::new() };
-    let config = [folder, folder.parent().unwrap_or(folder)]
-        .into_iter()
-        .find_map(|prefix| Some((prefix, reading::read_text(&prefix.join("pyvenv.cfg")).ok()?)));
-    let version = version_of(program);
-    let Some((prefix, config)) = config else {
-        return base_sites(folder.parent().unwrap_or(folder), version.as_deref(), user);
-    };
-    let sourced = |key: &str| {
-        let mut pairs = config.lines().filter_map(|line| line.split_once('='));
-        pairs.find(|(name, _)| name.trim() == key).map(|(_, value)| value.trim().to_string())
-    };
-    let mut sites = packages_below(prefix, version.as_deref());
-    if sourced("include-system-site-packages").is_some_and(|value| value.eq_ignore_ascii_case("true"))
-        && let Some(base) = sourced("home").as_deref().map(Path::new).and_then(Path::parent)
-    {
-        sites.extend(base_sites(base, version.as_deref(), user));
-    }
-    sites
-}
-
-/// The user's own, then those of the installation. Debian has two of these, by another name.
-fn base_sites(prefix: &Path, version: Option<&str>, user: Option<&Path>) -> Vec<PathBuf> {
-    let mut sites = Vec::new();
-    if let Some((user, version)) = user.zip(version) {
-        sites.push(user.join("lib").join(version).join("site-packages"));
-    }
-    if prefix == Path::new("/usr") {
-        if let Some(version) = version {
-            sites.push(Path::new("/usr/local/lib").join(version).join("dist-packages"));
-        }
-        sites.push(PathBuf::from("/usr/lib/python3/dist-packages"));
-    }
-    sites.extend(packages_below(prefix, version));
-    sites.retain(|site| site.is_dir());
-    sites
-}
-
-/// `<prefix>/lib/pythonX.Y/site-packages`.
-fn packages_below(prefix: &Path, version: Option<&str>) -> Vec<PathBuf> {
-    let lib = prefix.join("lib");
-    let site = |version: &str| lib.join(version).join("site-packages");
-    let known = version.map(site).filter(|site| site.is_dir());
-    let listed = || {
-        let mut names: Vec<String> = fs::read_dir(&lib)
-            .into_iter()
-            .flatten()
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|name| name.starts_with("python3."))
-            .collect();
-        names.sort();
-        names.iter().map(|name| site(name)).find(|site| site.is_dir())
-    };
-    known.or_else(listed).into_iter().collect()
-}
-
-/// `python3.11`, from the interpreter's own name or the one its links end at.
-fn version_of(program: &Path) -> Option<String> {
-    let named =
-        |path: &Path| path.file_name()?.to_str().filter(|name| name.starts_with("python3.")).map(str::to_string);
-    named(program).or_else(|| named(&fs::canonicalize(program).ok()?))
-}
-
-/// Folders that `.pth` files put behind a site folder.
-fn added_by_pth(site: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = fs::read_dir(site)
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|it| it == "pth"))
-        .collect();
-    files.sort();
-    let lines = files.iter().filter_map(|file| reading::read_text(file).ok());
-    let folders = lines.flat_map(|text| text.lines().map(|line| line.trim().to_string()).collect::<Vec<_>>());
-    folders
-        .filter(|line| !line.is_empty() && !line.starts_with('#') && !line.starts_with("import"))
-        .map(|line| site.join(line))
-        .filter(|folder| folder.is_dir())
-        .collect()
-}
-
-/// setuptools' editable installs map a package to its folder: `MAPPING = {'swift': '/src/swift'}`.
-fn mapped_by_finder(site: &Path, inside: &str) -> Option<PathBuf> {
-    let (package, rest) = inside.split_once('/')?;
-    let finders = fs::read_dir(site).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-    let mut finders = finders.filter(|path| {
-        path.file_name()
-            .and_then(OsStr::to_str)
-            .is_some_and(|name| name.starts_with("__editable__") && name.ends_with("_finder.py"))
-    });
-    finders.find_map(|finder| {
-        let text = reading::read_text(&finder).ok()?;
-        let mapping = text.lines().find(|line| line.starts_with("MAPPING"))?;
-        let folder = mapping.split(&format!("'{package}': '")).nth(1)?.split('\'').next()?;
-        Some(Path::new(folder).join(rest)).filter(|path| path.is_file())
-    })
-}
-
-const DIST_INFO: &str = ".dist-info";
-
-/// Distributions are compared without regard to case and to the kind of dash.
-fn is_same(one: &str, two: &str) -> bool {
-    let plain = |byte: u8| if byte == b'-' || byte == b'.' { b'_' } else { byte.to_ascii_lowercase() };
-    one.len() == two.len() && one.bytes().zip(two.bytes()).all(|(one, two)| plain(one) == plain(two))
-}
-
-fn dist_infos(folder: &Path) -> Vec<String> {
-    let names = fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.file_name()));
-    let wanted = names.filter(|name| name.as_encoded_bytes().ends_with(DIST_INFO.as_bytes()));
-    wanted.filter_map(|name| name.into_string().ok()).collect()
-}
-
-/// From an older egg-info, beside the sources of an editable install.
-fn egg_version(site: &Path, distribution: &str) -> Option<Version> {
-    let folders = added_by_pth(site).into_iter().chain([site.to_path_buf()]);
-    let mut entries = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok));
-    entries.find_map(|entry| {
-        let name = entry.file_name();
-        let egg = name.to_str()?.strip_suffix(".egg-info")?;
-        let egg = egg.split_once('-').map_or(egg, |(name, _)| name);
-        let text =
-            is_same(egg, distribution).then(|| reading::read_text(&entry.path().join("PKG-INFO")).ok()).flatten()?;
-        let version = text.lines().find_map(|line| line.strip_prefix("Version: "))?;
-        Some(Version(version.trim().to_string()))
-    })
 }
 
 #[cfg(test)]

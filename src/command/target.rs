@@ -1,5 +1,5 @@
-//! What a rank runs, and how a command line says it: `python [options] script`, `python -m module`, `script.py` or any
-//! other program.
+//! What a rank runs, and how a command says so: `python [options] script`, `python -m module`, `script.py` or any other
+//! program.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -34,7 +34,7 @@ impl Target {
         base_name(self.word())
     }
 
-    /// The name of the module this is a file of, or its own: `swift.cli.sft` for `…/swift/cli/sft.py`.
+    /// Whether it is this module, by name or by file: `swift.cli.sft` or `…/swift/cli/sft.py`.
     pub(crate) fn is_module(&self, dotted: &str) -> bool {
         match self {
             Target::Module { name, .. } => name == dotted,
@@ -46,15 +46,15 @@ impl Target {
         }
     }
 
-    /// A console script of that name, also when Python is put in front of it.
+    /// Whether it is a console script of that name, with `python` in front of it or not.
     pub(crate) fn is_console(&self, name: &str) -> bool {
         !matches!(self, Target::Module { .. }) && self.name() == name
     }
 }
 
-/// A command taken apart.
+/// A command, split into what it runs, its arguments and the interpreter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Parts {
+pub(crate) struct ParsedCommand {
     pub(crate) target: Target,
     pub(crate) args: Vec<OsString>,
     /// The interpreter the command names.
@@ -63,16 +63,21 @@ pub(crate) struct Parts {
     pub(crate) owner: Option<OsString>,
 }
 
-impl Parts {
-    pub(crate) fn of(words: &[OsString]) -> Self {
+impl ParsedCommand {
+    pub(crate) fn parse(words: &[OsString]) -> Self {
         let Some((first, rest)) = words.split_first() else {
-            return Parts { target: Target::Program(OsString::new()), args: Vec::new(), python: None, owner: None };
+            return ParsedCommand {
+                target: Target::Program(OsString::new()),
+                args: Vec::new(),
+                python: None,
+                owner: None,
+            };
         };
         if let Some((target, used)) = is_python(first).then(|| of_python(rest)).flatten() {
-            return Parts { target, args: rest[used..].to_vec(), python: Some(first.clone()), owner: None };
+            return ParsedCommand { target, args: rest[used..].to_vec(), python: Some(first.clone()), owner: None };
         }
         let target = if is_script(first) { Target::script(first) } else { Target::Program(first.clone()) };
-        Parts { target, args: rest.to_vec(), python: None, owner: Some(first.clone()) }
+        ParsedCommand { target, args: rest.to_vec(), python: None, owner: Some(first.clone()) }
     }
 }
 
@@ -118,10 +123,10 @@ mod tests {
 
     #[test]
     fn commands_are_taken_apart() {
-        let parts = Parts::of(&words("python3.11 -u -X dev -m pkg.train --a 1"));
+        let parts = ParsedCommand::parse(&words("python3.11 -u -X dev -m pkg.train --a 1"));
         assert_eq!(parts.target, Target::Module { options: words("-u -X dev"), name: "pkg.train".into() });
         assert_eq!((parts.args, parts.python), (words("--a 1"), Some("python3.11".into())));
-        let target = |line| Parts::of(&words(line)).target;
+        let target = |line| ParsedCommand::parse(&words(line)).target;
         assert_eq!(target("python x.py --a"), Target::script("x.py"));
         assert_eq!(target("python -mpkg.train --a"), Target::module("pkg.train"));
         assert_eq!(target("./x.py --a"), Target::script("./x.py"));

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::schema;
 use crate::base::json;
 use crate::base::python_value::number;
-use crate::command::trainer::Family;
+use crate::command::trainer::FillsAuto;
 use crate::report::{self, Problem};
 
 pub(crate) use context::{FillContext, FillSource, hidden_size};
@@ -41,25 +41,13 @@ pub(crate) struct Resolved {
     pub(crate) mismatched: bool,
 }
 
-/// Who fills "auto", and why it is not zlaunch.
-#[derive(Clone, Copy)]
-pub(crate) enum Filler {
-    Zlaunch,
-    /// The trainer, later. What it would refuse is refused now.
-    Trainer(&'static str),
-    /// A program with rules of its own.
-    OtherProgram(&'static str),
-}
-
 /// Fills what is known, leaves or refuses the rest, and compares what is concrete, as the trainer would.
 /// `place` says where a key of the config was written. The config is returned even when there are problems: `check` may
 /// have more to say about it.
-pub(crate) fn resolve(
-    context: &FillContext,
-    filler: Filler,
-    place: impl Fn(&str) -> String,
-) -> (Resolved, Vec<Problem>) {
-    let family = context.job.trainer.family;
+pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> (Resolved, Vec<Problem>) {
+    let trainer = context.job.trainer;
+    // Nothing fills what zlaunch leaves, unless the trainer sets the key itself.
+    let by_nobody_else = !trainer.is_hf() && !trainer.passes_through();
     let mut problems = Vec::new();
     let mut fills = Vec::new();
     let mut left = Vec::new();
@@ -68,43 +56,47 @@ pub(crate) fn resolve(
     for rule in RULES {
         let Some(value) = json::get(context.config, rule.key) else { continue };
         let auto = is_auto(value);
-        if !auto && (!rule.compared || family != Family::Hf || value.is_null()) {
+        if !auto && (!rule.compared || !trainer.is_hf() || value.is_null()) {
             continue;
         }
-        if let Filler::OtherProgram(why) = filler {
+        if let Some(why) = context.filled_by_trainer(rule.key) {
             if auto {
                 leave(rule.key, why);
             }
             continue;
         }
-        let nobody = family == Family::Plain && rule.plain.is_none();
-        let answer = if nobody { Err(Unfilled::deferred("nobody fills it")) } else { (rule.value)(context) };
-        match (answer, filler) {
+        let answer = match context.fills_auto {
+            _ if by_nobody_else && rule.plain.is_none() => Err(Unfilled::deferred("nobody fills it")),
+            Some(FillsAuto::Itself(_)) => Err(Unfilled::deferred("the trainer does not")),
+            _ => (rule.value)(context),
+        };
+        match answer {
             // Several keys read the same argument.
-            (Err(Unfilled::Invalid(problem)), _) if problems.contains(&problem) => {}
-            (Err(Unfilled::Invalid(problem)), _) => problems.push(problem),
-            (Ok(wanted), _) if !auto => {
-                if !python_equal(value, &wanted.value) {
+            Err(Unfilled::Invalid(problem)) if problems.contains(&problem) => {}
+            Err(Unfilled::Invalid(problem)) => problems.push(problem),
+            Ok(FilledValue { value: wanted, from }) if !auto => {
+                if !python_equal(value, &wanted) {
                     mismatched = true;
-                    let FilledValue { value: wanted, from } = wanted;
                     let from = from.to_string();
                     problems.push(report::mismatch(rule.key, rule.doc, value, &place(rule.key), &wanted, &from));
                 }
             }
-            (Ok(FilledValue { value, from }), Filler::Zlaunch) => fills.push(Fill { key: rule.key, value, from }),
-            (Ok(_), Filler::Trainer(why) | Filler::OtherProgram(why)) => leave(rule.key, why),
-            (Err(Unfilled::Deferred(why)), _) if auto => leave(rule.key, &why),
-            (Err(Unfilled::Unsupported), _) if auto => problems.push(nobody_fills(rule.key, &place(rule.key))),
-            (Err(Unfilled::Deferred(_) | Unfilled::Unsupported), _) => {}
+            Ok(_) if context.no_fill => leave(rule.key, "--no-fill"),
+            Ok(FilledValue { value, from }) => fills.push(Fill { key: rule.key, value, from }),
+            Err(Unfilled::Deferred(why)) if auto => leave(rule.key, &why),
+            Err(Unfilled::Unsupported) if auto => problems.push(nobody_fills(rule.key, &place(rule.key))),
+            Err(Unfilled::Deferred(_) | Unfilled::Unsupported) => {}
         }
     }
     let mut config = apply(context.config, &fills);
-    if family == Family::Plain {
-        left = plain_leftovers(&mut config, left, &place, &mut problems);
+    if by_nobody_else {
+        let (theirs, unfilled) = left.into_iter().partition(|it: &LeftAuto| trainer.sets(&it.key));
+        left = theirs;
+        left.extend(plain_leftovers(&mut config, unfilled, &place, &mut problems));
     }
     for key in json::leaves(&config, is_auto) {
         let in_table = RULES.iter().any(|rule| rule.key == key);
-        if !(in_table || family == Family::Plain && deepspeed_knows_auto(&key)) {
+        if !(in_table || by_nobody_else && deepspeed_knows_auto(&key)) {
             problems.push(nobody_fills(&key, &place(&key)));
         }
     }

@@ -2,8 +2,8 @@
 
 use super::settings::{Attention, Dtype, Optimizer, TrainingArgs, Tuner};
 use crate::base::source::Sourced;
-use crate::command::argv::{Args, Field, OptionList, Takes, hf_bool};
-use crate::command::trainer::{Family, Job};
+use crate::command::argv::{Args, Field, Nargs, OptionList, hf_bool};
+use crate::command::trainer::Job;
 
 const SEQ_LEN_NAMES: &[&str] =
     &["max_length", "cutoff_len", "max_seq_length", "max_seq_len", "sequence_len", "model_max_length", "block_size"];
@@ -34,13 +34,13 @@ fn fields(model: &'static str) -> Vec<Field> {
         &["gradient_checkpointing", "disable_gradient_checkpointing", "load_in_4bit", "load_in_8bit", "use_peft"],
         &["bf16", "fp16"],
     ];
-    let values = values.into_iter().flatten().chain([&model]).map(|name| (*name, Takes::One));
-    values.chain(switches.into_iter().flatten().map(|name| (*name, Takes::Optional))).collect()
+    let values = values.into_iter().flatten().chain([&model]).map(|name| (*name, Nargs::One));
+    values.chain(switches.into_iter().flatten().map(|name| (*name, Nargs::Optional))).collect()
 }
 
 /// The settings that a training command gives.
 pub(super) fn of_command(job: &Job) -> TrainingArgs {
-    if job.trainer.family == Family::Opaque {
+    if job.trainer.passes_through() {
         return TrainingArgs::default();
     }
     let model = job.trainer.model_argument;
@@ -69,7 +69,7 @@ pub(super) fn has_more_models(job: &Job) -> bool {
     const ALGORITHMS: &[&str] = &["rlhf", "dpo", "kto", "ppo", "grpo", "rloo", "orpo", "simpo"];
     let args = Args::read(
         job.args.words().to_vec(),
-        &[("rlhf_type", Takes::One), ("stage", Takes::One), ("rl", Takes::One)],
+        &[("rlhf_type", Nargs::One), ("stage", Nargs::One), ("rl", Nargs::One)],
         OptionList::Open,
     );
     let mut stages = ["rlhf_type", "stage", "rl"].iter().filter_map(|name| args.text(name));

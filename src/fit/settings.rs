@@ -2,7 +2,7 @@
 //! command, and those over the front end's defaults.
 
 use crate::base::source::{Source, Sourced};
-use crate::command::trainer::{Defaults, Trainer};
+use crate::command::trainer::{Trainer, TrainingDefaults};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tuner {
@@ -121,8 +121,8 @@ impl TrainingArgs {
 }
 
 /// The defaults without a training command: the settings most people start with.
-const WITHOUT_COMMAND: Defaults =
-    Defaults { micro_batch: 1, seq_len: None, lora: false, lora_rank: 8, checkpointing: true, dropout: false };
+const WITHOUT_COMMAND: TrainingDefaults =
+    TrainingDefaults { micro_batch: 1, seq_len: None, lora: false, lora_rank: 8, checkpointing: true, dropout: false };
 
 /// Used if the front end has no default either.
 const SEQ_LEN: u64 = 2048;

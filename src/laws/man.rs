@@ -39,7 +39,7 @@ fn page() -> String {
     page += &options(options::FIT);
     page += ".SH OPTIONS OF GENERATE\n";
     page += &options(options::GENERATE);
-    let templates = template::built_in_abouts();
+    let templates = template::built_in_abouts("about");
     page += &section("TEMPLATES", templates.iter().map(|(name, about)| (*name, about.as_str())));
     page += &section("FILLED FROM \"auto\"", auto::RULES.iter().map(|rule| (rule.key, rule.doc)));
     page += &section("DIAGNOSTICS", check::rules().map(|rule| (rule.name, rule.doc)));

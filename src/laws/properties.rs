@@ -13,7 +13,7 @@ use super::fake::Sandbox;
 use crate::base::python_value;
 use crate::base::source::{Source, Sourced};
 use crate::base::yaml::{self, Dialect};
-use crate::command::argv::{Args, Field, OptionList, Takes};
+use crate::command::argv::{Args, Field, Nargs, OptionList};
 use crate::config::layers::{self, Layers};
 use crate::config::template::{self, Search};
 
@@ -94,7 +94,7 @@ fn merged_by_the_book(target: &Value, change: &Value) -> Value {
 }
 
 const FIELDS: &[Field] =
-    &[("learning_rate", Takes::One), ("bf16", Takes::Optional), ("deepspeed", Takes::One), ("resume", Takes::Nothing)];
+    &[("learning_rate", Nargs::One), ("bf16", Nargs::Optional), ("deepspeed", Nargs::One), ("resume", Nargs::Nothing)];
 
 fn word() -> impl Strategy<Value = OsString> {
     let known = select(vec![

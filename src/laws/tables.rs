@@ -1,24 +1,44 @@
-//! The documents' tables are the program's tables: what stands between `<!-- NAME … -->` and `<!-- end -->` is made from the
-//! code, only the named rows where names follow. `BLESS=1 cargo test tables` writes them.
+//! The documents' tables are made from the code. A table is between `<!-- NAME … -->` and `<!-- end -->`, in any document;
+//! where names of rows follow, it has only those. `BLESS=1 cargo test tables` writes them. A document whose name ends in
+//! `.zh-CN.md` gets the Chinese table where there is one.
 #![expect(clippy::disallowed_methods, reason = "a test reads and writes documents")]
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::base::vars;
+use crate::command::trainer;
 use crate::config::{auto, template};
 use crate::{check, cli};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Language {
+    English,
+    Chinese,
+}
+
+impl Language {
+    fn of(document: &Path) -> Self {
+        let chinese = document.to_str().is_some_and(|path| path.ends_with(".zh-CN.md"));
+        if chinese { Language::Chinese } else { Language::English }
+    }
+}
 
 /// A table's head, and its rows with what each is about.
 struct Table {
     name: &'static str,
+    language: Language,
     head: &'static str,
     rows: Vec<(String, String)>,
 }
 
 impl Table {
     fn new(name: &'static str, head: &'static str, rows: impl IntoIterator<Item = (String, String)>) -> Self {
-        Table { name, head, rows: rows.into_iter().collect() }
+        Table { name, language: Language::English, head, rows: rows.into_iter().collect() }
+    }
+
+    fn chinese(name: &'static str, head: &'static str, rows: impl IntoIterator<Item = (String, String)>) -> Self {
+        Table { language: Language::Chinese, ..Self::new(name, head, rows) }
     }
 
     /// Those rows, or all of them, as Markdown.
@@ -49,12 +69,28 @@ fn options<'a>(name: &'static str, table: impl IntoIterator<Item = &'a crate::ba
     Table::new(name, "| option | meaning |", rows)
 }
 
+/// A row for each template: the first sentence of what it says about itself. `zlaunch templates` prints the rest.
+fn shorthands(about_key: &str, stop: &str) -> Vec<(String, String)> {
+    let first = |about: &str| cell(about.split(stop).next().unwrap_or(about).trim_end_matches('.'));
+    let abouts = template::built_in_abouts(about_key);
+    abouts.iter().map(|(name, about)| ((*name).to_string(), format!("| `{name}` | {} |", first(about)))).collect()
+}
+
+/// The rows in which the front ends describe themselves.
+fn front_ends(language: Language) -> Vec<(String, String)> {
+    let mut rows = Vec::new();
+    for trainer in trainer::ALL {
+        for usage in trainer.usage {
+            let runs = if language == Language::Chinese { usage.runs_zh } else { usage.runs };
+            let commands: Vec<String> = usage.commands.iter().map(|command| format!("`{command}`")).collect();
+            let row = format!("| {} | `{}` | {} |", commands.join(", "), trainer.name, cell(runs));
+            rows.push((trainer.name.to_string(), row));
+        }
+    }
+    rows
+}
+
 fn tables() -> Vec<Table> {
-    let templates = template::built_in_abouts();
-    // `zlaunch templates` says the rest.
-    let first = |about: &str| cell(about.split(". ").next().unwrap_or(about).trim_end_matches('.'));
-    let templates =
-        templates.iter().map(|(name, about)| ((*name).to_string(), format!("| `{name}` | {} |", first(about))));
     let rules = auto::RULES.iter().map(|rule| {
         let compared = if rule.compared { "yes" } else { "" };
         (rule.key.to_string(), format!("| `{}` | {} | {compared} |", rule.key, cell(rule.doc)))
@@ -68,7 +104,10 @@ fn tables() -> Vec<Table> {
     let of_launch: Vec<_> =
         cli::launch_options().filter(|option| crate::base::options::FIT_LAUNCH.contains(&option.name)).collect();
     vec![
-        Table::new("shorthands", "| name | what it is |", templates),
+        Table::new("shorthands", "| name | what it is |", shorthands("about", ". ")),
+        Table::chinese("shorthands", "| 名称 | 是什么 |", shorthands("about.zh", "。")),
+        Table::new("front ends", "| command | front end | what is executed |", front_ends(Language::English)),
+        Table::chinese("front ends", "| 命令 | 前端 | 实际执行 |", front_ends(Language::Chinese)),
         Table::new("auto", "| key | becomes | compared |", rules),
         Table::new("check", "| rule | | says |", checks),
         Table::new("variables", "| variable | zlaunch | for |", variables),
@@ -78,47 +117,60 @@ fn tables() -> Vec<Table> {
     ]
 }
 
+/// Every document for readers.
+fn documents() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let entries = ["", "docs"].iter().flat_map(|folder| std::fs::read_dir(root.join(folder)).unwrap());
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.extension().is_some_and(|it| it == "md")).collect()
+}
+
 #[test]
-fn tables_are_the_programs() {
+fn documents_have_the_tables_of_the_code() {
     let tables = tables();
     let mut whole = BTreeSet::new();
-    // The Chinese README has the same rows in its own words: tests/cli/documents.rs compares.
-    for document in ["README.md", "docs/reference.md", "docs/fit.md"] {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(document);
+    for path in documents() {
         let written = std::fs::read_to_string(&path).unwrap();
-        let mut today = String::new();
-        let mut rest = written.as_str();
-        while let Some((before, mark, after)) = next_mark(rest) {
-            let mut words = mark.split_whitespace();
-            let name = words.next().unwrap_or_default();
-            let wanted: Vec<&str> = words.collect();
-            let (block, after) = after.split_once("<!-- end -->").unwrap();
-            today += &format!("{before}<!-- {mark} -->\n");
-            match tables.iter().find(|table| table.name == name) {
-                Some(table) => {
-                    today += &format!("\n{}\n", table.markdown(&wanted));
-                    whole.extend(wanted.is_empty().then_some(name.to_string()));
-                }
-                // tests/cli/documents.rs tries those row by row.
-                None => today += block,
-            }
-            today += "<!-- end -->";
-            rest = after;
-        }
-        today += rest;
+        let (today, complete) = with_tables(&written, &tables, Language::of(&path));
+        whole.extend(complete);
         if std::env::var_os("BLESS").is_some() {
             std::fs::write(&path, today).unwrap();
             continue;
         }
+        let document = path.display();
         for (line, (written, today)) in written.lines().zip(today.lines()).enumerate() {
             assert_eq!(written, today, "{document}:{}: BLESS=1 cargo test tables", line + 1);
         }
         assert_eq!(written, today, "{document}: BLESS=1 cargo test tables");
     }
-    assert_eq!(whole, tables.iter().map(|table| table.name.to_string()).collect(), "each is somewhere as a whole");
+    assert_eq!(whole, tables.iter().map(|table| table.name).collect(), "each is somewhere as a whole");
 }
 
-/// What stands before the next table, its mark and what follows.
+/// A document with the tables of today, and the names of those that it has with all rows.
+fn with_tables<'a>(written: &str, tables: &'a [Table], language: Language) -> (String, Vec<&'a str>) {
+    let (mut today, mut whole) = (String::new(), Vec::new());
+    let mut rest = written;
+    while let Some((before, mark, after)) = next_mark(rest) {
+        let is_named =
+            |table: &&Table| table.language == language && mark.strip_prefix(table.name).is_some_and(starts_word);
+        today += &format!("{before}<!-- {mark} -->\n");
+        rest = after;
+        // Other marks are for tests/cli/documents.rs, which also compares the tables that have no Chinese rows here.
+        if let Some(table) = tables.iter().find(is_named) {
+            let wanted: Vec<&str> = mark[table.name.len()..].split_whitespace().collect();
+            today += &format!("\n{}\n<!-- end -->", table.markdown(&wanted));
+            whole.extend(wanted.is_empty().then_some(table.name));
+            rest = after.split_once("<!-- end -->").unwrap().1;
+        }
+    }
+    (today + rest, whole)
+}
+
+fn starts_word(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with(' ')
+}
+
+/// The text before the next mark, the mark and what follows.
 fn next_mark(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once("<!-- ")?;
     let (mark, after) = rest.split_once(" -->\n")?;

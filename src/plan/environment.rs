@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
-use crate::command::trainer::{Family, Job};
+use crate::command::trainer::Job;
 use crate::config::template::Template;
 use crate::host::Host;
 use crate::ranks::launcher::{Launcher, srun};
@@ -104,7 +104,7 @@ impl EnvironmentInputs<'_> {
             Launcher::Direct => {
                 // A script run by a launcher expects the variables of a process group. A front end that starts no
                 // ranks by itself only needs them for DeepSpeed.
-                let script = job.trainer.family != Family::Opaque && !job.rewritten;
+                let script = !job.trainer.passes_through() && !job.rewritten;
                 if (self.template.is_some() || script) && !topology.ranks_exist() {
                     environment.single_rank(topology);
                 }

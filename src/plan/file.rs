@@ -84,7 +84,7 @@ fn run_file(config: &Path, job: &Job, host: &Host) -> Option<(PathBuf, String)> 
     let name = (job.trainer.config_argument)(&job.args);
     entries.insert(name.to_string(), Value::from(config.to_string_lossy()));
     let text = json::write(&Value::Object(entries));
-    let source = Path::new(job.words(None).first()?).to_path_buf();
+    let source = Path::new(job.rank_args(None).first()?).to_path_buf();
     let path = in_our_folder(&source.file_stem()?.to_string_lossy(), &text, source.extension()?.to_str()?, host);
     Some((path, text))
 }

@@ -14,8 +14,8 @@ use crate::base::hash::fnv1a;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::check::{self, Derived, Subject, machine};
-use crate::command::trainer::{Family, Job};
-use crate::config::auto::{self, FillContext, Filler};
+use crate::command::trainer::{FillsAuto, Job, Ranks};
+use crate::config::auto::{self, FillContext};
 use crate::config::layers::{self, Layers};
 use crate::config::template::{self, Template};
 use crate::fit;
@@ -165,11 +165,18 @@ impl Draft<'_> {
             let (options, command) = (self.launch.forwarded_options(), &self.launch.command);
             return SrunCommand { prefix: self.srun_prefix.as_ref(), options, command }.argv(&context);
         }
-        if let Some(wrapped) = self.wrapped.as_ref().filter(|_| !translated) {
-            return Ok(wrapped.argv(&context, config));
+        let mut argv = match self.wrapped.as_ref().filter(|_| !translated) {
+            Some(wrapped) => wrapped.argv(&context, config),
+            None => {
+                let mut argv = launcher::prefix(kind, &context);
+                argv.extend(self.job.rank_args(config.filter(|_| !translated)));
+                argv
+            }
+        };
+        // Behind a launcher in the command, a script keeps the arguments it was given.
+        if self.wrapped.is_none() || self.job.rewritten {
+            argv.extend(self.job.launcher_args(ranks(topology)));
         }
-        let mut argv = launcher::prefix(kind, &context);
-        argv.extend(self.job.words(config.filter(|_| !translated)));
         Ok(argv)
     }
 
@@ -222,7 +229,10 @@ impl Draft<'_> {
                 named.value = name;
                 chosen = Some(why);
             }
-            template::resolve(&named, &self.launch.search, &self.host)
+            match self.missing_shipped_config(&spec) {
+                Some(problem) => Err(vec![problem]),
+                None => template::resolve(&named, &self.launch.search, &self.host),
+            }
         });
         let mut template = diagnostics.keep(resolved)?;
         diagnostics.warnings.append(&mut template.notes);
@@ -283,16 +293,13 @@ impl Draft<'_> {
         let config = layers::with_layers(&template, layers, &self.host)?;
         // Variables of the template count as set.
         let host = self.host.with_more(template.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-        let context = FillContext::new(&self.job, topology, &config, &host);
-        let filler = if *no_fill {
-            Filler::Trainer("--no-fill")
-        } else if self.launcher_takes_config() {
-            Filler::OtherProgram("accelerate launch fills it")
-        } else {
-            Filler::Zlaunch
-        };
+        let mut context = FillContext::new(&self.job, topology, &config, &host);
+        context.no_fill = *no_fill;
+        if self.launcher_takes_config() && !no_fill {
+            context.fills_auto = Some(FillsAuto::Itself(|_| Some("accelerate launch fills it")));
+        }
         let (resolved, problems) =
-            auto::resolve(&context, filler, |key| layers::place_of(key, &config, &template, layers, &self.host));
+            auto::resolve(&context, |key| layers::place_of(key, &config, &template, layers, &self.host));
         diagnostics.mismatched = resolved.mismatched;
         self.check(&resolved.config, &config, &template, Some(topology), kind, diagnostics);
         if !problems.is_empty() {
@@ -338,7 +345,7 @@ impl Draft<'_> {
 
     /// Runs the rules about the environment, for a command without a config.
     fn check_environment(&self, topology: Option<&Topology>, kind: Option<Launcher>, diagnostics: &mut Diagnostics) {
-        if self.job.trainer.family == Family::Opaque {
+        if self.job.trainer.passes_through() {
             return;
         }
         let place = |key: &str| key.to_string();
@@ -354,6 +361,15 @@ impl Draft<'_> {
             derived: Derived::new(config, &self.job),
         };
         diagnostics.findings.extend(check::environment(&subject, &self.launch.allow, self.launch.output.wants_notes()));
+    }
+}
+
+/// Who starts the ranks, for a trainer that must be told.
+fn ranks(topology: &Topology) -> Ranks {
+    match &topology.world_size {
+        Some(world) if world.value == 1 => Ranks::Single,
+        _ if topology.ranks_exist() => Ranks::Existing,
+        _ => Ranks::Launched,
     }
 }
 

@@ -14,7 +14,7 @@ mod torchrun;
 use std::ffi::OsString;
 
 use crate::base::source::Sourced;
-use crate::command::trainer::{Family, Job};
+use crate::command::trainer::Job;
 use crate::ranks::topology::{Role, Topology};
 use crate::report::{self, Problem};
 
@@ -25,7 +25,7 @@ pub(crate) use kind::Launcher;
 /// The launcher that was asked for, if it is possible; else the default. A variable may be set for a whole site: if it
 /// cannot be followed, or zlaunch does not know the command, the default is taken.
 pub(crate) fn choose(asked: Option<&Sourced<Launcher>>, job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
-    let opaque = job.trainer.family == Family::Opaque;
+    let opaque = job.trainer.passes_through();
     match asked {
         Some(asked) if asked.from.is_flag() => requested(asked, job, topology),
         Some(asked) if !opaque && !topology.ranks_exist() => {
@@ -37,7 +37,7 @@ pub(crate) fn choose(asked: Option<&Sourced<Launcher>>, job: &Job, topology: &To
 
 /// torchrun; none where one process is enough; zlaunch itself where there is no torchrun.
 fn default_launcher(job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
-    let opaque = job.trainer.family == Family::Opaque;
+    let opaque = job.trainer.passes_through();
     if job.starts_ranks() && !opaque {
         return Err(report::starts_ranks_itself(job.target.name()));
     }
@@ -58,7 +58,7 @@ fn default_launcher(job: &Job, topology: &Topology) -> Result<Launcher, Problem>
 }
 
 fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
-    let opaque = job.trainer.family == Family::Opaque;
+    let opaque = job.trainer.passes_through();
     if job.starts_ranks() && !(opaque && asked.value == Launcher::Direct) {
         return Err(report::starts_ranks_itself(job.target.name()));
     }

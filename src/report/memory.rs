@@ -60,10 +60,11 @@ pub(crate) fn auto_without_ranks(spec: &Sourced<String>) -> Problem {
         .help("name one: --deepspeed zero3")
 }
 
-pub(crate) fn auto_without_model(spec: &Sourced<String>, argument: &str) -> Problem {
+pub(crate) fn auto_without_model(spec: &Sourced<String>, argument: Option<&str>) -> Problem {
+    let argument = argument.map(|name| format!("add --{name} to the command, or ")).unwrap_or_default();
     Problem::error("auto-template", "a template cannot be chosen: the command names no model".to_string())
         .at(spec.place())
-        .help(format!("add --{argument} to the command, or name a template: --deepspeed zero3"))
+        .help(format!("{argument}name a template: --deepspeed zero3"))
 }
 
 pub(crate) fn auto_counts_one_model(spec: &Sourced<String>) -> Problem {

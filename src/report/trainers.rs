@@ -35,6 +35,11 @@ pub(crate) fn no_way_to_hand_over(spec: &Sourced<String>, command: &str) -> Prob
         .help(help)
 }
 
+pub(crate) fn shipped_config_not_found(spec: &Sourced<String>, trainer: &str) -> Problem {
+    let what = format!("`{}` is a config of {trainer}'s package, and the package is not found here", spec.value);
+    Problem::error("template", what).at(spec.place()).help("give the path of the JSON file")
+}
+
 pub(crate) fn two_configs(flag: &Sourced<String>, own: &Sourced<String>) -> Problem {
     Problem::warning("two-configs", format!("`{}` is used, not the command's own `{}`", flag.value, own.value))
         .at(flag.place())

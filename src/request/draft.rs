@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 
 use crate::base::base64;
-use crate::base::source::Sourced;
+use crate::base::source::{Source, Sourced};
 use crate::base::vars;
-use crate::command::target::Parts;
-use crate::command::trainer::{self, Family, Job};
+use crate::command::target::ParsedCommand;
+use crate::command::trainer::{self, Job};
 use crate::host::Host;
 use crate::ranks::launcher::srun::SrunPrefix;
 use crate::ranks::launcher::{self, ExistingLauncher, Launcher};
@@ -34,12 +34,12 @@ impl<'a> Draft<'a> {
         let command = srun_prefix.as_ref().map_or(launch.command.as_slice(), |srun_prefix| srun_prefix.command);
         let (wrapped, parts) = match ExistingLauncher::split(command) {
             Some((wrapped, parts)) => (Some(wrapped), parts),
-            None => (None, Parts::of(command)),
+            None => (None, ParsedCommand::parse(command)),
         };
-        let mut job = trainer::understand(&parts, launch.trainer.as_ref(), &host);
+        let mut job = trainer::recognise(&parts, launch.trainer.as_ref(), &host);
         // What `srun` starts is not for zlaunch to change, so the command runs as it is.
-        if srun_prefix.is_some() && wrapped.is_none() && job.trainer.family == Family::Opaque {
-            job = trainer::understand(&Parts::of(&launch.command), launch.trainer.as_ref(), &host);
+        if srun_prefix.is_some() && wrapped.is_none() && job.trainer.passes_through() {
+            job = trainer::recognise(&ParsedCommand::parse(&launch.command), launch.trainer.as_ref(), &host);
             srun_prefix = None;
         }
         // The launcher takes the config, so the script's run file stays as it is.
@@ -54,7 +54,7 @@ impl<'a> Draft<'a> {
 
     /// A command that runs unchanged.
     pub(crate) fn untouched(launch: &'a Launch, machine: &'a Host) -> Self {
-        let job = trainer::untouched(&launch.command, machine);
+        let job = trainer::pass_through(&launch.command, machine);
         Draft { launch, host: Cow::Borrowed(machine), srun_prefix: None, wrapped: None, job }
     }
 
@@ -78,7 +78,7 @@ impl<'a> Draft<'a> {
         let asked = launcher.as_ref().is_some_and(|asked| asked.value != Launcher::Direct && asked.from.is_flag());
         let sourced = || flags.nproc_per_node.is_some() || flags.nnodes.is_some() || Topology::is_scheduled(&self.host);
         let ranked = asked || self.job.trainer.launches_itself && sourced();
-        let topology = Topology::decide(flags, hosts, ranked || self.job.trainer.family != Family::Opaque, &self.host)?;
+        let topology = Topology::decide(flags, hosts, ranked || !self.job.trainer.passes_through(), &self.host)?;
         match topology.size_problem() {
             Some(problem) => Err(vec![problem]),
             None => Ok(topology),
@@ -103,7 +103,7 @@ impl<'a> Draft<'a> {
     /// `--nproc-per-node` for a command that runs as one process.
     pub(crate) fn ranks_without_effect(&self) -> Option<Problem> {
         let job = &self.job;
-        let once = job.trainer.family == Family::Opaque && !job.trainer.launches_itself;
+        let once = job.trainer.passes_through() && !job.trainer.launches_itself;
         let once = once && self.launch.launcher.is_none() && self.wrapped.is_none();
         let asked = self.launch.topology.nproc_per_node.as_ref().filter(|_| once)?;
         Some(report::ranks_without_effect(&asked.from, job.target.name(), job.starts_ranks()))
@@ -112,12 +112,23 @@ impl<'a> Draft<'a> {
     /// The config that the command names.
     pub(crate) fn own_config(&self) -> Option<Sourced<String>> {
         let Draft { job, wrapped, .. } = self;
-        let trainers = (job.trainer.family != Family::Opaque)
-            .then(|| job.args.text((job.trainer.config_argument)(&job.args)))
-            .flatten();
+        let trainers =
+            (!job.trainer.passes_through()).then(|| job.args.text((job.trainer.config_argument)(&job.args))).flatten();
+        let trainers = trainers.map(|own| match job.shipped_config(&own.value, &self.host) {
+            Some(path) => own.map(|_| path.to_string_lossy().into_owned()),
+            None => own,
+        });
         let own = trainers.or_else(|| wrapped.as_ref()?.config(&self.host))?;
         let text = job.trainer.reads_base64.then(|| base64::object_in(&own.value)).flatten();
         Some(Sourced { value: text.unwrap_or(own.value), from: own.from })
+    }
+
+    /// Why a config that the trainer ships cannot be read here.
+    pub(crate) fn missing_shipped_config(&self, spec: &Sourced<String>) -> Option<Problem> {
+        let job = &self.job;
+        let missing = matches!(spec.from, Source::Argument(_)) && job.ships_config(&spec.value);
+        let problem = || report::shipped_config_not_found(spec, job.trainer.name);
+        missing.then(|| job.blocker.clone().unwrap_or_else(problem))
     }
 
     /// Whether a command that came through a shim is a training with a config: its own, or one that the site sets for
@@ -131,7 +142,7 @@ impl<'a> Draft<'a> {
     /// The config can be given to the launcher of the command, or to the script.
     pub(crate) fn takes_config(&self) -> bool {
         let job = &self.job;
-        let takes = || job.trainer.family != Family::Opaque && job.takes((job.trainer.config_argument)(&job.args));
+        let takes = || !job.trainer.passes_through() && job.takes((job.trainer.config_argument)(&job.args));
         self.launcher_takes_config() || takes()
     }
 

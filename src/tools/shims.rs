@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::base::layout::TextTable;
 use crate::base::shell::quoted;
 use crate::base::vars;
-use crate::command::trainer::{self, Family};
+use crate::command::trainer;
 use crate::host::{Host, is_shim};
 use crate::report::{self, Problem};
 
@@ -17,7 +17,7 @@ const LAUNCHERS: &[&str] = &["accelerate", "deepspeed", "torchrun"];
 
 /// The programs that have a shim: the launchers, and every trainer that takes a config.
 fn names() -> Vec<&'static str> {
-    let trainers = trainer::ALL.iter().filter(|trainer| trainer.family != Family::Opaque);
+    let trainers = trainer::ALL.iter().filter(|trainer| !trainer.passes_through());
     let consoles = trainers.filter_map(|trainer| trainer.consoles.first());
     let mut names: Vec<_> = LAUNCHERS.iter().chain(consoles).copied().collect();
     names.sort_unstable();

@@ -284,3 +284,24 @@ fn a_later_abbreviation_makes_a_value_unclear() {
     let config = filled("python x.py --warmup_steps 10 --warmup_ratio 0.1");
     assert_eq!(config["scheduler"]["params"]["warmup_num_steps"], "auto");
 }
+
+#[test]
+fn a_trainer_that_fills_auto_itself_is_left_its_keys() {
+    let sandbox = Sandbox::new();
+    let plan = sandbox.plan(&["--deepspeed", "zero3", "--nproc-per-node", "2"], &["xtuner", "train", "config.py"]);
+    let left = plan["left_auto"].as_array().unwrap();
+    let why = |key: &str| left.iter().find(|it| it["key"] == key).and_then(|it| it["why"].as_str()).unwrap_or_default();
+    assert!(why("train_micro_batch_size_per_gpu").contains("train_dataloader.batch_size"), "{left:?}");
+    assert!(why("bf16.enabled").contains("GPU") && why("gradient_clipping").contains("max_norm"), "{left:?}");
+    assert!(why("zero_optimization.reduce_bucket_size").contains("DeepSpeed takes its default"), "{left:?}");
+    // Nobody fills this one, and DeepSpeed would compare the text with a number.
+    assert!(plan["config"].get("train_batch_size").is_none(), "{}", plan["config"]);
+    assert_eq!(plan["fills"], serde_json::json!([]));
+
+    let overwritten = ["--set", "gradient_clipping=0.5", "--set", "train_batch_size=64"];
+    let options: Vec<&str> =
+        ["--deepspeed", "zero2_offload", "--nproc-per-node", "2"].into_iter().chain(overwritten).collect();
+    let plan = sandbox.plan(&options, &["xtuner", "train", "config.py"]);
+    let rules: Vec<_> = plan["diagnostics"].as_array().unwrap().iter().map(|it| it["rule"].as_str().unwrap()).collect();
+    assert_eq!(rules, ["batch-product", "trainer-optimizer", "no-effect"]);
+}

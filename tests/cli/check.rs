@@ -29,7 +29,7 @@ fn sandbox(case: &Value) -> Sandbox {
     }
     sandbox.file("train.py", format!("{TRAIN}{}", case["script"].as_str().unwrap_or_default()));
     sandbox.file("model/config.json", r#"{"hidden_size": 4096, "model_type": "llama"}"#);
-    let mut config = base(case["on"] == "swift");
+    let mut config = base(case["on"].is_string());
     merge(&mut config, &case["merge"]);
     sandbox.file("ds.json", format!("{config:#}"));
     sandbox
@@ -69,11 +69,10 @@ fn said(case: &Value, more: &[&str]) -> (Vec<(String, String, String)>, Option<i
     words.extend(more);
     words.extend(ranks.as_ref().into_iter().flat_map(|ranks| ["--nproc-per-node", ranks]));
     words.push("--");
-    if case["on"] == "swift" {
-        words.extend(SWIFT);
-        words.extend(["--deepspeed", "ds.json"]);
-    } else {
-        words.extend(["python", "train.py", "--deepspeed_config", "ds.json"]);
+    match case["on"].as_str() {
+        Some("swift") => words.extend(SWIFT.iter().chain(&["--deepspeed", "ds.json"])),
+        Some("xtuner") => words.extend(["xtuner", "train", "config.py", "--deepspeed", "ds.json"]),
+        _ => words.extend(["python", "train.py", "--deepspeed_config", "ds.json"]),
     }
     words.extend(case["args"].as_array().into_iter().flatten().map(|word| word.as_str().unwrap()));
     let run = sandbox.run(&words);

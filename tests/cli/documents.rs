@@ -364,9 +364,12 @@ fn skeleton(document: &str) -> Vec<String> {
     found
 }
 
-/// The first cells of the table between `<!-- name -->` and `<!-- end -->`, by row; code of each.
-fn table(document: &str, name: &str) -> Vec<Vec<String>> {
-    let (_, rest) = document.split_once(&format!("<!-- {name} -->\n")).unwrap();
+/// The cells of the English table between `<!-- name -->` and `<!-- end -->`, by row, in whichever document it is.
+fn table(name: &str) -> Vec<Vec<String>> {
+    let mark = format!("<!-- {name} -->\n");
+    let english = documents().into_iter().filter(|document| !document.ends_with(".zh-CN.md"));
+    let text = english.map(|document| read(&document)).find(|text| text.contains(&mark)).unwrap();
+    let rest = text.split_once(&mark).unwrap().1;
     let rows = rest.split_once("<!-- end -->").unwrap().0.lines().filter(|line| line.starts_with('|')).skip(2);
     let cells = |row: &str| row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_string()).collect();
     rows.map(cells).collect()
@@ -384,7 +387,7 @@ fn the_table_of_front_ends_is_what_happens() {
     sandbox.file("run.yaml", "model_name_or_path: a/b\nstage: sft\n");
     sandbox.file("run.yml", "base_model: a/b\n");
     let mut seen = BTreeSet::new();
-    for row in table(&read(ENGLISH), "front ends") {
+    for row in table("front ends") {
         for command in inline(&row[0]) {
             let words: Vec<&str> = command.split(' ').filter(|word| *word != "…").collect();
             let plan = sandbox.plan(&["--nproc-per-node", "2"], &words);
@@ -417,7 +420,7 @@ fn the_table_of_exit_statuses_is_what_happens() {
         ("`127`", vec!["--", "./not-there"]),
         ("other", vec!["--nproc-per-node", "2", "--", "python", "train.py"]),
     ]);
-    let rows = table(&read(ENGLISH), "exit statuses");
+    let rows = table("exit statuses");
     assert_eq!(rows.iter().map(|row| row[0].as_str()).collect::<BTreeSet<_>>(), tried.keys().copied().collect());
     for (row, words) in tried {
         let status = sandbox.run(&words).status.unwrap();

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """Records the option names of the real programs into src/recorded/, one a line, and the other names of hidden_size.
 
-It runs with the interpreter of the environment that holds them.
+usage: record_options.py OUT_DIR [axolotl|xtuner]     (with the interpreter of the environment that holds them)
 
 `name` takes a value, `name?` may take one, `name!` takes none. Names have underscores; each is also accepted with dashes.
 """
 import argparse
+import sys
 from pathlib import Path
-
-from harness import ROOT, Arguments
 
 
 def lines(parser):
@@ -33,13 +32,25 @@ def axolotl():
     return "".join(sorted(f"{option.name}{'!' if option.is_flag else ''}\n" for option in options))
 
 
+def caught(parse_args):
+    """The parser that a function builds for itself."""
+    parsers = []
+    parse = argparse.ArgumentParser.parse_args
+    argparse.ArgumentParser.parse_args = lambda self, *a, **k: parsers.append(self) or parse(self, ["x"])
+    try:
+        parse_args()
+    finally:
+        argparse.ArgumentParser.parse_args = parse
+    return parsers[0]
+
+
 def main():
-    parser = Arguments(__doc__)
-    parser.add_argument("out", type=Path, nargs="?", default=ROOT / "src/recorded", help="the folder for the lists (default: src/recorded)")
-    parser.add_argument("--axolotl", action="store_true", help="record axolotl only, which has an environment of its own")
-    options = parser.parse_args()
-    out = options.out
-    if options.axolotl:
+    out = Path(sys.argv[1])
+    if sys.argv[2:] == ["xtuner"]:
+        from xtuner.tools import train
+        (out / "xtuner.txt").write_text(lines(caught(train.parse_args)))
+        return
+    if sys.argv[2:] == ["axolotl"]:
         (out / "axolotl.txt").write_text(axolotl())
         return
     from swift.arguments import InferArguments, PretrainArguments, RLHFArguments, SftArguments
@@ -58,16 +69,8 @@ def main():
     from hidden_sizes import names
     (out / "hidden_size_names.txt").write_text(names())
 
-    # The runner builds its parser inside the function that uses it.
     from deepspeed.launcher import runner
-    caught = []
-    parse = argparse.ArgumentParser.parse_args
-    argparse.ArgumentParser.parse_args = lambda self, *a, **k: caught.append(self) or parse(self, ["x"])
-    try:
-        runner.parse_args(["x"])
-    finally:
-        argparse.ArgumentParser.parse_args = parse
-    (out / "deepspeed.txt").write_text(lines(caught[0]))
+    (out / "deepspeed.txt").write_text(lines(caught(lambda: runner.parse_args(["x"]))))
 
 
 if __name__ == "__main__":

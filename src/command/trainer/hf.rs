@@ -4,24 +4,28 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::{Defaults, Family, HandOver, Precision, Recognised, Trainer, run_file};
 use crate::base::yaml::Dialect;
-use crate::command::argv::{Args, Field, OptionList, Takes};
-use crate::command::model::Hub;
-use crate::command::target::{Parts, Target};
+use crate::command::argv::{Args, Field, Nargs, OptionList};
+use crate::command::front_end::{FillsAuto, HandOver, Precision, RankCommand, Trainer, TrainingDefaults, Usage};
+use crate::command::model::{HiddenSizeLookup, Hub};
+use crate::command::run_file;
+use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
 use crate::report::reading;
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "hf",
-    family: Family::Hf,
+    usage: USAGE,
+    fills_auto: Some(FillsAuto::HfTrainer),
     consoles: &[],
     distribution: Some("transformers"),
     config_argument: |_| "deepspeed",
     hand_over: HandOver::Argument,
+    shipped_configs: None,
+    launcher_args: |_, _| &[],
     model_argument: "model_name_or_path",
     hub: |_, _| Hub::HuggingFace,
-    lifts_hidden_size: false,
+    hidden_size: HiddenSizeLookup::Transformers,
     reads_base64: true,
     one_gpu_per_rank: false,
     launches_itself: false,
@@ -35,32 +39,56 @@ pub(crate) const TRAINER: Trainer = Trainer {
     defaults: DEFAULTS,
 };
 
-/// As documented.
-pub(super) const DEFAULTS: Defaults =
-    Defaults { micro_batch: 8, seq_len: None, lora: false, lora_rank: 8, checkpointing: false, dropout: false };
+/// Commands that start with a launcher are here too: behind it is usually an HF script.
+const USAGE: &[Usage] = &[
+    Usage {
+        commands: &["python hf.py …", "python -m hf …"],
+        runs: "torchrun on it with `--deepspeed`; if its only argument is a JSON or YAML file, a copy of that file with the config in it",
+        runs_zh: "torchrun 运行它，加上 `--deepspeed`；如果唯一的参数是 JSON 或 YAML 文件，就另写一份带配置的",
+    },
+    Usage {
+        commands: &["torchrun script.py …", "python -m torch.distributed.run script.py …", "deepspeed script.py …"],
+        runs: "itself, with its own flags; only the config is resolved. `torchrun --nproc_per_node=5 swift sft …` works too",
+        runs_zh: "它自己，参数不变，只替换配置。`torchrun --nproc_per_node=5 swift sft …` 也可以",
+    },
+    Usage {
+        commands: &["accelerate launch script.py …"],
+        runs: "torchrun and the variables accelerate would set, where its flags alone decide; with a run file of its own or other flags: itself, with the config as `--deepspeed_config_file`. Either way accelerate fills \"auto\"",
+        runs_zh: "仅凭命令行参数就能确定时：torchrun 加上 accelerate 会设的变量；用了 accelerate 自己的 run file 或其他参数时：它自己，DeepSpeed 配置写成 `--deepspeed_config_file`。两种情况下 \"auto\" 都由 accelerate 填写",
+    },
+    Usage {
+        commands: &["srun --ntasks=2 python script.py …"],
+        runs: "`srun FLAGS zlaunch … -- COMMAND`: each task finds its own place",
+        runs_zh: "`srun FLAGS zlaunch … -- COMMAND`：每个任务自己找到自己的位置",
+    },
+];
 
-const FIELDS: &[Field] = &[("model_name_or_path", Takes::One)];
+/// As transformers documents them.
+pub(super) const DEFAULTS: TrainingDefaults =
+    TrainingDefaults { micro_batch: 8, seq_len: None, lora: false, lora_rank: 8, checkpointing: false, dropout: false };
 
-/// Any Python program: whoever calls `deepspeed.initialize` alone was recognised before. A file `script.args` beside a
-/// script holds words that `HfArgumentParser` reads first.
-fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
-    let mut recognised = match &parts.target {
+const FIELDS: &[Field] = &[("model_name_or_path", Nargs::One)];
+
+/// Any Python program: a script that calls `deepspeed.initialize` itself was recognised before. A file `script.args`
+/// beside the script holds arguments that `HfArgumentParser` reads first.
+fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
+    let mut recognised = match &command.target {
         Target::Program(_) => return None,
-        _ => Recognised::unchanged(parts),
+        _ => RankCommand::unchanged(command),
     };
-    if let Target::Script { path, .. } = &parts.target {
+    if let Target::Script { path, .. } = &command.target {
         let file = host.absolute(Path::new(path)).with_extension("args");
         let text = file.is_file().then(|| reading::read_text(&file).ok()).flatten();
-        recognised.read =
-            text.map(|text| text.split_whitespace().map(OsString::from).chain(parts.args.iter().cloned()).collect());
+        let words = text.iter().flat_map(|text| text.split_whitespace()).map(OsString::from);
+        recognised.effective_args = text.as_ref().map(|_| words.chain(command.args.iter().cloned()).collect());
     }
-    // One argument that is a JSON or YAML file holds all the others (`parse_json_file`). What cannot be read is data of
-    // a script that is no HF script after all.
-    if let [file] = parts.args.as_slice()
-        && run_file::is_first(&parts.args)
+    // A JSON or YAML file that is the only argument holds all the others (`parse_json_file`). If it cannot be read, the
+    // script is not an HF script and the file is its data.
+    if let [file] = command.args.as_slice()
+        && run_file::is_first(&command.args)
         && let Ok(Some(entries)) = run_file::read(file, Dialect::PyYaml, host)
     {
-        recognised.read = Some(run_file::typed_words(&entries, false));
+        recognised.effective_args = Some(run_file::typed_words(&entries, false));
         recognised.run_file = Some(entries);
     }
     Some(recognised)

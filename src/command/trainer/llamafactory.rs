@@ -3,16 +3,23 @@
 
 use serde_json::{Map, Value};
 
-use super::{Defaults, HandOver, Recognised, Trainer, Variable, hf, run_file};
+use super::hf;
 use crate::base::vars;
 use crate::base::yaml::{Dialect, scalar};
+use crate::command::front_end::{HandOver, RankCommand, Trainer, TrainingDefaults, Usage, Variable};
 use crate::command::model::Hub;
 use crate::command::python::Python;
-use crate::command::target::Parts;
+use crate::command::run_file;
+use crate::command::target::ParsedCommand;
 use crate::host::Host;
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "llamafactory",
+    usage: &[Usage {
+        commands: &["llamafactory-cli train run.yaml"],
+        runs: "torchrun on its launcher module, with `deepspeed=…` behind the file",
+        runs_zh: "torchrun 运行它的 launcher 模块，文件后面加 `deepspeed=…`",
+    }],
     consoles: &["llamafactory-cli", "lmf"],
     distribution: Some("llamafactory"),
     hand_over: HandOver::Dotted,
@@ -22,23 +29,23 @@ pub(crate) const TRAINER: Trainer = Trainer {
     },
     recognise,
     // Read from the sources of 0.9.5.
-    defaults: Defaults { seq_len: Some(2048), lora: true, checkpointing: true, ..hf::DEFAULTS },
+    defaults: TrainingDefaults { seq_len: Some(2048), lora: true, checkpointing: true, ..hf::DEFAULTS },
     ..hf::TRAINER
 };
 
 const MODULE: &str = "llamafactory.launcher";
 
-fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
-    let console = TRAINER.consoles.iter().any(|name| parts.target.is_console(name));
+fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
+    let console = TRAINER.consoles.iter().any(|name| command.target.is_console(name));
     // Ray starts the ranks then.
     if console && host.var(vars::USE_RAY).is_some_and(is_on) {
         return None;
     }
     let mut recognised = if console {
-        let (_, rest) = parts.args.split_first().filter(|(command, _)| *command == "train")?;
-        Recognised::behind_console(parts, MODULE, rest.to_vec(), host)
+        let (_, rest) = command.args.split_first().filter(|(mode, _)| *mode == "train")?;
+        RankCommand::behind_console(command, MODULE, rest.to_vec(), host)
     } else {
-        parts.target.is_module(MODULE).then(|| Recognised::unchanged(parts))?
+        command.target.is_module(MODULE).then(|| RankCommand::unchanged(command))?
     };
     if console {
         recognised.variables = variables(recognised.python.as_ref(), host);
@@ -53,7 +60,7 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
                     }
                 }
                 let entries = entries.as_object().cloned().unwrap_or_default();
-                recognised.read = Some(run_file::typed_words(&entries, false));
+                recognised.effective_args = Some(run_file::typed_words(&entries, false));
             }
             Err(problem) => recognised.problems.push(problem),
         }
@@ -86,17 +93,12 @@ fn variables(python: Option<&Python>, host: &Host) -> Vec<Variable> {
     };
     let on = host.var(vars::OPTIM_TORCH).is_none_or(is_on) && !before([0, 9, 3]);
     let machine = host.filled(vars::RANK).filter(|_| host.filled(vars::LOCAL_RANK).is_none() && before([0, 9, 1]));
-    let machine = machine.map(|rank| Variable {
-        name: vars::NODE_RANK.to_string(),
-        value: rank.to_string(),
-        why: "RANK, as LLaMA-Factory before 0.9.1 reads it".to_string(),
-    });
+    let machine =
+        machine.map(|rank| Variable::new(vars::NODE_RANK, rank, "RANK, as LLaMA-Factory before 0.9.1 reads it"));
     let set = [(vars::PYTORCH_CUDA_ALLOC_CONF, "expandable_segments:True"), ("TORCH_NCCL_AVOID_RECORD_STREAMS", "1")];
     let why = "as llamafactory-cli sets it (OPTIM_TORCH=0 does not)";
     let set = set.iter().filter(|_| on);
-    set.map(|(name, value)| Variable { name: (*name).to_string(), value: (*value).to_string(), why: why.to_string() })
-        .chain(machine)
-        .collect()
+    set.map(|(name, value)| Variable::new(*name, *value, why)).chain(machine).collect()
 }
 
 #[cfg(test)]
@@ -104,6 +106,17 @@ mod tests {
     use std::ffi::OsString;
 
     use super::*;
+    use crate::command::testing::Installed;
+
+    #[test]
+    fn its_launcher_module_is_run_unless_ray_starts_the_ranks() {
+        let mut installed = Installed::new("lmf", "llamafactory", "0.9.5", &["llamafactory/launcher.py"]);
+        installed.plant("work/run.yaml", "stage: sft\n");
+        let expected = "SITE/llamafactory/launcher.py run.yaml deepspeed=CONFIG";
+        assert_eq!(installed.rank("lmf train run.yaml"), ("llamafactory", expected.to_string()));
+        installed.set(vars::USE_RAY, "1");
+        assert_eq!(installed.job("lmf train run.yaml").trainer.name, "command");
+    }
 
     #[test]
     fn texts_for_numbers_are_not_read() {

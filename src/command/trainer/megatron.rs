@@ -1,13 +1,19 @@
-//! megatron-swift: its console script starts torchrun itself from NPROC_PER_NODE and its kin, and has no DeepSpeed
-//! config. Passed through with the topology in those variables.
+//! megatron-swift. Its console script starts torchrun itself, from NPROC_PER_NODE and related variables, and takes no
+//! DeepSpeed config: it is executed as it is, with the topology in those variables.
 
-use super::{Recognised, Trainer, command};
+use super::command;
+use crate::command::front_end::{RankCommand, Trainer, Usage};
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "megatron",
+    usage: &[Usage {
+        commands: &["megatron sft …"],
+        runs: "itself, with the number of processes and machines in the variables it reads",
+        runs_zh: "原样执行，进程数和机器数写在它读取的变量里",
+    }],
     consoles: &["megatron"],
     distribution: Some("ms-swift"),
     launches_itself: true,
-    recognise: |parts, _| parts.target.is_console("megatron").then(|| Recognised::unchanged(parts)),
+    recognise: |command, _| command.target.is_console("megatron").then(|| RankCommand::unchanged(command)),
     ..command::TRAINER
 };

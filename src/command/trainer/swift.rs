@@ -4,23 +4,31 @@
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 
-use super::{Defaults, Precision, Recognised, Trainer, Variable, hf, run_file};
+use super::hf;
 use crate::base::vars;
 use crate::base::yaml::{Dialect, python_str};
-use crate::command::argv::{Args, Field, OptionList, Takes, hf_bool, names};
-use crate::command::model::Hub;
+use crate::command::argv::{Args, Field, Nargs, OptionList, hf_bool};
+use crate::command::front_end::{Precision, RankCommand, Trainer, TrainingDefaults, Usage, Variable};
+use crate::command::model::{HiddenSizeLookup, Hub};
+use crate::command::option_names;
 use crate::command::python::{Python, Version};
-use crate::command::target::{Parts, Target};
+use crate::command::run_file;
+use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
 use crate::report::{self, Problem};
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "swift",
+    usage: &[Usage {
+        commands: &["swift sft …", "swift pt …", "swift rlhf …", "swift infer …"],
+        runs: "torchrun on the file behind the sub-command, with the interpreter `swift` belongs to; a run file is replaced by the arguments in it",
+        runs_zh: "用 `swift` 所属的解释器，torchrun 运行子命令背后的文件；run file 的内容展开成参数",
+    }],
     consoles: &["swift"],
     distribution: Some("ms-swift"),
     model_argument: "model",
     hub,
-    lifts_hidden_size: true,
+    hidden_size: HiddenSizeLookup::MsSwift,
     reads_base64: false,
     one_gpu_per_rank: true,
     fields: FIELDS,
@@ -31,32 +39,45 @@ pub(crate) const TRAINER: Trainer = Trainer {
     bf16: |args| precision(args, "bf16", "bf16_full_eval", &["bfloat16"]),
     precision_unknown: Some("ms-swift takes it from the model: --torch_dtype is not given"),
     // Read from the sources of 4.6.
-    defaults: Defaults { micro_batch: 1, lora: true, checkpointing: true, dropout: true, ..hf::DEFAULTS },
+    defaults: TrainingDefaults { micro_batch: 1, lora: true, checkpointing: true, dropout: true, ..hf::DEFAULTS },
     ..hf::TRAINER
 };
 
 const FIELDS: &[Field] = &[
     // `bool | None` in swift: a bare `--bf16` is refused by its parser.
-    ("fp16", Takes::One),
-    ("bf16", Takes::One),
-    ("model", Takes::One),
-    ("use_hf", Takes::Optional),
-    ("torch_dtype", Takes::One),
-    ("sequence_parallel_size", Takes::One),
-    ("callbacks", Takes::One),
-    ("rlhf_type", Takes::One),
-    ("ignore_args_error", Takes::Optional),
+    ("fp16", Nargs::One),
+    ("bf16", Nargs::One),
+    ("model", Nargs::One),
+    ("use_hf", Nargs::Optional),
+    ("torch_dtype", Nargs::One),
+    ("sequence_parallel_size", Nargs::One),
+    ("callbacks", Nargs::One),
+    ("rlhf_type", Nargs::One),
+    ("ignore_args_error", Nargs::Optional),
 ];
 
 /// The version whose options were recorded; another one may know others.
 const RECORDED: &str = "4.6.0";
 
-/// One option under three names: the version that brought each, and the one that no longer knows it.
-const TUNER: &[(&str, [u32; 3], [u32; 3])] = &[
-    ("sft_type", [0, 0, 0], [3, 0, 0]),
-    ("train_type", [3, 0, 0], [4, 1, 0]),
-    ("tuner_type", [4, 0, 0], [u32::MAX, 0, 0]),
-];
+/// The option that chooses LoRA or full training, under a name of some versions.
+struct TunerOption {
+    name: &'static str,
+    since: [u32; 3],
+    /// The first version that refuses it.
+    until: [u32; 3],
+}
+
+impl TunerOption {
+    const ALL: &[Self] = &[
+        TunerOption { name: "sft_type", since: [0, 0, 0], until: [3, 0, 0] },
+        TunerOption { name: "train_type", since: [3, 0, 0], until: [4, 1, 0] },
+        TunerOption { name: "tuner_type", since: [4, 0, 0], until: [u32::MAX, 0, 0] },
+    ];
+
+    fn is_in(&self, version: &Version) -> bool {
+        !version.is_before(self.since) && version.is_before(self.until)
+    }
+}
 
 /// The sub-commands that swift runs through torchrun, and all of their options.
 const COMMANDS: &[(&str, &str)] = &[
@@ -66,94 +87,92 @@ const COMMANDS: &[(&str, &str)] = &[
     ("infer", include_str!("../../recorded/swift_infer.txt")),
 ];
 
-fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
-    if command_of(&parts.target).is_some() {
-        return Some(Recognised::unchanged(parts));
+fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
+    if command_of(&command.target).is_some() {
+        return Some(RankCommand::unchanged(command));
     }
-    if !parts.target.is_console("swift") && !parts.target.is_module("swift.cli.main") {
+    if !command.target.is_console("swift") && !command.target.is_module("swift.cli.main") {
         return None;
     }
-    let (command, rest) = parts.args.split_first()?;
-    let command = COMMANDS.iter().map(|(name, _)| *name).find(|name| command == name)?;
-    let module = format!("swift.cli.{command}");
-    let mut recognised = Recognised::behind_console(parts, &module, rest.to_vec(), host);
-    // A run file is read by swift's own launcher, not by the file behind it: we put its words in its place.
+    let (first, rest) = command.args.split_first()?;
+    let sub_command = COMMANDS.iter().map(|(name, _)| *name).find(|name| first == name)?;
+    let module = format!("swift.cli.{sub_command}");
+    let mut rank = RankCommand::behind_console(command, &module, rest.to_vec(), host);
+    let version = |rank: &RankCommand| rank.python.as_ref()?.version("ms-swift");
+    // swift's own launcher reads a run file, and the file behind it does not: we put its words in its place.
     if let Some(file) = rest.first().filter(|_| run_file::is_first(rest)) {
-        let version = recognised.version();
-        // Before 4.1 a file was no argument, and the parser refuses it.
+        let version = version(&rank);
+        // Before 4.1 there were no run files, and the parser refuses the word.
         if version.as_ref().is_none_or(|version| !version.is_before([4, 1, 0])) {
-            let env_block =
+            let precedence =
                 if version.is_some_and(|it| it.is_before([4, 2, 2])) { EnvBlock::Wins } else { EnvBlock::Yields };
-            recognised.splice_file(0..1, file, false, env_block, host);
+            insert_run_file(&mut rank, 0..1, file, false, precedence, host);
         }
     }
-    // `--config x.yaml` of ms-swift 3.10 to 4.0, whose words came last and so beat the command line.
-    let appended = recognised.args.iter().position(|word| word == "--config");
-    if let Some((at, file)) = appended.and_then(|at| Some((at, recognised.args.get(at + 1)?.clone())))
-        && recognised.version().is_some_and(|it| !it.is_before([3, 10, 0]) && it.is_before([4, 1, 0]))
+    // `--config x.yaml` of ms-swift 3.10 to 4.0 put the words of the file last, so they win over the command line.
+    let option = rank.args.iter().position(|word| word == "--config");
+    if let Some((at, file)) = option.and_then(|at| Some((at, rank.args.get(at + 1)?.clone())))
+        && version(&rank).is_some_and(|it| !it.is_before([3, 10, 0]) && it.is_before([4, 1, 0]))
     {
-        recognised.splice_file(at..at + 2, &file, true, EnvBlock::Yields, host);
+        insert_run_file(&mut rank, at..at + 2, &file, true, EnvBlock::Yields, host);
     }
-    // Ray starts the ranks then.
-    (!uses_ray(&recognised.args)).then_some(recognised)
+    // With Ray, Ray starts the ranks.
+    (!uses_ray(&rank.args)).then_some(rank)
 }
 
 fn uses_ray(words: &[OsString]) -> bool {
     let named = words.iter().any(|word| word.as_encoded_bytes().starts_with(b"--use"));
-    let read = || Args::read(words.to_vec(), &[("use_ray", Takes::Optional)], OptionList::Open);
+    let read = || Args::read(words.to_vec(), &[("use_ray", Nargs::Optional)], OptionList::Open);
     named && read().bool("use_ray", true).ok().flatten().is_some_and(|sourced| sourced.value)
 }
 
-impl Recognised {
-    fn version(&self) -> Option<Version> {
-        self.python.as_ref()?.version("ms-swift")
-    }
-
-    /// Puts the words of a run file in the place of those that name it, or at the end.
-    fn splice_file(&mut self, place: Range<usize>, file: &OsStr, at_end: bool, env: EnvBlock, host: &Host) {
-        match run_file::read(file, Dialect::PyYaml, host) {
-            // swift leaves the word alone then, and its parser refuses it.
-            Ok(None) => {}
-            Ok(Some(mut entries)) => {
-                let block = entries.shift_remove("ENV");
-                if block.as_ref().is_some_and(|block| !block.is_object() && !block.is_null()) {
-                    self.problems.push(report::env_block_is_no_mapping(&file.to_string_lossy()));
-                }
-                self.variables.extend(variables(block.as_ref(), file, env, host));
-                let words = run_file::words(&entries);
-                self.args.drain(place.clone());
-                let at = if at_end { self.args.len() } else { place.start };
-                self.args.splice(at..at, words);
+/// Replaces the words at `place`, which name a run file, by the words in it; or appends those at the end.
+fn insert_run_file(
+    rank: &mut RankCommand,
+    place: Range<usize>,
+    file: &OsStr,
+    at_end: bool,
+    precedence: EnvBlock,
+    host: &Host,
+) {
+    match run_file::read(file, Dialect::PyYaml, host) {
+        // swift passes the word on, and its parser refuses it.
+        Ok(None) => {}
+        Ok(Some(mut entries)) => {
+            let block = entries.shift_remove("ENV");
+            if block.as_ref().is_some_and(|block| !block.is_object() && !block.is_null()) {
+                rank.problems.push(report::env_block_is_no_mapping(&file.to_string_lossy()));
             }
-            Err(problem) => self.problems.push(problem),
+            rank.variables.extend(variables(block.as_ref(), file, precedence, host));
+            let words = run_file::words(&entries);
+            rank.args.drain(place.clone());
+            let at = if at_end { rank.args.len() } else { place.start };
+            rank.args.splice(at..at, words);
         }
+        Err(problem) => rank.problems.push(problem),
     }
 }
 
-/// Whether the `ENV` block of a run file or the environment has the last word.
+/// Whether the `ENV` block of a run file wins over the environment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum EnvBlock {
     Yields,
-    /// Before 4.2.2, and it came too late to say how many processes there are.
+    /// Before 4.2.2, except for the number of processes and machines: that was read before the file.
     Wins,
 }
 
-/// The variables of the `ENV` block; and swift tells the trainer which file it was.
-fn variables(block: Option<&serde_json::Value>, file: &OsStr, env: EnvBlock, host: &Host) -> Vec<Variable> {
+/// The variables of the `ENV` block, and the one that names the file to the trainer.
+fn variables(block: Option<&serde_json::Value>, file: &OsStr, precedence: EnvBlock, host: &Host) -> Vec<Variable> {
     const RANKS: &[&str] = &[vars::NPROC_PER_NODE, vars::NNODES, vars::NODE_RANK, vars::MASTER_ADDR, vars::MASTER_PORT];
     let why = format!("ENV in {}", file.to_string_lossy());
     let entries = block.and_then(|block| block.as_object()).into_iter().flatten();
-    let counts = |name: &str| match env {
+    let counts = |name: &str| match precedence {
         EnvBlock::Yields => host.raw(name).is_none(),
         EnvBlock::Wins => !RANKS.contains(&name),
     };
     let wanted = entries.filter(|(name, _)| counts(name) && vars::is_name(name));
-    let mut variables: Vec<_> = wanted
-        .map(|(name, value)| Variable { name: name.clone(), value: python_str(value), why: why.clone() })
-        .collect();
-    let value = file.to_string_lossy().into_owned();
-    variables.push(Variable { name: "SWIFT_CONFIG_FILE".to_string(), value, why: "as swift sets it".to_string() });
-    variables
+    let wanted = wanted.map(|(name, value)| Variable::new(name, python_str(value), &why));
+    wanted.chain([Variable::new("SWIFT_CONFIG_FILE", file.to_string_lossy(), "as swift sets it")]).collect()
 }
 
 /// `swift.cli.sft` or `…/swift/cli/sft.py`, written out by the user.
@@ -167,38 +186,40 @@ fn options(target: &Target) -> OptionList {
     OptionList::Known(list)
 }
 
-/// swift refuses an option it does not know, once everything is imported.
+/// swift refuses an option it does not know, but only after it has imported everything.
 fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Problem> {
     let (OptionList::Known(list), Some(python)) = (options(target), python) else { return Vec::new() };
     let unknown: Vec<&str> = args.unknown(list).collect();
     let tolerated = args.bool("ignore_args_error", true).ok().flatten().is_some_and(|sourced| sourced.value);
-    // Only now is the version worth a look at site-packages.
-    let named = |name: &str| args.words().iter().any(|word| option_name(word).as_deref() == Some(name));
-    if tolerated || unknown.is_empty() && !named("tuner_type") {
+    let is_given = |name: &str| args.words().iter().any(|word| option_name(word).as_deref() == Some(name));
+    // Most commands end here, before the version is looked for in site-packages.
+    if tolerated || unknown.is_empty() && !is_given("tuner_type") {
         return Vec::new();
     }
     let Some(version) = python.version("ms-swift") else { return Vec::new() };
-    let now = TUNER.iter().rev().find(|(_, since, gone)| !version.is_before(*since) && version.is_before(*gone));
-    let renamed = |name: &str| now.map(|(now, ..)| *now).filter(|now| *now != name && is_tuner(name));
-    let refused = |word: &str, meant: Option<&str>| {
+    let refused = |word: &str, suggestion: Option<&str>| {
         let tolerant = "--ignore_args_error true makes it tolerate unknown options";
-        report::trainer_has_no_option(&format!("ms-swift {version}"), word, meant, tolerant)
+        report::trainer_has_no_option(&format!("ms-swift {version}"), word, suggestion, tolerant)
+    };
+    // What a name of the tuner option is called in this version.
+    let current = TunerOption::ALL.iter().rev().find(|option| option.is_in(&version));
+    let renamed = |name: &str| {
+        let is_tuner = TunerOption::ALL.iter().any(|option| option.name == name);
+        current.filter(|current| is_tuner && current.name != name).map(|current| format!("--{}", current.name))
     };
     if version.0 != RECORDED {
-        // Of other versions only this much is known.
-        let known =
-            |(_, since, gone): &(&str, [u32; 3], [u32; 3])| !version.is_before(*since) && version.is_before(*gone);
-        let wrong = TUNER.iter().filter(|option| named(option.0) && !known(option));
-        return wrong
-            .map(|(name, ..)| refused(&format!("--{name}"), renamed(name).map(|now| format!("--{now}")).as_deref()))
+        // Of other versions only this option is known.
+        let refused_names = TunerOption::ALL.iter().filter(|option| is_given(option.name) && !option.is_in(&version));
+        return refused_names
+            .map(|option| refused(&format!("--{}", option.name), renamed(option.name).as_deref()))
             .collect();
     }
-    let all: Vec<String> = names(list).map(|name| format!("--{name}")).collect();
-    let meant = |word: &str| {
-        let renamed = option_name(OsStr::new(word)).and_then(|name| renamed(&name)).map(|now| format!("--{now}"));
+    let all: Vec<String> = option_names::all(list).map(|name| format!("--{name}")).collect();
+    let suggestion = |word: &str| {
+        let renamed = option_name(OsStr::new(word)).and_then(|name| renamed(&name));
         renamed.or_else(|| report::nearest(word, all.iter().map(String::as_str)).map(str::to_string))
     };
-    unknown.into_iter().map(|word| refused(word, meant(word).as_deref())).collect()
+    unknown.into_iter().map(|word| refused(word, suggestion(word).as_deref())).collect()
 }
 
 /// `train_type` of `--train-type=full`.
@@ -207,14 +228,10 @@ fn option_name(word: &OsStr) -> Option<String> {
     Some(name.split('=').next().unwrap_or(name).replace('-', "_"))
 }
 
-fn is_tuner(name: &str) -> bool {
-    TUNER.iter().any(|(known, ..)| *known == name)
-}
-
 /// ModelScope unless told otherwise.
 fn hub(args: &Args, host: &Host) -> Hub {
-    let sourced = args.bool("use_hf", true).ok().flatten().map(|sourced| sourced.value);
-    let use_hf = sourced.or_else(|| host.var(vars::USE_HF).and_then(hf_bool)).unwrap_or(false);
+    let given = args.bool("use_hf", true).ok().flatten().map(|sourced| sourced.value);
+    let use_hf = given.or_else(|| host.var(vars::USE_HF).and_then(hf_bool)).unwrap_or(false);
     if use_hf { Hub::HuggingFace } else { Hub::ModelScope }
 }
 

@@ -1,25 +1,32 @@
 //! TRL. `trl sft …` runs accelerate in-process on a script of its own; we run that script under torchrun. With
-//! `--accelerate_config` the launch is accelerate's business and the command is left alone.
+//! `--accelerate_config` or options of accelerate, the command is left alone.
 
-use super::{Defaults, Recognised, Trainer, Variable, hf, run_file};
+use super::hf;
 use crate::base::vars;
 use crate::base::yaml::{Dialect, python_str};
-use crate::command::argv::{Args, Field, OptionList, Takes};
-use crate::command::target::Parts;
+use crate::command::argv::{Args, Field, Nargs, OptionList};
+use crate::command::front_end::{RankCommand, Trainer, TrainingDefaults, Usage, Variable};
+use crate::command::run_file;
+use crate::command::target::ParsedCommand;
 use crate::host::Host;
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "trl",
+    usage: &[Usage {
+        commands: &["trl sft …", "trl dpo …", "trl grpo …"],
+        runs: "torchrun on the script behind it; with `--accelerate_config` or launcher arguments of its own: untouched",
+        runs_zh: "torchrun 运行它背后的脚本；带 `--accelerate_config` 或启动器参数时不动它",
+    }],
     consoles: &["trl"],
     distribution: Some("trl"),
     recognise,
     // Read from the sources of 0.29.
-    defaults: Defaults { seq_len: Some(1024), lora_rank: 16, checkpointing: true, ..hf::DEFAULTS },
+    defaults: TrainingDefaults { seq_len: Some(1024), lora_rank: 16, checkpointing: true, ..hf::DEFAULTS },
     ..hf::TRAINER
 };
 
 const COMMANDS: &[&str] = &["sft", "dpo", "grpo", "kto", "reward", "rloo"];
-const CONFIG: &[Field] = &[("config", Takes::One)];
+const CONFIG: &[Field] = &[("config", Nargs::One)];
 
 /// Options of `accelerate launch` that TRL's own parser does not know, and so passes on to it.
 const ACCELERATE: &[&str] = &[
@@ -42,18 +49,18 @@ const ACCELERATE: &[&str] = &[
     "num_cpu_threads_per_process",
 ];
 
-fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
-    let mut recognised = if parts.target.is_console("trl") {
-        let (command, rest) = parts.args.split_first()?;
-        let command = COMMANDS.iter().find(|name| command == **name)?;
+fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
+    let mut recognised = if command.target.is_console("trl") {
+        let (script, rest) = command.args.split_first()?;
+        let script = COMMANDS.iter().find(|name| script == **name)?;
         let names = rest.iter().filter_map(|word| word.to_str()?.strip_prefix("--")?.split('=').next());
         if names.map(|name| name.replace('-', "_")).any(|name| ACCELERATE.contains(&name.as_str())) {
             return None;
         }
-        Recognised::behind_console(parts, &format!("trl.scripts.{command}"), rest.to_vec(), host)
+        RankCommand::behind_console(command, &format!("trl.scripts.{script}"), rest.to_vec(), host)
     } else {
-        COMMANDS.iter().find(|name| parts.target.is_module(&format!("trl.scripts.{name}")))?;
-        Recognised::unchanged(parts)
+        COMMANDS.iter().find(|name| command.target.is_module(&format!("trl.scripts.{name}")))?;
+        RankCommand::unchanged(command)
     };
     if let Some(file) = Args::read(recognised.args.clone(), CONFIG, OptionList::Open).raw("config") {
         match run_file::read(file.value, Dialect::PyYaml, host) {
@@ -64,7 +71,7 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
                 }
                 recognised.variables = variables(entries.shift_remove("env").as_ref());
                 let words = run_file::typed_words(&entries, true);
-                recognised.read = Some(words.into_iter().chain(recognised.args.iter().cloned()).collect());
+                recognised.effective_args = Some(words.into_iter().chain(recognised.args.iter().cloned()).collect());
             }
             Err(problem) => recognised.problems.push(problem),
         }
@@ -72,15 +79,25 @@ fn recognise(parts: &Parts, host: &Host) -> Option<Recognised> {
     Some(recognised)
 }
 
-/// The file's `env` block overwrites what is set.
+/// The `env` block of the file wins over what is set.
 fn variables(block: Option<&serde_json::Value>) -> Vec<Variable> {
     let entries = block.and_then(|block| block.as_object()).into_iter().flatten();
     let named = entries.filter(|(name, _)| vars::is_name(name));
-    named
-        .map(|(name, value)| Variable {
-            name: name.clone(),
-            value: python_str(value),
-            why: "env in the run file".to_string(),
-        })
-        .collect()
+    named.map(|(name, value)| Variable::new(name, python_str(value), "env in the run file")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::command::testing::Installed;
+
+    #[test]
+    fn its_script_is_run_unless_accelerate_is_given_options() {
+        let trl = Installed::new("trl", "trl", "0.29.0", &["trl/scripts/sft.py"]);
+        assert_eq!(
+            trl.rank("trl sft --bf16 true"),
+            ("trl", "SITE/trl/scripts/sft.py --bf16 true --deepspeed CONFIG".to_string())
+        );
+        assert_eq!(trl.job("trl sft --num-processes 2").trainer.name, "command");
+        assert_eq!(trl.job("trl env").trainer.name, "command");
+    }
 }

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::base::source::{Source, Sourced};
-use crate::command::argv::Unread;
+use crate::command::argv::ArgumentError;
 use crate::command::model::{self, HiddenSize};
-use crate::command::trainer::Job;
+use crate::command::trainer::{FillsAuto, Job};
 use crate::host::Host;
 use crate::ranks::topology::Topology;
 use crate::report::Problem;
@@ -20,12 +20,25 @@ pub(crate) struct FillContext<'a> {
     pub(crate) topology: &'a Topology,
     pub(crate) config: &'a Value,
     pub(crate) host: &'a Host,
+    /// Who fills what zlaunch leaves.
+    pub(crate) fills_auto: Option<FillsAuto>,
+    /// Nothing is filled, but what the trainer would refuse is refused.
+    pub(crate) no_fill: bool,
     hidden_size: OnceCell<Result<HiddenSize, String>>,
 }
 
 impl<'a> FillContext<'a> {
     pub(crate) fn new(job: &'a Job, topology: &'a Topology, config: &'a Value, host: &'a Host) -> Self {
-        FillContext { job, topology, config, host, hidden_size: OnceCell::new() }
+        let fills_auto = job.trainer.fills_auto;
+        FillContext { job, topology, config, host, fills_auto, no_fill: false, hidden_size: OnceCell::new() }
+    }
+
+    /// Why the trainer fills this key by rules of its own.
+    pub(super) fn filled_by_trainer(&self, key: &str) -> Option<&'static str> {
+        match self.fills_auto {
+            Some(FillsAuto::Itself(source)) => source(key),
+            _ => None,
+        }
     }
 
     /// Looked up when a rule first asks for it: most configs need none, and it means reading files.
@@ -43,7 +56,7 @@ pub(crate) fn hidden_size(job: &Job, host: &Host) -> Result<HiddenSize, String> 
     };
     let hub = (job.trainer.hub)(&job.args, host);
     let revision = job.args.text("model_revision").map(|revision| revision.value);
-    model::hidden_size(&model.value, revision.as_deref(), hub, job.trainer.lifts_hidden_size, host)
+    model::hidden_size(&model.value, revision.as_deref(), hub, job.trainer.hidden_size, host)
         .map_err(|why| format!("needs the model's hidden_size: {why}"))
 }
 
@@ -122,11 +135,11 @@ impl Unfilled {
     }
 }
 
-impl From<Unread> for Unfilled {
-    fn from(unread: Unread) -> Self {
+impl From<ArgumentError> for Unfilled {
+    fn from(unread: ArgumentError) -> Self {
         match unread {
-            Unread::Unresolved(argument) => Unfilled::Deferred(format!("{argument} is not resolved yet")),
-            Unread::Refused(problem) => Unfilled::Invalid(problem),
+            ArgumentError::Unresolved(argument) => Unfilled::Deferred(format!("{argument} is not resolved yet")),
+            ArgumentError::Refused(problem) => Unfilled::Invalid(problem),
         }
     }
 }

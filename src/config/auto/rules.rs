@@ -7,7 +7,7 @@ use crate::base::json;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::command::argv::Args;
-use crate::command::trainer::{Family, Precision};
+use crate::command::trainer::Precision;
 
 /// One key that may be "auto".
 pub(crate) struct AutoRule {
@@ -294,7 +294,7 @@ impl FillContext<'_> {
 
     /// Whether the trainer's transformers is known to be older than that.
     fn transformers_before(&self, version: [u32; 3]) -> bool {
-        let python = self.job.python.as_ref().filter(|_| self.job.trainer.family == Family::Hf);
+        let python = self.job.python.as_ref().filter(|_| self.job.trainer.is_hf());
         python.and_then(|python| python.version("transformers")).is_some_and(|found| found.is_before(version))
     }
 

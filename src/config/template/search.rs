@@ -165,8 +165,8 @@ pub(super) fn built_in_text(name: &str) -> &'static str {
 
 /// Every built-in template with its description.
 #[cfg(test)]
-pub(crate) fn built_in_abouts() -> Vec<(&'static str, String)> {
-    let about = |text| json::parse(text).ok()?.pointer("/$zlaunch/about")?.as_str().map(str::to_string);
+pub(crate) fn built_in_abouts(key: &str) -> Vec<(&'static str, String)> {
+    let about = |text| json::parse(text).ok()?.get("$zlaunch")?.get(key)?.as_str().map(str::to_string);
     BUILT_IN.iter().map(|(name, text)| (*name, about(text).unwrap_or_default())).collect()
 }
 

@@ -13,7 +13,7 @@ use crate::base::python_value;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::base::yaml::{self, Dialect};
-use crate::command::argv::{Args, Takes::Nothing, Takes::One};
+use crate::command::argv::{Args, Nargs::Nothing, Nargs::One};
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags};
 use crate::report::reading;

@@ -13,8 +13,7 @@ use super::spec::{CountMeaning, LauncherSpec, count, default, port};
 use crate::base::base64;
 use crate::base::source::Sourced;
 use crate::base::vars;
-use crate::command::argv::{Args, Takes::Nothing, Takes::One};
-use crate::command::trainer::Family;
+use crate::command::argv::{Args, Nargs::Nothing, Nargs::One};
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags, Topology};
 use crate::report::{self, Problem};
@@ -80,7 +79,7 @@ pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
     };
     // HF's parsers read LOCAL_RANK, and the `--local_rank` that DeepSpeed would add as the first argument breaks those
     // that expect a run file there.
-    if context.job.trainer.family == Family::Hf {
+    if context.job.trainer.is_hf() {
         words.push("--no_local_rank".into());
     }
     words.extend(context.extra.iter().cloned());

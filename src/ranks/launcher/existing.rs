@@ -9,7 +9,7 @@ use super::{accelerate, deepspeed, torchrun};
 use crate::base::python_value;
 use crate::base::source::Sourced;
 use crate::command::argv::Args;
-use crate::command::target::{Parts, Target, base_name, is_python, is_script};
+use crate::command::target::{ParsedCommand, Target, base_name, is_python, is_script};
 use crate::command::trainer::{self, Job};
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags};
@@ -29,7 +29,7 @@ pub(crate) struct ExistingLauncher {
 
 impl ExistingLauncher {
     /// Splits `torchrun FLAGS script args`. A launcher without a script (`torchrun --help`) launches nothing.
-    pub(crate) fn split(command: &[OsString]) -> Option<(Self, Parts)> {
+    pub(crate) fn split(command: &[OsString]) -> Option<(Self, ParsedCommand)> {
         let (spec, start) = SPECS.iter().find_map(|spec| Some((*spec, spec.count_program_words(command)?)))?;
         let end = start + spec.count_flag_words(&command[start..]);
         let (program, flags) = (command[..start].to_vec(), command[start..end].to_vec());
@@ -42,7 +42,7 @@ impl ExistingLauncher {
         let target = launcher.target(first);
         let python = (start > 2 || is_python(&command[0])).then(|| command[0].clone());
         let owner = if matches!(target, Target::Program(_)) { first.clone() } else { command[0].clone() };
-        Some((launcher, Parts { target, args: trainer_args.to_vec(), python, owner: Some(owner) }))
+        Some((launcher, ParsedCommand { target, args: trainer_args.to_vec(), python, owner: Some(owner) }))
     }
 
     /// Its name for messages.
@@ -159,7 +159,7 @@ impl ExistingLauncher {
                 words.push(word.clone());
             }
         }
-        words.extend(job.words(config.filter(|_| to_launcher.is_none())));
+        words.extend(job.rank_args(config.filter(|_| to_launcher.is_none())));
         words
     }
 

@@ -8,7 +8,7 @@ use super::kind::Launcher;
 use super::spec::{CountMeaning, LauncherSpec, count, default, port};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
-use crate::command::argv::{Args, Takes::Nothing, Takes::One};
+use crate::command::argv::{Args, Nargs::Nothing, Nargs::One};
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags};
 

@@ -1,5 +1,5 @@
-//! Run files: YAML or JSON that holds a trainer's arguments. Here they are read as the trainer reads them and turned into
-//! the words they stand for.
+//! Run files: YAML or JSON that holds a trainer's arguments. They are read as the trainer reads them and turned into
+//! command-line words.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -12,8 +12,8 @@ use crate::host::Host;
 use crate::report::reading;
 use crate::report::{self, Problem};
 
-/// What wants a number. HF's `parse_dict` converts nothing and passes anything on: `max_grad_norm: false` becomes a
-/// `gradient_clipping` of false.
+/// Arguments that are numbers. HF's `parse_dict` converts nothing: `max_grad_norm: false` becomes a `gradient_clipping` of
+/// false.
 const NUMBERS: &[&str] = &[
     "per_device_train_batch_size",
     "gradient_accumulation_steps",
@@ -27,22 +27,22 @@ const NUMBERS: &[&str] = &[
     "warmup_steps",
 ];
 
-/// What wants a boolean.
+/// Arguments that are booleans.
 const SWITCHES: &[&str] = &["fp16", "bf16", "fp16_full_eval", "bf16_full_eval", "auto_find_batch_size"];
 
 /// Whether a word names a run file.
-pub(super) fn is_run_file(word: &OsStr) -> bool {
+pub(crate) fn is_run_file(word: &OsStr) -> bool {
     let ending = Path::new(word).extension().and_then(OsStr::to_str);
     !word.as_encoded_bytes().starts_with(b"-") && ending.is_some_and(|it| ["json", "yaml", "yml"].contains(&it))
 }
 
 /// Whether the arguments start with a run file.
-pub(super) fn is_first(words: &[OsString]) -> bool {
+pub(crate) fn is_first(words: &[OsString]) -> bool {
     words.first().is_some_and(|word| is_run_file(word))
 }
 
 /// The mapping in a run file; nothing if the file is empty.
-pub(super) fn read(word: &OsStr, dialect: Dialect, host: &Host) -> Result<Option<Map<String, Value>>, Problem> {
+pub(crate) fn read(word: &OsStr, dialect: Dialect, host: &Host) -> Result<Option<Map<String, Value>>, Problem> {
     let path = host.absolute(Path::new(word));
     let text = reading::read_text(&path)?;
     let is_json = path.extension().is_some_and(|it| it == "json");
@@ -57,7 +57,7 @@ pub(super) fn read(word: &OsStr, dialect: Dialect, host: &Host) -> Result<Option
 }
 
 /// `--key value` for every entry, as ms-swift writes them: lists as several words, mappings as JSON.
-pub(super) fn words(entries: &Map<String, Value>) -> Vec<OsString> {
+pub(crate) fn words(entries: &Map<String, Value>) -> Vec<OsString> {
     let mut words = Vec::new();
     for (key, value) in entries {
         words.push(OsString::from(format!("--{key}")));
@@ -70,13 +70,13 @@ pub(super) fn words(entries: &Map<String, Value>) -> Vec<OsString> {
     words
 }
 
-/// `--key=value` for what a typed reader takes over unchanged: numbers, booleans and texts. A boolean for a number, or the
-/// other way round, is left to the trainer; so is a text for either, unless the reader `converts` it.
-pub(super) fn typed_words(entries: &Map<String, Value>, converts: bool) -> Vec<OsString> {
+/// `--key=value` for the entries that a typed reader takes unchanged: numbers, booleans and texts. A boolean for a number,
+/// or the reverse, is left to the trainer; so is a text for either, unless the reader `converts` it.
+pub(crate) fn typed_words(entries: &Map<String, Value>, converts: bool) -> Vec<OsString> {
     let usable = |key: &str, value: &Value| match value {
         Value::Number(_) => !SWITCHES.contains(&key),
         Value::Bool(_) => !NUMBERS.contains(&key),
-        // An interpolation is passed on, so that it can be told that it was seen.
+        // An interpolation is passed on, so that the plan can say that it is not resolved yet.
         Value::String(text) if text.contains("${") => key != "deepspeed",
         Value::String(_) => converts || !NUMBERS.contains(&key) && !SWITCHES.contains(&key),
         Value::Object(_) => key == "deepspeed",

@@ -1,0 +1,251 @@
+//! What a front end is: one `Trainer`, which says how its command is recognised, what each rank runs, how its arguments
+//! are spelled and how the config reaches it. Each file in `trainer/` holds one.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::command::argv::{Args, ArgumentError, Field, Nargs, OptionList};
+use crate::command::model::{HiddenSizeLookup, Hub};
+use crate::command::python::Python;
+use crate::command::target::{ParsedCommand, Target};
+use crate::host::Host;
+use crate::report::Problem;
+
+pub(crate) struct Trainer {
+    pub(crate) name: &'static str,
+    /// The rows of this front end in the documents' table.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the tests write the documents"))]
+    pub(crate) usage: &'static [Usage],
+    /// Who replaces an "auto" that zlaunch leaves in the config. `None`: it takes no config.
+    pub(crate) fills_auto: Option<FillsAuto>,
+    /// Its console scripts, the usual one first. They start ranks themselves, so a launcher must not run them as they are.
+    pub(crate) consoles: &'static [&'static str],
+    /// The package whose version is the trainer's, by the name pip knows.
+    pub(crate) distribution: Option<&'static str>,
+    /// The argument that names the config.
+    pub(crate) config_argument: fn(&Args) -> &'static str,
+    pub(crate) hand_over: HandOver,
+    /// DeepSpeed configs in its package, which its own argument may name.
+    pub(crate) shipped_configs: Option<ShippedConfigs>,
+    /// Arguments that say who started the ranks, for a trainer that does not find out by itself.
+    pub(crate) launcher_args: fn(&Args, Ranks) -> &'static [&'static str],
+    /// The argument that names the model.
+    pub(crate) model_argument: &'static str,
+    /// Where a model that is not a folder is looked up.
+    pub(crate) hub: fn(&Args, &Host) -> Hub,
+    pub(crate) hidden_size: HiddenSizeLookup,
+    /// A config on the command line may be JSON in base64, as accelerate and DeepSpeed read it.
+    pub(crate) reads_base64: bool,
+    /// It refuses DeepSpeed when a process sees several GPUs, so each rank must have exactly one.
+    pub(crate) one_gpu_per_rank: bool,
+    /// Its console script starts the ranks itself, from NPROC_PER_NODE and related variables.
+    pub(crate) launches_itself: bool,
+    /// The arguments that zlaunch reads, besides `COMMON_FIELDS`.
+    pub(crate) fields: &'static [Field],
+    /// All of its options.
+    pub(crate) options: fn(&Target) -> OptionList,
+    /// What the trainer refuses because of its own arguments alone.
+    pub(crate) refusals: fn(&Args, &Target, Option<&Python>) -> Vec<Problem>,
+    /// Recognises a command and says what each rank runs.
+    pub(crate) recognise: fn(&ParsedCommand, &Host) -> Option<RankCommand>,
+    /// What `fp16.enabled` and `bf16.enabled` become.
+    pub(crate) fp16: fn(&Args) -> Precision,
+    pub(crate) bf16: fn(&Args) -> Precision,
+    /// Why they may stay "auto".
+    pub(crate) precision_unknown: Option<&'static str>,
+    pub(crate) defaults: TrainingDefaults,
+}
+
+impl Trainer {
+    /// Executed as it stands: zlaunch neither hands a config over nor starts ranks.
+    pub(crate) fn passes_through(&self) -> bool {
+        self.fills_auto.is_none()
+    }
+
+    /// Whether transformers reads the config and its arguments.
+    pub(crate) fn is_hf(&self) -> bool {
+        matches!(self.fills_auto, Some(FillsAuto::HfTrainer))
+    }
+
+    /// Whether the script passes the config to DeepSpeed as it is.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self.fills_auto, Some(FillsAuto::Nobody))
+    }
+
+    /// Whether the trainer itself fills or overwrites this key of the config.
+    pub(crate) fn sets(&self, key: &str) -> bool {
+        matches!(self.fills_auto, Some(FillsAuto::Itself(source)) if source(key).is_some())
+    }
+}
+
+/// A row of the documents' table of front ends.
+#[cfg_attr(not(test), expect(dead_code, reason = "the tests write the documents"))]
+pub(crate) struct Usage {
+    /// Commands that are recognised; a test plans each of them. `…` stands for more arguments.
+    pub(crate) commands: &'static [&'static str],
+    /// What is executed, in Markdown.
+    pub(crate) runs: &'static str,
+    pub(crate) runs_zh: &'static str,
+}
+
+/// Who replaces an "auto" that is still in the config when the trainer starts.
+#[derive(Clone, Copy)]
+pub(crate) enum FillsAuto {
+    /// transformers and accelerate, by the rules of `config::auto`.
+    HfTrainer,
+    /// The program itself, from values that zlaunch does not see. For the keys that it fills: where it takes the value from.
+    Itself(fn(key: &str) -> Option<&'static str>),
+    /// Nobody: the script passes the config to `deepspeed.initialize` as it is.
+    Nobody,
+}
+
+/// How the config reaches the trainer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HandOver {
+    /// `--name PATH`, in place of the one that is there.
+    Argument,
+    /// `--name=PATH` (axolotl's inner parser).
+    Joined,
+    /// `name=PATH` behind a run file, else like `Argument` (LLaMA-Factory).
+    Dotted,
+}
+
+/// Files `NAME.json` in a folder of the trainer's package.
+#[derive(Clone, Copy)]
+pub(crate) struct ShippedConfigs {
+    /// Below site-packages.
+    pub(crate) folder: &'static str,
+    pub(crate) names: &'static [&'static str],
+}
+
+/// Who starts the ranks, as far as they must be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ranks {
+    /// There is only one process.
+    Single,
+    /// A launcher that this plan executes.
+    Launched,
+    /// They exist already: this process is one of them.
+    Existing,
+}
+
+/// Whether half precision is on, as far as the arguments say, and which of them says so.
+pub(crate) type Precision = Result<Option<(bool, String)>, ArgumentError>;
+
+/// What a front end does without being told, as far as it affects memory.
+pub(crate) struct TrainingDefaults {
+    pub(crate) micro_batch: u64,
+    pub(crate) seq_len: Option<u64>,
+    pub(crate) lora: bool,
+    pub(crate) lora_rank: u64,
+    pub(crate) checkpointing: bool,
+    /// LoRA has dropout on its inputs.
+    pub(crate) dropout: bool,
+}
+
+/// Names of transformers' `TrainingArguments` that every HF front end shares.
+pub(crate) const COMMON_FIELDS: &[Field] = {
+    use Nargs::{One, Optional};
+    &[
+        ("per_device_train_batch_size", One),
+        ("gradient_accumulation_steps", One),
+        ("learning_rate", One),
+        ("weight_decay", One),
+        ("adam_beta1", One),
+        ("adam_beta2", One),
+        ("adam_epsilon", One),
+        ("max_grad_norm", One),
+        ("max_steps", One),
+        ("warmup_steps", One),
+        ("warmup_ratio", One),
+        ("auto_find_batch_size", Optional),
+        ("parallelism_config", One),
+        ("fp16", Optional),
+        ("bf16", Optional),
+        ("half_precision_backend", One),
+        ("fp16_backend", One),
+        ("fp16_full_eval", Optional),
+        ("bf16_full_eval", Optional),
+        ("deepspeed", One),
+        ("output_dir", One),
+        ("model_revision", One),
+        ("optim", One),
+        ("fsdp", One),
+        ("save_only_model", Optional),
+        ("load_best_model_at_end", Optional),
+        ("tuner_type", One),
+        ("train_type", One),
+        ("finetuning_type", One),
+    ]
+};
+
+/// What a front end made of a command: what each rank runs.
+pub(crate) struct RankCommand {
+    pub(crate) target: Target,
+    /// The arguments each rank gets.
+    pub(crate) args: Vec<OsString>,
+    /// The arguments as the trainer will read them, where a run file holds some.
+    pub(crate) effective_args: Option<Vec<OsString>>,
+    /// The run file that holds all arguments, where it must be written anew to name the config.
+    pub(crate) run_file: Option<Map<String, Value>>,
+    /// The interpreter, where the front end found a better one than the command's own.
+    pub(crate) python: Option<Python>,
+    /// Variables the front end's own launcher would set.
+    pub(crate) variables: Vec<Variable>,
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// A variable that a front end sets. The front end has already decided whether the user's own value wins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    pub(crate) value: String,
+    pub(crate) why: String,
+}
+
+impl Variable {
+    pub(crate) fn new(name: impl Into<String>, value: impl Into<String>, why: impl Into<String>) -> Self {
+        Variable { name: name.into(), value: value.into(), why: why.into() }
+    }
+}
+
+impl RankCommand {
+    pub(crate) fn new(target: Target, args: Vec<OsString>) -> Self {
+        RankCommand {
+            target,
+            args,
+            effective_args: None,
+            run_file: None,
+            python: None,
+            variables: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// The command as it stands.
+    pub(crate) fn unchanged(command: &ParsedCommand) -> Self {
+        Self::new(command.target.clone(), command.args.clone())
+    }
+
+    /// A module of the package that the console script belongs to; its file, where that is found.
+    pub(crate) fn behind_console(command: &ParsedCommand, module: &str, args: Vec<OsString>, host: &Host) -> Self {
+        let word = match &command.target {
+            Target::Program(word) | Target::Script { path: word, .. } => Some(word),
+            Target::Module { .. } => None,
+        };
+        let python = word.and_then(|word| Python::of_script(&host.find_program(word)?, host));
+        let file = python.as_ref().and_then(|python| python.file(&format!("{}.py", module.replace('.', "/"))));
+        let target = file.map_or_else(|| Target::module(module), Target::script);
+        RankCommand { python, ..Self::new(target, args) }
+    }
+}
+
+/// The text of a script the user named, unless it is too large to be a script.
+pub(crate) fn script_text(path: &OsStr, host: &Host) -> Option<String> {
+    const LARGEST: u64 = 512 << 10;
+    let path = host.absolute(Path::new(path));
+    std::fs::metadata(&path).ok().filter(|seen| seen.is_file() && seen.len() <= LARGEST)?;
+    std::fs::read(&path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,176 @@
+//! xtuner. `xtuner train CONFIG …` starts `tools/train.py` of its package: alone, or with torchrun and `--launcher pytorch`
+//! where NPROC_PER_NODE or NNODES is more than 1. We run that file directly. Its CONFIG is a Python file, which is not read:
+//! model, batch and optimizer are in it. A CONFIG with `framework = 'huggingface'` is treated like the others, though
+//! transformers then fills more keys.
+
+use super::hf;
+use crate::base::vars;
+use crate::command::argv::{Args, ArgumentError, Field, Nargs, OptionList};
+use crate::command::front_end::{FillsAuto, RankCommand, Ranks, ShippedConfigs, Trainer, Usage, Variable};
+use crate::command::python::Python;
+use crate::command::target::{ParsedCommand, Target};
+use crate::host::Host;
+use crate::report::{self, Problem};
+
+pub(crate) const TRAINER: Trainer = Trainer {
+    name: "xtuner",
+    usage: &[Usage {
+        commands: &["xtuner train config.py …"],
+        runs: "torchrun on the file behind it, with `--launcher pytorch`; `--deepspeed deepspeed_zero2` is the file of that name in its package, and it fills \"auto\" from its own config (seen on 0.2.0)",
+        runs_zh: "torchrun 运行它背后的文件，加上 `--launcher pytorch`；`--deepspeed deepspeed_zero2` 是它自带的同名文件，\"auto\" 由它按自己的配置填写（在 0.2.0 上验证过）",
+    }],
+    fills_auto: Some(FillsAuto::Itself(source_of)),
+    consoles: &["xtuner"],
+    distribution: Some("xtuner"),
+    shipped_configs: Some(ShippedConfigs {
+        folder: "xtuner/configs/deepspeed",
+        names: &[
+            "deepspeed_zero1",
+            "deepspeed_zero2",
+            "deepspeed_zero2_offload",
+            "deepspeed_zero3",
+            "deepspeed_zero3_offload",
+        ],
+    }),
+    launcher_args,
+    reads_base64: false,
+    fields: FIELDS,
+    options: |_| OptionList::Known(OPTIONS),
+    refusals,
+    recognise,
+    ..hf::TRAINER
+};
+
+const MODULE: &str = "xtuner.tools.train";
+/// The same in 0.1.23 and 0.2.0.
+const OPTIONS: &str = include_str!("../../recorded/xtuner.txt");
+const FIELDS: &[Field] = &[("launcher", Nargs::One), ("seed", Nargs::One)];
+const LAUNCHERS: &[&str] = &["none", "pytorch", "slurm", "mpi"];
+
+fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
+    if command.target.is_module(MODULE) {
+        return Some(RankCommand::unchanged(command));
+    }
+    let (mode, rest) = command.args.split_first().filter(|_| command.target.is_console("xtuner"))?;
+    let mut rank = mode
+        .eq_ignore_ascii_case("train")
+        .then(|| RankCommand::behind_console(command, MODULE, rest.to_vec(), host))?;
+    let named = [("ADDR", vars::MASTER_ADDR), ("PORT", vars::MASTER_PORT)];
+    rank.variables = named
+        .into_iter()
+        .filter_map(|(own, name)| Some(Variable::new(name, host.filled(own)?, format!("{own}, as xtuner reads it"))))
+        .collect();
+    Some(rank)
+}
+
+/// xtuner tells each rank of torchrun so. Tasks of srun or mpirun are told by the user, or not at all.
+fn launcher_args(args: &Args, ranks: Ranks) -> &'static [&'static str] {
+    let given = args.text("launcher").map(|sourced| sourced.value);
+    match (ranks, given.as_deref()) {
+        (Ranks::Single, _) | (_, Some("pytorch")) | (Ranks::Existing, Some("slurm" | "mpi")) => &[],
+        _ => &["--launcher", "pytorch"],
+    }
+}
+
+/// Where the value of a key comes from (`tools/train.py`, mmengine's `DeepSpeedStrategy`).
+fn source_of(key: &str) -> Option<&'static str> {
+    match key {
+        "train_micro_batch_size_per_gpu" => Some("xtuner sets it: train_dataloader.batch_size of its config"),
+        "gradient_accumulation_steps" => Some("xtuner sets it: optim_wrapper.accumulative_counts of its config"),
+        "gradient_clipping" => Some("xtuner sets it: optim_wrapper.clip_grad.max_norm of its config, else 1.0"),
+        "fp16.enabled" | "bf16.enabled" => Some("xtuner asks the GPU: bf16 where it can, else fp16"),
+        _ if key.starts_with("optimizer.params.") => Some("not used: xtuner brings the optimizer of its config"),
+        // DeepSpeed's models of the sections drop an "auto".
+        _ if key.starts_with("zero_optimization.") => Some("DeepSpeed takes its default"),
+        _ => None,
+    }
+}
+
+/// What its argparse refuses.
+fn refusals(args: &Args, _: &Target, _: Option<&Python>) -> Vec<Problem> {
+    let no_option = |word: &str, nearest: Option<&str>| report::trainer_has_no_option("xtuner", word, nearest, "");
+    let unknown = args.unknown(OPTIONS).map(|word| no_option(word, None));
+    // Options have dashes, only `--local_rank` has both spellings.
+    let words = args.words().iter().take_while(|word| *word != "--").filter_map(|word| word.to_str());
+    let names = words.filter_map(|word| word.split('=').next().filter(|name| name.starts_with("--")));
+    let underscored = names.filter(|name| ["--work_dir", "--cfg_options"].contains(name));
+    let respelled = underscored.map(|name| no_option(name, Some(&format!("--{}", name[2..].replace('_', "-")))));
+    let seed = args.int("seed").err().and_then(|error| match error {
+        ArgumentError::Refused(problem) => Some(problem),
+        ArgumentError::Unresolved(_) => None,
+    });
+    let launcher = args.text("launcher").filter(|given| !LAUNCHERS.contains(&given.value.as_str()));
+    let launcher = launcher.map(|given| {
+        report::argument_of_wrong_type(&given.from.to_string(), &given.value, &LAUNCHERS.join(", "), "pytorch")
+    });
+    unknown.chain(respelled).chain(seed).chain(launcher).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+    use crate::command::testing::Installed;
+
+    fn installed() -> Installed {
+        let files = ["xtuner/tools/train.py", "xtuner/configs/deepspeed/deepspeed_zero2.json"];
+        Installed::new("xtuner", "xtuner", "0.2.0", &files)
+    }
+
+    #[test]
+    fn the_file_behind_train_is_run() {
+        let xtuner = installed();
+        for command in ["xtuner train", "xtuner TRAIN", "python -m xtuner.tools.train"] {
+            let (trainer, rank) = xtuner.rank(&format!("{command} c.py --deepspeed deepspeed_zero2 --seed 1"));
+            assert_eq!(trainer, "xtuner", "{command}");
+            assert!(rank.ends_with("train.py c.py --deepspeed CONFIG --seed 1") || command.contains("-m"), "{rank}");
+        }
+        for command in ["xtuner test c.py", "xtuner", "xtuner list-cfg"] {
+            assert_eq!(xtuner.job(command).trainer.name, "command", "{command}");
+        }
+    }
+
+    #[test]
+    fn ranks_are_told_who_started_them() {
+        let xtuner = installed();
+        let told = |line: &str, ranks| xtuner.job(line).launcher_args(ranks).collect::<Vec<OsString>>();
+        for (given, ranks, expected) in [
+            ("", Ranks::Single, ""),
+            ("", Ranks::Launched, "pytorch"),
+            ("", Ranks::Existing, "pytorch"),
+            (" --launcher none", Ranks::Launched, "pytorch"),
+            (" --launcher slurm", Ranks::Launched, "pytorch"),
+            (" --launcher slurm", Ranks::Existing, ""),
+            (" --launcher=mpi", Ranks::Existing, ""),
+        ] {
+            let expected: &[&str] = if expected.is_empty() { &[] } else { &["--launcher", expected] };
+            assert_eq!(told(&format!("xtuner train c.py{given}"), ranks), expected, "{given} {ranks:?}");
+        }
+    }
+
+    #[test]
+    fn its_own_variables_name_the_rendezvous() {
+        let mut xtuner = installed();
+        xtuner.set("ADDR", "10.0.0.1");
+        xtuner.set("PORT", "2950");
+        let variables = xtuner.job("xtuner train c.py").variables;
+        let pairs: Vec<_> = variables.iter().map(|it| (it.name.as_str(), it.value.as_str())).collect();
+        assert_eq!(pairs, [("MASTER_ADDR", "10.0.0.1"), ("MASTER_PORT", "2950")]);
+    }
+
+    #[test]
+    fn what_its_parser_refuses_is_refused() {
+        let xtuner = installed();
+        let helps = |line: &str| {
+            let problems = xtuner.job(&format!("xtuner train c.py {line}")).problems;
+            problems.into_iter().map(|problem| problem.help).collect::<Vec<_>>()
+        };
+        assert_eq!(helps("--work-dir w --cfg-options a=1 b=2 --local_rank 0 --dee deepspeed_zero1"), [""; 0]);
+        assert_eq!(helps("--work_dir w"), ["did you mean `--work-dir`?"]);
+        assert_eq!(helps("--cfg_options a=1"), ["did you mean `--cfg-options`?"]);
+        assert_eq!(helps("--seed x"), ["--seed 4"]);
+        assert_eq!(helps("--launcher torchrun"), ["--launcher pytorch"]);
+        assert_eq!(helps("--learning_rate 1"), [""]);
+    }
+}
