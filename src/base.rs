@@ -7,6 +7,7 @@ pub(crate) mod layout;
 pub(crate) mod options;
 pub(crate) mod python_value;
 pub(crate) mod shell;
+pub(crate) mod size;
 pub(crate) mod source;
 pub(crate) mod vars;
 pub(crate) mod yaml;

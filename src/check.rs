@@ -27,7 +27,7 @@ use crate::config::zero::Zero;
 use crate::host::Host;
 use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::Topology;
-use crate::report::{self, Problem, Severity};
+use crate::report::{self, Problem, Severity, When};
 
 /// Rules about the config, by subject. Their order is that of the output.
 const CONFIG: &[&[Rule]] = &[
@@ -39,30 +39,6 @@ const CONFIG: &[&[Rule]] = &[
     optimizer::RULES,
     effects::RULES,
 ];
-
-/// When the trainer comes upon it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum When {
-    /// DeepSpeed reads the config: `DeepSpeedConfig`, under ZeRO-3 already while the model is loaded.
-    Parse,
-    /// The engine or the trainer is set up.
-    Start,
-    /// At the first step, or when the model is saved.
-    Step,
-    /// Never: nothing is said.
-    Silent,
-}
-
-impl When {
-    fn word(self) -> &'static str {
-        match self {
-            When::Parse => "parse",
-            When::Start => "start",
-            When::Step => "step",
-            When::Silent => "silent",
-        }
-    }
-}
 
 pub(crate) struct Rule {
     pub(crate) name: &'static str,
@@ -306,7 +282,7 @@ impl Findings<'_> {
     }
 
     fn add(&mut self, severity: Severity, places: Vec<String>, what: String, help: String) {
-        let problem = Problem::found(self.rule.name, severity, self.rule.when.word(), what).help(help);
+        let problem = Problem::found(self.rule.name, severity, self.rule.when, what).help(help);
         self.list.push(places.into_iter().fold(problem, Problem::at));
     }
 }

@@ -14,10 +14,9 @@ mod strategy;
 mod training;
 mod weights;
 
-use std::fmt;
-
 use serde_json::Value;
 
+use crate::base::size::Size;
 use crate::base::source::{Source, Sourced};
 use crate::command::model::Hub;
 use crate::command::trainer::{Family, Job, Trainer};
@@ -358,17 +357,6 @@ fn adapters(weights: &Weights, settled: &Settled) -> (u64, u64, u64) {
         entered += inputs;
     }
     ((params * weights.shape.layers).max(1), kept, entered.max(1))
-}
-
-/// Bytes for a person.
-pub(crate) struct Size(pub(crate) u64);
-
-impl fmt::Display for Size {
-    #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let gib = self.0 as f64 / f64::from(1 << 30);
-        if gib >= 1024.0 { write!(f, "{:.1} TiB", gib / 1024.0) } else { write!(f, "{gib:.1} GiB") }
-    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::base::python_value::number;
 use crate::command::model::{self, HiddenSize};
 use crate::command::trainer::{Family, Job};
 use crate::host::Host;
-use crate::report::{self, Problem};
+use crate::report::{self, Problem, When};
 
 use rules::Unfilled;
 pub(crate) use rules::{FillContext, RULES};
@@ -168,8 +168,8 @@ fn nobody_fills(key: &str, place: &str) -> Problem {
 }
 
 /// When DeepSpeed comes upon an "auto" there.
-fn noticed(key: &str) -> Option<&'static str> {
-    super::schema::refuses_auto(key).then_some("parse")
+fn noticed(key: &str) -> Option<When> {
+    super::schema::refuses_auto(key).then_some(When::Parse)
 }
 
 fn example(key: &str) -> &'static str {

@@ -6,6 +6,7 @@ mod page;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use crate::base::size::size;
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::check::machine::{self, Wants};
@@ -139,9 +140,9 @@ impl<'a> Sight<'a> {
         let gpus = self.machine.gpus();
         let memory = self.machine.memory();
         let all = memory.total.map(|total| {
-            let rest = memory.available.map(|it| format!(", {} available", report::size(it))).unwrap_or_default();
-            let limit = memory.limit.map(|it| format!(", the cgroup allows {}", report::size(it))).unwrap_or_default();
-            format!("{}{rest}{limit}", report::size(total))
+            let rest = memory.available.map(|it| format!(", {} available", size(it))).unwrap_or_default();
+            let limit = memory.limit.map(|it| format!(", the cgroup allows {}", size(it))).unwrap_or_default();
+            format!("{}{rest}{limit}", size(total))
         });
         vec![
             Row::seen("system", Some(system.join(", ")).filter(|text| !text.is_empty())),
@@ -156,7 +157,7 @@ impl<'a> Sight<'a> {
 
     fn limits(&self) -> Vec<Row> {
         let limit = |name: &str| self.machine.limit(name);
-        let bytes = |limit: Limit| [limit.soft, limit.hard].map(|it| it.map_or("unlimited".to_string(), report::size));
+        let bytes = |limit: Limit| [limit.soft, limit.hard].map(|it| it.map_or("unlimited".to_string(), size));
         let count =
             |limit: Limit| [limit.soft, limit.hard].map(|it| it.map_or("unlimited".to_string(), |it| it.to_string()));
         let shown = |[soft, hard]: [String; 2]| if soft == hard { soft } else { format!("{soft}, at most {hard}") };
@@ -171,7 +172,7 @@ impl<'a> Sight<'a> {
             ),
             Row::judged("open files", files.map(count).map(shown), machine::few_files(files)),
             Row::seen("processes", limit("Max processes").map(count).map(shown)),
-            Row::judged("/dev/shm", shm.map(report::size), machine::small_shm(shm)),
+            Row::judged("/dev/shm", shm.map(size), machine::small_shm(shm)),
         ]
     }
 
@@ -327,7 +328,7 @@ fn counted(gpus: &[String]) -> Option<String> {
 
 /// By the models: the driver's files do not tell it, and the driver is not asked.
 fn gpu_memory(gpus: &[String]) -> Option<String> {
-    let known = |model: &String| fit::cards::memory(model).map(report::size);
+    let known = |model: &String| fit::cards::memory(model).map(size);
     let mut sizes: Vec<String> = gpus.iter().map(known).collect::<Option<_>>()?;
     sizes.dedup();
     (!sizes.is_empty()).then(|| sizes.join(", "))
