@@ -60,7 +60,7 @@ pub(crate) fn no_rendezvous(nnodes: &Sourced<u32>) -> Problem {
 }
 
 pub(crate) fn rendezvous_on_loopback(address: &Sourced<String>, nnodes: &Sourced<u32>) -> Problem {
-    Problem::error("loopback", format!("no other machine can reach {}", address.value))
+    Problem::error("loopback", format!("no other machine reaches {}", address.value))
         .at(address.place())
         .at(nnodes.place())
         .help("give the name or address of machine 0 with --master-addr, or unset it under Slurm")
@@ -253,7 +253,7 @@ pub(crate) fn srun_not_here(asked: &Sourced<impl fmt::Display>) -> Problem {
 }
 
 pub(crate) fn no_srun() -> Problem {
-    Problem::error("launcher", "the job has several machines, but `srun`, which would reach them, is not on PATH")
+    Problem::error("launcher", "the job has several machines, but there is no `srun` on PATH to reach them")
         .help("srun --ntasks-per-node=1 zlaunch …, from where srun is (outside of the container)")
         .status(NOT_FOUND)
 }

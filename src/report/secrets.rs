@@ -191,12 +191,12 @@ fn pieces<'a>(text: &'a [u8], spans: impl IntoIterator<Item = Span>, start: usiz
     pieces
 }
 
-fn shown(pieces: &[Piece]) -> Vec<u8> {
-    let shown = |piece: &Piece| match *piece {
-        Piece::Open(bytes) => bytes.to_vec(),
-        Piece::Secret(..) => HIDDEN.into(),
+fn shown<'a>(pieces: &[Piece<'a>]) -> Vec<u8> {
+    let shown = |piece: &Piece<'a>| match *piece {
+        Piece::Open(bytes) => bytes,
+        Piece::Secret(..) => HIDDEN.as_bytes(),
     };
-    pieces.iter().flat_map(shown).collect()
+    pieces.iter().map(shown).collect::<Vec<&[u8]>>().concat()
 }
 
 /// Whether the value of a variable of that name may be a secret.

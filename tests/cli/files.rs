@@ -95,7 +95,7 @@ fn a_file_nobody_may_read() {
         sandbox.file("secret.json", r#"{"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 1}}"#);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(&path).is_err() {
-        load(&sandbox, "secret.json").refused(&["secret.json", "may not be read"]);
+        load(&sandbox, "secret.json").refused(&["secret.json", "lack the permission"]);
     } else {
         // The superuser reads everything: the config is simply used.
         assert_eq!(load(&sandbox, "secret.json").status, Some(0));

@@ -25,7 +25,7 @@ const FAR: usize = 128;
 pub(super) fn scan(text: &[u8]) -> Vec<Span> {
     let mut scanner = Scanner { text, asks: None, found: Vec::new() };
     let mut at = 0;
-    while let Some(next) = text[at..].iter().position(|b| b"=: \0".contains(b)) {
+    while let Some(next) = text[at..].iter().position(|b| matches!(b, b'=' | b':' | b' ' | &NUL)) {
         let sign = at + next;
         let done = match text[sign] {
             b':' if text[sign..].starts_with(b"://") => scanner.address(sign + 3),
@@ -99,12 +99,14 @@ impl<'a> Scanner<'a> {
             after.strip_prefix(b" is ")?.first().filter(|b| b"\"'[{".contains(b))?;
             return self.value(blank + 4, &self.name_before(blank)?, BARE);
         }
-        before.last().filter(|b| is_of_name(**b))?;
-        let name = self.name_before(blank)?;
+        let word = &before[blank - before.iter().rev().take_while(|b| is_of_name(**b)).count()..];
+        if !word.starts_with(b"-") && !word.eq_ignore_ascii_case(b"Bearer") {
+            return None;
+        }
         let start = past(self.text, blank + 1, b" ");
         let next = &self.text[start..until(self.text, start, BLANKS)];
-        let takes_value = name.text.starts_with(b"-") || name.text.eq_ignore_ascii_case(b"Bearer");
-        if takes_value && !is_option(next) { self.value(start, &name, BARE) } else { None }
+        let name = self.name_before(blank).filter(|_| !is_option(next))?;
+        self.value(start, &name, BARE)
     }
 
     /// `--hub_token X` as words of a command; an option in plural goes on asking.
