@@ -71,8 +71,8 @@ fn run<'r>(rules: impl Iterator<Item = &'r Rule>, subject: &Subject, allow: &[St
 
 #[cfg(test)]
 mod tests {
-    use super::rule::When;
     use super::*;
+    use crate::report::When;
 
     #[test]
     fn names_are_unique_and_every_rule_says_what_it_is() {

@@ -1,5 +1,4 @@
-//! What was seen: the environment, the folder, the CPUs, the GPUs. The only reader of the environment; it decides
-//! nothing.
+//! The environment and the machine, as zlaunch finds them. Nothing else reads the environment, and nothing here decides.
 
 pub(crate) mod machine;
 mod programs;
@@ -14,16 +13,17 @@ use nix::unistd::{AccessFlags, access, geteuid, gethostname};
 use crate::base::source::Sourced;
 use crate::base::vars;
 use machine::Machine;
+use programs::HostSys;
 pub(crate) use programs::is_shim;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Host {
-    /// The command line, with our name first.
+    /// The command line, with the name of the program first.
     pub(crate) words: Vec<OsString>,
     pub(crate) env: BTreeMap<OsString, OsString>,
     pub(crate) cwd: PathBuf,
     pub(crate) hostname: String,
-    /// CPUs this process may use: affinity and cgroup quota are honoured.
+    /// CPUs this process may use, by its affinity and its cgroup.
     pub(crate) cpus: usize,
     /// GPUs the NVIDIA driver lists in /proc, where there is one.
     pub(crate) nvidia_gpus: Option<usize>,
@@ -32,7 +32,7 @@ pub(crate) struct Host {
 const NVIDIA_GPUS: &str = "/proc/driver/nvidia/gpus";
 
 impl Host {
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads them")]
+    #[expect(clippy::disallowed_methods, reason = "the only place that reads them")]
     pub(crate) fn read() -> Self {
         Host {
             words: std::env::args_os().collect(),
@@ -48,12 +48,12 @@ impl Host {
         self.env.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
-    /// A variable that is set to something readable.
+    /// A variable that is set to UTF-8 text.
     pub(crate) fn var(&self, name: &str) -> Option<&str> {
         self.raw(name)?.to_str()
     }
 
-    /// A variable that is set and not empty: an empty one counts as unset for paths and numbers.
+    /// A variable that is set and not empty, for paths and numbers.
     pub(crate) fn filled(&self, name: &str) -> Option<&str> {
         self.var(name).filter(|value| !value.is_empty())
     }
@@ -79,12 +79,12 @@ impl Host {
         self.folder(vars::XDG_CONFIG_HOME).or_else(|| self.home().map(|home| home.join(".config")))
     }
 
-    /// Where Hugging Face's libraries keep what they keep.
+    /// Where the libraries of Hugging Face keep models and tokens.
     pub(crate) fn hf_home(&self) -> Option<PathBuf> {
         self.path(vars::HF_HOME).or_else(|| Some(self.cache_home()?.join("huggingface")))
     }
 
-    /// What a variable names, from the folder everything is started in.
+    /// The path that a variable holds, made absolute.
     pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
         self.filled(name).map(|path| self.absolute(Path::new(path)))
     }
@@ -97,7 +97,7 @@ impl Host {
 
     /// The executable that a word means here.
     pub(crate) fn find_program(&self, word: &OsStr) -> Option<PathBuf> {
-        programs::find(word, self)
+        programs::find(word, &HostSys { path: self.raw(vars::PATH), cwd: &self.cwd, home: self.home() })
     }
 
     /// The models of the GPUs, as the NVIDIA driver names them.
@@ -105,7 +105,7 @@ impl Host {
         if self.nvidia_gpus.is_none() { Vec::new() } else { Machine::here().gpus() }
     }
 
-    /// CPUs of the whole machine, whoever may use them.
+    /// All CPUs of the machine, also those that this process may not use.
     pub(crate) fn online_cpus(&self) -> usize {
         let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
         let count = |range: &str| {
@@ -115,15 +115,15 @@ impl Host {
         text.trim().split(',').filter_map(count).sum::<usize>().max(self.cpus)
     }
 
-    /// Whether a path lies where no other machine sees it.
+    /// Whether a path is in a folder that is usually local to a machine.
     pub(crate) fn is_of_this_machine(&self, path: &Path) -> bool {
         let temporary = self.folder(vars::TMPDIR);
         let local = ["/tmp", "/var/tmp", "/dev/shm", "/run"].map(PathBuf::from);
         temporary.iter().chain(&local).any(|folder| path.starts_with(folder))
     }
 
-    /// The same machine with these variables set and removed. Most launches change nothing, and an environment is
-    /// too large to copy for that.
+    /// The same host with these variables set and removed. Most launches change none, so the environment is only copied
+    /// when it changes.
     pub(crate) fn with(&self, set: &[Sourced<(String, OsString)>], unset: &[Sourced<String>]) -> Cow<'_, Self> {
         let mut host = Cow::Borrowed(self);
         for sourced in unset {
@@ -135,7 +135,7 @@ impl Host {
         host
     }
 
-    /// The same machine with these variables, whatever they were.
+    /// The same host with these variables set.
     pub(crate) fn overlaid<'a>(&self, variables: impl Iterator<Item = (&'a str, &'a str)>) -> Cow<'_, Self> {
         let mut host = Cow::Borrowed(self);
         for (name, value) in variables {
@@ -144,13 +144,13 @@ impl Host {
         host
     }
 
-    /// The same machine with these variables where they were not set.
+    /// The same host with those of these variables set that were not.
     pub(crate) fn with_more<'a>(&self, more: impl Iterator<Item = (&'a str, &'a str)>) -> Cow<'_, Self> {
         self.overlaid(more.filter(|(name, _)| self.raw(name).is_none()))
     }
 
-    /// The folder for resolved configs: in the user's cache if that can be used, else a private one in the temporary
-    /// folder. Only looks; `exec` creates it.
+    /// The folder for resolved configs: in the user's cache if that can be written, else a private one in the temporary
+    /// folder. `exec` creates it.
     pub(crate) fn configs_folder(&self) -> PathBuf {
         let in_home = self.folder(vars::XDG_CACHE_HOME).or_else(|| {
             let home = self.home().filter(|home| home.is_dir())?;
@@ -164,12 +164,12 @@ impl Host {
     }
 }
 
-/// zlaunch itself, for a script that starts it again.
+/// The path of zlaunch itself, for a script that starts it again.
 pub(crate) fn this_program() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("zlaunch"))
 }
 
-/// `main`, `refs/pr/1`: a name that leads nowhere but down.
+/// Whether a name such as `refs/pr/1` stays below the folder it is joined to.
 pub(crate) fn stays_below(name: &str) -> bool {
     Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
 }

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::rule::{Findings, Rule, When};
+use super::rule::{Findings, Rule};
 use super::subject::Subject;
 use crate::base::json;
 use crate::base::python_value::number;
-use crate::report::{Severity, typed};
+use crate::report::{Severity, When, typed};
 
 const GLOBAL: &str = "train_batch_size";
 const MICRO: &str = "train_micro_batch_size_per_gpu";

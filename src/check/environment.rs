@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::rule::{Findings, Rule, When};
+use super::rule::{Findings, Rule};
 use super::subject::Subject;
 use crate::base::vars;
 use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::Role;
-use crate::report::Severity;
+use crate::report::{Severity, When};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {

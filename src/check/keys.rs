@@ -1,9 +1,9 @@
 //! Keys that DeepSpeed does not know, no longer knows, or knows by two names.
 
-use super::rule::{Findings, Rule, When};
+use super::rule::{Findings, Rule};
 use super::subject::{Key, Subject};
 use crate::config::schema::{self, KeySpec, UnknownKeys};
-use crate::report::{Severity, nearest};
+use crate::report::{Severity, When, nearest};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {

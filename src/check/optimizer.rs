@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::rule::{Findings, Rule, When};
+use super::rule::{Findings, Rule};
 use super::subject::Subject;
 use crate::config::schema;
-use crate::report::{Severity, did_you_mean, nearest, typed};
+use crate::report::{Severity, When, did_you_mean, nearest, typed};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {

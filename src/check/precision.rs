@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::rule::{Findings, Rule, When};
+use super::rule::{Findings, Rule};
 use super::subject::Subject;
 use crate::config::schema;
 use crate::host::machine::is_model;
-use crate::report::Severity;
+use crate::report::{Severity, When};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {

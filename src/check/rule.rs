@@ -1,7 +1,7 @@
 //! What a rule is, and how it says what it found.
 
 use super::subject::Subject;
-use crate::report::{Problem, Severity};
+use crate::report::{Problem, Severity, When};
 
 pub(crate) struct Rule {
     pub(crate) name: &'static str,
@@ -9,30 +9,6 @@ pub(crate) struct Rule {
     pub(crate) when: When,
     pub(crate) doc: &'static str,
     pub(super) check: fn(&Subject, &mut Findings),
-}
-
-/// When the trainer notices it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum When {
-    /// DeepSpeed reads the config: `DeepSpeedConfig`, under ZeRO-3 already while the model is loaded.
-    Parse,
-    /// The engine or the trainer is set up.
-    Start,
-    /// At the first step, or when the model is saved.
-    Step,
-    /// Never.
-    Silent,
-}
-
-impl When {
-    fn word(self) -> &'static str {
-        match self {
-            When::Parse => "parse",
-            When::Start => "start",
-            When::Step => "step",
-            When::Silent => "silent",
-        }
-    }
 }
 
 /// Collects what a rule finds.
@@ -67,7 +43,7 @@ impl Findings<'_> {
     }
 
     fn add(&mut self, severity: Severity, places: Vec<String>, what: String, help: String) {
-        let problem = Problem::found(self.rule.name, severity, self.rule.when.word(), what).help(help);
+        let problem = Problem::found(self.rule.name, severity, self.rule.when, what).help(help);
         self.list.push(places.into_iter().fold(problem, Problem::at));
     }
 }

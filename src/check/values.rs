@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::rule::{Findings, Rule, When};
+use super::rule::{Findings, Rule};
 use super::subject::{Key, Subject};
 use crate::base::python_value::number;
 use crate::config::schema::{self, KeySpec, ValueFault};
-use crate::report::{Severity, nearest, typed};
+use crate::report::{Severity, When, nearest, typed};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {

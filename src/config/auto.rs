@@ -10,7 +10,7 @@ use super::schema;
 use crate::base::json;
 use crate::base::python_value::number;
 use crate::command::trainer::FillsAuto;
-use crate::report::{self, Problem};
+use crate::report::{self, Problem, When};
 
 pub(crate) use context::{FillContext, FillSource, hidden_size};
 use context::{FilledValue, Unfilled};
@@ -131,8 +131,8 @@ fn nobody_fills(key: &str, place: &str) -> Problem {
 }
 
 /// When DeepSpeed notices an "auto" there.
-fn noticed(key: &str) -> Option<&'static str> {
-    schema::refuses_auto(key).then_some("parse")
+fn noticed(key: &str) -> Option<When> {
+    schema::refuses_auto(key).then_some(When::Parse)
 }
 
 fn example(key: &str) -> &'static str {

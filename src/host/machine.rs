@@ -1,6 +1,5 @@
-//! What of this machine few look at (`doctor`, `fit`, a rule about GPUs): /proc, /sys and /dev below a root, so that tests can give another.
-//! Nothing is started and no driver is asked; a mount table names a file system without touching a server that may
-//! be dead.
+//! Reads /proc, /sys and /dev for `doctor`, `fit` and some rules; tests give another root. No program is started and no
+//! driver is asked, and file systems are looked up in the mount table: a dead file server would block.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,25 +15,25 @@ pub(crate) struct Machine {
 pub(crate) struct Memory {
     pub(crate) total: Option<u64>,
     pub(crate) available: Option<u64>,
-    /// What the cgroup of this process allows, where that is less than all.
+    /// What the cgroup of this process allows, if that is less than the total.
     pub(crate) limit: Option<u64>,
 }
 
 impl Memory {
-    /// What a process here can have at most.
+    /// The most that a process here can have.
     pub(crate) fn most(&self) -> Option<u64> {
         self.limit.into_iter().chain(self.total).min()
     }
 }
 
-/// A soft and a hard limit; `None` is none.
+/// A soft and a hard limit; `None` is unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limit {
     pub(crate) soft: Option<u64>,
     pub(crate) hard: Option<u64>,
 }
 
-/// A lock that torch left, or holds, in a folder of extensions.
+/// A lock in a folder of torch extensions, held or left behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Lock {
     pub(crate) path: PathBuf,
@@ -75,7 +74,7 @@ impl Machine {
         Memory { total, available: kilobytes(&text, "MemAvailable:"), limit }
     }
 
-    /// The least that the cgroups above this process allow, of either version.
+    /// The smallest limit of the cgroups of this process and those above, of version 1 or 2.
     fn memory_limit(&self) -> Option<u64> {
         let text = self.text("/proc/self/cgroup")?;
         let limits = text.lines().filter_map(|line| {
@@ -140,14 +139,14 @@ impl Machine {
         mounted(&self.text("/proc/self/mountinfo")?, &existing)
     }
 
-    /// Whether somebody listens on a port.
+    /// Whether a process of this machine listens on a port.
     pub(crate) fn listens(&self, port: u16) -> bool {
         let tables = ["/proc/net/tcp", "/proc/net/tcp6"].iter().filter_map(|path| self.text(path));
         tables.into_iter().any(|table| is_listening(&table, port))
     }
 }
 
-/// `Tesla T4` is a T4, a `T400` is none.
+/// Whether a name is that of a model: `Tesla T4` is a `T4`, a `T400` is not.
 pub(crate) fn is_model(name: &str, model: &str) -> bool {
     name.split_once(model).is_some_and(|(before, after)| {
         (before.is_empty() || before.ends_with(' ')) && !after.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -159,7 +158,8 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse::<u64>().ok().map(|count| count << 10)
 }
 
-/// `36 35 98:0 / /mnt/a\040b rw - ext4 /dev/sda rw`: the deepest mount point above a path; the last one covers others.
+/// The kind of file system at the deepest mount point above a path; the last of several at one point counts. A line of
+/// the table: `36 35 98:0 / /mnt/a\040b rw - ext4 /dev/sda rw`.
 fn mounted(table: &str, path: &Path) -> Option<String> {
     let mounts = table.lines().filter_map(|line| {
         let (left, right) = line.split_once(" - ")?;
@@ -170,7 +170,7 @@ fn mounted(table: &str, path: &Path) -> Option<String> {
     above.max_by_key(|(point, _)| point.len()).map(|(_, kind)| kind.to_string())
 }
 
-/// `0: 0100007F:734C 00000000:0000 0A …`: the state 0A is a listener.
+/// Whether a table has a listener, which is in state 0A: `0: 0100007F:734C 00000000:0000 0A …`.
 fn is_listening(table: &str, port: u16) -> bool {
     let wanted = format!(":{port:04X}");
     table.lines().any(|line| {
@@ -188,7 +188,7 @@ pub(crate) fn locks_in(folder: &Path) -> Vec<Lock> {
     found
 }
 
-/// Those of some operations only, for a launch: fewer folders are listed.
+/// The locks of some operations only: a launch lists fewer folders.
 pub(crate) fn locks_of(folder: &Path, operations: &[&str]) -> Vec<Lock> {
     let is_one = |folder: &Path| operations.iter().any(|name| folder.ends_with(name));
     let of = |folder: PathBuf| -> Vec<Lock> {
@@ -217,7 +217,7 @@ mod tests {
     use crate::laws::fake::Sandbox;
 
     #[test]
-    fn memory_is_what_the_cgroup_leaves() {
+    fn memory_is_limited_by_the_cgroup() {
         let sandbox = Sandbox::bare();
         let machine = Machine::below(sandbox.root());
         assert_eq!(machine.memory(), Memory::default());
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn gpus_and_driver_as_the_kernel_module_tells_them() {
+    fn gpus_and_driver_are_read_from_the_kernel_module() {
         let sandbox = Sandbox::bare();
         let machine = Machine::below(sandbox.root());
         assert!(machine.gpus().is_empty() && machine.driver().is_none());

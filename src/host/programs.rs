@@ -1,5 +1,5 @@
-//! How `which` sees this machine: through what was read of it already. Its own eyes would ask the system for the user's
-//! home, which a static executable cannot.
+//! Looks programs up on PATH, with the environment that was read already. `which` would read it again, and would ask the
+//! system for the user's home, which a static executable cannot do.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirEntry, File, Metadata, ReadDir};
@@ -10,31 +10,34 @@ use nix::unistd::{AccessFlags, access};
 use which::WhichConfig;
 use which::sys::Sys;
 
-use super::Host;
-use crate::base::vars;
+/// The part of a `Host` that a look-up needs.
+#[derive(Clone)]
+pub(super) struct HostSys<'a> {
+    pub(super) path: Option<&'a OsStr>,
+    pub(super) cwd: &'a Path,
+    pub(super) home: Option<PathBuf>,
+}
 
-/// Looks a program up as a shell would: a word with a `/` is a path, anything else is searched in PATH. A shim of zlaunch
-/// is none: the program it stands for is.
-pub(super) fn find(word: &OsStr, host: &Host) -> Option<PathBuf> {
+/// Looks a program up as a shell would: a word with a `/` is a path, anything else is searched in PATH. For a shim of
+/// zlaunch, the next program of that name is meant.
+pub(super) fn find(word: &OsStr, host: &HostSys) -> Option<PathBuf> {
     let all = |word: &OsStr| {
-        let config = WhichConfig::new_with_sys(HostSys(host)).binary_name(word.to_os_string());
-        config.custom_cwd(host.cwd.clone()).all_results().ok()
+        let config = WhichConfig::new_with_sys(host.clone()).binary_name(word.to_os_string());
+        config.custom_cwd(host.cwd.to_path_buf()).all_results().ok()
     };
     let first = all(word)?.next()?;
     if is_shim(&first) { all(first.file_name()?)?.find(|program| !is_shim(program)) } else { Some(first) }
 }
 
-/// What makes a file one of ours.
+/// How the second line of every shim begins.
 const MARK: &str = "# zlaunch shim:";
 
-/// Whether a program is a shim of ours, by whatever path.
+/// Whether a file is a shim of zlaunch.
 pub(crate) fn is_shim(file: &Path) -> bool {
     let mut head = Vec::new();
     let read = File::open(file).and_then(|file| file.take(64).read_to_end(&mut head));
     read.is_ok() && head.split(|byte| *byte == b'\n').nth(1).is_some_and(|line| line.starts_with(MARK.as_bytes()))
 }
-
-struct HostSys<'a>(&'a Host);
 
 impl Sys for HostSys<'_> {
     type ReadDirEntry = DirEntry;
@@ -45,11 +48,11 @@ impl Sys for HostSys<'_> {
     }
 
     fn current_dir(&self) -> io::Result<PathBuf> {
-        Ok(self.0.cwd.clone())
+        Ok(self.cwd.to_path_buf())
     }
 
     fn home_dir(&self) -> Option<PathBuf> {
-        self.0.home()
+        self.home.clone()
     }
 
     fn env_split_paths(&self, paths: &OsStr) -> Vec<PathBuf> {
@@ -57,7 +60,7 @@ impl Sys for HostSys<'_> {
     }
 
     fn env_path(&self) -> Option<OsString> {
-        self.0.raw(vars::PATH).map(OsStr::to_os_string)
+        self.path.map(OsStr::to_os_string)
     }
 
     fn env_path_ext(&self) -> Option<OsString> {

@@ -18,8 +18,8 @@ use crate::host;
 use crate::ranks::launcher::Launcher;
 use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
 use crate::ranks::topology::Role;
-use crate::report::Problem;
 use crate::report::secrets::{Names, Piece, Secrets};
+use crate::report::{Problem, When};
 use crate::request::Format;
 
 /// Columns a command may take.
@@ -40,7 +40,7 @@ impl Plan {
         if let Some(config) = &self.config {
             text += &config_text(config);
         }
-        let mut text = secrets.hide_known(text);
+        let mut text = secrets.hide_in_text(&text);
         text += &self.environment_text(secrets);
         text += if self.local.is_some() { "\neach rank runs\n" } else { "\nruns\n" };
         text += &self.command_text(secrets);
@@ -98,7 +98,7 @@ impl Plan {
     fn environment_text(&self, secrets: &Secrets) -> String {
         let mut rows: Vec<(String, String)> = Vec::new();
         for setting in &self.environment.set {
-            rows.push((secrets.setting(&setting.name, &setting.value), secrets.hide_known(setting.why.clone())));
+            rows.push((secrets.setting(&setting.name, &setting.value), secrets.hide_in_text(&setting.why)));
         }
         if let Some(local) = &self.local {
             rows.push((PER_RANK.join(", "), format!("the number of the rank: 0 to {}", local.count - 1)));
@@ -295,7 +295,7 @@ fn shell_word(pieces: &[Piece], names: &mut Names) -> Vec<u8> {
     }
     let words = pieces.iter().map(|piece| match piece {
         Piece::Open(bytes) => quoted(OsStr::from_bytes(bytes)),
-        Piece::Secret(secret) => format!("\"${{{}:?}}\"", names.of(*secret)).into_bytes(),
+        Piece::Secret(name, value) => format!("\"${{{}:?}}\"", names.of(name, value)).into_bytes(),
     });
     words.collect::<Vec<_>>().concat()
 }
@@ -337,7 +337,7 @@ fn diagnostics_json(problems: &[Problem]) -> Value {
             "message": problem.what,
             "where": problem.places,
             "help": problem.help,
-            "when": problem.when,
+            "when": problem.when.map(When::word),
         })
     };
     problems.iter().map(row).collect()
@@ -380,7 +380,7 @@ fn written(path: &Path, secrets: &Secrets, text: &[Piece], kind: FileKind, names
                 let escaped = bytes.iter().flat_map(|b| if b"\\$`".contains(b) { vec![b'\\', *b] } else { vec![*b] });
                 lines.extend(escaped);
             }
-            Piece::Secret(secret) => lines.extend(format!("${{{}:?}}", names.of(*secret)).bytes()),
+            Piece::Secret(name, value) => lines.extend(format!("${{{}:?}}", names.of(name, value)).bytes()),
         }
     }
     lines.extend([b"END_OF_CONFIG\nmv -f ", word.as_slice(), b".$$ ", word.as_slice(), b"\n"].concat());

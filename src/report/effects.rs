@@ -8,7 +8,7 @@ use std::process::ExitStatus;
 
 use nix::sys::signal::Signal;
 
-use super::{NOT_EXECUTABLE, NOT_FOUND, Problem, REFUSED};
+use super::problem::{NOT_EXECUTABLE, NOT_FOUND, Problem, REFUSED};
 use crate::base::source::Sourced;
 
 pub(crate) fn would_overwrite_an_input(out: &Sourced<PathBuf>, file: &Path) -> Problem {
@@ -21,24 +21,24 @@ pub(crate) fn would_overwrite_an_input(out: &Sourced<PathBuf>, file: &Path) -> P
 }
 
 pub(crate) fn no_such_folder(path: &Path) -> Problem {
-    Problem::error("config-out", "the folder of the resolved config does not exist".to_string())
+    Problem::error("config-out", "the folder for the resolved config does not exist")
         .at(format!("--config-out {}", path.display()))
         .help(format!("mkdir -p {}", path.parent().unwrap_or(path).display()))
 }
 
-/// What is written, and how it is written elsewhere.
+/// What is written, and how to have it written elsewhere.
 #[derive(Clone, Copy)]
 pub(crate) struct OutputFile(&'static str, &'static str);
 
 impl OutputFile {
-    pub(crate) const CONFIG: Self = OutputFile("the resolved config", "--config-out PATH names another place");
+    pub(crate) const CONFIG: Self = OutputFile("the resolved config", "choose another place: --config-out PATH");
     pub(crate) const RUN_FILE: Self =
-        OutputFile("the run file that names the config", "XDG_CACHE_HOME names another place");
-    pub(crate) const VARIABLES: Self = OutputFile("the file of variables for the machines", Self::RUN_FILE.1);
-    pub(crate) const GENERATED: Self = OutputFile("the generated config", "-o FILE names another place");
-    pub(crate) const RECORD: Self = OutputFile("the launch record", "--record DIR names another folder");
-    pub(crate) const LOG: Self = OutputFile("the log of a rank", "--log-dir DIR names another folder");
-    pub(crate) const PROGRAM: Self = OutputFile("this", "name another folder");
+        OutputFile("the run file that names the config", "set XDG_CACHE_HOME to another folder");
+    pub(crate) const VARIABLES: Self = OutputFile("the file of variables for the other machines", Self::RUN_FILE.1);
+    pub(crate) const GENERATED: Self = OutputFile("the generated config", "choose another place: -o FILE");
+    pub(crate) const RECORD: Self = OutputFile("the launch record", "choose another folder: --record DIR");
+    pub(crate) const LOG: Self = OutputFile("the log of a rank", "choose another folder: --log-dir DIR");
+    pub(crate) const PROGRAM: Self = OutputFile("the shim", "choose another folder, or change its permissions");
 }
 
 pub(crate) fn cannot_write(OutputFile(what, help): OutputFile, path: &Path, why: &io::Error) -> Problem {
@@ -46,15 +46,15 @@ pub(crate) fn cannot_write(OutputFile(what, help): OutputFile, path: &Path, why:
 }
 
 pub(crate) fn folder_not_ours(folder: &Path) -> Problem {
-    Problem::error("write", "the folder for resolved configs does not belong to you alone".to_string())
+    Problem::error("write", "the folder for resolved configs does not belong to you alone")
         .at(folder.display())
         .help("set HOME or XDG_CACHE_HOME to a folder of yours, or use --config-out PATH")
 }
 
 pub(crate) fn port_in_use(port: &Sourced<u16>) -> Problem {
-    Problem::error("port", format!("port {} on this machine is taken, and the ranks would wait for it", port.value))
+    Problem::error("port", format!("port {} on this machine is already in use", port.value))
         .at(port.place())
-        .help("choose another one for all machines: --master-port or MASTER_PORT")
+        .help("choose another one on all machines: --master-port or MASTER_PORT")
 }
 
 pub(crate) fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {
@@ -67,7 +67,7 @@ pub(crate) fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {
     };
     Problem::error("exec", format!("`{name}` {what}"))
         .at(&name)
-        .help("check the command and the environment it is in")
+        .help("check the command, and that its environment is active")
         .status(status)
 }
 
@@ -83,30 +83,30 @@ pub(crate) fn cannot_start_ranks(rank: u32, count: u32, why: &io::Error) -> Prob
 }
 
 pub(crate) fn cannot_watch_ranks(why: &io::Error) -> Problem {
-    Problem::error("ranks", format!("the ranks cannot be watched: {why}"))
+    Problem::error("ranks", format!("the ranks cannot be supervised: {why}"))
         .at("--launcher local")
-        .help("`ulimit -a` shows the limits of this session; --launcher torchrun does without")
+        .help("`ulimit -a` shows the limits of this session; --launcher torchrun does not need this")
 }
 
 pub(crate) fn endings_are_hidden() -> Problem {
-    Problem::error("ranks", "SIGCHLD is ignored, so nobody can tell how a rank ended".to_string())
+    Problem::error("ranks", "SIGCHLD is ignored, so zlaunch cannot tell how a rank ended")
         .at("SIGCHLD, inherited from the program that starts zlaunch")
         .help("env --default-signal=CHLD zlaunch …")
 }
 
-/// How a rank ended; the exit status is that of the rank, as a shell would tell it.
+/// The exit status is that of the rank, as a shell reports it.
 pub(crate) fn rank_failed(rank: usize, ending: ExitStatus, several: bool, log: Option<&Path>) -> Problem {
     let (how, status) = match (ending.code(), ending.signal()) {
         (Some(code), _) => (format!("exited with status {code}"), code),
         (None, signal) => {
             let number = signal.unwrap_or_default();
             let name = Signal::try_from(number).map_or("", Signal::as_str);
-            (format!("was ended by signal {number} {name}").trim_end().to_string(), 128 + number)
+            (format!("was killed by signal {number} {name}").trim_end().to_string(), 128 + number)
         }
     };
     let others = if several { "; the others were stopped" } else { "" };
     let help = match (ending.signal(), log) {
-        (Some(9), _) => "`dmesg` tells whether the system ran out of memory",
+        (Some(9), _) => "`dmesg` shows whether the system ran out of memory",
         (_, None) => "its own output says why; --log-dir DIR keeps the ranks' output apart",
         (_, Some(_)) => "its own output says why",
     };

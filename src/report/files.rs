@@ -3,21 +3,21 @@
 use std::io;
 use std::path::Path;
 
-use super::Problem;
+use super::problem::Problem;
 
 pub(crate) fn anybody_could_write(name: &str, path: &Path, open: &Path) -> Problem {
-    Problem::error(
-        "template",
-        format!("anybody could have written the template `{name}`: `{}` is open to all", open.display()),
-    )
-    .at(path.display())
-    .help(format!("`chmod o-w {}`, or name the file: --deepspeed {}", open.display(), path.display()))
+    let what = format!("anybody could have written the template `{name}`: everyone may write to `{}`", open.display());
+    Problem::error("template", what).at(path.display()).help(format!(
+        "`chmod o-w {}`, or name the file: --deepspeed {}",
+        open.display(),
+        path.display()
+    ))
 }
 
 pub(crate) fn unreadable_file(path: &Path, why: &io::Error) -> Problem {
     let what = match why.kind() {
         io::ErrorKind::NotFound => "does not exist".to_string(),
-        io::ErrorKind::PermissionDenied => "may not be read by you".to_string(),
+        io::ErrorKind::PermissionDenied => "cannot be read: you lack the permission".to_string(),
         _ => format!("cannot be read: {why}"),
     };
     Problem::error("file", format!("`{}` {what}", path.display()))
@@ -32,19 +32,19 @@ pub(crate) fn not_a_file(path: &Path) -> Problem {
 }
 
 pub(crate) fn not_text_file(name: &str, line: usize, column: usize) -> Problem {
-    Problem::error("file", "this byte is not UTF-8 text".to_string())
+    Problem::error("file", "this byte is not UTF-8 text")
         .at(format!("{name}:{line}:{column}"))
-        .help("is it the right file? save it as UTF-8")
+        .help("is this the right file? save it as UTF-8")
 }
 
 pub(crate) fn file_too_large(path: &Path, size: u64, most: u64) -> Problem {
     Problem::error("file", format!("`{}` has {size} bytes: too large for a config", path.display()))
         .at(path.display())
-        .help(format!("a JSON config has at most {most} bytes; is this the right file?"))
+        .help(format!("zlaunch reads at most {most} bytes; is this the right file?"))
 }
 
 pub(crate) fn not_json(name: &str, line: usize, column: usize, what: &str) -> Problem {
     Problem::error("json", format!("not JSON: {what}"))
         .at(format!("{name}:{line}:{column}"))
-        .help("strict JSON is wanted; comments and trailing commas are accepted too")
+        .help("JSON is expected; comments and trailing commas are allowed")
 }

@@ -1,6 +1,7 @@
 //! Sentences about what is laid over a template.
 
-use super::{Problem, did_you_mean};
+use super::problem::Problem;
+use super::suggestion::did_you_mean;
 use crate::base::source::{Source, Sourced};
 
 pub(crate) fn not_a_patch(place: &str, why: &str) -> Problem {
@@ -12,17 +13,17 @@ pub(crate) fn not_a_patch(place: &str, why: &str) -> Problem {
 pub(crate) fn patch_failed(place: &str, operation: usize, path: &str, what: &str) -> Problem {
     Problem::error("patch", format!("operation {} of the patch fails at `{path}`: {what}", operation + 1))
         .at(place)
-        .help("`zlaunch templates NAME` shows what it is applied to; paths start with `/`")
+        .help("`zlaunch templates NAME` shows the config it is applied to; paths start with `/`")
 }
 
 pub(crate) fn header_in_config() -> Problem {
-    Problem::error("set", "`$zlaunch` is not a part of the config: only a template file has it".to_string())
+    Problem::error("set", "`$zlaunch` cannot be set here: it belongs to a template file")
         .at("--set, --patch")
-        .help("variables are set with --env, other templates taken with --deepspeed")
+        .help("set variables with --env, choose a template with --deepspeed")
 }
 
 pub(crate) fn no_longer_an_object() -> Problem {
-    Problem::error("patch", "the patched config is no JSON object any more".to_string())
+    Problem::error("patch", "after the patch the config is not a JSON object")
         .at("--patch")
         .help("an operation with the path \"\" replaces the whole config: give it a path")
 }
@@ -40,6 +41,6 @@ pub(crate) fn set_below_a_value(key: &str, blocked: &str, from: &Source) -> Prob
 }
 
 pub(crate) fn layers_without_config(places: Vec<String>) -> Problem {
-    let problem = Problem::error("no-config", "there is no DeepSpeed config to change".to_string());
+    let problem = Problem::error("no-config", "there is no DeepSpeed config to change");
     places.into_iter().fold(problem.help("add --deepspeed zero2"), Problem::at)
 }

@@ -3,22 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Problem, Severity};
+use super::problem::{Problem, Severity};
+use crate::base::size::size;
 use crate::base::source::Sourced;
-
-/// `64 MiB`, to be compared at a glance.
-pub(crate) fn size(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-    let step = (0..UNITS.len() - 1).take_while(|step| bytes >> (10 * step) >= 1024).count();
-    // One digit behind the point, without a float.
-    let tenths = (u128::from(bytes) * 10) >> (10 * step);
-    let (whole, tenth) = (tenths / 10, tenths % 10);
-    if tenth == 0 || whole >= 100 {
-        format!("{whole} {}", UNITS[step])
-    } else {
-        format!("{whole}.{tenth} {}", UNITS[step])
-    }
-}
 
 fn age(time: Duration) -> String {
     let (count, unit) = match time.as_secs() / 60 {
@@ -37,9 +24,12 @@ pub(crate) fn package_missing(name: &str, python: &Path) -> Problem {
 
 pub(crate) fn stale_lock(path: &Path, old: Duration) -> Problem {
     let folder = path.parent().unwrap_or(path).display();
-    Problem::warning("stale-lock", format!("a lock of {} ago: every rank that needs {folder} waits for it", age(old)))
-        .at(path.display())
-        .help(format!("if nobody compiles there: rm -r {folder}"))
+    Problem::warning(
+        "stale-lock",
+        format!("this lock is {} old: every rank that needs {folder} waits for it", age(old)),
+    )
+    .at(path.display())
+    .help(format!("if nobody compiles there: rm -r {folder}"))
 }
 
 pub(crate) fn nvme_not_writable(key: &str, path: &Path) -> Problem {
@@ -51,7 +41,7 @@ pub(crate) fn nvme_not_writable(key: &str, path: &Path) -> Problem {
 pub(crate) fn nvme_is_shared(key: &str, path: &Path, kind: &str) -> Problem {
     Problem::warning("nvme-folder", format!("`{}` is on {kind}: slow, and other jobs may empty it", path.display()))
         .at(key)
-        .help("a folder of its own for every job, on a disk of this machine")
+        .help("give every job a folder of its own, on a disk of this machine")
 }
 
 pub(crate) fn cache_on_nfs(what: &str, path: &Path, kind: &str, variable: &str) -> Problem {
@@ -77,7 +67,7 @@ pub(crate) fn no_compiler(missing: &[&str], needed: bool) -> Problem {
 }
 
 pub(crate) fn small_memlock(limit: u64, why: &str) -> Problem {
-    Problem::warning("small-memlock", format!("only {} may be locked, and {why}", size(limit)))
+    Problem::warning("small-memlock", format!("only {} of memory may be locked, and {why}", size(limit)))
         .at("ulimit -H -l")
         .help("`memlock unlimited` in /etc/security/limits.conf, LimitMEMLOCK=infinity for slurmd, docker run --ulimit memlock=-1")
 }
@@ -98,7 +88,7 @@ pub(crate) fn few_files(most: u64) -> Problem {
 }
 
 pub(crate) fn ranks_share_gpus(nproc: &Sourced<u32>, gpus: usize) -> Problem {
-    Problem::warning("ranks-share-gpus", format!("{} ranks share {gpus} GPUs, and NCCL refuses that", nproc.value))
+    Problem::warning("ranks-share-gpus", format!("{} ranks would share {gpus} GPUs, which NCCL refuses", nproc.value))
         .at(nproc.place())
         .help(format!("--nproc-per-node {gpus}"))
 }
@@ -107,7 +97,7 @@ pub(crate) fn not_enough_host_memory(needed: u64, have: u64, limited: bool) -> P
     let whose = if limited { "the cgroup allows" } else { "this machine has" };
     Problem::error(
         "not-enough-host-memory",
-        format!("offloading this model keeps about {} in host memory, and {whose} {}", size(needed), size(have)),
+        format!("offloading this model keeps about {} in host memory, but {whose} {}", size(needed), size(have)),
     )
     .at("zero_optimization.offload_optimizer, zero_optimization.offload_param")
     .help("more machines, more memory for the job (srun --mem=0), offload less, or train adapters")

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Problem;
+use super::problem::Problem;
 use crate::base::source::Sourced;
 
 pub(crate) fn not_a_size(sourced: &Sourced<String>, example: &str) -> Problem {
@@ -18,19 +18,16 @@ pub(crate) fn bad_checkpoint(path: &Path, why: &str) -> Problem {
 }
 
 pub(crate) fn cannot_count(path: &Path) -> Problem {
-    Problem::error(
-        "fit",
-        "this config does not say how wide and how deep the model is, or says what no model is".to_string(),
-    )
-    .at(path.display())
-    .help("--params 8B")
+    Problem::error("fit", "the size of the model cannot be computed from this config")
+        .at(path.display())
+        .help("--params 8B")
 }
 
 pub(crate) fn beyond_counting(params: u64, micro_batch: u64, seq_len: u64, nodes: u64, gpus: u64) -> Problem {
     let place = format!(
         "{params} parameters, {micro_batch} × {seq_len} tokens at once, {nodes} machines with {gpus} GPUs each"
     );
-    Problem::error("fit", "no training is of this size".to_string())
+    Problem::error("fit", "these numbers are too large for any training")
         .at(place)
         .help("--micro-batch 1 --seq-len 2048 --gpus 8")
 }
@@ -43,46 +40,40 @@ pub(crate) fn model_is_not_here(name: &Sourced<String>) -> Problem {
 }
 
 pub(crate) fn nothing_to_fit() -> Problem {
-    Problem::error("usage", "there is no model to look at".to_string())
+    Problem::error("usage", "no model is given")
         .at("zlaunch fit")
         .help("zlaunch fit --model Qwen/Qwen3-8B --gpus 8, or zlaunch fit --params 8B --gpus 8, or zlaunch fit -- swift sft …")
 }
 
 pub(crate) fn gpus_not_said() -> Problem {
-    Problem::error("usage", "the command does not say how many GPUs it runs on".to_string())
-        .at("zlaunch fit")
-        .help("--gpus 8")
+    Problem::error("usage", "the command does not say how many GPUs it runs on").at("zlaunch fit").help("--gpus 8")
+}
+
+fn cannot_choose(spec: &Sourced<String>, why: &str) -> Problem {
+    Problem::error("auto-template", format!("a template cannot be chosen: {why}")).at(spec.place())
 }
 
 pub(crate) fn auto_without_ranks(spec: &Sourced<String>) -> Problem {
-    Problem::error("auto-template", "a template cannot be chosen: the number of GPUs is not known here".to_string())
-        .at(spec.place())
-        .help("name one: --deepspeed zero3")
+    cannot_choose(spec, "the number of GPUs is unknown").help("name one: --deepspeed zero3")
 }
 
 pub(crate) fn auto_without_model(spec: &Sourced<String>, argument: Option<&str>) -> Problem {
     let argument = argument.map(|name| format!("add --{name} to the command, or ")).unwrap_or_default();
-    Problem::error("auto-template", "a template cannot be chosen: the command names no model".to_string())
-        .at(spec.place())
-        .help(format!("{argument}name a template: --deepspeed zero3"))
+    cannot_choose(spec, "the command names no model").help(format!("{argument}name a template: --deepspeed zero3"))
 }
 
 pub(crate) fn auto_counts_one_model(spec: &Sourced<String>) -> Problem {
-    let what = "a template cannot be chosen: this training keeps more than one model, and only one is counted";
-    Problem::error("auto-template", what.to_string()).at(spec.place()).help("name one: --deepspeed zero3")
+    cannot_choose(spec, "this training keeps more than one model, and zlaunch counts only one")
+        .help("name one: --deepspeed zero3")
 }
 
 pub(crate) fn auto_without_memory(spec: &Sourced<String>, rows: Vec<String>) -> Problem {
-    let what = "a template cannot be chosen: how much memory a GPU has is not known here";
-    let problem = Problem::error("auto-template", what.to_string()).at(spec.place());
+    let problem = cannot_choose(spec, "the memory of the GPUs is unknown");
     rows.into_iter().fold(problem, Problem::at).help("--gpu-memory 80GiB")
 }
 
 pub(crate) fn auto_fits_nothing(spec: &Sourced<String>, rows: Vec<String>, would: &[String]) -> Problem {
-    let problem = Problem::error("auto-template", "no template makes this training fit".to_string()).at(spec.place());
-    let help = match would {
-        [] => "a smaller model, or more GPUs".to_string(),
-        ways => ways.join("; or "),
-    };
+    let problem = Problem::error("auto-template", "this training fits with no template").at(spec.place());
+    let help = if would.is_empty() { "a smaller model, or more GPUs".to_string() } else { would.join("; or ") };
     rows.into_iter().fold(problem, Problem::at).help(help)
 }

@@ -1,34 +1,32 @@
 //! Sentences about ranks, machines and launchers.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::{NOT_FOUND, Problem, nearest};
+use super::problem::{NOT_FOUND, Problem};
+use super::suggestion::nearest;
 use crate::base::source::{Source, Sourced};
 
 pub(crate) fn unknown_gpu_count(from: &str) -> Problem {
-    Problem::error("ranks", "the number of GPUs is not known here, and so the number of processes".to_string())
+    Problem::error("ranks", "the number of GPUs is unknown, and so is the number of processes")
         .at(format!("{from} lists none, CUDA_VISIBLE_DEVICES is not set"))
         .help("--nproc-per-node 8")
 }
 
 pub(crate) fn every_gpu_is_hidden(variable: &str) -> Problem {
-    Problem::error("ranks", format!("{variable} hides every GPU, and so the number of processes is not known"))
+    Problem::error("ranks", format!("`{variable}` hides every GPU, so the number of processes is unknown"))
         .at(variable)
         .help("--nproc-per-node 8")
 }
 
 pub(crate) fn ranks_exist(asked: &Sourced<impl fmt::Display>) -> Problem {
-    Problem::error(
-        "launcher",
-        "the ranks exist already (RANK, LOCAL_RANK, WORLD_SIZE): no launcher is started".to_string(),
-    )
-    .at(asked.place())
-    .help(format!("drop {}, or launch again with --unset-env RANK", asked.from))
+    Problem::error("launcher", "the ranks exist already (RANK, LOCAL_RANK, WORLD_SIZE), so no launcher is started")
+        .at(asked.place())
+        .help(format!("drop {}, or launch again with --unset-env RANK", asked.from))
 }
 
 pub(crate) fn say_it_to_us(sourced: &Sourced<String>, ours: &str) -> Problem {
-    Problem::error("launcher", format!("`{}` would change the ranks behind zlaunch's back", sourced.from))
+    Problem::error("launcher", format!("`{}` changes the ranks, so zlaunch itself must be given it", sourced.from))
         .at(format!("--launcher-arg {}", sourced.place()))
         .help(format!("--{ours} {}", sourced.value))
 }
@@ -39,7 +37,7 @@ pub(crate) fn more_ranks_than_gpus(
     ranks: u32,
     gpus: usize,
 ) -> Problem {
-    Problem::error("launcher", format!("the deepspeed launcher starts one process a GPU: {gpus}, not {ranks}"))
+    Problem::error("launcher", format!("the deepspeed launcher starts one process per GPU: {gpus}, not {ranks}"))
         .at(asked.place())
         .at(from)
         .help(if gpus == 0 {
@@ -77,23 +75,23 @@ pub(crate) fn rank_0_is_elsewhere(first: &Sourced<String>, hostname: &str) -> Pr
 pub(crate) fn not_among_the_hosts(here: &str, name: &str, hosts: &str) -> Problem {
     Problem::error("ranks", format!("this machine is not in {hosts}"))
         .at(format!("{name}={here}"))
-        .help("say --nnodes, --node-rank and --master-addr")
+        .help("give --nnodes, --node-rank and --master-addr")
 }
 
 pub(crate) fn not_a_host_list(list: &Sourced<String>) -> Problem {
-    Problem::error("ranks", "this is no host list of Slurm".to_string())
+    Problem::error("ranks", "this is not a host list of Slurm")
         .at(list.place())
-        .help("say --nnodes, --node-rank, --master-addr and --master-port")
+        .help("give --nnodes, --node-rank, --master-addr and --master-port")
 }
 
 pub(crate) fn not_task_counts(tasks: &Sourced<String>) -> Problem {
-    Problem::error("ranks", "this is no list of task counts such as 4(x2)".to_string())
+    Problem::error("ranks", "this is not a list of task counts such as 4(x2)")
         .at(tasks.place())
         .help("start the step with `srun --ntasks-per-node=1`")
 }
 
 pub(crate) fn tasks_spread_unevenly(tasks: &Sourced<String>) -> Problem {
-    Problem::error("uneven-tasks", "Slurm started a different number of tasks on each machine".to_string())
+    Problem::error("uneven-tasks", "Slurm started a different number of tasks on each machine")
         .at(tasks.place())
         .help("start the step with `srun --ntasks-per-node=1` (torchrun starts the ranks), or --ntasks-per-node=<GPUs>")
 }
@@ -101,7 +99,7 @@ pub(crate) fn tasks_spread_unevenly(tasks: &Sourced<String>) -> Problem {
 pub(crate) fn tasks_are_ranks(local: &Sourced<u32>, asked: &str) -> Problem {
     Problem::error("ranks", format!("{} tasks run on this machine, each of them a rank already", local.value))
         .at(local.place())
-        .at(asked.to_string())
+        .at(asked)
         .help("start one task on each machine (`srun --ntasks-per-node=1`), or leave the number to the tasks")
 }
 
@@ -113,21 +111,24 @@ pub(crate) fn more_tasks_than_gpus(local: &Sourced<u32>, gpus: &Sourced<u32>) ->
 }
 
 pub(crate) fn rank_of_unknown_kind(rank: &Sourced<String>, world: &Sourced<String>) -> Problem {
-    Problem::error("ranks", "without LOCAL_RANK these may count machines or ranks".to_string())
+    Problem::error("ranks", "without LOCAL_RANK these can count machines or ranks")
         .at(rank.place())
         .at(world.place())
-        .help(format!("machines: --nnodes {} --node-rank {}; else unset RANK WORLD_SIZE", world.value, rank.value))
+        .help(format!(
+            "for machines: --nnodes {} --node-rank {}; for ranks: set LOCAL_RANK too; or unset RANK WORLD_SIZE",
+            world.value, rank.value
+        ))
 }
 
 pub(crate) fn other_number_of_machines(sourced: &Sourced<u32>, seen: &Sourced<u32>) -> Problem {
     Problem::error("ranks", format!("{} machines are asked for, but the job has {}", sourced.value, seen.value))
         .at(sourced.place())
         .at(seen.place())
-        .help("leave the number to the scheduler, or say --node-rank, --master-addr and --master-port on each machine too")
+        .help("leave the number to the scheduler, or give --node-rank, --master-addr and --master-port on each machine too")
 }
 
 pub(crate) fn not_the_schedulers_machines(sourced: &Sourced<u32>, seen: &Sourced<u32>) -> Problem {
-    let what = format!("the job has {} machines, and this launch is for {}", seen.value, sourced.value);
+    let what = format!("the job has {} machines, but this launch is for {}", seen.value, sourced.value);
     Problem::warning("contradicts-scheduler", what)
         .at(sourced.place())
         .at(seen.place())
@@ -135,28 +136,27 @@ pub(crate) fn not_the_schedulers_machines(sourced: &Sourced<u32>, seen: &Sourced
 }
 
 pub(crate) fn mpi_tasks_spread_unevenly(size: &Sourced<u32>, local: &Sourced<u32>) -> Problem {
-    Problem::error("uneven-tasks", "the machines do not have equally many tasks".to_string())
+    Problem::error("uneven-tasks", "the machines do not have equally many tasks")
         .at(size.place())
         .at(local.place())
         .help("start equally many on each: mpirun --map-by ppr:N:node")
 }
 
 pub(crate) fn engine_not_understood(engine: &str, variable: &str) -> Problem {
-    Problem::error("ranks", format!("{engine} started this, but which machine this is cannot be read"))
+    Problem::error("ranks", format!("{engine} started this process, but its variables do not say on which machine"))
         .at(variable)
-        .help("say --nnodes, --node-rank, --master-addr and --master-port")
+        .help("give --nnodes, --node-rank, --master-addr and --master-port")
 }
 
-pub(crate) fn hostfile_for_ranks_that_exist(file: &Sourced<std::path::PathBuf>) -> Problem {
-    Problem::error("hosts", "the ranks exist already: no hostfile is needed".to_string())
+pub(crate) fn hostfile_for_ranks_that_exist(file: &Sourced<PathBuf>) -> Problem {
+    Problem::error("hosts", "the ranks exist already, so no hostfile is needed")
         .at(file.from.with(file.value.display()))
         .help(format!("leave {} out", file.from))
 }
 
-pub(crate) fn hostfile_says_how_many(file: Option<&Sourced<std::path::PathBuf>>, sourced: Vec<String>) -> Problem {
+pub(crate) fn hostfile_says_how_many(file: Option<&Sourced<PathBuf>>, sourced: Vec<String>) -> Problem {
     let place = file.map(|file| file.from.with(file.value.display())).unwrap_or_default();
-    let problem =
-        Problem::error("hosts", "the hostfile says how many machines and GPUs there are".to_string()).at(place);
+    let problem = Problem::error("hosts", "the hostfile says how many machines and GPUs there are").at(place);
     sourced.into_iter().fold(problem, Problem::at).help("choose among them with --include and --exclude")
 }
 
@@ -166,17 +166,17 @@ pub(crate) fn hosts_of_the_command(sourced: &str, program: &str) -> Problem {
         format!("the command already starts with `{program}`, which has options of its own for that"),
     )
     .at(sourced)
-    .help(format!("say it to `{program}`, or drop `{program}`"))
+    .help(format!("give it to `{program}`, or drop `{program}`"))
 }
 
 pub(crate) fn not_in_a_job_shell(asked: &Sourced<impl fmt::Display>) -> Problem {
-    Problem::error("launcher", "this shell is not on all machines of the job".to_string())
+    Problem::error("launcher", "this shell runs on one machine of the job only")
         .at(asked.place())
         .help("drop --launcher: zlaunch starts itself on each of them; or --nnodes 1 for this machine alone")
 }
 
 pub(crate) fn srun_in_step() -> Problem {
-    Problem::error("launcher", "an srun inside of a step waits for the step to end".to_string())
+    Problem::error("launcher", "an `srun` inside of a step waits for that step to end")
         .at("SLURM_STEP_ID")
         .help("drop `srun`: zlaunch finds its place by itself; or srun --overlap")
 }
@@ -188,7 +188,7 @@ pub(crate) fn tasks_have_no_launcher(asked: &Sourced<impl fmt::Display>, tasks: 
 }
 
 pub(crate) fn value_cannot_travel(name: &str) -> Problem {
-    Problem::error("hosts", "deepspeed's runner carries one line of text for each variable".to_string())
+    Problem::error("hosts", "deepspeed's runner only passes on variables that are one line of text")
         .at(name)
         .help(format!("--unset-env {name}, or set it on the machines"))
 }
@@ -207,9 +207,9 @@ pub(crate) fn machines_differ(nproc: &Sourced<u32>) -> Problem {
 
 pub(crate) fn stray_variable(sourced: &Sourced<String>, decided: &str) -> Problem {
     let name = sourced.from.to_string();
-    Problem::warning("stray-variable", format!("{name} says otherwise and is not followed"))
+    Problem::warning("stray-variable", format!("`{name}` says otherwise and is ignored"))
         .at(sourced.place())
-        .at(decided.to_string())
+        .at(decided)
         .help(format!("unset {name}"))
 }
 
@@ -232,7 +232,7 @@ pub(crate) fn node_rank_too_large(rank: &Sourced<u32>, nnodes: &Sourced<u32>) ->
 
 pub(crate) fn ranks_without_effect(from: &Source, program: &str, starts_ranks: bool) -> Problem {
     let help = if starts_ranks {
-        "its own launcher decides in this form: say it to that, or leave the launcher's options out"
+        "its own launcher decides here: give the option to that, or leave the launcher's options out"
     } else {
         "--launcher torchrun starts it several times; --trainer hf or deepspeed says what it is"
     };
@@ -247,13 +247,13 @@ pub(crate) fn too_many_ranks(nodes: &Sourced<u32>, ranks: &Sourced<u32>, most: u
 }
 
 pub(crate) fn srun_not_here(asked: &Sourced<impl fmt::Display>) -> Problem {
-    Problem::error("launcher", "there is no job shell on several machines here that srun could start from".to_string())
+    Problem::error("launcher", "this is not the shell of a job on several machines, from which srun could start")
         .at(asked.place())
         .help("inside a step zlaunch finds its place by itself: drop --launcher")
 }
 
 pub(crate) fn no_srun() -> Problem {
-    Problem::error("launcher", "the job has several machines, and there is no `srun` on PATH to reach them".to_string())
+    Problem::error("launcher", "the job has several machines, but there is no `srun` on PATH to reach them")
         .help("srun --ntasks-per-node=1 zlaunch …, from where srun is (outside of the container)")
         .status(NOT_FOUND)
 }
@@ -271,7 +271,7 @@ pub(crate) fn already_a_launcher(asked: &Sourced<impl fmt::Display>, program: &s
 }
 
 pub(crate) fn contradiction(place: &str, stated: &str) -> Problem {
-    Problem::error("launcher", "zlaunch and the command state different numbers".to_string())
+    Problem::error("launcher", "zlaunch and the command state different numbers")
         .at(place)
         .at(stated)
         .help("drop one of them")
@@ -304,19 +304,19 @@ pub(crate) fn output_without_effect(from: &Source, kind: &impl fmt::Display) -> 
 }
 
 pub(crate) fn deepspeed_needs_a_hostfile(asked: &Sourced<impl fmt::Display>) -> Problem {
-    Problem::error("launcher", "deepspeed must know how many GPUs every machine has".to_string())
+    Problem::error("launcher", "deepspeed must know how many GPUs every machine has")
         .at(asked.place())
         .help("--nproc-per-node N if every machine has N, --hostfile FILE, or --launcher torchrun")
 }
 
 pub(crate) fn hostfile_is_deepspeeds(asked: &Sourced<impl fmt::Display>) -> Problem {
-    Problem::error("launcher", "only deepspeed's runner reads a hostfile".to_string())
+    Problem::error("launcher", "only deepspeed's runner reads a hostfile")
         .at(asked.place())
         .help("--launcher deepspeed, or start zlaunch on every machine without --hostfile")
 }
 
 pub(crate) fn include_and_exclude(include: &Sourced<String>, exclude: &Sourced<String>) -> Problem {
-    Problem::error("hosts", "--include and --exclude do not go together".to_string())
+    Problem::error("hosts", "`--include` cannot be used with `--exclude`")
         .at(include.place())
         .at(exclude.place())
         .help("drop one of them")
@@ -343,7 +343,7 @@ pub(crate) fn no_such_slot(filter: &Sourced<String>, machine: &str, slot: &str, 
 }
 
 pub(crate) fn nothing_left(filter: &Sourced<String>) -> Problem {
-    Problem::error("hosts", "no GPU is left".to_string()).at(filter.place()).help("leave some of them in")
+    Problem::error("hosts", "no GPU is left").at(filter.place()).help("leave some of them in")
 }
 
 pub(crate) fn bad_hostfile_line(place: &str, line: &str) -> Problem {
@@ -351,19 +351,19 @@ pub(crate) fn bad_hostfile_line(place: &str, line: &str) -> Problem {
 }
 
 pub(crate) fn machine_twice(place: &str, name: &str) -> Problem {
-    Problem::error("hosts", format!("`{name}` stands in the hostfile twice"))
+    Problem::error("hosts", format!("`{name}` is in the hostfile twice"))
         .at(place)
-        .help("add its slots in one line")
+        .help("write all its slots in one line")
 }
 
 pub(crate) fn empty_hostfile(file: &str) -> Problem {
-    Problem::error("hosts", "the hostfile names no machine".to_string()).at(file).help("node01 slots=8")
+    Problem::error("hosts", "the hostfile names no machine").at(file).help("node01 slots=8")
 }
 
 pub(crate) fn config_not_shared(path: &Path, machines: usize) -> Problem {
-    Problem::error("hosts", format!("{machines} machines must read the config, and this folder is on one of them only"))
+    Problem::error("hosts", format!("{machines} machines must read the config, but only this one sees its folder"))
         .at(path.display())
-        .help("--config-out with a path on a folder all machines share")
+        .help("--config-out PATH, in a folder that all machines share")
 }
 
 pub(crate) fn bad_environment_line(place: &str, line: &str) -> Problem {

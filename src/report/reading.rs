@@ -6,20 +6,21 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::problem::Problem;
+use super::{files, trainers};
 use crate::base::json::{SyntaxError, fault_at, parse};
-use crate::report::{self, Problem};
 
 /// No `DeepSpeed` config or model config comes near this; a wrong path (a checkpoint, a log) soon does.
 const LARGEST_FILE: u64 = 4 << 20;
 
 impl SyntaxError {
     pub(crate) fn problem(&self, name: &str) -> Problem {
-        report::not_json(name, self.line, self.column, &self.what)
+        files::not_json(name, self.line, self.column, &self.what)
     }
 
     /// The same for a file that only the trainer reads.
     pub(crate) fn problem_in_run_file(&self, kind: &str, name: &str) -> Problem {
-        report::bad_run_file(kind, name, self.line, self.column, &self.what)
+        trainers::bad_run_file(kind, name, self.line, self.column, &self.what)
     }
 }
 
@@ -31,13 +32,13 @@ pub(crate) fn read(path: &Path) -> Result<Value, Problem> {
 
 /// The file's text, under the same precautions.
 pub(crate) fn read_text(path: &Path) -> Result<String, Problem> {
-    let unreadable = |why: &std::io::Error| report::unreadable_file(path, why);
+    let unreadable = |why: &std::io::Error| files::unreadable_file(path, why);
     let seen = fs::metadata(path).map_err(|why| unreadable(&why))?;
     if !seen.is_file() {
-        return Err(report::not_a_file(path));
+        return Err(files::not_a_file(path));
     }
     if seen.len() > LARGEST_FILE {
-        return Err(report::file_too_large(path, seen.len(), LARGEST_FILE));
+        return Err(files::file_too_large(path, seen.len(), LARGEST_FILE));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(seen.len()).unwrap_or(0));
     fs::File::open(path)
@@ -46,6 +47,6 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Problem> {
     String::from_utf8(bytes).map_err(|why| {
         let good = &why.as_bytes()[..why.utf8_error().valid_up_to()];
         let fault = fault_at(good, String::new());
-        report::not_text_file(&path.display().to_string(), fault.line, fault.column)
+        files::not_text_file(&path.display().to_string(), fault.line, fault.column)
     })
 }

@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::Problem;
+use super::problem::Problem;
 use crate::base::source::Sourced;
 
 pub(crate) fn no_output_folder(asked: &Sourced<PathBuf>) -> Problem {
-    Problem::error("record", "--output_dir is not given, so there is no folder of the trainer's".to_string())
+    Problem::error("record", "the command has no `--output_dir` for the record to go to")
         .at(asked.from.with("auto"))
         .help("--record DIR")
 }
 
 pub(crate) fn not_a_record(path: &Path) -> Problem {
-    Problem::error("record", "this is no launch record".to_string())
+    Problem::error("record", "this is not a launch record")
         .at(path.display())
         .help("zlaunch --record DIR -- COMMAND writes one")
 }
@@ -24,11 +24,11 @@ pub(crate) fn not_a_record(path: &Path) -> Problem {
 pub(crate) fn secret_not_recorded(path: &Path, name: &str) -> Problem {
     Problem::error("record", format!("the value of {name} was not recorded"))
         .at(path.display())
-        .help("launch with the recorded words and the value itself: they are in `words` and `variables`")
+        .help("launch by hand, with that value and the recorded `words` and `variables`")
 }
 
 pub(crate) fn cannot_be_recorded(asked: &Sourced<PathBuf>, word: &OsStr) -> Problem {
-    Problem::error("record", "this is not UTF-8 text, and a record could not repeat it".to_string())
+    Problem::error("record", "this is not UTF-8 text, so it cannot be recorded")
         .at(word.to_string_lossy())
         .help(format!("use plain text, or leave {} out", asked.from))
 }
@@ -42,24 +42,24 @@ pub(crate) fn source_is_gone(file: &Path, config: &Path) -> Problem {
 pub(crate) fn cannot_enter(folder: &Path, why: &io::Error) -> Problem {
     Problem::error("record", format!("the folder of the launch cannot be entered: {why}"))
         .at(folder.display())
-        .help("run it where that folder is")
+        .help("replay it on a machine that has that folder")
 }
 
 pub(crate) fn no_record_folder(asked: &Sourced<PathBuf>) -> Problem {
-    Problem::error("record", "the folder for the launch record has no name".to_string())
+    Problem::error("record", "the name of the folder for the launch record is empty")
         .at(asked.from.with("''"))
         .help("--record DIR; is the variable set that should name it?")
 }
 
 pub(crate) fn not_of_a_record(file: &Path) -> Problem {
     let folder = file.parent().unwrap_or(file).join("zlaunch");
-    Problem::error("record", "this file is no part of a launch record, and stays".to_string())
+    Problem::error("record", "this file is not part of a launch record, and is not overwritten")
         .at(file.display())
         .help(format!("--record {}", folder.display()))
 }
 
 pub(crate) fn record_of_another_version(path: &Path, found: &Value, known: u64) -> Problem {
-    Problem::error("record", format!("this record has version {found}, and this zlaunch reads version {known}"))
+    Problem::error("record", format!("this record has version {found}, but this zlaunch reads version {known}"))
         .at(path.display())
         .help("replay it with the zlaunch that wrote it: its version is in `zlaunch`")
 }

@@ -2,20 +2,20 @@
 
 use std::path::Path;
 
-use super::Problem;
+use super::problem::Problem;
 
 pub(crate) fn no_folder_for_shims(usage: &str) -> Problem {
-    Problem::error("usage", "without a home folder a folder must be named".to_string()).at("HOME").help(usage)
+    Problem::error("usage", "there is no home folder, so a folder must be named").at("HOME").help(usage)
 }
 
 pub(crate) fn never_on_path(folder: &Path) -> Problem {
-    Problem::error("shims", "a `:` ends a folder in PATH, so nothing in this one is ever found".to_string())
+    Problem::error("shims", "a folder with a `:` in its name cannot be on PATH")
         .at(folder.display())
         .help("choose another folder: zlaunch shims install DIR")
 }
 
 pub(crate) fn not_a_shim(file: &Path) -> Problem {
-    Problem::error("shims", "this file is not a shim of zlaunch and stays".to_string())
+    Problem::error("shims", "this file is not a shim of zlaunch, and is left alone")
         .at(file.display())
         .help("choose another folder: zlaunch shims install DIR")
 }

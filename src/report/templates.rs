@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::{Problem, did_you_mean, nearest};
+use super::problem::Problem;
+use super::suggestion::{did_you_mean, nearest};
 use crate::base::source::Sourced;
 
 pub(crate) fn unknown_template(spec: &Sourced<String>, nearest: Option<&str>) -> Problem {
@@ -45,7 +46,7 @@ pub(crate) fn template_cycle(origin: &impl fmt::Display, chain: &[&str]) -> Prob
 }
 
 pub(crate) fn not_an_object(origin: &impl fmt::Display) -> Problem {
-    Problem::error("template", "a DeepSpeed config is a JSON object".to_string()).at(origin).help("it starts with `{`")
+    Problem::error("template", "a DeepSpeed config is a JSON object").at(origin).help("it starts with `{`")
 }
 
 pub(crate) fn bad_header(origin: &impl fmt::Display, key: &str, wanted: &str) -> Problem {

@@ -3,11 +3,12 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use super::{NOT_EXECUTABLE, NOT_FOUND, Problem, did_you_mean};
+use super::problem::{NOT_EXECUTABLE, NOT_FOUND, Problem};
+use super::suggestion::did_you_mean;
 use crate::base::source::Sourced;
 
 pub(crate) fn not_on_path(name: &str, package: Option<&str>, meant: Option<&str>, path: &OsStr) -> Problem {
-    let package = package.map(|package| format!("; pip install {package} brings it")).unwrap_or_default();
+    let package = package.map(|package| format!("; pip install {package} provides it")).unwrap_or_default();
     Problem::error("not-found", format!("`{name}` is not on PATH"))
         .at(format!("PATH={}", path.to_string_lossy()))
         .help(did_you_mean(meant, &format!("activate the environment that has `{name}`{package}")))
@@ -28,7 +29,7 @@ pub(crate) fn no_way_to_hand_over(spec: &Sourced<String>, command: &str) -> Prob
     let help = if command.starts_with("swift ") {
         "give the config to `swift sft`, `pt` or `rlhf`, with its arguments on the command line"
     } else {
-        "put zlaunch in front of the training command itself, or say what it is: --trainer hf, --trainer deepspeed"
+        "put zlaunch in front of the training command itself, or name its trainer: --trainer hf, --trainer deepspeed"
     };
     Problem::error("hand-over", format!("zlaunch does not know how `{command}` takes a DeepSpeed config"))
         .at(spec.place())
@@ -73,13 +74,13 @@ pub(crate) fn bad_run_file(kind: &str, name: &str, line: usize, column: usize, w
 }
 
 pub(crate) fn env_block_is_no_mapping(file: &str) -> Problem {
-    Problem::error("run-file", "`ENV` holds `NAME: value` lines".to_string())
+    Problem::error("run-file", "`ENV` must hold `NAME: value` lines")
         .at(format!("{file}, ENV"))
         .help("ENV: {NPROC_PER_NODE: 8}")
 }
 
 pub(crate) fn run_file_is_no_mapping(path: &Path) -> Problem {
-    Problem::error("run-file", "a run file holds `key: value` lines".to_string())
+    Problem::error("run-file", "a run file must hold `key: value` lines")
         .at(path.display())
         .help("model: Qwen/Qwen3-8B")
 }

@@ -2,11 +2,12 @@
 
 use std::ffi::OsStr;
 
-use super::{Problem, did_you_mean, nearest};
+use super::problem::Problem;
+use super::suggestion::{did_you_mean, nearest};
 use crate::base::source::Sourced;
 
 pub(crate) fn nothing_to_launch() -> Problem {
-    Problem::error("usage", "there is no command to launch".to_string())
+    Problem::error("usage", "there is no command to launch")
         .at("zlaunch [OPTIONS] [--] COMMAND [ARGS]...")
         .help("zlaunch --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B; `zlaunch --help` has the options")
 }
@@ -27,7 +28,7 @@ pub(crate) fn takes_no_value(name: &str, value: &str) -> Problem {
 }
 
 pub(crate) fn usage(what: &str) -> Problem {
-    Problem::error("usage", what.to_string()).at("the command line").help("`zlaunch --help` lists the options")
+    Problem::error("usage", what).at("the command line").help("`zlaunch --help` lists the options")
 }
 
 pub(crate) fn not_text(from: &str, value: &OsStr) -> Problem {
@@ -68,33 +69,32 @@ pub(crate) fn not_an_assignment(sourced: &Sourced<String>, shape: &str, example:
 }
 
 pub(crate) fn not_a_variable_name(sourced: &Sourced<String>) -> Problem {
-    Problem::error("usage", format!("`{}` cannot be the name of a variable", sourced.value))
+    Problem::error("usage", format!("`{}` is not a valid name for a variable", sourced.value))
         .at(sourced.place())
         .help(sourced.from.with("NCCL_DEBUG"))
 }
 
 pub(crate) fn format_without_dry_run() -> Problem {
-    Problem::error("usage", "`--format` is the format of a plan that is printed".to_string())
-        .at("--format")
-        .help("add --dry-run")
+    Problem::error("usage", "`--format` is only for a plan that is printed").at("--format").help("add --dry-run")
 }
 
 pub(crate) fn unknown_variable(name: &str, nearest: Option<&str>) -> Problem {
-    let all = "`zlaunch --help` lists the options, each has a variable";
+    let all = "`zlaunch --help` lists the options, and each has a variable";
     Problem::warning("unknown-variable", format!("zlaunch does not read `{name}`"))
         .at(format!("variable {name}"))
         .help(did_you_mean(nearest, all))
 }
 
 pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>) -> Problem {
-    Problem::error("usage", format!("nothing is known of `{words}`"))
+    Problem::error("usage", format!("there is nothing to explain about `{words}`"))
         .at(format!("explain {words}"))
-        .help(did_you_mean(nearest, "`zlaunch explain` lists what can be asked for"))
+        .help(did_you_mean(nearest, "`zlaunch explain` lists what can be explained"))
 }
 
 pub(crate) fn unknown_action(usage: &str, word: Option<&str>, known: &[&str]) -> Problem {
     let near = word.and_then(|word| nearest(word, known.iter().copied()));
     let help = near.map_or_else(|| usage.to_string(), |near| format!("did you mean `{near}`? {usage}"));
-    let what = word.map_or_else(|| "a word is missing".to_string(), |word| format!("`{word}` is not understood here"));
+    let what =
+        word.map_or_else(|| "an argument is missing".to_string(), |word| format!("`{word}` is not understood here"));
     Problem::error("usage", what).at(usage.split(' ').take(2).collect::<Vec<_>>().join(" ")).help(help)
 }

@@ -118,7 +118,7 @@ fn a_stale_lock_is_reported_where_something_is_compiled() {
     let mut sandbox = Sandbox::new();
     leave_lock(&sandbox, "home/.cache/torch_extensions/py311_cu121");
     let run = sandbox.launch(OFFLOAD, SWIFT);
-    assert!(run.stderr.starts_with("warning[stale-lock]: a lock of 2 hours ago"), "{}", run.stderr);
+    assert!(run.stderr.starts_with("warning[stale-lock]: this lock is 2 hours old"), "{}", run.stderr);
     assert!(run.stderr.contains("torch_extensions/py311_cu121/cpu_adam"), "{}", run.stderr);
     let plain = sandbox.launch(&["--dry-run", "--nproc-per-node", "2", "--deepspeed", "zero3"], SWIFT);
     assert_eq!(plain.stderr, "");

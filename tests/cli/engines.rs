@@ -95,7 +95,7 @@ fn kubernetes_counts_pods() {
     let mut dlc = with(&pod);
     dlc.var("MASTER_ADDR", "dlc1a2b-master-0").var("NPROC_PER_NODE", "8").unset("CUDA_VISIBLE_DEVICES");
     assert_eq!(topology(&dlc.plan(ZERO3, SWIFT)), json!([3, 2, 8, 24, "dlc1a2b-master-0", 23456]));
-    with(&pod).launch(ZERO3, SWIFT).refused(&["may count machines or ranks", "--nnodes 3 --node-rank 2"]);
+    with(&pod).launch(ZERO3, SWIFT).refused(&["can count machines or ranks", "--nnodes 3 --node-rank 2"]);
     let volcano = with(&[("VC_TASK_INDEX", "1"), ("VC_WORKER_HOSTS", "w-0.svc,w-1.svc"), ("VC_WORKER_NUM", "2")]);
     assert_eq!(topology(&volcano.plan(ZERO3, SWIFT)), json!([2, 1, 4, 8, "w-0.svc", 23456]));
 }
@@ -313,7 +313,7 @@ fn a_launch_may_use_fewer_machines_than_the_job_but_not_more() {
     inside.launch(&[], SCRIPT).refused(&["4 machines are asked for, but the job has 2", "NNODES=4"]);
     let run = step(&[("NNODES", "1"), ("SLURM_NODEID", "0")]).launch(&["-n"], SCRIPT);
     assert!(
-        run.stderr.contains("warning[contradicts-scheduler]: the job has 2 machines, and this launch is for 1"),
+        run.stderr.contains("warning[contradicts-scheduler]: the job has 2 machines, but this launch is for 1"),
         "{run:?}"
     );
     // The one machine of a salloc is not where its shell is.
@@ -335,7 +335,7 @@ fn launchers_in_the_shell_of_a_job() {
         "{plan}"
     );
     for asked in ["direct", "local"] {
-        sandbox.launch(&["--launcher", asked], SCRIPT).refused(&["not on all machines of the job", "drop --launcher"]);
+        sandbox.launch(&["--launcher", asked], SCRIPT).refused(&["on one machine of the job only", "drop --launcher"]);
     }
     // A site's variable gives way where it cannot be followed, and to commands that are none of ours.
     for asked in ["local", "srun", "torchrun"] {
@@ -349,7 +349,7 @@ fn launchers_in_the_shell_of_a_job() {
     assert_eq!(inside.plan(&[], SCRIPT)["launcher"], "torchrun");
     let srun: Vec<&str> = ["srun"].iter().chain(SCRIPT).copied().collect();
     inside.program("srun");
-    inside.launch(ZERO3, &srun).refused(&["an srun inside of a step waits"]);
+    inside.launch(ZERO3, &srun).refused(&["an `srun` inside of a step waits"]);
     let tasks = step(&[("SLURM_STEP_TASKS_PER_NODE", "4(x2)")]);
     tasks.launch(&["--launcher", "torchrun"], SCRIPT).refused(&["4 tasks run on this machine", "--ntasks-per-node=1"]);
 }
@@ -414,15 +414,15 @@ fn what_a_scheduler_does_not_tell_can_be_given_by_flags() {
         &[("VC_TASK_INDEX", "0"), ("VC_MASTER_HOSTS", "m"), ("VC_WORKER_HOSTS", "w")],
     ] {
         let sandbox = with(variables);
-        sandbox.launch(&[], SCRIPT).refused(&["cannot be read", "--node-rank"]);
+        sandbox.launch(&[], SCRIPT).refused(&["do not say on which machine", "--node-rank"]);
         assert_eq!(topology(&sandbox.plan(&said, SCRIPT)), json!([2, 1, 4, 8, "h0", 1234]));
     }
     let odd = step(&[("SLURM_STEP_NODELIST", "n[2-1]")]);
-    odd.launch(&[], SCRIPT).refused(&["no host list", "--node-rank"]);
+    odd.launch(&[], SCRIPT).refused(&["not a host list", "--node-rank"]);
     assert_eq!(topology(&odd.plan(&said, SCRIPT)), json!([2, 1, 4, 8, "h0", 1234]));
     // The number of processes does not say what RANK counts.
     let pod = with(&[("RANK", "1"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "m"), ("MASTER_PORT", "1234")]);
-    pod.launch(&["--nproc-per-node", "4"], SCRIPT).refused(&["may count machines or ranks"]);
+    pod.launch(&["--nproc-per-node", "4"], SCRIPT).refused(&["can count machines or ranks"]);
     assert_eq!(pod.plan(&said, SCRIPT)["topology"]["node_rank"], 1);
 }
 
@@ -439,7 +439,7 @@ fn a_hostfile_is_not_for_ranks_that_exist() {
     plain.file("hosts", "h0 slots=4\n");
     assert_eq!(plain.plan(&["--hostfile", "hosts"], &["true"])["launcher"], "direct", "none of ours");
     plain.launch(&["--hostfile", "hosts", "--nnodes", "3"], SCRIPT).refused(&["--nnodes 3", "--include"]);
-    plain.launch(&["--hostfile", "hosts"], &["deepspeed", "x.py"]).refused(&["say it to `deepspeed`"]);
+    plain.launch(&["--hostfile", "hosts"], &["deepspeed", "x.py"]).refused(&["give it to `deepspeed`"]);
     plain.launch(&["--include", "localhost:0"], &["torchrun", "x.py"]).refused(&["say it to `torchrun`"]);
     let odd = ["--hostfile", "hosts", "--env", "A=x\ny"];
     plain.file("hosts", "h0 slots=4\nh1 slots=4\n");
@@ -451,7 +451,7 @@ fn pet_variables_do_not_change_the_rendezvous() {
     let sandbox = step(&[("PET_RDZV_BACKEND", "c10d"), ("PET_NO_PYTHON", "1"), ("SLURM_NODEID", "0")]);
     let run = sandbox.launch(&["-n", "--format", "json"], SCRIPT);
     assert_eq!(run.json()["env"]["unset"], json!(["PET_RDZV_BACKEND", "PET_NO_PYTHON"]));
-    assert!(run.stderr.contains("PET_RDZV_BACKEND says otherwise and is not followed"), "{run:?}");
+    assert!(run.stderr.contains("`PET_RDZV_BACKEND` says otherwise and is ignored"), "{run:?}");
 }
 
 #[test]

@@ -643,7 +643,7 @@ fn rules_follow_the_versions_that_are_installed() {
     ];
     assert_eq!(sandbox.plan(&amp, &["python", "x.py"])["config"]["amp"]["enabled"], "auto");
     sandbox.installed("transformers", "5.0.0");
-    sandbox.launch(&amp, &["python", "x.py"]).refused(&["amp.enabled", "nobody"]);
+    sandbox.launch(&amp, &["python", "x.py"]).refused(&["amp.enabled", "neither zlaunch nor the trainer fills"]);
 
     let rank = ["llamafactory-cli", "train", "x.yaml"];
     sandbox.file("x.yaml", "model_name_or_path: m\ndeepspeed: zero2\n");

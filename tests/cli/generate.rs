@@ -127,7 +127,7 @@ fn contradicting_options_are_refused() {
         (&["--stage", "0", "--offload"], "--stage 2 --offload"),
         (&["--stage", "4"], "from 0 to 3"),
         (&["--tiers"], "--tiers -o configs"),
-        (&["--tiers", "-o", "x", "--stage", "2"], "do not go together"),
+        (&["--tiers", "-o", "x", "--stage", "2"], "cannot be used with"),
         (&["--from", "zero2", "--offload"], "zero3_offload"),
         (&["--micro-batch", "0"], "from 1 to"),
         (&["--world-size", "4294967295"], "from 1 to 1048576"),

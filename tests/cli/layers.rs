@@ -172,7 +172,7 @@ fn no_layer_makes_the_config_something_else() {
     let with = |more: &[&str]| sandbox.launch(&[&options[..], more].concat(), SWIFT);
     with(&["--set", "$zlaunch.env.PATH=/x"]).refused(&["`$zlaunch`"]);
     sandbox.file("root.json", r#"[{"op": "replace", "path": "", "value": [1]}]"#);
-    with(&["--patch", "root.json"]).refused(&["no JSON object any more"]);
+    with(&["--patch", "root.json"]).refused(&["not a JSON object"]);
     let deep = format!("{}=1", vec!["a"; 60_000].join("."));
     with(&["--set", &deep]).refused(&["is not KEY=VALUE"]);
     let bomb: Vec<String> = (0..40).map(|n| format!(r#"{{"op": "copy", "from": "", "path": "/a{n}"}}"#)).collect();

@@ -186,7 +186,7 @@ fn a_signal_that_ends_a_rank_becomes_128_plus_its_number() {
     for (signal, status) in [(9, 137), (10, 138), (15, 143), (40, 168)] {
         let run = run(&sandbox, 2, &[], &format!("[ $RANK = 1 ] && kill -{signal} $$\nexec sleep 1000"));
         assert_eq!(run.status, Some(status), "{run:?}");
-        assert!(run.stderr.contains(&format!("rank 1 was ended by signal {signal}")), "{run:?}");
+        assert!(run.stderr.contains(&format!("rank 1 was killed by signal {signal}")), "{run:?}");
     }
 }
 

@@ -46,7 +46,7 @@ fn what_was_launched_is_written_down_without_secrets() {
 fn record_auto_is_in_the_trainers_output_folder() {
     let sandbox = Sandbox::new();
     let options = ["--deepspeed", "zero2", "--nproc-per-node", "2", "--record", "auto"];
-    sandbox.launch(&options, SWIFT).refused(&["--output_dir is not given", "--record DIR"]);
+    sandbox.launch(&options, SWIFT).refused(&["no `--output_dir`", "--record DIR"]);
     let command: Vec<&str> = SWIFT.iter().chain(&["--output_dir", "out/x"]).copied().collect();
     sandbox.launch(&options, &command).succeeded();
     assert!(sandbox.cwd().join("out/x/zlaunch/launch.json").is_file());
@@ -74,7 +74,7 @@ fn a_replay_launches_again_and_reports_what_differs() {
     assert!(run.stdout.contains("packages.deepspeed: \"0.19.8\" then, \"0.20.0\" now\n"), "{run:?}");
     assert!(run.stdout.contains("env.kept.OMP_NUM_THREADS: null then, \"7\" now\n"), "{run:?}");
     fs::write(sandbox.cwd().join("rec/launch.json"), "{}").unwrap();
-    sandbox.run(["replay", "rec"]).refused(&["no launch record", "rec/launch.json"]);
+    sandbox.run(["replay", "rec"]).refused(&["not a launch record", "rec/launch.json"]);
     sandbox.run(["replay", "nowhere"]).refused(&["nowhere/launch.json"]);
     sandbox.run(["replay"]).refused(&["zlaunch replay DIR"]);
 }
@@ -85,11 +85,11 @@ fn files_that_are_no_record_are_not_overwritten() {
     let sandbox = Sandbox::new();
     let model = r#"{"model_type": "qwen3"}"#;
     let file = sandbox.file("rec/config.json", model);
-    sandbox.launch(OPTIONS, SWIFT).refused(&["rec/config.json", "no part of a launch record", "--record /"]);
+    sandbox.launch(OPTIONS, SWIFT).refused(&["rec/config.json", "not part of a launch record", "--record /"]);
     fs::remove_file(&file).unwrap();
     let editors =
         sandbox.file("rec/launch.json", "// of an editor\n{\"version\": \"0.2.0\", \"configurations\": []}\n");
-    sandbox.launch(OPTIONS, SWIFT).refused(&["rec/launch.json", "no part of a launch record", "/rec/zlaunch"]);
+    sandbox.launch(OPTIONS, SWIFT).refused(&["rec/launch.json", "not part of a launch record", "/rec/zlaunch"]);
     assert!(fs::read_to_string(&editors).unwrap().starts_with("// of an editor"));
     assert!(!sandbox.executed(), "before anything is launched");
     // Beside a record of ours, too, where a trainer saved its model there since.
@@ -97,17 +97,17 @@ fn files_that_are_no_record_are_not_overwritten() {
     sandbox.launch(OPTIONS, SWIFT).succeeded();
     assert_eq!(sandbox.launch(OPTIONS, SWIFT).status, Some(0), "its own record is replaced");
     fs::write(&file, model).unwrap();
-    sandbox.launch(OPTIONS, SWIFT).refused(&["rec/config.json", "no part of a launch record"]);
+    sandbox.launch(OPTIONS, SWIFT).refused(&["rec/config.json", "not part of a launch record"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), model);
 }
 
 #[test]
 fn an_empty_folder_name_is_refused() {
     let sandbox = Sandbox::new();
-    sandbox.launch(&["--record", ""], &["true"]).refused(&["has no name", "--record ''"]);
-    sandbox.launch(&["--record="], &["true"]).refused(&["has no name"]);
+    sandbox.launch(&["--record", ""], &["true"]).refused(&["is empty", "--record ''"]);
+    sandbox.launch(&["--record="], &["true"]).refused(&["is empty"]);
     sandbox.file("launch.json", "{}");
-    sandbox.run(["replay", ""]).refused(&["a word is missing", "zlaunch replay DIR"]);
+    sandbox.run(["replay", ""]).refused(&["an argument is missing", "zlaunch replay DIR"]);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_record_that_was_changed_is_reported() {
         sandbox.run(["replay", "rec", "-n"])
     };
     with("version", 99.into()).refused(&["version 99", "reads version 1", "launch.json"]);
-    with("folder", "cwd".into()).refused(&["no launch record", "launch.json"]);
+    with("folder", "cwd".into()).refused(&["not a launch record", "launch.json"]);
 }
 
 #[test]

@@ -252,7 +252,7 @@ fn nothing_is_followed_out_of_a_folder_that_others_can_write() {
     // --record
     trap("launch.json");
     let options: Vec<&str> = ZERO2.iter().chain(&["--record", shared_path]).copied().collect();
-    sandbox.launch(&options, SWIFT).refused(&["launch.json", "no part of a launch record"]);
+    sandbox.launch(&options, SWIFT).refused(&["launch.json", "not part of a launch record"]);
     // --log-dir, where what is there is continued and not replaced
     trap("rank0.log");
     let local: Vec<&str> = ZERO2.iter().chain(&["--launcher", "local", "--log-dir", shared_path]).copied().collect();

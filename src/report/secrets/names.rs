@@ -1,135 +1,84 @@
-//! Which names go with secrets, and which values under such a name are none.
+//! Which names go with secrets, and which values under such a name are harmless.
 
-/// In any name, wherever it stands.
+/// These make any name secret, wherever they stand in it.
 const ANYWHERE: &[&str] = &["SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL"];
-/// The last part of a name; any part of a variable's, of which one too many is hidden. A plural is the same.
-const PARTS: &[&str] = &["KEY", "PASS", "PWD", "DSN", "WEBHOOK", "SIGNATURE"];
+/// A part of a name that is one of these, or its plural: the last part, or any part of a variable's name.
+const PARTS: &[&str] = &["KEY", "PASS", "PWD", "DSN", "WEBHOOK", "SIGNATURE", "BEARER"];
 /// How such a part may end.
 const ENDINGS: &[&str] =
     &["TOKEN", "APIKEY", "ACCESSKEY", "PRIVATEKEY", "AUTHKEY", "SSHKEY", "AUTHORIZATION", "COOKIE"];
-/// How a part of a variable's name may end: `SSHPASS`.
-const ENDINGS_OF_VARIABLES: &[&str] = &["KEY", "PASS"];
-/// Nothing, without a part before it: `PWD` is a folder, `--pat` a pattern.
-const NOTHING_ALONE: &[&str] = &["PWD", "PAT"];
 const PROGRAMS: &[&str] = &["ASKPASS", "BYPASS"];
-/// Parts before a token that make it one of a tokenizer, or a number of them.
-const OF_TOKENIZERS: &[&str] = &[
-    "ADD", "ADDED", "AUDIO", "BOS", "CLS", "EOS", "EXTRA", "IMAGE", "MASK", "MAX", "MIN", "NEW", "NUM", "PAD", "SEP",
-    "SPECIAL", "STOP", "TOTAL", "UNK", "VIDEO",
-];
-/// Parts before a key that make it one of a table or a mapping.
-const OF_TABLES: &[&str] = &[
-    "ANSWER",
-    "CHOSEN",
-    "COLUMN",
-    "CONTENT",
-    "DATASET",
-    "DICT",
-    "FOREIGN",
-    "GROUP",
-    "INPUT",
-    "LABEL",
-    "MESSAGE",
-    "MESSAGES",
-    "METRIC",
-    "OUTPUT",
-    "PARTITION",
-    "PRIMARY",
-    "PROMPT",
-    "QUERY",
-    "REJECTED",
-    "RESPONSE",
-    "ROLE",
-    "SORT",
-    "SYSTEM",
-    "TARGET",
-    "TEXT",
-];
-/// The last part of a name that holds where a secret is.
+/// `MAX_TOKENS`, `--eos_token`: parts before a token that make it one of a tokenizer, or a number of them.
+const TOKENIZER_WORDS: &str = "ADD ADDED AUDIO BOS CLS EOS EXTRA IMAGE MASK MAX MIN NEW NUM PAD SEP SPECIAL STOP TOTAL \
+    UNK VIDEO";
+/// `--primary_key`: parts before a key that make it one of a table or a mapping.
+const TABLE_WORDS: &str = "ANSWER CHOSEN COLUMN CONTENT DATASET DICT FOREIGN GROUP INPUT LABEL MESSAGE MESSAGES METRIC \
+    OUTPUT PARTITION PRIMARY PROMPT QUERY REJECTED RESPONSE ROLE SORT SYSTEM TARGET TEXT";
+/// The last part of a name that says where a secret is.
 const PLACES: &[&str] = &["FILE", "PATH", "DIR", "FOLDER"];
-/// Values that are no secrets under any name.
-const NO_SECRETS: &[&str] = &["", "true", "false", "yes", "no", "on", "off", "none", "null", "auto", "default"];
+/// Values that are harmless under any name.
+const HARMLESS_VALUES: &[&str] = &["", "true", "false", "yes", "no", "on", "off", "none", "null", "auto", "default"];
 
-/// A shorter token or key is none.
+/// A shorter value is no token or key.
 const SHORTEST: usize = 4;
 /// A longer number can be a token.
 const LONGEST_NUMBER: usize = 15;
-/// What looks like a secret, without a name that says so, is as long as this.
+/// A value whose name does not tell must be as long as this to look like a secret.
 const SHORTEST_UNNAMED: usize = 16;
 
 /// What a name says about its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Sensitivity {
-    /// `key`: it may be any.
+    /// `key`: secret if it looks like one.
     Vague,
-    /// `PASSWORD_FILE`: where it is, or itself.
+    /// `PASSWORD_FILE`: secret unless it is a path.
     Place,
-    /// `--hub_token`: unless it is a number or too short.
+    /// `--hub_token`: secret unless it is a number or very short.
     Token,
-    /// `PGPASSWORD`, `HF_TOKEN`: whatever it is.
+    /// `PGPASSWORD`, `HF_TOKEN`: always secret.
     Password,
 }
 
 impl Sensitivity {
-    /// Nothing for the names of other things. A name in capitals is that of a variable, and means it.
-    #[inline(never)]
+    /// `None` for the names of harmless things. In a variable's name (all capitals) any part counts, else the last one.
     pub(crate) fn of(name: &[u8]) -> Option<Sensitivity> {
-        if !is_suspicious(name) {
-            return None;
-        }
         let (mut rest, last) = split_part(name)?;
         let is_place = is_one_of(last, PLACES);
         if contains_one_of(name, ANYWHERE) {
             return Some(if is_place { Sensitivity::Place } else { Sensitivity::Password });
         }
-        let variable = !name.iter().any(u8::is_ascii_lowercase);
-        let alone = split_part(rest).is_none();
+        let is_variable = !name.iter().any(u8::is_ascii_lowercase);
+        let is_alone = split_part(rest).is_none();
         let mut part = last;
         loop {
             let before = split_part(rest);
-            match token(part, before.map(|(_, part)| part), variable) {
-                Some(_) if is_place => return Some(Sensitivity::Place),
-                Some(Sensitivity::Vague) if alone => return Some(Sensitivity::Vague),
-                Some(_) => return Some(if variable { Sensitivity::Password } else { Sensitivity::Token }),
-                None => (rest, part) = before.filter(|_| variable)?,
+            if names_a_secret(part, before.map(|(_, part)| part), is_variable) {
+                let is_key = is_alone && singular(part).eq_ignore_ascii_case(b"KEY");
+                let named = if is_variable { Sensitivity::Password } else { Sensitivity::Token };
+                return Some(if is_place {
+                    Sensitivity::Place
+                } else if is_key {
+                    Sensitivity::Vague
+                } else {
+                    named
+                });
             }
+            (rest, part) = before.filter(|_| is_variable)?;
         }
     }
 
     /// Whether that value is a secret.
-    #[inline(never)]
     pub(crate) fn hides(self, value: &[u8]) -> bool {
-        if NO_SECRETS.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes())) {
+        if is_one_of(value, HARMLESS_VALUES) {
             return false;
         }
         match self {
             Sensitivity::Password => true,
             Sensitivity::Token => value.len() >= SHORTEST && !is_number(value),
-            Sensitivity::Place => value.len() >= SHORTEST && !is_number(value) && !b"/.~".contains(&value[0]),
-            Sensitivity::Vague => looks_like_one(value),
+            Sensitivity::Place => Sensitivity::Token.hides(value) && !is_path(value[0]),
+            Sensitivity::Vague => looks_like_secret(value),
         }
     }
-}
-
-/// Whether one of the words above can be in a name, by how they begin: most options are passed by this.
-fn is_suspicious(name: &[u8]) -> bool {
-    const fn letters(all: &[u8]) -> u32 {
-        let (mut set, mut at) = (0, 0);
-        while at < all.len() {
-            set |= 1 << (all[at] & 31);
-            at += 1;
-        }
-        set
-    }
-    const FIRST: u32 = letters(b"KTPSCDWA");
-    const BEGINNINGS: &[&[u8; 3]] =
-        &[b"KEY", b"TOK", b"PAS", b"PWD", b"PAT", b"SEC", b"SIG", b"CRE", b"COO", b"DSN", b"WEB", b"AUT"];
-    const THIRD: u32 = letters(b"YKSDTCGEONB");
-    name.windows(3).any(|it| {
-        FIRST >> (it[0] & 31) & 1 == 1
-            && THIRD >> (it[2] & 31) & 1 == 1
-            && BEGINNINGS.iter().any(|word| it.eq_ignore_ascii_case(*word))
-    })
 }
 
 /// A name without its last part, and that part: `hub_` and `token`, `client` and `Secret`.
@@ -143,63 +92,66 @@ fn split_part(name: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// What one part of a name, and the one before it, say.
-#[inline(never)]
-fn token(part: &[u8], before: Option<&[u8]>, variable: bool) -> Option<Sensitivity> {
-    let one = part.strip_suffix(b"S").or(part.strip_suffix(b"s")).unwrap_or(part);
+fn names_a_secret(part: &[u8], before: Option<&[u8]>, is_variable: bool) -> bool {
+    let one = singular(part);
     let is = |words: &[&str]| is_one_of(part, words) || is_one_of(one, words);
     let ends = |words: &[&str]| words.iter().any(|word| ends_with(part, word) || ends_with(one, word));
-    let named = is(PARTS) || ends(ENDINGS) || variable && (ends(ENDINGS_OF_VARIABLES) || is(&["PAT"]));
-    if !named || is(PROGRAMS) {
-        return None;
+    // `SSHPASS`, `GITHUB_PAT`
+    let is_named = is(PARTS) || ends(ENDINGS) || is_variable && (ends(&["KEY", "PASS"]) || is(&["PAT"]));
+    if !is_named || is(PROGRAMS) {
+        return false;
     }
-    let Some(before) = before else {
-        return if is(&["KEY"]) {
-            Some(Sensitivity::Vague)
-        } else {
-            (!is(NOTHING_ALONE)).then_some(Sensitivity::Token)
-        };
-    };
-    let harmless = is_one_of(before, OF_TOKENIZERS) || !variable && is_one_of(before, OF_TABLES);
-    (!harmless).then_some(Sensitivity::Token)
+    // `PWD` alone is a folder, `PAT` a pattern.
+    let Some(before) = before else { return !is(&["PWD", "PAT"]) };
+    let listed = |words: &str| words.split(' ').any(|word| before.eq_ignore_ascii_case(word.as_bytes()));
+    !listed(TOKENIZER_WORDS) && (is_variable || !listed(TABLE_WORDS))
 }
 
-/// Whether an option of that name takes several.
-pub(crate) fn is_plural(name: &[u8]) -> bool {
-    name.last().is_some_and(|last| last.eq_ignore_ascii_case(&b's')) && !ends_with(name, "PASS")
+fn singular(part: &[u8]) -> &[u8] {
+    part.strip_suffix(b"S").or(part.strip_suffix(b"s")).unwrap_or(part)
 }
 
-/// Long, of letters and digits, and no words.
-pub(crate) fn looks_like_one(value: &[u8]) -> bool {
-    let usual = |b: &u8| b.is_ascii_alphanumeric() || b"_-".contains(b);
+/// Whether an option of that name takes several values.
+pub(super) fn is_plural(name: &[u8]) -> bool {
+    singular(name) != name && !ends_with(name, "PASS")
+}
+
+/// Whether a value that begins so is a path.
+pub(super) fn is_path(first: u8) -> bool {
+    b"/.~".contains(&first)
+}
+
+/// Long, of letters and digits, and not words.
+pub(super) fn looks_like_secret(value: &[u8]) -> bool {
     value.len() >= SHORTEST_UNNAMED
-        && value.iter().all(usual)
+        && value.iter().copied().all(is_of_secret)
         && value.iter().any(u8::is_ascii_digit)
         && value.iter().any(u8::is_ascii_alphabetic)
 }
 
-#[inline(never)]
+pub(super) fn is_of_secret(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_-".contains(&byte)
+}
+
 fn is_number(value: &[u8]) -> bool {
     value.len() <= LONGEST_NUMBER
         && value.iter().any(u8::is_ascii_digit)
         && value.iter().all(|b| b.is_ascii_digit() || b"+-.,_%eE".contains(b))
 }
 
-#[inline(never)]
 fn is_one_of(part: &[u8], words: &[&str]) -> bool {
     words.iter().any(|word| part.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-#[inline(never)]
 pub(super) fn ends_with(part: &[u8], word: &str) -> bool {
     part.len().checked_sub(word.len()).is_some_and(|at| part[at..].eq_ignore_ascii_case(word.as_bytes()))
 }
 
 fn contains_one_of(name: &[u8], words: &[&str]) -> bool {
+    let starts = |rest: &[u8], word: &str| rest.get(..word.len()).is_some_and(|it| ends_with(it, word));
     // Most letters begin none of them.
-    let starts = |at: usize| {
-        words.iter().any(|word| name[at..].get(..word.len()).is_some_and(|it| it.eq_ignore_ascii_case(word.as_bytes())))
-    };
-    (0..name.len()).any(|at| b"spcSPC".contains(&name[at]) && starts(at))
+    let begins = |at: &usize| b"CPS".contains(&name[*at].to_ascii_uppercase());
+    (0..name.len()).filter(begins).any(|at| words.iter().any(|word| starts(&name[at..], word)))
 }
 
 #[cfg(test)]
@@ -226,6 +178,7 @@ mod tests {
         for name in ["DB_PASSWORD_FILE", "HF_TOKEN_PATH"] {
             assert_eq!(kind(name), Some(Sensitivity::Place), "{name}");
         }
+        assert_eq!((kind("MY_TOKEN"), kind("--my_token")), (Some(Sensitivity::Password), Some(Sensitivity::Token)));
     }
 
     #[test]
@@ -233,25 +186,21 @@ mod tests {
         let names = "TOKENIZERS_PARALLELISM --max_tokens --tokenizer --eos_token --input_key OMP_NUM_THREADS PWD OLDPWD
             --num_tokens_per_batch --keyword --monkeys monkey --num_key_value_heads --calculate_per_token_loss PATH
             --per_token_loss --primary_key --max_token --token_type_ids SSH_ASKPASS SSH_AUTH_SOCK --pat - _ =";
-        for name in names.split_whitespace() {
+        for name in names.split_whitespace().chain([""]) {
             assert_eq!(kind(name), None, "{name}");
         }
-        assert_eq!(kind(""), None);
     }
 
     #[test]
-    fn values() {
-        for value in ["8", "0.5", "1e-5", "true", "None", "", "id", "1,2,3"] {
-            assert!(!Sensitivity::Token.hides(value.as_bytes()), "{value}");
+    fn values_that_are_secret_under_such_a_name() {
+        for (kind, secret, harmless) in [
+            (Sensitivity::Token, "abcd hf_x 1234567890123456 5e-5x", "8 0.5 1e-5 true None id 1,2,3"),
+            (Sensitivity::Password, "1234", "false"),
+            (Sensitivity::Place, "hunter2", "/run/secrets/x"),
+            (Sensitivity::Vague, "sk-0123456789abcdef", "conversations_of_users"),
+        ] {
+            assert!(secret.split(' ').all(|value| kind.hides(value.as_bytes())), "{secret}");
+            assert!(!harmless.split(' ').chain([""]).any(|value| kind.hides(value.as_bytes())), "{harmless}");
         }
-        for value in ["abcd", "hf_x", "1234567890123456", "5e-5x"] {
-            assert!(Sensitivity::Token.hides(value.as_bytes()), "{value}");
-        }
-        assert!(Sensitivity::Password.hides(b"1234") && !Sensitivity::Password.hides(b"false"));
-        assert_eq!((kind("MY_TOKEN"), kind("--my_token")), (Some(Sensitivity::Password), Some(Sensitivity::Token)));
-        assert!(Sensitivity::Place.hides(b"hunter2") && !Sensitivity::Place.hides(b"/run/secrets/x"));
-        assert!(
-            Sensitivity::Vague.hides(b"sk-0123456789abcdef") && !Sensitivity::Vague.hides(b"conversations_of_users")
-        );
     }
 }

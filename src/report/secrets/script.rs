@@ -1,62 +1,51 @@
-//! How a script asks for the secrets that it does not hold.
+//! How a script asks for the secrets that it does not hold: by variables.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use super::Secret;
-use super::names::Sensitivity;
 use crate::host::Host;
 
-/// The variables by which a script asks for secrets: one for each value, and none that holds another one.
+/// The variables that a script asks for: one for each value.
 pub(crate) struct Names<'a> {
     pub(super) host: Option<&'a Host>,
+    /// What the script itself sets and removes.
     pub(super) set: Vec<(&'a str, &'a OsStr)>,
     pub(super) unset: &'a [String],
+    /// The names given so far, and their values.
     pub(super) given: Vec<(String, Vec<u8>)>,
 }
 
 impl Names<'_> {
-    pub(crate) fn of(&mut self, secret: Secret) -> String {
-        let Secret { value, name } = secret;
-        if let Some((name, _)) = self.given.iter().find(|(_, given)| given == value) {
-            return name.clone();
+    /// The variable for a secret: `HUB_TOKEN`, or `HUB_TOKEN_2` where that holds something else.
+    pub(crate) fn of(&mut self, name: &str, value: &[u8]) -> String {
+        if let Some((given, _)) = self.given.iter().find(|(_, own)| own == value) {
+            return given.clone();
         }
-        let name = self.holding(value).unwrap_or_else(|| {
-            // A script of ours removes those.
-            let name = variable_for(name);
-            let name = name.trim_start_matches("ZLAUNCH_");
-            let more = (2..).map(|number| format!("{name}_{number}"));
-            // Numbers do not end.
-            std::iter::once(name.to_string()).chain(more).find(|name| self.is_free(name, value)).unwrap_or_default()
-        });
-        self.given.push((name.clone(), value.to_vec()));
-        name
+        let first = variable_for(name);
+        let mut variable = first.clone();
+        let mut number = 1;
+        while !self.is_free(&variable, value) {
+            number += 1;
+            variable = format!("{first}_{number}");
+        }
+        self.given.push((variable.clone(), value.to_vec()));
+        variable
     }
 
-    /// A variable of the host that has exactly this value, under a name that is meant for secrets.
-    fn holding(&self, value: &[u8]) -> Option<String> {
-        let mut names =
-            self.host?.env.iter().filter(|(_, own)| own.as_bytes() == value).filter_map(|(name, _)| name.to_str());
-        let fits = |name: &&str| variable_for(name.as_bytes()) == **name && Sensitivity::of(name.as_bytes()).is_some();
-        names.find(|name| fits(name) && self.is_free(name, value)).map(str::to_string)
-    }
-
+    /// Whether a variable holds nothing else where the script runs.
     fn is_free(&self, name: &str, value: &[u8]) -> bool {
-        let there = self.host.and_then(|host| host.env.get(OsStr::new(name)));
-        let mut set = self.set.iter().filter(|(own, _)| *own == name);
-        there.is_none_or(|own| own.as_bytes() == value)
-            && set.all(|(_, own)| own.as_bytes() == value)
+        let inherited = self.host.and_then(|host| host.raw(name));
+        let set = self.set.iter().filter(|(own, _)| *own == name).map(|(_, own)| *own);
+        inherited.into_iter().chain(set).all(|own| own.as_bytes() == value)
             && !self.unset.iter().any(|own| own == name)
             && !self.given.iter().any(|(own, _)| own == name)
-            && !name.starts_with("ZLAUNCH_")
     }
 }
 
-/// `HUB_TOKEN` for `--hub-token`.
-#[inline(never)]
-fn variable_for(name: &[u8]) -> String {
-    let start = name.iter().position(|b| *b != b'-').unwrap_or(name.len());
-    let letter = |b: &u8| if b.is_ascii_alphanumeric() { char::from(b.to_ascii_uppercase()) } else { '_' };
-    let name: String = name[start..].iter().map(letter).collect();
-    if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name }
+/// `HUB_TOKEN` for `--hub-token`. A script removes the variables of zlaunch, so it cannot ask for them.
+fn variable_for(name: &str) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+    let name: String = name.trim_start_matches('-').chars().map(letter).collect();
+    let name = name.trim_start_matches("ZLAUNCH_");
+    if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name.to_string() }
 }

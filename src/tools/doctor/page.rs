@@ -66,7 +66,7 @@ impl<'h> DoctorReport<'h> {
     }
 
     fn clean(&self, text: &str) -> String {
-        let text = self.secrets.hide_in_place(text);
+        let text = self.secrets.hide_in_text(text);
         match self.home.as_ref().and_then(|home| home.to_str()) {
             Some(home) => text.replace(home, "~"),
             None => text,

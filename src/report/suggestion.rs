@@ -1,0 +1,43 @@
+//! "Did you mean": the known word that is nearest to what was typed.
+
+/// The known word that was probably meant: at most three slips, and no more than half of the word.
+pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = word.to_lowercase();
+    let near = known.into_iter().filter_map(|candidate| Some((slips(&lower, candidate)?, candidate)));
+    near.min_by_key(|(slips, _)| *slips).map(|(_, candidate)| candidate)
+}
+
+/// How far a known word is from one in lower case, if it is near.
+fn slips(word: &str, candidate: &str) -> Option<usize> {
+    let length = word.chars().count();
+    let most = 3.min(length / 2);
+    let candidate = candidate.to_lowercase();
+    // Each slip makes it longer or shorter by one at most, and comparing takes the time of both lengths multiplied.
+    let near = candidate.chars().count().abs_diff(length) <= most;
+    near.then(|| strsim::damerau_levenshtein(word, &candidate)).filter(|slips| *slips <= most)
+}
+
+pub(crate) fn did_you_mean(nearest: Option<&str>, otherwise: &str) -> String {
+    nearest.map_or_else(|| otherwise.to_string(), |word| format!("did you mean `{word}`? {otherwise}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_word_is_near() {
+        let known = ["zero2", "zero3", "zero3_offload", "hf_zero3"];
+        assert_eq!(nearest("zero3_ofload", known), Some("zero3_offload"));
+        assert_eq!(nearest("ZERO_3", known), Some("zero3"));
+        assert_eq!(nearest("fsdp", known), None);
+        assert_eq!(nearest("", known), None);
+    }
+
+    /// Found by fuzzing: a long word was compared with every name there is. This would take minutes.
+    #[test]
+    fn a_long_word_is_near_to_none() {
+        let known = ["zero2"; 1000];
+        assert_eq!(nearest(&"zero".repeat(50_000), known), None);
+    }
+}
