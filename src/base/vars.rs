@@ -403,9 +403,7 @@ mod tests {
                 let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
                 for name in named(code) {
                     let known = ALL.iter().any(|var| var.is_called(name) || var.is_called(&format!("{name}*")));
-                    let option = crate::base::options::OPTIONS
-                        .iter()
-                        .any(|it| crate::base::options::variable_of(it.name) == name);
+                    let option = crate::base::options::launch::ALL.iter().any(|it| it.variable() == name);
                     let list = place == "src/base/vars.rs" && changes_what_is_executed(name);
                     let other = NO_VARIABLES.contains(&name) || name == "ZLAUNCH_";
                     assert!(known || option || list || other, "{place} names {name}: src/vars.rs has no row for it");

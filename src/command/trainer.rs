@@ -16,7 +16,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::base::options::COMMANDS;
+use crate::base::options::SUBCOMMANDS;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::command::argv::{self, Args, Field, OptionList, Unread};
@@ -358,7 +358,7 @@ fn not_found(word: &OsStr, host: &Host) -> Problem {
 
 /// A command of ours or of a trainer that was misspelt.
 fn meant_by(name: &str) -> Option<String> {
-    let ours: Vec<&str> = COMMANDS.iter().map(|(command, _)| *command).collect();
+    let ours: Vec<&str> = SUBCOMMANDS.iter().map(|subcommand| subcommand.name).collect();
     let mut known = ours.clone();
     for trainer in ALL {
         known.extend(trainer.consoles);

@@ -5,7 +5,7 @@
 mod rules;
 
 use crate::base::layout::{columns, padded, wrapped};
-use crate::base::options::{OPTIONS, variable_of};
+use crate::base::options::launch;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::check;
@@ -269,9 +269,9 @@ fn of_table(entry: &Entry, language: Language) -> Option<String> {
 /// A variable that only zlaunch's own tables know.
 fn of_our_variable(name: &str, language: Language) -> Option<Answer> {
     let answer = |text: String, rows| Answer { name: name.to_string(), subject: Subject::Variable, text, rows };
-    let option = OPTIONS.iter().find(|option| variable_of(option.name) == name);
+    let option = launch::ALL.iter().find(|option| option.variable() == name);
     if let Some(option) = option {
-        let example = format!("--{} {}", option.name, option.value);
+        let example = format!("{} {}", option.flag(), option.value);
         return Some(answer(option.help.to_string(), vec![(language.word("same as", "等同于"), example)]));
     }
     let var = vars::ALL.iter().find(|var| var.is_called(name))?;
@@ -402,7 +402,7 @@ mod tests {
 
     #[test]
     fn every_variable_option_rule_and_template_is_answered() {
-        let options = OPTIONS.iter().map(|option| variable_of(option.name));
+        let options = launch::ALL.iter().map(crate::base::options::Opt::variable);
         let names = vars::ALL.iter().flat_map(vars::Var::names).map(str::to_string).chain(options);
         let names = names.chain(rules().map(|(name, _)| name.to_string()));
         for name in names.chain(Search::default().names()) {
