@@ -172,4 +172,41 @@ mod tests {
         let names: Vec<_> = SUBCOMMANDS.iter().map(|(subcommand, ..)| *subcommand).collect();
         assert_eq!(names, options::SUBCOMMANDS);
     }
+
+    /// clap panics where a value is read as another type than its parser makes.
+    #[test]
+    fn every_value_is_read_as_the_type_that_its_parser_makes() {
+        let mut zlaunch = command();
+        zlaunch.build();
+        let subcommands = SUBCOMMANDS.iter().filter_map(|(it, ..)| zlaunch.find_subcommand(it.name));
+        let places = subcommands.map(|command| (Some(command.get_name()), command)).chain([(None, &zlaunch)]);
+        for (name, arg) in places.flat_map(|(name, command)| command.get_arguments().map(move |arg| (name, arg))) {
+            let value = if arg.get_action().takes_values() { "=1" } else { "" };
+            let option = arg.get_long().map(|long| format!("--{long}{value}"));
+            let words = ["zlaunch"].into_iter().chain(name).chain(option.as_deref()).chain(["1"]);
+            drop(parse(words.map(OsString::from).collect(), &Host::default()));
+        }
+    }
+
+    #[test]
+    fn a_command_begins_where_our_options_end() {
+        for (line, expected) in [
+            ("swift sft --deepspeed x", "swift sft --deepspeed x"),
+            ("-- swift", "swift"),
+            ("--dry-run swift", "swift"),
+            ("-nq swift -n", "swift -n"),
+            ("-n check", "check"),
+            ("--deepspeed zero3 swift", "swift"),
+            ("--deepspeed=zero3 -n -- -x", "-x"),
+            ("--num_gpus 2 - swift", "- swift"),
+            ("--launcher-arg --foo --launcher-arg -- swift", "swift"),
+            ("--launcher-arg --foo -- -- swift", "-- swift"),
+            ("swift -- check", "swift -- check"),
+        ] {
+            let argv = ["zlaunch"].into_iter().chain(line.split(' ')).map(OsString::from).collect();
+            let Ok(Request::Launch(launch)) = parse(argv, &Host::default()) else { panic!("{line}") };
+            let command: Vec<_> = launch.command.iter().filter_map(|word| word.to_str()).collect();
+            assert_eq!(command.join(" "), expected, "{line}");
+        }
+    }
 }

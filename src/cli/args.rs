@@ -29,13 +29,13 @@ pub(super) fn arg(option: &Opt) -> Arg {
         .short(option.short)
         .aliases(option.aliases.iter().copied())
         .help(option.help)
-        .help_heading(option.heading)
-        .hide_possible_values(true);
-    match option.arity {
-        Arity::Switch => arg.action(ArgAction::SetTrue),
-        Arity::One => arg.action(ArgAction::Set).value_name(option.value),
-        Arity::Many => arg.action(ArgAction::Append).value_name(option.value),
-    }
+        .help_heading(option.heading);
+    let action = match option.arity {
+        Arity::Switch => return arg.action(ArgAction::SetTrue),
+        Arity::One => ArgAction::Set,
+        Arity::Many => ArgAction::Append,
+    };
+    arg.action(action).value_name(option.value).hide_possible_values(true)
 }
 
 /// A parser of words without a sub-command. Of an option that is given twice, the last value counts.

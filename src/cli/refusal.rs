@@ -29,7 +29,7 @@ pub(super) fn refusal(why: &clap::Error, usage: &str) -> Problem {
             report::takes_no_value(&given, &context(why, ContextKind::InvalidValue).unwrap_or_default())
         }
         ErrorKind::InvalidValue | ErrorKind::TooFewValues => report::option_needs_value(&given),
-        ErrorKind::MissingRequiredArgument => report::missing_argument(usage),
+        ErrorKind::MissingRequiredArgument => report::missing_argument(given.trim_matches(['<', '>', '[', ']']), usage),
         _ => {
             let text = why.to_string();
             let first = text.lines().next().unwrap_or_default();

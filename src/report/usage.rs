@@ -93,9 +93,9 @@ pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>) -> Problem {
 }
 
 /// `usage` is that of a sub-command.
-pub(crate) fn missing_argument(usage: &str) -> Problem {
+pub(crate) fn missing_argument(name: &str, usage: &str) -> Problem {
     let command = sub_command(usage);
-    Problem::error("usage", format!("`{command}` needs an argument")).at(command).help(usage)
+    Problem::error("usage", format!("`{command}` needs {name}")).at(command).help(usage)
 }
 
 pub(crate) fn unexpected_argument(word: &str, usage: &str) -> Problem {

@@ -110,7 +110,7 @@ fn a_folder_without_a_name_is_refused() {
     sandbox.launch(&["--record", ""], &["true"]).refused(&["has no name", "--record ''"]);
     sandbox.launch(&["--record="], &["true"]).refused(&["has no name"]);
     sandbox.file("launch.json", "{}");
-    sandbox.run(["replay", ""]).refused(&["a word is missing", "zlaunch replay DIR"]);
+    sandbox.run(["replay", ""]).refused(&["`zlaunch replay` needs DIR", "zlaunch replay DIR"]);
 }
 
 #[test]
