@@ -18,7 +18,9 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command};
 
-use crate::base::options::{CHECK, COMPLETIONS, DOCTOR, EXPLAIN, FIT, GENERATE, REPLAY, SHIMS, Subcommand, TEMPLATES};
+use crate::base::options::{
+    CHECK, COMPLETIONS, DOCTOR, EXPLAIN, FIT, GENERATE, REPLAY, SHIMS, Subcommand, TEMPLATES, USAGE,
+};
 use crate::fit::FitRequest;
 use crate::host::Host;
 use crate::report::Problem;
@@ -64,8 +66,6 @@ const SUBCOMMANDS: &[(Subcommand, fn(Command) -> Command, Parse)] = &[
     (COMPLETIONS, completions::describe, |args| completions::read(args, command()).map(Request::Show)),
 ];
 
-pub(crate) const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...";
-
 pub(crate) const ABOUT_VARIABLES: &str =
     "Each of these options has a variable: --template-dir is ZLAUNCH_TEMPLATE_DIR. A flag beats its variable.";
 
@@ -80,23 +80,17 @@ pub(crate) const EXAMPLE: &str =
 pub(crate) fn command() -> Command {
     let after_help = format!("{ABOUT_VARIABLES}\n{EXIT_STATUS}\n\n\x1b[1m\x1b[4mExample:\x1b[0m\n  {EXAMPLE}");
     let subcommands = SUBCOMMANDS.iter().map(|(subcommand, describe, _)| {
-        Command::new(subcommand.name).about(subcommand.about).override_usage(subcommand.usage()).defer(*describe)
+        Command::new(subcommand.name).about(subcommand.about).override_usage(subcommand.usage).defer(*describe)
     });
     args::parser(launch::describe)
         .version(env!("CARGO_PKG_VERSION"))
         .about("Turn a training command and a DeepSpeed shorthand into one exact launch")
-        .override_usage(usage())
+        .override_usage(USAGE)
         .after_help(after_help)
         .max_term_width(110)
         // Behind an option, the first word is a program: `zlaunch -n check` runs one of that name.
         .args_conflicts_with_subcommands(true)
         .subcommands(subcommands)
-}
-
-/// How zlaunch is called, a line for a launch and for each sub-command.
-pub(crate) fn usage() -> String {
-    let lines = SUBCOMMANDS.iter().map(|(subcommand, ..)| format!("\n       {}", subcommand.usage()));
-    USAGE.to_string() + &lines.collect::<String>()
 }
 
 pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Problem>> {
@@ -114,7 +108,7 @@ pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
                 };
             }
             Err(why) => {
-                problems.push(refusal(&why, &usage_of(&words)));
+                problems.push(refusal(&why, usage_of(&words)));
                 match position_of_refused(&why, &words) {
                     Some(at) if words.len() > 1 && problems.len() <= MOST_REFUSED => drop(words.remove(at)),
                     _ => return Err(problems),
@@ -138,10 +132,10 @@ fn position_of_refused(why: &clap::Error, words: &[OsString]) -> Option<usize> {
     words.iter().position(is_refused)
 }
 
-fn usage_of(words: &[OsString]) -> String {
+fn usage_of(words: &[OsString]) -> &'static str {
     let first = words.first().and_then(|word| word.to_str());
     let subcommand = SUBCOMMANDS.iter().find(|(subcommand, ..)| Some(subcommand.name) == first);
-    subcommand.map_or_else(|| USAGE.to_string(), |(subcommand, ..)| subcommand.usage())
+    subcommand.map_or(USAGE, |(subcommand, ..)| subcommand.usage)
 }
 
 fn read(words: &[OsString], matches: &ArgMatches, host: &Host) -> Result<Request, Vec<Problem>> {
@@ -181,7 +175,7 @@ mod tests {
         let subcommands = SUBCOMMANDS.iter().filter_map(|(it, ..)| zlaunch.find_subcommand(it.name));
         let places = subcommands.map(|command| (Some(command.get_name()), command)).chain([(None, &zlaunch)]);
         for (name, arg) in places.flat_map(|(name, command)| command.get_arguments().map(move |arg| (name, arg))) {
-            let value = if arg.get_action().takes_values() { "=1" } else { "" };
+            let value = if arg.get_num_args().is_some_and(|count| count.takes_values()) { "=1" } else { "" };
             let option = arg.get_long().map(|long| format!("--{long}{value}"));
             let words = ["zlaunch"].into_iter().chain(name).chain(option.as_deref()).chain(["1"]);
             drop(parse(words.map(OsString::from).collect(), &Host::default()));

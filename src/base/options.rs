@@ -198,24 +198,22 @@ pub(crate) mod replay {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Subcommand {
     pub(crate) name: &'static str,
-    pub(crate) arguments: &'static str,
+    pub(crate) usage: &'static str,
     pub(crate) about: &'static str,
 }
 
-impl Subcommand {
-    pub(crate) fn usage(&self) -> String {
-        format!("zlaunch {} {}", self.name, self.arguments)
-    }
-}
-
 macro_rules! subcommands {
-    ($($id:ident = $name:literal $arguments:literal, $about:literal;)*) => {
-        $(pub(crate) const $id: Subcommand = Subcommand { name: $name, arguments: $arguments, about: $about };)*
+    ($launch:literal $($id:ident = $name:literal $arguments:literal, $about:literal;)*) => {
+        $(pub(crate) const $id: Subcommand =
+            Subcommand { name: $name, usage: concat!("zlaunch ", $name, " ", $arguments), about: $about };)*
         pub(crate) const SUBCOMMANDS: &[Subcommand] = &[$($id,)*];
+        /// A line for a launch and for each sub-command.
+        pub(crate) const USAGE: &str = concat!($launch $(, "\n       zlaunch ", $name, " ", $arguments)*);
     };
 }
 
 subcommands! {
+    "zlaunch [OPTIONS] [--] COMMAND [ARGS]..."
     CHECK = "check" "[OPTIONS] -- COMMAND [ARGS]...", "Report everything wrong or odd about a launch, without launching it";
     TEMPLATES = "templates" "[OPTIONS] [NAME]", "List the templates, or print one resolved";
     EXPLAIN = "explain" "[OPTIONS] [WORD]...", "Explain a DeepSpeed key, a stage, a variable, a template or a diagnostic";

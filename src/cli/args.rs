@@ -30,12 +30,12 @@ pub(super) fn arg(option: &Opt) -> Arg {
         .aliases(option.aliases.iter().copied())
         .help(option.help)
         .help_heading(option.heading);
-    let action = match option.arity {
-        Arity::Switch => return arg.action(ArgAction::SetTrue),
-        Arity::One => ArgAction::Set,
-        Arity::Many => ArgAction::Append,
-    };
-    arg.action(action).value_name(option.value).hide_possible_values(true)
+    match option.arity {
+        // Not `SetTrue`: a switch that is not given has no value, as any other option.
+        Arity::Switch => arg.action(ArgAction::Set).num_args(0),
+        Arity::One => arg.action(ArgAction::Set).value_name(option.value).hide_possible_values(true),
+        Arity::Many => arg.action(ArgAction::Append).value_name(option.value).hide_possible_values(true),
+    }
 }
 
 /// A parser of words without a sub-command. Of an option that is given twice, the last value counts.
@@ -111,10 +111,10 @@ impl<'a> ParsedArgs<'a> {
 
     /// What turned a switch on.
     pub(super) fn switched_on(&self, option: &Opt) -> Option<Source> {
-        if self.matches.get_flag(option.name) {
+        if self.matches.contains_id(option.name) {
             return Some(Source::Flag(option.flag()));
         }
-        let variable = self.variables.as_ref().is_some_and(|variables| variables.get_flag(option.name));
+        let variable = self.variables.as_ref().is_some_and(|variables| variables.contains_id(option.name));
         variable.then(|| Source::Variable(option.variable()))
     }
 
@@ -187,7 +187,7 @@ impl<'a> ParsedArgs<'a> {
     }
 
     fn word_of_switch(&mut self, option: &Opt, value: &OsStr) -> Option<OsString> {
-        if self.matches.get_flag(option.name) {
+        if self.matches.contains_id(option.name) {
             return None;
         }
         let from = Source::Variable(option.variable());

@@ -62,7 +62,7 @@ impl Follows {
 }
 
 fn takes_value(arg: &Arg) -> bool {
-    arg.get_action().takes_values()
+    arg.get_num_args().is_some_and(|count| count.takes_values())
 }
 
 fn possible_values(arg: &Arg) -> String {
@@ -81,9 +81,8 @@ fn places(zlaunch: &Command) -> Vec<(String, Vec<&Arg>)> {
     let launch = ["launch", CHECK.name, DOCTOR.name].join(" ");
     let others = [FIT, GENERATE, TEMPLATES, EXPLAIN, REPLAY].map(|subcommand| subcommand.name);
     let others = others.into_iter().filter_map(|name| Some((name.to_string(), zlaunch.find_subcommand(name)?)));
-    // clap's own --help and --version have other actions.
-    let is_ours = |arg: &&Arg| takes_value(arg) || matches!(arg.get_action(), ArgAction::SetTrue);
-    let is_shown = |arg: &&Arg| !arg.is_positional() && !arg.is_hide_set() && is_ours(arg);
+    // clap's own --help and --version have no heading.
+    let is_shown = |arg: &&Arg| !arg.is_positional() && !arg.is_hide_set() && arg.get_help_heading().is_some();
     let places = std::iter::once((launch, zlaunch)).chain(others);
     places.map(|(place, command)| (place, command.get_arguments().filter(is_shown).collect())).collect()
 }

@@ -25,7 +25,7 @@ pub(super) fn read(mut args: ParsedArgs) -> Result<ReplayRequest, Vec<Problem>> 
     let folder = args.argument::<PathBuf>(DIR, &REPLAY).map(|folder| folder.value).unwrap_or_default();
     // An empty word is a variable that was not set.
     if folder.as_os_str().is_empty() {
-        args.problems.push(report::missing_argument(DIR, &REPLAY.usage()));
+        args.problems.push(report::missing_argument(DIR, REPLAY.usage));
     }
     let request = ReplayRequest { folder: args.host.absolute(&folder), dry_run: args.is_on(&replay::DRY_RUN) };
     args.finish(request)

@@ -27,7 +27,7 @@ pub(super) fn read(mut args: ParsedArgs) -> Result<Shims, Vec<Problem>> {
     let folder = args.argument::<PathBuf>(DIR, &SHIMS).map(|folder| folder.value);
     // An empty word is a variable that was not set.
     if folder.as_ref().is_some_and(|folder| folder.as_os_str().is_empty()) {
-        args.problems.push(report::missing_argument(DIR, &SHIMS.usage()));
+        args.problems.push(report::missing_argument(DIR, SHIMS.usage));
     }
     match action {
         Some(action) if args.problems.is_empty() => Ok(Shims::new(action.value, folder.as_deref(), args.host)?),

@@ -5,7 +5,7 @@ use std::fs;
 
 use clap::{Arg, Command};
 
-use crate::base::options::{FIT, GENERATE, SUBCOMMANDS, fit, generate, launch};
+use crate::base::options::{FIT, GENERATE, SUBCOMMANDS, USAGE, fit, generate, launch};
 use crate::base::vars;
 use crate::check;
 use crate::cli;
@@ -30,12 +30,12 @@ const FILES: &[(&str, &str)] = &[
 fn page() -> String {
     let mut page = format!(".TH ZLAUNCH 1 \"\" \"zlaunch {}\" \"User Commands\"\n", env!("CARGO_PKG_VERSION"));
     page += &format!(".SH NAME\nzlaunch \\- {}\n.SH SYNOPSIS\n.nf\n", text(env!("CARGO_PKG_DESCRIPTION")));
-    for line in cli::usage().lines() {
+    for line in USAGE.lines() {
         page += &format!("{}\n", text(line.trim()).replacen("zlaunch", "\\fBzlaunch\\fR", 1));
     }
     page += &format!(".fi\n.SH DESCRIPTION\n{}\n.SH COMMANDS\n", text(DESCRIPTION));
     for subcommand in SUBCOMMANDS {
-        page += &entry(&bold(&format!("{} {}", subcommand.name, subcommand.arguments)), subcommand.about);
+        page += &entry(&bold(subcommand.usage.trim_start_matches("zlaunch ")), subcommand.about);
     }
     let mut zlaunch = cli::command();
     zlaunch.build();

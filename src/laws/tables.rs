@@ -48,7 +48,7 @@ pub(super) fn shown_options(command: &Command) -> impl Iterator<Item = &Arg> {
 
 /// `-n`, `--dry-run` and what stands for the value.
 pub(super) fn spelled(arg: &Arg) -> (Option<String>, String, Option<&str>) {
-    let value = arg.get_value_names().and_then(<[_]>::first).filter(|_| arg.get_action().takes_values());
+    let value = arg.get_value_names().and_then(<[_]>::first);
     let long = arg.get_long().unwrap_or_default();
     (arg.get_short().map(|short| format!("-{short}")), format!("--{long}"), value.map(|value| value.as_str()))
 }

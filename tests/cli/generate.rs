@@ -128,7 +128,7 @@ fn what_does_not_go_together() {
     for (words, told) in [
         (&["--bf16", "--fp16"][..], "--bf16"),
         (&["--stage", "0", "--offload"], "--stage 2 --offload"),
-        (&["--stage", "4"], "from 0 to 3"),
+        (&["--stage", "4"], "one of 0, 1, 2, 3"),
         (&["--tiers"], "--tiers -o configs"),
         (&["--tiers", "-o", "x", "--stage", "2"], "do not go together"),
         (&["--from", "zero2", "--offload"], "zero3_offload"),
