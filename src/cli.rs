@@ -3,14 +3,11 @@
 
 mod args;
 mod completions;
-mod explain;
 mod fit;
 mod generate;
 mod launch;
 mod refusal;
-mod replay;
-mod shims;
-mod templates;
+mod tools;
 mod values;
 
 use std::ffi::OsString;
@@ -29,11 +26,9 @@ use crate::tools::generate::GenerateRequest;
 use crate::tools::shims::Shims;
 
 use args::ParsedArgs;
-pub(crate) use explain::ExplainRequest;
 use launch::Mode;
 use refusal::{refusal, refused_argument};
-pub(crate) use replay::ReplayRequest;
-pub(crate) use templates::TemplatesRequest;
+pub(crate) use tools::{ExplainRequest, ReplayRequest, TemplatesRequest};
 
 /// What the user asked for.
 pub(crate) enum Request {
@@ -51,18 +46,19 @@ pub(crate) enum Request {
     Show(String),
 }
 
-type Parse = fn(ParsedArgs) -> Result<Request, Vec<Problem>>;
+type Describe = fn(Command) -> Command;
+type Read = fn(ParsedArgs) -> Result<Request, Vec<Problem>>;
 
 /// Each sub-command: what its arguments are, and what they ask for.
-const SUBCOMMANDS: &[(Subcommand, fn(Command) -> Command, Parse)] = &[
+const SUBCOMMANDS: &[(Subcommand, Describe, Read)] = &[
     (CHECK, launch::describe_report, |args| launch::read(args, Mode::Check).map(|it| Request::Check(Box::new(it)))),
-    (TEMPLATES, templates::describe, |args| templates::read(args).map(Request::Templates)),
-    (EXPLAIN, explain::describe, |args| explain::read(args).map(Request::Explain)),
+    (TEMPLATES, tools::describe_templates, |args| tools::read_templates(args).map(Request::Templates)),
+    (EXPLAIN, tools::describe_explain, |args| tools::read_explain(args).map(Request::Explain)),
     (FIT, fit::describe, |args| fit::read(args).map(|it| Request::Fit(Box::new(it)))),
     (GENERATE, generate::describe, |args| generate::read(args).map(Request::Generate)),
     (DOCTOR, launch::describe_report, |args| launch::read(args, Mode::Doctor).map(|it| Request::Doctor(Box::new(it)))),
-    (REPLAY, replay::describe, |args| replay::read(args).map(Request::Replay)),
-    (SHIMS, shims::describe, |args| shims::read(args).map(Request::Shims)),
+    (REPLAY, tools::describe_replay, |args| tools::read_replay(args).map(Request::Replay)),
+    (SHIMS, tools::describe_shims, |args| tools::read_shims(args).map(Request::Shims)),
     (COMPLETIONS, completions::describe, |args| completions::read(args, command()).map(Request::Show)),
 ];
 
@@ -140,8 +136,8 @@ fn usage_of(words: &[OsString]) -> &'static str {
 
 fn read(words: &[OsString], matches: &ArgMatches, host: &Host) -> Result<Request, Vec<Problem>> {
     let asked = matches.subcommand().and_then(|(name, matches)| {
-        let (.., parse) = SUBCOMMANDS.iter().find(|(subcommand, ..)| subcommand.name == name)?;
-        Some(parse(ParsedArgs::new(&words[1..], matches, host)))
+        let (.., read) = SUBCOMMANDS.iter().find(|(subcommand, ..)| subcommand.name == name)?;
+        Some(read(ParsedArgs::new(&words[1..], matches, host)))
     });
     let launch = || launch::read(ParsedArgs::new(words, matches, host), Mode::Launch);
     asked.unwrap_or_else(|| launch().map(|launch| Request::Launch(Box::new(launch))))

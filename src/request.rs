@@ -5,8 +5,7 @@ pub(crate) mod draft;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::base::options::launch::{DRY_RUN, FORMAT, LAUNCHER, LAUNCHER_ARG, RECORD};
-use crate::base::options::{self, Arity};
+use crate::base::options::{Arity, launch, launch_option};
 use crate::base::source::{Source, Sourced};
 use crate::command::trainer;
 use crate::config::layers::Layers;
@@ -50,13 +49,13 @@ impl Launch {
     /// Our options as they were given, for the tasks that srun starts: without those that only print, and without those
     /// that were meant for srun itself.
     pub(crate) fn forwarded_options(&self) -> Vec<OsString> {
-        let mut dropped = vec![DRY_RUN, FORMAT];
+        let mut dropped = vec![launch::DRY_RUN, launch::FORMAT];
         // A replay leaves its record as it is.
         if self.record.as_ref().is_some_and(|asked| asked.from == Source::Default) {
-            dropped.push(RECORD);
+            dropped.push(launch::RECORD);
         }
         if self.launcher.as_ref().is_some_and(|asked| asked.value == Launcher::Srun) {
-            dropped.extend([LAUNCHER, LAUNCHER_ARG]);
+            dropped.extend([launch::LAUNCHER, launch::LAUNCHER_ARG]);
         }
         let mut forwarded = Vec::new();
         let mut words = self.options.iter();
@@ -69,7 +68,7 @@ impl Launch {
                 forwarded.extend((kept != "-").then(|| OsString::from(kept)));
                 continue;
             };
-            let Some(option) = options::launch::named(long) else { continue };
+            let Some(option) = launch_option(long) else { continue };
             let is_alone = option.arity == Arity::Switch || long.contains('=');
             let value = if is_alone { None } else { words.next() };
             if !dropped.contains(option) {

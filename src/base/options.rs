@@ -35,31 +35,34 @@ impl Opt {
     }
 }
 
-/// A constant for each option, and `ALL` of them in the order of the help.
+/// A module for each place that has options: a constant for each of them, and `ALL` in the order of the help.
 macro_rules! options {
-    ($($heading:literal {
-        $($id:ident = $name:literal $(/ $short:literal)?, $arity:ident $($value:literal)? $([$($alias:literal),*])?, $help:literal;)*
+    ($($(#[$about:meta])* $place:ident {
+        $($heading:literal {
+            $($id:ident = $name:literal $(/ $short:literal)?, $arity:ident $($value:literal)? $([$($alias:literal),*])?, $help:literal;)*
+        })*
     })*) => {
-        $($(pub(crate) const $id: Opt = Opt {
-            name: $name,
-            short: options!(@short $($short)?),
-            arity: Arity::$arity,
-            value: concat!($($value)?),
-            aliases: &[$($($alias),*)?],
-            heading: $heading,
-            help: $help,
-        };)*)*
-        pub(crate) const ALL: &[Opt] = &[$($($id,)*)*];
+        $($(#[$about])* pub(crate) mod $place {
+            use super::{Arity, Opt};
+            $($(pub(crate) const $id: Opt = Opt {
+                name: $name,
+                short: options!(@short $($short)?),
+                arity: Arity::$arity,
+                value: concat!($($value)?),
+                aliases: &[$($($alias),*)?],
+                heading: $heading,
+                help: $help,
+            };)*)*
+            pub(crate) const ALL: &[Opt] = &[$($($id,)*)*];
+        })*
     };
     (@short) => { None };
     (@short $short:literal) => { Some($short) };
 }
 
-/// The options of a launch; `check` and `doctor` take them too.
-pub(crate) mod launch {
-    use super::{Arity, Opt};
-
-    options! {
+options! {
+    /// The options of a launch; `check` and `doctor` take them too.
+    launch {
         "Config" {
             DEEPSPEED = "deepspeed", One "NAME|PATH|JSON|auto", "The DeepSpeed config, or `auto` for the fastest that fits; by default the trainer's own --deepspeed";
             TEMPLATE_DIR = "template-dir", Many "DIR" ["template_dir"], "Search this folder for templates first";
@@ -100,19 +103,8 @@ pub(crate) mod launch {
             VERBOSE = "verbose" / 'v', Switch, "Print the whole plan before the launch";
         }
     }
-
-    /// The option of this name, which may be an alias or be followed by `=VALUE`.
-    pub(crate) fn named(long: &str) -> Option<&'static Opt> {
-        let name = long.split('=').next()?;
-        ALL.iter().find(|option| option.name == name || option.aliases.contains(&name))
-    }
-}
-
-/// What `zlaunch fit` takes besides the options of a launch.
-pub(crate) mod fit {
-    use super::{Arity, Opt, launch};
-
-    options! {
+    /// What `zlaunch fit` takes besides the options of a launch.
+    fit {
         "Model" {
             MODEL = "model", One "MODEL", "A folder, or a name in the Hugging Face or ModelScope cache";
             PARAMS = "params", One "N", "The number of parameters: 8B, 350M";
@@ -135,25 +127,8 @@ pub(crate) mod fit {
             ACCOUNTING = "accounting", One "NAME", "real: what DeepSpeed allocates; textbook: 2 + 2 + 8 bytes a parameter";
         }
     }
-
-    /// The options of a launch that matter to `fit`. The others are accepted, so that a command can be pasted.
-    pub(crate) const OF_LAUNCH: &[Opt] = &[
-        launch::DEEPSPEED,
-        launch::TEMPLATE_DIR,
-        launch::GPU_MEMORY,
-        launch::HOST_MEMORY,
-        launch::NPROC_PER_NODE,
-        launch::NNODES,
-        launch::TRAINER,
-        launch::FORMAT,
-    ];
-}
-
-/// What `zlaunch generate` takes, besides `--template-dir`.
-pub(crate) mod generate {
-    use super::{Arity, Opt};
-
-    options! {
+    /// What `zlaunch generate` takes besides `--template-dir`.
+    generate {
         "Training" {
             MICRO_BATCH = "micro-batch", One "N" ["micro_batch"], "Sequences in one forward pass on one GPU (1)";
             GRAD_ACCUM = "grad-accum", One "N" ["grad_accum"], "Micro batches in one step (1)";
@@ -172,27 +147,35 @@ pub(crate) mod generate {
             FORCE = "force", Switch, "Overwrite existing files";
         }
     }
-}
-
-pub(crate) mod templates {
-    use super::{Arity, Opt};
-
-    options! {
+    templates {
         "Output" {
             RAW = "raw", Switch, "Print the file as it is";
         }
     }
-}
-
-pub(crate) mod replay {
-    use super::{Arity, Opt};
-
-    options! {
+    replay {
         "Output" {
             DRY_RUN = "dry-run" / 'n', Switch ["dry_run"], "Only show what differs today";
         }
     }
 }
+
+/// The option of a launch with this name, which may be an alias or be followed by `=VALUE`.
+pub(crate) fn launch_option(long: &str) -> Option<&'static Opt> {
+    let name = long.split('=').next()?;
+    launch::ALL.iter().find(|option| option.name == name || option.aliases.contains(&name))
+}
+
+/// The options of a launch that matter to `fit`. The others are accepted, so that a command can be pasted.
+pub(crate) const FIT_OF_LAUNCH: &[Opt] = &[
+    launch::DEEPSPEED,
+    launch::TEMPLATE_DIR,
+    launch::GPU_MEMORY,
+    launch::HOST_MEMORY,
+    launch::NPROC_PER_NODE,
+    launch::NNODES,
+    launch::TRAINER,
+    launch::FORMAT,
+];
 
 /// A word in the place of the first argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

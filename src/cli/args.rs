@@ -5,13 +5,13 @@ use std::ops::Bound;
 use std::os::unix::ffi::OsStrExt;
 
 use clap::builder::OsStringValueParser;
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 
 use crate::base::options::{Arity, Opt, Subcommand, launch};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::cli::refusal::refusal;
-use crate::cli::values::Parsed;
+use crate::cli::values::{Parsed, Value};
 use crate::config::template::Search;
 use crate::host::Host;
 use crate::report::{self, Problem};
@@ -30,12 +30,18 @@ pub(super) fn arg(option: &Opt) -> Arg {
         .aliases(option.aliases.iter().copied())
         .help(option.help)
         .help_heading(option.heading);
-    match option.arity {
+    let action = match option.arity {
         // Not `SetTrue`: a switch that is not given has no value, as any other option.
-        Arity::Switch => arg.action(ArgAction::Set).num_args(0),
-        Arity::One => arg.action(ArgAction::Set).value_name(option.value).hide_possible_values(true),
-        Arity::Many => arg.action(ArgAction::Append).value_name(option.value).hide_possible_values(true),
-    }
+        Arity::Switch => return arg.action(ArgAction::Set).num_args(0),
+        Arity::One => ArgAction::Set,
+        Arity::Many => ArgAction::Append,
+    };
+    let hint = match option.value {
+        "DIR" | "DIR|auto" | "MODEL" => ValueHint::DirPath,
+        "FILE" | "PATH" => ValueHint::FilePath,
+        _ => ValueHint::Unknown,
+    };
+    arg.action(action).value_name(option.value).value_hint(hint).hide_possible_values(true)
 }
 
 /// A parser of words without a sub-command. Of an option that is given twice, the last value counts.
@@ -84,7 +90,7 @@ impl<'a> ParsedArgs<'a> {
     }
 
     /// The value of an option: of the flag, else of its variable.
-    pub(super) fn one<T: Clone + Send + Sync + 'static>(&mut self, option: &Opt) -> Option<Sourced<T>> {
+    pub(super) fn one<T: Value>(&mut self, option: &Opt) -> Option<Sourced<T>> {
         if self.matches.contains_id(option.name) {
             return self.flag(option);
         }
@@ -93,13 +99,13 @@ impl<'a> ParsedArgs<'a> {
     }
 
     /// The value of an option on the command line.
-    pub(super) fn flag<T: Clone + Send + Sync + 'static>(&mut self, option: &Opt) -> Option<Sourced<T>> {
+    pub(super) fn flag<T: Value>(&mut self, option: &Opt) -> Option<Sourced<T>> {
         let parsed = self.matches.get_one::<Parsed<T>>(option.name)?.clone();
         self.sourced(parsed, Source::Flag(option.flag()))
     }
 
     /// The values of an option that may be repeated: those of the variable, then the flags, since later ones win.
-    pub(super) fn many<T: Clone + Send + Sync + 'static>(&mut self, option: &Opt) -> Vec<Sourced<T>> {
+    pub(super) fn many<T: Value>(&mut self, option: &Opt) -> Vec<Sourced<T>> {
         let values = |matches: &ArgMatches| -> Vec<Parsed<T>> {
             matches.get_many::<Parsed<T>>(option.name).into_iter().flatten().cloned().collect()
         };
@@ -122,21 +128,15 @@ impl<'a> ParsedArgs<'a> {
         self.switched_on(option).is_some()
     }
 
-    /// The value of a positional argument.
-    pub(super) fn argument<T: Clone + Send + Sync + 'static>(
-        &mut self,
-        id: &str,
-        command: &Subcommand,
-    ) -> Option<Sourced<T>> {
-        let parsed = self.matches.get_one::<Parsed<T>>(id)?.clone();
-        self.sourced(parsed, Source::Argument(command.name.to_string()))
-    }
-
-    /// The values of a positional argument that takes several.
-    pub(super) fn arguments<T: Clone + Send + Sync + 'static>(&mut self, id: &str, command: &Subcommand) -> Vec<T> {
+    /// The values of a positional argument.
+    pub(super) fn arguments<T: Value>(&mut self, id: &str, command: &Subcommand) -> Vec<Sourced<T>> {
         let parsed: Vec<Parsed<T>> = self.matches.get_many(id).into_iter().flatten().cloned().collect();
         let source = || Source::Argument(command.name.to_string());
-        parsed.into_iter().filter_map(|parsed| Some(self.sourced(parsed, source())?.value)).collect()
+        parsed.into_iter().filter_map(|parsed| self.sourced(parsed, source())).collect()
+    }
+
+    pub(super) fn argument<T: Value>(&mut self, id: &str, command: &Subcommand) -> Option<Sourced<T>> {
+        self.arguments(id, command).pop()
     }
 
     /// The command to launch.

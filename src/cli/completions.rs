@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction, Command, ValueHint};
 
 use super::args::ParsedArgs;
@@ -25,7 +26,9 @@ pub(super) fn describe(command: Command) -> Command {
 pub(super) fn read(mut args: ParsedArgs, mut zlaunch: Command) -> Result<String, Vec<Problem>> {
     zlaunch.build();
     let script = args.argument::<Script>(SHELL, &COMPLETIONS).map(|script| (script.value)(&zlaunch));
-    args.finish(script.unwrap_or_default())
+    let script = script.unwrap_or_default();
+    let script = script.replace("@ACTIONS@", &first_words(&zlaunch, SHIMS.name));
+    args.finish(script.replace("@SHELLS@", &first_words(&zlaunch, COMPLETIONS.name)))
 }
 
 /// What may follow an option.
@@ -67,7 +70,7 @@ fn takes_value(arg: &Arg) -> bool {
 
 fn possible_values(arg: &Arg) -> String {
     let words = arg.get_possible_values();
-    words.iter().map(|word| word.get_name()).collect::<Vec<_>>().join(" ")
+    words.iter().map(PossibleValue::get_name).collect::<Vec<_>>().join(" ")
 }
 
 /// What an argument with a fixed set of words may be: the first one of a sub-command.
@@ -103,15 +106,13 @@ fn help(arg: &Arg) -> String {
 
 /// The options after which a value stands, in all their spellings.
 fn valued(zlaunch: &Command, between: &str) -> String {
-    let mut spellings: Vec<String> = Vec::new();
-    for arg in places(zlaunch).into_iter().flat_map(|(_, args)| args).filter(|arg| takes_value(arg)) {
+    let spellings = |arg: &Arg| {
         let aliases = arg.get_all_aliases().unwrap_or_default();
-        let aliases = aliases.iter().map(|alias| format!("--{alias}"));
-        spellings.extend(std::iter::once(long(arg)).chain(aliases));
-    }
-    let mut seen = BTreeSet::new();
-    spellings.retain(|spelling| seen.insert(spelling.clone()));
-    spellings.join(between)
+        aliases.iter().map(|alias| format!("--{alias}")).chain([long(arg)]).collect::<Vec<_>>()
+    };
+    let valued = places(zlaunch).into_iter().flat_map(|(_, args)| args).filter(|arg| takes_value(arg));
+    let spellings: BTreeSet<String> = valued.flat_map(spellings).collect();
+    spellings.into_iter().collect::<Vec<_>>().join(between)
 }
 
 fn names(between: &str) -> String {
@@ -147,8 +148,6 @@ fn bash(zlaunch: &Command) -> String {
         .replace("@OPTIONS@", &lists)
         .replace("1:@COMMANDS@", &format!("1:{}", names(" | 1:")))
         .replace("@SUBCOMMANDS@", &names(" "))
-        .replace("@ACTIONS@", &first_words(zlaunch, SHIMS.name))
-        .replace("@SHELLS@", &first_words(zlaunch, COMPLETIONS.name))
 }
 
 fn zsh(zlaunch: &Command) -> String {
@@ -158,11 +157,7 @@ fn zsh(zlaunch: &Command) -> String {
         script = script.replace(&format!("@{name}@"), &args.into_iter().map(zsh_spec).collect::<String>());
     }
     let commands = SUBCOMMANDS.iter().map(|it| format!("        '{}:{}'\n", it.name, zsh_quoted(it.about)));
-    script
-        .replace("@COMMANDS@", &commands.collect::<String>())
-        .replace("@NAMES@", &names("|"))
-        .replace("@ACTIONS@", &first_words(zlaunch, SHIMS.name))
-        .replace("@SHELLS@", &first_words(zlaunch, COMPLETIONS.name))
+    script.replace("@COMMANDS@", &commands.collect::<String>()).replace("@NAMES@", &names("|"))
 }
 
 fn zsh_quoted(text: &str) -> String {
@@ -199,9 +194,7 @@ fn fish(zlaunch: &Command) -> String {
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('\'', "\\'");
     let mut script = include_str!("completions/zlaunch.fish")
         .replace("@VALUED@", &valued(zlaunch, " "))
-        .replace("@NAMES@", &names(" "))
-        .replace("@ACTIONS@", &first_words(zlaunch, SHIMS.name))
-        .replace("@SHELLS@", &first_words(zlaunch, COMPLETIONS.name));
+        .replace("@NAMES@", &names(" "));
     for it in SUBCOMMANDS {
         script += &format!("complete -c zlaunch -n __zlaunch_first -a {} -d '{}'\n", it.name, quoted(it.about));
     }

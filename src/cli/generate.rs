@@ -2,15 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Arg, Command, ValueHint};
+use clap::{Arg, Command};
 
 use super::args::{ParsedArgs, arg};
 use super::{launch, values};
-use crate::base::options::Opt;
-use crate::base::options::generate::{
-    ALL, BF16, FORCE, FP16, FROM, GRAD_ACCUM, MICRO_BATCH, OFFLOAD, OUT, STAGE, TIERS, WORLD_SIZE,
-};
 use crate::base::options::launch::TEMPLATE_DIR;
+use crate::base::options::{Opt, generate as opt};
 use crate::report::{self, Problem};
 use crate::tools::generate::{GenerateRequest, Output, Precision};
 
@@ -22,38 +19,38 @@ const AFTER_HELP: &str = "\x1b[1m\x1b[4mExamples:\x1b[0m
 const MOST: u64 = 1 << 20;
 
 pub(super) fn describe(command: Command) -> Command {
-    command.after_help(AFTER_HELP).args(ALL.iter().map(generate_arg)).arg(launch::launch_arg(&TEMPLATE_DIR))
+    command.after_help(AFTER_HELP).args(opt::ALL.iter().map(generate_arg)).arg(launch::launch_arg(&TEMPLATE_DIR))
 }
 
 fn generate_arg(option: &Opt) -> Arg {
-    let arg = arg(option);
-    match *option {
-        MICRO_BATCH | GRAD_ACCUM | WORLD_SIZE => arg.value_parser(values::number(1, MOST, "1")),
-        STAGE => arg.value_parser(values::one_of(|| vec![("0", 0_u64), ("1", 1), ("2", 2), ("3", 3)])),
-        FROM => arg.value_parser(values::text()),
-        OUT => arg.value_parser(values::path()).value_hint(ValueHint::FilePath),
-        _ => arg,
-    }
+    let value_parser = match *option {
+        opt::MICRO_BATCH | opt::GRAD_ACCUM | opt::WORLD_SIZE => values::number(1, MOST, "1"),
+        opt::STAGE => values::one_of(|| vec![("0", 0_u64), ("1", 1), ("2", 2), ("3", 3)]),
+        opt::FROM => values::text(),
+        opt::OUT => values::path(),
+        _ => return arg(option),
+    };
+    arg(option).value_parser(value_parser)
 }
 
 pub(super) fn read(mut args: ParsedArgs) -> Result<GenerateRequest, Vec<Problem>> {
-    let [micro_batch, grad_accum, world_size] =
-        [MICRO_BATCH, GRAD_ACCUM, WORLD_SIZE].map(|option| args.one(&option).map_or(1, |number| number.value));
-    let out = args.one::<PathBuf>(&OUT).map(|path| path.value);
+    let [micro_batch, grad_accum, world_size] = [opt::MICRO_BATCH, opt::GRAD_ACCUM, opt::WORLD_SIZE]
+        .map(|option| args.one(&option).map_or(1, |number| number.value));
+    let out = args.one::<PathBuf>(&opt::OUT).map(|path| path.value);
     let request = GenerateRequest {
         micro_batch,
         grad_accum,
         world_size,
-        stage: args.one(&STAGE).map(|stage| stage.value),
-        offload: args.is_on(&OFFLOAD),
-        precision: if args.is_on(&FP16) { Precision::Fp16 } else { Precision::Bf16 },
-        from: args.one(&FROM),
-        output: match (out, args.is_on(&TIERS)) {
+        stage: args.one(&opt::STAGE).map(|stage| stage.value),
+        offload: args.is_on(&opt::OFFLOAD),
+        precision: if args.is_on(&opt::FP16) { Precision::Fp16 } else { Precision::Bf16 },
+        from: args.one(&opt::FROM),
+        output: match (out, args.is_on(&opt::TIERS)) {
             (Some(folder), true) => Output::Tiers(folder),
             (Some(file), false) => Output::File(file),
             (None, _) => Output::Stdout,
         },
-        force: args.is_on(&FORCE),
+        force: args.is_on(&opt::FORCE),
         search: args.search(),
     };
     refuse_contradictions(&request, &mut args);
@@ -62,8 +59,8 @@ pub(super) fn read(mut args: ParsedArgs) -> Result<GenerateRequest, Vec<Problem>
 
 fn refuse_contradictions(request: &GenerateRequest, args: &mut ParsedArgs) {
     const EACH: &str = "--tiers: each of the three has its own";
-    let tiers = args.is_on(&TIERS);
-    let both = args.is_on(&BF16) && args.is_on(&FP16);
+    let tiers = args.is_on(&opt::TIERS);
+    let both = args.is_on(&opt::BF16) && args.is_on(&opt::FP16);
     let shaped = request.stage.is_some() || request.offload;
     let mut refuse = |wrong: bool, problem: Problem| args.problems.extend(wrong.then_some(problem));
     let contradicting = report::contradicting_options;

@@ -6,13 +6,17 @@ use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, PossibleValue, TypedValueParser, ValueParser};
 use clap::{Arg, Command};
-use serde_json::Value;
+use serde_json::Value as Json;
 
 use crate::base::json;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::ranks::topology::Processes;
 use crate::report::{self, Problem};
+
+/// What a value of an option can be.
+pub(super) trait Value: Clone + Send + Sync + 'static {}
+impl<T: Clone + Send + Sync + 'static> Value for T {}
 
 /// What clap keeps of a value.
 pub(super) type Parsed<T> = Result<T, Invalid>;
@@ -56,11 +60,7 @@ fn parse<T>(value: &OsStr, read: impl Fn(&str) -> Result<T, Expected>) -> Parsed
     read(text).map_err(|expected| Invalid::Not(expected, text.to_string()))
 }
 
-fn parser<T, F>(read: F) -> ValueParser
-where
-    T: Clone + Send + Sync + 'static,
-    F: Fn(&str) -> Result<T, Expected> + Clone + Send + Sync + 'static,
-{
+fn parser<T: Value>(read: impl Fn(&str) -> Result<T, Expected> + Value) -> ValueParser {
     OsStringValueParser::new().map(move |value| parse(&value, &read)).into()
 }
 
@@ -78,10 +78,7 @@ pub(super) fn path() -> ValueParser {
 }
 
 /// A whole number in a range, with an example of one.
-pub(super) fn number<T>(least: T, most: T, example: &'static str) -> ValueParser
-where
-    T: Copy + TryFrom<u64> + Into<u64> + Send + Sync + 'static,
-{
+pub(super) fn number<T: Value + TryFrom<u64> + Into<u64>>(least: T, most: T, example: &'static str) -> ValueParser {
     let (least, most) = (least.into(), most.into());
     parser(move |text| {
         let number = text.parse().ok().filter(|number| (least..=most).contains(number));
@@ -101,17 +98,14 @@ pub(super) fn processes() -> ValueParser {
 }
 
 /// One of a few words. The list is made only when it is needed.
-pub(super) fn one_of<T>(known: fn() -> Vec<(&'static str, T)>) -> ValueParser
-where
-    T: Clone + Send + Sync + 'static,
-{
+pub(super) fn one_of<T: Value>(known: fn() -> Vec<(&'static str, T)>) -> ValueParser {
     OneOf(known).into()
 }
 
 #[derive(Clone)]
 struct OneOf<T>(fn() -> Vec<(&'static str, T)>);
 
-impl<T: Clone + Send + Sync + 'static> TypedValueParser for OneOf<T> {
+impl<T: Value> TypedValueParser for OneOf<T> {
     type Value = Parsed<T>;
 
     fn parse_ref(&self, _: &Command, _: Option<&Arg>, value: &OsStr) -> Result<Parsed<T>, clap::Error> {
@@ -140,7 +134,7 @@ pub(super) fn config_assignment() -> ValueParser {
         Expected::Assignment { form: "KEY=VALUE", example: "zero_optimization.overlap_comm=true" };
     parser(|text| {
         let (key, value) = text.split_once('=').filter(|(key, _)| is_dotted_key(key)).ok_or(EXPECTED)?;
-        Ok((key.to_string(), json::parse(value).unwrap_or_else(|_| Value::from(value))))
+        Ok((key.to_string(), json::parse(value).unwrap_or_else(|_| Json::from(value))))
     })
 }
 

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use clap::builder::Str;
 use clap::{Arg, ArgAction, Command};
 
 use crate::base::options::{FIT, GENERATE, Subcommand};
@@ -50,7 +51,7 @@ pub(super) fn shown_options(command: &Command) -> impl Iterator<Item = &Arg> {
 pub(super) fn spelled(arg: &Arg) -> (Option<String>, String, Option<&str>) {
     let value = arg.get_value_names().and_then(<[_]>::first);
     let long = arg.get_long().unwrap_or_default();
-    (arg.get_short().map(|short| format!("-{short}")), format!("--{long}"), value.map(|value| value.as_str()))
+    (arg.get_short().map(|short| format!("-{short}")), format!("--{long}"), value.map(Str::as_str))
 }
 
 pub(super) fn meaning(arg: &Arg) -> String {
