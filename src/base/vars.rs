@@ -1,5 +1,5 @@
 //! Every environment variable that zlaunch reads or sets, each with one sentence. `ZLAUNCH_<OPTION>` exists for every
-//! launch option besides (see `cli::OPTIONS`). The tables in the documents are made from this one.
+//! launch option besides (see `base::options`). The tables in the documents are made from this one.
 
 /// What zlaunch does with a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
