@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::base::source::{Source, Sourced};
 use crate::base::yaml::Dialect;
-use crate::cli::{self, Request};
+use crate::cli::{self, ExplainRequest, Request, TemplatesRequest};
 use crate::config::{layers, patch, template};
 use crate::fit;
 use crate::host::Host;
@@ -149,11 +149,15 @@ fn requested(words: &[OsString], host: &Host) {
     let argv = std::iter::once("zlaunch".into()).chain(words.iter().cloned()).collect();
     match cli::parse(argv, host) {
         Err(problems) => assert!(!problems.is_empty(), "refused without a word"),
-        Ok(Request::Launch(launch)) => planned(*launch, host),
+        Ok(Request::Launch(launch) | Request::Check(launch)) => planned(*launch, host),
         Ok(Request::Fit(request)) => drop(fit::answer(&request, host).map(|it| (it.json(), it.text(false)))),
         Ok(Request::Generate(request)) => drop(generate::generate(&request, host)),
-        Ok(Request::Explain { words: Some(words), search }) => drop(explain::explain(&words, &search, host)),
-        Ok(Request::Templates { name: Some(name), search, .. }) => drop(template::resolve(&name, &search, host)),
+        Ok(Request::Explain(ExplainRequest { words: Some(words), search })) => {
+            drop(explain::explain(&words, &search, host));
+        }
+        Ok(Request::Templates(TemplatesRequest { name: Some(name), search, .. })) => {
+            drop(template::resolve(&name, &search, host));
+        }
         Ok(_) => {}
     }
 }

@@ -37,20 +37,19 @@ mod request;
 mod tools;
 
 use std::io::{IsTerminal, Write};
-use std::path::Path;
 use std::process::ExitCode;
 
 use anstream::AutoStream;
 use base::json;
 use base::source::{Source, Sourced};
-use cli::Request;
+use cli::{ExplainRequest, ReplayRequest, Request, TemplatesRequest};
 use config::template;
 use host::Host;
 use plan::Plan;
 use plan::record::Recorded;
 use report::secrets::Secrets;
 use report::{Problem, REFUSED, Severity};
-use request::{Format, Launch, Mode, Output};
+use request::{Format, Launch, Output};
 use tools::shims::{Action, Shims};
 use tools::{doctor, explain, generate, shims};
 
@@ -71,29 +70,36 @@ fn main() -> ExitCode {
 /// The exit status, where zlaunch does not become another program.
 fn run(host: &Host) -> Result<u8, Vec<Problem>> {
     let shown = match cli::parse(host.words.clone(), host)? {
-        Request::Launch(launch) if launch.output.check => return run_check(&launch, host),
         Request::Launch(launch) => return run_launch(&launch, host),
+        Request::Check(launch) => return run_check(&launch, host),
         Request::Fit(request) => return run_fit(&request, host),
         Request::Generate(request) => run_generate(&request, host),
-        Request::Templates { name: None, search, .. } => out(template::list(&search, host).as_bytes()),
-        Request::Templates { name: Some(name), raw: true, search } => {
-            out(template::raw(&name, &search, host)?.as_bytes())
-        }
-        Request::Templates { name: Some(name), raw: false, search } => {
-            let template = template::resolve(&name, &search, host)?;
-            let secrets = Secrets::of(host);
-            report::report(&template.notes, &secrets);
-            err(template.summary(&secrets).as_bytes());
-            out(json::write(&template.config).as_bytes())
-        }
-        Request::Replay { folder, dry_run } => return replay(&folder, dry_run),
+        Request::Templates(request) => show_templates(&request, host),
+        Request::Replay(request) => return replay(&request),
         Request::Shims(shims) => run_shims(&shims, host),
-        Request::Explain { words: None, search } => out(explain::subjects(&search).as_bytes()),
-        Request::Explain { words: Some(words), search } => out(explain::explain(&words, &search, host)?.as_bytes()),
+        Request::Explain(ExplainRequest { words: None, search }) => out(explain::subjects(&search).as_bytes()),
+        Request::Explain(ExplainRequest { words: Some(words), search }) => {
+            out(explain::explain(&words, &search, host)?.as_bytes())
+        }
         Request::Doctor(launch) => out(doctor::doctor(&launch, host).as_bytes()),
         Request::Show(text) => out(&styled(|stream| stream.write_all(text.as_bytes()))),
     };
     shown.map(|()| 0)
+}
+
+fn show_templates(request: &TemplatesRequest, host: &Host) -> Result<(), Vec<Problem>> {
+    let TemplatesRequest { name, raw, search } = request;
+    let Some(name) = name else {
+        return out(template::list(search, host).as_bytes());
+    };
+    if *raw {
+        return out(template::raw(name, search, host)?.as_bytes());
+    }
+    let template = template::resolve(name, search, host)?;
+    let secrets = Secrets::of(host);
+    report::report(&template.notes, &secrets);
+    err(template.summary(&secrets).as_bytes());
+    out(json::write(&template.config).as_bytes())
 }
 
 /// `zlaunch check`: what was found is the data here.
@@ -126,23 +132,21 @@ fn run_check(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
 }
 
 /// Launches what was recorded, as it would be launched today; what differs is told.
-fn replay(folder: &Path, dry_run: bool) -> Result<u8, Vec<Problem>> {
+fn replay(request: &ReplayRequest) -> Result<u8, Vec<Problem>> {
+    let ReplayRequest { folder, dry_run } = request;
     let recorded = Recorded::read(folder)?;
     std::env::set_current_dir(&recorded.folder).map_err(|why| vec![report::cannot_enter(&recorded.folder, &why)])?;
     let mut host = Host::read();
     let ours = recorded.restore_variables(&mut host);
-    let mut launch = match cli::parse_launch(recorded.words.clone(), Mode::Launch, &host)? {
-        Ok(launch) => launch,
-        Err(text) => return out(text.as_bytes()).map(|()| 0),
-    };
+    let mut launch = cli::parse_launch(&recorded.words, &host)?;
     // Only to compare: the old record stays as it is.
-    launch.record = Some(Sourced::new(folder.to_path_buf(), Source::Default));
+    launch.record = Some(Sourced::new(folder.clone(), Source::Default));
     let mut plan = Plan::new(&launch, &host)
         .map_err(|problems| problems.into_iter().chain(recorded.missing_source()).collect::<Vec<_>>())?;
     let today = plan.record.take();
     plan.environment.extend(ours);
     let differences = today.map_or_else(Vec::new, |today| recorded.differences(&today));
-    if dry_run {
+    if *dry_run {
         let text = if differences.is_empty() { "nothing differs\n".to_string() } else { differences.join("\n") + "\n" };
         return out(text.as_bytes()).map(|()| 0);
     }

@@ -5,12 +5,12 @@ pub(crate) mod draft;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::base::options::{option_of, takes_next_word};
+use crate::base::options::{Arity, launch, launch_option};
 use crate::base::source::{Source, Sourced};
 use crate::command::trainer;
 use crate::config::layers::Layers;
 use crate::config::template::Search;
-use crate::ranks::launcher;
+use crate::ranks::launcher::{Launcher, local};
 use crate::ranks::topology::{HostFlags, RankFlags};
 use crate::report::Problem;
 
@@ -23,11 +23,11 @@ pub(crate) struct Launch {
     pub(crate) memory: MemoryFlags,
     pub(crate) no_fill: bool,
     pub(crate) trainer: Option<Sourced<&'static trainer::Trainer>>,
-    pub(crate) launcher: Option<Sourced<launcher::Launcher>>,
+    pub(crate) launcher: Option<Sourced<Launcher>>,
     pub(crate) topology: RankFlags,
     pub(crate) hosts: HostFlags,
     pub(crate) launcher_args: Vec<OsString>,
-    pub(crate) rank_output: launcher::local::OutputFlags,
+    pub(crate) rank_output: local::OutputFlags,
     pub(crate) environment: EnvironmentFlags,
     pub(crate) config_out: Option<Sourced<PathBuf>>,
     pub(crate) record: Option<Sourced<PathBuf>>,
@@ -41,39 +41,41 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
-    /// The command, and nothing of what was said about it. A launch is large: this stands once in the executable.
-    #[inline(never)]
-    pub(crate) fn command_alone(&self) -> Box<Self> {
-        Box::new(Launch { output: self.output, command: self.command.clone(), ..Launch::default() })
+    /// The command without our options.
+    pub(crate) fn command_alone(&self) -> Self {
+        Launch { output: self.output, command: self.command.clone(), ..Launch::default() }
     }
 
-    /// Our options as they were given, for the same launch on another machine: without those that only print, and without
-    /// what was meant for srun.
+    /// Our options as they were given, for the tasks that srun starts: without those that only print, and without those
+    /// that were meant for srun itself.
     pub(crate) fn forwarded_options(&self) -> Vec<OsString> {
-        let through_srun = self.launcher.as_ref().is_some_and(|asked| asked.value == launcher::Launcher::Srun);
+        let mut dropped = vec![launch::DRY_RUN, launch::FORMAT];
         // A replay leaves its record as it is.
-        let replayed = self.record.as_ref().is_some_and(|asked| asked.from == Source::Default);
-        let mut again = Vec::new();
+        if self.record.as_ref().is_some_and(|asked| asked.from == Source::Default) {
+            dropped.push(launch::RECORD);
+        }
+        if self.launcher.as_ref().is_some_and(|asked| asked.value == Launcher::Srun) {
+            dropped.extend([launch::LAUNCHER, launch::LAUNCHER_ARG]);
+        }
+        let mut forwarded = Vec::new();
         let mut words = self.options.iter();
         while let Some(word) = words.next() {
-            // What is not text is the value of an option, joined to its name.
+            // Only a value can be other than text, and then it is joined to its option.
             let text = word.to_string_lossy();
             let Some(long) = text.strip_prefix("--") else {
-                // A cluster of switches.
+                // Short switches: `-n`, `-nq`.
                 let kept = text.replace('n', "");
-                again.extend((kept != "-").then(|| OsString::from(kept)));
+                forwarded.extend((kept != "-").then(|| OsString::from(kept)));
                 continue;
             };
-            let Some(option) = option_of(long) else { continue };
-            let value = if takes_next_word(long) { words.next() } else { None };
-            let dropped = ["dry-run", "format"].contains(&option.name)
-                || replayed && option.name == "record"
-                || through_srun && ["launcher", "launcher-arg"].contains(&option.name);
-            if !dropped {
-                again.extend(std::iter::once(word).chain(value).cloned());
+            let Some(option) = launch_option(long) else { continue };
+            let is_alone = option.arity == Arity::Switch || long.contains('=');
+            let value = if is_alone { None } else { words.next() };
+            if !dropped.contains(option) {
+                forwarded.extend(std::iter::once(word).chain(value).cloned());
             }
         }
-        again
+        forwarded
     }
 }
 
@@ -105,16 +107,6 @@ pub(crate) enum Format {
     Text,
     Json,
     Shell,
-}
-
-/// What is done with a launch that was described.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
-    Launch,
-    /// Everything odd about it is said.
-    Check,
-    /// Only a report is wanted, and perhaps about no command.
-    Doctor,
 }
 
 /// Memory that was said instead of seen.

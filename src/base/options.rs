@@ -1,144 +1,222 @@
-//! The table of launch options.
+//! Every option and sub-command of zlaunch. They are named only here: the command line, its help, the shell completions, the
+//! man page, the `ZLAUNCH_*` variables and the tables in the documents all come from these tables, and code refers to an
+//! option by its constant.
 
-/// How often an option may be said, and with what.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// How often an option may be given, and whether it takes a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arity {
     Switch,
     One,
     Many,
 }
 
-/// One launch option. Its variable is `ZLAUNCH_<NAME>`; the help and the tables in the documents come from here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Opt {
     pub(crate) name: &'static str,
     pub(crate) short: Option<char>,
-    pub(crate) kind: Arity,
+    pub(crate) arity: Arity,
+    /// What stands for the value in the help.
     pub(crate) value: &'static str,
-    /// With `_` instead of `-`, as torchrun and deepspeed spell theirs.
+    /// Other spellings. A name with `-` always has one with `_`, as torchrun and deepspeed spell theirs.
     pub(crate) aliases: &'static [&'static str],
     pub(crate) heading: &'static str,
     pub(crate) help: &'static str,
-    pub(crate) hidden: bool,
 }
 
-const CONFIG: &str = "Config";
-const RANKS: &str = "Ranks";
-const ENVIRONMENT: &str = "Environment";
-const OUTPUT: &str = "Output";
+impl Opt {
+    /// `--nproc-per-node`.
+    pub(crate) fn flag(&self) -> String {
+        format!("--{}", self.name)
+    }
 
-macro_rules! opt {
-    ($heading:ident, $name:literal $(/ $short:literal)?, $kind:ident $value:literal $([$($alias:literal),*])?, $help:literal) => {
-        Opt {
-            name: $name,
-            short: { let short: Option<char> = None; $(let short = { let _ = short; Some($short) };)? short },
-            kind: Arity::$kind,
-            value: $value,
-            aliases: &[$($($alias),*)?],
-            heading: $heading,
-            help: $help,
-            hidden: false,
+    /// `ZLAUNCH_NPROC_PER_NODE`. Only the options of a launch have one.
+    pub(crate) fn variable(&self) -> String {
+        format!("ZLAUNCH_{}", self.name.to_ascii_uppercase().replace('-', "_"))
+    }
+}
+
+/// A module for each place that has options: a constant for each of them, and `ALL` in the order of the help.
+macro_rules! options {
+    ($($(#[$about:meta])* $place:ident {
+        $($heading:literal {
+            $($id:ident = $name:literal $(/ $short:literal)?, $arity:ident $($value:literal)? $([$($alias:literal),*])?, $help:literal;)*
+        })*
+    })*) => {
+        $($(#[$about])* pub(crate) mod $place {
+            use super::{Arity, Opt};
+            $($(pub(crate) const $id: Opt = Opt {
+                name: $name,
+                short: options!(@short $($short)?),
+                arity: Arity::$arity,
+                value: concat!($($value)?),
+                aliases: &[$($($alias),*)?],
+                heading: $heading,
+                help: $help,
+            };)*)*
+            pub(crate) const ALL: &[Opt] = &[$($($id,)*)*];
+        })*
+    };
+    (@short) => { None };
+    (@short $short:literal) => { Some($short) };
+}
+
+options! {
+    /// The options of a launch; `check` and `doctor` take them too.
+    launch {
+        "Config" {
+            DEEPSPEED = "deepspeed", One "NAME|PATH|JSON|auto", "The DeepSpeed config, or `auto` for the fastest that fits; by default the trainer's own --deepspeed";
+            TEMPLATE_DIR = "template-dir", Many "DIR" ["template_dir"], "Search this folder for templates first";
+            PATCH = "patch", Many "FILE", "Apply a JSON Patch (a list) or a merge patch (an object)";
+            UNSET = "unset", Many "KEY", "Remove a dotted key";
+            SET = "set", Many "KEY=VALUE", "Set a dotted key; VALUE is JSON, or else a string";
+            NO_FILL = "no-fill", Switch ["no_fill"], "Leave every \"auto\" to the trainer";
+            CONFIG_OUT = "config-out", One "PATH" ["config_out"], "Write the resolved config to this file";
+            GPU_MEMORY = "gpu-memory", One "SIZE" ["gpu_memory"], "Memory of each GPU (80GiB) for `auto` and `fit`; by default known from its name";
+            HOST_MEMORY = "host-memory", One "SIZE" ["host_memory"], "Memory of each machine for `auto` and `fit`; by default detected";
         }
+        "Ranks" {
+            NPROC_PER_NODE = "nproc-per-node", One "N" ["nproc_per_node", "num-gpus", "num_gpus", "gpus"], "Number of processes on this machine, or `gpu` or `cpu`: one for each";
+            NNODES = "nnodes", One "N" ["num-nodes", "num_nodes"], "Number of machines";
+            NODE_RANK = "node-rank", One "N" ["node_rank"], "Rank of this machine, from 0";
+            MASTER_ADDR = "master-addr", One "HOST" ["master_addr"], "Address of machine 0";
+            MASTER_PORT = "master-port", One "PORT" ["master_port"], "Port on machine 0";
+            HOSTFILE = "hostfile", One "FILE", "Machines for DeepSpeed's runner: lines of `host slots=N`";
+            INCLUDE = "include", One "HOST:GPUS", "Use only these GPUs: `host:0,1@host`, or `localhost:0,1` without a hostfile";
+            EXCLUDE = "exclude", One "HOST:GPUS", "Use all GPUs but these";
+            LAUNCHER = "launcher", One "NAME", "What starts the ranks: auto, torchrun, deepspeed, srun, direct or local (zlaunch itself)";
+            LAUNCHER_ARG = "launcher-arg", Many "ARG" ["launcher_arg"], "Pass ARG through to the launcher";
+            LOG_DIR = "log-dir", One "DIR" ["log_dir"], "With `local`: write the output of rank N to DIR/rankN.log; with --prefix print it too";
+            PREFIX = "prefix", Switch, "With `local`: start every line of output with its rank";
+            TRAINER = "trainer", One "NAME", "What the command is, if zlaunch cannot tell: swift, llamafactory, axolotl, trl, hf, deepspeed …";
+        }
+        "Environment" {
+            ENV = "env", Many "K=V", "Set a variable; overrides the template and the environment";
+            UNSET_ENV = "unset-env", Many "K" ["unset_env"], "Remove a variable";
+        }
+        "Output" {
+            RECORD = "record", One "DIR|auto", "Write a record of the launch to this folder; `auto`: to the trainer's output_dir";
+            DRY_RUN = "dry-run" / 'n', Switch ["dry_run"], "Print the plan and do nothing";
+            FORMAT = "format", One "FORMAT", "Format of the plan: text, json or shell; `check` and `doctor`: text or json";
+            STRICT = "strict", Switch, "Treat warnings as errors";
+            ALLOW = "allow", Many "RULE", "Silence a rule by its name";
+            QUIET = "quiet" / 'q', Switch, "Print nothing but errors";
+            VERBOSE = "verbose" / 'v', Switch, "Print the whole plan before the launch";
+        }
+    }
+    /// What `zlaunch fit` takes besides the options of a launch.
+    fit {
+        "Model" {
+            MODEL = "model", One "MODEL", "A folder, or a name in the Hugging Face or ModelScope cache";
+            PARAMS = "params", One "N", "The number of parameters: 8B, 350M";
+        }
+        "Training" {
+            TUNER = "tuner", One "NAME", "full, lora or qlora";
+            LORA_RANK = "lora-rank", One "N" ["lora_rank"], "Rank of the adapters";
+            LORA_TARGETS = "lora-targets", One "NAMES" ["lora_targets"], "Layers with an adapter: all-linear, or names separated by commas";
+            QUANT_BITS = "quant-bits", One "N" ["quant_bits"], "Bits of the frozen weights: 4 or 8";
+            DTYPE = "dtype", One "NAME", "bf16, fp16 or fp32";
+            OPTIMIZER = "optimizer", One "NAME", "adamw, adamw_8bit, adafactor, lion, muon or sgd";
+            MICRO_BATCH = "micro-batch", One "N" ["micro_batch"], "Sequences in one forward pass on one GPU";
+            GRAD_ACCUM = "grad-accum", One "N" ["grad_accum"], "Micro batches in one step";
+            SEQ_LEN = "seq-len", One "N" ["seq_len"], "Tokens in a sequence";
+            GRADIENT_CHECKPOINTING = "gradient-checkpointing", One "BOOL" ["gradient_checkpointing"], "Whether activations are recomputed in the backward pass";
+            ATTENTION = "attention", One "NAME", "flash (or sdpa), or eager";
+            FUSED_LOSS = "fused-loss", Switch ["fused_loss"], "The loss never holds all logits at once (Liger)";
+        }
+        "Output" {
+            ACCOUNTING = "accounting", One "NAME", "real: what DeepSpeed allocates; textbook: 2 + 2 + 8 bytes a parameter";
+        }
+    }
+    /// What `zlaunch generate` takes besides `--template-dir`.
+    generate {
+        "Training" {
+            MICRO_BATCH = "micro-batch", One "N" ["micro_batch"], "Sequences in one forward pass on one GPU (1)";
+            GRAD_ACCUM = "grad-accum", One "N" ["grad_accum"], "Micro batches in one step (1)";
+            WORLD_SIZE = "world-size", One "N" ["world_size"], "GPUs of all machines together (1)";
+        }
+        "Config" {
+            STAGE = "stage", One "N", "ZeRO stage, 0 to 3 (3)";
+            OFFLOAD = "offload", Switch, "Keep the optimizer, and at stage 3 the parameters, in host memory";
+            BF16 = "bf16", Switch, "Mixed precision with bf16 (the default)";
+            FP16 = "fp16", Switch, "Mixed precision with fp16 and dynamic loss scaling";
+            FROM = "from", One "TEMPLATE", "Start from this template, which decides the stage and the offloading";
+        }
+        "Output" {
+            OUT = "out" / 'o', One "FILE", "Write the config to this file instead of printing it";
+            TIERS = "tiers", Switch, "Write three configs to the folder -o: for little, medium and much GPU memory";
+            FORCE = "force", Switch, "Overwrite existing files";
+        }
+    }
+    templates {
+        "Output" {
+            RAW = "raw", Switch, "Print the file as it is";
+        }
+    }
+    replay {
+        "Output" {
+            DRY_RUN = "dry-run" / 'n', Switch ["dry_run"], "Only show what differs today";
+        }
+    }
+}
+
+/// The option of a launch with this name, which may be an alias or be followed by `=VALUE`.
+pub(crate) fn launch_option(long: &str) -> Option<&'static Opt> {
+    let name = long.split('=').next()?;
+    launch::ALL.iter().find(|option| option.name == name || option.aliases.contains(&name))
+}
+
+/// The options of a launch that matter to `fit`. The others are accepted, so that a command can be pasted.
+pub(crate) const FIT_OF_LAUNCH: &[Opt] = &[
+    launch::DEEPSPEED,
+    launch::TEMPLATE_DIR,
+    launch::GPU_MEMORY,
+    launch::HOST_MEMORY,
+    launch::NPROC_PER_NODE,
+    launch::NNODES,
+    launch::TRAINER,
+    launch::FORMAT,
+];
+
+/// A word in the place of the first argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Subcommand {
+    pub(crate) name: &'static str,
+    pub(crate) usage: &'static str,
+    pub(crate) about: &'static str,
+}
+
+macro_rules! subcommands {
+    ($launch:literal $($id:ident = $name:literal $arguments:literal, $about:literal;)*) => {
+        $(pub(crate) const $id: Subcommand =
+            Subcommand { name: $name, usage: concat!("zlaunch ", $name, " ", $arguments), about: $about };)*
+        pub(crate) const SUBCOMMANDS: &[Subcommand] = &[$($id,)*];
+        /// A line for a launch and for each sub-command.
+        pub(crate) const USAGE: &str = concat!($launch $(, "\n       zlaunch ", $name, " ", $arguments)*);
     };
 }
 
-pub(crate) const OPTIONS: &[Opt] = &[
-    opt!(CONFIG, "deepspeed", One "NAME|PATH|JSON|auto", "The DeepSpeed config, or `auto`: the fastest that fits; without it, the trainer's own --deepspeed"),
-    opt!(CONFIG, "template-dir", Many "DIR" ["template_dir"], "Search templates here first"),
-    opt!(CONFIG, "patch", Many "FILE", "Apply a JSON Patch (list) or a merge patch (object)"),
-    opt!(CONFIG, "unset", Many "KEY", "Remove a dotted key"),
-    opt!(CONFIG, "set", Many "KEY=VALUE", "Set a dotted key; VALUE is JSON, else a string"),
-    opt!(CONFIG, "no-fill", Switch "" ["no_fill"], "Leave every \"auto\" to the trainer"),
-    opt!(CONFIG, "config-out", One "PATH" ["config_out"], "Write the resolved config here"),
-    opt!(CONFIG, "gpu-memory", One "SIZE" ["gpu_memory"], "Memory of each GPU (80GiB) for `auto` and `fit`, instead of what its name tells"),
-    opt!(CONFIG, "host-memory", One "SIZE" ["host_memory"], "Memory of each machine for `auto` and `fit`, instead of what is seen"),
-    opt!(RANKS, "nproc-per-node", One "N" ["nproc_per_node", "num-gpus", "num_gpus", "gpus"], "Processes on this machine, or `gpu`, `cpu`"),
-    opt!(RANKS, "nnodes", One "N" ["num-nodes", "num_nodes"], "Number of machines"),
-    opt!(RANKS, "node-rank", One "N" ["node_rank"], "Number of this machine, from 0"),
-    opt!(RANKS, "master-addr", One "HOST" ["master_addr"], "Address of machine 0"),
-    opt!(RANKS, "master-port", One "PORT" ["master_port"], "Port on machine 0"),
-    opt!(RANKS, "hostfile", One "FILE", "Machines for DeepSpeed's runner: lines of `host slots=N`"),
-    opt!(RANKS, "include", One "HOST:GPUS", "Only these: `host:0,1@host`, or `localhost:0,1` without a hostfile"),
-    opt!(RANKS, "exclude", One "HOST:GPUS", "All but these"),
-    opt!(RANKS, "launcher", One "NAME", "Who starts the ranks: auto, torchrun, deepspeed, srun, direct or local (zlaunch itself)"),
-    opt!(RANKS, "launcher-arg", Many "ARG" ["launcher_arg"], "Pass ARG through to the launcher"),
-    opt!(RANKS, "log-dir", One "DIR" ["log_dir"], "`local`: what rank N prints goes to DIR/rankN.log; with --prefix it is shown too"),
-    opt!(RANKS, "prefix", Switch "", "`local`: start every line with its rank"),
-    opt!(RANKS, "trainer", One "NAME", "What the command is, if zlaunch cannot tell: swift, llamafactory, axolotl, trl, hf, deepspeed …"),
-    opt!(ENVIRONMENT, "env", Many "K=V", "Set a variable; beats the template and the environment"),
-    opt!(ENVIRONMENT, "unset-env", Many "K" ["unset_env"], "Remove a variable"),
-    opt!(OUTPUT, "record", One "DIR|auto", "Write the launch record there; auto: into the trainer's output_dir"),
-    opt!(OUTPUT, "dry-run" / 'n', Switch "" ["dry_run"], "Print the plan and do nothing"),
-    opt!(OUTPUT, "format", One "FORMAT", "Of the plan: text, json or shell; of check: text or json"),
-    opt!(OUTPUT, "strict", Switch "", "Warnings are errors"),
-    opt!(OUTPUT, "allow", Many "RULE", "Silence a rule by its name"),
-    opt!(OUTPUT, "quiet" / 'q', Switch "", "Print nothing but errors"),
-    opt!(OUTPUT, "verbose" / 'v', Switch "", "Print the whole plan before the launch"),
-];
-
-const MODEL: &str = "Model";
-const TRAINING: &str = "Training";
-
-/// What `zlaunch fit` takes besides.
-pub(crate) const FIT: &[Opt] = &[
-    opt!(MODEL, "model", One "MODEL", "A folder, or a name in the Hugging Face or ModelScope cache"),
-    opt!(MODEL, "params", One "N", "The number of parameters: 8B, 350M"),
-    opt!(TRAINING, "tuner", One "NAME", "full, lora or qlora"),
-    opt!(TRAINING, "lora-rank", One "N" ["lora_rank"], "Rank of the adapters"),
-    opt!(TRAINING, "lora-targets", One "NAMES" ["lora_targets"], "What they adapt: all-linear, or names with commas"),
-    opt!(TRAINING, "quant-bits", One "N" ["quant_bits"], "Bits of the frozen weights: 4 or 8"),
-    opt!(TRAINING, "dtype", One "NAME", "bf16, fp16 or fp32"),
-    opt!(TRAINING, "optimizer", One "NAME", "adamw, adamw_8bit, adafactor, lion, muon or sgd"),
-    opt!(TRAINING, "micro-batch", One "N" ["micro_batch"], "Sequences of one forward pass on one GPU"),
-    opt!(TRAINING, "grad-accum", One "N" ["grad_accum"], "Micro batches of one step"),
-    opt!(TRAINING, "seq-len", One "N" ["seq_len"], "Tokens of a sequence"),
-    opt!(TRAINING, "gradient-checkpointing", One "BOOL" ["gradient_checkpointing"], "Whether activations are computed again"),
-    opt!(TRAINING, "attention", One "NAME", "flash (or sdpa), or eager"),
-    opt!(TRAINING, "fused-loss", Switch "" ["fused_loss"], "The loss never sees all logits at once (Liger)"),
-    opt!(OUTPUT, "accounting", One "NAME", "real: what DeepSpeed allocates; textbook: 2 + 2 + 8 bytes a parameter"),
-];
-
-/// What `zlaunch generate` takes.
-pub(crate) const GENERATE: &[Opt] = &[
-    opt!(TRAINING, "micro-batch", One "N" ["micro_batch"], "Sequences of one forward pass on one GPU (1)"),
-    opt!(TRAINING, "grad-accum", One "N" ["grad_accum"], "Micro batches of one step (1)"),
-    opt!(TRAINING, "world-size", One "N" ["world_size"], "GPUs of all machines together (1)"),
-    opt!(CONFIG, "stage", One "N", "ZeRO stage, 0 to 3 (3)"),
-    opt!(CONFIG, "offload", Switch "", "Optimizer, and at stage 3 parameters, in host memory"),
-    opt!(CONFIG, "bf16", Switch "", "Mixed precision with bf16: this is so if nothing is said"),
-    opt!(CONFIG, "fp16", Switch "", "Mixed precision with fp16 and dynamic loss scaling"),
-    opt!(CONFIG, "from", One "TEMPLATE", "Start from this template; --stage and --offload are its own"),
-    opt!(OUTPUT, "out" / 'o', One "FILE", "Write it here; without, it is printed"),
-    opt!(OUTPUT, "tiers", Switch "", "Three files in the folder -o: for little, medium and much GPU memory"),
-    opt!(OUTPUT, "force", Switch "", "Overwrite what is there"),
-];
-
-/// Words in the place of the first argument.
-pub(crate) const COMMANDS: &[(&str, &str)] = &[
-    ("check", "Say everything that is wrong or odd about a launch"),
-    ("templates", "List the templates, or print one"),
-    ("explain", "Say what a key, a variable or a diagnostic means"),
-    ("fit", "Tell what a training needs under each template"),
-    ("generate", "Write a ready config from a few numbers"),
-    ("doctor", "Report what zlaunch sees here"),
-    ("replay", "Launch a record again"),
-    ("shims", "Install, remove or list PATH shims"),
-    ("completions", "Print completions for a shell"),
-];
-
-/// Whether the value of an option, given without its `--`, is the word behind it.
-pub(crate) fn takes_next_word(long: &str) -> bool {
-    !long.contains('=') && option_of(long).is_some_and(|option| option.kind != Arity::Switch)
+subcommands! {
+    "zlaunch [OPTIONS] [--] COMMAND [ARGS]..."
+    CHECK = "check" "[OPTIONS] -- COMMAND [ARGS]...", "Report everything wrong or odd about a launch, without launching it";
+    TEMPLATES = "templates" "[OPTIONS] [NAME]", "List the templates, or print one resolved";
+    EXPLAIN = "explain" "[OPTIONS] [WORD]...", "Explain a DeepSpeed key, a stage, a variable, a template or a diagnostic";
+    FIT = "fit" "[OPTIONS] [-- COMMAND [ARGS]...]", "Tell what a training needs under each template, and which one to take";
+    GENERATE = "generate" "[OPTIONS]", "Write a ready DeepSpeed config from a few numbers";
+    DOCTOR = "doctor" "[OPTIONS] [-- COMMAND [ARGS]...]", "Report what zlaunch sees here, for this command or in general";
+    REPLAY = "replay" "DIR [-n|--dry-run]", "Launch a record (--record) again, or show what differs today";
+    SHIMS = "shims" "install|remove|list [DIR]", "Install, remove or list PATH shims, so that scripts run unchanged";
+    COMPLETIONS = "completions" "bash|zsh|fish", "Print completions for a shell";
 }
 
-pub(crate) fn option_of(long: &str) -> Option<&'static Opt> {
-    let name = long.split('=').next()?;
-    OPTIONS.iter().find(|option| option.name == name || option.aliases.contains(&name))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-pub(crate) fn variable_of(option: &str) -> String {
-    format!("ZLAUNCH_{}", option.to_ascii_uppercase().replace('-', "_"))
+    #[test]
+    fn every_option_is_accepted_with_underscores() {
+        let tables = [launch::ALL, fit::ALL, generate::ALL, templates::ALL, replay::ALL];
+        for option in tables.into_iter().flatten().filter(|option| option.name.contains('-')) {
+            assert!(option.aliases.contains(&option.name.replace('-', "_").as_str()), "{}", option.name);
+        }
+    }
 }
-
-/// The launch options that matter to `fit`; the others are accepted.
-pub(crate) const FIT_LAUNCH: &[&str] =
-    &["deepspeed", "template-dir", "gpu-memory", "host-memory", "nproc-per-node", "nnodes", "trainer", "format"];

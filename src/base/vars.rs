@@ -1,5 +1,5 @@
 //! Every environment variable that zlaunch reads or sets, each with one sentence. `ZLAUNCH_<OPTION>` exists for every
-//! launch option besides (see `cli::OPTIONS`). The tables in the documents are made from this one.
+//! launch option besides (see `base::options`). The tables in the documents are made from this one.
 
 /// What zlaunch does with a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -404,9 +404,7 @@ mod tests {
                 let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
                 for name in named(code) {
                     let known = ALL.iter().any(|var| var.is_called(name) || var.is_called(&format!("{name}*")));
-                    let option = crate::base::options::OPTIONS
-                        .iter()
-                        .any(|it| crate::base::options::variable_of(it.name) == name);
+                    let option = crate::base::options::launch::ALL.iter().any(|it| it.variable() == name);
                     let list = place == "src/base/vars.rs" && changes_what_is_executed(name);
                     let other = NO_VARIABLES.contains(&name) || name == "ZLAUNCH_";
                     assert!(known || option || list || other, "{place} names {name}: src/vars.rs has no row for it");

@@ -1,117 +1,106 @@
 //! `zlaunch fit`: the options of a launch, and what the training is.
 
-use std::ffi::OsString;
+use clap::{Arg, Command};
 
-use clap::Command;
-
-use super::reader::{Reader, flag};
-use super::{Request, clap_arg, shown, trailing_command};
-use crate::base::options::{FIT, FIT_LAUNCH, OPTIONS, Opt};
+use super::args::{ParsedArgs, arg, trailing_command};
+use super::{launch, values};
+use crate::base::options::launch::{ALL as LAUNCH, FORMAT, NPROC_PER_NODE};
+use crate::base::options::{FIT_OF_LAUNCH, Opt, fit as opt};
 use crate::base::source::Sourced;
-use crate::fit::{self, Accounting, Attention, Dtype, Optimizer, TrainingArgs, Tuner};
-use crate::host::Host;
+use crate::fit::{self, Accounting, Attention, Dtype, FitRequest, Optimizer, TrainingArgs, Tuner};
 use crate::report::{self, Problem};
-use crate::request::{Format, Output};
+use crate::request::Format;
 
-const USAGE: &str = "zlaunch fit [OPTIONS] [-- COMMAND [ARGS]...]";
-
-const EXAMPLES: &str = "The training command says what is not said here. Exit status: 0, or 1 if nothing fits.
+const AFTER_HELP: &str =
+    "What is not given here is taken from the training command. Exit status: 0, or 1 if nothing fits.
 
 \x1b[1m\x1b[4mExamples:\x1b[0m
   zlaunch fit --params 8B --gpus 8 --gpu-memory 80GiB
   zlaunch fit --gpus 8 -- swift sft --model Qwen/Qwen3-8B --tuner_type full --max_length 4096";
 
-/// The options of a launch as they are described here.
-pub(crate) fn launch_options() -> impl Iterator<Item = Opt> {
-    OPTIONS.iter().map(|option| match option.name {
-        "nproc-per-node" => Opt { help: "GPUs of each machine; --gpus is the same", ..*option },
-        "format" => Opt { help: "text or json", ..*option },
-        name => Opt { hidden: !FIT_LAUNCH.contains(&name), ..*option },
-    })
-}
-
-fn command() -> Command {
-    // Only `clap_arg` makes arguments: clap's setters are inlined at each call site, so changing its result here would make
-    // the binary larger.
-    let launch = launch_options().map(|option| clap_arg(&option));
-    Command::new("zlaunch fit")
-        .about("Tell what a training needs under each template, and which one to take")
-        .override_usage(USAGE)
-        .after_help(EXAMPLES)
-        .max_term_width(110)
-        .no_binary_name(true)
-        .args_override_self(true)
-        .args(FIT.iter().map(clap_arg))
-        .args(launch)
+pub(super) fn describe(command: Command) -> Command {
+    let of_launch = LAUNCH.iter().map(|option| launch::launch_arg(option).hide(!FIT_OF_LAUNCH.contains(option)));
+    command
+        .after_help(AFTER_HELP)
+        .args(opt::ALL.iter().map(fit_arg))
+        .args(of_launch)
+        .mut_arg(NPROC_PER_NODE.name, |arg| arg.help("GPUs of each machine; also --gpus"))
+        .mut_arg(FORMAT.name, |arg| arg.help("text or json").value_parser(launch::report_format()))
         .arg(trailing_command())
 }
 
-pub(super) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Problem>> {
-    let matches = match command().try_get_matches_from(argv.into_iter().skip(2)) {
-        Ok(matches) => matches,
-        Err(why) => return shown(&why).map(Request::Show),
+fn fit_arg(option: &Opt) -> Arg {
+    let value_parser = match *option {
+        opt::MODEL | opt::LORA_TARGETS => values::text(),
+        opt::PARAMS => values::size(fit::parameters, "8B"),
+        opt::TUNER => {
+            values::one_of(|| vec![("full", TunerName::Full), ("lora", TunerName::Lora), ("qlora", TunerName::Qlora)])
+        }
+        opt::LORA_RANK => values::number(1, u64::from(u16::MAX), "1"),
+        opt::QUANT_BITS => values::one_of(|| vec![("4", 4_u64), ("8", 8)]),
+        opt::MICRO_BATCH | opt::GRAD_ACCUM | opt::SEQ_LEN => values::number(1, u64::from(u32::MAX), "1"),
+        opt::DTYPE => values::one_of(|| Dtype::NAMES.to_vec()),
+        opt::OPTIMIZER => values::one_of(|| Optimizer::ALL.iter().map(|it| (it.name, *it)).collect()),
+        opt::GRADIENT_CHECKPOINTING => values::one_of(|| vec![("true", true), ("false", false)]),
+        opt::ATTENTION => values::one_of(|| {
+            vec![("flash", Attention::Flash), ("sdpa", Attention::Flash), ("eager", Attention::Eager)]
+        }),
+        opt::ACCOUNTING => values::one_of(|| vec![("real", Accounting::Real), ("textbook", Accounting::Textbook)]),
+        _ => return arg(option),
     };
-    let mut reader = Reader::new(&matches, host);
-    let command = matches.get_many("command").into_iter().flatten().cloned().collect();
-    let launch = reader.described(command, |_| Output { dry_run: None, quiet: false, verbose: false, check: false });
-    let given = matches.get_one::<OsString>("format").is_some();
-    let format = given.then(|| reader.one_of("format", [("text", Format::Text), ("json", Format::Json)])).flatten();
-    let accounting = reader.one_of("accounting", [("real", Accounting::Real), ("textbook", Accounting::Textbook)]);
-    let training = reader.training();
-    if !reader.problems.is_empty() {
-        return Err(reader.problems);
-    }
-    Ok(Request::Fit(Box::new(fit::FitRequest {
-        launch,
-        training,
-        accounting: accounting.map_or(Accounting::Real, |sourced| sourced.value),
-        format: format.map_or(Format::Text, |sourced| sourced.value),
-    })))
+    arg(option).value_parser(value_parser)
 }
 
-impl Reader<'_> {
-    fn training(&mut self) -> TrainingArgs {
-        let fused_loss = self.matches.get_flag("fused-loss").then(|| Sourced::new(true, flag("fused-loss")));
-        let optimizers: Vec<_> = Optimizer::ALL.iter().map(|it| (it.name, *it)).collect();
-        TrainingArgs {
-            model: self.text("model"),
-            params: self.measured("params", "8B", fit::parameters),
-            micro_batch: self.number("micro-batch", 1, u64::from(u32::MAX)),
-            grad_accum: self.number("grad-accum", 1, u64::from(u32::MAX)),
-            seq_len: self.number("seq-len", 1, u64::from(u32::MAX)),
-            tuner: self.tuner(),
-            lora_rank: self.number("lora-rank", 1, u64::from(u16::MAX)),
-            lora_targets: self.text("lora-targets"),
-            dtype: self.one_of("dtype", Dtype::NAMES.iter().copied()),
-            optimizer: self.one_of("optimizer", optimizers),
-            checkpointing: self.one_of("gradient-checkpointing", [("true", true), ("false", false)]),
-            attention: self.one_of(
-                "attention",
-                [("flash", Attention::Flash), ("sdpa", Attention::Flash), ("eager", Attention::Eager)],
-            ),
-            fused_loss,
-            dropout: None,
-        }
-    }
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TunerName {
+    Full,
+    Lora,
+    Qlora,
+}
 
-    /// `qlora` is LoRA on 4 bits, and LoRA on so many bits is QLoRA.
-    fn tuner(&mut self) -> Option<Sourced<Tuner>> {
-        let bits = self.one_of("quant-bits", [("4", 4), ("8", 8)]);
-        let lora = bits.as_ref().map_or(Tuner::Lora, |sourced| Tuner::Quantised(sourced.value));
-        let four = if lora == Tuner::Lora { Tuner::Quantised(4) } else { lora };
-        let named = self.one_of("tuner", [("full", Tuner::Full), ("lora", lora), ("qlora", four)]);
-        if let (Some(Sourced { value: Tuner::Full, .. }), Some(bits)) = (&named, &bits) {
-            let bits = format!("--quant-bits {}", bits.value);
-            self.problems.push(report::contradicting_options("--tuner full", &bits, "--tuner qlora"));
-        }
-        named.or_else(|| bits.map(|sourced| sourced.map(Tuner::Quantised)))
+pub(super) fn read(args: ParsedArgs) -> Result<FitRequest, Vec<Problem>> {
+    let mut args = args.with_variables(describe);
+    let launch = launch::read_described(&mut args);
+    // ZLAUNCH_FORMAT is about plans.
+    let format = args.flag::<Format>(&FORMAT).map_or(Format::Text, |format| format.value);
+    let accounting = args.one(&opt::ACCOUNTING).map_or(Accounting::Real, |accounting| accounting.value);
+    let training = read_training(&mut args);
+    args.finish(FitRequest { launch, training, accounting, format })
+}
+
+fn read_training(args: &mut ParsedArgs) -> TrainingArgs {
+    TrainingArgs {
+        model: args.one(&opt::MODEL),
+        params: args.one(&opt::PARAMS),
+        micro_batch: args.one(&opt::MICRO_BATCH),
+        grad_accum: args.one(&opt::GRAD_ACCUM),
+        seq_len: args.one(&opt::SEQ_LEN),
+        tuner: read_tuner(args),
+        lora_rank: args.one(&opt::LORA_RANK),
+        lora_targets: args.one(&opt::LORA_TARGETS),
+        dtype: args.one(&opt::DTYPE),
+        optimizer: args.one(&opt::OPTIMIZER),
+        checkpointing: args.one(&opt::GRADIENT_CHECKPOINTING),
+        attention: args.one(&opt::ATTENTION),
+        fused_loss: args.switched_on(&opt::FUSED_LOSS).map(|from| Sourced::new(true, from)),
+        dropout: None,
     }
 }
 
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn clap_accepts_the_table() {
-        super::command().debug_assert();
+/// `qlora` is LoRA on weights of 4 bits, unless other bits are given; `lora` with bits is QLoRA, too.
+fn read_tuner(args: &mut ParsedArgs) -> Option<Sourced<Tuner>> {
+    let bits = args.one::<u64>(&opt::QUANT_BITS);
+    let name = args.one::<TunerName>(&opt::TUNER);
+    if let (Some(Sourced { value: TunerName::Full, .. }), Some(bits)) = (&name, &bits) {
+        let bits = opt::QUANT_BITS.flag() + &format!(" {}", bits.value);
+        args.problems.push(report::contradicting_options("--tuner full", &bits, "--tuner qlora"));
     }
+    let Some(name) = name else { return bits.map(|bits| bits.map(Tuner::Quantised)) };
+    let bits = bits.map(|bits| bits.value);
+    Some(name.map(|name| match (name, bits) {
+        (TunerName::Full, _) => Tuner::Full,
+        (TunerName::Lora, None) => Tuner::Lora,
+        (TunerName::Qlora, None) => Tuner::Quantised(4),
+        (_, Some(bits)) => Tuner::Quantised(bits),
+    }))
 }

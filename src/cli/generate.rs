@@ -1,81 +1,73 @@
 //! `zlaunch generate`: a few numbers.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Command;
+use clap::{Arg, Command};
 
-use super::reader::Reader;
-use super::{Request, clap_arg, shown};
-use crate::base::options::{GENERATE, OPTIONS};
-use crate::host::Host;
+use super::args::{ParsedArgs, arg};
+use super::{launch, values};
+use crate::base::options::launch::TEMPLATE_DIR;
+use crate::base::options::{Opt, generate as opt};
 use crate::report::{self, Problem};
-use crate::tools::generate::{self, Destination, HalfPrecision};
+use crate::tools::generate::{Destination, GenerateRequest, HalfPrecision};
 
-const EXAMPLES: &str = "\x1b[1m\x1b[4mExamples:\x1b[0m
+const AFTER_HELP: &str = "\x1b[1m\x1b[4mExamples:\x1b[0m
   zlaunch generate --micro-batch 2 --grad-accum 32 --world-size 4 --offload -o ds_zero3.json
   zlaunch generate --micro-batch 2 --grad-accum 32 --world-size 8 --tiers -o configs";
 
-fn command() -> Command {
-    let directory = OPTIONS.iter().filter(|option| option.name == "template-dir").map(clap_arg);
-    Command::new("zlaunch generate")
-        .about("Write a ready DeepSpeed config from a few numbers")
-        .override_usage("zlaunch generate [OPTIONS]")
-        .after_help(EXAMPLES)
-        .max_term_width(110)
-        .no_binary_name(true)
-        .args_override_self(true)
-        .args(GENERATE.iter().map(clap_arg))
-        .args(directory)
+/// Of each of the three numbers: their product is a number of DeepSpeed's, and no batch is larger.
+const MOST: u64 = 1 << 20;
+
+pub(super) fn describe(command: Command) -> Command {
+    command.after_help(AFTER_HELP).args(opt::ALL.iter().map(generate_arg)).arg(launch::launch_arg(&TEMPLATE_DIR))
 }
 
-pub(super) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Problem>> {
-    let matches = match command().try_get_matches_from(argv.into_iter().skip(2)) {
-        Ok(matches) => matches,
-        Err(why) => return shown(&why).map(Request::Show),
+fn generate_arg(option: &Opt) -> Arg {
+    let value_parser = match *option {
+        opt::MICRO_BATCH | opt::GRAD_ACCUM | opt::WORLD_SIZE => values::number(1, MOST, "1"),
+        opt::STAGE => values::one_of(|| vec![("0", 0_u64), ("1", 1), ("2", 2), ("3", 3)]),
+        opt::FROM => values::text(),
+        opt::OUT => values::path(),
+        _ => return arg(option),
     };
-    let mut reader = Reader::new(&matches, host);
-    let switch = |name: &str| matches.get_flag(name);
-    // The product of the three is a number of DeepSpeed's, and no batch is larger.
-    let most = 1u64 << 20;
-    let count = |sourced: Option<crate::base::source::Sourced<u64>>| sourced.map_or(1, |sourced| sourced.value);
-    let request = generate::GenerateRequest {
-        micro_batch: count(reader.number("micro-batch", 1, most)),
-        grad_accum: count(reader.number("grad-accum", 1, most)),
-        world_size: count(reader.number("world-size", 1, most)),
-        stage: reader.number("stage", 0, 3u64).map(|sourced| sourced.value),
-        offload: switch("offload"),
-        precision: if switch("fp16") { HalfPrecision::Fp16 } else { HalfPrecision::Bf16 },
-        from: reader.text("from"),
-        output: match (matches.get_one::<OsString>("out").map(PathBuf::from), switch("tiers")) {
+    arg(option).value_parser(value_parser)
+}
+
+pub(super) fn read(mut args: ParsedArgs) -> Result<GenerateRequest, Vec<Problem>> {
+    let [micro_batch, grad_accum, world_size] = [opt::MICRO_BATCH, opt::GRAD_ACCUM, opt::WORLD_SIZE]
+        .map(|option| args.one(&option).map_or(1, |number| number.value));
+    let out = args.one::<PathBuf>(&opt::OUT).map(|path| path.value);
+    let request = GenerateRequest {
+        micro_batch,
+        grad_accum,
+        world_size,
+        stage: args.one(&opt::STAGE).map(|stage| stage.value),
+        offload: args.is_on(&opt::OFFLOAD),
+        precision: if args.is_on(&opt::FP16) { HalfPrecision::Fp16 } else { HalfPrecision::Bf16 },
+        from: args.one(&opt::FROM),
+        output: match (out, args.is_on(&opt::TIERS)) {
             (Some(folder), true) => Destination::Tiers(folder),
             (Some(file), false) => Destination::File(file),
             (None, _) => Destination::Stdout,
         },
-        force: switch("force"),
-        search: reader.search(),
+        force: args.is_on(&opt::FORCE),
+        search: args.search(),
     };
-    let mut refuse = |wrong: bool, problem: fn() -> Problem| reader.problems.extend(wrong.then(problem));
-    refuse(switch("tiers") && request.output == Destination::Stdout, report::tiers_need_a_folder);
-    refuse(switch("bf16") && switch("fp16"), || report::contradicting_options("--bf16", "--fp16", "--bf16"));
-    refuse(request.offload && request.stage == Some(0), report::nothing_to_offload);
-    let shaped = request.stage.is_some() || request.offload;
-    refuse(shaped && request.from.is_some(), || {
-        report::contradicting_options("--from", "--stage, --offload", "--from zero3_offload")
-    });
-    refuse(shaped && switch("tiers"), || {
-        report::contradicting_options("--tiers", "--stage, --offload", "--tiers: each of the three has its own")
-    });
-    refuse(switch("tiers") && request.from.is_some(), || {
-        report::contradicting_options("--tiers", "--from", "--tiers: each of the three has its own")
-    });
-    if reader.problems.is_empty() { Ok(Request::Generate(request)) } else { Err(reader.problems) }
+    refuse_contradictions(&request, &mut args);
+    args.finish(request)
 }
 
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn clap_accepts_the_table() {
-        super::command().debug_assert();
-    }
+fn refuse_contradictions(request: &GenerateRequest, args: &mut ParsedArgs) {
+    const EACH: &str = "--tiers: each of the three has its own";
+    let tiers = args.is_on(&opt::TIERS);
+    let both = args.is_on(&opt::BF16) && args.is_on(&opt::FP16);
+    let shaped = request.stage.is_some() || request.offload;
+    let mut refuse = |wrong: bool, problem: Problem| args.problems.extend(wrong.then_some(problem));
+    let contradicting = report::contradicting_options;
+    refuse(tiers && request.output == Destination::Stdout, report::tiers_need_a_folder());
+    refuse(both, contradicting("--bf16", "--fp16", "--bf16"));
+    refuse(request.offload && request.stage == Some(0), report::nothing_to_offload());
+    refuse(shaped && request.from.is_some(), contradicting("--from", "--stage, --offload", "--from zero3_offload"));
+    refuse(shaped && tiers, contradicting("--tiers", "--stage, --offload", EACH));
+    refuse(tiers && request.from.is_some(), contradicting("--tiers", "--from", EACH));
 }

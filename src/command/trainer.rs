@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use crate::base::options::COMMANDS;
+use crate::base::options::SUBCOMMANDS;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::command::argv::{Args, Field};
@@ -128,7 +128,7 @@ fn not_found(word: &OsStr, host: &Host) -> Problem {
 
 /// The sub-command of zlaunch or the program of a trainer that a misspelt name is close to.
 fn nearest_command(name: &str) -> Option<String> {
-    let ours: Vec<&str> = COMMANDS.iter().map(|(command, _)| *command).collect();
+    let ours: Vec<&str> = SUBCOMMANDS.iter().map(|subcommand| subcommand.name).collect();
     let mut known = ours.clone();
     for trainer in ALL {
         known.extend(trainer.consoles);

@@ -1,12 +1,16 @@
 //! The man page: `BLESS=1 cargo test` writes it from the tables that also make the help, so nothing of it is in the program.
 
+use std::collections::BTreeSet;
 use std::fs;
 
-use crate::base::options::{self, Arity, Opt};
+use clap::{Arg, Command};
+
+use crate::base::options::{FIT, GENERATE, SUBCOMMANDS, USAGE, fit, generate, launch};
 use crate::base::vars;
 use crate::check;
 use crate::cli;
 use crate::config::{auto, template};
+use crate::laws::tables;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/wheel/data/share/man/man1/zlaunch.1");
 
@@ -26,60 +30,45 @@ const FILES: &[(&str, &str)] = &[
 fn page() -> String {
     let mut page = format!(".TH ZLAUNCH 1 \"\" \"zlaunch {}\" \"User Commands\"\n", env!("CARGO_PKG_VERSION"));
     page += &format!(".SH NAME\nzlaunch \\- {}\n.SH SYNOPSIS\n.nf\n", text(env!("CARGO_PKG_DESCRIPTION")));
-    for line in cli::USAGE.lines() {
+    for line in USAGE.lines() {
         page += &format!("{}\n", text(line.trim()).replacen("zlaunch", "\\fBzlaunch\\fR", 1));
     }
     page += &format!(".fi\n.SH DESCRIPTION\n{}\n.SH COMMANDS\n", text(DESCRIPTION));
-    for (usage, about) in commands() {
-        page += &entry(&bold(usage), about);
+    for subcommand in SUBCOMMANDS {
+        page += &entry(&bold(subcommand.usage.trim_start_matches("zlaunch ")), subcommand.about);
     }
-    page += &format!(".SH OPTIONS\n{}\n", text(sentence("Each of these options has a variable")));
-    page += &options(options::OPTIONS);
-    page += ".SH OPTIONS OF FIT\nBesides those that describe a launch.\n";
-    page += &options(options::FIT);
-    page += ".SH OPTIONS OF GENERATE\n";
-    page += &options(options::GENERATE);
+    let mut zlaunch = cli::command();
+    zlaunch.build();
+    page += &format!(".SH OPTIONS\n{}\n", text(cli::ABOUT_VARIABLES));
+    page += &options(&zlaunch);
+    for subcommand in [FIT, GENERATE] {
+        page += &format!(".SH OPTIONS OF {}\n", subcommand.name.to_uppercase());
+        page += &options(zlaunch.find_subcommand(subcommand.name).unwrap());
+    }
     let templates = template::built_in_abouts("about");
     page += &section("TEMPLATES", templates.iter().map(|(name, about)| (*name, about.as_str())));
     page += &section("FILLED FROM \"auto\"", auto::RULES.iter().map(|rule| (rule.key, rule.doc)));
     page += &section("DIAGNOSTICS", check::rules().map(|rule| (rule.name, rule.doc)));
     page += &section("ENVIRONMENT", vars::ALL.iter().map(|var| (var.name, var.about)));
     page += &section("FILES", FILES.iter().copied());
-    page += &format!(".SH EXIT STATUS\n{}\n.br\n{}\n", text(sentence("Exit status")), text(sentence("`check`: 1")));
-    page += &format!(".SH EXAMPLE\n.nf\n{}\n.fi\n", text(cli::AFTER_HELP.lines().last().unwrap().trim()));
+    page += &format!(".SH EXIT STATUS\n{}\n", text(cli::EXIT_STATUS).replace('\n', "\n.br\n"));
+    page += &format!(".SH EXAMPLE\n.nf\n{}\n.fi\n", text(cli::EXAMPLE));
     page + ".SH SEE ALSO\n.BR srun (1),\n.BR sbatch (1)\n"
 }
 
-/// The list in the help: how a sub-command is written, and what it does.
-fn commands() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let lines = cli::AFTER_HELP.lines().skip(1).take_while(|line| !line.is_empty());
-    lines.map(|line| line.trim().split_once("  ").map(|(usage, about)| (usage, about.trim())).unwrap())
-}
-
-/// The line of the help that starts like this.
-fn sentence(start: &str) -> &'static str {
-    cli::AFTER_HELP.lines().find(|line| line.starts_with(start)).unwrap()
-}
-
-fn options(table: &[Opt]) -> String {
-    let mut headings: Vec<&str> = Vec::new();
-    for option in table {
-        if !headings.contains(&option.heading) {
-            headings.push(option.heading);
-        }
-    }
+fn options(command: &Command) -> String {
+    let shown: Vec<&Arg> = tables::shown_options(command).collect();
+    let mut headings: Vec<_> = shown.iter().map(|arg| arg.get_help_heading()).collect();
+    let mut seen = BTreeSet::new();
+    headings.retain(|heading| seen.insert(*heading));
     let mut page = String::new();
     for heading in headings {
-        page += &format!(".SS {heading}\n");
-        for option in table.iter().filter(|option| option.heading == heading) {
-            let short = option.short.map(|short| bold(&format!("-{short}")) + ", ").unwrap_or_default();
-            let value =
-                if option.value.is_empty() { String::new() } else { format!(" \\fI{}\\fR", plain(option.value)) };
-            let repeated = if option.kind == Arity::Many { " (repeatable)" } else { "" };
-            page += &entry(
-                &format!("{short}{}{value}", bold(&format!("--{}", option.name))),
-                &format!("{}{repeated}", option.help),
-            );
+        page += &format!(".SS {}\n", heading.unwrap_or_default());
+        for arg in shown.iter().filter(|arg| arg.get_help_heading() == heading) {
+            let (short, long, value) = tables::spelled(arg);
+            let short = short.map(|short| bold(&short) + ", ").unwrap_or_default();
+            let value = value.map(|value| format!(" \\fI{}\\fR", plain(value))).unwrap_or_default();
+            page += &entry(&format!("{short}{}{value}", bold(&long)), &tables::meaning(arg));
         }
     }
     page
@@ -132,15 +121,12 @@ fn the_page_is_made_from_the_tables() {
 #[test]
 fn the_page_holds_every_option_and_sub_command() {
     let page = page();
-    for option in options::OPTIONS.iter().chain(options::FIT).chain(options::GENERATE) {
+    for option in [launch::ALL, fit::ALL, generate::ALL].into_iter().flatten() {
         assert!(page.contains(&format!("\\-\\-{}\\fR", plain(option.name))), "{}", option.name);
     }
-    let in_help: Vec<&str> = commands().map(|(usage, _)| usage.split(' ').next().unwrap()).collect();
-    let completed: Vec<&str> = options::COMMANDS.iter().map(|(name, _)| *name).collect();
-    assert_eq!(in_help, completed);
-    for name in in_help {
-        assert!(page.contains(&format!("\\fBzlaunch\\fR {name}")), "{name} in the synopsis");
-        assert!(page.contains(&format!(".TP\n\\fB{name}")), "{name} under COMMANDS");
+    for subcommand in SUBCOMMANDS {
+        assert!(page.contains(&format!("\\fBzlaunch\\fR {}", subcommand.name)), "{} in the synopsis", subcommand.name);
+        assert!(page.contains(&format!(".TP\n\\fB{}", subcommand.name)), "{} under COMMANDS", subcommand.name);
     }
     assert!(page.is_ascii());
 }

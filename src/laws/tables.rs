@@ -6,6 +6,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use clap::builder::Str;
+use clap::{Arg, ArgAction, Command};
+
+use crate::base::options::{FIT, GENERATE, Subcommand};
 use crate::base::vars;
 use crate::command::trainer;
 use crate::config::{auto, template};
@@ -58,13 +62,30 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-fn options<'a>(name: &'static str, table: impl IntoIterator<Item = &'a crate::base::options::Opt>) -> Table {
-    let rows = table.into_iter().map(|option| {
-        let short = option.short.map(|short| format!("-{short}, ")).unwrap_or_default();
-        let value = if option.value.is_empty() { String::new() } else { format!(" {}", option.value) };
-        let repeat = if option.kind == crate::base::options::Arity::Many { " (repeatable)" } else { "" };
-        let row = format!("| `{short}--{}{}` | {}{repeat} |", option.name, cell(&value), cell(option.help));
-        (option.name.to_string(), row)
+/// The options in the help of a command, but for clap's own.
+pub(super) fn shown_options(command: &Command) -> impl Iterator<Item = &Arg> {
+    command.get_arguments().filter(|arg| !arg.is_positional() && !arg.is_hide_set() && arg.get_help_heading().is_some())
+}
+
+/// `-n`, `--dry-run` and what stands for the value.
+pub(super) fn spelled(arg: &Arg) -> (Option<String>, String, Option<&str>) {
+    let value = arg.get_value_names().and_then(<[_]>::first);
+    let long = arg.get_long().unwrap_or_default();
+    (arg.get_short().map(|short| format!("-{short}")), format!("--{long}"), value.map(Str::as_str))
+}
+
+pub(super) fn meaning(arg: &Arg) -> String {
+    let repeated = if matches!(arg.get_action(), ArgAction::Append) { " (repeatable)" } else { "" };
+    format!("{}{repeated}", arg.get_help().unwrap_or_default())
+}
+
+fn options(name: &'static str, command: &Command) -> Table {
+    let rows = shown_options(command).map(|arg| {
+        let (short, long, value) = spelled(arg);
+        let short = short.map(|short| format!("{short}, ")).unwrap_or_default();
+        let value = value.map(|value| format!(" {}", cell(value))).unwrap_or_default();
+        let row = format!("| `{short}{long}{value}` | {} |", cell(&meaning(arg)));
+        (arg.get_id().to_string(), row)
     });
     Table::new(name, "| option | meaning |", rows)
 }
@@ -101,8 +122,9 @@ fn tables() -> Vec<Table> {
         .iter()
         .map(|var| (var.name, var.name.replace(", ", "`, `"), var.does(), cell(var.about)))
         .map(|(name, shown, does, about)| (name.to_string(), format!("| `{shown}` | {does} | {about} |")));
-    let of_launch: Vec<_> =
-        cli::launch_options().filter(|option| crate::base::options::FIT_LAUNCH.contains(&option.name)).collect();
+    let mut zlaunch = cli::command();
+    zlaunch.build();
+    let subcommand = |subcommand: Subcommand| zlaunch.find_subcommand(subcommand.name).unwrap();
     vec![
         Table::new("shorthands", "| name | what it is |", shorthands("about", ". ")),
         Table::chinese("shorthands", "| 名称 | 是什么 |", shorthands("about.zh", "。")),
@@ -111,9 +133,9 @@ fn tables() -> Vec<Table> {
         Table::new("auto", "| key | becomes | compared |", rules),
         Table::new("check", "| rule | | says |", checks),
         Table::new("variables", "| variable | zlaunch | for |", variables),
-        options("options", crate::base::options::OPTIONS),
-        options("fit", crate::base::options::FIT.iter().chain(&of_launch)),
-        options("generate", crate::base::options::GENERATE),
+        options("options", &zlaunch),
+        options("fit", subcommand(FIT)),
+        options("generate", subcommand(GENERATE)),
     ]
 }
 

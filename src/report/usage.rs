@@ -91,10 +91,17 @@ pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>) -> Problem {
         .help(did_you_mean(nearest, "`zlaunch explain` lists what can be explained"))
 }
 
-pub(crate) fn unknown_action(usage: &str, word: Option<&str>, known: &[&str]) -> Problem {
-    let near = word.and_then(|word| nearest(word, known.iter().copied()));
-    let help = near.map_or_else(|| usage.to_string(), |near| format!("did you mean `{near}`? {usage}"));
-    let what =
-        word.map_or_else(|| "an argument is missing".to_string(), |word| format!("`{word}` is not understood here"));
-    Problem::error("usage", what).at(usage.split(' ').take(2).collect::<Vec<_>>().join(" ")).help(help)
+/// `usage` is that of a sub-command.
+pub(crate) fn missing_argument(name: &str, usage: &str) -> Problem {
+    let command = sub_command(usage);
+    Problem::error("usage", format!("`{command}` needs {name}")).at(command).help(usage)
+}
+
+pub(crate) fn unexpected_argument(word: &str, usage: &str) -> Problem {
+    Problem::error("usage", format!("`{word}` is not understood here")).at(sub_command(usage)).help(usage)
+}
+
+/// `zlaunch replay` of `zlaunch replay DIR`.
+fn sub_command(usage: &str) -> String {
+    usage.split(' ').take(2).collect::<Vec<_>>().join(" ")
 }

@@ -103,7 +103,7 @@ fn names_of(topic: Topic, search: &Search) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::options::{OPTIONS, variable_of};
+    use crate::base::options::{Opt, launch};
     use crate::config::auto;
     use crate::laws::fake::host;
 
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn every_variable_option_rule_and_template_is_explained() {
-        let options = OPTIONS.iter().map(|option| variable_of(option.name));
+        let options = launch::ALL.iter().map(Opt::variable);
         let names = vars::ALL.iter().flat_map(vars::Var::names).map(str::to_string).chain(options);
         let names = names.chain(rules().map(|(name, _)| name.to_string()));
         for name in names.chain(Search::default().names()) {

@@ -1,11 +1,12 @@
 //! PATH shims: small shell scripts with the names of trainers and launchers, so that one PATH line makes an unchanged script
 //! use zlaunch. This module knows which files there are; `exec` writes and removes them.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::base::layout::TextTable;
+use crate::base::options::SHIMS;
 use crate::base::shell::quoted;
 use crate::base::vars;
 use crate::command::trainer;
@@ -30,8 +31,6 @@ pub(crate) const SHIM: &str = include_str!("../../shims/shim.sh");
 /// The program that every shim starts.
 const ZLAUNCH: &str = "zlaunch";
 
-const USAGE: &str = "zlaunch shims install|remove|list [DIR]";
-
 pub(crate) struct Shims {
     pub(crate) action: Action,
     folder: PathBuf,
@@ -47,27 +46,17 @@ pub(crate) enum Action {
 }
 
 impl Shims {
-    /// The words behind `zlaunch shims`.
-    pub(crate) fn parse(words: &[OsString], host: &Host) -> Result<Self, Problem> {
-        let action = match words.first().and_then(|word| word.to_str()) {
-            Some("install") => Action::Install,
-            Some("remove") => Action::Remove,
-            Some("list") => Action::List,
-            word => return Err(report::unknown_action(USAGE, word, &["install", "remove", "list"])),
-        };
-        let is_folder = |word: &OsString| !word.is_empty() && !word.as_encoded_bytes().starts_with(b"-");
-        let folder = match words.get(1) {
-            Some(folder) if is_folder(folder) && words.len() == 2 => host.absolute(Path::new(folder)),
-            Some(word) => {
-                let odd = if is_folder(word) { &words[2] } else { word };
-                return Err(report::unknown_action(USAGE, odd.to_str().filter(|odd| !odd.is_empty()), &[]));
-            }
-            None => host.data_home().ok_or_else(|| report::no_folder_for_shims(USAGE))?.join("zlaunch/shims"),
+    /// In this folder, or else in our own.
+    pub(crate) fn new(action: Action, folder: Option<&Path>, host: &Host) -> Result<Self, Problem> {
+        let is_default = folder.is_none();
+        let folder = match folder {
+            Some(folder) => host.absolute(folder),
+            None => host.data_home().ok_or_else(|| report::no_folder_for_shims(SHIMS.usage))?.join("zlaunch/shims"),
         };
         if action == Action::Install && folder.as_os_str().as_encoded_bytes().contains(&b':') {
             return Err(report::never_on_path(&folder));
         }
-        Ok(Shims { action, folder, is_default: words.len() == 1 })
+        Ok(Shims { action, folder, is_default })
     }
 
     pub(crate) fn files(&self) -> impl Iterator<Item = PathBuf> {

@@ -90,7 +90,7 @@ fn wrong_options_are_refused() {
     sandbox.run(["doctor", "--format", "shell"]).refused(&["shell"]);
     sandbox.run(["doctor", "--wrong"]).refused(&["--wrong"]);
     let help = sandbox.run(["doctor", "--help"]).stdout;
-    assert!(help.contains("zlaunch doctor") && help.contains("zlaunch explain"), "{help}");
+    assert!(help.contains("zlaunch doctor [OPTIONS]") && help.contains("--nproc-per-node"), "{help}");
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn contradicting_options_are_refused() {
     for (words, told) in [
         (&["--bf16", "--fp16"][..], "--bf16"),
         (&["--stage", "0", "--offload"], "--stage 2 --offload"),
-        (&["--stage", "4"], "from 0 to 3"),
+        (&["--stage", "4"], "one of 0, 1, 2, 3"),
         (&["--tiers"], "--tiers -o configs"),
         (&["--tiers", "-o", "x", "--stage", "2"], "cannot be used with"),
         (&["--from", "zero2", "--offload"], "zero3_offload"),

@@ -107,7 +107,7 @@ fn an_empty_folder_name_is_refused() {
     sandbox.launch(&["--record", ""], &["true"]).refused(&["is empty", "--record ''"]);
     sandbox.launch(&["--record="], &["true"]).refused(&["is empty"]);
     sandbox.file("launch.json", "{}");
-    sandbox.run(["replay", ""]).refused(&["an argument is missing", "zlaunch replay DIR"]);
+    sandbox.run(["replay", ""]).refused(&["`zlaunch replay` needs DIR", "zlaunch replay DIR"]);
 }
 
 #[test]

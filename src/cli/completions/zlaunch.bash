@@ -69,8 +69,7 @@ _zlaunch() {
 @VALUES@    esac
     if [[ $word == -* ]]; then
         case $place in
-@OPTIONS@        replay) _zlaunch_reply -W '-n --dry-run --help' ;;
-        esac
+@OPTIONS@        esac
         return
     fi
     case $place in
@@ -79,8 +78,8 @@ _zlaunch() {
     templates) _zlaunch_reply -W "$(_zlaunch_templates)" ;;
     explain) _zlaunch_reply -W "$(_zlaunch_subjects)" ;;
     replay) _zlaunch_reply -d ;;
-    shims) if ((COMP_CWORD == 2)); then _zlaunch_reply -W 'install remove list'; else _zlaunch_reply -d; fi ;;
-    completions) _zlaunch_reply -W 'bash zsh fish' ;;
+    shims) if ((COMP_CWORD == 2)); then _zlaunch_reply -W '@ACTIONS@'; else _zlaunch_reply -d; fi ;;
+    completions) _zlaunch_reply -W '@SHELLS@' ;;
     esac
 }
 

@@ -74,10 +74,8 @@ end
 complete -c zlaunch -n '__zlaunch_at command' -x -a '(__zlaunch_command)'
 complete -c zlaunch -n '__zlaunch_at launch check doctor fit' -x -a '(__fish_complete_command)'
 complete -c zlaunch -n '__zlaunch_at templates' -x -a '(__zlaunch_templates)'
-complete -c zlaunch -n '__zlaunch_at templates' -l raw -d 'Print the file as it is'
 complete -c zlaunch -n '__zlaunch_at explain' -x -a '(__zlaunch_subjects)'
 complete -c zlaunch -n '__zlaunch_at generate completions' -f
 complete -c zlaunch -n '__zlaunch_at shims replay' -x -a '(__fish_complete_directories)'
-complete -c zlaunch -n '__zlaunch_at shims' -a 'install remove list'
-complete -c zlaunch -n '__zlaunch_at replay' -s n -l dry-run -d 'Only say what differs today'
-complete -c zlaunch -n '__zlaunch_at completions' -a 'bash zsh fish'
+complete -c zlaunch -n '__zlaunch_at shims' -a '@ACTIONS@'
+complete -c zlaunch -n '__zlaunch_at completions' -a '@SHELLS@'

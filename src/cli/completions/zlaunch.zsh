@@ -79,16 +79,19 @@ _zlaunch() {
 @GENERATE@            && return
         ;;
     templates)
-        _arguments : '--raw[Print the file as it is]' \
+        _arguments : \
 @TEMPLATES@            '1:template:_zlaunch_templates'
         ;;
     explain)
         _arguments : \
-@TEMPLATES@            '*:subject:_zlaunch_subjects'
+@EXPLAIN@            '*:subject:_zlaunch_subjects'
         ;;
-    replay) _arguments : '(-n --dry-run)'{-n,--dry-run}'[Only say what differs today]' '1:record:_files -/' ;;
-    shims) _arguments : '1:action:(install remove list)' '2:folder:_files -/' ;;
-    completions) _arguments : '1:shell:(bash zsh fish)' ;;
+    replay)
+        _arguments : \
+@REPLAY@            '1:record:_files -/'
+        ;;
+    shims) _arguments : '1:action:(@ACTIONS@)' '2:folder:_files -/' ;;
+    completions) _arguments : '1:shell:(@SHELLS@)' ;;
     esac
 }
 

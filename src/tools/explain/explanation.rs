@@ -3,7 +3,7 @@
 use super::glossary::{GlossaryEntry, Topic, keys_below};
 use super::language::Language;
 use crate::base::layout::{Line, TextTable, wrapped};
-use crate::base::options::{OPTIONS, variable_of};
+use crate::base::options::launch;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::check;
@@ -61,7 +61,7 @@ impl Explanation {
 
     /// A variable that is not in the glossary but in zlaunch's own tables.
     pub(super) fn of_our_variable(name: &str, language: Language) -> Option<Self> {
-        let (text, rows) = match OPTIONS.iter().find(|option| variable_of(option.name) == name) {
+        let (text, rows) = match launch::ALL.iter().find(|option| option.variable() == name) {
             Some(option) => {
                 let example = format!("--{} {}", option.name, option.value);
                 (option.help.to_string(), vec![(language.word("same as", "等同于"), example)])

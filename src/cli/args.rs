@@ -1,0 +1,225 @@
+//! Options as clap knows them, and their values with where each came from: the command line, else a `ZLAUNCH_*` variable.
+
+use std::ffi::{OsStr, OsString};
+use std::ops::Bound;
+use std::os::unix::ffi::OsStrExt;
+
+use clap::builder::OsStringValueParser;
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
+
+use crate::base::options::{Arity, Opt, Subcommand, launch};
+use crate::base::source::{Source, Sourced};
+use crate::base::vars;
+use crate::cli::refusal::refusal;
+use crate::cli::values::{Parsed, Value};
+use crate::config::template::Search;
+use crate::host::Host;
+use crate::report::{self, Problem};
+
+/// The words of the command to launch, as clap's argument.
+const COMMAND: &str = "COMMAND";
+
+/// Variables of ours that are not options.
+const NOT_OPTIONS: &[&str] = &[vars::ZLAUNCH_LANG, vars::ZLAUNCH_SHIM, vars::ZLAUNCH_SHIM_OF];
+
+/// An option of the table; its value parser comes besides.
+pub(super) fn arg(option: &Opt) -> Arg {
+    let arg = Arg::new(option.name)
+        .long(option.name)
+        .short(option.short)
+        .aliases(option.aliases.iter().copied())
+        .help(option.help)
+        .help_heading(option.heading);
+    let action = match option.arity {
+        // Not `SetTrue`: a switch that is not given has no value, as any other option.
+        Arity::Switch => return arg.action(ArgAction::Set).num_args(0),
+        Arity::One => ArgAction::Set,
+        Arity::Many => ArgAction::Append,
+    };
+    let hint = match option.value {
+        "DIR" | "DIR|auto" | "MODEL" => ValueHint::DirPath,
+        "FILE" | "PATH" => ValueHint::FilePath,
+        _ => ValueHint::Unknown,
+    };
+    arg.action(action).value_name(option.value).value_hint(hint).hide_possible_values(true)
+}
+
+/// A parser of words without a sub-command. Of an option that is given twice, the last value counts.
+pub(super) fn parser(describe: fn(Command) -> Command) -> Command {
+    describe(Command::new("zlaunch")).no_binary_name(true).args_override_self(true)
+}
+
+/// Everything from the first word on that is not an option of ours.
+pub(super) fn trailing_command() -> Arg {
+    Arg::new(COMMAND).num_args(1..).trailing_var_arg(true).value_parser(OsStringValueParser::new()).hide(true)
+}
+
+/// The command line of one sub-command, or of a launch.
+pub(super) struct ParsedArgs<'a> {
+    /// The words, without the name of the sub-command.
+    words: &'a [OsString],
+    matches: &'a ArgMatches,
+    /// What the variables say, read as if it had been given as options.
+    variables: Option<ArgMatches>,
+    pub(super) host: &'a Host,
+    pub(super) problems: Vec<Problem>,
+    /// About variables that no option has.
+    pub(super) warnings: Vec<Problem>,
+}
+
+impl<'a> ParsedArgs<'a> {
+    pub(super) fn new(words: &'a [OsString], matches: &'a ArgMatches, host: &'a Host) -> Self {
+        ParsedArgs { words, matches, variables: None, host, problems: Vec::new(), warnings: Vec::new() }
+    }
+
+    /// Also reads the variables; `describe` tells clap what there is to read.
+    pub(super) fn with_variables(mut self, describe: fn(Command) -> Command) -> Self {
+        let words = self.words_of_variables();
+        if !words.is_empty() {
+            match parser(describe).try_get_matches_from(words) {
+                Ok(matches) => self.variables = Some(matches),
+                Err(why) => self.problems.push(refusal(&why, "zlaunch")),
+            }
+        }
+        self
+    }
+
+    /// The value, unless something is wrong.
+    pub(super) fn finish<T>(self, value: T) -> Result<T, Vec<Problem>> {
+        if self.problems.is_empty() { Ok(value) } else { Err(self.problems) }
+    }
+
+    /// The value of an option: of the flag, else of its variable.
+    pub(super) fn one<T: Value>(&mut self, option: &Opt) -> Option<Sourced<T>> {
+        if self.matches.contains_id(option.name) {
+            return self.flag(option);
+        }
+        let parsed = self.variables.as_ref()?.get_one::<Parsed<T>>(option.name)?.clone();
+        self.sourced(parsed, Source::Variable(option.variable()))
+    }
+
+    /// The value of an option on the command line.
+    pub(super) fn flag<T: Value>(&mut self, option: &Opt) -> Option<Sourced<T>> {
+        let parsed = self.matches.get_one::<Parsed<T>>(option.name)?.clone();
+        self.sourced(parsed, Source::Flag(option.flag()))
+    }
+
+    /// The values of an option that may be repeated: those of the variable, then the flags, since later ones win.
+    pub(super) fn many<T: Value>(&mut self, option: &Opt) -> Vec<Sourced<T>> {
+        let values = |matches: &ArgMatches| -> Vec<Parsed<T>> {
+            matches.get_many::<Parsed<T>>(option.name).into_iter().flatten().cloned().collect()
+        };
+        let variable = self.variables.as_ref().map(values).unwrap_or_default();
+        let variable = variable.into_iter().map(|parsed| (parsed, Source::Variable(option.variable())));
+        let flags = values(self.matches).into_iter().map(|parsed| (parsed, Source::Flag(option.flag())));
+        variable.chain(flags).filter_map(|(parsed, from)| self.sourced(parsed, from)).collect()
+    }
+
+    /// What turned a switch on.
+    pub(super) fn switched_on(&self, option: &Opt) -> Option<Source> {
+        if self.matches.contains_id(option.name) {
+            return Some(Source::Flag(option.flag()));
+        }
+        let variable = self.variables.as_ref().is_some_and(|variables| variables.contains_id(option.name));
+        variable.then(|| Source::Variable(option.variable()))
+    }
+
+    pub(super) fn is_on(&self, option: &Opt) -> bool {
+        self.switched_on(option).is_some()
+    }
+
+    /// The values of a positional argument.
+    pub(super) fn arguments<T: Value>(&mut self, id: &str, command: &Subcommand) -> Vec<Sourced<T>> {
+        let parsed: Vec<Parsed<T>> = self.matches.get_many(id).into_iter().flatten().cloned().collect();
+        let source = || Source::Argument(command.name.to_string());
+        parsed.into_iter().filter_map(|parsed| self.sourced(parsed, source())).collect()
+    }
+
+    pub(super) fn argument<T: Value>(&mut self, id: &str, command: &Subcommand) -> Option<Sourced<T>> {
+        self.arguments(id, command).pop()
+    }
+
+    /// The command to launch.
+    pub(super) fn command(&self) -> Vec<OsString> {
+        self.matches.get_many(COMMAND).into_iter().flatten().cloned().collect()
+    }
+
+    /// The words in front of the command, as they were given.
+    pub(super) fn options(&self) -> Vec<OsString> {
+        let command = self.matches.get_many::<OsString>(COMMAND).map_or(0, Iterator::count);
+        self.words[..self.words.len() - command].to_vec()
+    }
+
+    pub(super) fn search(&mut self) -> Search {
+        let folders = self.many(&launch::TEMPLATE_DIR);
+        Search::new(folders.into_iter().map(|folder| folder.value).collect(), self.host)
+    }
+
+    fn sourced<T>(&mut self, parsed: Parsed<T>, from: Source) -> Option<Sourced<T>> {
+        match parsed {
+            Ok(value) => Some(Sourced::new(value, from)),
+            Err(invalid) => {
+                self.problems.push(invalid.problem(from));
+                None
+            }
+        }
+    }
+
+    /// The `ZLAUNCH_*` variables as options: `--deepspeed=zero3`. An empty one counts as unset.
+    fn words_of_variables(&mut self) -> Vec<OsString> {
+        let ours = (Bound::Included(OsStr::new("ZLAUNCH_")), Bound::Excluded(OsStr::new("ZLAUNCH`")));
+        let mut words = Vec::new();
+        for (name, value) in self.host.env.range::<OsStr, _>(ours) {
+            let Some(name) = name.to_str().filter(|name| !NOT_OPTIONS.contains(name)) else { continue };
+            match launch::ALL.iter().find(|option| option.variable() == name) {
+                None => self.warnings.push(unknown_variable(name)),
+                // A list with colons, which `Search` reads.
+                Some(&launch::TEMPLATE_DIR) => {}
+                Some(_) if value.is_empty() => {}
+                Some(option) => match option.arity {
+                    Arity::Switch => words.extend(self.word_of_switch(option, value)),
+                    Arity::One => words.push(joined(option, value.as_bytes())),
+                    Arity::Many => words.extend(lines(value).map(|line| joined(option, line))),
+                },
+            }
+        }
+        words
+    }
+
+    fn word_of_switch(&mut self, option: &Opt, value: &OsStr) -> Option<OsString> {
+        if self.matches.contains_id(option.name) {
+            return None;
+        }
+        let from = Source::Variable(option.variable());
+        let Some(text) = value.to_str() else {
+            self.problems.push(report::not_text(&from.to_string(), value));
+            return None;
+        };
+        match text.to_ascii_lowercase().as_str() {
+            "1" | "true" | "yes" | "on" => Some(option.flag().into()),
+            "0" | "false" | "no" | "off" => None,
+            _ => {
+                self.problems.push(report::not_a_switch(&Sourced::new(text.to_string(), from)));
+                None
+            }
+        }
+    }
+}
+
+fn joined(option: &Opt, value: &[u8]) -> OsString {
+    let mut word = OsString::from(option.flag() + "=");
+    word.push(OsStr::from_bytes(value));
+    word
+}
+
+/// The values in the variable of an option that may be repeated, a line each.
+fn lines(value: &OsStr) -> impl Iterator<Item = &[u8]> {
+    let text = value.as_bytes();
+    let lines = text.strip_suffix(b"\n").unwrap_or(text).split(|byte| *byte == b'\n');
+    lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+}
+
+fn unknown_variable(name: &str) -> Problem {
+    let known: Vec<_> = launch::ALL.iter().map(Opt::variable).collect();
+    report::unknown_variable(name, report::nearest(name, known.iter().map(String::as_str)))
+}

@@ -1,0 +1,103 @@
+//! The sub-commands with few arguments: `templates`, `explain`, `replay` and `shims`.
+
+use std::path::PathBuf;
+
+use clap::{Arg, Command, ValueHint};
+
+use super::args::{ParsedArgs, arg};
+use super::launch::launch_arg;
+use super::values;
+use crate::base::options::launch::TEMPLATE_DIR;
+use crate::base::options::{EXPLAIN, REPLAY, SHIMS, TEMPLATES, replay, templates};
+use crate::base::source::Sourced;
+use crate::config::template::Search;
+use crate::report::{self, Problem};
+use crate::tools::shims::{Action, Shims};
+
+pub(crate) struct TemplatesRequest {
+    /// Without one, all are listed.
+    pub(crate) name: Option<Sourced<String>>,
+    pub(crate) raw: bool,
+    pub(crate) search: Search,
+}
+
+pub(crate) struct ExplainRequest {
+    /// Without any, what can be explained is listed.
+    pub(crate) words: Option<String>,
+    pub(crate) search: Search,
+}
+
+pub(crate) struct ReplayRequest {
+    pub(crate) folder: PathBuf,
+    pub(crate) dry_run: bool,
+}
+
+const NAME: &str = "NAME";
+const WORD: &str = "WORD";
+const ACTION: &str = "ACTION";
+const DIR: &str = "DIR";
+
+pub(super) fn describe_templates(command: Command) -> Command {
+    command
+        .arg(Arg::new(NAME).help("Print this template").value_parser(values::text()))
+        .args(templates::ALL.iter().map(|option| arg(option).requires(NAME)))
+        .arg(launch_arg(&TEMPLATE_DIR))
+}
+
+pub(super) fn read_templates(mut args: ParsedArgs) -> Result<TemplatesRequest, Vec<Problem>> {
+    let name = args.argument(NAME, &TEMPLATES);
+    let request = TemplatesRequest { name, raw: args.is_on(&templates::RAW), search: args.search() };
+    args.finish(request)
+}
+
+pub(super) fn describe_explain(command: Command) -> Command {
+    let help = "A key, `stage 3`, a variable, a template, a rule; without one, list what can be explained";
+    command
+        .after_help("In Chinese if ZLAUNCH_LANG or the locale is zh, as far as it is translated.")
+        .arg(Arg::new(WORD).num_args(0..).help(help).value_parser(values::text()))
+        .arg(launch_arg(&TEMPLATE_DIR))
+}
+
+pub(super) fn read_explain(mut args: ParsedArgs) -> Result<ExplainRequest, Vec<Problem>> {
+    let words: Vec<String> = args.arguments(WORD, &EXPLAIN).into_iter().map(|word| word.value).collect();
+    let words = Some(words.join(" ")).filter(|words| !words.trim().is_empty());
+    let request = ExplainRequest { words, search: args.search() };
+    args.finish(request)
+}
+
+fn folder(help: &'static str) -> Arg {
+    Arg::new(DIR).help(help).value_parser(values::path()).value_hint(ValueHint::DirPath)
+}
+
+pub(super) fn describe_replay(command: Command) -> Command {
+    command.arg(folder("The folder of the record").required(true)).args(replay::ALL.iter().map(arg))
+}
+
+pub(super) fn read_replay(mut args: ParsedArgs) -> Result<ReplayRequest, Vec<Problem>> {
+    let folder = args.argument::<PathBuf>(DIR, &REPLAY).map(|folder| folder.value).unwrap_or_default();
+    // An empty word is a variable that was not set.
+    if folder.as_os_str().is_empty() {
+        args.problems.push(report::missing_argument(DIR, REPLAY.usage));
+    }
+    let request = ReplayRequest { folder: args.host.absolute(&folder), dry_run: args.is_on(&replay::DRY_RUN) };
+    args.finish(request)
+}
+
+pub(super) fn describe_shims(command: Command) -> Command {
+    let actions = || vec![("install", Action::Install), ("remove", Action::Remove), ("list", Action::List)];
+    command
+        .arg(Arg::new(ACTION).required(true).value_parser(values::one_of(actions)))
+        .arg(folder("Where the shims are; by default ~/.local/share/zlaunch/shims"))
+}
+
+pub(super) fn read_shims(mut args: ParsedArgs) -> Result<Shims, Vec<Problem>> {
+    let action = args.argument::<Action>(ACTION, &SHIMS);
+    let folder = args.argument::<PathBuf>(DIR, &SHIMS).map(|folder| folder.value);
+    if folder.as_ref().is_some_and(|folder| folder.as_os_str().is_empty()) {
+        args.problems.push(report::missing_argument(DIR, SHIMS.usage));
+    }
+    match action {
+        Some(action) if args.problems.is_empty() => Ok(Shims::new(action.value, folder.as_deref(), args.host)?),
+        _ => Err(args.problems),
+    }
+}
