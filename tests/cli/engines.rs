@@ -277,7 +277,7 @@ fn a_port_in_use_is_refused_on_the_machine_that_opens_it() {
     let listener = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
     let mut sandbox = step(&[("MASTER_PORT", &port), ("SLURM_NODEID", "0")]);
-    sandbox.launch(ZERO3, SWIFT).refused(&["is taken", &format!("MASTER_PORT={port}")]);
+    sandbox.launch(ZERO3, SWIFT).refused(&["already in use", &format!("MASTER_PORT={port}")]);
     // The other machines only connect to it.
     sandbox.var("SLURM_NODEID", "1");
     sandbox.launch(ZERO3, SWIFT).succeeded();
@@ -440,7 +440,7 @@ fn a_hostfile_is_not_for_ranks_that_exist() {
     assert_eq!(plain.plan(&["--hostfile", "hosts"], &["true"])["launcher"], "direct", "none of ours");
     plain.launch(&["--hostfile", "hosts", "--nnodes", "3"], SCRIPT).refused(&["--nnodes 3", "--include"]);
     plain.launch(&["--hostfile", "hosts"], &["deepspeed", "x.py"]).refused(&["give it to `deepspeed`"]);
-    plain.launch(&["--include", "localhost:0"], &["torchrun", "x.py"]).refused(&["say it to `torchrun`"]);
+    plain.launch(&["--include", "localhost:0"], &["torchrun", "x.py"]).refused(&["give it to `torchrun`"]);
     let odd = ["--hostfile", "hosts", "--env", "A=x\ny"];
     plain.file("hosts", "h0 slots=4\nh1 slots=4\n");
     plain.launch(&odd, SCRIPT).refused(&["one line of text", "--unset-env A"]);
