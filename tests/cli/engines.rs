@@ -447,7 +447,7 @@ fn a_hostfile_is_not_for_ranks_that_exist() {
     assert_eq!(plain.plan(&["--hostfile", "hosts"], &["true"])["launcher"], "direct", "none of ours");
     plain.launch(&["--hostfile", "hosts", "--nnodes", "3"], SCRIPT).refused(&["--nnodes 3", "--include"]);
     plain.launch(&["--hostfile", "hosts"], &["deepspeed", "x.py"]).refused(&["give it to `deepspeed`"]);
-    plain.launch(&["--include", "localhost:0"], &["torchrun", "x.py"]).refused(&["say it to `torchrun`"]);
+    plain.launch(&["--include", "localhost:0"], &["torchrun", "x.py"]).refused(&["give it to `torchrun`"]);
     let odd = ["--hostfile", "hosts", "--env", "A=x\ny"];
     plain.file("hosts", "h0 slots=4\nh1 slots=4\n");
     plain.launch(&odd, SCRIPT).refused(&["one line of text", "--unset-env A"]);

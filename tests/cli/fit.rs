@@ -225,7 +225,7 @@ fn what_no_training_is_gets_no_sums() {
         fit(&sandbox, words).refused(&["too large for any training", "--seq-len 2048"]);
     }
     plant(&sandbox.cwd().join("wide/config.json"), &QWEN3_8B.replace("4096", "4611686018427387904"));
-    fit(&sandbox, &["--model", "wide", "--gpus", "8"]).refused(&["says what no model is", "--params 8B"]);
+    fit(&sandbox, &["--model", "wide", "--gpus", "8"]).refused(&["cannot be computed from this config", "--params 8B"]);
     // Fewer parameters than the embedding of its config has.
     plant(&sandbox.cwd().join("m/config.json"), QWEN3_8B);
     let small = json(&sandbox, &["--model", "m", "--params", "1M", "--tuner", "qlora", "--gpus", "1"]);
