@@ -172,13 +172,13 @@ fn known_from(host: &Host) -> Vec<(String, Vec<u8>)> {
 fn spellings(value: &[u8]) -> Vec<Vec<u8>> {
     let text = String::from_utf8_lossy(value);
     let json = Value::from(text.as_ref()).to_string();
-    let mut all = vec![value.to_vec(), text.as_bytes().to_vec(), json[1..json.len() - 1].as_bytes().to_vec()];
+    let mut all = vec![value.to_vec(), text.as_bytes().to_vec(), json.as_bytes()[1..json.len() - 1].to_vec()];
     all.dedup();
     all
 }
 
 /// What is open in a text, and what is not. The spans are those of a larger text, in which this one begins at `start`.
-fn pieces<'a>(text: &'a [u8], spans: impl IntoIterator<Item = Span>, start: usize) -> Vec<Piece<'a>> {
+fn pieces(text: &[u8], spans: impl IntoIterator<Item = Span>, start: usize) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut at = 0;
     for span in spans {

@@ -86,7 +86,7 @@ pub(crate) fn unknown_variable(name: &str, nearest: Option<&str>) -> Problem {
 }
 
 pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>) -> Problem {
-    Problem::error("usage", format!("there is nothing to explain about `{words}`"))
+    Problem::error("usage", format!("zlaunch has no explanation for `{words}`"))
         .at(format!("explain {words}"))
         .help(did_you_mean(nearest, "`zlaunch explain` lists what can be explained"))
 }

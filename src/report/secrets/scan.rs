@@ -92,7 +92,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// `--hub_token X` and `Bearer X` inside of a word, and "`api_key` is ["X"]" in our own sentences.
+    /// `--hub_token X` and `Bearer X` inside of a word, and a key with its value in our own sentences:
+    /// `` `api_key` is ["X"] ``.
     fn after_blank(&mut self, blank: usize) -> Option<usize> {
         let (before, after) = self.text.split_at(blank);
         if before.ends_with(b"`") {
@@ -100,13 +101,14 @@ impl<'a> Scanner<'a> {
             return self.value(blank + 4, &self.name_before(blank)?, BARE);
         }
         let word = &before[blank - before.iter().rev().take_while(|b| is_of_name(**b)).count()..];
-        if !word.starts_with(b"-") && !word.eq_ignore_ascii_case(b"Bearer") {
+        let is_bearer = word.eq_ignore_ascii_case(b"Bearer");
+        if !word.starts_with(b"-") && !is_bearer {
             return None;
         }
         let start = past(self.text, blank + 1, b" ");
         let next = &self.text[start..until(self.text, start, BLANKS)];
         let name = self.name_before(blank).filter(|_| !is_option(next))?;
-        self.value(start, &name, BARE)
+        self.value(start, &name, if is_bearer { b"\0\n\"` \t\r'," } else { self.ends(&name, false) })
     }
 
     /// `--hub_token X` as words of a command; an option in plural goes on asking.
