@@ -1,23 +1,23 @@
 //! Which names go with secrets, and which values under such a name are harmless.
 
 /// These make any name secret, wherever they stand in it.
-const ANYWHERE: &[&str] = &["SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL"];
-/// A part of a name that is one of these, or its plural: the last part, or any part of a variable's name.
-const PARTS: &[&str] = &["KEY", "PASS", "PWD", "DSN", "WEBHOOK", "SIGNATURE", "BEARER"];
-/// How such a part may end.
-const ENDINGS: &[&str] =
-    &["TOKEN", "APIKEY", "ACCESSKEY", "PRIVATEKEY", "AUTHKEY", "SSHKEY", "AUTHORIZATION", "COOKIE"];
-const PROGRAMS: &[&str] = &["ASKPASS", "BYPASS"];
+const ANYWHERE: &str = "SECRET PASSWORD PASSWD PASSPHRASE CREDENTIAL";
+/// How the name of a secret ends; `_` is the beginning of a part. In a variable's name any part may end so.
+const ENDINGS: &str = "TOKEN APIKEY ACCESSKEY PRIVATEKEY AUTHKEY SSHKEY AUTHORIZATION COOKIE _KEY _PASS _PWD _DSN \
+    _WEBHOOK _SIGNATURE _BEARER";
+/// How the parts of a variable's name may end besides: `SSHPASS`, `GITHUB_PAT`.
+const ENDINGS_OF_VARIABLES: &str = "KEY PASS _PAT";
+const PROGRAMS: &str = "_ASKPASS _BYPASS";
 /// `MAX_TOKENS`, `--eos_token`: parts before a token that make it one of a tokenizer, or a number of them.
 const TOKENIZER_WORDS: &str = "ADD ADDED AUDIO BOS CLS EOS EXTRA IMAGE MASK MAX MIN NEW NUM PAD SEP SPECIAL STOP TOTAL \
     UNK VIDEO";
 /// `--primary_key`: parts before a key that make it one of a table or a mapping.
 const TABLE_WORDS: &str = "ANSWER CHOSEN COLUMN CONTENT DATASET DICT FOREIGN GROUP INPUT LABEL MESSAGE MESSAGES METRIC \
     OUTPUT PARTITION PRIMARY PROMPT QUERY REJECTED RESPONSE ROLE SORT SYSTEM TARGET TEXT";
-/// The last part of a name that says where a secret is.
-const PLACES: &[&str] = &["FILE", "PATH", "DIR", "FOLDER"];
+/// How a name ends that says where a secret is.
+const PLACES: &str = "_FILE _PATH _DIR _FOLDER";
 /// Values that are harmless under any name.
-const HARMLESS_VALUES: &[&str] = &["", "true", "false", "yes", "no", "on", "off", "none", "null", "auto", "default"];
+const HARMLESS_VALUES: &str = "true false yes no on off none null auto default";
 
 /// A shorter value is no token or key.
 const SHORTEST: usize = 4;
@@ -28,7 +28,7 @@ const SHORTEST_UNNAMED: usize = 16;
 
 /// What a name says about its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Sensitivity {
+pub(super) enum Sensitivity {
     /// `key`: secret if it looks like one.
     Vague,
     /// `PASSWORD_FILE`: secret unless it is a path.
@@ -40,127 +40,82 @@ pub(crate) enum Sensitivity {
 }
 
 impl Sensitivity {
-    /// `None` for the names of harmless things. In a variable's name (all capitals) any part counts, else the last one.
-    pub(crate) fn of(name: &[u8]) -> Option<Sensitivity> {
-        let (mut rest, last) = split_part(name)?;
-        let is_place = is_one_of(last, PLACES);
-        if contains_one_of(name, ANYWHERE) {
-            return Some(if is_place { Sensitivity::Place } else { Sensitivity::Password });
+    /// `None` for the names of harmless things.
+    pub(super) fn of(name: &str) -> Option<Sensitivity> {
+        let is_variable = !name.contains(|c: char| c.is_ascii_lowercase());
+        let name = spelled_out(name);
+        let is_password = ANYWHERE.split(' ').any(|word| name.contains(word));
+        let inner_ends = name.match_indices('_').map(|(at, _)| at).filter(|_| is_variable);
+        if !is_password && !inner_ends.chain([name.len()]).any(|end| is_of_secret(&name[..end], is_variable)) {
+            return None;
         }
-        let is_variable = !name.iter().any(u8::is_ascii_lowercase);
-        let is_alone = split_part(rest).is_none();
-        let mut part = last;
-        loop {
-            let before = split_part(rest);
-            if names_a_secret(part, before.map(|(_, part)| part), is_variable) {
-                let is_key = is_alone && singular(part).eq_ignore_ascii_case(b"KEY");
-                let named = if is_variable { Sensitivity::Password } else { Sensitivity::Token };
-                return Some(if is_place {
-                    Sensitivity::Place
-                } else if is_key {
-                    Sensitivity::Vague
-                } else {
-                    named
-                });
-            }
-            (rest, part) = before.filter(|_| is_variable)?;
-        }
+        Some(match name.as_str() {
+            _ if PLACES.split(' ').any(|place| name.ends_with(place)) => Sensitivity::Place,
+            "_KEY" | "_KEYS" => Sensitivity::Vague,
+            _ if is_password || is_variable => Sensitivity::Password,
+            _ => Sensitivity::Token,
+        })
     }
 
     /// Whether that value is a secret.
-    pub(crate) fn hides(self, value: &[u8]) -> bool {
-        if is_one_of(value, HARMLESS_VALUES) {
+    pub(super) fn hides(self, value: &str) -> bool {
+        if value.is_empty() || HARMLESS_VALUES.split(' ').any(|word| word.eq_ignore_ascii_case(value)) {
             return false;
         }
         match self {
             Sensitivity::Password => true,
             Sensitivity::Token => value.len() >= SHORTEST && !is_number(value),
-            Sensitivity::Place => Sensitivity::Token.hides(value) && !is_path(value[0]),
+            Sensitivity::Place => Sensitivity::Token.hides(value) && !value.starts_with(['/', '.', '~']),
             Sensitivity::Vague => looks_like_secret(value),
         }
     }
 }
 
-/// A name without its last part, and that part: `hub_` and `token`, `client` and `Secret`.
-fn split_part(name: &[u8]) -> Option<(&[u8], &[u8])> {
-    let end = name.iter().rposition(u8::is_ascii_alphanumeric)? + 1;
-    let begins = |at: &usize| {
-        !name[at - 1].is_ascii_alphanumeric() || name[at - 1].is_ascii_lowercase() && name[*at].is_ascii_uppercase()
-    };
-    let start = (1..end).rev().find(begins).unwrap_or(0);
-    Some((&name[..start], &name[start..end]))
-}
-
-/// What one part of a name, and the one before it, say.
-fn names_a_secret(part: &[u8], before: Option<&[u8]>, is_variable: bool) -> bool {
-    let one = singular(part);
-    let is = |words: &[&str]| is_one_of(part, words) || is_one_of(one, words);
-    let ends = |words: &[&str]| words.iter().any(|word| ends_with(part, word) || ends_with(one, word));
-    // `SSHPASS`, `GITHUB_PAT`
-    let is_named = is(PARTS) || ends(ENDINGS) || is_variable && (ends(&["KEY", "PASS"]) || is(&["PAT"]));
-    if !is_named || is(PROGRAMS) {
-        return false;
+/// A name in capitals, with `_` before every part: `_HUB_TOKEN` for `--hub-token` and `hubToken`.
+fn spelled_out(name: &str) -> String {
+    let mut spelled = String::new();
+    let mut last = '-';
+    for c in name.chars() {
+        let begins = !last.is_ascii_alphanumeric() || last.is_ascii_lowercase() && c.is_ascii_uppercase();
+        if c.is_ascii_alphanumeric() {
+            spelled.extend(begins.then_some('_'));
+            spelled.push(c.to_ascii_uppercase());
+        }
+        last = c;
     }
-    // `PWD` alone is a folder, `PAT` a pattern.
-    let Some(before) = before else { return !is(&["PWD", "PAT"]) };
-    let listed = |words: &str| words.split(' ').any(|word| before.eq_ignore_ascii_case(word.as_bytes()));
-    !listed(TOKENIZER_WORDS) && (is_variable || !listed(TABLE_WORDS))
+    spelled
 }
 
-fn singular(part: &[u8]) -> &[u8] {
-    part.strip_suffix(b"S").or(part.strip_suffix(b"s")).unwrap_or(part)
-}
-
-/// Whether an option of that name takes several values.
-pub(super) fn is_plural(name: &[u8]) -> bool {
-    singular(name) != name && !ends_with(name, "PASS")
-}
-
-/// Whether a value that begins so is a path.
-pub(super) fn is_path(first: u8) -> bool {
-    b"/.~".contains(&first)
+/// What the last part of a name that is spelled out, and the one before it, say.
+fn is_of_secret(name: &str, is_variable: bool) -> bool {
+    let singular = name.strip_suffix('S').unwrap_or(name);
+    let ends = |words: &str| words.split(' ').any(|word| name.ends_with(word) || singular.ends_with(word));
+    let follows = |words: &str| words.split(' ').any(|word| name.rsplit('_').nth(1) == Some(word));
+    (ends(ENDINGS) || is_variable && ends(ENDINGS_OF_VARIABLES))
+        && !ends(PROGRAMS)
+        // `PWD` alone is a folder, `PAT` a pattern.
+        && !["_PWD", "_PAT"].contains(&name)
+        && !follows(TOKENIZER_WORDS)
+        && (is_variable || !follows(TABLE_WORDS))
 }
 
 /// Long, of letters and digits, and not words.
-pub(super) fn looks_like_secret(value: &[u8]) -> bool {
+pub(super) fn looks_like_secret(value: &str) -> bool {
     value.len() >= SHORTEST_UNNAMED
-        && value.iter().copied().all(is_of_secret)
-        && value.iter().any(u8::is_ascii_digit)
-        && value.iter().any(u8::is_ascii_alphabetic)
+        && value.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+        && value.contains(|c: char| c.is_ascii_digit())
+        && value.contains(|c: char| c.is_ascii_alphabetic())
 }
 
-pub(super) fn is_of_secret(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"_-".contains(&byte)
-}
-
-fn is_number(value: &[u8]) -> bool {
+fn is_number(value: &str) -> bool {
     value.len() <= LONGEST_NUMBER
-        && value.iter().any(u8::is_ascii_digit)
-        && value.iter().all(|b| b.is_ascii_digit() || b"+-.,_%eE".contains(b))
-}
-
-fn is_one_of(part: &[u8], words: &[&str]) -> bool {
-    words.iter().any(|word| part.eq_ignore_ascii_case(word.as_bytes()))
-}
-
-pub(super) fn ends_with(part: &[u8], word: &str) -> bool {
-    part.len().checked_sub(word.len()).is_some_and(|at| part[at..].eq_ignore_ascii_case(word.as_bytes()))
-}
-
-fn contains_one_of(name: &[u8], words: &[&str]) -> bool {
-    let starts = |rest: &[u8], word: &str| rest.get(..word.len()).is_some_and(|it| ends_with(it, word));
-    // Most letters begin none of them.
-    let begins = |at: &usize| b"CPS".contains(&name[*at].to_ascii_uppercase());
-    (0..name.len()).filter(begins).any(|at| words.iter().any(|word| starts(&name[at..], word)))
+        && value.contains(|c: char| c.is_ascii_digit())
+        && value.chars().all(|c| c.is_ascii_digit() || "+-.,_%eE".contains(c))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn kind(name: &str) -> Option<Sensitivity> {
-        Sensitivity::of(name.as_bytes())
-    }
 
     #[test]
     fn names_of_secrets() {
@@ -170,15 +125,15 @@ mod tests {
             GITHUB_PAT AUTHORIZATION Authorization COOKIE SENTRY_DSN SLACK_WEBHOOK SLACK_WEBHOOK_URL X-Amz-Signature
             --api_keys AWS_ACCESS_KEY_ID 2_token accessToken";
         for name in names.split_whitespace() {
-            assert!(matches!(kind(name), Some(Sensitivity::Token | Sensitivity::Password)), "{name}: {:?}", kind(name));
+            assert!(matches!(Sensitivity::of(name), Some(Sensitivity::Token | Sensitivity::Password)), "{name}: {:?}", Sensitivity::of(name));
         }
         for name in ["KEY", "--key", "keys"] {
-            assert_eq!(kind(name), Some(Sensitivity::Vague), "{name}");
+            assert_eq!(Sensitivity::of(name), Some(Sensitivity::Vague), "{name}");
         }
         for name in ["DB_PASSWORD_FILE", "HF_TOKEN_PATH"] {
-            assert_eq!(kind(name), Some(Sensitivity::Place), "{name}");
+            assert_eq!(Sensitivity::of(name), Some(Sensitivity::Place), "{name}");
         }
-        assert_eq!((kind("MY_TOKEN"), kind("--my_token")), (Some(Sensitivity::Password), Some(Sensitivity::Token)));
+        assert_eq!((Sensitivity::of("MY_TOKEN"), Sensitivity::of("--my_token")), (Some(Sensitivity::Password), Some(Sensitivity::Token)));
     }
 
     #[test]
@@ -187,7 +142,7 @@ mod tests {
             --num_tokens_per_batch --keyword --monkeys monkey --num_key_value_heads --calculate_per_token_loss PATH
             --per_token_loss --primary_key --max_token --token_type_ids SSH_ASKPASS SSH_AUTH_SOCK --pat - _ =";
         for name in names.split_whitespace().chain([""]) {
-            assert_eq!(kind(name), None, "{name}");
+            assert_eq!(Sensitivity::of(name), None, "{name}");
         }
     }
 
@@ -199,8 +154,8 @@ mod tests {
             (Sensitivity::Place, "hunter2", "/run/secrets/x"),
             (Sensitivity::Vague, "sk-0123456789abcdef", "conversations_of_users"),
         ] {
-            assert!(secret.split(' ').all(|value| kind.hides(value.as_bytes())), "{secret}");
-            assert!(!harmless.split(' ').chain([""]).any(|value| kind.hides(value.as_bytes())), "{harmless}");
+            assert!(secret.split(' ').all(|value| kind.hides(value)), "{secret}");
+            assert!(!harmless.split(' ').chain([""]).any(|value| kind.hides(value)), "{harmless}");
         }
     }
 }
