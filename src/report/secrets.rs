@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::host::Host;
 use names::Sensitivity;
-use scan::{END, Span, scan, scan_words};
+use scan::{END, Span, scan};
 pub(crate) use script::Names;
 
 /// What is shown instead of a secret.
@@ -47,25 +47,26 @@ impl<'h> Secrets<'h> {
     /// The pieces of each word of a command.
     pub(crate) fn in_words<'a>(&self, words: impl IntoIterator<Item = &'a OsStr>) -> Vec<Vec<Piece<'a>>> {
         let words: Vec<&[u8]> = words.into_iter().map(OsStr::as_bytes).collect();
-        words.iter().zip(scan_words(&words)).map(|(word, spans)| self.pieces(word, spans)).collect()
+        words.iter().zip(scan(&words)).map(|(word, spans)| self.pieces(word, spans)).collect()
     }
 
     pub(crate) fn in_word<'a>(&self, word: &'a OsStr) -> Vec<Piece<'a>> {
-        self.pieces(word.as_bytes(), scan(word.as_bytes()))
+        self.in_words([word]).into_iter().flatten().collect()
     }
 
     /// The pieces of a variable's value.
     pub(crate) fn in_value<'a>(&self, name: &str, value: &'a OsStr) -> Vec<Piece<'a>> {
         let before = name.len() + 1;
-        let spans = scan(&[name.as_bytes(), b"=", value.as_bytes()].concat()).into_iter();
-        let in_value = |span: Span| Some(Span { start: span.start.checked_sub(before)?, end: span.end - before, ..span });
-        self.pieces(value.as_bytes(), spans.filter_map(in_value).collect())
+        let spans = scan(&[setting(name.as_ref(), value)]).into_iter().flatten();
+        let in_value =
+            |span: Span| Some(Span { start: span.start.checked_sub(before)?, end: span.end - before, ..span });
+        self.pieces(value.as_bytes(), spans.filter_map(in_value))
     }
 
     /// The pieces of a file, each line of which is by itself.
     pub(crate) fn in_document<'a>(&self, text: &'a str) -> Vec<Piece<'a>> {
         let lines = text.replace('\n', &END.to_string());
-        self.pieces(text.as_bytes(), scan(lines.as_bytes()))
+        self.pieces(text.as_bytes(), scan(&[lines]).into_iter().flatten())
     }
 
     /// The names under which a script asks for secrets. It sets and removes variables itself.
@@ -124,7 +125,7 @@ impl<'h> Secrets<'h> {
     }
 
     /// What is open in a text, and what is not: what the text itself tells, and what is known.
-    fn pieces<'a>(&self, text: &'a [u8], told: Vec<Span>) -> Vec<Piece<'a>> {
+    fn pieces<'a>(&self, text: &'a [u8], told: impl IntoIterator<Item = Span>) -> Vec<Piece<'a>> {
         let known = self.known.get_or_init(|| known_from(self.host));
         let known_at = |start: usize| {
             let rest = &text[start..];
@@ -156,21 +157,24 @@ impl<'h> Secrets<'h> {
 fn known_from(host: &Host) -> BTreeMap<Vec<u8>, String> {
     let may_hold_one = |name: &str| name.starts_with("ZLAUNCH_") || may_hold_secret(name);
     let variables = host.env.iter().filter(|(name, _)| may_hold_one(&name.to_string_lossy()));
-    let settings: Vec<_> = variables.map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()).collect();
-    let words: Vec<&[u8]> = host.words.iter().map(|word| word.as_bytes()).collect();
-    let told = settings.iter().map(|setting| (setting.as_slice(), scan(setting)));
+    let settings = variables.map(|(name, value)| setting(name, value));
+    let texts: Vec<Vec<u8>> = settings.chain(host.words.iter().map(|word| word.as_bytes().to_vec())).collect();
     let mut known = BTreeMap::new();
-    for (text, spans) in told.chain(words.iter().copied().zip(scan_words(&words))) {
+    for (text, spans) in texts.iter().zip(scan(&texts)) {
         for Span { start, end, name } in spans.into_iter().filter(|span| span.end - span.start >= SHORTEST_ELSEWHERE) {
             let value = &text[start..end];
-            let lossy = String::from_utf8_lossy(value).into_owned();
-            let json = Value::from(lossy.as_str()).to_string();
+            let lossy = String::from_utf8_lossy(value);
+            let json = Value::from(&*lossy).to_string();
             for spelling in [value, lossy.as_bytes(), json[1..json.len() - 1].as_bytes()] {
                 known.entry(spelling.to_vec()).or_insert_with(|| name.clone());
             }
         }
     }
     known
+}
+
+fn setting(name: &OsStr, value: &OsStr) -> Vec<u8> {
+    [name.as_bytes(), b"=", value.as_bytes()].concat()
 }
 
 fn shown<'a>(pieces: &[Piece<'a>]) -> Vec<u8> {
@@ -207,7 +211,7 @@ mod tests {
 
     /// `|` stands between the words.
     #[test]
-    fn words_of_a_command() {
+    fn words_and_sentences() {
         let host = host();
         let secrets = Secrets::of(&host);
         for probe in [
@@ -229,27 +233,13 @@ mod tests {
             "https://«me:pw»@host/a?b=c@d|https://h/|https://user@h/x|https://h/x,https://«u:p»@h|redis://«:pw»@h",
             "https://«u:a/S»@h|https://«u:a#S»@h|https://h:80/x@y|https://«ghp0123456789abcdef»@h",
             "https://h/x?a=b&access_token=«Sabc»&c=d|https://h/x?X-Amz-Signature=«Sabc»#y",
-            // Known from elsewhere.
-            "say «hf_abcdefgh»,«hf_abcdefgh»",
             // Ordinary options.
             "--max_tokens|512|--tokenizer|t|--num_key_value_heads|8|--per_token_loss|true|--primary_key|id|--max_token=5",
             "2_token=5|--prompt|the monkey=3, the monkey=many|--token_type_ids|false|--key|messages_of_users",
             "--key|«sk-0123456789abcdef»|KEY=«sk-0123456789abcdef»",
-        ] {
-            let (words, hidden) = marked(probe);
-            let shown = secrets.hide_in_words(words.split('|').map(OsStr::new));
-            assert_eq!(shown.join(OsStr::new("|")), OsString::from(hidden));
-        }
-        let bytes = OsStr::from_bytes(b"S\xff\xfe\xfd");
-        assert_eq!(secrets.hide_in_words([OsStr::new("--token"), bytes, bytes])[1..], [OsStr::new(HIDDEN), bytes]);
-        assert_eq!(secrets.hide_in_words([OsStr::from_bytes(b"--hub_token=S\xff12")]), ["--hub_token=(secret)"]);
-    }
-
-    #[test]
-    fn sentences_and_places() {
-        let host = host();
-        let secrets = Secrets::of(&host);
-        for probe in [
+            "DB_PASSWORD_FILE=«hunter2»|DB_PASSWORD_FILE=/run/secrets/x|MY_TOKEN=«1234»|MY_TOKEN=false|MY_TOKEN=",
+            "--my_token|«1234567890123456»|--my_token|«5e-5x»|--my_token|1e-5|--my_token|None|--my_token|1,2,3",
+            // Sentences and places.
             "see comet.api_key=«abcd» and more, or https://example.org/a@b",
             "HTTPS_PROXY=http://«me:pw»@proxy:80/x",
             "did you mean `--hub_token` or --hub_token, or nothing",
@@ -261,13 +251,17 @@ mod tests {
             "x --token «abcd» --env A_KEY=«bcde» f",
             "my_secrets.json:12:3",
             // What the environment and the command line name is known, as it is and as JSON writes it.
-            r#"x-«my own "value"» «my own \"value\"» «abcdef» «of-a-site» abcde <|im_end|>"#,
+            r#"x-«hf_abcdefgh»,«hf_abcdefgh» «my own "value"» «my own \"value\"» «abcdef» «of-a-site» abcde <|im_end|>"#,
             // One that begins inside of another, or goes on behind it.
             "a HF_TOKEN=«my own \"value\"» B_KEY=«xabcdefx»",
         ] {
-            let (text, hidden) = marked(probe);
-            assert_eq!(secrets.hide_in_text(&text), hidden);
+            let (words, hidden) = marked(probe);
+            let shown = secrets.hide_in_words(words.split('|').map(OsStr::new));
+            assert_eq!(shown.join(OsStr::new("|")), OsString::from(hidden));
         }
+        let bytes = OsStr::from_bytes(b"S\xff\xfe\xfd");
+        assert_eq!(secrets.hide_in_words([OsStr::new("--token"), bytes, bytes])[1..], [OsStr::new(HIDDEN), bytes]);
+        assert_eq!(secrets.hide_in_words([OsStr::from_bytes(b"--hub_token=S\xff12")]), ["--hub_token=(secret)"]);
     }
 
     #[test]
@@ -283,26 +277,5 @@ mod tests {
         let hidden = json!({"AWS_SECRET_ACCESS_KEY": HIDDEN, "OMP_NUM_THREADS": "4", "argv": ["--token", HIDDEN],
             "n": [1, HIDDEN], "api_keys": [HIDDEN, {"x": HIDDEN}], "password": HIDDEN, "max_token": 8});
         assert_eq!(secrets.hide(entries), hidden);
-    }
-
-    #[test]
-    fn a_script_asks_for_what_it_does_not_hold() {
-        let host = host();
-        let secrets = Secrets::of(&host);
-        let (set, unset) = ([("OUR_TOKEN", OsStr::new("ours-1"))].into_iter(), ["OLD_TOKEN".to_string()]);
-        let mut names = secrets.names(set, &unset);
-        for (words, asked) in [
-            ("--hub_token hf_abcdefgh --hub_token other", "HF_TOKEN HUB_TOKEN"),
-            ("--proxy http://a:b@c http://a:d@c http://a:b@c", "CREDENTIALS CREDENTIALS_2 CREDENTIALS"),
-            // The same value has one name, and a name has one value.
-            ("--hub_token another --x_token other --hf_token new1", "HUB_TOKEN_2 HUB_TOKEN HF_TOKEN_2"),
-            // What the script itself sets or removes.
-            ("--our_token ours-1 --old_token older --2_token abcd", "OUR_TOKEN OLD_TOKEN_2 _2_TOKEN"),
-            ("--our-token ours-2 ZLAUNCH_TOKEN=abcde", "OUR_TOKEN_2 TOKEN"),
-        ] {
-            let pieces = secrets.in_words(words.split(' ').map(OsStr::new)).into_iter().flatten();
-            let name = |piece| if let Piece::Secret(name, value) = piece { Some(names.of(&name, value)) } else { None };
-            assert_eq!(pieces.filter_map(name).collect::<Vec<_>>().join(" "), asked);
-        }
     }
 }
