@@ -56,11 +56,9 @@ impl<'h> Secrets<'h> {
 
     /// The pieces of a variable's value.
     pub(crate) fn in_value<'a>(&self, name: &str, value: &'a OsStr) -> Vec<Piece<'a>> {
-        let before = name.len() + 1;
-        let spans = scan(&[setting(name.as_ref(), value)]).into_iter().flatten();
-        let in_value =
-            |span: Span| Some(Span { start: span.start.checked_sub(before)?, end: span.end - before, ..span });
-        self.pieces(value.as_bytes(), spans.filter_map(in_value))
+        let is_secret = Sensitivity::of(name).is_some_and(|kind| kind.hides(&value.to_string_lossy()));
+        let whole = is_secret.then(|| Span { start: 0, end: value.len(), name: name.to_string() });
+        self.pieces(value.as_bytes(), whole.into_iter().chain(scan(&[value.as_bytes()]).into_iter().flatten()))
     }
 
     /// The pieces of a file, each line of which is by itself.
@@ -99,28 +97,29 @@ impl<'h> Secrets<'h> {
     }
 
     /// A JSON value, to be shown.
-    pub(crate) fn hide(&self, value: Value) -> Value {
-        self.hide_under(None, value)
+    pub(crate) fn hide(&self, mut value: Value) -> Value {
+        self.hide_under(None, &mut value);
+        value
     }
 
     /// The same below a key that says how secret its values are.
-    fn hide_under(&self, kind: Option<Sensitivity>, value: Value) -> Value {
+    fn hide_under(&self, kind: Option<Sensitivity>, value: &mut Value) {
         let hides = |text: &str| kind.is_some_and(|kind| kind.hides(text));
         match value {
-            Value::String(text) if hides(&text) => HIDDEN.into(),
-            Value::Number(number) if hides(&number.to_string()) => HIDDEN.into(),
-            Value::String(text) => self.hide_in_text(&text).into(),
+            Value::String(text) if !hides(text) => *text = self.hide_in_text(text),
+            Value::String(text) => *text = HIDDEN.to_string(),
+            Value::Number(number) if hides(&number.to_string()) => *value = HIDDEN.into(),
             Value::Array(items) if kind.is_none() && items.iter().all(Value::is_string) => {
                 let words = self.hide_in_words(items.iter().filter_map(Value::as_str).map(OsStr::new));
-                words.iter().map(|word| Value::from(word.to_string_lossy())).collect()
+                *items = words.iter().map(|word| word.to_string_lossy().into()).collect();
             }
-            Value::Array(items) => items.into_iter().map(|item| self.hide_under(kind, item)).collect(),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.hide_under(kind, item)),
             Value::Object(entries) => {
-                let kind = |key: &str| kind.or_else(|| Sensitivity::of(key));
-                let hide = |(key, value): (String, Value)| (key.clone(), self.hide_under(kind(&key), value));
-                Value::Object(entries.into_iter().map(hide).collect())
+                entries
+                    .iter_mut()
+                    .for_each(|(key, value)| self.hide_under(kind.or_else(|| Sensitivity::of(key)), value));
             }
-            other => other,
+            _ => {}
         }
     }
 
@@ -157,7 +156,7 @@ impl<'h> Secrets<'h> {
 fn known_from(host: &Host) -> BTreeMap<Vec<u8>, String> {
     let may_hold_one = |name: &str| name.starts_with("ZLAUNCH_") || may_hold_secret(name);
     let variables = host.env.iter().filter(|(name, _)| may_hold_one(&name.to_string_lossy()));
-    let settings = variables.map(|(name, value)| setting(name, value));
+    let settings = variables.map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());
     let texts: Vec<Vec<u8>> = settings.chain(host.words.iter().map(|word| word.as_bytes().to_vec())).collect();
     let mut known = BTreeMap::new();
     for (text, spans) in texts.iter().zip(scan(&texts)) {
@@ -173,16 +172,12 @@ fn known_from(host: &Host) -> BTreeMap<Vec<u8>, String> {
     known
 }
 
-fn setting(name: &OsStr, value: &OsStr) -> Vec<u8> {
-    [name.as_bytes(), b"=", value.as_bytes()].concat()
-}
-
-fn shown<'a>(pieces: &[Piece<'a>]) -> Vec<u8> {
-    let shown = |piece: &Piece<'a>| match *piece {
+fn shown(pieces: &[Piece]) -> Vec<u8> {
+    let bytes = pieces.iter().flat_map(|piece| match piece {
         Piece::Open(bytes) => bytes,
         Piece::Secret(..) => HIDDEN.as_bytes(),
-    };
-    pieces.iter().map(shown).collect::<Vec<&[u8]>>().concat()
+    });
+    bytes.copied().collect()
 }
 
 /// Whether the value of a variable of that name may be a secret.
@@ -242,14 +237,9 @@ mod tests {
             // Sentences and places.
             "see comet.api_key=«abcd» and more, or https://example.org/a@b",
             "HTTPS_PROXY=http://«me:pw»@proxy:80/x",
-            "did you mean `--hub_token` or --hub_token, or nothing",
-            "--set zero_optimization.stage=3",
-            "`HF_TOKEN=«abcd»` is said twice",
-            "`{\"api_key\": \"«ab cd»\"}` is used",
-            "`comet.api_key` is [\"«abcd»\"] (list)",
-            "`comet.api_key` is missing: say it",
-            "x --token «abcd» --env A_KEY=«bcde» f",
-            "my_secrets.json:12:3",
+            "did you mean `--hub_token` or --hub_token, or nothing|--set zero_optimization.stage=3|my_secrets.json:12:3",
+            "`HF_TOKEN=«abcd»` is said twice|`comet.api_key` is missing: say it|x --token «abcd» --env A_KEY=«bcde» f",
+            r#"`{"api_key": "«ab cd»"}` is used|`comet.api_key` is ["«abcd»"] (list)"#,
             // What the environment and the command line name is known, as it is and as JSON writes it.
             r#"x-«hf_abcdefgh»,«hf_abcdefgh» «my own "value"» «my own \"value\"» «abcdef» «of-a-site» abcde <|im_end|>"#,
             // One that begins inside of another, or goes on behind it.

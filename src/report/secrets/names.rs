@@ -2,20 +2,17 @@
 
 /// These make any name secret, wherever they stand in it.
 const ANYWHERE: &str = "SECRET PASSWORD PASSWD PASSPHRASE CREDENTIAL";
-/// How the name of a secret ends; `_` is the beginning of a part. In a variable's name any part may end so.
-const ENDINGS: &str = "TOKEN APIKEY ACCESSKEY PRIVATEKEY AUTHKEY SSHKEY AUTHORIZATION COOKIE _KEY _PASS _PWD _DSN \
-    _WEBHOOK _SIGNATURE _BEARER";
-/// How the parts of a variable's name may end besides: `SSHPASS`, `GITHUB_PAT`.
-const ENDINGS_OF_VARIABLES: &str = "KEY PASS _PAT";
-const PROGRAMS: &str = "_ASKPASS _BYPASS";
+/// How the name of a secret ends, or any part of a variable's name.
+const ENDINGS: &str = "TOKEN KEY PASS PWD DSN WEBHOOK SIGNATURE BEARER AUTHORIZATION COOKIE";
+const OTHER_ENDINGS: &str = "MONKEY DONKEY TURKEY HOCKEY WHISKEY ASKPASS BYPASS COMPASS OLDPWD";
 /// `MAX_TOKENS`, `--eos_token`: parts before a token that make it one of a tokenizer, or a number of them.
 const TOKENIZER_WORDS: &str = "ADD ADDED AUDIO BOS CLS EOS EXTRA IMAGE MASK MAX MIN NEW NUM PAD SEP SPECIAL STOP TOTAL \
     UNK VIDEO";
 /// `--primary_key`: parts before a key that make it one of a table or a mapping.
 const TABLE_WORDS: &str = "ANSWER CHOSEN COLUMN CONTENT DATASET DICT FOREIGN GROUP INPUT LABEL MESSAGE MESSAGES METRIC \
     OUTPUT PARTITION PRIMARY PROMPT QUERY REJECTED RESPONSE ROLE SORT SYSTEM TARGET TEXT";
-/// How a name ends that says where a secret is.
-const PLACES: &str = "_FILE _PATH _DIR _FOLDER";
+/// The last part of a name that says where a secret is.
+const PLACES: &str = "FILE PATH DIR FOLDER";
 /// Values that are harmless under any name.
 const HARMLESS_VALUES: &str = "true false yes no on off none null auto default";
 
@@ -43,15 +40,16 @@ impl Sensitivity {
     /// `None` for the names of harmless things.
     pub(super) fn of(name: &str) -> Option<Sensitivity> {
         let is_variable = !name.contains(|c: char| c.is_ascii_lowercase());
-        let name = spelled_out(name);
+        let name = name.to_ascii_uppercase();
+        let parts: Vec<&str> = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|it| !it.is_empty()).collect();
+        let first = if is_variable { 0 } else { parts.len().saturating_sub(1) };
         let is_password = ANYWHERE.split(' ').any(|word| name.contains(word));
-        let inner_ends = name.match_indices('_').map(|(at, _)| at).filter(|_| is_variable);
-        if !is_password && !inner_ends.chain([name.len()]).any(|end| is_of_secret(&name[..end], is_variable)) {
+        if !is_password && !(first..parts.len()).any(|at| is_of_secret(&parts[..=at], is_variable)) {
             return None;
         }
-        Some(match name.as_str() {
-            _ if PLACES.split(' ').any(|place| name.ends_with(place)) => Sensitivity::Place,
-            "_KEY" | "_KEYS" => Sensitivity::Vague,
+        Some(match parts[..] {
+            [.., last] if is_one_of(last, PLACES) => Sensitivity::Place,
+            ["KEY" | "KEYS"] => Sensitivity::Vague,
             _ if is_password || is_variable => Sensitivity::Password,
             _ => Sensitivity::Token,
         })
@@ -59,7 +57,7 @@ impl Sensitivity {
 
     /// Whether that value is a secret.
     pub(super) fn hides(self, value: &str) -> bool {
-        if value.is_empty() || HARMLESS_VALUES.split(' ').any(|word| word.eq_ignore_ascii_case(value)) {
+        if value.is_empty() || is_one_of(value, HARMLESS_VALUES) {
             return false;
         }
         match self {
@@ -71,32 +69,23 @@ impl Sensitivity {
     }
 }
 
-/// A name in capitals, with `_` before every part: `_HUB_TOKEN` for `--hub-token` and `hubToken`.
-fn spelled_out(name: &str) -> String {
-    let mut spelled = String::new();
-    let mut last = '-';
-    for c in name.chars() {
-        let begins = !last.is_ascii_alphanumeric() || last.is_ascii_lowercase() && c.is_ascii_uppercase();
-        if c.is_ascii_alphanumeric() {
-            spelled.extend(begins.then_some('_'));
-            spelled.push(c.to_ascii_uppercase());
-        }
-        last = c;
+/// What the last of these parts, and the one before it, say.
+fn is_of_secret(parts: &[&str], is_variable: bool) -> bool {
+    let ends = |part: &str, endings: &str| endings.split(' ').any(|ending| part.ends_with(ending));
+    let named = |part: &str| ends(part, ENDINGS) && !ends(part, OTHER_ENDINGS);
+    match *parts {
+        // A folder, and a pattern.
+        ["PWD"] | ["PAT"] => false,
+        [.., before, _] if is_one_of(before, TOKENIZER_WORDS) => false,
+        [.., before, _] if !is_variable && is_one_of(before, TABLE_WORDS) => false,
+        // `GITHUB_PAT`
+        [.., last] => named(last) || named(last.trim_end_matches('S')) || is_variable && last == "PAT",
+        [] => false,
     }
-    spelled
 }
 
-/// What the last part of a name that is spelled out, and the one before it, say.
-fn is_of_secret(name: &str, is_variable: bool) -> bool {
-    let singular = name.strip_suffix('S').unwrap_or(name);
-    let ends = |words: &str| words.split(' ').any(|word| name.ends_with(word) || singular.ends_with(word));
-    let follows = |words: &str| words.split(' ').any(|word| name.rsplit('_').nth(1) == Some(word));
-    (ends(ENDINGS) || is_variable && ends(ENDINGS_OF_VARIABLES))
-        && !ends(PROGRAMS)
-        // `PWD` alone is a folder, `PAT` a pattern.
-        && !["_PWD", "_PAT"].contains(&name)
-        && !follows(TOKENIZER_WORDS)
-        && (is_variable || !follows(TABLE_WORDS))
+fn is_one_of(word: &str, words: &str) -> bool {
+    words.split(' ').any(|it| it.eq_ignore_ascii_case(word))
 }
 
 /// Long, of letters and digits, and not words.
@@ -108,9 +97,7 @@ pub(super) fn looks_like_secret(value: &str) -> bool {
 }
 
 fn is_number(value: &str) -> bool {
-    value.len() <= LONGEST_NUMBER
-        && value.contains(|c: char| c.is_ascii_digit())
-        && value.chars().all(|c| c.is_ascii_digit() || "+-.,_%eE".contains(c))
+    value.len() <= LONGEST_NUMBER && value.split(',').all(|number| number.parse::<f64>().is_ok())
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ pub(super) struct Span {
 /// Ends a line of a document, as no secret goes beyond it.
 pub(super) const END: char = '\0';
 const BLANKS: &[char] = &[' ', '\t', '\r', '\n', END];
-const QUOTES: &[char] = &['"', '\'', '`'];
 /// What ends a value that nothing encloses.
 const BARE: &str = "\0\n\"` \t\r";
 /// What ends a value that must look like a secret: all that cannot be in one.
@@ -60,7 +59,7 @@ fn scan_word(text: &str) -> Vec<Span> {
 /// What stands before the `@` of an address, if there is more than the name of a user. Returns where that ends.
 fn address(text: &str, sign: usize, found: &mut Vec<Span>) -> Option<usize> {
     let rest = text[sign..].strip_prefix("://")?.split("://").next()?;
-    let rest = rest.split(|c| BLANKS.contains(&c) || QUOTES.contains(&c) || "<>".contains(c)).next()?;
+    let rest = rest.split(|c| " \t\r\n\0\"'`<>".contains(c)).next()?;
     let authority = rest.split(['/', '?', '#']).next()?;
     // A password may hold any character; a port is a number.
     let length = authority.rfind('@').or_else(|| rest.rfind('@'))?;
@@ -138,28 +137,16 @@ impl Name<'_> {
         }
     }
 
-    /// Adds what is secret of the value that starts there, and returns where that ends.
+    /// Adds what is secret of the value that starts there: what is in quotes, in brackets unless it is a key, or bare.
+    /// Returns where it ends.
     fn value(&self, text: &str, start: usize, ends: &str, found: &mut Vec<Span>) -> Option<usize> {
-        let count = found.len();
-        let after = self.enclosed(text, start, ends, found);
-        let end = until(text, after, ends);
-        if end > after {
-            // The quotes or brackets are a part of it.
-            found.extend(self.secret(text, start, end));
-        }
-        // A long text under a vague name can have secrets of its own.
-        (found.len() > count || ends != VAGUE).then_some(end)
-    }
-
-    /// Adds what is in quotes, in brackets unless it is a key, or bare, and returns where that ends.
-    fn enclosed(&self, text: &str, start: usize, ends: &str, found: &mut Vec<Span>) -> usize {
-        let (mut depth, mut at) = (0, start);
+        let (count, mut depth, mut at) = (found.len(), 0, start);
         while let Some(c) = text[at..].chars().next() {
             let mut next = at + 1;
             match c {
                 '[' | '{' if ends != VAGUE => depth += 1,
                 ']' | '}' if depth > 0 => depth -= 1,
-                _ if depth > 0 && (",:".contains(c) || BLANKS.contains(&c)) => {}
+                _ if depth > 0 && ",: \t\r\n\0".contains(c) => {}
                 _ => {
                     let bare_end = until(text, at, if depth > 0 { "[]{},: \t\r\n\0\"'" } else { ends });
                     let (inner, end, after) = quoted(text, at).unwrap_or((at, bare_end, bare_end));
@@ -174,7 +161,13 @@ impl Name<'_> {
                 break;
             }
         }
-        at
+        let end = until(text, at, ends);
+        if end > at {
+            // The quotes or brackets are a part of it.
+            found.extend(self.secret(text, start, end));
+        }
+        // A long text under a vague name can have secrets of its own.
+        (found.len() > count || ends != VAGUE).then_some(end)
     }
 
     fn secret(&self, text: &str, start: usize, end: usize) -> Option<Span> {
@@ -185,7 +178,7 @@ impl Name<'_> {
 /// A name that ends a text, bare or in quotes, if it is one of secrets.
 fn name_at_end(text: &str) -> Option<Name<'_>> {
     let last = text.chars().next_back()?;
-    let is_quoted = QUOTES.contains(&last);
+    let is_quoted = "\"'`".contains(last);
     let text = if is_quoted { text[..text.len() - 1].trim_end_matches('\\') } else { text };
     let start = if is_quoted { text.rfind(last)? + 1 } else { text.trim_end_matches(is_of_name).len() };
     let (before, text) = text.split_at(start);
