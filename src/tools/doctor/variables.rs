@@ -3,7 +3,7 @@
 use super::examination::Examination;
 use super::page::DoctorRow;
 use crate::base::vars;
-use crate::report::secrets::may_hold_secret;
+use crate::report::secrets::Sensitivity;
 
 /// Variables that are shown besides those of every plan. A name that ends in `_` stands for all that start with it.
 const SHOWN: &[&str] = &[
@@ -42,7 +42,7 @@ pub(super) fn variables(facts: &Examination) -> Vec<DoctorRow> {
 
 fn may_be_shown(name: &str) -> bool {
     let is_listed = |known: &&str| name == *known || known.ends_with('_') && name.starts_with(known);
-    SHOWN.iter().chain(vars::SHOWN_WHEN_SET).any(is_listed) && !may_hold_secret(name)
+    SHOWN.iter().chain(vars::SHOWN_WHEN_SET).any(is_listed) && Sensitivity::of(name).is_none()
 }
 
 #[cfg(test)]
