@@ -142,18 +142,13 @@ impl Host {
         host
     }
 
-    /// The same host with these variables set.
-    pub(crate) fn overlaid<'a>(&self, variables: impl Iterator<Item = (&'a str, &'a str)>) -> Cow<'_, Self> {
+    /// The same host with those of these variables set that were not.
+    pub(crate) fn with_more<'a>(&self, more: impl Iterator<Item = (&'a str, &'a str)>) -> Cow<'_, Self> {
         let mut host = Cow::Borrowed(self);
-        for (name, value) in variables {
+        for (name, value) in more.filter(|(name, _)| self.raw(name).is_none()) {
             host.to_mut().env.insert(OsString::from(name), OsString::from(value));
         }
         host
-    }
-
-    /// The same host with those of these variables set that were not.
-    pub(crate) fn with_more<'a>(&self, more: impl Iterator<Item = (&'a str, &'a str)>) -> Cow<'_, Self> {
-        self.overlaid(more.filter(|(name, _)| self.raw(name).is_none()))
     }
 
     /// The folder for resolved configs: in the user's cache if that can be written, else a private one in the temporary

@@ -46,11 +46,11 @@ impl Invalid {
         };
         match expected {
             Expected::Number { least, most, example } => report::not_a_number(&given, least, most, example),
-            Expected::Size { example } => report::not_a_size(&given, example),
+            Expected::Size { example } => report::is_not("a size", &given, example),
             Expected::OneOf(known) => report::not_one_of(&given, &known),
-            Expected::Key => report::not_a_key(&given),
-            Expected::Assignment { form, example } => report::not_an_assignment(&given, form, example),
-            Expected::VariableName => report::not_a_variable_name(&given),
+            Expected::Key => report::is_not("a dotted key", &given, "zero_optimization.overlap_comm"),
+            Expected::Assignment { form, example } => report::is_not(form, &given, example),
+            Expected::VariableName => report::is_not("a valid name for a variable", &given, "NCCL_DEBUG"),
         }
     }
 }

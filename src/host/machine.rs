@@ -188,16 +188,10 @@ pub(crate) fn locks_in(folder: &Path) -> Vec<Lock> {
     found
 }
 
-/// The locks of some operations only: a launch lists fewer folders.
+/// The locks of some operations only.
 pub(crate) fn locks_of(folder: &Path, operations: &[&str]) -> Vec<Lock> {
-    let is_one = |folder: &Path| operations.iter().any(|name| folder.ends_with(name));
-    let of = |folder: PathBuf| -> Vec<Lock> {
-        if is_one(&folder) {
-            return lock_in(&folder).into_iter().collect();
-        }
-        operations.iter().filter_map(|name| lock_in(&folder.join(name))).collect()
-    };
-    folders_in(folder).into_iter().flat_map(of).collect()
+    let is_one = |lock: &Lock| operations.iter().any(|name| lock.path.ends_with(Path::new(name).join("lock")));
+    locks_in(folder).into_iter().filter(is_one).collect()
 }
 
 fn folders_in(folder: &Path) -> Vec<PathBuf> {

@@ -5,12 +5,6 @@ use std::path::Path;
 use super::problem::Problem;
 use crate::base::source::Sourced;
 
-pub(crate) fn not_a_size(sourced: &Sourced<String>, example: &str) -> Problem {
-    Problem::error("usage", format!("`{}` is not a size", sourced.value))
-        .at(sourced.place())
-        .help(sourced.from.with(example))
-}
-
 pub(crate) fn bad_checkpoint(path: &Path, why: &str) -> Problem {
     Problem::error("checkpoint", format!("not a safetensors checkpoint: {why}"))
         .at(path.display())

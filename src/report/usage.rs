@@ -50,28 +50,15 @@ pub(crate) fn not_one_of(sourced: &Sourced<String>, known: &[&str]) -> Problem {
         .help(did_you_mean(nearest(&sourced.value, known.iter().copied()), &all))
 }
 
+/// A value is not what it must be: `a dotted key`.
+pub(crate) fn is_not(wanted: &str, sourced: &Sourced<String>, example: &str) -> Problem {
+    Problem::error("usage", format!("`{}` is not {wanted}", sourced.value))
+        .at(sourced.place())
+        .help(sourced.from.with(example))
+}
+
 pub(crate) fn not_a_number(sourced: &Sourced<String>, least: u64, most: u64, example: &str) -> Problem {
-    Problem::error("usage", format!("`{}` is not a whole number from {least} to {most}", sourced.value))
-        .at(sourced.place())
-        .help(sourced.from.with(example))
-}
-
-pub(crate) fn not_a_key(sourced: &Sourced<String>) -> Problem {
-    Problem::error("usage", format!("`{}` is not a dotted key", sourced.value))
-        .at(sourced.place())
-        .help(sourced.from.with("zero_optimization.overlap_comm"))
-}
-
-pub(crate) fn not_an_assignment(sourced: &Sourced<String>, shape: &str, example: &str) -> Problem {
-    Problem::error("usage", format!("`{}` is not {shape}", sourced.value))
-        .at(sourced.place())
-        .help(sourced.from.with(example))
-}
-
-pub(crate) fn not_a_variable_name(sourced: &Sourced<String>) -> Problem {
-    Problem::error("usage", format!("`{}` is not a valid name for a variable", sourced.value))
-        .at(sourced.place())
-        .help(sourced.from.with("NCCL_DEBUG"))
+    is_not(&format!("a whole number from {least} to {most}"), sourced, example)
 }
 
 pub(crate) fn format_without_dry_run() -> Problem {
