@@ -131,6 +131,8 @@ class Checks:
         """Prints the last line and ends the script."""
         for name in sorted(self.wanted - self.seen):
             self.fail(name, "there is no check of this name")
+        if not self.passed + self.failed + self.skipped:
+            self.fail("everything", "nothing was checked")
         print(f"{self.passed} passed, {self.failed} failed" + (f", {self.skipped} skipped" if self.skipped else ""), flush=True)
         sys.exit(1 if self.failed else 0)
 

@@ -36,10 +36,10 @@ def axolotl():
 def main():
     parser = Arguments(__doc__)
     parser.add_argument("out", type=Path, nargs="?", default=ROOT / "src/recorded", help="the folder for the lists (default: src/recorded)")
-    parser.add_argument("--axolotl", action="store_true", help="record axolotl only, which has an environment of its own")
+    parser.add_argument("program", nargs="?", choices=["axolotl"], help="record this one only, which has an environment of its own")
     options = parser.parse_args()
     out = options.out
-    if options.axolotl:
+    if options.program == "axolotl":
         (out / "axolotl.txt").write_text(axolotl())
         return
     from swift.arguments import InferArguments, PretrainArguments, RLHFArguments, SftArguments
