@@ -4,7 +4,7 @@
 //! The layers, top to bottom. A folder imports only those below it; `tests/cli/source_layers.rs` holds the order.
 //!
 //! ```text
-//! laws      what must hold whatever comes in, for tests and fuzzing
+//! laws      properties that must hold for any input, for tests and fuzzing
 //! cli       argv and ZLAUNCH_* become a Request; completions
 //! tools     explain, doctor, generate, shims
 //! exec      the effects: write files, exec, supervise the ranks of `--launcher local`
