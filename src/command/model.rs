@@ -18,13 +18,6 @@ pub(crate) enum Hub {
 }
 
 impl Hub {
-    fn other(self) -> Self {
-        match self {
-            Hub::HuggingFace => Hub::ModelScope,
-            Hub::ModelScope => Hub::HuggingFace,
-        }
-    }
-
     /// Where it keeps what was downloaded.
     pub(crate) fn cache(self, host: &Host) -> Option<PathBuf> {
         match self {
@@ -147,12 +140,13 @@ pub(crate) fn config_file(name: &str, revision: Option<&str>, hub: Hub, host: &H
     if parts.len() > 2 || parts.iter().any(|part| part.is_empty() || part.starts_with('.')) {
         return None;
     }
-    let from = |hub: Hub| match hub {
-        Hub::HuggingFace => in_hugging_face_cache(&parts, revision, host),
-        Hub::ModelScope => in_modelscope_cache(&parts, revision, host),
-    };
+    let hugging_face = || in_hugging_face_cache(&parts, revision, host);
+    let modelscope = || in_modelscope_cache(&parts, revision, host);
     // The trainer's own hub first; a model of the same name on the other one has the same shape.
-    from(hub).or_else(|| from(hub.other()))
+    match hub {
+        Hub::HuggingFace => hugging_face().or_else(modelscope),
+        Hub::ModelScope => modelscope().or_else(hugging_face),
+    }
 }
 
 fn in_hugging_face_cache(parts: &[&str], revision: Option<&str>, host: &Host) -> Option<PathBuf> {

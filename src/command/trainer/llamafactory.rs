@@ -106,17 +106,6 @@ mod tests {
     use std::ffi::OsString;
 
     use super::*;
-    use crate::command::testing::Installed;
-
-    #[test]
-    fn its_launcher_module_is_run_unless_ray_starts_the_ranks() {
-        let mut installed = Installed::new("lmf", "llamafactory", "0.9.5", &["llamafactory/launcher.py"]);
-        installed.plant("work/run.yaml", "stage: sft\n");
-        let expected = "SITE/llamafactory/launcher.py run.yaml deepspeed=CONFIG";
-        assert_eq!(installed.rank("lmf train run.yaml"), ("llamafactory", expected.to_string()));
-        installed.set(vars::USE_RAY, "1");
-        assert_eq!(installed.job("lmf train run.yaml").trainer.name, "command");
-    }
 
     #[test]
     fn texts_for_numbers_are_not_read() {

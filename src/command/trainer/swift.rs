@@ -247,35 +247,3 @@ fn precision(args: &Args, name: &str, full_eval: &str, dtypes: &[&str]) -> Preci
     let dtype = args.text("torch_dtype").filter(|sourced| sourced.value != "None");
     Ok(dtype.map(|sourced| (dtypes.contains(&sourced.value.as_str()), format!("{} {}", sourced.from, sourced.value))))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn infer_takes_no_config_and_the_others_do() {
-        for (command, list) in COMMANDS {
-            assert_eq!(list.lines().any(|line| line == "deepspeed"), *command != "infer", "{command}");
-        }
-    }
-
-    #[test]
-    fn words_of_a_run_file() {
-        let entries = serde_json::json!({"model": "a/b", "dataset": ["x", "y"], "lr": 1e-5, "packing": true, "deepspeed": {"a": 1}});
-        let words = run_file::words(entries.as_object().unwrap());
-        let expected = [
-            "--model",
-            "a/b",
-            "--dataset",
-            "x",
-            "y",
-            "--lr",
-            "1e-05",
-            "--packing",
-            "True",
-            "--deepspeed",
-            "{\"a\": 1}",
-        ];
-        assert_eq!(words, expected.map(OsString::from));
-    }
-}

@@ -85,19 +85,3 @@ fn variables(block: Option<&serde_json::Value>) -> Vec<Variable> {
     let named = entries.filter(|(name, _)| vars::is_name(name));
     named.map(|(name, value)| Variable::new(name, python_str(value), "env in the run file")).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::command::testing::Installed;
-
-    #[test]
-    fn its_script_is_run_unless_accelerate_is_given_options() {
-        let trl = Installed::new("trl", "trl", "0.29.0", &["trl/scripts/sft.py"]);
-        assert_eq!(
-            trl.rank("trl sft --bf16 true"),
-            ("trl", "SITE/trl/scripts/sft.py --bf16 true --deepspeed CONFIG".to_string())
-        );
-        assert_eq!(trl.job("trl sft --num-processes 2").trainer.name, "command");
-        assert_eq!(trl.job("trl env").trainer.name, "command");
-    }
-}

@@ -152,8 +152,7 @@ mod tests {
     #[test]
     fn its_own_variables_name_the_rendezvous() {
         let mut xtuner = installed();
-        xtuner.set("ADDR", "10.0.0.1");
-        xtuner.set("PORT", "2950");
+        xtuner.sandbox.var("ADDR", "10.0.0.1").var("PORT", "2950");
         let variables = xtuner.job("xtuner train c.py").variables;
         let pairs: Vec<_> = variables.iter().map(|it| (it.name.as_str(), it.value.as_str())).collect();
         assert_eq!(pairs, [("MASTER_ADDR", "10.0.0.1"), ("MASTER_PORT", "2950")]);
