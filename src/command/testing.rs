@@ -31,11 +31,9 @@ impl Installed {
     /// The trainer, and what each rank runs with the config `CONFIG`; `SITE` stands for site-packages.
     pub(crate) fn rank(&self, line: &str) -> (&'static str, String) {
         let job = self.job(line);
-        let mut words = match &job.target {
-            Target::Script { path: word, .. } | Target::Program(word) => vec![word.clone()],
-            Target::Module { name, .. } => vec!["-m".into(), name.clone()],
-        };
-        words.extend(job.rank_args(Some("CONFIG".as_ref())));
+        let module = matches!(job.target, Target::Module { .. }).then(|| "-m".into());
+        let target = module.into_iter().chain([job.target.word().to_os_string()]);
+        let words: Vec<OsString> = target.chain(job.rank_args(Some("CONFIG".as_ref()))).collect();
         let line = words.join(" ".as_ref()).into_string().unwrap();
         (job.trainer.name, line.replace(self.sandbox.site().to_str().unwrap(), "SITE"))
     }

@@ -100,7 +100,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     let mut rank = RankCommand::behind_console(command, &module, rest.to_vec(), host);
     let version = |rank: &RankCommand| rank.python.as_ref()?.version("ms-swift");
     // swift's own launcher reads a run file, and the file behind it does not: we put its words in its place.
-    if let Some(file) = rest.first().filter(|_| run_file::is_first(rest)) {
+    if let Some(file) = run_file::first(rest) {
         let version = version(&rank);
         // Before 4.1 there were no run files, and the parser refuses the word.
         if version.as_ref().is_none_or(|version| !version.is_before([4, 1, 0])) {
@@ -121,9 +121,8 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
 }
 
 fn uses_ray(words: &[OsString]) -> bool {
-    let named = words.iter().any(|word| word.as_encoded_bytes().starts_with(b"--use"));
-    let read = || Args::read(words.to_vec(), &[("use_ray", Nargs::Optional)], OptionList::Open);
-    named && read().bool("use_ray", true).ok().flatten().is_some_and(|sourced| sourced.value)
+    let args = Args::read(words.to_vec(), &[("use_ray", Nargs::Optional)], OptionList::Open);
+    args.bool("use_ray", true).ok().flatten().is_some_and(|sourced| sourced.value)
 }
 
 /// Replaces the words at `place`, which name a run file, by the words in it; or appends those at the end.
@@ -192,11 +191,7 @@ fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Proble
     let unknown: Vec<&str> = args.unknown(list).collect();
     let tolerated = args.bool("ignore_args_error", true).ok().flatten().is_some_and(|sourced| sourced.value);
     let is_given = |name: &str| args.words().iter().any(|word| option_name(word).as_deref() == Some(name));
-    // Most commands end here, before the version is looked for in site-packages.
-    if tolerated || unknown.is_empty() && !is_given("tuner_type") {
-        return Vec::new();
-    }
-    let Some(version) = python.version("ms-swift") else { return Vec::new() };
+    let Some(version) = python.version("ms-swift").filter(|_| !tolerated) else { return Vec::new() };
     let refused = |word: &str, suggestion: Option<&str>| {
         let tolerant = "--ignore_args_error true makes it tolerate unknown options";
         report::trainer_has_no_option(&format!("ms-swift {version}"), word, suggestion, tolerant)

@@ -62,19 +62,15 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
         COMMANDS.iter().find(|name| command.target.is_module(&format!("trl.scripts.{name}")))?;
         RankCommand::unchanged(command)
     };
-    if let Some(file) = Args::read(recognised.args.clone(), CONFIG, OptionList::Open).raw("config") {
-        match run_file::read(file.value, Dialect::PyYaml, host) {
-            Ok(entries) => {
-                let mut entries = entries.unwrap_or_default();
-                if entries.keys().any(|key| ACCELERATE.contains(&key.as_str())) {
-                    return None;
-                }
-                recognised.variables = variables(entries.shift_remove("env").as_ref());
-                let words = run_file::typed_words(&entries, true);
-                recognised.effective_args = Some(words.into_iter().chain(recognised.args.iter().cloned()).collect());
-            }
-            Err(problem) => recognised.problems.push(problem),
+    if let Some(file) = Args::read(recognised.args.clone(), CONFIG, OptionList::Open).raw("config")
+        && let Some(mut entries) = recognised.read_run_file(file.value, Dialect::PyYaml, host)
+    {
+        if entries.keys().any(|key| ACCELERATE.contains(&key.as_str())) {
+            return None;
         }
+        recognised.variables = variables(entries.shift_remove("env").as_ref());
+        let words = run_file::typed_words(&entries, true);
+        recognised.effective_args = Some(words.into_iter().chain(recognised.args.iter().cloned()).collect());
     }
     Some(recognised)
 }
