@@ -76,7 +76,9 @@ impl Job {
         let name = (self.trainer.config_argument)(given);
         match self.trainer.hand_over {
             HandOver::Joined => with_joined(given.words(), "--", name, config),
-            HandOver::Dotted if run_file::first(given.words()).is_some() => with_joined(given.words(), "", name, config),
+            HandOver::Dotted if run_file::first(given.words()).is_some() => {
+                with_joined(given.words(), "", name, config)
+            }
             HandOver::Argument | HandOver::Dotted => given.with(name, config),
         }
     }
