@@ -71,9 +71,10 @@ pub(super) fn version_of(program: &Path) -> Option<String> {
 
 /// Folders that `.pth` files put behind a site folder.
 pub(super) fn added_by_pth(site: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<String> = names(site).filter(|name| name.ends_with(".pth")).collect();
+    let mut files: Vec<PathBuf> = names(site).map(|name| site.join(name)).collect();
+    files.retain(|file| file.extension().is_some_and(|it| it == "pth"));
     files.sort();
-    let texts: Vec<String> = files.iter().filter_map(|file| reading::read_text(&site.join(file)).ok()).collect();
+    let texts: Vec<String> = files.iter().filter_map(|file| reading::read_text(file).ok()).collect();
     let lines = texts.iter().flat_map(|text| text.lines()).map(str::trim);
     let folders = lines.filter(|line| !line.is_empty() && !line.starts_with('#') && !line.starts_with("import"));
     folders.map(|line| site.join(line)).filter(|folder| folder.is_dir()).collect()

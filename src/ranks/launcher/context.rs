@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::slice::from_ref;
 
 use crate::command::target::Target;
 use crate::command::trainer::Job;
@@ -30,7 +31,7 @@ impl LaunchContext<'_> {
     pub(super) fn process_words(&self) -> Vec<OsString> {
         let program = |word: &OsString| self.host.find_program(word).map(PathBuf::into_os_string);
         match &self.job.target {
-            Target::Script { options, path } => [&[self.python()], &options[..], &[path.clone()]].concat(),
+            Target::Script { options, path } => [&[self.python()], &options[..], from_ref(path)].concat(),
             Target::Module { options, name } => [&[self.python()], &options[..], &["-m".into(), name.clone()]].concat(),
             Target::Program(word) => vec![program(word).unwrap_or_else(|| word.clone())],
         }

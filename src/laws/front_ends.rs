@@ -1,31 +1,27 @@
-//! For the tests of front ends: a machine with one installed trainer, and what its commands are taken for.
+//! For the tests of front ends: one more trainer in the sandbox, and what its commands are taken for.
 
 use std::ffi::OsString;
 
+use super::fake::Sandbox;
 use crate::command::target::{ParsedCommand, Target};
 use crate::command::trainer::{self, Job};
-use crate::laws::fake::Sandbox;
 
-pub(crate) struct Installed {
-    pub(crate) sandbox: Sandbox,
-}
-
-impl Installed {
-    /// A trainer with its console script, in this version and with these files in site-packages.
-    pub(crate) fn new(console: &str, distribution: &str, version: &str, files: &[&str]) -> Self {
+impl Sandbox {
+    /// One more trainer: its console script, its version, and these files in site-packages.
+    pub(crate) fn with_trainer(console: &str, package: &str, version: &str, files: &[&str]) -> Self {
         let sandbox = Sandbox::new();
         sandbox.console_script(console);
-        sandbox.installed(&distribution.replace('-', "_"), version);
+        sandbox.installed(package, version);
         for file in files {
             sandbox.put(&format!("env/lib/python3.11/site-packages/{file}"), "");
         }
-        Installed { sandbox }
+        sandbox
     }
 
     /// What a command line (words without spaces) is taken for.
     pub(crate) fn job(&self, line: &str) -> Job {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-        trainer::recognise(&ParsedCommand::parse(&words), None, &self.sandbox.host())
+        trainer::recognise(&ParsedCommand::parse(&words), None, &self.host())
     }
 
     /// The trainer, and what each rank runs with the config `CONFIG`; `SITE` stands for site-packages.
@@ -35,6 +31,6 @@ impl Installed {
         let target = module.into_iter().chain([job.target.word().to_os_string()]);
         let words: Vec<OsString> = target.chain(job.rank_args(Some("CONFIG".as_ref()))).collect();
         let line = words.join(" ".as_ref()).into_string().unwrap();
-        (job.trainer.name, line.replace(self.sandbox.site().to_str().unwrap(), "SITE"))
+        (job.trainer.name, line.replace(self.site().to_str().unwrap(), "SITE"))
     }
 }
