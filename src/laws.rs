@@ -5,6 +5,8 @@
 
 pub(crate) mod fake;
 #[cfg(test)]
+mod front_ends;
+#[cfg(test)]
 mod man;
 #[cfg(test)]
 mod properties;

@@ -21,7 +21,7 @@ use crate::config::template::{self, Template};
 use crate::fit;
 use crate::host::Host;
 use crate::ranks::launcher::local::LocalRanks;
-use crate::ranks::launcher::srun::SrunCommand;
+use crate::ranks::launcher::srun;
 use crate::ranks::launcher::{self, LaunchContext, Launcher};
 use crate::ranks::topology::Topology;
 use crate::report::{self, Problem};
@@ -171,7 +171,7 @@ impl Draft<'_> {
             let asked = self.launch.launcher.as_ref().is_some_and(|asked| asked.value == Launcher::Srun);
             context.extra = if asked { context.extra } else { &[] };
             let (options, command) = (self.launch.forwarded_options(), &self.launch.command);
-            return SrunCommand { prefix: self.srun_prefix.as_ref(), options, command }.argv(&context);
+            return srun::argv(self.srun_prefix.as_ref(), &options, command, &context);
         }
         let mut argv = match self.wrapped.as_ref().filter(|_| !translated) {
             Some(wrapped) => wrapped.argv(&context, config),
