@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::unistd::geteuid;
 
+use crate::host::Host;
 use crate::report::secrets::Secrets;
 use crate::report::{self, OutputFile, Problem};
 
@@ -180,7 +181,7 @@ impl RankStream {
         {
             report::report(
                 &[report::cannot_write(OutputFile::LOG, &log.path, &why).into_warning()],
-                &Secrets::default(),
+                &Secrets::of(&Host::default()),
             );
         }
     }

@@ -229,7 +229,7 @@ impl Plan {
     fn shell(&self, secrets: &Secrets) -> Vec<u8> {
         let mut script = b"#!/bin/sh\nset -e\n".to_vec();
         let environment = &self.environment;
-        let set = environment.set.iter().map(|it| (it.name.as_str(), it.value.as_os_str())).collect();
+        let set = environment.set.iter().map(|it| (it.name.as_str(), it.value.as_os_str()));
         let mut names = secrets.names(set, &environment.unset);
         let mut files = Vec::new();
         if let Some(config) = &self.config {
