@@ -120,7 +120,7 @@ fn tables() -> Vec<Table> {
         .map(|rule| (rule.name.to_string(), format!("| `{}` | {} | {} |", rule.name, rule.severity, cell(rule.doc))));
     let variables = vars::ALL
         .iter()
-        .map(|var| (var.name, var.name.replace(", ", "`, `"), var.does(), cell(var.about)))
+        .map(|var| (var.name, var.name.replace(", ", "`, `"), var.does, cell(var.about)))
         .map(|(name, shown, does, about)| (name.to_string(), format!("| `{shown}` | {does} | {about} |")));
     let mut zlaunch = cli::command();
     zlaunch.build();
