@@ -195,15 +195,19 @@ pub(crate) const SHOWN_WHEN_SET: &[&str] = &[
     "DS_ACCELERATOR",
 ];
 
-/// Written into the launch record when set: zlaunch leaves them alone, but they change a training. A trailing `_` marks a
-/// prefix.
+/// Written into the launch record when set: zlaunch leaves them alone, but they change a training.
 const RECORDED: &str = "ZLAUNCH_ PATH PYTHONPATH PYTHONHASHSEED PYTHONNOUSERSITE LD_ VIRTUAL_ENV CONDA_PREFIX \
     NPROC_PER_NODE NNODES NODE_RANK MASTER_ PET_ CUDA_ CUBLAS_ HIP_ ROCR_ ASCEND_ HCCL_ NCCL_ GLOO_ UCX_ FI_ OMP_ MKL_ \
     TORCH_ TORCHINDUCTOR_ TORCHDYNAMO_ PYTORCH_ TRITON_ HF_ HUGGINGFACE_ TRANSFORMERS_ TOKENIZERS_ MODELSCOPE_ \
     ACCELERATE_ DEEPSPEED_ DS_ WANDB_ SWIFT_ MAX_PIXELS VIDEO_ FPS_ USE_ OPTIM_TORCH";
 
 pub(crate) fn changes_a_training(name: &str) -> bool {
-    RECORDED.split(' ').any(|known| name == known || known.ends_with('_') && name.starts_with(known))
+    lists(RECORDED, name)
+}
+
+/// Whether a list has this name. A trailing `_` in the list marks a prefix.
+pub(crate) fn lists(list: &str, name: &str) -> bool {
+    list.split(' ').any(|known| name == known || known.ends_with('_') && name.starts_with(known))
 }
 
 /// Variables that a template may not set. Comments and names; `*` ends a prefix.

@@ -30,8 +30,7 @@ pub(super) fn describe(command: Command) -> Command {
         .arg(trailing_command())
 }
 
-const TUNERS: Words<TunerName> =
-    || vec![("full", TunerName::Full), ("lora", TunerName::Lora), ("qlora", TunerName::Qlora)];
+const TUNERS: Words<Tuner> = || vec![("full", Tuner::Full), ("lora", Tuner::Lora), ("qlora", Tuner::Quantised(4))];
 const BITS: Words<u64> = || vec![("4", 4), ("8", 8)];
 const DTYPES: Words<Dtype> = || Dtype::NAMES.to_vec();
 const OPTIMIZERS: Words<Optimizer> = || Optimizer::ALL.iter().map(|it| (it.name, *it)).collect();
@@ -54,15 +53,8 @@ fn fit_arg(option: &Opt) -> Arg {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum TunerName {
-    Full,
-    Lora,
-    Qlora,
-}
-
 pub(super) fn read(args: ParsedArgs) -> Result<FitRequest, Vec<Problem>> {
-    let mut args = args.with_variables(describe);
+    let mut args = args.with_variables(launch::describe);
     let launch = launch::read_described(&mut args);
     // ZLAUNCH_FORMAT is about plans.
     let format = args.flag(&FORMAT, one_of(launch::REPORT_FORMATS)).map_or(Format::Text, |format| format.value);
@@ -95,17 +87,14 @@ fn read_training(args: &mut ParsedArgs) -> TrainingArgs {
 /// `qlora` is LoRA on weights of 4 bits, unless other bits are given; `lora` with bits is QLoRA, too.
 fn read_tuner(args: &mut ParsedArgs) -> Option<Sourced<Tuner>> {
     let bits = args.one(&opt::QUANT_BITS, one_of(BITS));
-    let name = args.one(&opt::TUNER, one_of(TUNERS));
-    if let (Some(Sourced { value: TunerName::Full, .. }), Some(bits)) = (&name, &bits) {
-        let bits = opt::QUANT_BITS.flag() + &format!(" {}", bits.value);
-        args.problems.push(report::contradicting_options("--tuner full", &bits, "--tuner qlora"));
+    match (args.one(&opt::TUNER, one_of(TUNERS)), bits) {
+        (Some(Sourced { value: Tuner::Full, .. }), Some(bits)) => {
+            let bits = opt::QUANT_BITS.flag() + &format!(" {}", bits.value);
+            args.problems.push(report::contradicting_options("--tuner full", &bits, "--tuner qlora"));
+            None
+        }
+        (Some(tuner), Some(bits)) => Some(tuner.map(|_| Tuner::Quantised(bits.value))),
+        (None, Some(bits)) => Some(bits.map(Tuner::Quantised)),
+        (tuner, None) => tuner,
     }
-    let Some(name) = name else { return bits.map(|bits| bits.map(Tuner::Quantised)) };
-    let bits = bits.map(|bits| bits.value);
-    Some(name.map(|name| match (name, bits) {
-        (TunerName::Full, _) => Tuner::Full,
-        (TunerName::Lora, None) => Tuner::Lora,
-        (TunerName::Qlora, None) => Tuner::Quantised(4),
-        (_, Some(bits)) => Tuner::Quantised(bits),
-    }))
 }

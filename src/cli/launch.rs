@@ -54,7 +54,7 @@ pub(super) enum Mode {
 }
 
 pub(super) fn read(args: ParsedArgs, mode: Mode) -> Result<Launch, Vec<Problem>> {
-    let mut args = args.with_variables(if mode == Mode::Launch { describe } else { describe_report });
+    let mut args = args.with_variables(describe);
     if args.command().is_empty() && mode != Mode::Doctor {
         args.problems.push(report::nothing_to_launch());
     }

@@ -11,6 +11,7 @@ use crate::config::template::{self, Search};
 use crate::host::Host;
 use crate::report::{self, Problem};
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct GenerateRequest {
     pub(crate) batch: Batch,
     pub(crate) stage: Option<u64>,
@@ -100,9 +101,9 @@ const TIERS: &[Tier] = &[
         name: "large",
         about: "much GPU memory: stage 2, twice the micro batch if the accumulation steps are even",
         zero: ZeroSetup { stage: 2, offload: false, buffers: &USUAL },
-        batch: |batch| match batch.accum.is_multiple_of(2) {
-            true => Batch { micro: 2 * batch.micro, accum: batch.accum / 2, ..batch },
-            false => batch,
+        batch: |batch| {
+            let factor = if batch.accum.is_multiple_of(2) { 2 } else { 1 };
+            Batch { micro: factor * batch.micro, accum: batch.accum / factor, ..batch }
         },
     },
 ];
@@ -115,7 +116,7 @@ pub(crate) fn generate(request: &GenerateRequest, host: &Host) -> Result<Generat
                 let batch = (tier.batch)(request.batch);
                 let config = ready(batch, &tier.zero, request.fp16);
                 let path = folder.join(format!("{}.json", tier.name));
-                generated.add(Some(path), &config, format!("{batch} ({})", tier.about));
+                generated.add(Some(path), &config, &format!("{batch} ({})", tier.about));
             }
         }
         path => {
@@ -124,7 +125,7 @@ pub(crate) fn generate(request: &GenerateRequest, host: &Host) -> Result<Generat
                 Some(from) => from_template(from, request, host, &mut generated.notes)?,
                 None => ready(request.batch, &zero, request.fp16),
             };
-            generated.add(path.clone(), &config, request.batch.to_string());
+            generated.add(path.clone(), &config, &request.batch.to_string());
         }
     }
     let taken = generated.files.iter().filter_map(|(path, _)| path.as_ref()).find(|path| host.absolute(path).exists());
@@ -135,7 +136,7 @@ pub(crate) fn generate(request: &GenerateRequest, host: &Host) -> Result<Generat
 }
 
 impl Generated {
-    fn add(&mut self, path: Option<PathBuf>, config: &Value, about: String) {
+    fn add(&mut self, path: Option<PathBuf>, config: &Value, about: &str) {
         self.notes.extend(path.as_ref().map(|path| format!("{}: {about}", path.display())));
         self.files.push((path, json::write(config)));
     }
