@@ -204,10 +204,7 @@ impl Args {
         let words = self.words[..self.options_end()].iter().filter_map(|word| word.to_str());
         let options = words.filter(|word| word.starts_with("--") && !word.contains(' '));
         let given = options.map(|word| word.split('=').next().unwrap_or(word));
-        given.filter(move |name| {
-            let fits = |known: &str| known.starts_with(&name[2..]) || starts_dashed(known, &name[2..]);
-            !option_names::all(list).any(fits)
-        })
+        given.filter(move |name| !option_names::any_starts_with(list, &name[2..]))
     }
 
     pub(crate) fn words(&self) -> &[OsString] {

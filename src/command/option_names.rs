@@ -11,6 +11,12 @@ pub(crate) fn name_of(line: &str) -> &str {
     line.trim_end_matches(['!', '?'])
 }
 
+/// Whether a name in the list starts like this, with underscores or with dashes.
+pub(super) fn any_starts_with(list: &str, prefix: &str) -> bool {
+    let prefix = if prefix.contains('_') { prefix.to_string() } else { prefix.replace('-', "_") };
+    list.starts_with(&prefix) || list.contains(&format!("\n{prefix}"))
+}
+
 /// `--a_b` or `--a-b`, never a mixture.
 pub(super) fn is_spelling(word: &str, name: &str) -> bool {
     word == name || (word.len() == name.len() && !word.contains('_') && starts_dashed(name, word))

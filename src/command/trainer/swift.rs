@@ -209,8 +209,8 @@ fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Proble
             .map(|option| refused(&format!("--{}", option.name), renamed(option.name).as_deref()))
             .collect();
     }
-    let all: Vec<String> = option_names::all(list).map(|name| format!("--{name}")).collect();
     let suggestion = |word: &str| {
+        let all: Vec<String> = option_names::all(list).map(|name| format!("--{name}")).collect();
         let renamed = option_name(OsStr::new(word)).and_then(|name| renamed(&name));
         renamed.or_else(|| report::nearest(word, all.iter().map(String::as_str)).map(str::to_string))
     };
