@@ -21,13 +21,31 @@ pub(crate) struct SyntaxError {
 }
 
 pub(crate) fn parse(text: &str) -> Result<Value, SyntaxError> {
-    let text = &without_comments(text.strip_prefix('\u{feff}').unwrap_or(text))?;
-    if text.trim_ascii_start().is_empty() {
-        return Err(SyntaxError { line: 1, column: 1, what: "it is empty".to_string() });
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let Strict(value) = match serde_json::from_str(text) {
+        Ok(value) => value,
+        // Most files are strict JSON. The others are read again without comments and trailing commas.
+        Err(_) => {
+            let text = &without_comments(text)?;
+            if text.trim_ascii_start().is_empty() {
+                return Err(SyntaxError { line: 1, column: 1, what: "it is empty".to_string() });
+            }
+            serde_json::from_str(text).map_err(|why| worded(&why, text))?
+        }
+    };
+    if holds_huge_number(&value) {
+        refuse_huge_integers(text)?;
     }
-    let Strict(value) = serde_json::from_str(text).map_err(|why| worded(&why, text))?;
-    refuse_huge_integers(text)?;
     Ok(value)
+}
+
+fn holds_huge_number(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.as_f64().is_some_and(|number| number.abs() >= 9e18),
+        Value::Array(list) => list.iter().any(holds_huge_number),
+        Value::Object(object) => object.values().any(holds_huge_number),
+        _ => false,
+    }
 }
 
 /// Strict JSON with every number as it is written, for files that are not configs.
