@@ -4,7 +4,6 @@
 
 mod names;
 mod scan;
-mod script;
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -15,12 +14,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use serde_json::Value;
 
 use crate::host::Host;
-use names::Sensitivity;
+pub(crate) use names::Sensitivity;
 use scan::{END, Span, scan};
-pub(crate) use script::Names;
 
 /// What is shown instead of a secret.
-pub(crate) const HIDDEN: &str = "(secret)";
+const HIDDEN: &str = "(secret)";
 
 /// A shorter secret is not looked for elsewhere: it would take harmless words along.
 const SHORTEST_ELSEWHERE: usize = 6;
@@ -69,11 +67,9 @@ impl<'h> Secrets<'h> {
 
     /// The names under which a script asks for secrets. It sets and removes variables itself.
     pub(crate) fn names<'a>(&self, set: impl Iterator<Item = (&'a str, &'a OsStr)>, unset: &[String]) -> Names {
-        let bytes = |value: &OsStr| Some(value.as_bytes().to_vec());
-        let inherited = self.host.env.iter().map(|(name, value)| (name.to_string_lossy().into_owned(), bytes(value)));
-        let set = set.map(|(name, value)| (name.to_string(), bytes(value)));
-        let unset = unset.iter().map(|name| (name.clone(), None));
-        Names { taken: inherited.chain(set).chain(unset).collect(), given: Vec::new() }
+        let set = set.map(|(name, value)| (name.into(), value.into()));
+        let unset = unset.iter().map(|name| (name.into(), OsString::new()));
+        Names { taken: self.host.env.clone().into_iter().chain(set).chain(unset).collect(), given: Vec::new() }
     }
 
     /// A command, to be shown.
@@ -94,6 +90,11 @@ impl<'h> Secrets<'h> {
     /// A sentence or a place, to be shown.
     pub(crate) fn hide_in_text(&self, text: &str) -> String {
         String::from_utf8_lossy(&shown(&self.in_word(OsStr::new(text)))).into_owned()
+    }
+
+    /// A text that names no secrets itself but may repeat one that is known.
+    pub(crate) fn hide_known(&self, text: &str) -> String {
+        String::from_utf8_lossy(&shown(&self.pieces(text.as_bytes(), []))).into_owned()
     }
 
     /// A JSON value, to be shown.
@@ -132,7 +133,8 @@ impl<'h> Secrets<'h> {
             let (value, name) = known.range::<[u8], _>(range).rfind(|(value, _)| rest.starts_with(value))?;
             Some(Span { start, end: start + value.len(), name: name.clone() })
         };
-        let mut spans: Vec<Span> = (0..text.len()).filter_map(known_at).chain(told).collect();
+        let places = if known.is_empty() { 0..0 } else { 0..text.len() };
+        let mut spans: Vec<Span> = places.filter_map(known_at).chain(told).collect();
         spans.sort_by_key(|span| span.start);
         let mut pieces = Vec::new();
         let mut at = 0;
@@ -154,7 +156,7 @@ impl<'h> Secrets<'h> {
 /// What the environment and the command line name as secrets: `HF_TOKEN=X`, `--hub_token X`. Each is known as it is, as
 /// text, and as JSON writes it.
 fn known_from(host: &Host) -> BTreeMap<Vec<u8>, String> {
-    let may_hold_one = |name: &str| name.starts_with("ZLAUNCH_") || may_hold_secret(name);
+    let may_hold_one = |name: &str| name.starts_with("ZLAUNCH_") || Sensitivity::of(name).is_some();
     let variables = host.env.iter().filter(|(name, _)| may_hold_one(&name.to_string_lossy()));
     let settings = variables.map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());
     let texts: Vec<Vec<u8>> = settings.chain(host.words.iter().map(|word| word.as_bytes().to_vec())).collect();
@@ -164,7 +166,7 @@ fn known_from(host: &Host) -> BTreeMap<Vec<u8>, String> {
             let value = &text[start..end];
             let lossy = String::from_utf8_lossy(value);
             let json = Value::from(&*lossy).to_string();
-            for spelling in [value, lossy.as_bytes(), json[1..json.len() - 1].as_bytes()] {
+            for spelling in [value, lossy.as_bytes(), &json.as_bytes()[1..json.len() - 1]] {
                 known.entry(spelling.to_vec()).or_insert_with(|| name.clone());
             }
         }
@@ -180,9 +182,38 @@ fn shown(pieces: &[Piece]) -> Vec<u8> {
     bytes.copied().collect()
 }
 
-/// Whether the value of a variable of that name may be a secret.
-pub(crate) fn may_hold_secret(name: &str) -> bool {
-    Sensitivity::of(name).is_some()
+/// The variables by which a script asks for the secrets that it does not hold: one for each value.
+pub(crate) struct Names {
+    /// The variables where the script runs with their values. Those it removes hold nothing, which no secret is.
+    taken: Vec<(OsString, OsString)>,
+    given: Vec<(String, Vec<u8>)>,
+}
+
+impl Names {
+    /// The variable for a secret: `HUB_TOKEN`, or `HUB_TOKEN_2` where that holds something else.
+    pub(crate) fn of(&mut self, name: &str, value: &[u8]) -> String {
+        if let Some((given, _)) = self.given.iter().find(|(_, own)| own == value) {
+            return given.clone();
+        }
+        let first = variable_for(name);
+        let mut variable = first.clone();
+        let mut number = 1;
+        while self.taken.iter().any(|(own, held)| *own == *variable && held.as_bytes() != value) {
+            number += 1;
+            variable = format!("{first}_{number}");
+        }
+        self.taken.push((variable.clone().into(), OsStr::from_bytes(value).into()));
+        self.given.push((variable.clone(), value.to_vec()));
+        variable
+    }
+}
+
+/// `HUB_TOKEN` for `--hub-token`. A script removes the variables of zlaunch, so it cannot ask for them.
+fn variable_for(name: &str) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+    let name: String = name.trim_start_matches('-').chars().map(letter).collect();
+    let name = name.trim_start_matches("ZLAUNCH_");
+    if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name.to_string() }
 }
 
 #[cfg(test)]
@@ -191,11 +222,11 @@ mod tests {
 
     use super::*;
 
-    fn host() -> Host {
+    fn secrets() -> Secrets<'static> {
         let env = [("HF_TOKEN", "hf_abcdefgh"), ("ZLAUNCH_ENV", "B_TOKEN=of-a-site"), ("LANG", "C.UTF-8.long")];
         let words = ["zlaunch", "MY_TOKEN=my own \"value\"", "--hub-token", "abcdef", "--eos_token", "<|im_end|>"];
         let env = env.map(|(name, value)| (name.into(), value.into())).into();
-        Host { env, words: words.map(OsString::from).into(), ..Host::default() }
+        Secrets::of(Box::leak(Box::new(Host { env, words: words.map(OsString::from).into(), ..Host::default() })))
     }
 
     /// A text without the marks around its secrets, and the same with the secrets hidden.
@@ -207,12 +238,10 @@ mod tests {
     /// `|` stands between the words.
     #[test]
     fn words_and_sentences() {
-        let host = host();
-        let secrets = Secrets::of(&host);
+        let secrets = secrets();
         for probe in [
             "--hub_token|«Sxyz»|--wandb-api-key=«Sabc»|WANDB_API_KEY=«Sq12»|-token|«Sxyz»|--password|«S»",
-            "--use_auth_token|--model|m|--token|«--S3cretValue42»|--token|--|python",
-            "--api_keys|a|«Sabc»|«Sdef»|--model|m",
+            "--use_auth_token|--model|m|--token|«--S3cretValue42»|--token|--|python|--api_keys|a|«Sabc»|«Sdef»|--model|m",
             // Every sign, not only the first.
             "--set=hub_token=«Sabc»|--set=comet.api_key=«Sa,T»|--launcher-arg=--token=«Sabc»|+hub_token=«Sabc»",
             "a=b,token=«Sabc»,c=d|--export=ALL,HF_TOKEN=«Sabc»|a=b,token=«S abc»,c=d",
@@ -235,8 +264,7 @@ mod tests {
             "DB_PASSWORD_FILE=«hunter2»|DB_PASSWORD_FILE=/run/secrets/x|MY_TOKEN=«1234»|MY_TOKEN=false|MY_TOKEN=",
             "--my_token|«1234567890123456»|--my_token|«5e-5x»|--my_token|1e-5|--my_token|None|--my_token|1,2,3",
             // Sentences and places.
-            "see comet.api_key=«abcd» and more, or https://example.org/a@b",
-            "HTTPS_PROXY=http://«me:pw»@proxy:80/x",
+            "see comet.api_key=«abcd» and more, or https://example.org/a@b|HTTPS_PROXY=http://«me:pw»@proxy:80/x",
             "did you mean `--hub_token` or --hub_token, or nothing|--set zero_optimization.stage=3|my_secrets.json:12:3",
             "`HF_TOKEN=«abcd»` is said twice|`comet.api_key` is missing: say it|x --token «abcd» --env A_KEY=«bcde» f",
             r#"`{"api_key": "«ab cd»"}` is used|`comet.api_key` is ["«abcd»"] (list)"#,
@@ -251,13 +279,11 @@ mod tests {
         }
         let bytes = OsStr::from_bytes(b"S\xff\xfe\xfd");
         assert_eq!(secrets.hide_in_words([OsStr::new("--token"), bytes, bytes])[1..], [OsStr::new(HIDDEN), bytes]);
-        assert_eq!(secrets.hide_in_words([OsStr::from_bytes(b"--hub_token=S\xff12")]), ["--hub_token=(secret)"]);
     }
 
     #[test]
     fn files_and_json_values() {
-        let host = host();
-        let secrets = Secrets::of(&host);
+        let secrets = secrets();
         let (file, hidden) = marked(
             "HF_TOKEN=«abc abc»\nA=b\nB_KEY=«cdef»\nhub_token: «ab c»\n{\n  \"api_keys\": [\n    \"«efgh»\"\n  ]\n}\n",
         );

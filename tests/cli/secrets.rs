@@ -45,14 +45,16 @@ fn a_script_for_several_machines_writes_their_variables() {
 #[test]
 fn a_script_never_takes_another_value_for_one_it_asks_for() {
     let mut sandbox = Sandbox::new();
-    sandbox.var("HF_TOKEN", "oldoldold").var("WANDB_API_KEY", "envvalue1");
-    let options: Vec<&str> = RANKS.iter().chain(&["--env", "HF_TOKEN=newnewnew"]).copied().collect();
+    sandbox.var("HF_TOKEN", "oldoldold").var("WANDB_API_KEY", "envvalue1").var("OLD_TOKEN", "older1");
+    let more = ["--env", "HF_TOKEN=newnewnew", "--env", "OUR_TOKEN=ours-1", "--unset-env", "OLD_TOKEN"];
+    let options: Vec<&str> = RANKS.iter().chain(&more).copied().collect();
     let words = "--wandb_api_key argvalue1 --old oldoldold --key2 envvalue1 --a https://u:pw1@h --b https://u:pw2@h \
-        --2_token startsso --num_key_value_heads 8 --calculate_per_token_loss true --primary_key id";
+        --2_token startsso --our_token ours-1 --x_token ours-1 --old_token older1 ZLAUNCH_TOKEN=abcde \
+        --num_key_value_heads 8 --calculate_per_token_loss true --primary_key id";
     let command: Vec<&str> = ["python", "x.py"].into_iter().chain(words.split_whitespace()).collect();
     sandbox.launch(&options, &command).succeeded();
     let (argv, token) = (sandbox.recorded(), sandbox.recorded_env()["HF_TOKEN"].clone());
-    let secrets = ["oldoldold", "newnewnew", "envvalue1", "argvalue1", "pw1", "pw2", "startsso"];
+    let secrets = ["oldoldold", "newnewnew", "envvalue1", "argvalue1", "pw1", "pw2", "startsso", "ours-1", "older1"];
     let script = script(&sandbox, &options, &command, &secrets);
     assert_ne!(sandbox.script(&script).status, Some(0), "{script}");
     // The host's own variables are there; the others are asked for under names of their own.
@@ -63,6 +65,10 @@ fn a_script_never_takes_another_value_for_one_it_asks_for() {
         ("CREDENTIALS", "u:pw1"),
         ("CREDENTIALS_2", "u:pw2"),
         ("_2_TOKEN", "startsso"),
+        // The same value has one name.
+        ("OUR_TOKEN", "ours-1"),
+        ("OLD_TOKEN_2", "older1"),
+        ("TOKEN", "abcde"),
     ];
     sandbox.script_with(&script, &given).succeeded();
     assert_eq!(sandbox.recorded(), argv, "{script}");

@@ -16,16 +16,9 @@ const PLACES: &str = "FILE PATH DIR FOLDER";
 /// Values that are harmless under any name.
 const HARMLESS_VALUES: &str = "true false yes no on off none null auto default";
 
-/// A shorter value is no token or key.
-const SHORTEST: usize = 4;
-/// A longer number can be a token.
-const LONGEST_NUMBER: usize = 15;
-/// A value whose name does not tell must be as long as this to look like a secret.
-const SHORTEST_UNNAMED: usize = 16;
-
 /// What a name says about its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Sensitivity {
+pub(crate) enum Sensitivity {
     /// `key`: secret if it looks like one.
     Vague,
     /// `PASSWORD_FILE`: secret unless it is a path.
@@ -38,7 +31,7 @@ pub(super) enum Sensitivity {
 
 impl Sensitivity {
     /// `None` for the names of harmless things.
-    pub(super) fn of(name: &str) -> Option<Sensitivity> {
+    pub(crate) fn of(name: &str) -> Option<Sensitivity> {
         let is_variable = !name.contains(|c: char| c.is_ascii_lowercase());
         let name = name.to_ascii_uppercase();
         let parts: Vec<&str> = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|it| !it.is_empty()).collect();
@@ -57,15 +50,14 @@ impl Sensitivity {
 
     /// Whether that value is a secret.
     pub(super) fn hides(self, value: &str) -> bool {
-        if value.is_empty() || is_one_of(value, HARMLESS_VALUES) {
-            return false;
-        }
-        match self {
-            Sensitivity::Password => true,
-            Sensitivity::Token => value.len() >= SHORTEST && !is_number(value),
-            Sensitivity::Place => Sensitivity::Token.hides(value) && !value.starts_with(['/', '.', '~']),
-            Sensitivity::Vague => looks_like_secret(value),
-        }
+        let is_harmless = value.is_empty() || is_one_of(value, HARMLESS_VALUES);
+        !is_harmless
+            && match self {
+                Sensitivity::Password => true,
+                Sensitivity::Token => value.len() >= 4 && !is_number(value),
+                Sensitivity::Place => Sensitivity::Token.hides(value) && !value.starts_with(['/', '.', '~']),
+                Sensitivity::Vague => looks_like_secret(value),
+            }
     }
 }
 
@@ -75,12 +67,11 @@ fn is_of_secret(parts: &[&str], is_variable: bool) -> bool {
     let named = |part: &str| ends(part, ENDINGS) && !ends(part, OTHER_ENDINGS);
     match *parts {
         // A folder, and a pattern.
-        ["PWD"] | ["PAT"] => false,
+        [] | ["PWD" | "PAT"] => false,
         [.., before, _] if is_one_of(before, TOKENIZER_WORDS) => false,
         [.., before, _] if !is_variable && is_one_of(before, TABLE_WORDS) => false,
         // `GITHUB_PAT`
         [.., last] => named(last) || named(last.trim_end_matches('S')) || is_variable && last == "PAT",
-        [] => false,
     }
 }
 
@@ -90,14 +81,15 @@ fn is_one_of(word: &str, words: &str) -> bool {
 
 /// Long, of letters and digits, and not words.
 pub(super) fn looks_like_secret(value: &str) -> bool {
-    value.len() >= SHORTEST_UNNAMED
+    value.len() >= 16
         && value.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
         && value.contains(|c: char| c.is_ascii_digit())
         && value.contains(|c: char| c.is_ascii_alphabetic())
 }
 
+/// A number or a few of them; a longer one can be a token.
 fn is_number(value: &str) -> bool {
-    value.len() <= LONGEST_NUMBER && value.split(',').all(|number| number.parse::<f64>().is_ok())
+    value.len() < 16 && value.split(',').all(|number| number.parse::<f64>().is_ok())
 }
 
 #[cfg(test)]

@@ -13,8 +13,6 @@ pub(super) struct Span {
 /// Ends a line of a document, as no secret goes beyond it.
 pub(super) const END: char = '\0';
 const BLANKS: &[char] = &[' ', '\t', '\r', '\n', END];
-/// What ends a value that nothing encloses.
-const BARE: &str = "\0\n\"` \t\r";
 /// What ends a value that must look like a secret: all that cannot be in one.
 const VAGUE: &str = "\0\n\"` \t\r!#$%&'()*+,./:;<=>?@[\\]^{|}~";
 
@@ -28,7 +26,10 @@ pub(super) fn scan(words: &[impl AsRef<[u8]>]) -> Vec<Vec<Span>> {
     let mut last = "";
     let mut found = Vec::new();
     for word in &words {
-        let mut spans = scan_word(word);
+        let (mut spans, mut at) = (Vec::new(), 0);
+        while let Some(sign) = word[at..].find(['=', ':', ' ']).map(|next| at + next) {
+            at = address(word, sign, &mut spans).or_else(|| setting(word, sign, &mut spans)).unwrap_or(sign + 1);
+        }
         // `--launcher-arg --token --launcher-arg X` and `--launcher-arg=--token --launcher-arg=X`
         let is_wrapper = word.starts_with("--") && asks.is_some_and(|(_, wrapper)| wrapper == word);
         if let Some((name, wrapper)) = asks.take_if(|_| !is_wrapper) {
@@ -46,46 +47,30 @@ pub(super) fn scan(words: &[impl AsRef<[u8]>]) -> Vec<Vec<Span>> {
     found
 }
 
-fn scan_word(text: &str) -> Vec<Span> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    while let Some(next) = text[at..].find(['=', ':', ' ']) {
-        let sign = at + next;
-        at = address(text, sign, &mut found).or_else(|| setting(text, sign, &mut found)).unwrap_or(sign + 1);
-    }
-    found
-}
-
 /// What stands before the `@` of an address, if there is more than the name of a user. Returns where that ends.
 fn address(text: &str, sign: usize, found: &mut Vec<Span>) -> Option<usize> {
     let rest = text[sign..].strip_prefix("://")?.split("://").next()?;
     let rest = rest.split(|c| " \t\r\n\0\"'`<>".contains(c)).next()?;
     let authority = rest.split(['/', '?', '#']).next()?;
-    // A password may hold any character; a port is a number.
+    // A password may hold any character.
     let length = authority.rfind('@').or_else(|| rest.rfind('@'))?;
-    let is_secret = match rest[..length].split_once(':') {
-        Some((user, password)) if user.len() < authority.len() => match password.split_once(['/', '?', '#']) {
-            Some((port, _)) => port.contains(|c: char| !c.is_ascii_digit()),
-            None => !password.is_empty(),
-        },
-        _ => looks_like_secret(&rest[..length]),
-    };
-    let start = sign + 3;
-    found.extend(is_secret.then(|| Span { start, end: start + length, name: "CREDENTIALS".to_string() }));
-    is_secret.then_some(start + length)
+    let (user, password) = rest[..length].split_once(':').unwrap_or((&rest[..length], ""));
+    let (port, path) = password.split_once(['/', '?', '#']).unwrap_or((password, ""));
+    let is_port = !path.is_empty() && port.parse::<u16>().is_ok();
+    let hides = if password.is_empty() { looks_like_secret(user) } else { !is_port && user.len() < authority.len() };
+    let end = hides.then_some(sign + 3 + length)?;
+    found.push(Span { start: sign + 3, end, name: "CREDENTIALS".to_string() });
+    Some(end)
 }
 
 /// `NAME=VALUE`, `"NAME": VALUE`, `NAME: VALUE`, `--NAME VALUE`, `Bearer VALUE`, and a key with its value in our own
 /// sentences: `` `NAME` is ["VALUE"] ``. Returns how far the text is done with.
 fn setting(text: &str, at: usize, found: &mut Vec<Span>) -> Option<usize> {
     let (before, after) = text.split_at(at);
-    let (sign, rest) = after.split_at(1);
-    if before.ends_with('`') && ["is \"", "is '", "is [", "is {"].iter().any(|is| rest.starts_with(is)) {
-        return name_at_end(before)?.value(text, at + 4, BARE, found);
-    }
+    let (sign, mut rest) = after.split_at(1);
     let word = &before[before.trim_end_matches(is_of_name).len()..];
     if sign == " " && !word.starts_with('-') && !word.eq_ignore_ascii_case("Bearer") {
-        return None;
+        rest = rest.strip_prefix("is ").filter(|it| before.ends_with('`') && it.starts_with(['"', '\'', '[', '{']))?;
     }
     let name = name_at_end(before.trim_ascii_end())?;
     let value = rest.trim_start_matches(if name.is_quoted { BLANKS } else { &[' ', '\t'] });
@@ -98,7 +83,6 @@ fn setting(text: &str, at: usize, found: &mut Vec<Span>) -> Option<usize> {
 /// The name of a secret.
 #[derive(Clone, Copy)]
 struct Name<'a> {
-    /// The text before it.
     before: &'a str,
     text: &'a str,
     is_quoted: bool,
@@ -109,17 +93,16 @@ impl Name<'_> {
     /// Whether the name begins its word, or does so behind others: `--set=hub_token=X`.
     fn starts_word(&self) -> bool {
         let before = self.before.trim_end_matches(|c| is_of_name(c) || c == '=');
-        !self.is_quoted && (before.is_empty() || before.ends_with(END))
+        before.is_empty() || before.ends_with(END)
     }
 
     /// Whether the name and a colon are an entry or a header: sentences and `file:line:column` have colons too.
     fn is_entry(&self, rest: &str) -> bool {
         let name = self.text.to_ascii_uppercase();
+        let is_header = name.ends_with("AUTHORIZATION") || name.ends_with("COOKIE");
         let before = self.before.trim_end_matches([' ', '-']);
         let is_first = before.is_empty() || before.ends_with([END, '\n', '{', ',']);
-        self.is_quoted
-            || ["AUTHORIZATION", "COOKIE"].iter().any(|header| name.ends_with(header))
-            || is_first && !rest.starts_with(|c: char| c.is_ascii_digit())
+        self.is_quoted || is_header || is_first && !rest.starts_with(|c: char| c.is_ascii_digit())
     }
 
     /// What ends a value that nothing encloses: what stands before its name tells.
@@ -133,7 +116,7 @@ impl Name<'_> {
             (_, Some('?' | '&')) => "\0\n\"` \t\r&#",
             (_, Some(',')) => "\0\n\"`,",
             (_, Some(';')) => "\0\n\"`;",
-            _ => BARE,
+            _ => "\0\n\"` \t\r",
         }
     }
 
@@ -162,10 +145,8 @@ impl Name<'_> {
             }
         }
         let end = until(text, at, ends);
-        if end > at {
-            // The quotes or brackets are a part of it.
-            found.extend(self.secret(text, start, end));
-        }
+        // If the value goes on, the quotes or brackets are a part of it.
+        found.extend(self.secret(text, start, end).filter(|_| end > at));
         // A long text under a vague name can have secrets of its own.
         (found.len() > count || ends != VAGUE).then_some(end)
     }
@@ -196,7 +177,7 @@ fn quoted(text: &str, start: usize) -> Option<(usize, usize, usize)> {
 }
 
 fn is_of_name(c: char) -> bool {
-    c.is_ascii_alphanumeric() || "_.-+~$@%".contains(c)
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '+' | '~' | '$' | '@' | '%')
 }
 
 /// Whether a word is the next option rather than the value of the one before it.

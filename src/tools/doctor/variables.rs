@@ -3,7 +3,7 @@
 use super::examination::Examination;
 use super::page::DoctorRow;
 use crate::base::vars;
-use crate::report::secrets::may_hold_secret;
+use crate::report::secrets::Sensitivity;
 
 /// Variables that are shown besides those of every plan, as `vars::lists` reads them.
 const SHOWN: &str = "NCCL_ TORCH_NCCL_ CUDA_HOME DEEPSPEED_TIMEOUT HF_HUB_OFFLINE PYTHONNOUSERSITE \
@@ -23,5 +23,5 @@ pub(super) fn variables(facts: &Examination) -> Vec<DoctorRow> {
 }
 
 fn may_be_shown(name: &str) -> bool {
-    (vars::lists(SHOWN, name) || vars::SHOWN_WHEN_SET.contains(&name)) && !may_hold_secret(name)
+    (vars::lists(SHOWN, name) || vars::SHOWN_WHEN_SET.contains(&name)) && Sensitivity::of(name).is_none()
 }
