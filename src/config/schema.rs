@@ -33,7 +33,8 @@ pub(crate) fn name_of(key: &str) -> &str {
 fn lines_from(key: &str) -> Lines<'static> {
     let (mut low, mut high) = (0, TEXT.len());
     while low < high {
-        let start = TEXT[..low.midpoint(high)].rfind('\n').map_or(0, |at| at + 1);
+        let before = &TEXT.as_bytes()[..low.midpoint(high)];
+        let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         if &TEXT[start..] < key {
             low = TEXT[start..].find('\n').map_or(TEXT.len(), |length| start + length + 1);
         } else {

@@ -175,11 +175,11 @@ fn known_from(host: &Host) -> BTreeMap<Vec<u8>, String> {
 }
 
 fn shown(pieces: &[Piece]) -> Vec<u8> {
-    let bytes = pieces.iter().flat_map(|piece| match piece {
+    let shown = pieces.iter().map(|piece| match piece {
         Piece::Open(bytes) => bytes,
         Piece::Secret(..) => HIDDEN.as_bytes(),
     });
-    bytes.copied().collect()
+    shown.collect::<Vec<_>>().concat()
 }
 
 /// The variables by which a script asks for the secrets that it does not hold: one for each value.
