@@ -46,24 +46,16 @@ pub(crate) fn allowable() -> Vec<&'static str> {
     report::warnings().chain(rules().map(|rule| rule.name)).collect()
 }
 
-/// What the rules about a config find. Notes cost a little, so only where they are read.
-pub(crate) fn config(subject: &Subject, allow: &[String], notes: bool) -> Vec<Problem> {
-    run(CONFIG.iter().copied().flatten(), subject, allow, notes)
-}
-
-/// What the rules about the environment find.
-pub(crate) fn environment(subject: &Subject, allow: &[String], notes: bool) -> Vec<Problem> {
-    run(environment::RULES.iter(), subject, allow, notes)
-}
-
-fn run<'r>(rules: impl Iterator<Item = &'r Rule>, subject: &Subject, allow: &[String], notes: bool) -> Vec<Problem> {
+/// What the rules find. Without a config only those about the environment are asked. Notes cost a little, so only where
+/// they are read.
+pub(crate) fn diagnose(subject: &Subject, allow: &[String], notes: bool) -> Vec<Problem> {
     let mut found = Vec::new();
-    for rule in rules {
+    let about_config = CONFIG.iter().copied().flatten().filter(|_| !subject.config.is_null());
+    for rule in about_config.chain(environment::RULES) {
         if rule.severity == Severity::Note && !notes || allow.iter().any(|name| name == rule.name) {
             continue;
         }
-        let mut findings = Findings { rule, subject, list: &mut found };
-        (rule.check)(subject, &mut findings);
+        (rule.check)(subject, &mut Findings { rule, subject, list: &mut found });
     }
     found.retain(|problem| notes || problem.severity != Severity::Note);
     found

@@ -8,6 +8,4 @@ pub(crate) mod option_names;
 pub(crate) mod python;
 mod run_file;
 pub(crate) mod target;
-#[cfg(test)]
-mod testing;
 pub(crate) mod trainer;

@@ -5,6 +5,8 @@
 
 pub(crate) mod fake;
 #[cfg(test)]
+mod front_ends;
+#[cfg(test)]
 mod man;
 #[cfg(test)]
 mod properties;
@@ -170,7 +172,8 @@ fn planned(mut launch: Launch, host: &Host) {
         _ => panic!("planned once, refused once"),
     };
     for format in [Format::Text, Format::Json, Format::Shell] {
-        assert!(rendered(&first, format, host) == rendered(&again, format, host), "planned twice");
+        let [first, again] = [&first, &again].map(|plan| plan.render(format, &Secrets::of(host)));
+        assert!(first == again, "planned twice");
     }
     let Some(resolved) = &first.config else { return };
     let seen = host.with(&launch.environment.set, &launch.environment.unset);
@@ -191,10 +194,6 @@ fn planned(mut launch: Launch, host: &Host) {
         }
         Err(problems) => panic!("the resolved config is refused: {problems:?}"),
     }
-}
-
-fn rendered(plan: &Plan, format: Format, host: &Host) -> Vec<u8> {
-    plan.render(format, &Secrets::of(host))
 }
 
 fn only_auto_changed(before: &Value, after: &Value, key: &str) {

@@ -4,7 +4,7 @@
 //! The layers, top to bottom. A folder imports only those below it; `tests/cli/source_layers.rs` holds the order.
 //!
 //! ```text
-//! laws      what must hold whatever comes in, for tests and fuzzing
+//! laws      properties that must hold for any input, for tests and fuzzing
 //! cli       argv and ZLAUNCH_* become a Request; completions
 //! tools     explain, doctor, generate, shims
 //! exec      the effects: write files, exec, supervise the ranks of `--launcher local`
@@ -131,7 +131,7 @@ fn run_check(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     Ok(u8::from(refused))
 }
 
-/// Launches what was recorded, as it would be launched today; what differs is told.
+/// Launches what was recorded, as it would be launched today, and prints what differs.
 fn replay(request: &ReplayRequest) -> Result<u8, Vec<Problem>> {
     let ReplayRequest { folder, dry_run } = request;
     let recorded = Recorded::read(folder)?;
@@ -222,15 +222,15 @@ fn run_generate(request: &generate::GenerateRequest, host: &Host) -> Result<(), 
     Ok(())
 }
 
-/// Text with colours, which go when it is piped.
+/// Text with colours, unless standard output is not a terminal.
 fn styled(write: impl FnOnce(&mut AutoStream<Vec<u8>>) -> std::io::Result<()>) -> Vec<u8> {
     let mut stream = AutoStream::new(Vec::new(), AutoStream::choice(&std::io::stdout()));
-    // Memory takes everything.
+    // Writing to a Vec cannot fail.
     let _ = write(&mut stream);
     stream.into_inner()
 }
 
-/// Data. A reader that went away is no failure of ours.
+/// Writes to standard output. That the reader is gone (`| head`) is not an error.
 fn out(bytes: &[u8]) -> Result<(), Vec<Problem>> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
@@ -240,6 +240,6 @@ fn out(bytes: &[u8]) -> Result<(), Vec<Problem>> {
 }
 
 fn err(bytes: &[u8]) {
-    // Nobody to tell if standard error itself is gone.
+    // If standard error is closed, the message cannot be shown anywhere.
     let _ = std::io::stderr().write_all(bytes);
 }

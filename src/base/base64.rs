@@ -1,8 +1,9 @@
 //! Base64: how DeepSpeed's launcher takes its list of machines, and how accelerate and DeepSpeed also take a config.
 
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
 /// With `-` and `_`, as `base64.urlsafe_b64decode` reads it.
 pub(crate) fn encode(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut text = String::new();
     for chunk in bytes.chunks(3) {
         let three = [0, 1, 2].map(|at| chunk.get(at).copied().unwrap_or(0));
@@ -18,18 +19,15 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
 /// The JSON object in a text of either alphabet.
 pub(crate) fn object_in(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
-    let mut bits = 1_u32; // a one before those that are not written yet
+    let mut bits = 1; // a one before those that are not written yet
     for letter in text.bytes().filter(|letter| !letter.is_ascii_whitespace()) {
         let six = match letter {
-            b'A'..=b'Z' => letter - b'A',
-            b'a'..=b'z' => letter - b'a' + 26,
-            b'0'..=b'9' => letter - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
+            b'+' => 62,
+            b'/' => 63,
             b'=' => 0,
-            _ => return None,
+            _ => DIGITS.iter().zip(0_u32..).find(|(digit, _)| **digit == letter)?.1,
         };
-        bits = bits << 6 | u32::from(six);
+        bits = bits << 6 | six;
         if let [1, three @ ..] = bits.to_be_bytes() {
             bytes.extend(three);
             bits = 1;

@@ -5,9 +5,6 @@
 
 mod strict;
 
-use std::cell::Cell;
-
-use serde::de::DeserializeSeed;
 use serde_json::{Map, Value};
 
 use strict::Strict;
@@ -24,43 +21,49 @@ pub(crate) struct SyntaxError {
 }
 
 pub(crate) fn parse(text: &str) -> Result<Value, SyntaxError> {
-    let text = &without_comments(text.strip_prefix('\u{feff}').unwrap_or(text))?;
-    if text.trim_ascii_start().is_empty() {
-        return Err(SyntaxError { line: 1, column: 1, what: "it is empty".to_string() });
-    }
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let large = Cell::new(false);
-    let value = Strict(&large).deserialize(&mut reader).map_err(|why| worded(&why, text))?;
-    reader.end().map_err(|why| worded(&why, text))?;
-    if large.get() {
-        without_huge_integers(text)?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let Strict(value) = match serde_json::from_str(text) {
+        Ok(value) => value,
+        // Most files are strict JSON. The others are read again without comments and trailing commas.
+        Err(_) => {
+            let text = &without_comments(text)?;
+            if text.trim_ascii_start().is_empty() {
+                return Err(SyntaxError { line: 1, column: 1, what: "it is empty".to_string() });
+            }
+            serde_json::from_str(text).map_err(|why| worded(&why, text))?
+        }
+    };
+    if holds_huge_number(&value) {
+        refuse_huge_integers(text)?;
     }
     Ok(value)
 }
 
+fn holds_huge_number(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.as_f64().is_some_and(|number| number.abs() >= 9e18),
+        Value::Array(list) => list.iter().any(holds_huge_number),
+        Value::Object(object) => object.values().any(holds_huge_number),
+        _ => false,
+    }
+}
+
 /// Strict JSON with every number as it is written, for files that are not configs.
 pub(crate) fn parse_exactly(text: &str) -> Result<Value, SyntaxError> {
-    without_huge_integers(text)?;
+    refuse_huge_integers(text)?;
     serde_json::from_str(text).map_err(|why| worded(&why, text))
 }
 
 /// Python keeps an integer beyond 64 bits; here it would become the nearest float.
-fn without_huge_integers(text: &str) -> Result<(), SyntaxError> {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        let start = at;
-        at = match bytes[at] {
-            b'"' => end_of_string(bytes, at),
-            b'-' | b'0'..=b'9' => at + bytes[at..].iter().take_while(|b| b"0123456789+-.eE".contains(b)).count(),
-            _ => at + 1,
-        };
-        let digits = text.get(start..at).map(|number| number.trim_start_matches('-')).unwrap_or_default();
-        if digits.len() > 19 && digits.bytes().all(|b| b.is_ascii_digit()) && digits.parse::<u64>().is_err() {
-            return Err(fault_at(&bytes[..start], "this integer has more than 64 bits".to_string()));
-        }
+fn refuse_huge_integers(text: &str) -> Result<(), SyntaxError> {
+    let is_huge = |token: &str| {
+        let digits = token.trim_start_matches('-');
+        digits.len() > 19 && digits.bytes().all(|b| b.is_ascii_digit()) && digits.parse::<u64>().is_err()
+    };
+    match tokens(text).find(|(_, token)| is_huge(token)) {
+        Some((at, _)) => Err(fault_at(&text.as_bytes()[..at], "this integer has more than 64 bits".to_string())),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Strict JSON, indented, with a final line feed.
@@ -105,43 +108,25 @@ pub(crate) fn leaves(config: &Value, wanted: fn(&Value) -> bool) -> Vec<String> 
 
 /// Line and column of a dotted key in a text that was read before.
 pub(crate) fn position(text: &str, key: &str) -> Option<(usize, usize)> {
-    /// A bracket that is open.
-    struct OpenBracket {
-        object: bool,
-        /// The next string is a key.
-        expects_key: bool,
-        /// How much of the path leads here.
-        path: usize,
-    }
     let plain = without_comments(text.strip_prefix('\u{feff}').unwrap_or(text)).ok()?;
-    let bytes = plain.as_bytes();
-    let mut open: Vec<OpenBracket> = Vec::new();
     let mut path = String::new();
-    let mut at = 0;
-    while at < bytes.len() {
-        match (bytes[at], open.last_mut()) {
-            (b'"', inside) => {
-                let end = end_of_string(bytes, at);
-                if let Some(inside) = inside.filter(|inside| inside.expects_key) {
-                    inside.expects_key = false;
-                    path.truncate(inside.path);
-                    path += if path.is_empty() { "" } else { "." };
-                    path += &serde_json::from_str::<String>(&plain[at..end]).ok()?;
-                    if path == key {
-                        let place = fault_at(&bytes[..at], String::new());
-                        return Some((place.line, place.column));
-                    }
+    let mut open = Vec::new(); // of each open bracket, the length of the path that leads to it
+    for (at, token) in tokens(&plain) {
+        match token {
+            "{" | "[" => open.push(path.len()),
+            "}" | "]" => drop(open.pop()),
+            // A string in front of a colon is a key.
+            _ if token.starts_with('"') && plain[at + token.len()..].trim_start().starts_with(':') => {
+                path.truncate(*open.last()?);
+                path += if path.is_empty() { "" } else { "." };
+                path += &serde_json::from_str::<String>(token).ok()?;
+                if path == key {
+                    let place = fault_at(&plain.as_bytes()[..at], String::new());
+                    return Some((place.line, place.column));
                 }
-                at = end;
-                continue;
             }
-            (b'{', _) => open.push(OpenBracket { object: true, expects_key: true, path: path.len() }),
-            (b'[', _) => open.push(OpenBracket { object: false, expects_key: false, path: path.len() }),
-            (b'}' | b']', _) => drop(open.pop()),
-            (b',', Some(inside)) => inside.expects_key = inside.object,
             _ => {}
         }
-        at += 1;
     }
     None
 }
@@ -182,58 +167,55 @@ pub(crate) fn restore_order(before: &Value, after: &mut Value) {
 
 /// Comments and trailing commas become spaces, so that every other byte keeps its line and column.
 fn without_comments(text: &str) -> Result<String, SyntaxError> {
-    let mut bytes = text.as_bytes().to_vec();
-    let mut at = 0;
+    let mut plain = String::new();
     let mut comma: Option<usize> = None; // a comma with nothing but space and comments behind it so far
-    let mut last = b'{'; // the last byte that was not space
-    while at < bytes.len() {
-        match bytes[at] {
-            b'"' => {
-                at = end_of_string(&bytes, at);
-                (comma, last) = (None, b'"');
-                continue;
+    let mut last = "{"; // the last token that was neither space nor a comment
+    for (at, token) in tokens(text) {
+        if token.starts_with("//") || token.starts_with("/*") {
+            if token.starts_with("/*") && !(token.len() >= 4 && token.ends_with("*/")) {
+                return Err(fault_at(&text.as_bytes()[..at], "this comment has no end".to_string()));
             }
-            b'/' if bytes.get(at + 1) == Some(&b'/') => {
-                let end = bytes[at..].iter().position(|b| *b == b'\n').map_or(bytes.len(), |n| at + n);
-                bytes[at..end].fill(b' ');
-                at = end;
-                continue;
-            }
-            b'/' if bytes.get(at + 1) == Some(&b'*') => {
-                let Some(length) = bytes[at + 2..].windows(2).position(|pair| pair == b"*/") else {
-                    return Err(fault_at(&bytes[..at], "this comment has no end".to_string()));
-                };
-                let end = at + 2 + length + 2;
-                bytes[at..end].iter_mut().filter(|b| **b != b'\n').for_each(|b| *b = b' ');
-                at = end;
-                continue;
-            }
-            b',' if !matches!(last, b'{' | b'[' | b',' | b':') => (comma, last) = (Some(at), b','),
-            closing @ (b'}' | b']') => {
-                if let Some(at) = comma.take() {
-                    bytes[at] = b' ';
-                }
-                last = closing;
-            }
-            space if space.is_ascii_whitespace() => {}
-            other => (comma, last) = (None, other),
+            plain.extend(token.bytes().map(|b| if b == b'\n' { '\n' } else { ' ' }));
+            continue;
         }
-        at += 1;
+        plain += token;
+        match token {
+            " " | "\n" | "\r" | "\t" => continue,
+            "," if !matches!(last, "{" | "[" | "," | ":") => comma = Some(at),
+            "}" | "]" => comma.take().into_iter().for_each(|at| plain.replace_range(at..=at, " ")),
+            _ => comma = None,
+        }
+        last = token;
     }
-    // Only whole comments and ASCII commas were replaced, so this is still UTF-8.
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(plain)
 }
 
-fn end_of_string(bytes: &[u8], start: usize) -> usize {
-    let mut at = start + 1;
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\\' => at += 2,
-            b'"' => return at + 1,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
+/// The strings, comments, numbers and other characters of a text, each with its place.
+fn tokens(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = &text[at..];
+        let length = match rest.chars().next()? {
+            '"' => end_of_string(rest),
+            '/' if rest.starts_with("//") => rest.find('\n'),
+            '/' if rest.starts_with("/*") => rest[2..].find("*/").map(|length| length + 4),
+            '-' | '0'..='9' => rest.find(|c| !"0123456789+-.eE".contains(c)),
+            other => Some(other.len_utf8()),
+        };
+        let token = &rest[..length.unwrap_or(rest.len())];
+        at += token.len();
+        Some((at - token.len(), token))
+    })
+}
+
+fn end_of_string(text: &str) -> Option<usize> {
+    let mut escaped = false;
+    let end = text.bytes().skip(1).position(|b| {
+        let ends = b == b'"' && !escaped;
+        escaped = b == b'\\' && !escaped;
+        ends
+    });
+    Some(end? + 2)
 }
 
 pub(crate) fn fault_at(before: &[u8], what: String) -> SyntaxError {

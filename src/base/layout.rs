@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// Columns a text takes in a terminal.
 pub(crate) fn columns(text: &str) -> usize {
-    text.chars().map(|c| if is_wide(c) { 2 } else { 1 }).sum()
+    if text.is_ascii() { text.len() } else { text.chars().map(|c| if is_wide(c) { 2 } else { 1 }).sum() }
 }
 
 /// Cells in aligned columns, two spaces apart. Each column is as wide as its widest cell.

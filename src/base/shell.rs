@@ -10,16 +10,8 @@ pub(crate) fn quoted(word: &OsStr) -> Vec<u8> {
     if !bytes.is_empty() && bytes.iter().all(harmless) {
         return bytes.to_vec();
     }
-    let mut text = vec![b'\''];
-    for byte in bytes {
-        if *byte == b'\'' {
-            text.extend(b"'\\''");
-        } else {
-            text.push(*byte);
-        }
-    }
-    text.push(b'\'');
-    text
+    let parts: Vec<&[u8]> = bytes.split(|b| *b == b'\'').collect();
+    [b"'", parts.join(&b"'\\''"[..]).as_slice(), b"'"].concat()
 }
 
 #[cfg(test)]

@@ -35,12 +35,9 @@ pub(crate) fn parse(text: &str, dialect: Dialect) -> Result<Value, SyntaxError> 
     };
     // PyYAML's `safe_load` wants one document.
     loop {
-        let (event, (line, column)) = loader.next()?;
-        match event {
-            Event::StreamEnd => return Ok(value),
-            Event::DocumentStart(_) => {
-                return Err(SyntaxError { line, column, what: "a second document starts here".to_string() });
-            }
+        match loader.next()? {
+            (Event::StreamEnd, _) => return Ok(value),
+            (Event::DocumentStart(_), place) => return Err(fault(place, "a second document starts here")),
             _ => {}
         }
     }
@@ -57,10 +54,7 @@ impl<'a> Loader<'a> {
     fn next(&mut self) -> Result<(Event<'a>, (usize, usize)), SyntaxError> {
         match self.parser.next_event() {
             Some(Ok((event, span))) => Ok((event, (span.start.line(), span.start.col() + 1))),
-            Some(Err(why)) => {
-                let mark = why.marker();
-                Err(SyntaxError { line: mark.line(), column: mark.col() + 1, what: why.info().to_string() })
-            }
+            Some(Err(why)) => Err(fault((why.marker().line(), why.marker().col() + 1), why.info())),
             None => Ok((Event::StreamEnd, (1, 1))),
         }
     }
@@ -126,10 +120,8 @@ impl<'a> Loader<'a> {
             let key = self.value(event, place, depth + 1)?;
             let repeated = object.contains_key(&python_str(&key));
             if key.is_array() || key.is_object() || (repeated && self.dialect == Dialect::OmegaConf) {
-                return Err(fault(
-                    place,
-                    if repeated { "this key stands here twice" } else { "a key must be plain text" },
-                ));
+                let what = if repeated { "this key stands here twice" } else { "a key must be plain text" };
+                return Err(fault(place, what));
             }
             let (event, place) = self.next()?;
             let value = self.value(event, place, depth + 1)?;
@@ -137,22 +129,15 @@ impl<'a> Loader<'a> {
                 (false, value) => {
                     object.insert(python_str(&key), value);
                 }
-                (true, Value::Object(more)) => merged.push(more),
-                (true, Value::Array(list)) => {
-                    merged.extend(
-                        list.into_iter()
-                            .filter_map(|item| if let Value::Object(more) = item { Some(more) } else { None }),
-                    );
-                }
-                (true, _) => {
-                    return Err(fault(place, "`<<` wants a mapping"));
-                }
+                (true, value @ Value::Object(_)) => merged.push(value),
+                (true, Value::Array(list)) => merged.extend(list),
+                (true, _) => return Err(fault(place, "`<<` wants a mapping")),
             }
         }
         // PyYAML puts merged keys first; an own key keeps its place among them.
         let mut all = Map::new();
-        for (key, value) in merged.into_iter().flatten() {
-            all.entry(key).or_insert(value);
+        for (key, value) in merged.iter().filter_map(Value::as_object).flatten() {
+            all.entry(key).or_insert_with(|| value.clone());
         }
         all.extend(object);
         Ok(Value::Object(all))
@@ -187,32 +172,22 @@ pub(crate) fn scalar(text: &str, dialect: Dialect) -> Value {
 }
 
 fn integer(text: &str) -> Option<i64> {
-    let (sign, digits) = match text.as_bytes().first()? {
-        b'-' => (-1, &text[1..]),
-        b'+' => (1, &text[1..]),
-        _ => (1, text),
-    };
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let read = |digits: &str, radix: u32| {
         let plain = digits.replace('_', "");
         let lawful = plain.chars().all(|c| c.is_digit(radix));
         i64::from_str_radix(&plain, radix).ok().filter(|_| lawful && !plain.is_empty())
     };
-    let value = if let Some(digits) = digits.strip_prefix("0b") {
-        read(digits, 2)?
-    } else if let Some(digits) = digits.strip_prefix("0x") {
-        read(digits, 16)?
-    } else if digits == "0" {
-        0
-    } else if let Some(digits) = digits.strip_prefix('0') {
-        read(digits, 8)?
-    } else if digits.contains(':') {
-        sexagesimal(digits)?
-    } else if digits.starts_with(|c: char| c.is_ascii_digit()) {
-        read(digits, 10)?
-    } else {
-        return None;
+    let value = match digits.as_bytes() {
+        [b'0', b'b', ..] => read(&digits[2..], 2)?,
+        [b'0', b'x', ..] => read(&digits[2..], 16)?,
+        b"0" => 0,
+        [b'0', ..] => read(&digits[1..], 8)?,
+        _ if digits.contains(':') => sexagesimal(digits)?,
+        [b'0'..=b'9', ..] => read(digits, 10)?,
+        _ => return None,
     };
-    Some(sign * value)
+    Some(if text.starts_with('-') { -value } else { value })
 }
 
 /// `1:30` is 90.
@@ -280,30 +255,29 @@ fn python_repr(value: &Value) -> String {
             let escaped = if quote == '\'' { escaped.replace('\'', "\\'") } else { escaped };
             format!("{quote}{escaped}{quote}")
         }
-        Value::Array(list) => format!("[{}]", list.iter().map(python_repr).collect::<Vec<_>>().join(", ")),
-        Value::Object(object) => {
-            let entries = object
-                .iter()
-                .map(|(key, value)| format!("{}: {}", python_repr(&Value::from(key.as_str())), python_repr(value)));
-            format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
-        }
+        Value::Array(list) => in_brackets(list, python_repr),
+        Value::Object(object) => in_braces(object, python_repr),
         other => python_str(other),
     }
 }
 
 /// Python's `json.dumps(value, ensure_ascii=False)`.
 pub(crate) fn python_json(value: &Value) -> String {
-    let join = |items: Vec<String>| items.join(", ");
     match value {
-        Value::Array(list) => format!("[{}]", join(list.iter().map(python_json).collect())),
-        Value::Object(object) => {
-            let entries =
-                object.iter().map(|(key, value)| format!("{}: {}", Value::from(key.as_str()), python_json(value)));
-            format!("{{{}}}", join(entries.collect()))
-        }
+        Value::Array(list) => in_brackets(list, python_json),
+        Value::Object(object) => in_braces(object, python_json),
         Value::Number(number) if number.is_f64() => repr_float(number.as_f64().unwrap_or_default()),
         other => other.to_string(),
     }
+}
+
+fn in_brackets(list: &[Value], write: fn(&Value) -> String) -> String {
+    format!("[{}]", list.iter().map(write).collect::<Vec<_>>().join(", "))
+}
+
+fn in_braces(object: &Map<String, Value>, write: fn(&Value) -> String) -> String {
+    let entries = object.iter().map(|(key, value)| write(&Value::from(key.as_str())) + ": " + &write(value));
+    format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]

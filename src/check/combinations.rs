@@ -69,7 +69,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "gradient-norm-clipping",
         severity: Severity::Error,
         when: When::Start,
-        doc: "compute_grad_norm false with clipping (1.0 where nothing is said), offload or ZenFlow",
+        doc: "compute_grad_norm false with clipping (1.0 by default), offload or ZenFlow",
         check: gradient_norm_clipping,
     },
     Rule {

@@ -55,7 +55,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "overlap-comm",
         severity: Severity::Note,
         when: When::Silent,
-        doc: "overlap_comm is on at stage 3 and off below where nothing is said; on, it was reported to diverge and takes more memory",
+        doc: "by default overlap_comm is on at stage 3 and off below; on, it was reported to diverge and takes more memory",
         check: overlap_comm,
     },
     Rule {
@@ -285,11 +285,7 @@ fn overlap_comm(subject: &Subject, found: &mut Findings) {
     match subject.get(key) {
         None | Some(Value::Null) if subject.zero().section.is_some() => {
             let on = if subject.stage_is(&[3]) { "on" } else { "off" };
-            found.key(
-                &[key],
-                format!("`{key}` is {on} where nothing is said at this stage"),
-                format!("--set {key}=false"),
-            );
+            found.key(&[key], format!("`{key}` is {on} by default at this stage"), format!("--set {key}=false"));
         }
         Some(value) if schema::truth(value) == Some(true) => {
             let what = format!(

@@ -11,7 +11,7 @@ use crate::base::options::{Arity, Opt, Subcommand, launch};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::cli::refusal::refusal;
-use crate::cli::values::{Parsed, Value};
+use crate::cli::values::{self, Given};
 use crate::config::template::Search;
 use crate::host::Host;
 use crate::report::{self, Problem};
@@ -22,12 +22,12 @@ const COMMAND: &str = "COMMAND";
 /// Variables of ours that are not options.
 const NOT_OPTIONS: &[&str] = &[vars::ZLAUNCH_LANG, vars::ZLAUNCH_SHIM, vars::ZLAUNCH_SHIM_OF];
 
-/// An option of the table; its value parser comes besides.
+/// An option of the table.
 pub(super) fn arg(option: &Opt) -> Arg {
     let arg = Arg::new(option.name)
         .long(option.name)
         .short(option.short)
-        .aliases(option.aliases.iter().copied())
+        .aliases(option.other_spellings())
         .help(option.help)
         .help_heading(option.heading);
     let action = match option.arity {
@@ -41,7 +41,11 @@ pub(super) fn arg(option: &Opt) -> Arg {
         "FILE" | "PATH" => ValueHint::FilePath,
         _ => ValueHint::Unknown,
     };
-    arg.action(action).value_name(option.value).value_hint(hint).hide_possible_values(true)
+    arg.action(action)
+        .value_name(option.value)
+        .value_hint(hint)
+        .value_parser(OsStringValueParser::new())
+        .hide_possible_values(true)
 }
 
 /// A parser of words without a sub-command. Of an option that is given twice, the last value counts.
@@ -90,29 +94,31 @@ impl<'a> ParsedArgs<'a> {
     }
 
     /// The value of an option: of the flag, else of its variable.
-    pub(super) fn one<T: Value>(&mut self, option: &Opt) -> Option<Sourced<T>> {
-        if self.matches.contains_id(option.name) {
-            return self.flag(option);
-        }
-        let parsed = self.variables.as_ref()?.get_one::<Parsed<T>>(option.name)?.clone();
-        self.sourced(parsed, Source::Variable(option.variable()))
+    pub(super) fn one<T>(&mut self, option: &Opt, read: impl Fn(&Given) -> Result<T, Problem>) -> Option<Sourced<T>> {
+        let given = self.given(option).pop()?;
+        self.read(given, read)
     }
 
     /// The value of an option on the command line.
-    pub(super) fn flag<T: Value>(&mut self, option: &Opt) -> Option<Sourced<T>> {
-        let parsed = self.matches.get_one::<Parsed<T>>(option.name)?.clone();
-        self.sourced(parsed, Source::Flag(option.flag()))
+    pub(super) fn flag<T>(&mut self, option: &Opt, read: impl Fn(&Given) -> Result<T, Problem>) -> Option<Sourced<T>> {
+        let given = self.given(option).pop().filter(|given| given.from.is_flag())?;
+        self.read(given, read)
     }
 
-    /// The values of an option that may be repeated: those of the variable, then the flags, since later ones win.
-    pub(super) fn many<T: Value>(&mut self, option: &Opt) -> Vec<Sourced<T>> {
-        let values = |matches: &ArgMatches| -> Vec<Parsed<T>> {
-            matches.get_many::<Parsed<T>>(option.name).into_iter().flatten().cloned().collect()
+    /// The values of an option that may be repeated.
+    pub(super) fn many<T>(&mut self, option: &Opt, read: impl Fn(&Given) -> Result<T, Problem>) -> Vec<Sourced<T>> {
+        self.given(option).into_iter().filter_map(|given| self.read(given, &read)).collect()
+    }
+
+    /// The values of the variable, then the flags, since later ones win.
+    fn given(&self, option: &Opt) -> Vec<Given> {
+        let variable = (self.variables.as_ref(), Source::Variable(option.variable()));
+        let flag = (Some(self.matches), Source::Flag(option.flag()));
+        let values = |(matches, from): (Option<&ArgMatches>, Source)| {
+            let values = matches.and_then(|matches| matches.get_many::<OsString>(option.name));
+            values.into_iter().flatten().map(|value| Sourced::new(value.clone(), from.clone())).collect::<Vec<_>>()
         };
-        let variable = self.variables.as_ref().map(values).unwrap_or_default();
-        let variable = variable.into_iter().map(|parsed| (parsed, Source::Variable(option.variable())));
-        let flags = values(self.matches).into_iter().map(|parsed| (parsed, Source::Flag(option.flag())));
-        variable.chain(flags).filter_map(|(parsed, from)| self.sourced(parsed, from)).collect()
+        [variable, flag].into_iter().flat_map(values).collect()
     }
 
     /// What turned a switch on.
@@ -129,14 +135,15 @@ impl<'a> ParsedArgs<'a> {
     }
 
     /// The values of a positional argument.
-    pub(super) fn arguments<T: Value>(&mut self, id: &str, command: &Subcommand) -> Vec<Sourced<T>> {
-        let parsed: Vec<Parsed<T>> = self.matches.get_many(id).into_iter().flatten().cloned().collect();
-        let source = || Source::Argument(command.name.to_string());
-        parsed.into_iter().filter_map(|parsed| self.sourced(parsed, source())).collect()
-    }
-
-    pub(super) fn argument<T: Value>(&mut self, id: &str, command: &Subcommand) -> Option<Sourced<T>> {
-        self.arguments(id, command).pop()
+    pub(super) fn arguments<T>(
+        &mut self,
+        id: &str,
+        command: &Subcommand,
+        read: impl Fn(&Given) -> Result<T, Problem>,
+    ) -> Vec<Sourced<T>> {
+        let values = self.matches.get_many::<OsString>(id).into_iter().flatten();
+        let given = values.map(|value| Sourced::new(value.clone(), Source::Argument(command.name.to_string())));
+        given.filter_map(|given| self.read(given, &read)).collect()
     }
 
     /// The command to launch.
@@ -151,15 +158,15 @@ impl<'a> ParsedArgs<'a> {
     }
 
     pub(super) fn search(&mut self) -> Search {
-        let folders = self.many(&launch::TEMPLATE_DIR);
+        let folders = self.many(&launch::TEMPLATE_DIR, values::path);
         Search::new(folders.into_iter().map(|folder| folder.value).collect(), self.host)
     }
 
-    fn sourced<T>(&mut self, parsed: Parsed<T>, from: Source) -> Option<Sourced<T>> {
-        match parsed {
-            Ok(value) => Some(Sourced::new(value, from)),
-            Err(invalid) => {
-                self.problems.push(invalid.problem(from));
+    fn read<T>(&mut self, given: Given, read: impl Fn(&Given) -> Result<T, Problem>) -> Option<Sourced<T>> {
+        match read(&given) {
+            Ok(value) => Some(Sourced::new(value, given.from)),
+            Err(problem) => {
+                self.problems.push(problem);
                 None
             }
         }
@@ -191,18 +198,13 @@ impl<'a> ParsedArgs<'a> {
             return None;
         }
         let from = Source::Variable(option.variable());
-        let Some(text) = value.to_str() else {
-            self.problems.push(report::not_text(&from.to_string(), value));
-            return None;
-        };
-        match text.to_ascii_lowercase().as_str() {
-            "1" | "true" | "yes" | "on" => Some(option.flag().into()),
-            "0" | "false" | "no" | "off" => None,
-            _ => {
-                self.problems.push(report::not_a_switch(&Sourced::new(text.to_string(), from)));
-                None
-            }
+        let text = self.read(Sourced::new(value.to_os_string(), from), values::text)?;
+        match text.value.to_ascii_lowercase().as_str() {
+            "1" | "true" | "yes" | "on" => return Some(option.flag().into()),
+            "0" | "false" | "no" | "off" => {}
+            _ => self.problems.push(report::not_a_switch(&text)),
         }
+        None
     }
 }
 

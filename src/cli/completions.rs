@@ -7,7 +7,7 @@ use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction, Command, ValueHint};
 
 use super::args::ParsedArgs;
-use super::values;
+use super::values::{Suggested, Words, one_of};
 use crate::base::options::{
     CHECK, COMPLETIONS, DOCTOR, EXPLAIN, FIT, GENERATE, Opt, REPLAY, SHIMS, SUBCOMMANDS, TEMPLATES, generate, launch,
 };
@@ -17,51 +17,45 @@ const SHELL: &str = "SHELL";
 
 type Script = fn(&Command) -> String;
 
+const SHELLS: Words<Script> = || vec![("bash", bash), ("zsh", zsh), ("fish", fish)];
+
 pub(super) fn describe(command: Command) -> Command {
-    let shells = || -> Vec<(&str, Script)> { vec![("bash", bash), ("zsh", zsh), ("fish", fish)] };
-    command.arg(Arg::new(SHELL).required(true).value_parser(values::one_of(shells)))
+    command.arg(Arg::new(SHELL).required(true).value_parser(Suggested(SHELLS)))
 }
 
 /// The script for the shell that is named; `zlaunch` is the whole command line.
 pub(super) fn read(mut args: ParsedArgs, mut zlaunch: Command) -> Result<String, Vec<Problem>> {
     zlaunch.build();
-    let script = args.argument::<Script>(SHELL, &COMPLETIONS).map(|script| (script.value)(&zlaunch));
+    let script = args.arguments(SHELL, &COMPLETIONS, one_of(SHELLS)).pop().map(|script| (script.value)(&zlaunch));
     let script = script.unwrap_or_default();
     let script = script.replace("@ACTIONS@", &first_words(&zlaunch, SHIMS.name));
     args.finish(script.replace("@SHELLS@", &first_words(&zlaunch, COMPLETIONS.name)))
 }
 
-/// What may follow an option.
-enum Follows {
-    Nothing,
-    Config,
-    Templates,
-    Words(String),
-    /// Of a plan; a report is nothing to run, so it has no shell format.
-    Formats,
-    Files,
-    Folders,
-    /// A folder, or `auto`.
-    Record,
-    Text,
-}
-
-impl Follows {
-    fn new(arg: &Arg) -> Self {
-        let is = |option: &Opt| arg.get_id() == option.name;
-        let words = possible_values(arg);
-        match arg.get_value_hint() {
-            _ if !takes_value(arg) => Follows::Nothing,
-            _ if is(&launch::DEEPSPEED) => Follows::Config,
-            _ if is(&generate::FROM) => Follows::Templates,
-            _ if is(&launch::FORMAT) => Follows::Formats,
-            _ if is(&launch::RECORD) => Follows::Record,
-            _ if !words.is_empty() => Follows::Words(words),
-            ValueHint::FilePath => Follows::Files,
-            ValueHint::DirPath => Follows::Folders,
-            _ => Follows::Text,
+/// What completes the value of an option in bash, zsh and fish.
+fn completion(arg: &Arg) -> [String; 3] {
+    let is = |option: &Opt| arg.get_id() == option.name;
+    let words = possible_values(arg);
+    let [bash, zsh, fish] = match arg.get_value_hint() {
+        _ if is(&launch::DEEPSPEED) => {
+            ["-W \"auto $(_zlaunch_templates)\" -f", "config:_zlaunch_config", "-r -F -a 'auto (__zlaunch_templates)'"]
         }
-    }
+        _ if is(&generate::FROM) => {
+            ["-W \"$(_zlaunch_templates)\"", "template:_zlaunch_templates", "-x -a '(__zlaunch_templates)'"]
+        }
+        // Of a plan; a report is nothing to run, so it has no shell format.
+        _ if is(&launch::FORMAT) => ["-W \"$formats\"", "format:_zlaunch_formats", "-x -a '(__zlaunch_formats)'"],
+        _ if is(&launch::RECORD) => {
+            ["-W auto -d", "folder:_zlaunch_record", "-x -a 'auto (__fish_complete_directories)'"]
+        }
+        _ if !words.is_empty() => {
+            return [format!("-W '{words}'"), format!("word:({words})"), format!("-x -a '{words}'")];
+        }
+        ValueHint::FilePath => ["-f", "file:_files", "-r -F"],
+        ValueHint::DirPath => ["-d", "folder:_files -/", "-x -a '(__fish_complete_directories)'"],
+        _ => ["", "value: ", "-x"],
+    };
+    [bash, zsh, fish].map(str::to_string)
 }
 
 fn takes_value(arg: &Arg) -> bool {
@@ -84,19 +78,22 @@ fn places(zlaunch: &Command) -> Vec<(String, Vec<&Arg>)> {
     let launch = ["launch", CHECK.name, DOCTOR.name].join(" ");
     let others = [FIT, GENERATE, TEMPLATES, EXPLAIN, REPLAY].map(|subcommand| subcommand.name);
     let others = others.into_iter().filter_map(|name| Some((name.to_string(), zlaunch.find_subcommand(name)?)));
-    // clap's own --help and --version have no heading.
-    let is_shown = |arg: &&Arg| !arg.is_positional() && !arg.is_hide_set() && arg.get_help_heading().is_some();
     let places = std::iter::once((launch, zlaunch)).chain(others);
-    places.map(|(place, command)| (place, command.get_arguments().filter(is_shown).collect())).collect()
+    places.map(|(place, command)| (place, shown_options(command).collect())).collect()
+}
+
+/// The options in the help of a command, but for clap's own --help and --version, which have no heading.
+pub(crate) fn shown_options(command: &Command) -> impl Iterator<Item = &Arg> {
+    command.get_arguments().filter(|arg| !arg.is_positional() && !arg.is_hide_set() && arg.get_help_heading().is_some())
 }
 
 /// `--name`.
-fn long(arg: &Arg) -> String {
+pub(crate) fn long(arg: &Arg) -> String {
     format!("--{}", arg.get_long().unwrap_or_default())
 }
 
 /// `-n`.
-fn short(arg: &Arg) -> Option<String> {
+pub(crate) fn short(arg: &Arg) -> Option<String> {
     arg.get_short().map(|short| format!("-{short}"))
 }
 
@@ -126,18 +123,9 @@ fn bash(zlaunch: &Command) -> String {
         let words: Vec<String> = args.iter().flat_map(|arg| short(arg).into_iter().chain([long(arg)])).collect();
         let more = if place.starts_with("launch") { " --help --version" } else { " --help" };
         lists += &format!("        {}) _zlaunch_reply -W '{}{more}' ;;\n", place.replace(' ', " | "), words.join(" "));
-        for arg in args.into_iter().filter(|arg| seen.insert(long(arg))) {
-            let reply = match Follows::new(arg) {
-                Follows::Nothing => continue,
-                Follows::Config => "_zlaunch_reply -W \"auto $(_zlaunch_templates)\" -f; ".to_string(),
-                Follows::Templates => "_zlaunch_reply -W \"$(_zlaunch_templates)\"; ".to_string(),
-                Follows::Words(words) => format!("_zlaunch_reply -W '{words}'; "),
-                Follows::Formats => "_zlaunch_reply -W \"$formats\"; ".to_string(),
-                Follows::Files => "_zlaunch_reply -f; ".to_string(),
-                Follows::Folders => "_zlaunch_reply -d; ".to_string(),
-                Follows::Record => "_zlaunch_reply -W auto -d; ".to_string(),
-                Follows::Text => String::new(),
-            };
+        for arg in args.into_iter().filter(|arg| takes_value(arg) && seen.insert(long(arg))) {
+            let [bash, ..] = completion(arg);
+            let reply = if bash.is_empty() { bash } else { format!("_zlaunch_reply {bash}; ") };
             let short = short(arg).map(|short| format!(" | {short}")).unwrap_or_default();
             values += &format!("    {}{short}) {reply}return ;;\n", long(arg));
         }
@@ -166,18 +154,9 @@ fn zsh_quoted(text: &str) -> String {
 
 /// A line for `_arguments`.
 fn zsh_spec(arg: &Arg) -> String {
-    let action = match Follows::new(arg) {
-        Follows::Nothing => "",
-        Follows::Config => ":config:_zlaunch_config",
-        Follows::Templates => ":template:_zlaunch_templates",
-        Follows::Words(words) => &format!(":word:({words})"),
-        Follows::Formats => ":format:_zlaunch_formats",
-        Follows::Files => ":file:_files",
-        Follows::Folders => ":folder:_files -/",
-        Follows::Record => ":folder:_zlaunch_record",
-        Follows::Text => ":value: ",
-    };
-    let (plus, equals) = if takes_value(arg) { ("+", "=") } else { ("", "") };
+    let takes_value = takes_value(arg);
+    let (plus, equals) = if takes_value { ("+", "=") } else { ("", "") };
+    let action = if takes_value { format!(":{}", completion(arg)[1]) } else { String::new() };
     let (long, help) = (long(arg), zsh_quoted(&help(arg)));
     let (once, spellings) = match (short(arg), arg.get_action()) {
         (Some(short), _) => (format!("({short} {long})"), format!("'{{{short}{plus},{long}{equals}}}'")),
@@ -201,17 +180,7 @@ fn fish(zlaunch: &Command) -> String {
     for (place, args) in places(zlaunch) {
         for arg in args {
             let short = arg.get_short().map(|short| format!(" -s {short}")).unwrap_or_default();
-            let action = match Follows::new(arg) {
-                Follows::Nothing => String::new(),
-                Follows::Config => " -r -F -a 'auto (__zlaunch_templates)'".to_string(),
-                Follows::Templates => " -x -a '(__zlaunch_templates)'".to_string(),
-                Follows::Words(words) => format!(" -x -a '{words}'"),
-                Follows::Formats => " -x -a '(__zlaunch_formats)'".to_string(),
-                Follows::Files => " -r -F".to_string(),
-                Follows::Folders => " -x -a '(__fish_complete_directories)'".to_string(),
-                Follows::Record => " -x -a 'auto (__fish_complete_directories)'".to_string(),
-                Follows::Text => " -x".to_string(),
-            };
+            let action = if takes_value(arg) { format!(" {}", completion(arg)[2]) } else { String::new() };
             let (long, help) = (arg.get_long().unwrap_or_default(), quoted(&help(arg)));
             script += &format!("complete -c zlaunch -n '__zlaunch_at {place}'{short} -l {long} -d '{help}'{action}\n");
         }

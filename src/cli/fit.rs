@@ -3,7 +3,8 @@
 use clap::{Arg, Command};
 
 use super::args::{ParsedArgs, arg, trailing_command};
-use super::{launch, values};
+use super::launch;
+use super::values::{self, Suggested, Words, one_of};
 use crate::base::options::launch::{ALL as LAUNCH, FORMAT, NPROC_PER_NODE};
 use crate::base::options::{FIT_OF_LAUNCH, Opt, fit as opt};
 use crate::base::source::Sourced;
@@ -25,63 +26,59 @@ pub(super) fn describe(command: Command) -> Command {
         .args(opt::ALL.iter().map(fit_arg))
         .args(of_launch)
         .mut_arg(NPROC_PER_NODE.name, |arg| arg.help("GPUs of each machine; also --gpus"))
-        .mut_arg(FORMAT.name, |arg| arg.help("text or json").value_parser(launch::report_format()))
+        .mut_arg(FORMAT.name, |arg| arg.help("text or json").value_parser(Suggested(launch::REPORT_FORMATS)))
         .arg(trailing_command())
 }
 
-fn fit_arg(option: &Opt) -> Arg {
-    let value_parser = match *option {
-        opt::MODEL | opt::LORA_TARGETS => values::text(),
-        opt::PARAMS => values::size(fit::parameters, "8B"),
-        opt::TUNER => {
-            values::one_of(|| vec![("full", TunerName::Full), ("lora", TunerName::Lora), ("qlora", TunerName::Qlora)])
-        }
-        opt::LORA_RANK => values::number(1, u64::from(u16::MAX), "1"),
-        opt::QUANT_BITS => values::one_of(|| vec![("4", 4_u64), ("8", 8)]),
-        opt::MICRO_BATCH | opt::GRAD_ACCUM | opt::SEQ_LEN => values::number(1, u64::from(u32::MAX), "1"),
-        opt::DTYPE => values::one_of(|| Dtype::NAMES.to_vec()),
-        opt::OPTIMIZER => values::one_of(|| Optimizer::ALL.iter().map(|it| (it.name, *it)).collect()),
-        opt::GRADIENT_CHECKPOINTING => values::one_of(|| vec![("true", true), ("false", false)]),
-        opt::ATTENTION => values::one_of(|| {
-            vec![("flash", Attention::Flash), ("sdpa", Attention::Flash), ("eager", Attention::Eager)]
-        }),
-        opt::ACCOUNTING => values::one_of(|| vec![("real", Accounting::Real), ("textbook", Accounting::Textbook)]),
-        _ => return arg(option),
-    };
-    arg(option).value_parser(value_parser)
-}
+const TUNERS: Words<Tuner> = || vec![("full", Tuner::Full), ("lora", Tuner::Lora), ("qlora", Tuner::Quantised(4))];
+const BITS: Words<u64> = || vec![("4", 4), ("8", 8)];
+const DTYPES: Words<Dtype> = || Dtype::NAMES.to_vec();
+const OPTIMIZERS: Words<Optimizer> = || Optimizer::ALL.iter().map(|it| (it.name, *it)).collect();
+const BOOLS: Words<bool> = || vec![("true", true), ("false", false)];
+const ATTENTIONS: Words<Attention> =
+    || vec![("flash", Attention::Flash), ("sdpa", Attention::Flash), ("eager", Attention::Eager)];
+const ACCOUNTINGS: Words<Accounting> = || vec![("real", Accounting::Real), ("textbook", Accounting::Textbook)];
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum TunerName {
-    Full,
-    Lora,
-    Qlora,
+fn fit_arg(option: &Opt) -> Arg {
+    let arg = arg(option);
+    match *option {
+        opt::TUNER => arg.value_parser(Suggested(TUNERS)),
+        opt::QUANT_BITS => arg.value_parser(Suggested(BITS)),
+        opt::DTYPE => arg.value_parser(Suggested(DTYPES)),
+        opt::OPTIMIZER => arg.value_parser(Suggested(OPTIMIZERS)),
+        opt::GRADIENT_CHECKPOINTING => arg.value_parser(Suggested(BOOLS)),
+        opt::ATTENTION => arg.value_parser(Suggested(ATTENTIONS)),
+        opt::ACCOUNTING => arg.value_parser(Suggested(ACCOUNTINGS)),
+        _ => arg,
+    }
 }
 
 pub(super) fn read(args: ParsedArgs) -> Result<FitRequest, Vec<Problem>> {
-    let mut args = args.with_variables(describe);
+    let mut args = args.with_variables(launch::describe);
     let launch = launch::read_described(&mut args);
     // ZLAUNCH_FORMAT is about plans.
-    let format = args.flag::<Format>(&FORMAT).map_or(Format::Text, |format| format.value);
-    let accounting = args.one(&opt::ACCOUNTING).map_or(Accounting::Real, |accounting| accounting.value);
+    let format = args.flag(&FORMAT, one_of(launch::REPORT_FORMATS)).map_or(Format::Text, |format| format.value);
+    let accounting =
+        args.one(&opt::ACCOUNTING, one_of(ACCOUNTINGS)).map_or(Accounting::Real, |accounting| accounting.value);
     let training = read_training(&mut args);
     args.finish(FitRequest { launch, training, accounting, format })
 }
 
 fn read_training(args: &mut ParsedArgs) -> TrainingArgs {
+    let number = || values::number(1, u64::from(u32::MAX), "1");
     TrainingArgs {
-        model: args.one(&opt::MODEL),
-        params: args.one(&opt::PARAMS),
-        micro_batch: args.one(&opt::MICRO_BATCH),
-        grad_accum: args.one(&opt::GRAD_ACCUM),
-        seq_len: args.one(&opt::SEQ_LEN),
+        model: args.one(&opt::MODEL, values::text),
+        params: args.one(&opt::PARAMS, values::size(fit::parameters, "8B")),
+        micro_batch: args.one(&opt::MICRO_BATCH, number()),
+        grad_accum: args.one(&opt::GRAD_ACCUM, number()),
+        seq_len: args.one(&opt::SEQ_LEN, number()),
         tuner: read_tuner(args),
-        lora_rank: args.one(&opt::LORA_RANK),
-        lora_targets: args.one(&opt::LORA_TARGETS),
-        dtype: args.one(&opt::DTYPE),
-        optimizer: args.one(&opt::OPTIMIZER),
-        checkpointing: args.one(&opt::GRADIENT_CHECKPOINTING),
-        attention: args.one(&opt::ATTENTION),
+        lora_rank: args.one(&opt::LORA_RANK, values::number(1, u64::from(u16::MAX), "1")),
+        lora_targets: args.one(&opt::LORA_TARGETS, values::text),
+        dtype: args.one(&opt::DTYPE, one_of(DTYPES)),
+        optimizer: args.one(&opt::OPTIMIZER, one_of(OPTIMIZERS)),
+        checkpointing: args.one(&opt::GRADIENT_CHECKPOINTING, one_of(BOOLS)),
+        attention: args.one(&opt::ATTENTION, one_of(ATTENTIONS)),
         fused_loss: args.switched_on(&opt::FUSED_LOSS).map(|from| Sourced::new(true, from)),
         dropout: None,
     }
@@ -89,18 +86,15 @@ fn read_training(args: &mut ParsedArgs) -> TrainingArgs {
 
 /// `qlora` is LoRA on weights of 4 bits, unless other bits are given; `lora` with bits is QLoRA, too.
 fn read_tuner(args: &mut ParsedArgs) -> Option<Sourced<Tuner>> {
-    let bits = args.one::<u64>(&opt::QUANT_BITS);
-    let name = args.one::<TunerName>(&opt::TUNER);
-    if let (Some(Sourced { value: TunerName::Full, .. }), Some(bits)) = (&name, &bits) {
-        let bits = opt::QUANT_BITS.flag() + &format!(" {}", bits.value);
-        args.problems.push(report::contradicting_options("--tuner full", &bits, "--tuner qlora"));
+    let bits = args.one(&opt::QUANT_BITS, one_of(BITS));
+    match (args.one(&opt::TUNER, one_of(TUNERS)), bits) {
+        (Some(Sourced { value: Tuner::Full, .. }), Some(bits)) => {
+            let bits = opt::QUANT_BITS.flag() + &format!(" {}", bits.value);
+            args.problems.push(report::contradicting_options("--tuner full", &bits, "--tuner qlora"));
+            None
+        }
+        (Some(tuner), Some(bits)) => Some(tuner.map(|_| Tuner::Quantised(bits.value))),
+        (None, Some(bits)) => Some(bits.map(Tuner::Quantised)),
+        (tuner, None) => tuner,
     }
-    let Some(name) = name else { return bits.map(|bits| bits.map(Tuner::Quantised)) };
-    let bits = bits.map(|bits| bits.value);
-    Some(name.map(|name| match (name, bits) {
-        (TunerName::Full, _) => Tuner::Full,
-        (TunerName::Lora, None) => Tuner::Lora,
-        (TunerName::Qlora, None) => Tuner::Quantised(4),
-        (_, Some(bits)) => Tuner::Quantised(bits),
-    }))
 }

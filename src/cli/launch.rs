@@ -1,10 +1,9 @@
 //! A launch, and its two reports: `zlaunch check` and `zlaunch doctor`.
 
-use clap::builder::ValueParser;
 use clap::{Arg, Command};
 
 use super::args::{ParsedArgs, arg, trailing_command};
-use super::values;
+use super::values::{self, Suggested, Words, one_of};
 use crate::base::options::{Opt, launch as opt};
 use crate::base::source::Sourced;
 use crate::check;
@@ -22,42 +21,27 @@ pub(super) fn describe(command: Command) -> Command {
 
 /// `check` and `doctor` print a report, which is nothing to run.
 pub(super) fn describe_report(command: Command) -> Command {
-    describe(command)
-        .version(env!("CARGO_PKG_VERSION"))
-        .display_name("zlaunch")
-        .mut_arg(opt::FORMAT.name, |arg| arg.help("Format of the report: text or json").value_parser(report_format()))
+    describe(command).version(env!("CARGO_PKG_VERSION")).display_name("zlaunch").mut_arg(opt::FORMAT.name, |arg| {
+        arg.help("Format of the report: text or json").value_parser(Suggested(REPORT_FORMATS))
+    })
 }
 
-pub(super) fn report_format() -> ValueParser {
-    values::one_of(|| vec![("text", Format::Text), ("json", Format::Json)])
-}
+const FORMATS: Words<Format> = || vec![("text", Format::Text), ("json", Format::Json), ("shell", Format::Shell)];
+pub(super) const REPORT_FORMATS: Words<Format> = || vec![("text", Format::Text), ("json", Format::Json)];
+const LAUNCHERS: Words<Option<Launcher>> = || Launcher::NAMES.to_vec();
+const TRAINERS: Words<&trainer::Trainer> = || trainer::ALL.iter().map(|trainer| (trainer.name, *trainer)).collect();
+const RULES: Words<&str> = || check::allowable().into_iter().map(|rule| (rule, rule)).collect();
 
-/// An option of a launch with the type of its value.
 pub(super) fn launch_arg(option: &Opt) -> Arg {
-    let value_parser = match *option {
-        opt::DEEPSPEED | opt::MASTER_ADDR | opt::INCLUDE | opt::EXCLUDE => values::text(),
-        opt::TEMPLATE_DIR | opt::LOG_DIR | opt::RECORD | opt::PATCH | opt::CONFIG_OUT | opt::HOSTFILE => values::path(),
-        opt::UNSET => values::dotted_key(),
-        opt::SET => values::config_assignment(),
-        opt::GPU_MEMORY => values::size(fit::bytes, "80GiB"),
-        opt::HOST_MEMORY => values::size(fit::bytes, "1TiB"),
-        opt::NPROC_PER_NODE => values::processes(),
-        opt::NNODES => values::number(1, u32::MAX, "1"),
-        opt::NODE_RANK => values::number(0, u32::MAX, "1"),
-        opt::MASTER_PORT => values::number(1, u16::MAX, "29500"),
-        opt::LAUNCHER => values::one_of(|| Launcher::NAMES.to_vec()),
-        opt::LAUNCHER_ARG => values::raw(),
-        opt::TRAINER => values::one_of(|| trainer::ALL.iter().map(|trainer| (trainer.name, *trainer)).collect()),
-        opt::ENV => values::variable_assignment(),
-        opt::UNSET_ENV => values::variable_name(),
-        opt::FORMAT => {
-            values::one_of(|| vec![("text", Format::Text), ("json", Format::Json), ("shell", Format::Shell)])
-        }
-        opt::ALLOW => values::one_of(|| check::allowable().into_iter().map(|rule| (rule, rule)).collect()),
-        _ => return arg(option),
-    };
     // What is meant for the launcher looks like an option.
-    arg(option).value_parser(value_parser).allow_hyphen_values(*option == opt::LAUNCHER_ARG)
+    let arg = arg(option).allow_hyphen_values(*option == opt::LAUNCHER_ARG);
+    match *option {
+        opt::LAUNCHER => arg.value_parser(Suggested(LAUNCHERS)),
+        opt::TRAINER => arg.value_parser(Suggested(TRAINERS)),
+        opt::FORMAT => arg.value_parser(Suggested(FORMATS)),
+        opt::ALLOW => arg.value_parser(Suggested(RULES)),
+        _ => arg,
+    }
 }
 
 /// What is done with the launch.
@@ -70,7 +54,7 @@ pub(super) enum Mode {
 }
 
 pub(super) fn read(args: ParsedArgs, mode: Mode) -> Result<Launch, Vec<Problem>> {
-    let mut args = args.with_variables(if mode == Mode::Launch { describe } else { describe_report });
+    let mut args = args.with_variables(describe);
     if args.command().is_empty() && mode != Mode::Doctor {
         args.problems.push(report::nothing_to_launch());
     }
@@ -82,34 +66,47 @@ pub(super) fn read(args: ParsedArgs, mode: Mode) -> Result<Launch, Vec<Problem>>
 /// The launch as it is described, whether there is a command or not.
 pub(super) fn read_described(args: &mut ParsedArgs) -> Launch {
     Launch {
-        deepspeed: args.one(&opt::DEEPSPEED),
+        deepspeed: args.one(&opt::DEEPSPEED, values::text),
         search: args.search(),
-        layers: Layers { patch: args.many(&opt::PATCH), unset: args.many(&opt::UNSET), set: args.many(&opt::SET) },
-        memory: MemoryFlags { gpu: args.one(&opt::GPU_MEMORY), host: args.one(&opt::HOST_MEMORY) },
+        layers: Layers {
+            patch: args.many(&opt::PATCH, values::path),
+            unset: args.many(&opt::UNSET, values::dotted_key),
+            set: args.many(&opt::SET, values::config_assignment),
+        },
+        memory: MemoryFlags {
+            gpu: args.one(&opt::GPU_MEMORY, values::size(fit::bytes, "80GiB")),
+            host: args.one(&opt::HOST_MEMORY, values::size(fit::bytes, "1TiB")),
+        },
         no_fill: args.is_on(&opt::NO_FILL),
-        trainer: args.one(&opt::TRAINER),
+        trainer: args.one(&opt::TRAINER, one_of(TRAINERS)),
         launcher: args
-            .one::<Option<Launcher>>(&opt::LAUNCHER)
+            .one(&opt::LAUNCHER, one_of(LAUNCHERS))
             .and_then(|asked| Some(Sourced::new(asked.value?, asked.from))),
         topology: RankFlags {
-            nnodes: args.one(&opt::NNODES),
-            node_rank: args.one(&opt::NODE_RANK),
-            nproc_per_node: args.one(&opt::NPROC_PER_NODE),
-            master_addr: args.one(&opt::MASTER_ADDR),
-            master_port: args.one(&opt::MASTER_PORT),
+            nnodes: args.one(&opt::NNODES, values::number(1, u32::MAX, "1")),
+            node_rank: args.one(&opt::NODE_RANK, values::number(0, u32::MAX, "1")),
+            nproc_per_node: args.one(&opt::NPROC_PER_NODE, values::processes),
+            master_addr: args.one(&opt::MASTER_ADDR, values::text),
+            master_port: args.one(&opt::MASTER_PORT, values::number(1, u16::MAX, "29500")),
         },
         hosts: HostFlags {
-            hostfile: args.one(&opt::HOSTFILE),
-            include: args.one(&opt::INCLUDE),
-            exclude: args.one(&opt::EXCLUDE),
+            hostfile: args.one(&opt::HOSTFILE, values::path),
+            include: args.one(&opt::INCLUDE, values::text),
+            exclude: args.one(&opt::EXCLUDE, values::text),
         },
-        launcher_args: args.many(&opt::LAUNCHER_ARG).into_iter().map(|sourced| sourced.value).collect(),
-        rank_output: local::OutputFlags { log_dir: args.one(&opt::LOG_DIR), prefix: args.switched_on(&opt::PREFIX) },
-        environment: EnvironmentFlags { set: args.many(&opt::ENV), unset: args.many(&opt::UNSET_ENV) },
-        config_out: args.one(&opt::CONFIG_OUT),
-        record: args.one(&opt::RECORD),
+        launcher_args: args.many(&opt::LAUNCHER_ARG, values::raw).into_iter().map(|sourced| sourced.value).collect(),
+        rank_output: local::OutputFlags {
+            log_dir: args.one(&opt::LOG_DIR, values::path),
+            prefix: args.switched_on(&opt::PREFIX),
+        },
+        environment: EnvironmentFlags {
+            set: args.many(&opt::ENV, values::variable_assignment),
+            unset: args.many(&opt::UNSET_ENV, values::variable_name),
+        },
+        config_out: args.one(&opt::CONFIG_OUT, values::path),
+        record: args.one(&opt::RECORD, values::path),
         strict: args.is_on(&opt::STRICT),
-        allow: args.many::<&str>(&opt::ALLOW).into_iter().map(|rule| rule.value.to_string()).collect(),
+        allow: args.many(&opt::ALLOW, one_of(RULES)).into_iter().map(|rule| rule.value.to_string()).collect(),
         warnings: std::mem::take(&mut args.warnings),
         command: args.command(),
         options: Vec::new(),
@@ -118,7 +115,8 @@ pub(super) fn read_described(args: &mut ParsedArgs) -> Launch {
 }
 
 fn read_output(args: &mut ParsedArgs, mode: Mode) -> Output {
-    let format = args.one::<Format>(&opt::FORMAT);
+    let formats = if mode == Mode::Launch { FORMATS } else { REPORT_FORMATS };
+    let format = args.one(&opt::FORMAT, one_of(formats));
     let dry_run = mode != Mode::Launch || args.is_on(&opt::DRY_RUN);
     if format.as_ref().is_some_and(|format| format.from.is_flag()) && !dry_run {
         args.problems.push(report::format_without_dry_run());

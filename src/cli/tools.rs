@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use clap::builder::OsStringValueParser;
 use clap::{Arg, Command, ValueHint};
 
 use super::args::{ParsedArgs, arg};
-use super::launch::launch_arg;
-use super::values;
+use super::values::{self, Suggested, Words, one_of};
 use crate::base::options::launch::TEMPLATE_DIR;
 use crate::base::options::{EXPLAIN, REPLAY, SHIMS, TEMPLATES, replay, templates};
 use crate::base::source::Sourced;
@@ -39,13 +39,13 @@ const DIR: &str = "DIR";
 
 pub(super) fn describe_templates(command: Command) -> Command {
     command
-        .arg(Arg::new(NAME).help("Print this template").value_parser(values::text()))
+        .arg(argument(NAME).help("Print this template"))
         .args(templates::ALL.iter().map(|option| arg(option).requires(NAME)))
-        .arg(launch_arg(&TEMPLATE_DIR))
+        .arg(arg(&TEMPLATE_DIR))
 }
 
 pub(super) fn read_templates(mut args: ParsedArgs) -> Result<TemplatesRequest, Vec<Problem>> {
-    let name = args.argument(NAME, &TEMPLATES);
+    let name = args.arguments(NAME, &TEMPLATES, values::text).pop();
     let request = TemplatesRequest { name, raw: args.is_on(&templates::RAW), search: args.search() };
     args.finish(request)
 }
@@ -54,19 +54,24 @@ pub(super) fn describe_explain(command: Command) -> Command {
     let help = "A key, `stage 3`, a variable, a template, a rule; without one, list what can be explained";
     command
         .after_help("In Chinese if ZLAUNCH_LANG or the locale is zh, as far as it is translated.")
-        .arg(Arg::new(WORD).num_args(0..).help(help).value_parser(values::text()))
-        .arg(launch_arg(&TEMPLATE_DIR))
+        .arg(argument(WORD).num_args(0..).help(help))
+        .arg(arg(&TEMPLATE_DIR))
 }
 
 pub(super) fn read_explain(mut args: ParsedArgs) -> Result<ExplainRequest, Vec<Problem>> {
-    let words: Vec<String> = args.arguments(WORD, &EXPLAIN).into_iter().map(|word| word.value).collect();
+    let words = args.arguments(WORD, &EXPLAIN, values::text).into_iter();
+    let words: Vec<String> = words.map(|word| word.value).collect();
     let words = Some(words.join(" ")).filter(|words| !words.trim().is_empty());
     let request = ExplainRequest { words, search: args.search() };
     args.finish(request)
 }
 
+fn argument(id: &'static str) -> Arg {
+    Arg::new(id).value_parser(OsStringValueParser::new())
+}
+
 fn folder(help: &'static str) -> Arg {
-    Arg::new(DIR).help(help).value_parser(values::path()).value_hint(ValueHint::DirPath)
+    argument(DIR).help(help).value_hint(ValueHint::DirPath)
 }
 
 pub(super) fn describe_replay(command: Command) -> Command {
@@ -74,7 +79,7 @@ pub(super) fn describe_replay(command: Command) -> Command {
 }
 
 pub(super) fn read_replay(mut args: ParsedArgs) -> Result<ReplayRequest, Vec<Problem>> {
-    let folder = args.argument::<PathBuf>(DIR, &REPLAY).map(|folder| folder.value).unwrap_or_default();
+    let folder = args.arguments(DIR, &REPLAY, values::path).pop().map(|folder| folder.value).unwrap_or_default();
     // An empty word is a variable that was not set.
     if folder.as_os_str().is_empty() {
         args.problems.push(report::missing_argument(DIR, REPLAY.usage));
@@ -83,16 +88,18 @@ pub(super) fn read_replay(mut args: ParsedArgs) -> Result<ReplayRequest, Vec<Pro
     args.finish(request)
 }
 
+const ACTIONS: Words<Action> =
+    || vec![("install", Action::Install), ("remove", Action::Remove), ("list", Action::List)];
+
 pub(super) fn describe_shims(command: Command) -> Command {
-    let actions = || vec![("install", Action::Install), ("remove", Action::Remove), ("list", Action::List)];
     command
-        .arg(Arg::new(ACTION).required(true).value_parser(values::one_of(actions)))
+        .arg(Arg::new(ACTION).required(true).value_parser(Suggested(ACTIONS)))
         .arg(folder("Where the shims are; by default ~/.local/share/zlaunch/shims"))
 }
 
 pub(super) fn read_shims(mut args: ParsedArgs) -> Result<Shims, Vec<Problem>> {
-    let action = args.argument::<Action>(ACTION, &SHIMS);
-    let folder = args.argument::<PathBuf>(DIR, &SHIMS).map(|folder| folder.value);
+    let action = args.arguments(ACTION, &SHIMS, one_of(ACTIONS)).pop();
+    let folder = args.arguments(DIR, &SHIMS, values::path).pop().map(|folder| folder.value);
     if folder.as_ref().is_some_and(|folder| folder.as_os_str().is_empty()) {
         args.problems.push(report::missing_argument(DIR, SHIMS.usage));
     }

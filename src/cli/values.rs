@@ -1,158 +1,124 @@
-//! clap value parsers for the types of our options. They never fail: clap stops at the first failure, while zlaunch tells all
-//! mistakes at once. A value that cannot be read is kept with the reason.
+//! How the values of our options are read. clap only tells which words are values: it would stop at the first one that
+//! cannot be read, while zlaunch tells all mistakes at once.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use clap::builder::{OsStringValueParser, PossibleValue, TypedValueParser, ValueParser};
+use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
 use serde_json::Value as Json;
 
 use crate::base::json;
-use crate::base::source::{Source, Sourced};
+use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::ranks::topology::Processes;
 use crate::report::{self, Problem};
 
-/// What a value of an option can be.
-pub(super) trait Value: Clone + Send + Sync + 'static {}
-impl<T: Clone + Send + Sync + 'static> Value for T {}
+/// A value as it was given.
+pub(super) type Given = Sourced<OsString>;
 
-/// What clap keeps of a value.
-pub(super) type Parsed<T> = Result<T, Invalid>;
+/// The words that an option knows, and what they stand for. The list is made only when it is needed.
+pub(super) type Words<T> = fn() -> Vec<(&'static str, T)>;
 
-#[derive(Clone)]
-pub(super) enum Invalid {
-    NotText(OsString),
-    Not(Expected, String),
-}
-
-/// What a value should have been.
-#[derive(Clone)]
-pub(super) enum Expected {
-    Number { least: u64, most: u64, example: &'static str },
-    Size { example: &'static str },
-    OneOf(Vec<&'static str>),
-    Key,
-    Assignment { form: &'static str, example: &'static str },
-    VariableName,
-}
-
-impl Invalid {
-    pub(super) fn problem(self, from: Source) -> Problem {
-        let (expected, given) = match self {
-            Invalid::NotText(value) => return report::not_text(&from.to_string(), &value),
-            Invalid::Not(expected, text) => (expected, Sourced::new(text, from)),
-        };
-        match expected {
-            Expected::Number { least, most, example } => report::not_a_number(&given, least, most, example),
-            Expected::Size { example } => report::is_not("a size", &given, example),
-            Expected::OneOf(known) => report::not_one_of(&given, &known),
-            Expected::Key => report::is_not("a dotted key", &given, "zero_optimization.overlap_comm"),
-            Expected::Assignment { form, example } => report::is_not(form, &given, example),
-            Expected::VariableName => report::is_not("a valid name for a variable", &given, "NCCL_DEBUG"),
-        }
-    }
-}
-
-fn parse<T>(value: &OsStr, read: impl Fn(&str) -> Result<T, Expected>) -> Parsed<T> {
-    let text = value.to_str().ok_or_else(|| Invalid::NotText(value.to_os_string()))?;
-    read(text).map_err(|expected| Invalid::Not(expected, text.to_string()))
-}
-
-fn parser<T: Value>(read: impl Fn(&str) -> Result<T, Expected> + Value) -> ValueParser {
-    OsStringValueParser::new().map(move |value| parse(&value, &read)).into()
-}
-
-pub(super) fn text() -> ValueParser {
-    parser(|text| Ok(text.to_string()))
+pub(super) fn text(given: &Given) -> Result<String, Problem> {
+    let text = given.value.to_str().map(str::to_string);
+    text.ok_or_else(|| report::not_text(&given.from.to_string(), &given.value))
 }
 
 /// Any bytes.
-pub(super) fn raw() -> ValueParser {
-    OsStringValueParser::new().map(Parsed::Ok).into()
+#[expect(clippy::unnecessary_wraps, reason = "as the others")]
+pub(super) fn raw(given: &Given) -> Result<OsString, Problem> {
+    Ok(given.value.clone())
 }
 
-pub(super) fn path() -> ValueParser {
-    OsStringValueParser::new().map(|value| Parsed::Ok(PathBuf::from(value))).into()
+pub(super) fn path(given: &Given) -> Result<PathBuf, Problem> {
+    raw(given).map(PathBuf::from)
+}
+
+fn parse<T>(
+    given: &Given,
+    read: impl FnOnce(&str) -> Option<T>,
+    refuse: impl FnOnce(&Sourced<String>) -> Problem,
+) -> Result<T, Problem> {
+    let text = Sourced::new(text(given)?, given.from.clone());
+    read(&text.value).ok_or_else(|| refuse(&text))
 }
 
 /// A whole number in a range, with an example of one.
-pub(super) fn number<T: Value + TryFrom<u64> + Into<u64>>(least: T, most: T, example: &'static str) -> ValueParser {
+pub(super) fn number<T: Copy + TryFrom<u64> + Into<u64>>(
+    least: T,
+    most: T,
+    example: &'static str,
+) -> impl Fn(&Given) -> Result<T, Problem> {
     let (least, most) = (least.into(), most.into());
-    parser(move |text| {
-        let number = text.parse().ok().filter(|number| (least..=most).contains(number));
-        number.and_then(|number| T::try_from(number).ok()).ok_or(Expected::Number { least, most, example })
-    })
+    let read = move |text: &str| text.parse().ok().filter(|number| (least..=most).contains(number))?.try_into().ok();
+    move |given| parse(given, read, |text| report::not_a_number(text, least, most, example))
 }
 
 /// A number with a unit.
-pub(super) fn size(read: fn(&str) -> Option<u64>, example: &'static str) -> ValueParser {
-    parser(move |text| read(text).ok_or(Expected::Size { example }))
+pub(super) fn size(read: fn(&str) -> Option<u64>, example: &'static str) -> impl Fn(&Given) -> Result<u64, Problem> {
+    move |given| parse(given, read, |text| report::is_not("a size", text, example))
 }
 
 /// A number of processes, or what to count.
-pub(super) fn processes() -> ValueParser {
-    const EXPECTED: Expected = Expected::Number { least: 1, most: u32::MAX as u64, example: "2" };
-    parser(|text| text.parse::<Processes>().map_err(|()| EXPECTED))
+pub(super) fn processes(given: &Given) -> Result<Processes, Problem> {
+    parse(given, |text| text.parse().ok(), |text| report::not_a_number(text, 1, u32::MAX.into(), "2"))
 }
 
-/// One of a few words. The list is made only when it is needed.
-pub(super) fn one_of<T: Value>(known: fn() -> Vec<(&'static str, T)>) -> ValueParser {
-    OneOf(known).into()
-}
-
-#[derive(Clone)]
-struct OneOf<T>(fn() -> Vec<(&'static str, T)>);
-
-impl<T: Value> TypedValueParser for OneOf<T> {
-    type Value = Parsed<T>;
-
-    fn parse_ref(&self, _: &Command, _: Option<&Arg>, value: &OsStr) -> Result<Parsed<T>, clap::Error> {
-        Ok(parse(value, |text| {
-            let mut known = (self.0)();
-            match known.iter().position(|(word, _)| *word == text) {
-                Some(at) => Ok(known.swap_remove(at).1),
-                None => Err(Expected::OneOf(known.into_iter().map(|(word, _)| word).collect())),
-            }
-        }))
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new((self.0)().into_iter().map(|(word, _)| PossibleValue::new(word))))
-    }
+/// One of a few words.
+pub(super) fn one_of<T>(known: Words<T>) -> impl Fn(&Given) -> Result<T, Problem> {
+    let find = move |text: &str| known().into_iter().find(|(word, _)| *word == text).map(|(_, value)| value);
+    let words = move || known().into_iter().map(|(word, _)| word).collect::<Vec<_>>();
+    move |given| parse(given, find, |text| report::not_one_of(text, &words()))
 }
 
 /// A key of a config: `zero_optimization.stage`.
-pub(super) fn dotted_key() -> ValueParser {
-    parser(|text| if is_dotted_key(text) { Ok(text.to_string()) } else { Err(Expected::Key) })
+pub(super) fn dotted_key(given: &Given) -> Result<String, Problem> {
+    let read = |text: &str| is_dotted_key(text).then(|| text.to_string());
+    parse(given, read, |text| report::is_not("a dotted key", text, "zero_optimization.overlap_comm"))
 }
 
 /// `KEY=VALUE` for a config; the value is JSON, or else a string.
-pub(super) fn config_assignment() -> ValueParser {
-    const EXPECTED: Expected =
-        Expected::Assignment { form: "KEY=VALUE", example: "zero_optimization.overlap_comm=true" };
-    parser(|text| {
-        let (key, value) = text.split_once('=').filter(|(key, _)| is_dotted_key(key)).ok_or(EXPECTED)?;
-        Ok((key.to_string(), json::parse(value).unwrap_or_else(|_| Json::from(value))))
-    })
+pub(super) fn config_assignment(given: &Given) -> Result<(String, Json), Problem> {
+    let read = |text: &str| {
+        let (key, value) = text.split_once('=').filter(|(key, _)| is_dotted_key(key))?;
+        Some((key.to_string(), json::parse(value).unwrap_or_else(|_| Json::from(value))))
+    };
+    parse(given, read, |text| report::is_not("KEY=VALUE", text, "zero_optimization.overlap_comm=true"))
 }
 
 /// `NAME=VALUE` for the environment.
-pub(super) fn variable_assignment() -> ValueParser {
-    const EXPECTED: Expected = Expected::Assignment { form: "K=V", example: "NCCL_DEBUG=INFO" };
-    parser(|text| {
-        let (name, value) = text.split_once('=').filter(|(name, _)| vars::is_name(name)).ok_or(EXPECTED)?;
-        Ok((name.to_string(), OsString::from(value)))
-    })
+pub(super) fn variable_assignment(given: &Given) -> Result<(String, OsString), Problem> {
+    let read = |text: &str| {
+        let (name, value) = text.split_once('=').filter(|(name, _)| vars::is_name(name))?;
+        Some((name.to_string(), OsString::from(value)))
+    };
+    parse(given, read, |text| report::is_not("K=V", text, "NCCL_DEBUG=INFO"))
 }
 
-pub(super) fn variable_name() -> ValueParser {
-    parser(|text| if vars::is_name(text) { Ok(text.to_string()) } else { Err(Expected::VariableName) })
+pub(super) fn variable_name(given: &Given) -> Result<String, Problem> {
+    let read = |text: &str| vars::is_name(text).then(|| text.to_string());
+    parse(given, read, |text| report::is_not("a valid name for a variable", text, "NCCL_DEBUG"))
 }
 
 fn is_dotted_key(key: &str) -> bool {
     !key.is_empty()
         && key.split('.').count() <= 32 // DeepSpeed's deepest key has seven parts
         && key.split('.').all(|part| !part.is_empty() && part.trim() == part)
+}
+
+/// For clap: takes any value, and names these words to completions and the help.
+#[derive(Clone)]
+pub(super) struct Suggested<T>(pub(super) Words<T>);
+
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for Suggested<T> {
+    type Value = OsString;
+
+    fn parse_ref(&self, _: &Command, _: Option<&Arg>, value: &OsStr) -> Result<OsString, clap::Error> {
+        Ok(value.to_os_string())
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new((self.0)().into_iter().map(|(word, _)| PossibleValue::new(word))))
+    }
 }

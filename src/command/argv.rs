@@ -1,7 +1,6 @@
 //! A trainer's arguments, read as Python's argparse reads them: `--a_b` and `--a-b`, `--a=b` and `--a b`, the last one
 //! wins, `--` ends the options, a unique prefix is enough where the whole list of options is known.
 
-use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
@@ -50,26 +49,10 @@ struct Occurrence {
     /// As it is written, without `=value`.
     spelled: String,
     value: Option<OsString>,
-    position: ValuePosition,
-}
-
-/// Where the value is, so that it can be replaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ValuePosition {
-    /// `--name=value` at this word.
-    Inside(usize),
-    /// The word after the option.
-    After(usize),
-    /// No value was given; the option is this word.
-    Missing(usize),
-}
-
-impl ValuePosition {
-    fn index(self) -> usize {
-        match self {
-            ValuePosition::Inside(at) | ValuePosition::After(at) | ValuePosition::Missing(at) => at,
-        }
-    }
+    /// `--name=value` is one word.
+    joined: bool,
+    /// The word with the value; the option itself where it has none.
+    at: usize,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -83,17 +66,16 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn read(words: Vec<OsString>, fields: &[Field], options: OptionList) -> Self {
         let mut args = Args { words, occurrences: Vec::new(), unclear: Vec::new() };
-        let mut at = 0;
-        while at < args.words.len() {
-            let word = args.words[at].as_bytes();
-            if word == b"--" {
-                break;
-            }
+        for at in 0..args.options_end() {
             let occurrence = args.option_at(at, fields, options);
             args.occurrences.extend(occurrence);
-            at += 1;
         }
         args
+    }
+
+    /// What follows a bare `--` is positional.
+    fn options_end(&self) -> usize {
+        self.words.iter().position(|word| word == "--").unwrap_or(self.words.len())
     }
 
     fn option_at(&mut self, at: usize, fields: &[Field], options: OptionList) -> Option<Occurrence> {
@@ -105,15 +87,13 @@ impl Args {
             Some(field) => *field,
             None => self.abbreviated(at, name, fields, options)?,
         };
-        let spelled = format!("--{name}");
-        let occurrence = |value, position| Some(Occurrence { name: field, spelled: spelled.clone(), value, position });
-        if let Some(equals) = equals {
-            return occurrence(Some(OsStr::from_bytes(&word[equals + 1..]).to_os_string()), ValuePosition::Inside(at));
-        }
-        match self.words.get(at + 1).filter(|next| takes != Nargs::Nothing && is_value(next)) {
-            Some(next) => occurrence(Some(next.clone()), ValuePosition::After(at + 1)),
-            None => occurrence(None, ValuePosition::Missing(at)),
-        }
+        let next = self.words.get(at + 1).filter(|next| takes != Nargs::Nothing && is_value(next));
+        let (value, at) = match (equals, next) {
+            (Some(equals), _) => (Some(OsStr::from_bytes(&word[equals + 1..]).to_os_string()), at),
+            (None, Some(next)) => (Some(next.clone()), at + 1),
+            (None, None) => (None, at),
+        };
+        Some(Occurrence { name: field, spelled: format!("--{name}"), value, joined: equals.is_some(), at })
     }
 
     /// argparse accepts a prefix that fits one option string only. Every option has two strings once it has an
@@ -137,7 +117,7 @@ impl Args {
     /// The last occurrence counts, unless a later word may mean the same option.
     fn last(&self, name: &str) -> Option<&Occurrence> {
         let last = self.occurrences.iter().rev().find(|occurrence| occurrence.name == name)?;
-        let later = self.unclear.iter().any(|(at, _, field)| *field == name && *at > last.position.index());
+        let later = self.unclear.iter().any(|(at, _, field)| *field == name && *at > last.at);
         (!later).then_some(last)
     }
 
@@ -204,17 +184,15 @@ impl Args {
     /// The words with the value of `name` replaced where it stands, or `name value` appended.
     pub(crate) fn with(&self, name: &str, value: &OsStr) -> Vec<OsString> {
         let mut words = self.words.clone();
-        match self.last(name).map(|option| (option.position, &option.spelled)) {
-            Some((ValuePosition::Inside(at), spelled)) => {
-                let mut word = OsString::from(format!("{spelled}="));
-                word.push(value);
-                words[at] = word;
+        match self.last(name) {
+            Some(Occurrence { joined: true, spelled, at, .. }) => {
+                words[*at] = OsString::from(format!("{spelled}="));
+                words[*at].push(value);
             }
-            Some((ValuePosition::After(at), _)) => words[at] = value.to_os_string(),
-            Some((ValuePosition::Missing(at), _)) => words.insert(at + 1, value.to_os_string()),
+            Some(Occurrence { value: Some(_), at, .. }) => words[*at] = value.to_os_string(),
+            Some(Occurrence { at, .. }) => words.insert(at + 1, value.to_os_string()),
             None => {
-                // What follows a bare `--` is positional, so the option must stand before it.
-                let at = words.iter().position(|word| word == "--").unwrap_or(words.len());
+                let at = self.options_end();
                 words.splice(at..at, [OsString::from(format!("--{name}")), value.to_os_string()]);
             }
         }
@@ -223,15 +201,10 @@ impl Args {
 
     /// Option words that are neither in the list nor a prefix of one in it.
     pub(crate) fn unknown<'a>(&'a self, list: &'a str) -> impl Iterator<Item = &'a str> {
-        let words = self.words.iter().take_while(|word| *word != "--").filter_map(|word| word.to_str());
+        let words = self.words[..self.options_end()].iter().filter_map(|word| word.to_str());
         let options = words.filter(|word| word.starts_with("--") && !word.contains(' '));
         let given = options.map(|word| word.split('=').next().unwrap_or(word));
-        given.filter(move |name| {
-            let name = &name[2..];
-            let fits = |known: &str| known.starts_with(name) || starts_dashed(known, name);
-            let whole = if name.contains('_') { Cow::Borrowed(name) } else { Cow::Owned(name.replace('-', "_")) };
-            !option_names::contains(list, &whole) && !option_names::all(list).any(fits)
-        })
+        given.filter(move |name| !option_names::any_starts_with(list, &name[2..]))
     }
 
     pub(crate) fn words(&self) -> &[OsString] {
@@ -247,11 +220,8 @@ fn is_value(word: &OsStr) -> bool {
 
 /// argparse's `^-\d+$|^-\d*\.\d+$`: `-1e-5` is not one.
 fn is_negative_number(digits: &[u8]) -> bool {
-    let all_digits = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
-    match digits.iter().position(|b| *b == b'.') {
-        None => all_digits(digits) && !digits.is_empty(),
-        Some(dot) => all_digits(&digits[..dot]) && all_digits(&digits[dot + 1..]) && dot + 1 < digits.len(),
-    }
+    let mut parts = digits.splitn(2, |b| *b == b'.');
+    !digits.ends_with(b".") && !digits.is_empty() && parts.all(|part| part.iter().all(u8::is_ascii_digit))
 }
 
 /// The words of HF's `string_to_bool`, in any case.
@@ -316,13 +286,12 @@ mod tests {
 
     #[test]
     fn an_open_list_leaves_an_abbreviation_unclear() {
-        let words = vec![OsString::from("--per_device_train"), OsString::from("4")];
-        let args = Args::read(words, FIELDS, OptionList::Open);
-        assert_eq!(args.int("per_device_train_batch_size").unwrap(), None);
-        assert_eq!(args.unclear("per_device_train_batch_size"), Some("--per_device_train"));
-        let line = "--per_device_train_batch_size 4 --per_device_train 8";
-        let args = Args::read(line.split(' ').map(OsString::from).collect(), FIELDS, OptionList::Open);
-        assert_eq!(args.int("per_device_train_batch_size").unwrap(), None, "the later word may win");
+        // The later word may win.
+        for line in ["--per_device_train 4", "--per_device_train_batch_size 4 --per_device_train 8"] {
+            let args = Args::read(line.split(' ').map(OsString::from).collect(), FIELDS, OptionList::Open);
+            assert_eq!(args.int("per_device_train_batch_size").unwrap(), None, "{line}");
+            assert_eq!(args.unclear("per_device_train_batch_size"), Some("--per_device_train"), "{line}");
+        }
     }
 
     #[test]

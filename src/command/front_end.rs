@@ -6,9 +6,11 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use crate::base::yaml::Dialect;
 use crate::command::argv::{Args, ArgumentError, Field, Nargs, OptionList};
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::python::Python;
+use crate::command::run_file;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
 use crate::report::Problem;
@@ -212,10 +214,11 @@ impl Variable {
 }
 
 impl RankCommand {
-    pub(crate) fn new(target: Target, args: Vec<OsString>) -> Self {
+    /// The command as it stands.
+    pub(crate) fn unchanged(command: &ParsedCommand) -> Self {
         RankCommand {
-            target,
-            args,
+            target: command.target.clone(),
+            args: command.args.clone(),
             effective_args: None,
             run_file: None,
             python: None,
@@ -224,21 +227,19 @@ impl RankCommand {
         }
     }
 
-    /// The command as it stands.
-    pub(crate) fn unchanged(command: &ParsedCommand) -> Self {
-        Self::new(command.target.clone(), command.args.clone())
-    }
-
     /// A module of the package that the console script belongs to; its file, where that is found.
     pub(crate) fn behind_console(command: &ParsedCommand, module: &str, args: Vec<OsString>, host: &Host) -> Self {
-        let word = match &command.target {
-            Target::Program(word) | Target::Script { path: word, .. } => Some(word),
-            Target::Module { .. } => None,
-        };
-        let python = word.and_then(|word| Python::of_script(&host.find_program(word)?, host));
+        let script = host.find_program(command.target.word());
+        let python = script.and_then(|script| Python::of_script(&script, host));
         let file = python.as_ref().and_then(|python| python.file(&format!("{}.py", module.replace('.', "/"))));
         let target = file.map_or_else(|| Target::module(module), Target::script);
-        RankCommand { python, ..Self::new(target, args) }
+        RankCommand { target, args, python, ..Self::unchanged(command) }
+    }
+
+    /// What a run file holds. That it cannot be read is a problem of the command.
+    pub(crate) fn read_run_file(&mut self, file: &OsStr, dialect: Dialect, host: &Host) -> Option<Map<String, Value>> {
+        let read = run_file::read(file, dialect, host).map_err(|problem| self.problems.push(problem));
+        read.ok().map(Option::unwrap_or_default)
     }
 }
 

@@ -30,17 +30,13 @@ pub(crate) struct Job {
     pub(crate) problems: Vec<Problem>,
     /// Why it cannot be started here, though it can be planned.
     pub(crate) blocker: Option<Problem>,
-    pub(super) is_console: bool,
+    /// The ranks would run a console script, which starts ranks itself.
+    pub(crate) starts_ranks: bool,
 }
 
 impl Job {
     pub(crate) fn version(&self) -> Option<Version> {
         self.python.as_ref()?.version(self.trainer.distribution?)
-    }
-
-    /// The ranks would run a console script, which starts ranks itself.
-    pub(crate) fn starts_ranks(&self) -> bool {
-        self.is_console
     }
 
     /// Whether the trainer has an argument of that name, as far as its options are known.
@@ -80,7 +76,9 @@ impl Job {
         let name = (self.trainer.config_argument)(given);
         match self.trainer.hand_over {
             HandOver::Joined => with_joined(given.words(), "--", name, config),
-            HandOver::Dotted if run_file::is_first(given.words()) => with_joined(given.words(), "", name, config),
+            HandOver::Dotted if run_file::first(given.words()).is_some() => {
+                with_joined(given.words(), "", name, config)
+            }
             HandOver::Argument | HandOver::Dotted => given.with(name, config),
         }
     }

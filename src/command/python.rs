@@ -15,7 +15,7 @@ use crate::base::vars;
 use crate::command::target::is_python;
 use crate::host::{Host, stays_below};
 use crate::report::reading;
-use packages::{DIST_INFO, added_by_pth, dist_infos, egg_version, is_same, mapped_by_finder, sites, version_of};
+use packages::{added_by_pth, egg_version, is_same, mapped_by_finder, names, sites, version_of};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Python {
@@ -26,17 +26,17 @@ pub(crate) struct Python {
     named: Vec<PathBuf>,
     /// Folders of installed packages.
     sites: Vec<PathBuf>,
-    /// The dist-info folders, listed when the first version is asked for.
+    /// The names of dist-info folders, listed when the first version is asked for.
     installed: OnceCell<Vec<String>>,
 }
 
 impl Python {
     pub(crate) fn at(program: PathBuf, host: &Host) -> Self {
-        Self::with_options(Interpreter { program, options: String::new() }, host)
+        Self::with_options(program, "", host)
     }
 
-    fn with_options(interpreter: Interpreter, host: &Host) -> Self {
-        let Interpreter { program, options } = interpreter;
+    /// `options`: those of the interpreter in the shebang, such as pipx's `-E`.
+    fn with_options(program: PathBuf, options: &str, host: &Host) -> Self {
         let ignores = |letters: &[char]| options.split(' ').any(|word| word.starts_with('-') && word.contains(letters));
         let path = host.filled(vars::PYTHONPATH).filter(|_| !ignores(&['E', 'I']));
         let named = path.into_iter().flat_map(|path| path.split(':')).map(|entry| host.cwd.join(entry)).collect();
@@ -47,22 +47,14 @@ impl Python {
 
     /// The interpreter of a console script.
     pub(crate) fn of_script(script: &Path, host: &Host) -> Option<Self> {
-        let head = head(script)?;
-        match interpreter(&head, script, host) {
-            Some(interpreter) => Some(Self::with_options(interpreter, host)),
-            None => behind_pyenv(&head, script, host)
-                .and_then(|script| interpreter(&self::head(&script)?, &script, host))
-                .map(|interpreter| Self::with_options(interpreter, host)),
-        }
+        let found = interpreter(script, host).or_else(|| interpreter(&behind_pyenv(script, host)?, host));
+        found.map(|(program, options)| Self::with_options(program, &options, host))
     }
 
     /// What `python3`, else `python`, means on PATH.
     pub(crate) fn on_path(host: &Host) -> Option<Self> {
         let program = ["python3", "python"].iter().find_map(|name| host.find_program(OsStr::new(name)))?;
-        // A pyenv shim stands in for an interpreter.
-        let is_shim = program.to_str().is_some_and(|path| path.contains("/shims/"));
-        let behind = is_shim.then(|| behind_pyenv(&head(&program)?, &program, host)).flatten();
-        Some(Self::at(behind.unwrap_or(program), host))
+        Some(Self::at(behind_pyenv(&program, host).unwrap_or(program), host))
     }
 
     /// `3.11`, if its name or the one its links end at has it.
@@ -89,13 +81,13 @@ impl Python {
     /// The version of an installed distribution.
     pub(crate) fn version(&self, distribution: &str) -> Option<Version> {
         let folders = || self.named.iter().chain(&self.sites);
-        let installed = self.installed.get_or_init(|| folders().flat_map(|folder| dist_infos(folder)).collect());
+        let all = || folders().flat_map(|folder| names(folder)).filter(|name| name.ends_with(".dist-info")).collect();
         let in_name = |folder: &String| {
-            let (name, version) = folder.strip_suffix(DIST_INFO)?.rsplit_once('-')?;
+            let (name, version) = folder.strip_suffix(".dist-info")?.rsplit_once('-')?;
             is_same(name, distribution).then(|| Version(version.to_string()))
         };
         let egg = || self.sites.iter().find_map(|site| egg_version(site, distribution).map(Version));
-        installed.iter().find_map(in_name).or_else(egg)
+        self.installed.get_or_init(all).iter().find_map(in_name).or_else(egg)
     }
 }
 
@@ -120,24 +112,20 @@ impl fmt::Display for Version {
     }
 }
 
-struct Interpreter {
-    program: PathBuf,
-    /// Its options in the shebang, such as pipx's `-E`.
-    options: String,
-}
-
 fn head(script: &Path) -> Option<Vec<u8>> {
-    let mut head = Vec::with_capacity(512);
+    let mut head = Vec::new();
     fs::File::open(script).ok()?.take(512).read_to_end(&mut head).ok()?;
     Some(head)
 }
 
-fn interpreter(head: &[u8], script: &Path, host: &Host) -> Option<Interpreter> {
+/// The interpreter that a script names, and the options it gets there.
+fn interpreter(script: &Path, host: &Host) -> Option<(PathBuf, String)> {
+    let head = head(script)?;
     let mut lines = head.strip_prefix(b"#!")?.split(|b| *b == b'\n');
     let first = lines.next()?.trim_ascii();
     let (program, rest) = first.split_at(first.iter().position(|b| *b == b' ').unwrap_or(first.len()));
     let program = Path::new(OsStr::from_bytes(program));
-    let plain = |program: PathBuf| Interpreter { program, options: String::new() };
+    let plain = |program: PathBuf| (program, String::new());
     match program.file_name()?.to_str()? {
         "env" => {
             let mut words = rest.split(|b| *b == b' ').filter(|word| !word.is_empty() && *word != b"-S");
@@ -148,10 +136,8 @@ fn interpreter(head: &[u8], script: &Path, host: &Host) -> Option<Interpreter> {
         //     #!/bin/sh
         //     '''exec' "/path to/python" "$0" "$@"
         "sh" => trampoline(lines.next()?.strip_prefix(b"'''exec' ")?.trim_ascii(), script).map(plain),
-        _ => is_python(program.as_os_str()).then(|| Interpreter {
-            program: program.to_path_buf(),
-            options: String::from_utf8_lossy(rest.trim_ascii()).into_owned(),
-        }),
+        _ => is_python(program.as_os_str())
+            .then(|| (program.to_path_buf(), String::from_utf8_lossy(rest.trim_ascii()).into_owned())),
     }
 }
 
@@ -171,12 +157,9 @@ fn trampoline(line: &[u8], script: &Path) -> Option<PathBuf> {
 
 /// The program that a shim of pyenv stands for: of the version that PYENV_VERSION, a `.python-version` file or the global
 /// setting names.
-fn behind_pyenv(head: &[u8], shim: &Path, host: &Host) -> Option<PathBuf> {
-    let shims = shim.parent().filter(|folder| folder.ends_with("shims"))?;
-    if !String::from_utf8_lossy(head).contains("pyenv") {
-        return None;
-    }
-    let root = shims.parent()?;
+fn behind_pyenv(shim: &Path, host: &Host) -> Option<PathBuf> {
+    let root = shim.parent().filter(|folder| folder.ends_with("shims"))?.parent()?;
+    head(shim).filter(|head| String::from_utf8_lossy(head).contains("pyenv"))?;
     let first_line = |path: PathBuf| reading::read_text(&path).ok()?.split_whitespace().next().map(str::to_string);
     let chosen = host.filled("PYENV_VERSION").and_then(|list| list.split(':').next()).map(str::to_string);
     let version = chosen
@@ -200,7 +183,7 @@ mod tests {
 
     #[test]
     fn interpreters_of_console_scripts() {
-        let host = Host::default();
+        let sandbox = Sandbox::bare();
         for (head, program) in [
             ("#!/opt/env/bin/python3.11\nimport sys\n", Some("/opt/env/bin/python3.11")),
             ("#!/opt/env/bin/python -E\n", Some("/opt/env/bin/python")),
@@ -212,7 +195,7 @@ mod tests {
             ("\u{7f}ELF", None),
             ("", None),
         ] {
-            let found = interpreter(head.as_bytes(), Path::new("/x"), &host).map(|it| it.program);
+            let found = interpreter(&sandbox.put("script", head), &Host::default()).map(|(program, _)| program);
             assert_eq!(found.as_deref(), program.map(Path::new), "{head}");
         }
     }
@@ -239,64 +222,65 @@ mod tests {
             assert_eq!(got, (Some(sandbox.path(file)), Some(version.to_string())));
         };
 
+        let site = |root: &str| format!("{root}/lib/python3.11/site-packages");
+        let sft = |root: &str| format!("{}/swift/cli/sft.py", site(root));
+        let dist_info = |root: &str, version: &str| {
+            plant(&format!("{}/ms_swift-{version}.dist-info/METADATA", site(root)), "");
+        };
+        let install = |root: &str, version: &str| {
+            plant(&sft(root), "");
+            dist_info(root, version);
+        };
+        let interpreter = |root: &str| {
+            let python = plant(&format!("{root}/bin/python3.11"), "");
+            plant(&format!("{root}/bin/swift"), &format!("#!{}\n", python.display()));
+        };
+
         // A virtual environment; PYTHONPATH beats it unless the script's interpreter ignores that, as pipx's does.
-        let site = "v/lib/python3.11/site-packages";
         plant("v/pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = false\n");
-        plant("v/bin/python3.11", "");
-        plant(&format!("{site}/swift/cli/sft.py"), "");
-        plant(&format!("{site}/ms_swift-4.6.0.dist-info/METADATA"), "");
-        plant("v/bin/swift", &format!("#!{}\n", at("v/bin/python3.11")));
+        interpreter("v");
+        install("v", "4.6.0");
         plant("v/bin/swift-pipx", &format!("#!{} -E\n", at("v/bin/python3.11")));
         plant("other/swift/cli/sft.py", "");
-        same(found("v/bin/swift", &[]), &format!("{site}/swift/cli/sft.py"), "4.6.0");
+        same(found("v/bin/swift", &[]), &sft("v"), "4.6.0");
         let path = format!("/nowhere:{}", at("other"));
         same(found("v/bin/swift", &[("PYTHONPATH", &path)]), "other/swift/cli/sft.py", "4.6.0");
-        same(found("v/bin/swift-pipx", &[("PYTHONPATH", &path)]), &format!("{site}/swift/cli/sft.py"), "4.6.0");
+        same(found("v/bin/swift-pipx", &[("PYTHONPATH", &path)]), &sft("v"), "4.6.0");
 
         // uv's relocatable environment, moved.
         plant(
             "v/bin/swift-uv",
             "#!/bin/sh\n'''exec' \"$(dirname -- \"$(realpath -- \"$0\")\")\"/'python3.11' \"$0\" \"$@\"\n' '''\n",
         );
-        same(found("v/bin/swift-uv", &[]), &format!("{site}/swift/cli/sft.py"), "4.6.0");
+        same(found("v/bin/swift-uv", &[]), &sft("v"), "4.6.0");
 
         // Editable: a folder in a .pth file, a finder's mapping, and the old egg-link with its egg-info.
         for (name, pth, file) in [
             ("e1", at("src1"), "src1/swift/cli/sft.py"),
             ("e2", "import __editable___ms_swift_4_6_0_finder; x.install()".to_string(), "src2/swift/cli/sft.py"),
         ] {
-            let site = format!("{name}/lib/python3.11/site-packages");
             plant(&format!("{name}/pyvenv.cfg"), "home = /usr/bin\n");
-            plant(&format!("{name}/bin/python3.11"), "");
-            plant(&format!("{name}/bin/swift"), &format!("#!{}\n", at(&format!("{name}/bin/python3.11"))));
-            plant(&format!("{site}/__editable__.ms_swift-4.6.0.pth"), &format!("# made by\n{pth}\n"));
+            interpreter(name);
+            plant(&format!("{}/__editable__.ms_swift-4.6.0.pth", site(name)), &format!("# made by\n{pth}\n"));
             let mapping = format!("MAPPING: dict[str, str] = {{'swift': '{}'}}\n", at("src2/swift"));
-            plant(&format!("{site}/__editable___ms_swift_4_6_0_finder.py"), &mapping);
-            plant(&format!("{site}/ms_swift-4.6.0.dist-info/METADATA"), "");
+            plant(&format!("{}/__editable___ms_swift_4_6_0_finder.py", site(name)), &mapping);
+            dist_info(name, "4.6.0");
             plant(file, "");
             same(found(&format!("{name}/bin/swift"), &[]), file, "4.6.0");
         }
-        plant("e3/bin/python3.11", "");
-        plant("e3/bin/swift", &format!("#!{}\n", at("e3/bin/python3.11")));
-        plant("e3/lib/python3.11/site-packages/easy-install.pth", &format!("{}\n", at("src3")));
+        interpreter("e3");
+        plant(&format!("{}/easy-install.pth", site("e3")), &format!("{}\n", at("src3")));
         plant("src3/swift/cli/sft.py", "");
         plant("src3/ms_swift.egg-info/PKG-INFO", "Metadata-Version: 2.1\nName: ms-swift\nVersion: 3.9.1\n");
         same(found("e3/bin/swift", &[]), "src3/swift/cli/sft.py", "3.9.1");
 
         // An environment that shares its base's packages, and the user's own in front of them.
         plant("s/pyvenv.cfg", &format!("home = {}\ninclude-system-site-packages = true\n", at("base/bin")));
-        plant("s/bin/python3.11", "");
-        plant("s/bin/swift", &format!("#!{}\n", at("s/bin/python3.11")));
-        plant("base/lib/python3.11/site-packages/swift/cli/sft.py", "");
-        plant("base/lib/python3.11/site-packages/ms_swift-3.0.0.dist-info/METADATA", "");
-        same(found("s/bin/swift", &[]), "base/lib/python3.11/site-packages/swift/cli/sft.py", "3.0.0");
-        plant("home/.local/lib/python3.11/site-packages/swift/cli/sft.py", "");
-        plant("home/.local/lib/python3.11/site-packages/ms_swift-3.1.0.dist-info/METADATA", "");
-        same(
-            found("s/bin/swift", &[("HOME", &at("home"))]),
-            "home/.local/lib/python3.11/site-packages/swift/cli/sft.py",
-            "3.1.0",
-        );
+        interpreter("s");
+        install("base", "3.0.0");
+        same(found("s/bin/swift", &[]), &sft("base"), "3.0.0");
+        install("home/.local", "3.1.0");
+        same(found("s/bin/swift", &[("HOME", &at("home"))]), &sft("home/.local"), "3.1.0");
 
         // A shim of pyenv, for the version that the folder asks for.
         plant(
@@ -305,11 +289,8 @@ mod tests {
         );
         plant("pyenv/version", "3.9.0\n");
         plant("cwd/.python-version", "3.11.7\n");
-        plant("pyenv/versions/3.11.7/bin/python3.11", "");
-        plant("pyenv/versions/3.11.7/bin/swift", &format!("#!{}\n", at("pyenv/versions/3.11.7/bin/python3.11")));
-        plant("pyenv/versions/3.11.7/lib/python3.11/site-packages/swift/cli/sft.py", "");
-        plant("pyenv/versions/3.11.7/lib/python3.11/site-packages/ms_swift-4.1.0.dist-info/METADATA", "");
-        let file = "pyenv/versions/3.11.7/lib/python3.11/site-packages/swift/cli/sft.py";
-        same(found("pyenv/shims/swift", &[]), file, "4.1.0");
+        interpreter("pyenv/versions/3.11.7");
+        install("pyenv/versions/3.11.7", "4.1.0");
+        same(found("pyenv/shims/swift", &[]), &sft("pyenv/versions/3.11.7"), "4.1.0");
     }
 }

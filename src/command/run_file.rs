@@ -30,15 +30,11 @@ const NUMBERS: &[&str] = &[
 /// Arguments that are booleans.
 const SWITCHES: &[&str] = &["fp16", "bf16", "fp16_full_eval", "bf16_full_eval", "auto_find_batch_size"];
 
-/// Whether a word names a run file.
-pub(crate) fn is_run_file(word: &OsStr) -> bool {
-    let ending = Path::new(word).extension().and_then(OsStr::to_str);
-    !word.as_encoded_bytes().starts_with(b"-") && ending.is_some_and(|it| ["json", "yaml", "yml"].contains(&it))
-}
-
-/// Whether the arguments start with a run file.
-pub(crate) fn is_first(words: &[OsString]) -> bool {
-    words.first().is_some_and(|word| is_run_file(word))
+/// The run file that the arguments start with.
+pub(crate) fn first(words: &[OsString]) -> Option<&OsString> {
+    let word = words.first().filter(|word| !word.as_encoded_bytes().starts_with(b"-"))?;
+    let ending = Path::new(word).extension()?;
+    ["json", "yaml", "yml"].iter().any(|it| ending == *it).then_some(word)
 }
 
 /// The mapping in a run file; nothing if the file is empty.

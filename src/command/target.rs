@@ -23,7 +23,7 @@ impl Target {
         Target::Module { options: Vec::new(), name: name.into() }
     }
 
-    fn word(&self) -> &OsStr {
+    pub(crate) fn word(&self) -> &OsStr {
         match self {
             Target::Program(word) | Target::Script { path: word, .. } | Target::Module { name: word, .. } => word,
         }

@@ -58,8 +58,8 @@ pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static
     };
     problems.extend((trainer.refusals)(&args, &target, python.as_ref()));
     let rewritten = target != command.target;
-    let is_console = matches!(&target, Target::Program(word) if is_console(word));
-    Job { trainer, target, rewritten, args, given_args, run_file, python, variables, problems, blocker, is_console }
+    let starts_ranks = matches!(&target, Target::Program(word) if is_console(word));
+    Job { trainer, target, rewritten, args, given_args, run_file, python, variables, problems, blocker, starts_ranks }
 }
 
 /// The command as it stands, whatever it is.
@@ -92,16 +92,11 @@ pub(crate) fn packages() -> Vec<&'static str> {
 
 /// The interpreter that owns the command: the one it names, or the one of the program that starts it. Or what is missing.
 fn interpreter(command: &ParsedCommand, host: &Host) -> (Option<Python>, Option<Problem>) {
-    if let Some(word) = &command.python {
-        return match host.find_program(word) {
-            Some(program) => (Some(Python::at(program, host)), None),
-            None => (None, Some(not_found(word, host))),
-        };
-    }
-    let Some(word) = &command.owner else { return (None, None) };
+    let Some(word) = command.python.as_ref().or(command.owner.as_ref()) else { return (None, None) };
     let bare_script = matches!(&command.target, Target::Script { path, .. } if path == word);
     let path = if bare_script { Some(host.absolute(Path::new(word))) } else { host.find_program(word) };
     match path {
+        Some(program) if command.python.is_some() => (Some(Python::at(program, host)), None),
         // Any other script (a pyenv shim, a shell wrapper) runs the active interpreter.
         Some(path) => (Python::of_script(&path, host).or_else(|| Python::on_path(host)), None),
         None => (None, Some(not_found(word, host))),

@@ -5,7 +5,7 @@
 mod coercion;
 mod value_type;
 
-use std::sync::LazyLock;
+use std::str::Lines;
 
 use serde_json::Value;
 
@@ -15,8 +15,6 @@ use value_type::{ValueRange, ValueType, is_flag};
 
 /// Sorted by key; the columns are explained in `record_schema.py`.
 const TEXT: &str = include_str!("../recorded/deepspeed-schema.txt");
-
-static LINES: LazyLock<Vec<&str>> = LazyLock::new(|| TEXT.lines().collect());
 
 /// The version the data was recorded from, which holds where none is found.
 pub(crate) const NEWEST: &str = "0.19.8";
@@ -30,9 +28,20 @@ pub(crate) fn name_of(key: &str) -> &str {
     key.rsplit_once('.').map_or(key, |(_, name)| name)
 }
 
-/// The lines from the first one whose key is not smaller.
-fn lines_from(key: &str) -> &'static [&'static str] {
-    &LINES[LINES.partition_point(|line| key_of(line) < key)..]
+/// The lines from the first one whose key is not smaller, found by bisection. Whole lines compare as their keys do: the
+/// tab behind a key is smaller than anything in one.
+fn lines_from(key: &str) -> Lines<'static> {
+    let (mut low, mut high) = (0, TEXT.len());
+    while low < high {
+        let before = &TEXT.as_bytes()[..low.midpoint(high)];
+        let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        if &TEXT[start..] < key {
+            low = TEXT[start..].find('\n').map_or(TEXT.len(), |length| start + length + 1);
+        } else {
+            high = start;
+        }
+    }
+    TEXT[low..].lines()
 }
 
 /// What DeepSpeed knows about a key.
@@ -65,29 +74,27 @@ pub(crate) struct Removed {
 }
 
 pub(crate) fn find(key: &str) -> Option<KeySpec> {
-    let line = lines_from(key).first()?;
+    let line = lines_from(key).next()?;
     (key_of(line) == key).then(|| KeySpec::read(line))
 }
 
 /// The entries right below a section; `""` is the top.
 pub(crate) fn children(section: &str) -> impl Iterator<Item = KeySpec> {
     let prefix = if section.is_empty() { String::new() } else { format!("{section}.") };
-    let lines = lines_from(&prefix).iter().copied();
-    let names = lines.map_while(move |line| Some((line, line.strip_prefix(&prefix)?)));
+    let names = lines_from(&prefix).map_while(move |line| Some((line, line.strip_prefix(&prefix)?)));
     names.filter(|(_, rest)| !key_of(rest).contains(['.', '@'])).map(|(line, _)| KeySpec::read(line))
 }
 
 /// Every key with that last part.
 pub(crate) fn named(name: &str) -> impl Iterator<Item = KeySpec> {
-    let lines = LINES.iter().filter(move |line| !key_of(line).contains('@') && name_of(key_of(line)) == name);
-    lines.map(|line| KeySpec::read(line))
+    let lines = TEXT.lines().filter(move |line| !key_of(line).contains('@') && name_of(key_of(line)) == name);
+    lines.map(KeySpec::read)
 }
 
 /// The parameters an optimizer or a scheduler takes; none for those that are not recorded.
 pub(crate) fn parameters(section: &str, name: &str) -> impl Iterator<Item = KeySpec> {
     let prefix = format!("{section}.params@{name}.");
-    let lines = lines_from(&prefix).iter();
-    lines.take_while(move |line| line.starts_with(&prefix)).map(|line| KeySpec::read(line))
+    lines_from(&prefix).take_while(move |line| line.starts_with(&prefix)).map(KeySpec::read)
 }
 
 impl KeySpec {
@@ -213,7 +220,7 @@ mod tests {
     #[test]
     fn the_file_is_sorted_and_every_line_is_found() {
         let keys: Vec<&str> = TEXT.lines().map(key_of).collect();
-        assert!(keys.is_sorted() && keys.len() > 450);
+        assert!(TEXT.is_ascii() && keys.is_sorted() && keys.len() > 450);
         for key in keys {
             assert_eq!(find(key).unwrap().key, key);
             assert!(find(&format!("{key}x")).is_none_or(|entry| entry.key != key));

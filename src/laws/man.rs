@@ -5,10 +5,10 @@ use std::fs;
 
 use clap::{Arg, Command};
 
-use crate::base::options::{FIT, GENERATE, SUBCOMMANDS, USAGE, fit, generate, launch};
+use crate::base::options::{FIT, GENERATE, SUBCOMMANDS, USAGE};
 use crate::base::vars;
 use crate::check;
-use crate::cli;
+use crate::cli::{self, completions::shown_options};
 use crate::config::{auto, template};
 use crate::laws::tables;
 
@@ -57,7 +57,7 @@ fn page() -> String {
 }
 
 fn options(command: &Command) -> String {
-    let shown: Vec<&Arg> = tables::shown_options(command).collect();
+    let shown: Vec<&Arg> = shown_options(command).collect();
     let mut headings: Vec<_> = shown.iter().map(|arg| arg.get_help_heading()).collect();
     let mut seen = BTreeSet::new();
     headings.retain(|heading| seen.insert(*heading));
@@ -112,21 +112,10 @@ fn plain(source: &str) -> String {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "BLESS is the test's own")]
 fn the_page_is_made_from_the_tables() {
-    if std::env::var_os("BLESS").is_some() {
-        fs::write(FILE, page()).unwrap();
-    }
-    assert!(fs::read_to_string(FILE).unwrap() == page(), "BLESS=1 cargo test man writes {FILE}");
-}
-
-#[test]
-fn the_page_holds_every_option_and_sub_command() {
     let page = page();
-    for option in [launch::ALL, fit::ALL, generate::ALL].into_iter().flatten() {
-        assert!(page.contains(&format!("\\-\\-{}\\fR", plain(option.name))), "{}", option.name);
-    }
-    for subcommand in SUBCOMMANDS {
-        assert!(page.contains(&format!("\\fBzlaunch\\fR {}", subcommand.name)), "{} in the synopsis", subcommand.name);
-        assert!(page.contains(&format!(".TP\n\\fB{}", subcommand.name)), "{} under COMMANDS", subcommand.name);
-    }
     assert!(page.is_ascii());
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(FILE, &page).unwrap();
+    }
+    assert!(fs::read_to_string(FILE).unwrap() == page, "BLESS=1 cargo test man writes {FILE}");
 }

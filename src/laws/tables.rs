@@ -11,38 +11,22 @@ use clap::{Arg, ArgAction, Command};
 
 use crate::base::options::{FIT, GENERATE, Subcommand};
 use crate::base::vars;
+use crate::cli::completions::{long, short, shown_options};
 use crate::command::trainer;
 use crate::config::{auto, template};
 use crate::{check, cli};
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Language {
-    English,
-    Chinese,
-}
-
-impl Language {
-    fn of(document: &Path) -> Self {
-        let chinese = document.to_str().is_some_and(|path| path.ends_with(".zh-CN.md"));
-        if chinese { Language::Chinese } else { Language::English }
-    }
-}
-
 /// A table's head, and its rows with what each is about.
 struct Table {
     name: &'static str,
-    language: Language,
+    is_chinese: bool,
     head: &'static str,
     rows: Vec<(String, String)>,
 }
 
 impl Table {
     fn new(name: &'static str, head: &'static str, rows: impl IntoIterator<Item = (String, String)>) -> Self {
-        Table { name, language: Language::English, head, rows: rows.into_iter().collect() }
-    }
-
-    fn chinese(name: &'static str, head: &'static str, rows: impl IntoIterator<Item = (String, String)>) -> Self {
-        Table { language: Language::Chinese, ..Self::new(name, head, rows) }
+        Table { name, is_chinese: !head.is_ascii(), head, rows: rows.into_iter().collect() }
     }
 
     /// Those rows, or all of them, as Markdown.
@@ -62,16 +46,10 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// The options in the help of a command, but for clap's own.
-pub(super) fn shown_options(command: &Command) -> impl Iterator<Item = &Arg> {
-    command.get_arguments().filter(|arg| !arg.is_positional() && !arg.is_hide_set() && arg.get_help_heading().is_some())
-}
-
 /// `-n`, `--dry-run` and what stands for the value.
 pub(super) fn spelled(arg: &Arg) -> (Option<String>, String, Option<&str>) {
     let value = arg.get_value_names().and_then(<[_]>::first);
-    let long = arg.get_long().unwrap_or_default();
-    (arg.get_short().map(|short| format!("-{short}")), format!("--{long}"), value.map(Str::as_str))
+    (short(arg), long(arg), value.map(Str::as_str))
 }
 
 pub(super) fn meaning(arg: &Arg) -> String {
@@ -98,11 +76,11 @@ fn shorthands(about_key: &str, stop: &str) -> Vec<(String, String)> {
 }
 
 /// The rows in which the front ends describe themselves.
-fn front_ends(language: Language) -> Vec<(String, String)> {
+fn front_ends(in_chinese: bool) -> Vec<(String, String)> {
     let mut rows = Vec::new();
     for trainer in trainer::ALL {
         for usage in trainer.usage {
-            let runs = if language == Language::Chinese { usage.runs_zh } else { usage.runs };
+            let runs = if in_chinese { usage.runs_zh } else { usage.runs };
             let commands: Vec<String> = usage.commands.iter().map(|command| format!("`{command}`")).collect();
             let row = format!("| {} | `{}` | {} |", commands.join(", "), trainer.name, cell(runs));
             rows.push((trainer.name.to_string(), row));
@@ -120,16 +98,16 @@ fn tables() -> Vec<Table> {
         .map(|rule| (rule.name.to_string(), format!("| `{}` | {} | {} |", rule.name, rule.severity, cell(rule.doc))));
     let variables = vars::ALL
         .iter()
-        .map(|var| (var.name, var.name.replace(", ", "`, `"), var.does(), cell(var.about)))
+        .map(|var| (var.name, var.name.replace(", ", "`, `"), var.does, cell(var.about)))
         .map(|(name, shown, does, about)| (name.to_string(), format!("| `{shown}` | {does} | {about} |")));
     let mut zlaunch = cli::command();
     zlaunch.build();
     let subcommand = |subcommand: Subcommand| zlaunch.find_subcommand(subcommand.name).unwrap();
     vec![
         Table::new("shorthands", "| name | what it is |", shorthands("about", ". ")),
-        Table::chinese("shorthands", "| 名称 | 是什么 |", shorthands("about.zh", "。")),
-        Table::new("front ends", "| command | front end | what is executed |", front_ends(Language::English)),
-        Table::chinese("front ends", "| 命令 | 前端 | 实际执行 |", front_ends(Language::Chinese)),
+        Table::new("shorthands", "| 名称 | 是什么 |", shorthands("about.zh", "。")),
+        Table::new("front ends", "| command | front end | what is executed |", front_ends(false)),
+        Table::new("front ends", "| 命令 | 前端 | 实际执行 |", front_ends(true)),
         Table::new("auto", "| key | becomes | compared |", rules),
         Table::new("check", "| rule | | says |", checks),
         Table::new("variables", "| variable | zlaunch | for |", variables),
@@ -153,7 +131,7 @@ fn documents_have_the_tables_of_the_code() {
     let mut whole = BTreeSet::new();
     for path in documents() {
         let written = std::fs::read_to_string(&path).unwrap();
-        let (today, complete) = with_tables(&written, &tables, Language::of(&path));
+        let (today, complete) = with_tables(&written, &tables, path.to_string_lossy().ends_with(".zh-CN.md"));
         whole.extend(complete);
         if std::env::var_os("BLESS").is_some() {
             std::fs::write(&path, today).unwrap();
@@ -169,12 +147,16 @@ fn documents_have_the_tables_of_the_code() {
 }
 
 /// A document with the tables of today, and the names of those that it has with all rows.
-fn with_tables<'a>(written: &str, tables: &'a [Table], language: Language) -> (String, Vec<&'a str>) {
+fn with_tables<'a>(written: &str, tables: &'a [Table], is_chinese: bool) -> (String, Vec<&'a str>) {
     let (mut today, mut whole) = (String::new(), Vec::new());
     let mut rest = written;
-    while let Some((before, mark, after)) = next_mark(rest) {
-        let is_named =
-            |table: &&Table| table.language == language && mark.strip_prefix(table.name).is_some_and(starts_word);
+    while let Some((before, (mark, after))) =
+        rest.split_once("<!-- ").and_then(|(before, rest)| Some((before, rest.split_once(" -->\n")?)))
+    {
+        let is_named = |table: &&Table| {
+            let rest = mark.strip_prefix(table.name).filter(|_| table.is_chinese == is_chinese);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        };
         today += &format!("{before}<!-- {mark} -->\n");
         rest = after;
         // Other marks are for tests/cli/documents.rs, which also compares the tables that have no Chinese rows here.
@@ -186,15 +168,4 @@ fn with_tables<'a>(written: &str, tables: &'a [Table], language: Language) -> (S
         }
     }
     (today + rest, whole)
-}
-
-fn starts_word(rest: &str) -> bool {
-    rest.is_empty() || rest.starts_with(' ')
-}
-
-/// The text before the next mark, the mark and what follows.
-fn next_mark(text: &str) -> Option<(&str, &str, &str)> {
-    let (before, rest) = text.split_once("<!-- ")?;
-    let (mark, after) = rest.split_once(" -->\n")?;
-    Some((before, mark, after))
 }

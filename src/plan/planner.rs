@@ -21,7 +21,7 @@ use crate::config::template::{self, Template};
 use crate::fit;
 use crate::host::Host;
 use crate::ranks::launcher::local::LocalRanks;
-use crate::ranks::launcher::srun::SrunCommand;
+use crate::ranks::launcher::srun;
 use crate::ranks::launcher::{self, LaunchContext, Launcher};
 use crate::ranks::topology::Topology;
 use crate::report::{self, Problem};
@@ -56,6 +56,13 @@ struct Decided {
     diagnostics: Vec<Problem>,
 }
 
+/// What is known of the ranks while the config is decided; `None` where that was refused.
+#[derive(Clone, Copy)]
+struct DecidedRanks<'d> {
+    topology: Option<&'d Topology>,
+    launcher: Option<Launcher>,
+}
+
 impl Draft<'_> {
     /// How many ranks, who starts them, and with which config.
     fn decide(&self) -> Result<Decided, Vec<Problem>> {
@@ -71,14 +78,15 @@ impl Draft<'_> {
         let kind = topology.as_ref().and_then(|topology| diagnostics.keep(self.launcher(topology)));
         diagnostics.warnings.extend(kind.into_iter().flat_map(|kind| launch.rank_output.without_effect(kind)));
         let (template, chosen) = self.template(topology.as_ref(), &mut diagnostics).unzip();
-        let config = self.config(template, topology.as_ref(), kind, &mut diagnostics);
+        let ranks = DecidedRanks { topology: topology.as_ref(), launcher: kind };
+        let config = self.config(template, ranks, &mut diagnostics);
         // srun starts this on other machines, which may have what is missing here.
         if let Some(config) = config.as_ref().filter(|_| kind != Some(Launcher::Srun)) {
             diagnostics.warnings.extend(machine::at_launch(&config.value, job.python.as_ref(), host));
         }
         // With a config, the environment was checked together with it.
-        if config.is_none() && diagnostics.findings.is_empty() {
-            self.check_environment(topology.as_ref(), kind, &mut diagnostics);
+        if config.is_none() && diagnostics.findings.is_empty() && !job.trainer.passes_through() {
+            self.check(&Value::Null, None, ranks, &mut diagnostics);
         }
         diagnostics.sort_findings();
         diagnostics.warnings.extend(topology.iter().flat_map(|topology| topology.notes.iter().cloned()));
@@ -163,7 +171,7 @@ impl Draft<'_> {
             let asked = self.launch.launcher.as_ref().is_some_and(|asked| asked.value == Launcher::Srun);
             context.extra = if asked { context.extra } else { &[] };
             let (options, command) = (self.launch.forwarded_options(), &self.launch.command);
-            return SrunCommand { prefix: self.srun_prefix.as_ref(), options, command }.argv(&context);
+            return srun::argv(self.srun_prefix.as_ref(), &options, command, &context);
         }
         let mut argv = match self.wrapped.as_ref().filter(|_| !translated) {
             Some(wrapped) => wrapped.argv(&context, config),
@@ -256,20 +264,19 @@ impl Draft<'_> {
     fn config(
         &self,
         template: Option<Template>,
-        topology: Option<&Topology>,
-        kind: Option<Launcher>,
+        ranks: DecidedRanks,
         diagnostics: &mut Diagnostics,
     ) -> Option<PlannedConfig> {
         let Launch { layers, config_out, .. } = self.launch;
-        match (template, topology) {
+        match (template, ranks.topology) {
             (Some(template), Some(topology)) => {
-                let config = self.resolve(template, topology, kind, diagnostics);
+                let config = self.resolve(template, topology, ranks, diagnostics);
                 diagnostics.keep(config)
             }
             // The ranks are unknown, but errors in the layers can be reported.
             (Some(template), None) => {
                 let config = diagnostics.keep(layers::with_layers(&template, layers, &self.host))?;
-                self.check(&config, &config, &template, None, None, diagnostics);
+                self.check(&config, Some((&template, &config)), ranks, diagnostics);
                 None
             }
             (None, _) => {
@@ -286,7 +293,7 @@ impl Draft<'_> {
         &self,
         template: Template,
         topology: &Topology,
-        kind: Option<Launcher>,
+        ranks: DecidedRanks,
         diagnostics: &mut Diagnostics,
     ) -> Result<PlannedConfig, Vec<Problem>> {
         let Launch { layers, no_fill, config_out, .. } = self.launch;
@@ -301,7 +308,7 @@ impl Draft<'_> {
         let (resolved, problems) =
             auto::resolve(&context, |key| layers::place_of(key, &config, &template, layers, &self.host));
         diagnostics.mismatched = resolved.mismatched;
-        self.check(&resolved.config, &config, &template, Some(topology), kind, diagnostics);
+        self.check(&resolved.config, Some((&template, &config)), ranks, diagnostics);
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -317,50 +324,30 @@ impl Draft<'_> {
         Ok(planned)
     }
 
-    /// Runs the rules about the config and the environment. `written` is the config before "auto" was filled.
+    /// Runs the rules about the config and the environment. `origin`: the template, and the config before "auto" was filled.
     fn check(
         &self,
         config: &Value,
-        written: &Value,
-        template: &Template,
-        topology: Option<&Topology>,
-        kind: Option<Launcher>,
+        origin: Option<(&Template, &Value)>,
+        ranks: DecidedRanks,
         diagnostics: &mut Diagnostics,
     ) {
-        let place = |key: &str| layers::place_of(key, written, template, &self.launch.layers, &self.host);
+        let place = |key: &str| match origin {
+            Some((template, written)) => layers::place_of(key, written, template, &self.launch.layers, &self.host),
+            None => key.to_string(),
+        };
         let subject = Subject {
             config,
             job: &self.job,
-            topology,
-            launcher: kind,
+            topology: ranks.topology,
+            launcher: ranks.launcher,
             host: &self.host,
-            template_env: &template.env,
+            template_env: origin.map_or(&[], |(template, _)| template.env.as_slice()),
             place: &place,
             derived: Derived::new(config, &self.job),
         };
-        let notes = self.launch.output.wants_notes();
-        diagnostics.findings.extend(check::config(&subject, &self.launch.allow, notes));
-        diagnostics.findings.extend(check::environment(&subject, &self.launch.allow, notes));
-    }
-
-    /// Runs the rules about the environment, for a command without a config.
-    fn check_environment(&self, topology: Option<&Topology>, kind: Option<Launcher>, diagnostics: &mut Diagnostics) {
-        if self.job.trainer.passes_through() {
-            return;
-        }
-        let place = |key: &str| key.to_string();
-        let config = &Value::Null;
-        let subject = Subject {
-            config,
-            job: &self.job,
-            topology,
-            launcher: kind,
-            host: &self.host,
-            template_env: &[],
-            place: &place,
-            derived: Derived::new(config, &self.job),
-        };
-        diagnostics.findings.extend(check::environment(&subject, &self.launch.allow, self.launch.output.wants_notes()));
+        let found = check::diagnose(&subject, &self.launch.allow, self.launch.output.wants_notes());
+        diagnostics.findings.extend(found);
     }
 }
 

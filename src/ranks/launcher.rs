@@ -38,7 +38,7 @@ pub(crate) fn choose(asked: Option<&Sourced<Launcher>>, job: &Job, topology: &To
 /// torchrun; none where one process is enough; zlaunch itself where there is no torchrun.
 fn default_launcher(job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
     let opaque = job.trainer.passes_through();
-    if job.starts_ranks() && !opaque {
+    if job.starts_ranks && !opaque {
         return Err(report::starts_ranks_itself(job.target.name()));
     }
     if let Role::Task(task) = &topology.role
@@ -59,7 +59,7 @@ fn default_launcher(job: &Job, topology: &Topology) -> Result<Launcher, Problem>
 
 fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
     let opaque = job.trainer.passes_through();
-    if job.starts_ranks() && !(opaque && asked.value == Launcher::Direct) {
+    if job.starts_ranks && !(opaque && asked.value == Launcher::Direct) {
         return Err(report::starts_ranks_itself(job.target.name()));
     }
     if topology.pool.is_some() && asked.value != Launcher::Deepspeed {

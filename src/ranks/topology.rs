@@ -78,7 +78,7 @@ impl Topology {
         }
     }
 
-    fn has_several_nodes(&self) -> bool {
+    pub(crate) fn has_several_nodes(&self) -> bool {
         self.nnodes.as_ref().is_some_and(|nnodes| nnodes.value > 1)
     }
 

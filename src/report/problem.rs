@@ -66,7 +66,7 @@ pub(crate) enum When {
     Start,
     /// At the first step, or when the model is saved.
     Step,
-    /// Never: the training goes on, and nothing is said.
+    /// Never: the training goes on silently.
     Silent,
 }
 

@@ -92,6 +92,11 @@ impl<'h> Secrets<'h> {
         String::from_utf8_lossy(&shown(&self.in_word(OsStr::new(text)))).into_owned()
     }
 
+    /// A text that names no secrets itself but may repeat one that is known.
+    pub(crate) fn hide_known(&self, text: &str) -> String {
+        String::from_utf8_lossy(&shown(&self.pieces(text.as_bytes(), []))).into_owned()
+    }
+
     /// A JSON value, to be shown.
     pub(crate) fn hide(&self, mut value: Value) -> Value {
         self.hide_under(None, &mut value);
@@ -128,7 +133,8 @@ impl<'h> Secrets<'h> {
             let (value, name) = known.range::<[u8], _>(range).rfind(|(value, _)| rest.starts_with(value))?;
             Some(Span { start, end: start + value.len(), name: name.clone() })
         };
-        let mut spans: Vec<Span> = (0..text.len()).filter_map(known_at).chain(told).collect();
+        let places = if known.is_empty() { 0..0 } else { 0..text.len() };
+        let mut spans: Vec<Span> = places.filter_map(known_at).chain(told).collect();
         spans.sort_by_key(|span| span.start);
         let mut pieces = Vec::new();
         let mut at = 0;
@@ -169,11 +175,11 @@ fn known_from(host: &Host) -> BTreeMap<Vec<u8>, String> {
 }
 
 fn shown(pieces: &[Piece]) -> Vec<u8> {
-    let bytes = pieces.iter().flat_map(|piece| match piece {
+    let shown = pieces.iter().map(|piece| match piece {
         Piece::Open(bytes) => bytes,
         Piece::Secret(..) => HIDDEN.as_bytes(),
     });
-    bytes.copied().collect()
+    shown.collect::<Vec<_>>().concat()
 }
 
 /// The variables by which a script asks for the secrets that it does not hold: one for each value.

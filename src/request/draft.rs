@@ -67,7 +67,7 @@ impl<'a> Draft<'a> {
         }
         if let Some(wrapped) = &self.wrapped {
             let mut contradictions = wrapped.contradictions(flags, &self.host);
-            contradictions.extend(hosts.flags().map(|sourced| report::hosts_of_the_command(&sourced, wrapped.name())));
+            contradictions.extend(hosts.flags().map(|sourced| report::hosts_of_the_command(&sourced, &wrapped.name())));
             let stated = wrapped.rank_flags(flags, &self.host);
             return if contradictions.is_empty() {
                 Ok(Topology::of_existing_launcher(flags, stated, &self.host))
@@ -91,7 +91,7 @@ impl<'a> Draft<'a> {
         let kind = match &self.wrapped {
             _ if self.srun_prefix.is_some() => Launcher::Srun,
             Some(wrapped) => match asked.filter(|asked| asked.from.is_flag() && asked.value != wrapped.spec.launcher) {
-                Some(asked) => return Err(vec![report::already_a_launcher(asked, wrapped.name())]),
+                Some(asked) => return Err(vec![report::already_a_launcher(asked, &wrapped.name())]),
                 None => wrapped.spec.launcher,
             },
             None => launcher::choose(asked, &self.job, topology)?,
@@ -106,7 +106,7 @@ impl<'a> Draft<'a> {
         let once = job.trainer.passes_through() && !job.trainer.launches_itself;
         let once = once && self.launch.launcher.is_none() && self.wrapped.is_none();
         let asked = self.launch.topology.nproc_per_node.as_ref().filter(|_| once)?;
-        Some(report::ranks_without_effect(&asked.from, job.target.name(), job.starts_ranks()))
+        Some(report::ranks_without_effect(&asked.from, job.target.name(), job.starts_ranks))
     }
 
     /// The config that the command names.

@@ -164,27 +164,14 @@ mod tests {
 
     #[test]
     fn every_entry_is_well_formed() {
-        const FIELDS: &[&str] = &[
-            "type",
-            "default",
-            "since",
-            "stages",
-            "en",
-            "zh",
-            "auto.zh",
-            "zlaunch.zh",
-            "advice",
-            "advice.zh",
-            "careful",
-            "careful.zh",
-            "example",
-        ];
+        const FIELDS: &str =
+            "type default since stages en zh auto.zh zlaunch.zh advice advice.zh careful careful.zh example";
         for entry in entries() {
             let field = |line: &str| line.split_once(": ").map(|(field, _)| field.to_string());
             let fields: Vec<_> = entry.body.lines().map(field).collect();
             for (at, name) in fields.iter().enumerate() {
                 let name = name.as_deref().unwrap_or_default();
-                assert!(FIELDS.contains(&name), "{}: {name}", entry.names);
+                assert!(FIELDS.split(' ').any(|field| field == name), "{}: {name}", entry.names);
                 assert!(!fields[at + 1..].contains(&fields[at]), "{}: {name} twice", entry.names);
             }
             assert!(entry.field("en").is_some_and(|text| text.len() > 10), "{}", entry.names);

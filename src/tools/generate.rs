@@ -1,6 +1,6 @@
 //! `zlaunch generate`: a ready config from a few numbers. Nothing in it is "auto", and the global batch size is right.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
@@ -11,31 +11,40 @@ use crate::config::template::{self, Search};
 use crate::host::Host;
 use crate::report::{self, Problem};
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct GenerateRequest {
-    pub(crate) micro_batch: u64,
-    pub(crate) grad_accum: u64,
-    pub(crate) world_size: u64,
+    pub(crate) batch: Batch,
     pub(crate) stage: Option<u64>,
     pub(crate) offload: bool,
-    pub(crate) precision: HalfPrecision,
+    /// Instead of bf16.
+    pub(crate) fp16: bool,
     pub(crate) from: Option<Sourced<String>>,
-    pub(crate) output: Destination,
+    /// A file, or the folder of the tiers; without it, the config is printed.
+    pub(crate) out: Option<PathBuf>,
+    pub(crate) tiers: bool,
     pub(crate) force: bool,
     pub(crate) search: Search,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HalfPrecision {
-    Bf16,
-    Fp16,
+/// The three numbers whose product is the global batch size.
+#[derive(Clone, Copy)]
+pub(crate) struct Batch {
+    pub(crate) micro: u64,
+    pub(crate) accum: u64,
+    pub(crate) world: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Destination {
-    Stdout,
-    File(PathBuf),
-    /// A folder for three configs.
-    Tiers(PathBuf),
+impl Batch {
+    fn global(self) -> u64 {
+        self.micro * self.accum * self.world
+    }
+}
+
+impl std::fmt::Display for Batch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Batch { micro, accum, world } = self;
+        write!(f, "train_batch_size {} = {micro} × {accum} × {world} GPUs", self.global())
+    }
 }
 
 #[derive(Default)]
@@ -71,8 +80,8 @@ struct Tier {
     name: &'static str,
     about: &'static str,
     zero: ZeroSetup,
-    /// Micro batch and accumulation steps, from those that were asked for.
-    batch: fn(u64, u64) -> (u64, u64),
+    /// The batch, from the one that was asked for.
+    batch: fn(Batch) -> Batch,
 }
 
 const TIERS: &[Tier] = &[
@@ -80,28 +89,44 @@ const TIERS: &[Tier] = &[
         name: "small",
         about: "little GPU memory: stage 3 with offload, small buffers, micro batch 1",
         zero: ZeroSetup { stage: 3, offload: true, buffers: &SMALL },
-        batch: |micro, accum| (1, micro * accum),
+        batch: |batch| Batch { micro: 1, accum: batch.micro * batch.accum, ..batch },
     },
     Tier {
         name: "medium",
         about: "stage 3",
         zero: ZeroSetup { stage: 3, offload: false, buffers: &USUAL },
-        batch: |micro, accum| (micro, accum),
+        batch: |batch| batch,
     },
     Tier {
         name: "large",
         about: "much GPU memory: stage 2, twice the micro batch if the accumulation steps are even",
         zero: ZeroSetup { stage: 2, offload: false, buffers: &USUAL },
-        batch: |micro, accum| if accum.is_multiple_of(2) { (2 * micro, accum / 2) } else { (micro, accum) },
+        batch: |batch| {
+            let factor = if batch.accum.is_multiple_of(2) { 2 } else { 1 };
+            Batch { micro: factor * batch.micro, accum: batch.accum / factor, ..batch }
+        },
     },
 ];
 
 pub(crate) fn generate(request: &GenerateRequest, host: &Host) -> Result<Generated, Vec<Problem>> {
     let mut generated = Generated::default();
-    match &request.output {
-        Destination::Tiers(folder) => generated.add_tiers(folder, request),
-        Destination::File(path) => generated.add_single(Some(path.clone()), request, host)?,
-        Destination::Stdout => generated.add_single(None, request, host)?,
+    match &request.out {
+        Some(folder) if request.tiers => {
+            for tier in TIERS {
+                let batch = (tier.batch)(request.batch);
+                let config = ready(batch, &tier.zero, request.fp16);
+                let path = folder.join(format!("{}.json", tier.name));
+                generated.add(Some(path), &config, &format!("{batch} ({})", tier.about));
+            }
+        }
+        path => {
+            let zero = ZeroSetup { stage: request.stage.unwrap_or(3), offload: request.offload, buffers: &USUAL };
+            let config = match &request.from {
+                Some(from) => from_template(from, request, host, &mut generated.notes)?,
+                None => ready(request.batch, &zero, request.fp16),
+            };
+            generated.add(path.clone(), &config, &request.batch.to_string());
+        }
     }
     let taken = generated.files.iter().filter_map(|(path, _)| path.as_ref()).find(|path| host.absolute(path).exists());
     match taken.filter(|_| !request.force) {
@@ -111,144 +136,70 @@ pub(crate) fn generate(request: &GenerateRequest, host: &Host) -> Result<Generat
 }
 
 impl Generated {
-    fn add_tiers(&mut self, folder: &Path, request: &GenerateRequest) {
-        for tier in TIERS {
-            let (micro, accum) = (tier.batch)(request.micro_batch, request.grad_accum);
-            let batch = Batch { micro, accum, world: request.world_size };
-            let config = ready(&batch, &tier.zero, request.precision);
-            let path = folder.join(format!("{}.json", tier.name));
-            self.add(Some(path), &config, &batch, Some(tier.about));
-        }
-    }
-
-    fn add_single(
-        &mut self,
-        path: Option<PathBuf>,
-        request: &GenerateRequest,
-        host: &Host,
-    ) -> Result<(), Vec<Problem>> {
-        let batch = Batch { micro: request.micro_batch, accum: request.grad_accum, world: request.world_size };
-        let config = match &request.from {
-            Some(from) => {
-                let (config, notes) = from_template(from, &batch, request, host)?;
-                self.notes.extend(notes);
-                config
-            }
-            None => {
-                let (stage, offload) = (request.stage.unwrap_or(3), request.offload);
-                ready(&batch, &ZeroSetup { stage, offload, buffers: &USUAL }, request.precision)
-            }
-        };
-        self.add(path, &config, &batch, None);
-        Ok(())
-    }
-
-    fn add(&mut self, path: Option<PathBuf>, config: &Value, batch: &Batch, about: Option<&str>) {
-        if let Some(path) = &path {
-            let about = about.map(|about| format!(" ({about})")).unwrap_or_default();
-            self.notes.push(format!("{}: {batch}{about}", path.display()));
-        }
+    fn add(&mut self, path: Option<PathBuf>, config: &Value, about: &str) {
+        self.notes.extend(path.as_ref().map(|path| format!("{}: {about}", path.display())));
         self.files.push((path, json::write(config)));
     }
 }
 
-/// The three numbers whose product is the global batch size.
-struct Batch {
-    micro: u64,
-    accum: u64,
-    world: u64,
-}
-
-impl Batch {
-    fn global(&self) -> u64 {
-        self.micro * self.accum * self.world
-    }
-}
-
-impl std::fmt::Display for Batch {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Batch { micro, accum, world } = self;
-        write!(f, "train_batch_size {} = {micro} × {accum} × {world} GPUs", self.global())
-    }
-}
-
-fn ready(batch: &Batch, zero: &ZeroSetup, precision: HalfPrecision) -> Value {
+fn ready(batch: Batch, zero: &ZeroSetup, fp16: bool) -> Value {
+    // A loss scale of 0 means a dynamic one.
+    let half = json!({
+        "enabled": true, "loss_scale": 0, "initial_scale_power": 12, "loss_scale_window": 1000, "hysteresis": 2, "min_loss_scale": 1
+    });
     json!({
         "train_batch_size": batch.global(),
         "train_micro_batch_size_per_gpu": batch.micro,
         "gradient_accumulation_steps": batch.accum,
         "gradient_clipping": 1.0,
         "steps_per_print": 50,
-        "bf16": { "enabled": precision == HalfPrecision::Bf16 },
-        "fp16": fp16(precision),
+        "bf16": { "enabled": !fp16 },
+        "fp16": if fp16 { half } else { json!({ "enabled": false }) },
         "zero_optimization": zero.section(),
     })
-}
-
-/// A loss scale of 0 means a dynamic one.
-fn fp16(precision: HalfPrecision) -> Value {
-    match precision {
-        HalfPrecision::Bf16 => json!({ "enabled": false }),
-        HalfPrecision::Fp16 => json!({
-            "enabled": true, "loss_scale": 0, "initial_scale_power": 12, "loss_scale_window": 1000, "hysteresis": 2, "min_loss_scale": 1
-        }),
-    }
 }
 
 impl ZeroSetup {
     fn section(&self) -> Value {
         let ZeroSetup { stage, offload, buffers } = *self;
-        let mut zero = json!({ "stage": stage });
-        if stage == 0 {
-            return zero;
-        }
         let cpu = json!({ "device": "cpu", "pin_memory": true });
-        if offload {
-            zero["offload_optimizer"] = cpu.clone();
-        }
-        if offload && stage == 3 {
-            zero["offload_param"] = cpu;
-        }
-        zero["overlap_comm"] = json!(true);
-        zero["contiguous_gradients"] = json!(true);
-        zero["reduce_bucket_size"] = json!(buffers.reduce);
-        if stage == 3 {
-            zero["sub_group_size"] = json!(buffers.live);
-            zero["stage3_prefetch_bucket_size"] = json!(buffers.prefetch);
-            zero["stage3_param_persistence_threshold"] = json!(buffers.persistence);
-            zero["stage3_max_live_parameters"] = json!(buffers.live);
-            zero["stage3_max_reuse_distance"] = json!(buffers.live);
-            zero["stage3_gather_16bit_weights_on_model_save"] = json!(true);
-        } else {
-            zero["reduce_scatter"] = json!(true);
-            zero["allgather_bucket_size"] = json!(buffers.reduce);
-        }
-        zero
+        let (partitions, is_3) = (stage > 0, stage == 3);
+        let entries = [
+            (true, "stage", json!(stage)),
+            (partitions && offload, "offload_optimizer", cpu.clone()),
+            (is_3 && offload, "offload_param", cpu),
+            (partitions, "overlap_comm", json!(true)),
+            (partitions, "contiguous_gradients", json!(true)),
+            (partitions, "reduce_bucket_size", json!(buffers.reduce)),
+            (is_3, "sub_group_size", json!(buffers.live)),
+            (is_3, "stage3_prefetch_bucket_size", json!(buffers.prefetch)),
+            (is_3, "stage3_param_persistence_threshold", json!(buffers.persistence)),
+            (is_3, "stage3_max_live_parameters", json!(buffers.live)),
+            (is_3, "stage3_max_reuse_distance", json!(buffers.live)),
+            (is_3, "stage3_gather_16bit_weights_on_model_save", json!(true)),
+            (partitions && !is_3, "reduce_scatter", json!(true)),
+            (partitions && !is_3, "allgather_bucket_size", json!(buffers.reduce)),
+        ];
+        entries.into_iter().filter(|(wanted, ..)| *wanted).map(|(_, key, value)| (key, value)).collect()
     }
 }
 
-/// A template with its "auto" values filled, except those that only transformers knows, and notes about it.
+/// A template with its "auto" values filled, except those that only transformers knows.
 fn from_template(
     from: &Sourced<String>,
-    batch: &Batch,
     request: &GenerateRequest,
     host: &Host,
-) -> Result<(Value, Vec<String>), Vec<Problem>> {
+    notes: &mut Vec<String>,
+) -> Result<Value, Vec<Problem>> {
     let template = template::resolve(from, &request.search, host)?;
-    let config = layers::with_layers(&template, &Layers::default(), host)?;
-    let mut config = config.into_owned();
-    let numbers = [
-        ("train_batch_size", json!(batch.global())),
-        ("train_micro_batch_size_per_gpu", json!(batch.micro)),
-        ("gradient_accumulation_steps", json!(batch.accum)),
-    ];
-    for (key, value) in numbers {
-        config[key] = value;
-    }
+    let mut config = layers::with_layers(&template, &Layers::default(), host)?.into_owned();
+    config["train_batch_size"] = json!(request.batch.global());
+    config["train_micro_batch_size_per_gpu"] = json!(request.batch.micro);
+    config["gradient_accumulation_steps"] = json!(request.batch.accum);
     let values = [
         ("gradient_clipping", json!(1.0)),
-        ("bf16.enabled", json!(request.precision == HalfPrecision::Bf16)),
-        ("fp16.enabled", json!(request.precision == HalfPrecision::Fp16)),
+        ("bf16.enabled", json!(!request.fp16)),
+        ("fp16.enabled", json!(request.fp16)),
         ("zero_optimization.reduce_bucket_size", json!(USUAL.reduce)),
         ("zero_optimization.stage3_prefetch_bucket_size", json!(USUAL.prefetch)),
         ("zero_optimization.stage3_param_persistence_threshold", json!(USUAL.persistence)),
@@ -258,7 +209,6 @@ fn from_template(
             *place = value;
         }
     }
-    let mut notes = Vec::new();
     let left = json::leaves(&config, |value| value == "auto");
     if !left.is_empty() {
         notes.push(format!("still \"auto\", for transformers to fill: {}", left.join(", ")));
@@ -267,5 +217,5 @@ fn from_template(
         let names: Vec<&str> = template.env.iter().map(|(name, _)| name.as_str()).collect();
         notes.push(format!("the template also sets {}, which a plain config cannot do", names.join(", ")));
     }
-    Ok((config, notes))
+    Ok(config)
 }

@@ -28,9 +28,6 @@ fn names() -> Vec<&'static str> {
 /// The content of every shim. It tells by its own name which program it stands for.
 pub(crate) const SHIM: &str = include_str!("../../shims/shim.sh");
 
-/// The program that every shim starts.
-const ZLAUNCH: &str = "zlaunch";
-
 pub(crate) struct Shims {
     pub(crate) action: Action,
     folder: PathBuf,
@@ -91,7 +88,7 @@ impl Shims {
             std::env::split_paths(path).map(|folder| folder.join(LAUNCHERS[0])).find(|program| program.is_file());
         let real = |program: PathBuf| fs::canonicalize(program).ok();
         let active = first.and_then(real).is_some_and(|first| Some(first) == real(self.folder.join(LAUNCHERS[0])));
-        let found = host.find_program(OsStr::new(ZLAUNCH)).is_some() || self.folder.join(ZLAUNCH).is_file();
+        let found = host.find_program(OsStr::new("zlaunch")).is_some() || self.folder.join("zlaunch").is_file();
         let note = if found {
             ""
         } else {

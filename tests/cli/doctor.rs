@@ -72,7 +72,7 @@ fn more_ranks_than_gpus_and_a_scheduler_are_reported() {
 fn a_report_shows_no_secrets() {
     let mut sandbox = Sandbox::new();
     sandbox.var("HF_TOKEN", "hunter2").var("NCCL_SECRET", "hunter2").var("WANDB_API_KEY", "hunter2");
-    sandbox.var("NCCL_NET", "https://me:hunter2@proxy/x").var("UNLISTED", "hunter2");
+    sandbox.var("NCCL_NET", "https://me:hunter2@proxy/x").var("UNLISTED", "hunter2").var("MY_NCCL_X", "hunter2");
     let options = ["--nproc-per-node", "2", "--deepspeed", "zero2", "--set", "comet.api_key=hunter2"];
     let trainer = ["--", "swift", "sft", "--hub_token", "hunter2", "--hub_tokn=hunter2"];
     for format in ["text", "json"] {

@@ -377,6 +377,11 @@ fn llamafactory_runs_its_launcher_module_without_train() {
         "{}",
         line(&sandbox, &plan)
     );
+    sandbox.console_script("lmf");
+    assert_eq!(
+        sandbox.plan(&["--nproc-per-node", "4"], &["lmf", "train", "x.yaml"])["trainer"]["name"],
+        "llamafactory"
+    );
     let plan = sandbox.plan(&[], &["llamafactory-cli", "export", "x.yaml"]);
     assert_eq!(argv(&plan)[1..], ["export", "x.yaml"]);
 }

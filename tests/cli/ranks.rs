@@ -11,8 +11,10 @@ fn nproc(sandbox: &Sandbox) -> serde_json::Value {
 #[test]
 fn sources_of_the_process_count_in_order() {
     let mut sandbox = Sandbox::new();
-    sandbox.var("CUDA_VISIBLE_DEVICES", "GPU-8c28b4fb,GPU-9d,MIG-1/2");
-    assert_eq!(nproc(&sandbox), 3);
+    for (list, count) in [(" 3 , 1 ", 2), ("0,-1,1", 1), ("0,1,2", 3), ("GPU-8c28b4fb,GPU-9d,MIG-1/2", 3)] {
+        sandbox.var("CUDA_VISIBLE_DEVICES", list);
+        assert_eq!(nproc(&sandbox), count, "{list}");
+    }
     sandbox.var("PET_NPROC_PER_NODE", "4");
     assert_eq!(nproc(&sandbox), 4);
     sandbox.var("NPROC_PER_NODE", "5");

@@ -93,7 +93,8 @@ class Checks:
             self.fail(name, str(why) if isinstance(why, AssertionError) and why.args else traceback.format_exc())
         else:
             self.passed += 1
-            self.say(f"ok {name} ({time.monotonic() - start:.1f} s){f': {note}' if note else ''}")
+            took = time.monotonic() - start
+            self.say(f"ok {name}{f' ({took:.1f} s)' if took >= 0.05 else ''}{f': {note}' if note else ''}")
 
     def run_all(self, *given):
         """Every check that `@check` marked."""
@@ -130,6 +131,8 @@ class Checks:
         """Prints the last line and ends the script."""
         for name in sorted(self.wanted - self.seen):
             self.fail(name, "there is no check of this name")
+        if not self.passed + self.failed + self.skipped:
+            self.fail("everything", "nothing was checked")
         print(f"{self.passed} passed, {self.failed} failed" + (f", {self.skipped} skipped" if self.skipped else ""), flush=True)
         sys.exit(1 if self.failed else 0)
 

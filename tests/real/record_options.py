@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Records the option names of the real programs into src/recorded/, one a line, and the other names of hidden_size.
 
-usage: record_options.py OUT_DIR [axolotl|xtuner]     (with the interpreter of the environment that holds them)
+It runs with the interpreter of the environment that holds them.
 
 `name` takes a value, `name?` may take one, `name!` takes none. Names have underscores; each is also accepted with dashes.
 """
 import argparse
-import sys
 from pathlib import Path
+
+from harness import ROOT, Arguments
 
 
 def lines(parser):
@@ -45,12 +46,16 @@ def caught(parse_args):
 
 
 def main():
-    out = Path(sys.argv[1])
-    if sys.argv[2:] == ["xtuner"]:
+    parser = Arguments(__doc__)
+    parser.add_argument("out", type=Path, nargs="?", default=ROOT / "src/recorded", help="the folder for the lists (default: src/recorded)")
+    parser.add_argument("program", nargs="?", choices=["axolotl", "xtuner"], help="record this one only, which has an environment of its own")
+    options = parser.parse_args()
+    out = options.out
+    if options.program == "xtuner":
         from xtuner.tools import train
         (out / "xtuner.txt").write_text(lines(caught(train.parse_args)))
         return
-    if sys.argv[2:] == ["axolotl"]:
+    if options.program == "axolotl":
         (out / "axolotl.txt").write_text(axolotl())
         return
     from swift.arguments import InferArguments, PretrainArguments, RLHFArguments, SftArguments

@@ -22,7 +22,7 @@ import deepspeed  # noqa: E402
 import torch  # noqa: E402
 import transformers  # noqa: E402
 from accelerate import Accelerator  # noqa: E402
-from accelerate.state import AcceleratorState, GradientState, PartialState  # noqa: E402
+from accelerate.state import AcceleratorState, GradientState  # noqa: E402
 from transformers import AutoConfig, HfArgumentParser, Trainer, TrainingArguments  # noqa: E402
 from transformers.integrations.deepspeed import unset_hf_deepspeed_config  # noqa: E402
 

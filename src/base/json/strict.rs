@@ -1,25 +1,21 @@
 //! How serde_json's tokens become a value.
 
-use std::cell::Cell;
-
-use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
-/// Builds a `Value` and refuses what JSON readers disagree about, such as duplicate keys. Also notes whether there was
-/// an integer beyond 64 bits.
-#[derive(Clone, Copy)]
-pub(super) struct Strict<'a>(pub(super) &'a Cell<bool>);
+/// A value without what JSON readers disagree about, such as duplicate keys.
+pub(super) struct Strict(pub(super) Value);
 
-impl<'de> DeserializeSeed<'de> for Strict<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
-        reader.deserialize_any(self)
+impl<'de> Deserialize<'de> for Strict {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        reader.deserialize_any(StrictVisitor).map(Strict)
     }
 }
 
-impl<'de> Visitor<'de> for Strict<'_> {
+struct StrictVisitor;
+
+impl<'de> Visitor<'de> for StrictVisitor {
     type Value = Value;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -50,9 +46,6 @@ impl<'de> Visitor<'de> for Strict<'_> {
         if value.fract() == 0.0 && (0.0..1.8e19).contains(&value) {
             return Ok(Value::from(value as u64));
         }
-        if value.fract() == 0.0 {
-            self.0.set(true);
-        }
         Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("this number is too large"))
     }
 
@@ -60,13 +53,9 @@ impl<'de> Visitor<'de> for Strict<'_> {
         Ok(Value::from(value))
     }
 
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(self)? {
+        while let Some(Strict(item)) = items.next_element()? {
             list.push(item);
         }
         Ok(Value::Array(list))
@@ -76,7 +65,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
         let mut object = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
             match object.entry(key) {
-                Entry::Vacant(place) => place.insert(entries.next_value_seed(self)?),
+                Entry::Vacant(place) => place.insert(entries.next_value::<Strict>()?.0),
                 Entry::Occupied(there) => {
                     return Err(de::Error::custom(format!("the key `{}` stands here twice", there.key())));
                 }

@@ -1,14 +1,12 @@
 //! Where an interpreter's packages are, and which ones: site-packages, what `.pth` files and editable installs add, and
 //! the versions in dist-info and egg-info.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::report::reading;
 
-/// Where an interpreter's packages are: in its virtual environment, and in that of its base where the environment
-/// shares those.
+/// In an interpreter's virtual environment, and in that of its base where the environment shares those.
 pub(super) fn sites(program: &Path, user: Option<&Path>) -> Vec<PathBuf> {
     let Some(folder) = program.parent() else { return Vec::new() };
     let config = [folder, folder.parent().unwrap_or(folder)]
@@ -22,7 +20,7 @@ pub(super) fn sites(program: &Path, user: Option<&Path>) -> Vec<PathBuf> {
         let mut pairs = config.lines().filter_map(|line| line.split_once('='));
         pairs.find(|(name, _)| name.trim() == key).map(|(_, value)| value.trim().to_string())
     };
-    let mut sites = packages_below(prefix, version.as_deref());
+    let mut sites: Vec<_> = packages_below(prefix, version.as_deref()).into_iter().collect();
     if setting("include-system-site-packages").is_some_and(|value| value.eq_ignore_ascii_case("true"))
         && let Some(base) = setting("home").as_deref().map(Path::new).and_then(Path::parent)
     {
@@ -49,21 +47,19 @@ fn base_sites(prefix: &Path, version: Option<&str>, user: Option<&Path>) -> Vec<
 }
 
 /// `<prefix>/lib/pythonX.Y/site-packages`.
-fn packages_below(prefix: &Path, version: Option<&str>) -> Vec<PathBuf> {
+fn packages_below(prefix: &Path, version: Option<&str>) -> Option<PathBuf> {
     let lib = prefix.join("lib");
-    let site = |version: &str| lib.join(version).join("site-packages");
-    let known = version.map(site).filter(|site| site.is_dir());
-    let listed = || {
-        let mut names: Vec<String> = fs::read_dir(&lib)
-            .into_iter()
-            .flatten()
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|name| name.starts_with("python3."))
-            .collect();
-        names.sort();
-        names.iter().map(|name| site(name)).find(|site| site.is_dir())
-    };
-    known.or_else(listed).into_iter().collect()
+    let site = |version: &str| Some(lib.join(version).join("site-packages")).filter(|site| site.is_dir());
+    version.and_then(site).or_else(|| {
+        let mut versions: Vec<String> = names(&lib).filter(|name| name.starts_with("python3.")).collect();
+        versions.sort();
+        versions.iter().find_map(|version| site(version))
+    })
+}
+
+/// The names in a folder, in no order.
+pub(super) fn names(folder: &Path) -> impl Iterator<Item = String> + use<> {
+    fs::read_dir(folder).into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok())
 }
 
 /// `python3.11`, from the interpreter's own name or the one its links end at.
@@ -75,40 +71,26 @@ pub(super) fn version_of(program: &Path) -> Option<String> {
 
 /// Folders that `.pth` files put behind a site folder.
 pub(super) fn added_by_pth(site: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = fs::read_dir(site)
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|it| it == "pth"))
-        .collect();
+    let mut files: Vec<PathBuf> = names(site).map(|name| site.join(name)).collect();
+    files.retain(|file| file.extension().is_some_and(|it| it == "pth"));
     files.sort();
-    let lines = files.iter().filter_map(|file| reading::read_text(file).ok());
-    let folders = lines.flat_map(|text| text.lines().map(|line| line.trim().to_string()).collect::<Vec<_>>());
-    folders
-        .filter(|line| !line.is_empty() && !line.starts_with('#') && !line.starts_with("import"))
-        .map(|line| site.join(line))
-        .filter(|folder| folder.is_dir())
-        .collect()
+    let texts: Vec<String> = files.iter().filter_map(|file| reading::read_text(file).ok()).collect();
+    let lines = texts.iter().flat_map(|text| text.lines()).map(str::trim);
+    let folders = lines.filter(|line| !line.is_empty() && !line.starts_with('#') && !line.starts_with("import"));
+    folders.map(|line| site.join(line)).filter(|folder| folder.is_dir()).collect()
 }
 
 /// setuptools' editable installs map a package to its folder: `MAPPING = {'swift': '/src/swift'}`.
 pub(super) fn mapped_by_finder(site: &Path, inside: &str) -> Option<PathBuf> {
     let (package, rest) = inside.split_once('/')?;
-    let finders = fs::read_dir(site).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-    let mut finders = finders.filter(|path| {
-        path.file_name()
-            .and_then(OsStr::to_str)
-            .is_some_and(|name| name.starts_with("__editable__") && name.ends_with("_finder.py"))
-    });
+    let mut finders = names(site).filter(|name| name.starts_with("__editable__") && name.ends_with("_finder.py"));
     finders.find_map(|finder| {
-        let text = reading::read_text(&finder).ok()?;
+        let text = reading::read_text(&site.join(finder)).ok()?;
         let mapping = text.lines().find(|line| line.starts_with("MAPPING"))?;
         let folder = mapping.split(&format!("'{package}': '")).nth(1)?.split('\'').next()?;
         Some(Path::new(folder).join(rest)).filter(|path| path.is_file())
     })
 }
-
-pub(super) const DIST_INFO: &str = ".dist-info";
 
 /// Distributions are compared without regard to case and to the kind of dash.
 pub(super) fn is_same(one: &str, two: &str) -> bool {
@@ -116,22 +98,13 @@ pub(super) fn is_same(one: &str, two: &str) -> bool {
     one.len() == two.len() && one.bytes().zip(two.bytes()).all(|(one, two)| plain(one) == plain(two))
 }
 
-pub(super) fn dist_infos(folder: &Path) -> Vec<String> {
-    let names = fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.file_name()));
-    let wanted = names.filter(|name| name.as_encoded_bytes().ends_with(DIST_INFO.as_bytes()));
-    wanted.filter_map(|name| name.into_string().ok()).collect()
-}
-
 /// From an older egg-info, beside the sources of an editable install.
 pub(super) fn egg_version(site: &Path, distribution: &str) -> Option<String> {
     let folders = added_by_pth(site).into_iter().chain([site.to_path_buf()]);
-    let mut entries = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok));
-    entries.find_map(|entry| {
-        let name = entry.file_name();
-        let egg = name.to_str()?.strip_suffix(".egg-info")?;
-        let egg = egg.split_once('-').map_or(egg, |(name, _)| name);
-        let text =
-            is_same(egg, distribution).then(|| reading::read_text(&entry.path().join("PKG-INFO")).ok()).flatten()?;
+    let mut entries = folders.flat_map(|folder| names(&folder).map(move |name| (folder.join(&name), name)));
+    entries.find_map(|(path, name)| {
+        let egg = name.strip_suffix(".egg-info")?.split('-').next().filter(|egg| is_same(egg, distribution));
+        let text = egg.and_then(|_| reading::read_text(&path.join("PKG-INFO")).ok())?;
         let version = text.lines().find_map(|line| line.strip_prefix("Version: "))?;
         Some(version.trim().to_string())
     })

@@ -47,7 +47,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     let mut recognised = if command.target.is_console("axolotl") {
         let (_, rest) = command.args.split_first().filter(|(mode, _)| *mode == "train")?;
         // axolotl downloads a config that is a URL.
-        rest.first().filter(|file| run_file::is_first(rest) && !file.to_string_lossy().contains("://"))?;
+        run_file::first(rest).filter(|file| !file.to_string_lossy().contains("://"))?;
         let (args, problems) = module_args(rest)?;
         let behind = RankCommand::behind_console(command, MODULE, args, host);
         let variables = variables(behind.python.as_ref(), host);
@@ -56,15 +56,12 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     } else {
         command.target.is_module(MODULE).then(|| RankCommand::unchanged(command))?
     };
-    if run_file::is_first(&recognised.args) {
-        match run_file::read(&recognised.args[0], Dialect::PyYaml, host) {
-            Ok(entries) => {
-                let words = run_file::typed_words(&renamed(entries.unwrap_or_default()), true);
-                let flags = recognised.args[1..].iter().map(renamed_flag);
-                recognised.effective_args = Some(words.into_iter().chain(flags).collect());
-            }
-            Err(problem) => recognised.problems.push(problem),
-        }
+    if let Some(file) = run_file::first(&recognised.args).cloned()
+        && let Some(entries) = recognised.read_run_file(&file, Dialect::PyYaml, host)
+    {
+        let words = run_file::typed_words(&renamed(entries), true);
+        let flags = recognised.args[1..].iter().map(renamed_flag);
+        recognised.effective_args = Some(words.into_iter().chain(flags).collect());
     }
     Some(recognised)
 }

@@ -72,10 +72,10 @@ const FIELDS: &[Field] = &[("model_name_or_path", Nargs::One)];
 /// Any Python program: a script that calls `deepspeed.initialize` itself was recognised before. A file `script.args`
 /// beside the script holds arguments that `HfArgumentParser` reads first.
 fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
-    let mut recognised = match &command.target {
-        Target::Program(_) => return None,
-        _ => RankCommand::unchanged(command),
-    };
+    let mut recognised = RankCommand::unchanged(command);
+    if matches!(command.target, Target::Program(_)) {
+        return None;
+    }
     if let Target::Script { path, .. } = &command.target {
         let file = host.absolute(Path::new(path)).with_extension("args");
         let text = file.is_file().then(|| reading::read_text(&file).ok()).flatten();
@@ -84,8 +84,8 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     }
     // A JSON or YAML file that is the only argument holds all the others (`parse_json_file`). If it cannot be read, the
     // script is not an HF script and the file is its data.
-    if let [file] = command.args.as_slice()
-        && run_file::is_first(&command.args)
+    if let Some(file) = run_file::first(&command.args)
+        && command.args.len() == 1
         && let Ok(Some(entries)) = run_file::read(file, Dialect::PyYaml, host)
     {
         recognised.effective_args = Some(run_file::typed_words(&entries, false));

@@ -43,42 +43,37 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     }
     let mut recognised = if console {
         let (_, rest) = command.args.split_first().filter(|(mode, _)| *mode == "train")?;
-        RankCommand::behind_console(command, MODULE, rest.to_vec(), host)
+        let behind = RankCommand::behind_console(command, MODULE, rest.to_vec(), host);
+        RankCommand { variables: variables(behind.python.as_ref(), host), ..behind }
     } else {
         command.target.is_module(MODULE).then(|| RankCommand::unchanged(command))?
     };
-    if console {
-        recognised.variables = variables(recognised.python.as_ref(), host);
-    }
-    if run_file::is_first(&recognised.args) {
-        match run_file::read(&recognised.args[0], Dialect::OmegaConf, host) {
-            Ok(entries) => {
-                let mut entries = Value::Object(entries.unwrap_or_default());
-                for word in &recognised.args[1..] {
-                    if let Some((key, value)) = word.to_str().and_then(|word| word.split_once('=')) {
-                        insert(&mut entries, key, scalar(value, Dialect::OmegaConf));
-                    }
-                }
-                let entries = entries.as_object().cloned().unwrap_or_default();
-                recognised.effective_args = Some(run_file::typed_words(&entries, false));
+    if let Some(file) = run_file::first(&recognised.args).cloned()
+        && let Some(mut entries) = recognised.read_run_file(&file, Dialect::OmegaConf, host)
+    {
+        for word in &recognised.args[1..] {
+            if let Some((key, value)) = word.to_str().and_then(|word| word.split_once('=')) {
+                insert(&mut entries, key, scalar(value, Dialect::OmegaConf));
             }
-            Err(problem) => recognised.problems.push(problem),
         }
+        recognised.effective_args = Some(run_file::typed_words(&entries, false));
     }
     Some(recognised)
 }
 
 /// `a.b=1` reaches into a section.
-fn insert(entries: &mut Value, key: &str, value: Value) {
-    let mut node = entries;
-    for part in key.split('.') {
-        if !node.is_object() {
-            *node = Value::Object(Map::new());
-        }
-        let Some(object) = node.as_object_mut() else { return };
-        node = object.entry(part).or_insert(Value::Null);
+fn insert(entries: &mut Map<String, Value>, key: &str, value: Value) {
+    let Some((section, rest)) = key.split_once('.') else {
+        entries.insert(key.to_string(), value);
+        return;
+    };
+    let section = entries.entry(section).or_insert(Value::Null);
+    if !section.is_object() {
+        *section = Value::Object(Map::new());
     }
-    *node = value;
+    if let Some(section) = section.as_object_mut() {
+        insert(section, rest, value);
+    }
 }
 
 fn is_on(value: &str) -> bool {
@@ -106,17 +101,6 @@ mod tests {
     use std::ffi::OsString;
 
     use super::*;
-    use crate::command::testing::Installed;
-
-    #[test]
-    fn its_launcher_module_is_run_unless_ray_starts_the_ranks() {
-        let mut installed = Installed::new("lmf", "llamafactory", "0.9.5", &["llamafactory/launcher.py"]);
-        installed.plant("work/run.yaml", "stage: sft\n");
-        let expected = "SITE/llamafactory/launcher.py run.yaml deepspeed=CONFIG";
-        assert_eq!(installed.rank("lmf train run.yaml"), ("llamafactory", expected.to_string()));
-        installed.set(vars::USE_RAY, "1");
-        assert_eq!(installed.job("lmf train run.yaml").trainer.name, "command");
-    }
 
     #[test]
     fn texts_for_numbers_are_not_read() {

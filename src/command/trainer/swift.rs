@@ -100,7 +100,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     let mut rank = RankCommand::behind_console(command, &module, rest.to_vec(), host);
     let version = |rank: &RankCommand| rank.python.as_ref()?.version("ms-swift");
     // swift's own launcher reads a run file, and the file behind it does not: we put its words in its place.
-    if let Some(file) = rest.first().filter(|_| run_file::is_first(rest)) {
+    if let Some(file) = run_file::first(rest) {
         let version = version(&rank);
         // Before 4.1 there were no run files, and the parser refuses the word.
         if version.as_ref().is_none_or(|version| !version.is_before([4, 1, 0])) {
@@ -121,9 +121,8 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
 }
 
 fn uses_ray(words: &[OsString]) -> bool {
-    let named = words.iter().any(|word| word.as_encoded_bytes().starts_with(b"--use"));
-    let read = || Args::read(words.to_vec(), &[("use_ray", Nargs::Optional)], OptionList::Open);
-    named && read().bool("use_ray", true).ok().flatten().is_some_and(|sourced| sourced.value)
+    let args = Args::read(words.to_vec(), &[("use_ray", Nargs::Optional)], OptionList::Open);
+    args.bool("use_ray", true).ok().flatten().is_some_and(|sourced| sourced.value)
 }
 
 /// Replaces the words at `place`, which name a run file, by the words in it; or appends those at the end.
@@ -192,11 +191,7 @@ fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Proble
     let unknown: Vec<&str> = args.unknown(list).collect();
     let tolerated = args.bool("ignore_args_error", true).ok().flatten().is_some_and(|sourced| sourced.value);
     let is_given = |name: &str| args.words().iter().any(|word| option_name(word).as_deref() == Some(name));
-    // Most commands end here, before the version is looked for in site-packages.
-    if tolerated || unknown.is_empty() && !is_given("tuner_type") {
-        return Vec::new();
-    }
-    let Some(version) = python.version("ms-swift") else { return Vec::new() };
+    let Some(version) = python.version("ms-swift").filter(|_| !tolerated) else { return Vec::new() };
     let refused = |word: &str, suggestion: Option<&str>| {
         let tolerant = "--ignore_args_error true makes it tolerate unknown options";
         report::trainer_has_no_option(&format!("ms-swift {version}"), word, suggestion, tolerant)
@@ -214,8 +209,8 @@ fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Proble
             .map(|option| refused(&format!("--{}", option.name), renamed(option.name).as_deref()))
             .collect();
     }
-    let all: Vec<String> = option_names::all(list).map(|name| format!("--{name}")).collect();
     let suggestion = |word: &str| {
+        let all: Vec<String> = option_names::all(list).map(|name| format!("--{name}")).collect();
         let renamed = option_name(OsStr::new(word)).and_then(|name| renamed(&name));
         renamed.or_else(|| report::nearest(word, all.iter().map(String::as_str)).map(str::to_string))
     };
@@ -246,36 +241,4 @@ fn precision(args: &Args, name: &str, full_eval: &str, dtypes: &[&str]) -> Preci
     }
     let dtype = args.text("torch_dtype").filter(|sourced| sourced.value != "None");
     Ok(dtype.map(|sourced| (dtypes.contains(&sourced.value.as_str()), format!("{} {}", sourced.from, sourced.value))))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn infer_takes_no_config_and_the_others_do() {
-        for (command, list) in COMMANDS {
-            assert_eq!(list.lines().any(|line| line == "deepspeed"), *command != "infer", "{command}");
-        }
-    }
-
-    #[test]
-    fn words_of_a_run_file() {
-        let entries = serde_json::json!({"model": "a/b", "dataset": ["x", "y"], "lr": 1e-5, "packing": true, "deepspeed": {"a": 1}});
-        let words = run_file::words(entries.as_object().unwrap());
-        let expected = [
-            "--model",
-            "a/b",
-            "--dataset",
-            "x",
-            "y",
-            "--lr",
-            "1e-05",
-            "--packing",
-            "True",
-            "--deepspeed",
-            "{\"a\": 1}",
-        ];
-        assert_eq!(words, expected.map(OsString::from));
-    }
 }

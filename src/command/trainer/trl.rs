@@ -62,19 +62,15 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
         COMMANDS.iter().find(|name| command.target.is_module(&format!("trl.scripts.{name}")))?;
         RankCommand::unchanged(command)
     };
-    if let Some(file) = Args::read(recognised.args.clone(), CONFIG, OptionList::Open).raw("config") {
-        match run_file::read(file.value, Dialect::PyYaml, host) {
-            Ok(entries) => {
-                let mut entries = entries.unwrap_or_default();
-                if entries.keys().any(|key| ACCELERATE.contains(&key.as_str())) {
-                    return None;
-                }
-                recognised.variables = variables(entries.shift_remove("env").as_ref());
-                let words = run_file::typed_words(&entries, true);
-                recognised.effective_args = Some(words.into_iter().chain(recognised.args.iter().cloned()).collect());
-            }
-            Err(problem) => recognised.problems.push(problem),
+    if let Some(file) = Args::read(recognised.args.clone(), CONFIG, OptionList::Open).raw("config")
+        && let Some(mut entries) = recognised.read_run_file(file.value, Dialect::PyYaml, host)
+    {
+        if entries.keys().any(|key| ACCELERATE.contains(&key.as_str())) {
+            return None;
         }
+        recognised.variables = variables(entries.shift_remove("env").as_ref());
+        let words = run_file::typed_words(&entries, true);
+        recognised.effective_args = Some(words.into_iter().chain(recognised.args.iter().cloned()).collect());
     }
     Some(recognised)
 }
@@ -84,20 +80,4 @@ fn variables(block: Option<&serde_json::Value>) -> Vec<Variable> {
     let entries = block.and_then(|block| block.as_object()).into_iter().flatten();
     let named = entries.filter(|(name, _)| vars::is_name(name));
     named.map(|(name, value)| Variable::new(name, python_str(value), "env in the run file")).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::command::testing::Installed;
-
-    #[test]
-    fn its_script_is_run_unless_accelerate_is_given_options() {
-        let trl = Installed::new("trl", "trl", "0.29.0", &["trl/scripts/sft.py"]);
-        assert_eq!(
-            trl.rank("trl sft --bf16 true"),
-            ("trl", "SITE/trl/scripts/sft.py --bf16 true --deepspeed CONFIG".to_string())
-        );
-        assert_eq!(trl.job("trl sft --num-processes 2").trainer.name, "command");
-        assert_eq!(trl.job("trl env").trainer.name, "command");
-    }
 }

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::context::LaunchContext;
 use super::kind::Launcher;
-use super::spec::{ConfigOption, CountMeaning, LauncherFlags, LauncherSpec, Variables, count, default, port};
+use super::spec::{ConfigOption, CountMeaning, LauncherSpec, Variables, count, default};
 use crate::base::python_value;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
@@ -20,18 +21,12 @@ use crate::report::reading;
 
 pub(super) const SPEC: LauncherSpec = LauncherSpec {
     launcher: Launcher::Existing("accelerate"),
-    title: Some("accelerate launch"),
     programs: &[("accelerate", Some("launch")), ("accelerate-launch", None)],
     modules: &["accelerate.commands.launch"],
-    module: "accelerate.commands.launch",
     options: include_str!("../../recorded/accelerate.txt"),
     short_options: &[("-m", "module"), ("-h", "help"), ("-q", "quiet")],
+    rank_options: ["num_processes", "num_machines", "machine_rank", "main_process_ip", "main_process_port"],
     fields: &[
-        ("num_processes", One),
-        ("num_machines", One),
-        ("machine_rank", One),
-        ("main_process_ip", One),
-        ("main_process_port", One),
         ("config_file", One),
         ("use_deepspeed", Nothing),
         ("mixed_precision", One),
@@ -44,15 +39,6 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
         ("zero3_save_16bit_model", One),
         ("deepspeed_multinode_launcher", One),
         ("deepspeed_config_file", One),
-        ("module", Nothing),
-        ("no_python", Nothing),
-    ],
-    equivalents: &[
-        ("nproc-per-node", "num_processes"),
-        ("nnodes", "num_machines"),
-        ("node-rank", "machine_rank"),
-        ("master-addr", "main_process_ip"),
-        ("master-port", "main_process_port"),
     ],
     count_options: &["num_processes"],
     count_meaning: CountMeaning::Total,
@@ -75,13 +61,8 @@ fn config_in_run_file(args: &Args, host: &Host) -> Option<Sourced<String>> {
     Some(Sourced::new(config.to_string(), Source::Argument(format!("{}, {CONFIG}", file.display()))))
 }
 
-/// Flags whose whole effect is known: on the ranks, on a variable, or none with DeepSpeed.
+/// Flags besides those about the ranks whose whole effect is known: on a variable, or none with DeepSpeed.
 const TRANSLATED: &[&str] = &[
-    "num_processes",
-    "num_machines",
-    "machine_rank",
-    "main_process_ip",
-    "main_process_port",
     "same_network",
     "use_deepspeed",
     CONFIG,
@@ -103,17 +84,20 @@ const VARIABLES: &[(&str, &str)] = &[
     ("zero3_save_16bit_model", vars::ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL),
 ];
 
-fn variables(flags: &LauncherFlags, config: &OsStr, host: &Host) -> Option<Variables> {
-    let LauncherFlags { words, args, several_nodes } = *flags;
-    let known = |name: &str| TRANSLATED.contains(&name) || VARIABLES.iter().any(|(flag, _)| *flag == name);
-    let named = words.iter().filter_map(|word| word.to_str()).filter(|word| word.starts_with('-'));
+fn variables(args: &Args, config: &OsStr, context: &LaunchContext<'_>) -> Option<Variables> {
+    let LaunchContext { topology, host, .. } = context;
+    let known = |name: &str| {
+        let variables = VARIABLES.iter().map(|(flag, _)| flag);
+        SPEC.rank_options.iter().chain(TRANSLATED).chain(variables).any(|known| *known == name)
+    };
+    let named = args.words().iter().filter_map(|word| word.to_str()).filter(|word| word.starts_with('-'));
     let mut names =
         named.map(|word| word.trim_start_matches('-').split('=').next().unwrap_or_default().replace('-', "_"));
     let precision = args.text("mixed_precision").map_or_else(|| "no".to_string(), |precision| precision.value);
     let standard = args.text("deepspeed_multinode_launcher").is_some_and(|launcher| launcher.value == "standard");
-    let exact = names.all(|name| known(&name) || name == "m")
+    let exact = names.all(|name| known(&name))
         && ["no", "fp16", "bf16"].contains(&precision.as_str())
-        && (!several_nodes || standard)
+        && (!topology.has_several_nodes() || standard)
         && settings_file(args, host).is_none()
         && !may_lack_peer_access(host);
     if !exact {
@@ -178,6 +162,6 @@ fn rank_flags(args: &Args, host: &Host) -> RankFlags {
         nnodes: Some(nnodes),
         node_rank: number("machine_rank"),
         master_addr: args.text("main_process_ip"),
-        master_port: port(args, "main_process_port").filter(|port| port.value > 0),
+        master_port: count(args, "main_process_port").filter(|port| port.value > 0),
     }
 }

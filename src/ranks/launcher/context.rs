@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::slice::from_ref;
 
 use crate::command::target::Target;
 use crate::command::trainer::Job;
@@ -28,17 +29,11 @@ impl LaunchContext<'_> {
 
     /// What one process executes without a launcher, up to the trainer's arguments.
     pub(super) fn process_words(&self) -> Vec<OsString> {
+        let program = |word: &OsString| self.host.find_program(word).map(PathBuf::into_os_string);
         match &self.job.target {
-            Target::Script { options, path } => {
-                std::iter::once(self.python()).chain(options.iter().cloned()).chain([path.clone()]).collect()
-            }
-            Target::Module { options, name } => {
-                let module = ["-m".into(), name.clone()];
-                std::iter::once(self.python()).chain(options.iter().cloned()).chain(module).collect()
-            }
-            Target::Program(word) => {
-                vec![self.host.find_program(word).map_or_else(|| word.clone(), PathBuf::into_os_string)]
-            }
+            Target::Script { options, path } => [&[self.python()], &options[..], from_ref(path)].concat(),
+            Target::Module { options, name } => [&[self.python()], &options[..], &["-m".into(), name.clone()]].concat(),
+            Target::Program(word) => vec![program(word).unwrap_or_else(|| word.clone())],
         }
     }
 

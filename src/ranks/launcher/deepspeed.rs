@@ -9,43 +9,23 @@ use serde_json::{Map, Value};
 
 use super::context::LaunchContext;
 use super::kind::Launcher;
-use super::spec::{CountMeaning, LauncherSpec, count, default, port};
+use super::spec::{CountMeaning, LauncherSpec, count, default};
 use crate::base::base64;
 use crate::base::source::Sourced;
 use crate::base::vars;
-use crate::command::argv::{Args, Nargs::Nothing, Nargs::One};
+use crate::command::argv::{Args, Nargs::One};
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags, Topology};
 use crate::report::{self, Problem};
 
 pub(super) const SPEC: LauncherSpec = LauncherSpec {
     launcher: Launcher::Deepspeed,
-    title: None,
     programs: &[("deepspeed", None), ("ds", None)],
     modules: &["deepspeed.launcher.runner"],
-    module: "deepspeed.launcher.runner",
     options: include_str!("../../recorded/deepspeed.txt"),
     short_options: &[("-H", "hostfile"), ("-i", "include"), ("-e", "exclude"), ("-q", "quiet"), ("-h", "help")],
-    fields: &[
-        ("num_gpus", One),
-        ("num_accelerators", One),
-        ("num_nodes", One),
-        ("include", One),
-        ("exclude", One),
-        ("hostfile", One),
-        ("master_addr", One),
-        ("master_port", One),
-        ("node_rank", One),
-        ("module", Nothing),
-        ("no_python", Nothing),
-    ],
-    equivalents: &[
-        ("nproc-per-node", "num_gpus"),
-        ("nnodes", "num_nodes"),
-        ("node-rank", "node_rank"),
-        ("master-addr", "master_addr"),
-        ("master-port", "master_port"),
-    ],
+    rank_options: ["num_gpus", "num_nodes", "node_rank", "master_addr", "master_port"],
+    fields: &[("num_accelerators", One), ("include", One), ("exclude", One), ("hostfile", One)],
     count_options: &["num_gpus", "num_accelerators", "include", "exclude"],
     count_meaning: CountMeaning::PerNode,
     config: None,
@@ -90,7 +70,7 @@ pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
 /// With a hostfile: the runner reaches the hosts through ssh.
 fn runner_words(context: &LaunchContext<'_>) -> Vec<OsString> {
     let LaunchContext { topology, hosts, host, .. } = context;
-    let mut words: Vec<OsString> = vec![context.python(), "-m".into(), SPEC.module.into()];
+    let mut words: Vec<OsString> = vec![context.python(), "-m".into(), SPEC.modules[0].into()];
     let mut option = |name: &str, value: OsString| words.extend([OsString::from(name), value]);
     if let Some(file) = &hosts.hostfile {
         option("--hostfile", host.absolute(&file.value).into_os_string());
@@ -161,7 +141,7 @@ fn rank_flags(args: &Args, host: &Host) -> RankFlags {
         nnodes: (!hostfile).then(|| default(1)),
         node_rank: count(args, "node_rank"),
         master_addr: args.text("master_addr"),
-        master_port: port(args, "master_port"),
+        master_port: count(args, "master_port"),
     }
 }
 

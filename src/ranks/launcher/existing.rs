@@ -4,12 +4,12 @@
 use std::ffi::{OsStr, OsString};
 
 use super::context::LaunchContext;
-use super::spec::{ConfigOption, CountMeaning, LauncherFlags, LauncherSpec, Variables};
+use super::spec::{ConfigOption, CountMeaning, LauncherSpec, Variables};
 use super::{accelerate, deepspeed, torchrun};
 use crate::base::python_value;
 use crate::base::source::Sourced;
 use crate::command::argv::Args;
-use crate::command::target::{ParsedCommand, Target, base_name, is_python, is_script};
+use crate::command::target::{ParsedCommand, Target, is_python, is_script};
 use crate::command::trainer::{self, Job};
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags};
@@ -45,10 +45,9 @@ impl ExistingLauncher {
         Some((launcher, ParsedCommand { target, args: trainer_args.to_vec(), python, owner: Some(owner) }))
     }
 
-    /// Its name for messages.
-    pub(crate) fn name(&self) -> &str {
-        let program = || base_name(self.program.last().map_or(OsStr::new(""), OsString::as_os_str));
-        self.spec.title.unwrap_or_else(program)
+    /// The words that name it.
+    pub(crate) fn name(&self) -> String {
+        self.program.join(OsStr::new(" ")).to_string_lossy().into_owned()
     }
 
     fn target(&self, first: &OsString) -> Target {
@@ -64,15 +63,12 @@ impl ExistingLauncher {
     /// What its flags state, with ours where they leave something open.
     pub(crate) fn rank_flags(&self, flags: &RankFlags, host: &Host) -> RankFlags {
         let mut stated = (self.spec.rank_flags)(&self.args, host);
-        if !self.states_count()
-            && let Some(nproc) = &flags.nproc_per_node
-        {
-            stated.nproc_per_node = Some(nproc.clone());
+        let [_, nnodes, ..] = self.spec.rank_options;
+        if !self.states_count() {
+            stated.nproc_per_node = flags.nproc_per_node.clone().or(stated.nproc_per_node);
         }
-        if !self.args.is_given(self.equivalent("nnodes"))
-            && let Some(nnodes) = &flags.nnodes
-        {
-            stated.nnodes = Some(nnodes.clone());
+        if !self.args.is_given(nnodes) {
+            stated.nnodes = flags.nnodes.clone().or(stated.nnodes);
         }
         stated
     }
@@ -81,9 +77,13 @@ impl ExistingLauncher {
         self.spec.count_options.iter().any(|name| self.args.is_given(name))
     }
 
-    /// Its own name for an option of ours.
-    fn equivalent(&self, ours: &str) -> &'static str {
-        self.spec.equivalents.iter().find(|(name, _)| *name == ours).map_or("", |(_, theirs)| *theirs)
+    /// Our flags besides the number of processes, as text and under its own names.
+    fn other_flags(&self, flags: &RankFlags) -> impl Iterator<Item = (&'static str, Sourced<String>)> {
+        let RankFlags { nnodes, node_rank, nproc_per_node: _, master_addr, master_port } = flags.clone();
+        let text = |number: Sourced<u32>| number.map(|value| value.to_string());
+        let port = master_port.map(|port| port.map(|value| value.to_string()));
+        let ours = [nnodes.map(text), node_rank.map(text), master_addr, port];
+        self.spec.rank_options.into_iter().skip(1).zip(ours).filter_map(|(theirs, flag)| Some((theirs, flag?)))
     }
 
     /// Our flags that the command contradicts. A variable may be set for a whole site, and gives way.
@@ -98,8 +98,8 @@ impl ExistingLauncher {
                 problems.push(report::contradiction(&asked.place(), &theirs));
             }
         }
-        for (name, asked) in other_flags(flags) {
-            let theirs = self.args.text(self.equivalent(name)).filter(|_| asked.from.is_flag());
+        for (theirs, asked) in self.other_flags(flags) {
+            let theirs = self.args.text(theirs).filter(|_| asked.from.is_flag());
             if let Some(theirs) = theirs.filter(|theirs| !is_same_value(&theirs.value, &asked.value)) {
                 problems.push(report::contradiction(&asked.place(), &theirs.place()));
             }
@@ -125,12 +125,10 @@ impl ExistingLauncher {
 
     /// The variables with which torchrun makes the same launch without this launcher, if there are such.
     pub(crate) fn as_torchrun(&self, context: &LaunchContext<'_>, config: Option<&OsStr>) -> Option<Variables> {
-        let LaunchContext { job, topology, host, .. } = context;
+        let LaunchContext { job, topology, .. } = context;
         let (option, config) = self.config_option(job).zip(config)?;
         topology.nproc_per_node.as_ref().filter(|_| topology.can_rendezvous())?;
-        let several_nodes = topology.nnodes.as_ref().is_some_and(|nnodes| nnodes.value > 1);
-        let flags = LauncherFlags { words: &self.flags, args: &self.args, several_nodes };
-        (option.as_torchrun)(&flags, config, host)
+        (option.as_torchrun)(&self.args, config, context)
     }
 
     /// The whole command: the launcher with its flags and those of ours that it leaves open, the target and its
@@ -151,14 +149,10 @@ impl ExistingLauncher {
         }
         words.extend(self.open_flags(context));
         words.extend(context.extra.iter().cloned());
-        match &job.target {
-            Target::Module { name, .. } if !self.args.is_given("module") => {
-                words.extend(["--module".into(), name.clone()]);
-            }
-            Target::Module { name: word, .. } | Target::Script { path: word, .. } | Target::Program(word) => {
-                words.push(word.clone());
-            }
+        if matches!(job.target, Target::Module { .. }) && !self.args.is_given("module") {
+            words.push("--module".into());
         }
+        words.push(job.target.word().to_os_string());
         words.extend(job.rank_args(config.filter(|_| to_launcher.is_none())));
         words
     }
@@ -174,22 +168,16 @@ impl ExistingLauncher {
             (CountMeaning::Total, Some(nproc)) => (u64::from(nproc) * u64::from(nnodes)).to_string(),
         };
         let asked = flags.nproc_per_node.as_ref().filter(|_| !self.states_count());
-        let asked = asked.map(|asked| ("nproc-per-node", count(asked)));
-        let others = other_flags(flags).into_iter().map(|(name, flag)| (name, flag.value));
-        let mut words: Vec<OsString> = Vec::new();
-        for (ours, value) in asked.into_iter().chain(others) {
-            let theirs = self.equivalent(ours);
-            if !theirs.is_empty() && !self.args.is_given(theirs) {
-                words.extend([format!("--{theirs}").into(), value.into()]);
-            }
-        }
-        words
+        let asked = asked.map(|asked| (self.spec.rank_options[0], count(asked)));
+        let others = self.other_flags(flags).map(|(theirs, flag)| (theirs, flag.value));
+        let open = asked.into_iter().chain(others).filter(|(theirs, _)| !self.args.is_given(theirs));
+        open.flat_map(|(theirs, value)| [format!("--{theirs}").into(), value.into()]).collect()
     }
 
     /// A front end behind a console script needs the interpreter of that script.
     fn program_words(&self, context: &LaunchContext<'_>) -> Vec<OsString> {
         if context.job.rewritten && context.job.python.is_some() {
-            return vec![context.python(), "-m".into(), self.spec.module.into()];
+            return vec![context.python(), "-m".into(), self.spec.modules[0].into()];
         }
         let mut program = self.program.clone();
         if let Some(path) = context.host.find_program(&program[0]) {
@@ -197,21 +185,6 @@ impl ExistingLauncher {
         }
         program
     }
-}
-
-/// Our flags besides the number of processes, as text.
-fn other_flags(flags: &RankFlags) -> Vec<(&'static str, Sourced<String>)> {
-    let RankFlags { nnodes, node_rank, nproc_per_node: _, master_addr, master_port } = flags;
-    let text = |number: &Sourced<u32>| number.clone().map(|value| value.to_string());
-    [
-        ("nnodes", nnodes.as_ref().map(text)),
-        ("node-rank", node_rank.as_ref().map(text)),
-        ("master-addr", master_addr.clone()),
-        ("master-port", master_port.clone().map(|port| port.map(|value| value.to_string()))),
-    ]
-    .into_iter()
-    .filter_map(|(name, flag)| Some((name, flag?)))
-    .collect()
 }
 
 fn is_same_value(one: &str, two: &str) -> bool {

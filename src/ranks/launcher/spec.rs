@@ -2,31 +2,32 @@
 
 use std::ffi::{OsStr, OsString};
 
+use super::context::LaunchContext;
 use super::kind::Launcher;
-use crate::base::python_value;
 use crate::base::source::{Source, Sourced};
-use crate::command::argv::{Args, Field, OptionList};
+use crate::command::argv::{Args, Field, Nargs, OptionList};
 use crate::command::option_names::name_of;
 use crate::command::target::{Target, base_name, is_python, is_script, of_python};
 use crate::host::Host;
 use crate::ranks::topology::RankFlags;
 
+/// Our options about the ranks.
+const RANK_OPTIONS: [&str; 5] = ["nproc-per-node", "nnodes", "node-rank", "master-addr", "master-port"];
+
 pub(crate) struct LauncherSpec {
     pub(crate) launcher: Launcher,
-    /// Its name in messages, if that is not the program in the command.
-    pub(super) title: Option<&'static str>,
     /// Console scripts, each with the sub-command that it needs.
     pub(super) programs: &'static [(&'static str, Option<&'static str>)],
+    /// The modules that are it. An interpreter runs it by the first.
     pub(super) modules: &'static [&'static str],
-    /// The module with which an interpreter runs it.
-    pub(super) module: &'static str,
     /// All of its options, as recorded in `src/recorded`.
     pub(super) options: &'static str,
     /// Short options and the long ones that they stand for.
     pub(super) short_options: &'static [(&'static str, &'static str)],
+    /// Its own options for our `RANK_OPTIONS`, in the same order.
+    pub(super) rank_options: [&'static str; 5],
+    /// Its other options that zlaunch reads.
     pub(super) fields: &'static [Field],
-    /// Our options and its own for the same.
-    pub(super) equivalents: &'static [(&'static str, &'static str)],
     /// Options that state the number of processes.
     pub(super) count_options: &'static [&'static str],
     pub(super) count_meaning: CountMeaning,
@@ -54,17 +55,10 @@ pub(super) struct ConfigOption {
     /// The config that its run file names.
     pub(super) in_run_file: fn(&Args, &Host) -> Option<Sourced<String>>,
     /// The variables with which torchrun makes exactly the same launch, if there are such.
-    pub(super) as_torchrun: fn(&LauncherFlags, &OsStr, &Host) -> Option<Variables>,
+    pub(super) as_torchrun: fn(&Args, &OsStr, &LaunchContext<'_>) -> Option<Variables>,
 }
 
 pub(super) type Variables = Vec<(&'static str, OsString)>;
-
-/// The flags of a launcher in the user's command.
-pub(super) struct LauncherFlags<'a> {
-    pub(super) words: &'a [OsString],
-    pub(super) args: &'a Args,
-    pub(super) several_nodes: bool,
-}
 
 impl LauncherSpec {
     /// How many words at the start of the command name this launcher.
@@ -94,13 +88,17 @@ impl LauncherSpec {
                 None => vec![flag.clone()],
             }
         });
-        Args::read(long.collect(), self.fields, OptionList::Known(self.options))
+        let switches = ["module", "no_python"].map(|name| (name, Nargs::Nothing));
+        let ranks = self.rank_options.map(|name| (name, Nargs::One));
+        let fields = [self.fields, &ranks, &switches].concat();
+        Args::read(long.collect(), &fields, OptionList::Known(self.options))
     }
 
     /// Options among these words that state ranks, each after the name of our own option for it.
     pub(super) fn topology_options(&self, words: &[OsString]) -> Vec<(&'static str, Sourced<String>)> {
         let args = self.parse(words);
-        self.equivalents.iter().filter_map(|(ours, theirs)| Some((*ours, args.text(theirs)?))).collect()
+        let pairs = RANK_OPTIONS.into_iter().zip(self.rank_options);
+        pairs.filter_map(|(ours, theirs)| Some((ours, args.text(theirs)?))).collect()
     }
 
     /// How many words at the start are options and their values.
@@ -136,14 +134,9 @@ impl LauncherSpec {
 }
 
 /// The number that an option states.
-pub(super) fn count(args: &Args, name: &str) -> Option<Sourced<u32>> {
-    let text = args.text(name)?;
-    let value = u32::try_from(python_value::int(&text.value)?).ok()?;
-    Some(Sourced::new(value, text.from))
-}
-
-pub(super) fn port(args: &Args, name: &str) -> Option<Sourced<u16>> {
-    count(args, name).and_then(|port| Some(Sourced::new(u16::try_from(port.value).ok()?, port.from)))
+pub(super) fn count<T: TryFrom<i64>>(args: &Args, name: &str) -> Option<Sourced<T>> {
+    let number = args.int(name).ok().flatten()?;
+    Some(Sourced::new(T::try_from(number.value).ok()?, number.from))
 }
 
 pub(super) fn default<T>(value: T) -> Sourced<T> {

@@ -74,34 +74,22 @@ fn takes_next(word: &str) -> bool {
     }
 }
 
-/// A command for every node of the job.
-pub(crate) struct SrunCommand<'a> {
-    /// The `srun` of the user's command, if it starts with one.
-    pub(crate) prefix: Option<&'a SrunPrefix<'a>>,
-    /// Our own options, for zlaunch on each node.
-    pub(crate) options: Vec<OsString>,
-    pub(crate) command: &'a [OsString],
+/// The command on every node of the job, behind zlaunch with these options of ours. `prefix`: the command's own `srun`.
+pub(crate) fn argv(
+    prefix: Option<&SrunPrefix<'_>>,
+    options: &[OsString],
+    command: &[OsString],
+    context: &LaunchContext<'_>,
+) -> Result<Vec<OsString>, Problem> {
+    let LaunchContext { topology, extra, host, .. } = context;
+    let program = host.find_program(OsStr::new(PROGRAM)).ok_or_else(report::no_srun)?;
+    let flags = prefix.map_or_else(|| flags(topology, host), |prefix| prefix.flags.to_vec());
+    let command = prefix.map_or(command, |prefix| prefix.command);
+    let zlaunch = host::this_program().into_os_string();
+    Ok([&[program.into_os_string()], &flags[..], extra, &[zlaunch], options, &["--".into()], command].concat())
 }
 
-impl SrunCommand<'_> {
-    pub(crate) fn argv(self, context: &LaunchContext<'_>) -> Result<Vec<OsString>, Problem> {
-        let LaunchContext { topology, extra, host, .. } = context;
-        let program = host.find_program(OsStr::new(PROGRAM)).ok_or_else(report::no_srun)?;
-        let mut words: Vec<OsString> = vec![program.into_os_string()];
-        match self.prefix {
-            Some(prefix) => words.extend(prefix.flags.iter().cloned()),
-            None => words.extend(flags(topology, host).into_iter().map(OsString::from)),
-        }
-        words.extend(extra.iter().cloned());
-        words.push(host::this_program().into_os_string());
-        words.extend(self.options);
-        words.push("--".into());
-        words.extend(self.prefix.map_or(self.command, |prefix| prefix.command).iter().cloned());
-        Ok(words)
-    }
-}
-
-fn flags(topology: &Topology, host: &Host) -> Vec<String> {
+fn flags(topology: &Topology, host: &Host) -> Vec<OsString> {
     let mut flags = Vec::new();
     match topology.role {
         // Each group has its own number of nodes.
@@ -113,7 +101,7 @@ fn flags(topology: &Topology, host: &Host) -> Vec<String> {
     }
     flags.extend(["--ntasks-per-node=1", "--kill-on-bad-exit=1", "--export=ALL"].map(str::to_string));
     flags.extend(gpus_of_all_tasks(host));
-    flags
+    flags.into_iter().map(OsString::from).collect()
 }
 
 /// In a job with GPUs per task, srun would give the one task of a node only the share of one.

@@ -5,37 +5,21 @@ use std::ffi::OsString;
 
 use super::context::LaunchContext;
 use super::kind::Launcher;
-use super::spec::{CountMeaning, LauncherSpec, count, default, port};
+use super::spec::{CountMeaning, LauncherSpec, count, default};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
-use crate::command::argv::{Args, Nargs::Nothing, Nargs::One};
+use crate::command::argv::Args;
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags};
 
 pub(super) const SPEC: LauncherSpec = LauncherSpec {
     launcher: Launcher::Torchrun,
-    title: None,
     programs: &[("torchrun", None)],
     modules: &["torch.distributed.run", "torch.distributed.launch"],
-    module: "torch.distributed.run",
     options: concat!(include_str!("../../recorded/torchrun.txt"), "use_env!\n"),
     short_options: &[("-m", "module"), ("-h", "help"), ("-r", "redirects"), ("-t", "tee")],
-    fields: &[
-        ("nproc_per_node", One),
-        ("nnodes", One),
-        ("node_rank", One),
-        ("master_addr", One),
-        ("master_port", One),
-        ("module", Nothing),
-        ("no_python", Nothing),
-    ],
-    equivalents: &[
-        ("nproc-per-node", "nproc_per_node"),
-        ("nnodes", "nnodes"),
-        ("node-rank", "node_rank"),
-        ("master-addr", "master_addr"),
-        ("master-port", "master_port"),
-    ],
+    rank_options: ["nproc_per_node", "nnodes", "node_rank", "master_addr", "master_port"],
+    fields: &[],
     count_options: &["nproc_per_node"],
     count_meaning: CountMeaning::PerNodeOrWord,
     config: None,
@@ -44,7 +28,7 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
 
 pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
     let topology = context.topology;
-    let mut words: Vec<OsString> = vec![context.python(), "-m".into(), SPEC.module.into()];
+    let mut words: Vec<OsString> = vec![context.python(), "-m".into(), SPEC.modules[0].into()];
     let mut option = |name: &str, value: String| words.extend([OsString::from(name), value.into()]);
     // All are given: torchrun would take what is missing from PET_* variables.
     let nnodes = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);
@@ -84,6 +68,6 @@ fn rank_flags(args: &Args, host: &Host) -> RankFlags {
         nnodes: nnodes.map_or(Some(default(1)), number),
         node_rank: count(args, "node_rank"),
         master_addr: args.text("master_addr"),
-        master_port: port(args, "master_port"),
+        master_port: count(args, "master_port"),
     }
 }

@@ -1,10 +1,13 @@
 //! Decides the topology. Flags win over ranks that exist already, those over the variables of torchrun and ms-swift, those
 //! over the engine, and that over the GPUs of this machine. Nothing is guessed.
 
+use std::fmt::Display;
+use std::path::PathBuf;
+
 use super::engine::{Allocation, Placement};
 use super::rendezvous::{Rendezvous, is_loopback};
 use super::stray::stray_variables;
-use super::variables::{NNODES, NODE_RANK, NPROC_PER_NODE, VariableReader, all_are_set, any_is_set, first_text, text};
+use super::variables::{NNODES, NODE_RANK, NPROC_PER_NODE, VariableReader, all_are_set, check, first_text, text};
 use super::{Devices, HostFlags, Processes, RankFlags, Role, Task, Topology, engines};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
@@ -78,7 +81,7 @@ impl Inputs<'_> {
         if let Some(file) = self.hosts.hostfile.as_ref().filter(|_| ranked) {
             let is_task = allocation.is_some_and(|allocation| matches!(allocation.placement, Placement::Rank(_)));
             if existing.is_none() && !is_task {
-                return self.ranks_of_hostfile();
+                return self.ranks_of_hostfile(file);
             }
             // One of many ranks cannot start the others. A variable may be set for a whole site, so it gives way.
             if file.from.is_flag() {
@@ -92,11 +95,8 @@ impl Inputs<'_> {
             return Ok(Topology::new(None, None, self.devices));
         }
         let Some((engine, allocation)) = detected else {
-            let ambiguous = if nodes_by_flag { None } else { ambiguous_rank(self.host) };
-            return match ambiguous {
-                Some(problem) => Err(vec![problem]),
-                None => self.ranks_to_start(None),
-            };
+            let ambiguous = ambiguous_rank(self.host).filter(|_| !nodes_by_flag);
+            return ambiguous.map_or_else(|| self.ranks_to_start(None), |problem| Err(problem.into()));
         };
         let topology = match &allocation.placement {
             Placement::Rank(task) => self.task_of_engine(task.clone(), &allocation),
@@ -127,9 +127,7 @@ impl Inputs<'_> {
         let world = variables.number::<u64>(vars::WORLD_SIZE, 1);
         let local = variables.number::<u32>(vars::LOCAL_WORLD_SIZE, 1);
         let port = variables.number::<u16>(vars::MASTER_PORT, 0);
-        if !variables.problems.is_empty() {
-            return Err(variables.problems);
-        }
+        check(variables.problems)?;
         let nnodes = world.as_ref().zip(local.as_ref()).and_then(|(world, local)| {
             let divides = world.value % u64::from(local.value) == 0;
             let nodes = u32::try_from(world.value / u64::from(local.value)).ok().filter(|_| divides)?;
@@ -168,9 +166,7 @@ impl Inputs<'_> {
         if let Some(allocation) = allocation.filter(|_| same_nodes.is_none() && !has_node_rank) {
             problems.push(report::other_number_of_machines(&nnodes, &allocation.nnodes));
         }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        check(problems)?;
         let several = nnodes.value > 1;
         let mut topology = Topology::new(Some(nnodes), nproc, devices);
         topology.node_rank = node_rank;
@@ -201,9 +197,7 @@ impl Inputs<'_> {
             problems.push(report::more_tasks_than_gpus(local, &gpus));
         }
         problems.extend(rendezvous.problem(&allocation.nnodes, Some(allocation)));
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        check(problems)?;
         let several = allocation.nnodes.value > 1;
         let Rendezvous { address, port, address_from_engine, .. } = rendezvous;
         let address = address.filter(|_| several || !address_from_engine);
@@ -228,13 +222,9 @@ impl Inputs<'_> {
             variables.problems.push(report::other_number_of_machines(&nnodes, &allocation.nnodes));
         }
         let Rendezvous { address, .. } = Rendezvous::new(flags, None, &mut variables);
-        let mut problems = variables.problems;
-        if let Some(address) = address.filter(|address| nnodes.value > 1 && is_loopback(&address.value)) {
-            problems.push(report::rendezvous_on_loopback(&address, &nnodes));
-        }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        let loopback = address.filter(|address| nnodes.value > 1 && is_loopback(&address.value));
+        variables.problems.extend(loopback.map(|address| report::rendezvous_on_loopback(&address, &nnodes)));
+        check(variables.problems)?;
         // A login node has no GPUs; the nodes will count theirs.
         let nproc = devices.process_count(processes, Some(allocation), host);
         let mut topology = Topology::new(Some(nnodes), nproc, devices);
@@ -244,24 +234,18 @@ impl Inputs<'_> {
     }
 
     /// DeepSpeed's runner starts the ranks on the hosts of a hostfile.
-    fn ranks_of_hostfile(&self) -> Result<Topology, Vec<Problem>> {
-        let Inputs { flags, hosts, host, .. } = self;
-        let Some(pool) = hosts.pool(host)? else { return Ok(Topology::new(None, None, Devices::detect(host))) };
-        let contradictions = [
-            flags.nnodes.as_ref().map(|nnodes| (&nnodes.from, nnodes.place())),
-            flags.node_rank.as_ref().map(|node_rank| (&node_rank.from, node_rank.place())),
-            flags.nproc_per_node.as_ref().map(|nproc| (&nproc.from, nproc.place())),
-        ];
-        let contradictions = contradictions.into_iter().flatten().filter(|(from, _)| from.is_flag());
-        let contradictions: Vec<String> = contradictions.map(|(_, place)| place).collect();
+    fn ranks_of_hostfile(self, file: &Sourced<PathBuf>) -> Result<Topology, Vec<Problem>> {
+        let Inputs { flags, hosts, host, devices } = self;
+        let pool = hosts.pool(file, host)?;
+        let nodes = [flags.nnodes.as_ref(), flags.node_rank.as_ref()].into_iter().filter_map(place_of_flag);
+        let contradictions: Vec<String> = nodes.chain(place_of_flag(flags.nproc_per_node.as_ref())).collect();
         if !contradictions.is_empty() {
-            return Err(vec![report::hostfile_says_how_many(hosts.hostfile.as_ref(), contradictions)]);
+            return Err(vec![report::hostfile_says_how_many(Some(file), contradictions)]);
         }
-        let from = hosts.hostfile.as_ref().map_or(Source::Default, |file| file.from.clone());
-        let count = |count: usize| Sourced::new(u32::try_from(count).unwrap_or(u32::MAX), from.clone());
+        let count = |count: usize| Sourced::new(u32::try_from(count).unwrap_or(u32::MAX), file.from.clone());
         let most = pool.0.iter().map(|(_, gpus)| gpus.len()).max().unwrap_or(0);
         let nproc = pool.0.iter().all(|(_, gpus)| gpus.len() == most).then(|| count(most));
-        let mut topology = Topology::new(Some(count(pool.0.len())), nproc, Devices::detect(host));
+        let mut topology = Topology::new(Some(count(pool.0.len())), nproc, devices);
         topology.world_size = Some(count(pool.gpu_count()).map(u64::from));
         topology.master_addr.clone_from(&flags.master_addr);
         topology.master_port.clone_from(&flags.master_port);
@@ -275,7 +259,7 @@ impl Inputs<'_> {
         let flag = self.flags.nnodes.as_ref().map(|nnodes| nnodes.value.to_string());
         let nnodes = flag.or_else(|| first_text(&NNODES, self.host).map(|nnodes| nnodes.value));
         self.flags.node_rank.is_some()
-            || any_is_set(&NODE_RANK, self.host)
+            || first_text(&NODE_RANK, self.host).is_some()
             || nnodes.is_some_and(|nnodes| nnodes.trim() == "1") && !outside
     }
 }
@@ -287,9 +271,15 @@ fn stated_processes(flags: &RankFlags, variables: &mut VariableReader<'_>) -> Op
     flags.nproc_per_node.clone().or_else(|| variables.processes(&NPROC_PER_NODE))
 }
 
+/// As the user typed it, unless it is a variable.
+fn place_of_flag<T: Display>(flag: Option<&Sourced<T>>) -> Option<String> {
+    flag.filter(|flag| flag.from.is_flag()).map(Sourced::place)
+}
+
 /// RANK and WORLD_SIZE without LOCAL_RANK: some systems count nodes with them, others ranks.
 fn ambiguous_rank(host: &Host) -> Option<Problem> {
-    let world = text(vars::WORLD_SIZE, host).filter(|world| !any_is_set(&NNODES, host) && world.value != "1")?;
+    let world =
+        text(vars::WORLD_SIZE, host).filter(|world| first_text(&NNODES, host).is_none() && world.value != "1")?;
     let rank = text(vars::RANK, host)?;
     host.filled(vars::LOCAL_RANK).is_none().then(|| report::rank_of_unknown_kind(&rank, &world))
 }
@@ -301,16 +291,13 @@ mod tests {
     #[test]
     fn the_drivers_list_counts_when_no_variable_does() {
         let nproc = |gpus, env: &[(&str, &str)]| {
-            let env = env.iter().map(|(name, value)| (name.into(), value.into())).collect();
-            let host = Host { nvidia_gpus: gpus, env, ..Host::default() };
+            let host = Host { nvidia_gpus: gpus, ..crate::laws::fake::host(env) };
             let topology = Topology::decide(&RankFlags::default(), &HostFlags::default(), true, &host);
             topology.map(|it| it.nproc_per_node.map(|nproc| (nproc.value, nproc.from.to_string())))
         };
         assert_eq!(nproc(Some(8), &[]), Ok(Some((8, "/proc/driver/nvidia/gpus".to_string()))));
-        assert_eq!(
-            nproc(Some(8), &[("CUDA_VISIBLE_DEVICES", "3,4")]),
-            Ok(Some((2, "CUDA_VISIBLE_DEVICES".to_string())))
-        );
+        let two = nproc(Some(8), &[("CUDA_VISIBLE_DEVICES", "3,4")]);
+        assert_eq!(two, Ok(Some((2, "CUDA_VISIBLE_DEVICES".to_string()))));
         assert!(nproc(None, &[]).is_err() && nproc(Some(0), &[]).is_err());
     }
 }

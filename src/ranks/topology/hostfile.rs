@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use super::variables::check;
 use crate::base::source::Sourced;
 use crate::host::Host;
 use crate::report::reading;
@@ -21,12 +22,9 @@ pub(crate) struct ResourcePool(pub(crate) Vec<(String, Vec<String>)>);
 
 impl HostFlags {
     /// The hosts of the file, after the filters.
-    pub(super) fn pool(&self, host: &Host) -> Result<Option<ResourcePool>, Vec<Problem>> {
-        let Some(file) = &self.hostfile else { return Ok(None) };
+    pub(super) fn pool(&self, file: &Sourced<PathBuf>, host: &Host) -> Result<ResourcePool, Vec<Problem>> {
         let path = host.absolute(&file.value);
-        let text = reading::read_text(&path)?;
-        let pool = parse(&text, &path.display().to_string())?;
-        self.filtered(pool).map(Some)
+        self.filtered(parse(&reading::read_text(&path)?, &path.display().to_string())?)
     }
 
     /// The GPUs of this machine, after the filters; `None` if there are no filters for it.
@@ -78,9 +76,7 @@ impl ResourcePool {
                 }
             }
         }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        check(problems)?;
         let is_named = |host: &str, slot: &str| {
             let mut entries = named.iter().filter(|(name, _)| *name == host);
             entries.any(|(_, slots)| slots.as_ref().is_none_or(|slots| slots.contains(&slot)))
@@ -121,7 +117,7 @@ fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
     if pool.is_empty() && problems.is_empty() {
         problems.push(report::empty_hostfile(file));
     }
-    if problems.is_empty() { Ok(ResourcePool(pool)) } else { Err(problems) }
+    check(problems).map(|()| ResourcePool(pool))
 }
 
 fn parse_line(line: &str) -> Option<(&str, u32)> {
@@ -141,10 +137,6 @@ mod tests {
         parse(text, "hostfile").unwrap_or_else(|problems| panic!("{problems:?}"))
     }
 
-    fn sourced(text: &str) -> Sourced<String> {
-        Sourced::new(text.to_string(), Source::Flag("--include".to_string()))
-    }
-
     #[test]
     fn lines_are_parsed_as_the_runner_does() {
         assert_eq!(pool("# all\n\nh0 slots=2\nh1\tslots=3 max\n").gpu_count(), 5);
@@ -157,19 +149,14 @@ mod tests {
 
     #[test]
     fn filters_include_or_exclude() {
-        let names = |result: Result<ResourcePool, Vec<Problem>>| {
-            result.map(|pool| {
-                pool.0.iter().map(|(host, slots)| format!("{host}:{}", slots.join(","))).collect::<Vec<_>>()
-            })
+        let filtered = |filter: &str, keep| {
+            let filter = Sourced::new(filter.to_string(), Source::Default);
+            let left = pool("h0 slots=4\nh1 slots=4").filtered(&filter, keep).map_err(|problems| problems.len())?;
+            Ok(left.0.iter().map(|(host, slots)| format!("{host}:{}", slots.join(","))).collect::<Vec<_>>().join("@"))
         };
-        let both = "h0 slots=4\nh1 slots=4";
-        assert_eq!(names(pool(both).filtered(&sourced("h1:0,2"), true)), Ok(vec!["h1:0,2".to_string()]));
-        assert_eq!(
-            names(pool(both).filtered(&sourced("h0@h1:1"), true)),
-            Ok(vec!["h0:0,1,2,3".to_string(), "h1:1".to_string()])
-        );
-        assert_eq!(names(pool(both).filtered(&sourced("h0@h1:1"), false)), Ok(vec!["h1:0,2,3".to_string()]));
-        assert!(pool(both).filtered(&sourced("h2:0@h1:9"), true).is_err_and(|problems| problems.len() == 2));
-        assert!(pool(both).filtered(&sourced("h0@h1"), false).is_err());
+        assert_eq!(filtered("h1:0,2", true).as_deref(), Ok("h1:0,2"));
+        assert_eq!(filtered("h0@h1:1", true).as_deref(), Ok("h0:0,1,2,3@h1:1"));
+        assert_eq!(filtered("h0@h1:1", false).as_deref(), Ok("h1:0,2,3"));
+        assert_eq!((filtered("h2:0@h1:9", true), filtered("h0@h1", false)), (Err(2), Err(1)));
     }
 }

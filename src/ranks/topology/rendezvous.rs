@@ -10,8 +10,6 @@ use super::variables::{MASTER_ADDR, MASTER_PORT, VariableReader, first_text};
 use crate::base::source::Sourced;
 use crate::report::{self, Problem};
 
-const HOSTS_FILE: &str = "/etc/hosts";
-
 /// Address and port of node 0, from a flag, a variable or the engine.
 pub(super) struct Rendezvous {
     pub(super) address: Option<Sourced<String>>,
@@ -58,7 +56,7 @@ pub(super) fn is_loopback(address: &str) -> bool {
 /// An address of this machine that others can reach. Debian maps a machine's own name to 127.0.1.1, and other systems may
 /// do the same; then it is the address this machine has towards the second node.
 pub(super) fn reachable_address(own: Sourced<String>, second: impl FnOnce() -> Option<String>) -> Sourced<String> {
-    let hosts_file = fs::read_to_string(HOSTS_FILE).unwrap_or_default();
+    let hosts_file = fs::read_to_string("/etc/hosts").unwrap_or_default();
     if !maps_to_loopback(&hosts_file, &own.value) {
         return own;
     }

@@ -16,11 +16,6 @@ pub(super) const NPROC_PER_NODE: [&str; 2] = [vars::NPROC_PER_NODE, vars::PET_NP
 pub(super) const MASTER_ADDR: [&str; 2] = [vars::MASTER_ADDR, vars::PET_MASTER_ADDR];
 pub(super) const MASTER_PORT: [&str; 2] = [vars::MASTER_PORT, vars::PET_MASTER_PORT];
 
-/// Whether one of these variables has a value.
-pub(super) fn any_is_set(names: &[&str], host: &Host) -> bool {
-    names.iter().any(|name| host.filled(name).is_some())
-}
-
 /// Whether each of these variables has a value.
 pub(super) fn all_are_set(names: &[&str], host: &Host) -> bool {
     names.iter().all(|name| host.filled(name).is_some())
@@ -32,6 +27,11 @@ pub(super) fn text(name: &str, host: &Host) -> Option<Sourced<String>> {
 
 pub(super) fn first_text(names: &[&str], host: &Host) -> Option<Sourced<String>> {
     names.iter().find_map(|name| text(name, host))
+}
+
+/// Refuses where there are problems.
+pub(super) fn check(problems: Vec<Problem>) -> Result<(), Vec<Problem>> {
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
 /// Reads variables and collects what is wrong with them.

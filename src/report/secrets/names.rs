@@ -65,13 +65,15 @@ impl Sensitivity {
 fn is_of_secret(parts: &[&str], is_variable: bool) -> bool {
     let ends = |part: &str, endings: &str| endings.split(' ').any(|ending| part.ends_with(ending));
     let named = |part: &str| ends(part, ENDINGS) && !ends(part, OTHER_ENDINGS);
+    // `GITHUB_PAT`
+    let is_named = |last: &str| named(last) || named(last.trim_end_matches('S')) || is_variable && last == "PAT";
     match *parts {
         // A folder, and a pattern.
         [] | ["PWD" | "PAT"] => false,
+        [.., last] if !is_named(last) => false,
         [.., before, _] if is_one_of(before, TOKENIZER_WORDS) => false,
-        [.., before, _] if !is_variable && is_one_of(before, TABLE_WORDS) => false,
-        // `GITHUB_PAT`
-        [.., last] => named(last) || named(last.trim_end_matches('S')) || is_variable && last == "PAT",
+        [.., before, _] => is_variable || !is_one_of(before, TABLE_WORDS),
+        [_] => true,
     }
 }
 

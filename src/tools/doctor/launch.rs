@@ -50,7 +50,10 @@ pub(super) fn launch(facts: &Examination) -> Vec<DoctorRow> {
     let engine = ranks.and_then(|ranks| ranks.engine);
     let mut rows = vec![DoctorRow::fact("scheduler", Some(engine.unwrap_or("none").to_string()))];
     rows.extend(ranks.map(ranks_row));
-    rows.extend(facts.unclear_ranks.iter().map(|problem| DoctorRow::checked("ranks", None, Some(problem.clone()))));
+    if let (None, Some(Err(problems))) = (&facts.plan, &facts.topology) {
+        let problems = problems.iter().map(|problem| problem.clone().into_warning());
+        rows.extend(problems.map(|problem| DoctorRow::checked("ranks", None, Some(problem))));
+    }
     if let Some(port) = ranks.and_then(|ranks| ranks.opens_port(true)) {
         rows.push(port_row(facts, port));
     }

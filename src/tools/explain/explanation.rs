@@ -68,7 +68,7 @@ impl Explanation {
             }
             None => {
                 let var = vars::ALL.iter().find(|var| var.is_called(name))?;
-                (format!("zlaunch {}: {}.", var.does(), var.about), Vec::new())
+                (format!("zlaunch {}: {}.", var.does, var.about), Vec::new())
             }
         };
         Some(Explanation { name: name.to_string(), topic: Topic::Variable, text, rows })
@@ -120,6 +120,6 @@ fn value_of_auto(entry: &GlossaryEntry, language: Language) -> Option<String> {
 /// What zlaunch itself does with a variable.
 fn use_of_variable(entry: &GlossaryEntry, language: Language) -> Option<String> {
     let var = vars::ALL.iter().find(|var| var.is_called(entry.name()))?;
-    let english = || format!("{}: {}", var.does(), var.about);
+    let english = || format!("{}: {}", var.does, var.about);
     Some(entry.text("zlaunch", language).map_or_else(english, str::to_string))
 }

@@ -123,7 +123,7 @@ class Recorder:
         self.tasks = []
         self.write("dump", f'exec > "{self.dumps}/$1:$$"\nhostname\nexec env -0')
         # Slurm starts no step in a step unless they may overlap.
-        self.write("nested", f'"$1" "$2"\n[ "$SLURM_PROCID" != 0 ] || exec srun --overlap --nodes=2 --ntasks=2 --ntasks-per-node=1 "$1" inner')
+        self.write("nested", '"$1" "$2"\n[ "$SLURM_PROCID" != 0 ] || exec srun --overlap --nodes=2 --ntasks=2 --ntasks-per-node=1 "$1" inner')
         (self.home / "hostfile").write_text("node02\nnode01\n")
 
     def write(self, name, text):

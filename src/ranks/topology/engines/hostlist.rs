@@ -5,43 +5,39 @@
 const MAX_RANGE: u64 = 64 * 1024;
 
 /// A host list that is well-formed.
-pub(super) struct HostList<'a> {
-    items: Vec<Vec<NamePart<'a>>>,
-}
+pub(super) struct HostList<'a>(Vec<HostPattern<'a>>);
 
-/// Plain text, or the numbers of one bracket.
-enum NamePart<'a> {
-    Text(&'a str),
-    Numbers(Vec<NumberRange>),
+/// A name with any number of brackets: the text before each bracket, with the numbers in it, and the text behind the last.
+struct HostPattern<'a> {
+    brackets: Vec<(&'a str, Vec<NumberRange>)>,
+    rest: &'a str,
 }
 
 /// `08-12`. Numbers are padded to the width of the lower bound.
 struct NumberRange {
     low: u64,
-    high: u64,
+    count: u64,
     width: usize,
 }
 
 impl<'a> HostList<'a> {
     /// `None`: Slurm would refuse it.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
-        let items: Option<Vec<_>> = items(text).map(parts).collect();
-        items.filter(|items| !items.is_empty()).map(|items| HostList { items })
+        let items: Option<Vec<_>> = items(text).map(HostPattern::parse).collect();
+        items.filter(|items| !items.is_empty()).map(HostList)
     }
 
     #[cfg(test)]
     pub(super) fn count(&self) -> u64 {
-        self.items.iter().map(|parts| count(parts)).fold(0, u64::saturating_add)
+        self.0.iter().map(HostPattern::count).fold(0, u64::saturating_add)
     }
 
-    pub(super) fn get(&self, index: u64) -> Option<String> {
-        let mut index = index;
-        for parts in &self.items {
-            let count = count(parts);
-            if index < count {
-                return Some(name(parts, index));
+    pub(super) fn get(&self, mut index: u64) -> Option<String> {
+        for item in &self.0 {
+            if index < item.count() {
+                return Some(item.name(index));
             }
-            index -= count;
+            index -= item.count();
         }
         None
     }
@@ -61,24 +57,50 @@ fn items(text: &str) -> impl Iterator<Item = &str> {
     text.split(separates).filter(|item| !item.is_empty())
 }
 
-fn parts(item: &str) -> Option<Vec<NamePart<'_>>> {
-    let mut parts = Vec::new();
-    let mut rest = item;
-    while let Some(first) = rest.find('[') {
-        let close = first + rest[first..].find(']')?;
-        // As Slurm does: of several `[`, the last one before the `]` opens the bracket.
-        let open = rest[..close].rfind('[')?;
-        if open > 0 {
-            parts.push(NamePart::Text(&rest[..open]));
+impl<'a> HostPattern<'a> {
+    fn parse(item: &'a str) -> Option<Self> {
+        let (mut brackets, mut rest) = (Vec::new(), item);
+        while let Some(first) = rest.find('[') {
+            let close = first + rest[first..].find(']')?;
+            // As Slurm does: of several `[`, the last one before the `]` opens the bracket.
+            let open = rest[..close].rfind('[')?;
+            let ranges: Option<Vec<_>> = rest[open + 1..close].split(',').map(range).collect();
+            brackets.push((&rest[..open], ranges?));
+            rest = &rest[close + 1..];
         }
-        let ranges: Option<Vec<_>> = rest[open + 1..close].split(',').map(range).collect();
-        parts.push(NamePart::Numbers(ranges?));
-        rest = &rest[close + 1..];
+        Some(HostPattern { brackets, rest })
     }
-    if !rest.is_empty() {
-        parts.push(NamePart::Text(rest));
+
+    fn count(&self) -> u64 {
+        self.brackets.iter().map(|(_, ranges)| size(ranges)).fold(1, u64::saturating_mul)
     }
-    Some(parts)
+
+    /// The host with this index. In Slurm's order the last bracket counts fastest, then the first, the second, …
+    fn name(&self, mut index: u64) -> String {
+        let mut fastest_first: Vec<usize> = (0..self.brackets.len()).collect();
+        fastest_first.rotate_right(self.brackets.len().min(1));
+        let mut parts = vec![String::new(); self.brackets.len()];
+        for at in fastest_first {
+            let (text, ranges) = &self.brackets[at];
+            parts[at] = format!("{text}{}", number_at(ranges, index % size(ranges)));
+            index /= size(ranges);
+        }
+        parts.concat() + self.rest
+    }
+}
+
+fn size(ranges: &[NumberRange]) -> u64 {
+    ranges.iter().map(|range| range.count).sum()
+}
+
+fn number_at(ranges: &[NumberRange], mut index: u64) -> String {
+    for NumberRange { low, count, width } in ranges {
+        if index < *count {
+            return format!("{:0width$}", low + index);
+        }
+        index -= count;
+    }
+    String::new()
 }
 
 fn range(text: &str) -> Option<NumberRange> {
@@ -90,57 +112,13 @@ fn range(text: &str) -> Option<NumberRange> {
     let (width, low, high) = (low.len(), number(without_sign(low))?, number(without_sign(high))?);
     // Slurm's own counter would overflow.
     let overflows = low < high && high == u64::MAX;
-    (low <= high && high - low < MAX_RANGE && !overflows).then_some(NumberRange { low, high, width })
+    let count = high.checked_sub(low).filter(|more| *more < MAX_RANGE && !overflows)? + 1;
+    Some(NumberRange { low, count, width })
 }
 
 fn without_sign(text: &str) -> &str {
     let text = text.trim_start();
     text.strip_prefix('+').unwrap_or(text)
-}
-
-fn count(parts: &[NamePart<'_>]) -> u64 {
-    let numbers = |part: &NamePart<'_>| match part {
-        NamePart::Text(_) => 1,
-        NamePart::Numbers(ranges) => ranges.iter().map(NumberRange::count).sum(),
-    };
-    parts.iter().map(numbers).fold(1, u64::saturating_mul)
-}
-
-impl NumberRange {
-    fn count(&self) -> u64 {
-        self.high - self.low + 1
-    }
-}
-
-/// The host with this index. In Slurm's order the last bracket counts fastest, then the first, the second, …
-fn name(parts: &[NamePart<'_>], index: u64) -> String {
-    let brackets: Vec<usize> = (0..parts.len()).filter(|at| matches!(parts[*at], NamePart::Numbers(_))).collect();
-    let fastest_first = brackets.iter().rev().take(1).chain(brackets.iter().take(brackets.len().saturating_sub(1)));
-    let mut chosen = vec![0; parts.len()];
-    let mut index = index;
-    for at in fastest_first {
-        let size = count(&parts[*at..=*at]);
-        chosen[*at] = index % size;
-        index /= size;
-    }
-    parts.iter().zip(chosen).map(|(part, index)| part.text_at(index)).collect()
-}
-
-impl NamePart<'_> {
-    fn text_at(&self, index: u64) -> String {
-        let ranges = match self {
-            NamePart::Text(text) => return (*text).to_string(),
-            NamePart::Numbers(ranges) => ranges,
-        };
-        let mut before = 0;
-        for range in ranges {
-            if index < before + range.count() {
-                return format!("{:0width$}", range.low + (index - before), width = range.width);
-            }
-            before += range.count();
-        }
-        String::new()
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::hostlist::HostList;
 use crate::base::hash::fnv1a;
-use crate::base::source::{Source, Sourced};
+use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::host::Host;
 use crate::ranks::topology::variables::{first_text, text};
@@ -13,13 +13,37 @@ use crate::report::reading;
 
 /// The first host of the job, as Slurm, PBS or LSF list them.
 pub(super) fn first_host(host: &Host) -> Option<Sourced<String>> {
-    slurm_first_host(host).or_else(|| pbs_first_host(host)).or_else(|| lsf_first_host(host))
+    let slurm = || {
+        let list = text(vars::SLURM_JOB_NODELIST, host)?;
+        Some(Sourced::new(HostList::parse(&list.value)?.get(0)?, list.from))
+    };
+    let pbs = || {
+        let hosts = hosts_in_file(vars::PBS_NODEFILE, host)?;
+        Some(Sourced::new(hosts.value.into_iter().next()?, hosts.from))
+    };
+    // The first line of LSF's file is the launch node, which runs no rank.
+    let lsf = || {
+        let hosts = hosts_in_file(vars::LSB_DJOB_RANKFILE, host)?;
+        let first = hosts.value.iter().find(|name| **name != hosts.value[0])?;
+        Some(Sourced::new(first.clone(), hosts.from))
+    };
+    slurm().or_else(pbs).or_else(lsf)
 }
 
-/// How many nodes the job has.
+/// How many nodes the job has. PBS lists a host once for each of its slots.
 pub(super) fn node_count(host: &Host) -> Option<u32> {
     let slurm = host.filled(vars::SLURM_JOB_NUM_NODES).and_then(|count| count.parse().ok());
-    slurm.or_else(|| pbs_node_count(host))
+    slurm.or_else(|| {
+        let names: BTreeSet<String> = hosts_in_file(vars::PBS_NODEFILE, host)?.value.into_iter().collect();
+        u32::try_from(names.len()).ok().filter(|count| *count > 0)
+    })
+}
+
+/// The hosts in the file that a variable names.
+fn hosts_in_file(variable: &str, host: &Host) -> Option<Sourced<Vec<String>>> {
+    let file = text(variable, host)?;
+    let names = reading::read_text(Path::new(&file.value)).ok()?;
+    Some(Sourced::new(names.split_whitespace().map(str::to_string).collect(), file.from))
 }
 
 /// What all ranks of one job have in common, and no other job on the node has.
@@ -44,41 +68,10 @@ pub(super) fn is_this_host(name: &str, host: &Host) -> bool {
     host.hostname.is_empty() || short(name) == short(&host.hostname)
 }
 
-fn slurm_first_host(host: &Host) -> Option<Sourced<String>> {
-    let list = text(vars::SLURM_JOB_NODELIST, host)?;
-    let first = HostList::parse(&list.value)?.get(0)?;
-    Some(Sourced::new(first, list.from))
-}
-
-/// PBS lists a host once for each of its slots.
-fn pbs_node_count(host: &Host) -> Option<u32> {
-    let text = pbs_node_file(host)?;
-    let names: BTreeSet<&str> = text.split_whitespace().collect();
-    u32::try_from(names.len()).ok().filter(|count| *count > 0)
-}
-
-fn pbs_first_host(host: &Host) -> Option<Sourced<String>> {
-    let text = pbs_node_file(host)?;
-    let first = text.split_whitespace().next()?;
-    Some(Sourced::new(first.to_string(), Source::Variable(vars::PBS_NODEFILE.to_string())))
-}
-
-fn pbs_node_file(host: &Host) -> Option<String> {
-    reading::read_text(Path::new(host.filled(vars::PBS_NODEFILE)?)).ok()
-}
-
-/// The first line of LSF's file is the launch node, which runs no rank.
-fn lsf_first_host(host: &Host) -> Option<Sourced<String>> {
-    let text = reading::read_text(Path::new(host.filled(vars::LSB_DJOB_RANKFILE)?)).ok()?;
-    let mut hosts = text.split_whitespace();
-    let launch_node = hosts.next()?;
-    let first = hosts.find(|name| *name != launch_node)?;
-    Some(Sourced::new(first.to_string(), Source::Variable(vars::LSB_DJOB_RANKFILE.to_string())))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::source::Source;
 
     #[test]
     fn neighbouring_jobs_have_different_ports_below_the_ephemeral_range() {

@@ -8,7 +8,7 @@ use crate::base::vars;
 use crate::host::Host;
 use crate::ranks::topology::engine::{Allocation, Detected, Engine, PeerGpus, Placement, Task};
 use crate::ranks::topology::rendezvous::reachable_address;
-use crate::ranks::topology::variables::{VariableReader, first_text, text};
+use crate::ranks::topology::variables::{VariableReader, check, first_text, text};
 use crate::report::{self, Problem};
 
 pub(super) const ENGINE: Engine = Engine {
@@ -40,9 +40,7 @@ fn detect_job_shell(host: &Host) -> Detected {
         };
         nnodes.value = (0..groups).map(nodes_of).fold(0, u32::saturating_add);
     }
-    if !variables.problems.is_empty() {
-        return Err(variables.problems);
-    }
+    check(variables.problems)?;
     // The shell of `salloc` runs on the login node.
     let outside = [vars::SLURM_NODEID, vars::SLURMD_NODENAME].iter().all(|name| host.filled(name).is_none());
     Ok(Allocation {
