@@ -32,6 +32,9 @@ pub(crate) enum Sensitivity {
 impl Sensitivity {
     /// `None` for the names of harmless things.
     pub(crate) fn of(name: &str) -> Option<Sensitivity> {
+        if !name.as_bytes().windows(3).any(begins_word) {
+            return None;
+        }
         let is_variable = !name.contains(|c: char| c.is_ascii_lowercase());
         let name = name.to_ascii_uppercase();
         let parts: Vec<&str> = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|it| !it.is_empty()).collect();
@@ -59,6 +62,14 @@ impl Sensitivity {
                 Sensitivity::Vague => looks_like_secret(value),
             }
     }
+}
+
+/// A first look, since most names are harmless: whether these are the first letters of a word in the tables of secrets.
+fn begins_word(three: &[u8]) -> bool {
+    #[rustfmt::skip]
+    let begins = matches!(&[three[0] | 0x20, three[1] | 0x20, three[2] | 0x20], b"aut" | b"bea" | b"coo" | b"cre" | b"dsn"
+        | b"key" | b"pas" | b"pat" | b"pwd" | b"sec" | b"sig" | b"tok" | b"web");
+    begins
 }
 
 /// What the last of these parts, and the one before it, say.

@@ -25,11 +25,6 @@ pub(super) fn scan(words: &[impl AsRef<[u8]>]) -> Vec<Vec<Span>> {
     let mut asks: Option<(Name, &str)> = None;
     let (mut last, mut found) = ("", Vec::new());
     for word in &words {
-        if asks.is_none() && !may_name_secret(word) {
-            found.push(Vec::new());
-            last = word;
-            continue;
-        }
         let (mut spans, mut at) = (Vec::new(), 0);
         while let Some(sign) = word[at..].find(['=', ':', ' ']).map(|next| at + next) {
             at = address(word, sign, &mut spans).or_else(|| setting(word, sign, &mut spans)).unwrap_or(sign + 1);
@@ -49,18 +44,6 @@ pub(super) fn scan(words: &[impl AsRef<[u8]>]) -> Vec<Vec<Span>> {
         found.push(spans);
     }
     found
-}
-
-/// A first look, since most words have nothing to hide: whether there is an address, or the beginning of a word that
-/// names secrets.
-fn may_name_secret(word: &str) -> bool {
-    word.as_bytes().windows(3).any(|three| {
-        let lower = [three[0] | 0x20, three[1] | 0x20, three[2] | 0x20];
-        #[rustfmt::skip]
-        let found = matches!(&lower, b"://" | b"aut" | b"bea" | b"coo" | b"cre" | b"dsn" | b"key" | b"pas" | b"pat" | b"pwd"
-            | b"sec" | b"sig" | b"tok" | b"web");
-        found
-    })
 }
 
 /// What stands before the `@` of an address, if there is more than the name of a user. Returns where that ends.
