@@ -285,11 +285,7 @@ fn overlap_comm(subject: &Subject, found: &mut Findings) {
     match subject.get(key) {
         None | Some(Value::Null) if subject.zero().section.is_some() => {
             let on = if subject.stage_is(&[3]) { "on" } else { "off" };
-            found.key(
-                &[key],
-                format!("`{key}` is {on} by default at this stage"),
-                format!("--set {key}=false"),
-            );
+            found.key(&[key], format!("`{key}` is {on} by default at this stage"), format!("--set {key}=false"));
         }
         Some(value) if schema::truth(value) == Some(true) => {
             let what = format!(
