@@ -23,8 +23,7 @@ pub(super) fn scan(words: &[impl AsRef<[u8]>]) -> Vec<Vec<Span>> {
     let words: Vec<String> = words.iter().map(|word| word.as_ref().iter().map(ascii).collect()).collect();
     // The option that asks for a value, and the word before it.
     let mut asks: Option<(Name, &str)> = None;
-    let mut last = "";
-    let mut found = Vec::new();
+    let (mut last, mut found) = ("", Vec::new());
     for word in &words {
         if asks.is_none() && !may_name_secret(word) {
             found.push(Vec::new());
@@ -91,10 +90,12 @@ fn setting(text: &str, at: usize, found: &mut Vec<Span>) -> Option<usize> {
     }
     let name = name_at_end(before.trim_ascii_end())?;
     let value = rest.trim_start_matches(if name.is_quoted { BLANKS } else { &[' ', '\t'] });
-    if sign == " " && is_option(value.split(BLANKS).next()?) || sign == ":" && !name.is_entry(rest) {
-        return None;
-    }
-    name.value(text, text.len() - value.len(), name.ends(sign), found)
+    let is_other = match sign {
+        " " => is_option(value.split(BLANKS).next()?),
+        ":" => !name.is_entry(rest),
+        _ => name.kind == Sensitivity::Place && value.starts_with(['/', '.', '~']),
+    };
+    if is_other { None } else { name.value(text, text.len() - value.len(), name.ends(sign), found) }
 }
 
 /// The name of a secret.
@@ -125,7 +126,7 @@ impl Name<'_> {
     /// What ends a value that nothing encloses: what stands before its name tells.
     fn ends(&self, sign: &str) -> &'static str {
         match (sign, self.before.chars().next_back()) {
-            _ if matches!(self.kind, Sensitivity::Vague | Sensitivity::Place) => VAGUE,
+            _ if self.kind == Sensitivity::Vague => VAGUE,
             _ if self.is_quoted => "\0\n\"` \t\r,}]",
             ("=" | ":", _) if self.starts_word() => "\0",
             (":", Some('{' | ',')) => "\0\n\"`,}",
@@ -164,8 +165,8 @@ impl Name<'_> {
         let end = until(text, at, ends);
         // If the value goes on, the quotes or brackets are a part of it.
         found.extend(self.secret(text, start, end).filter(|_| end > at));
-        // A long text under a vague name can have secrets of its own.
-        (found.len() > count || ends != VAGUE).then_some(end)
+        let is_list = text[start..].starts_with(['[', '{']) && ends != VAGUE;
+        (found.len() > count || is_list).then_some(end)
     }
 
     fn secret(&self, text: &str, start: usize, end: usize) -> Option<Span> {
