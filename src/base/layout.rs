@@ -2,6 +2,7 @@
 //! a line may break between any two of them.
 
 use std::fmt;
+use std::iter::repeat_n;
 use std::ops::Range;
 
 /// Columns a text takes in a terminal.
@@ -52,11 +53,18 @@ impl TextTable {
     fn row(&self, widths: &[usize], cells: &[String], limit: Option<usize>) -> String {
         let mut text = " ".repeat(self.indent);
         for (column, cell) in cells.iter().enumerate() {
-            let padding = " ".repeat(widths[column].saturating_sub(columns(cell)));
+            let padding = widths[column].saturating_sub(columns(cell));
             match limit.filter(|_| column + 1 == cells.len()) {
                 Some(limit) => text += wrapped(cell, columns(&text), limit).trim_start(),
-                None if self.numbers.contains(&column) => text += &format!("{padding}{cell}  "),
-                None => text += &format!("{cell}{padding}  "),
+                None if self.numbers.contains(&column) => {
+                    text.extend(repeat_n(' ', padding));
+                    text += cell;
+                    text += "  ";
+                }
+                None => {
+                    text += cell;
+                    text.extend(repeat_n(' ', padding + 2));
+                }
             }
         }
         text.truncate(text.trim_end().len());

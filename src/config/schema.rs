@@ -5,7 +5,8 @@
 mod coercion;
 mod value_type;
 
-use std::str::Lines;
+use std::iter::Copied;
+use std::slice::Iter;
 
 use serde_json::Value;
 
@@ -15,6 +16,33 @@ use value_type::{ValueRange, ValueType, is_flag};
 
 /// Sorted by key; the columns are explained in `record_schema.py`.
 const TEXT: &str = include_str!("../recorded/deepspeed-schema.txt");
+
+/// Split while compiling, because every key of a config is looked up at every launch.
+static LINES: [&str; count_lines()] = lines();
+
+const fn count_lines() -> usize {
+    let (mut at, mut count) = (0, 0);
+    while at < TEXT.len() {
+        count += (TEXT.as_bytes()[at] == b'\n') as usize;
+        at += 1;
+    }
+    count
+}
+
+const fn lines() -> [&'static str; count_lines()] {
+    let mut lines = [""; count_lines()];
+    let (mut rest, mut number) = (TEXT, 0);
+    while number < lines.len() {
+        let mut end = 0;
+        while rest.as_bytes()[end] != b'\n' {
+            end += 1;
+        }
+        (lines[number], rest) = rest.split_at(end);
+        rest = rest.split_at(1).1;
+        number += 1;
+    }
+    lines
+}
 
 /// The version the data was recorded from, which holds where none is found.
 pub(crate) const NEWEST: &str = "0.19.8";
@@ -28,20 +56,10 @@ pub(crate) fn name_of(key: &str) -> &str {
     key.rsplit_once('.').map_or(key, |(_, name)| name)
 }
 
-/// The lines from the first one whose key is not smaller, found by bisection. Whole lines compare as their keys do: the
-/// tab behind a key is smaller than anything in one.
-fn lines_from(key: &str) -> Lines<'static> {
-    let (mut low, mut high) = (0, TEXT.len());
-    while low < high {
-        let before = &TEXT.as_bytes()[..low.midpoint(high)];
-        let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        if &TEXT[start..] < key {
-            low = TEXT[start..].find('\n').map_or(TEXT.len(), |length| start + length + 1);
-        } else {
-            high = start;
-        }
-    }
-    TEXT[low..].lines()
+/// The lines from the first one whose key is not smaller. Whole lines compare as their keys do: the tab behind a key is
+/// smaller than anything in one.
+fn lines_from(key: &str) -> Copied<Iter<'static, &'static str>> {
+    LINES[LINES.partition_point(|line| *line < key)..].iter().copied()
 }
 
 /// What DeepSpeed knows about a key.
@@ -87,7 +105,7 @@ pub(crate) fn children(section: &str) -> impl Iterator<Item = KeySpec> {
 
 /// Every key with that last part.
 pub(crate) fn named(name: &str) -> impl Iterator<Item = KeySpec> {
-    let lines = TEXT.lines().filter(move |line| !key_of(line).contains('@') && name_of(key_of(line)) == name);
+    let lines = LINES.iter().copied().filter(move |line| !key_of(line).contains('@') && name_of(key_of(line)) == name);
     lines.map(KeySpec::read)
 }
 
