@@ -1,21 +1,20 @@
 //! The environment and the machine, as zlaunch finds them. Nothing else reads the environment, and nothing here decides.
 
 pub(crate) mod machine;
+mod programs;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::env::{join_paths, split_paths};
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access, geteuid, gethostname};
-use which::which_in_all;
 
 use crate::base::source::Sourced;
 use crate::base::vars;
 use machine::Machine;
+use programs::HostSys;
+pub(crate) use programs::is_shim;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Host {
@@ -96,15 +95,9 @@ impl Host {
         self.cwd.join(home.as_deref().unwrap_or(path))
     }
 
-    /// The executable that a word means here: a word with a `/` is a path, anything else is searched in PATH, as a shell
-    /// does. For a shim of zlaunch, the next program of that name is meant.
+    /// The executable that a word means here.
     pub(crate) fn find_program(&self, word: &OsStr) -> Option<PathBuf> {
-        // `which` would ask the system for the user's home, which a static executable cannot do.
-        let expand = |folder: PathBuf| if folder.starts_with("~") { self.absolute(&folder) } else { folder };
-        let path = self.raw(vars::PATH).and_then(|path| join_paths(split_paths(path).map(expand)).ok());
-        let all = |word: &OsStr| which_in_all(word.to_os_string(), path.clone(), self.cwd.clone()).ok();
-        let first = all(word)?.next()?;
-        if is_shim(&first) { all(first.file_name()?)?.find(|program| !is_shim(program)) } else { Some(first) }
+        programs::find(word, &HostSys { path: self.raw(vars::PATH), cwd: &self.cwd, home: self.home() })
     }
 
     /// The models of the GPUs, as the NVIDIA driver names them.
@@ -169,13 +162,6 @@ impl Host {
 /// The path of zlaunch itself, for a script that starts it again.
 pub(crate) fn this_program() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("zlaunch"))
-}
-
-/// Whether a file is a shim of zlaunch, which its second line says.
-pub(crate) fn is_shim(file: &Path) -> bool {
-    let mut head = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(64).read_to_end(&mut head));
-    read.is_ok() && head.split(|byte| *byte == b'\n').nth(1).is_some_and(|line| line.starts_with(b"# zlaunch shim:"))
 }
 
 /// Whether a name such as `refs/pr/1` stays below the folder it is joined to.
