@@ -17,7 +17,7 @@ pub(crate) struct Opt {
     pub(crate) arity: Arity,
     /// What stands for the value in the help.
     pub(crate) value: &'static str,
-    /// Other names.
+    /// Other spellings. A name with `-` always has one with `_`, as torchrun and deepspeed spell theirs.
     pub(crate) aliases: &'static [&'static str],
     pub(crate) heading: &'static str,
     pub(crate) help: &'static str,
@@ -27,13 +27,6 @@ impl Opt {
     /// `--nproc-per-node`.
     pub(crate) fn flag(&self) -> String {
         format!("--{}", self.name)
-    }
-
-    /// Its other names, and each with `_` for `-`, as torchrun and deepspeed spell theirs.
-    pub(crate) fn other_spellings(&self) -> impl Iterator<Item = String> {
-        let with_underscores = |name: &str| name.contains('-').then(|| name.replace('-', "_"));
-        let names = std::iter::once(&self.name).chain(self.aliases);
-        names.flat_map(move |name| [Some((*name).to_string()), with_underscores(name)]).flatten().skip(1)
     }
 
     /// `ZLAUNCH_NPROC_PER_NODE`. Only the options of a launch have one.
@@ -72,37 +65,37 @@ options! {
     launch {
         "Config" {
             DEEPSPEED = "deepspeed", One "NAME|PATH|JSON|auto", "The DeepSpeed config, or `auto` for the fastest that fits; by default the trainer's own --deepspeed";
-            TEMPLATE_DIR = "template-dir", Many "DIR", "Search this folder for templates first";
+            TEMPLATE_DIR = "template-dir", Many "DIR" ["template_dir"], "Search this folder for templates first";
             PATCH = "patch", Many "FILE", "Apply a JSON Patch (a list) or a merge patch (an object)";
             UNSET = "unset", Many "KEY", "Remove a dotted key";
             SET = "set", Many "KEY=VALUE", "Set a dotted key; VALUE is JSON, or else a string";
-            NO_FILL = "no-fill", Switch, "Leave every \"auto\" to the trainer";
-            CONFIG_OUT = "config-out", One "PATH", "Write the resolved config to this file";
-            GPU_MEMORY = "gpu-memory", One "SIZE", "Memory of each GPU (80GiB) for `auto` and `fit`; by default known from its name";
-            HOST_MEMORY = "host-memory", One "SIZE", "Memory of each machine for `auto` and `fit`; by default detected";
+            NO_FILL = "no-fill", Switch ["no_fill"], "Leave every \"auto\" to the trainer";
+            CONFIG_OUT = "config-out", One "PATH" ["config_out"], "Write the resolved config to this file";
+            GPU_MEMORY = "gpu-memory", One "SIZE" ["gpu_memory"], "Memory of each GPU (80GiB) for `auto` and `fit`; by default known from its name";
+            HOST_MEMORY = "host-memory", One "SIZE" ["host_memory"], "Memory of each machine for `auto` and `fit`; by default detected";
         }
         "Ranks" {
-            NPROC_PER_NODE = "nproc-per-node", One "N" ["num-gpus", "gpus"], "Number of processes on this machine, or `gpu` or `cpu`: one for each";
-            NNODES = "nnodes", One "N" ["num-nodes"], "Number of machines";
-            NODE_RANK = "node-rank", One "N", "Rank of this machine, from 0";
-            MASTER_ADDR = "master-addr", One "HOST", "Address of machine 0";
-            MASTER_PORT = "master-port", One "PORT", "Port on machine 0";
+            NPROC_PER_NODE = "nproc-per-node", One "N" ["nproc_per_node", "num-gpus", "num_gpus", "gpus"], "Number of processes on this machine, or `gpu` or `cpu`: one for each";
+            NNODES = "nnodes", One "N" ["num-nodes", "num_nodes"], "Number of machines";
+            NODE_RANK = "node-rank", One "N" ["node_rank"], "Rank of this machine, from 0";
+            MASTER_ADDR = "master-addr", One "HOST" ["master_addr"], "Address of machine 0";
+            MASTER_PORT = "master-port", One "PORT" ["master_port"], "Port on machine 0";
             HOSTFILE = "hostfile", One "FILE", "Machines for DeepSpeed's runner: lines of `host slots=N`";
             INCLUDE = "include", One "HOST:GPUS", "Use only these GPUs: `host:0,1@host`, or `localhost:0,1` without a hostfile";
             EXCLUDE = "exclude", One "HOST:GPUS", "Use all GPUs but these";
             LAUNCHER = "launcher", One "NAME", "What starts the ranks: auto, torchrun, deepspeed, srun, direct or local (zlaunch itself)";
-            LAUNCHER_ARG = "launcher-arg", Many "ARG", "Pass ARG through to the launcher";
-            LOG_DIR = "log-dir", One "DIR", "With `local`: write the output of rank N to DIR/rankN.log; with --prefix print it too";
+            LAUNCHER_ARG = "launcher-arg", Many "ARG" ["launcher_arg"], "Pass ARG through to the launcher";
+            LOG_DIR = "log-dir", One "DIR" ["log_dir"], "With `local`: write the output of rank N to DIR/rankN.log; with --prefix print it too";
             PREFIX = "prefix", Switch, "With `local`: start every line of output with its rank";
             TRAINER = "trainer", One "NAME", "What the command is, if zlaunch cannot tell: swift, llamafactory, axolotl, trl, hf, deepspeed …";
         }
         "Environment" {
             ENV = "env", Many "K=V", "Set a variable; overrides the template and the environment";
-            UNSET_ENV = "unset-env", Many "K", "Remove a variable";
+            UNSET_ENV = "unset-env", Many "K" ["unset_env"], "Remove a variable";
         }
         "Output" {
             RECORD = "record", One "DIR|auto", "Write a record of the launch to this folder; `auto`: to the trainer's output_dir";
-            DRY_RUN = "dry-run" / 'n', Switch, "Print the plan and do nothing";
+            DRY_RUN = "dry-run" / 'n', Switch ["dry_run"], "Print the plan and do nothing";
             FORMAT = "format", One "FORMAT", "Format of the plan: text, json or shell; `check` and `doctor`: text or json";
             STRICT = "strict", Switch, "Treat warnings as errors";
             ALLOW = "allow", Many "RULE", "Silence a rule by its name";
@@ -118,17 +111,17 @@ options! {
         }
         "Training" {
             TUNER = "tuner", One "NAME", "full, lora or qlora";
-            LORA_RANK = "lora-rank", One "N", "Rank of the adapters";
-            LORA_TARGETS = "lora-targets", One "NAMES", "Layers with an adapter: all-linear, or names separated by commas";
-            QUANT_BITS = "quant-bits", One "N", "Bits of the frozen weights: 4 or 8";
+            LORA_RANK = "lora-rank", One "N" ["lora_rank"], "Rank of the adapters";
+            LORA_TARGETS = "lora-targets", One "NAMES" ["lora_targets"], "Layers with an adapter: all-linear, or names separated by commas";
+            QUANT_BITS = "quant-bits", One "N" ["quant_bits"], "Bits of the frozen weights: 4 or 8";
             DTYPE = "dtype", One "NAME", "bf16, fp16 or fp32";
             OPTIMIZER = "optimizer", One "NAME", "adamw, adamw_8bit, adafactor, lion, muon or sgd";
-            MICRO_BATCH = "micro-batch", One "N", "Sequences in one forward pass on one GPU";
-            GRAD_ACCUM = "grad-accum", One "N", "Micro batches in one step";
-            SEQ_LEN = "seq-len", One "N", "Tokens in a sequence";
-            GRADIENT_CHECKPOINTING = "gradient-checkpointing", One "BOOL", "Whether activations are recomputed in the backward pass";
+            MICRO_BATCH = "micro-batch", One "N" ["micro_batch"], "Sequences in one forward pass on one GPU";
+            GRAD_ACCUM = "grad-accum", One "N" ["grad_accum"], "Micro batches in one step";
+            SEQ_LEN = "seq-len", One "N" ["seq_len"], "Tokens in a sequence";
+            GRADIENT_CHECKPOINTING = "gradient-checkpointing", One "BOOL" ["gradient_checkpointing"], "Whether activations are recomputed in the backward pass";
             ATTENTION = "attention", One "NAME", "flash (or sdpa), or eager";
-            FUSED_LOSS = "fused-loss", Switch, "The loss never holds all logits at once (Liger)";
+            FUSED_LOSS = "fused-loss", Switch ["fused_loss"], "The loss never holds all logits at once (Liger)";
         }
         "Output" {
             ACCOUNTING = "accounting", One "NAME", "real: what DeepSpeed allocates; textbook: 2 + 2 + 8 bytes a parameter";
@@ -137,9 +130,9 @@ options! {
     /// What `zlaunch generate` takes besides `--template-dir`.
     generate {
         "Training" {
-            MICRO_BATCH = "micro-batch", One "N", "Sequences in one forward pass on one GPU (1)";
-            GRAD_ACCUM = "grad-accum", One "N", "Micro batches in one step (1)";
-            WORLD_SIZE = "world-size", One "N", "GPUs of all machines together (1)";
+            MICRO_BATCH = "micro-batch", One "N" ["micro_batch"], "Sequences in one forward pass on one GPU (1)";
+            GRAD_ACCUM = "grad-accum", One "N" ["grad_accum"], "Micro batches in one step (1)";
+            WORLD_SIZE = "world-size", One "N" ["world_size"], "GPUs of all machines together (1)";
         }
         "Config" {
             STAGE = "stage", One "N", "ZeRO stage, 0 to 3 (3)";
@@ -161,15 +154,15 @@ options! {
     }
     replay {
         "Output" {
-            DRY_RUN = "dry-run" / 'n', Switch, "Only show what differs today";
+            DRY_RUN = "dry-run" / 'n', Switch ["dry_run"], "Only show what differs today";
         }
     }
 }
 
-/// The option of a launch with this name, which may be another spelling or be followed by `=VALUE`.
+/// The option of a launch with this name, which may be an alias or be followed by `=VALUE`.
 pub(crate) fn launch_option(long: &str) -> Option<&'static Opt> {
-    let name = long.split('=').next()?.replace('_', "-");
-    launch::ALL.iter().find(|option| option.name == name || option.aliases.contains(&name.as_str()))
+    let name = long.split('=').next()?;
+    launch::ALL.iter().find(|option| option.name == name || option.aliases.contains(&name))
 }
 
 /// The options of a launch that matter to `fit`. The others are accepted, so that a command can be pasted.
@@ -213,4 +206,17 @@ subcommands! {
     REPLAY = "replay" "DIR [-n|--dry-run]", "Launch a record (--record) again, or show what differs today";
     SHIMS = "shims" "install|remove|list [DIR]", "Install, remove or list PATH shims, so that scripts run unchanged";
     COMPLETIONS = "completions" "bash|zsh|fish", "Print completions for a shell";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_is_accepted_with_underscores() {
+        let tables = [launch::ALL, fit::ALL, generate::ALL, templates::ALL, replay::ALL];
+        for option in tables.into_iter().flatten().filter(|option| option.name.contains('-')) {
+            assert!(option.aliases.contains(&option.name.replace('-', "_").as_str()), "{}", option.name);
+        }
+    }
 }

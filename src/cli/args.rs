@@ -27,7 +27,7 @@ pub(super) fn arg(option: &Opt) -> Arg {
     let arg = Arg::new(option.name)
         .long(option.name)
         .short(option.short)
-        .aliases(option.other_spellings())
+        .aliases(option.aliases.iter().copied())
         .help(option.help)
         .help_heading(option.heading);
     let action = match option.arity {

@@ -32,7 +32,7 @@ pub(crate) enum Sensitivity {
 impl Sensitivity {
     /// `None` for the names of harmless things.
     pub(crate) fn of(name: &str) -> Option<Sensitivity> {
-        if !name.as_bytes().windows(3).any(begins_word) {
+        if !may_name_secret(name) {
             return None;
         }
         let is_variable = !name.contains(|c: char| c.is_ascii_lowercase());
@@ -64,7 +64,11 @@ impl Sensitivity {
     }
 }
 
-/// A first look, since most names are harmless: whether these are the first letters of a word in the tables of secrets.
+/// A first look, since most names and texts are harmless: whether the first letters of a word in the tables are in it.
+pub(super) fn may_name_secret(text: &str) -> bool {
+    text.as_bytes().windows(3).any(begins_word)
+}
+
 fn begins_word(three: &[u8]) -> bool {
     #[rustfmt::skip]
     let begins = matches!(&[three[0] | 0x20, three[1] | 0x20, three[2] | 0x20], b"aut" | b"bea" | b"coo" | b"cre" | b"dsn"

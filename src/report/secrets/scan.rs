@@ -1,7 +1,9 @@
 //! Finds the secrets of a text by what stands around them: `NAME=X`, `"api_key": "X"`, `--hub_token X`, `Bearer X`,
 //! `https://user:X@host`. Nothing is read again and again, so the time grows as the text does.
 
-use super::names::{Sensitivity, looks_like_secret};
+use std::borrow::Cow;
+
+use super::names::{Sensitivity, looks_like_secret, may_name_secret};
 
 /// Where a secret is in a text, and the name that it goes under.
 pub(super) struct Span {
@@ -20,11 +22,20 @@ const VAGUE: &str = "\0\n\"` \t\r!#$%&'()*+,./:;<=>?@[\\]^{|}~";
 pub(super) fn scan(words: &[impl AsRef<[u8]>]) -> Vec<Vec<Span>> {
     // With `$`, which can be in a name, for every byte that is not ASCII: the places of all others stay.
     let ascii = |byte: &u8| if byte.is_ascii() { char::from(*byte) } else { '$' };
-    let words: Vec<String> = words.iter().map(|word| word.as_ref().iter().map(ascii).collect()).collect();
+    let words = words.iter().map(|word| match str::from_utf8(word.as_ref()) {
+        Ok(word) if word.is_ascii() => Cow::Borrowed(word),
+        _ => Cow::Owned(word.as_ref().iter().map(ascii).collect()),
+    });
+    let words: Vec<Cow<str>> = words.collect();
     // The option that asks for a value, and the word before it.
     let mut asks: Option<(Name, &str)> = None;
     let (mut last, mut found) = ("", Vec::new());
     for word in &words {
+        if asks.is_none() && !may_name_secret(word) && !word.contains("://") {
+            found.push(Vec::new());
+            last = word;
+            continue;
+        }
         let (mut spans, mut at) = (Vec::new(), 0);
         while let Some(sign) = word[at..].find(['=', ':', ' ']).map(|next| at + next) {
             at = address(word, sign, &mut spans).or_else(|| setting(word, sign, &mut spans)).unwrap_or(sign + 1);
