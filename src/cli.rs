@@ -62,6 +62,8 @@ const SUBCOMMANDS: &[(Subcommand, Describe, Read)] = &[
     (COMPLETIONS, completions::describe, |args| completions::read(args, command()).map(Request::Show)),
 ];
 
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 pub(crate) const ABOUT_VARIABLES: &str =
     "Each of these options has a variable: --template-dir is ZLAUNCH_TEMPLATE_DIR. A flag beats its variable.";
 
@@ -79,7 +81,7 @@ pub(crate) fn command() -> Command {
         Command::new(subcommand.name).about(subcommand.about).override_usage(subcommand.usage).defer(*describe)
     });
     args::parser(launch::describe)
-        .version(env!("CARGO_PKG_VERSION"))
+        .version(VERSION)
         .about("Turn a training command and a DeepSpeed shorthand into one exact launch")
         .override_usage(USAGE)
         .after_help(after_help)
@@ -92,10 +94,16 @@ pub(crate) fn command() -> Command {
 pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Problem>> {
     let mut words: Vec<_> = argv.into_iter().skip(1).collect();
     let mut problems = Vec::new();
+    let is_subcommand = |word: &OsString| word == "help" || SUBCOMMANDS.iter().any(|(known, ..)| word == known.name);
+    let mut whole = words.first().is_some_and(is_subcommand);
     // clap stops at the first mistake: without that word, it finds the next one.
     let matches = loop {
-        match command().try_get_matches_from(&words) {
+        // Most command lines are a launch, which needs none of the sub-commands.
+        let parser = if whole { command() } else { args::parser(launch::describe).version(VERSION) };
+        match parser.try_get_matches_from(&words) {
             Ok(matches) => break matches,
+            // The help shows them all.
+            Err(why) if why.kind() == ErrorKind::DisplayHelp && !whole => whole = true,
             Err(why) if matches!(why.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
                 return if problems.is_empty() {
                     Ok(Request::Show(why.render().ansi().to_string()))

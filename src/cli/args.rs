@@ -112,13 +112,12 @@ impl<'a> ParsedArgs<'a> {
 
     /// The values of the variable, then the flags, since later ones win.
     fn given(&self, option: &Opt) -> Vec<Given> {
-        let variable = (self.variables.as_ref(), Source::Variable(option.variable()));
-        let flag = (Some(self.matches), Source::Flag(option.flag()));
-        let values = |(matches, from): (Option<&ArgMatches>, Source)| {
-            let values = matches.and_then(|matches| matches.get_many::<OsString>(option.name));
-            values.into_iter().flatten().map(|value| Sourced::new(value.clone(), from.clone())).collect::<Vec<_>>()
-        };
-        [variable, flag].into_iter().flat_map(values).collect()
+        let variable =
+            self.variables.iter().filter_map(|variables| variables.get_many::<OsString>(option.name)).flatten();
+        let variable = variable.map(|value| Sourced::new(value.clone(), Source::Variable(option.variable())));
+        let flags = self.matches.get_many::<OsString>(option.name).into_iter().flatten();
+        let flags = flags.map(|value| Sourced::new(value.clone(), Source::Flag(option.flag())));
+        variable.chain(flags).collect()
     }
 
     /// What turned a switch on.

@@ -40,7 +40,7 @@ impl Plan {
         if let Some(config) = &self.config {
             text += &config_text(config);
         }
-        let mut text = secrets.hide_known(&text);
+        let mut text = secrets.hide_known(text);
         text += &self.environment_text(secrets);
         text += if self.local.is_some() { "\neach rank runs\n" } else { "\nruns\n" };
         text += &self.command_text(secrets);
@@ -98,7 +98,7 @@ impl Plan {
     fn environment_text(&self, secrets: &Secrets) -> String {
         let mut rows: Vec<(String, String)> = Vec::new();
         for setting in &self.environment.set {
-            rows.push((secrets.setting(&setting.name, &setting.value), secrets.hide_known(&setting.why)));
+            rows.push((secrets.setting(&setting.name, &setting.value), secrets.hide_known(setting.why.clone())));
         }
         if let Some(local) = &self.local {
             rows.push((PER_RANK.join(", "), format!("the number of the rank: 0 to {}", local.count - 1)));

@@ -93,8 +93,15 @@ impl<'h> Secrets<'h> {
     }
 
     /// A text that names no secrets itself but may repeat one that is known.
-    pub(crate) fn hide_known(&self, text: &str) -> String {
+    pub(crate) fn hide_known(&self, text: String) -> String {
+        if self.known().is_empty() {
+            return text;
+        }
         String::from_utf8_lossy(&shown(&self.pieces(text.as_bytes(), []))).into_owned()
+    }
+
+    fn known(&self) -> &BTreeMap<Vec<u8>, String> {
+        self.known.get_or_init(|| known_from(self.host))
     }
 
     /// A JSON value, to be shown.
@@ -126,7 +133,7 @@ impl<'h> Secrets<'h> {
 
     /// What is open in a text, and what is not: what the text itself tells, and what is known.
     fn pieces<'a>(&self, text: &'a [u8], told: impl IntoIterator<Item = Span>) -> Vec<Piece<'a>> {
-        let known = self.known.get_or_init(|| known_from(self.host));
+        let known = self.known();
         let known_at = |start: usize| {
             let rest = &text[start..];
             let range = (Included(rest.get(..SHORTEST_ELSEWHERE)?), Included(rest));
