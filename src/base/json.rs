@@ -68,12 +68,13 @@ fn refuse_huge_integers(text: &str) -> Result<(), SyntaxError> {
 
 /// Strict JSON, indented, with a final line feed.
 pub(crate) fn write(value: &Value) -> String {
-    format!("{value:#}\n")
+    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 
-/// Looks up a dotted key.
+/// Looks up a dotted key. The rules ask hundreds of times, and sections are so small that comparing beats hashing.
 pub(crate) fn get<'a>(config: &'a Value, key: &str) -> Option<&'a Value> {
-    key.split('.').try_fold(config, |node, part| node.as_object()?.get(part))
+    let child = |node: &'a Value, part: &str| node.as_object()?.iter().find(|(key, _)| *key == part);
+    key.split('.').try_fold(config, |node, part| child(node, part).map(|(_, value)| value))
 }
 
 /// The same, to change what stands there.

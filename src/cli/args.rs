@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::ops::Bound;
 use std::os::unix::ffi::OsStrExt;
 
-use clap::builder::OsStringValueParser;
+use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 
 use crate::base::options::{Arity, Opt, Subcommand, launch};
@@ -44,7 +44,7 @@ pub(super) fn arg(option: &Opt) -> Arg {
     arg.action(action)
         .value_name(option.value)
         .value_hint(hint)
-        .value_parser(OsStringValueParser::new())
+        .value_parser(ValueParser::os_string())
         .hide_possible_values(true)
 }
 
@@ -55,7 +55,7 @@ pub(super) fn parser(describe: fn(Command) -> Command) -> Command {
 
 /// Everything from the first word on that is not an option of ours.
 pub(super) fn trailing_command() -> Arg {
-    Arg::new(COMMAND).num_args(1..).trailing_var_arg(true).value_parser(OsStringValueParser::new()).hide(true)
+    Arg::new(COMMAND).num_args(1..).trailing_var_arg(true).value_parser(ValueParser::os_string()).hide(true)
 }
 
 /// The command line of one sub-command, or of a launch.

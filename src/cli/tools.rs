@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::builder::OsStringValueParser;
+use clap::builder::ValueParser;
 use clap::{Arg, Command, ValueHint};
 
 use super::args::{ParsedArgs, arg};
@@ -67,7 +67,7 @@ pub(super) fn read_explain(mut args: ParsedArgs) -> Result<ExplainRequest, Vec<P
 }
 
 fn argument(id: &'static str) -> Arg {
-    Arg::new(id).value_parser(OsStringValueParser::new())
+    Arg::new(id).value_parser(ValueParser::os_string())
 }
 
 fn folder(help: &'static str) -> Arg {
