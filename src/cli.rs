@@ -98,12 +98,11 @@ pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
     let mut whole = words.first().is_some_and(is_subcommand);
     // clap stops at the first mistake: without that word, it finds the next one.
     let matches = loop {
-        // Most command lines are a launch, which needs none of the sub-commands.
-        let parser = if whole { command() } else { args::parser(launch::describe).version(VERSION) };
+        // Most command lines are a launch that is right. For all others, clap must know more.
+        let parser = if whole { command() } else { args::parser(launch::describe_words) };
         match parser.try_get_matches_from(&words) {
             Ok(matches) => break matches,
-            // The help shows them all.
-            Err(why) if why.kind() == ErrorKind::DisplayHelp && !whole => whole = true,
+            Err(_) if !whole => whole = true,
             Err(why) if matches!(why.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
                 return if problems.is_empty() {
                     Ok(Request::Show(why.render().ansi().to_string()))

@@ -22,30 +22,32 @@ const COMMAND: &str = "COMMAND";
 /// Variables of ours that are not options.
 const NOT_OPTIONS: &[&str] = &[vars::ZLAUNCH_LANG, vars::ZLAUNCH_SHIM, vars::ZLAUNCH_SHIM_OF];
 
-/// An option of the table.
-pub(super) fn arg(option: &Opt) -> Arg {
+/// What clap must know of an option to read it.
+pub(super) fn bare_arg(option: &Opt) -> Arg {
     let arg = Arg::new(option.name)
         .long(option.name)
         .short(option.short)
         .aliases(option.aliases.iter().copied())
-        .help(option.help)
-        .help_heading(option.heading);
-    let action = match option.arity {
+        // What is meant for the launcher looks like an option.
+        .allow_hyphen_values(*option == launch::LAUNCHER_ARG);
+    match option.arity {
         // Not `SetTrue`: a switch that is not given has no value, as any other option.
-        Arity::Switch => return arg.action(ArgAction::Set).num_args(0),
-        Arity::One => ArgAction::Set,
-        Arity::Many => ArgAction::Append,
-    };
+        Arity::Switch => arg.action(ArgAction::Set).num_args(0),
+        Arity::One => arg.action(ArgAction::Set).value_parser(ValueParser::os_string()),
+        Arity::Many => arg.action(ArgAction::Append).value_parser(ValueParser::os_string()),
+    }
+}
+
+/// The same with what the help and the completions show.
+pub(super) fn arg(option: &Opt) -> Arg {
+    let arg = bare_arg(option).help(option.help).help_heading(option.heading);
     let hint = match option.value {
+        _ if option.arity == Arity::Switch => return arg,
         "DIR" | "DIR|auto" | "MODEL" => ValueHint::DirPath,
         "FILE" | "PATH" => ValueHint::FilePath,
         _ => ValueHint::Unknown,
     };
-    arg.action(action)
-        .value_name(option.value)
-        .value_hint(hint)
-        .value_parser(ValueParser::os_string())
-        .hide_possible_values(true)
+    arg.value_name(option.value).value_hint(hint).hide_possible_values(true)
 }
 
 /// A parser of words without a sub-command. Of an option that is given twice, the last value counts.

@@ -2,7 +2,7 @@
 
 use clap::{Arg, Command};
 
-use super::args::{ParsedArgs, arg, trailing_command};
+use super::args::{ParsedArgs, arg, bare_arg, trailing_command};
 use super::values::{self, Suggested, Words, one_of};
 use crate::base::options::{Opt, launch as opt};
 use crate::base::source::Sourced;
@@ -19,6 +19,11 @@ pub(super) fn describe(command: Command) -> Command {
     command.args(opt::ALL.iter().map(launch_arg)).arg(trailing_command())
 }
 
+/// The same without what only the help shows.
+pub(super) fn describe_words(command: Command) -> Command {
+    command.args(opt::ALL.iter().map(bare_arg)).arg(trailing_command())
+}
+
 /// `check` and `doctor` print a report, which is nothing to run.
 pub(super) fn describe_report(command: Command) -> Command {
     describe(command).version(env!("CARGO_PKG_VERSION")).display_name("zlaunch").mut_arg(opt::FORMAT.name, |arg| {
@@ -33,8 +38,7 @@ const TRAINERS: Words<&trainer::Trainer> = || trainer::ALL.iter().map(|trainer| 
 const RULES: Words<&str> = || check::allowable().into_iter().map(|rule| (rule, rule)).collect();
 
 pub(super) fn launch_arg(option: &Opt) -> Arg {
-    // What is meant for the launcher looks like an option.
-    let arg = arg(option).allow_hyphen_values(*option == opt::LAUNCHER_ARG);
+    let arg = arg(option);
     match *option {
         opt::LAUNCHER => arg.value_parser(Suggested(LAUNCHERS)),
         opt::TRAINER => arg.value_parser(Suggested(TRAINERS)),
