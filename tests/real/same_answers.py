@@ -39,7 +39,8 @@ def answer(binary, words, argv, env, cwd):
                 del diagnostic[key]
         # The order of keys is kept.
         said = json.dumps(plan, indent=1, ensure_ascii=False)
-    return "\n".join([f"exit {result.returncode}", *HEAD.findall(result.stderr), said])
+    # A plan for srun names the executable.
+    return "\n".join([f"exit {result.returncode}", *HEAD.findall(result.stderr), said]).replace(str(binary), "zlaunch")
 
 
 def answers(binary, it, root):
