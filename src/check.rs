@@ -8,6 +8,7 @@ mod effects;
 mod environment;
 mod keys;
 pub(crate) mod machine;
+mod offload;
 mod optimizer;
 mod precision;
 mod rule;
@@ -26,6 +27,7 @@ const CONFIG: &[&[Rule]] = &[
     values::RULES,
     batch::RULES,
     precision::RULES,
+    offload::RULES,
     combinations::RULES,
     optimizer::RULES,
     effects::RULES,

@@ -3,9 +3,8 @@
 use serde_json::Value;
 
 use super::rule::{Findings, Rule};
-use super::subject::Subject;
+use super::subject::{STAGE, Subject};
 use crate::config::schema;
-use crate::config::zero::Device;
 use crate::report::{Severity, When};
 
 pub(super) const RULES: &[Rule] = &[
@@ -15,48 +14,6 @@ pub(super) const RULES: &[Rule] = &[
         when: When::Start,
         doc: "accelerate refuses a config without zero_optimization: stage 0 must be written out",
         check: no_zero_section,
-    },
-    Rule {
-        name: "offload-at-stage-0",
-        severity: Severity::Error,
-        when: When::Step,
-        doc: "the optimizer in host memory without ZeRO: DeepSpeed takes its CPU optimizer and stops at the first step",
-        check: offload_at_stage_0,
-    },
-    Rule {
-        name: "nvme-path",
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "offload to nvme without nvme_path",
-        check: nvme_path,
-    },
-    Rule {
-        name: "nvme-shared",
-        severity: Severity::Note,
-        when: When::Silent,
-        doc: "the folder on NVMe is emptied when a job starts: two jobs with one nvme_path destroy each other",
-        check: nvme_shared,
-    },
-    Rule {
-        name: "nvme-defaults",
-        severity: Severity::Note,
-        when: When::Silent,
-        doc: "NVMe without an aio section: 1 MiB blocks, queue depth 8, one thread",
-        check: nvme_defaults,
-    },
-    Rule {
-        name: "nvme-buffers",
-        severity: Severity::Warning,
-        when: When::Step,
-        doc: "offload_param.buffer_size is smaller than the shard of a square weight of the model",
-        check: nvme_buffers,
-    },
-    Rule {
-        name: "partial-offload",
-        severity: Severity::Error,
-        when: When::Parse,
-        doc: "offload_optimizer.ratio below 1 is for stage 3 only",
-        check: partial_offload,
     },
     Rule {
         name: "gradient-norm",
@@ -158,99 +115,11 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-const STAGE: &str = "zero_optimization.stage";
-
 fn no_zero_section(subject: &Subject, found: &mut Findings) {
     if subject.is_hf() && subject.get("zero_optimization").is_none() {
         let what = "the config has no `zero_optimization` section, and accelerate refuses it".to_string();
         found.key(&["zero_optimization"], what, "--set zero_optimization.stage=0");
     }
-}
-
-fn offload_at_stage_0(subject: &Subject, found: &mut Findings) {
-    if subject.stage_is(&[0]) && subject.offloads_optimizer() {
-        let what = format!(
-            "the optimizer is to be on {}, but ZeRO is off: the first step fails with \"param is on cuda and must be cpu\"",
-            subject.zero().optimizer
-        );
-        found.key(&["zero_optimization.offload_optimizer", STAGE], what, "--set zero_optimization.stage=2");
-    }
-}
-
-/// Sections that use NVMe. Below stage 3, DeepSpeed ignores it.
-fn on_nvme<'a>(subject: &'a Subject) -> impl Iterator<Item = &'static str> + use<'a> {
-    let sections = [("offload_optimizer", subject.zero().optimizer), ("offload_param", subject.zero().param)];
-    sections
-        .into_iter()
-        .filter(|(_, device)| subject.stage_is(&[3]) && *device == Device::Nvme)
-        .map(|(section, _)| section)
-}
-
-fn nvme_path(subject: &Subject, found: &mut Findings) {
-    for section in on_nvme(subject) {
-        let key = format!("zero_optimization.{section}.nvme_path");
-        if subject.get(&key).is_none_or(Value::is_null) {
-            let what = format!("`zero_optimization.{section}` is on nvme, and `nvme_path` is not there");
-            found.key(
-                &[&format!("zero_optimization.{section}.device")],
-                what,
-                format!("--set {key}=/local/nvme/$USER-$$"),
-            );
-        }
-    }
-}
-
-fn nvme_shared(subject: &Subject, found: &mut Findings) {
-    for section in on_nvme(subject) {
-        let key = format!("zero_optimization.{section}.nvme_path");
-        if let Some(path) = subject.get(&key).and_then(Value::as_str) {
-            let what = format!("DeepSpeed empties its folder in {path} at start: two jobs there destroy each other");
-            found.key(&[&key], what, format!("one of its own for every job: --set {key}={path}-$$"));
-        }
-    }
-}
-
-fn nvme_defaults(subject: &Subject, found: &mut Findings) {
-    if subject.get("aio").is_none_or(Value::is_null)
-        && let Some(section) = on_nvme(subject).next()
-    {
-        let what = "NVMe is used without an `aio` section: 1 MiB blocks, queue depth 8, one thread".to_string();
-        found.key(
-            &[&format!("zero_optimization.{section}.device")],
-            what,
-            "--set aio.queue_depth=32 --set aio.intra_op_parallelism=8",
-        );
-    }
-}
-
-/// A model whose hidden size is known has weights of its square; their shards must fit into one buffer.
-fn nvme_buffers(subject: &Subject, found: &mut Findings) {
-    let key = "zero_optimization.offload_param.buffer_size";
-    let (Some(size), Some(world)) = (subject.get(key).and_then(schema::whole), subject.world()) else { return };
-    if !on_nvme(subject).any(|section| section == "offload_param") {
-        return;
-    }
-    let Some(hidden) = subject.hidden_size() else { return };
-    let shard = hidden.saturating_mul(hidden).div_ceil(world.max(1));
-    #[expect(clippy::cast_precision_loss, reason = "sizes of weights")]
-    if size < shard as f64 {
-        let what =
-            format!("`{key}` is {size}, but a weight of {hidden} × {hidden} on {world} ranks has shards of {shard}");
-        found.key(&[key], what, format!("--set {key}={}", shard.next_power_of_two()));
-    }
-}
-
-fn partial_offload(subject: &Subject, found: &mut Findings) {
-    let key = "zero_optimization.offload_optimizer.ratio";
-    let partial = subject.get(key).and_then(schema::real).is_some_and(|ratio| ratio < 1.0);
-    if partial && subject.stage_is(&[0, 1, 2]) {
-        let what = format!("`{key}` is {}: a part of the optimizer is offloaded at stage 3 only", shown(subject, key));
-        found.key(&[key, STAGE], what, format!("--set {key}=1"));
-    }
-}
-
-fn shown(subject: &Subject, key: &str) -> String {
-    subject.get(key).map(Value::to_string).unwrap_or_default()
 }
 
 fn gradient_norm(subject: &Subject, found: &mut Findings) {
@@ -302,7 +171,7 @@ fn prescaled_gradients(subject: &Subject, found: &mut Findings) {
     let divided = factor.is_some_and(|factor| (factor - 1.0).abs() > 0.0);
     let key = if prescaled { "prescale_gradients" } else { "gradient_predivide_factor" };
     if (prescaled || divided) && subject.stage_is(&[2, 3]) && subject.zero_is_on("reduce_scatter") != Some(false) {
-        let what = format!("`{key}` is {}, which stages 2 and 3 do not allow with reduce_scatter", shown(subject, key));
+        let what = format!("`{key}` is {}, which stages 2 and 3 do not allow with reduce_scatter", subject.shown(key));
         found.key(&[key, "zero_optimization.reduce_scatter"], what, format!("--unset {key}"));
     }
 }
@@ -311,7 +180,7 @@ fn odd_bucket(subject: &Subject, found: &mut Findings) {
     let key = "zero_optimization.allgather_bucket_size";
     let odd = subject.get(key).and_then(schema::whole).is_some_and(|size| size % 2.0 != 0.0);
     if odd && subject.stage_is(&[1, 2]) {
-        let what = format!("`{key}` is {}: stages 1 and 2 want an even number", shown(subject, key));
+        let what = format!("`{key}` is {}: stages 1 and 2 want an even number", subject.shown(key));
         found.key(&[key], what, format!("--set {key}=200000000"));
     }
 }
@@ -353,10 +222,10 @@ fn zenflow_interval(subject: &Subject, found: &mut Findings) {
     let by_itself = subject.get(strategy).is_none_or(|it| it == "auto");
     let number = subject.get(interval).and_then(schema::whole).is_some();
     if by_itself && number {
-        let what = format!("`{interval}` is {}, but `select_strategy` is \"auto\"", shown(subject, interval));
+        let what = format!("`{interval}` is {}, but `select_strategy` is \"auto\"", subject.shown(interval));
         found.key(&[interval], what, format!("--set {strategy}=step"));
     } else if !by_itself && !number && subject.get(strategy).is_some_and(Value::is_string) {
-        let what = format!("`{strategy}` is {}, which needs a number as `select_interval`", shown(subject, strategy));
+        let what = format!("`{strategy}` is {}, which needs a number as `select_interval`", subject.shown(strategy));
         found.key(&[strategy], what, format!("--set {interval}=10"));
     }
 }

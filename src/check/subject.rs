@@ -16,6 +16,8 @@ use crate::host::Host;
 use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::Topology;
 
+pub(super) const STAGE: &str = "zero_optimization.stage";
+
 /// What the rules may look at.
 pub(crate) struct Subject<'a> {
     /// The final config; null where there is none.
@@ -83,6 +85,11 @@ impl<'a> Subject<'a> {
     pub(super) fn zero_key(&self, key: &str) -> Option<&'a Value> {
         let section = self.derived.zero.section?;
         section.get(key).or_else(|| section.get(key.strip_prefix("stage3_")?))
+    }
+
+    /// The value of a key for a message; nothing if it is missing.
+    pub(super) fn shown(&self, key: &str) -> String {
+        self.get(key).map(Value::to_string).unwrap_or_default()
     }
 
     /// A bool as DeepSpeed understands it; an "auto" or a wrong value says nothing.
