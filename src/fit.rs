@@ -21,7 +21,6 @@ mod workload;
 
 use serde_json::Value;
 
-pub(crate) use crate::base::size::{parse_bytes as bytes, parse_count as parameters};
 use crate::base::source::{Source, Sourced};
 use crate::command::model::Hub;
 use crate::command::trainer::{Job, Trainer};

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::rule::{Findings, Rule};
-use super::subject::Subject;
+use super::subject::{STAGE, Subject};
 use crate::config::schema;
 use crate::report::{Severity, When, did_you_mean, nearest, typed};
 
@@ -311,7 +311,7 @@ fn client_optimizer(subject: &Subject, found: &mut Findings) {
 fn no_optimizer(subject: &Subject, found: &mut Findings) {
     if subject.is_plain() && subject.stage_is(&[1, 2]) && named(subject).is_none() {
         let what = "the config has no optimizer: the script must bring one, stages 1 and 2 need it".to_string();
-        found.key(&["zero_optimization.stage"], what, "--set optimizer.type=AdamW --set optimizer.params.lr=1e-5");
+        found.key(&[STAGE], what, "--set optimizer.type=AdamW --set optimizer.params.lr=1e-5");
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::rule::{Findings, Rule};
-use super::subject::Subject;
+use super::subject::{STAGE, Subject};
 use crate::config::schema;
 use crate::host::machine::is_model;
 use crate::report::{Severity, When};
@@ -111,7 +111,7 @@ fn master_weights(subject: &Subject, found: &mut Findings) {
         if subject.stage_is(&[0]) && is_on_in(subject, section, key) {
             let key = format!("{section}.{key}");
             let what = format!("`{key}` is on, and ZeRO is off: it needs stage 1, 2 or 3");
-            found.key(&[&key, "zero_optimization.stage"], what, format!("--set {key}=false"));
+            found.key(&[&key, STAGE], what, format!("--set {key}=false"));
         }
     }
     if is_on_in(subject, states.0, states.1) && !is_on_in(subject, MASTERS[1].0, MASTERS[1].1) {
@@ -141,7 +141,7 @@ fn accumulates_fp32(subject: &Subject) -> bool {
 fn accumulation_dtype(subject: &Subject, found: &mut Findings) {
     if subject.stage_is(&[0]) && accumulates_fp32(subject) {
         let what = "bf16 with gradients accumulated in fp32 is not implemented at stage 0".to_string();
-        let keys = ["data_types.grad_accum_dtype", "zero_optimization.stage"];
+        let keys = ["data_types.grad_accum_dtype", STAGE];
         found.key(&keys, what, "--set zero_optimization.stage=1, or --unset data_types.grad_accum_dtype");
     }
 }

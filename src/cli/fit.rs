@@ -7,8 +7,9 @@ use super::launch;
 use super::values::{self, Suggested, Words, one_of};
 use crate::base::options::launch::{ALL as LAUNCH, FORMAT, NPROC_PER_NODE};
 use crate::base::options::{FIT_OF_LAUNCH, Opt, fit as opt};
+use crate::base::size::parse_count;
 use crate::base::source::Sourced;
-use crate::fit::{self, Accounting, Attention, Dtype, FitRequest, Optimizer, TrainingArgs, Tuner};
+use crate::fit::{Accounting, Attention, Dtype, FitRequest, Optimizer, TrainingArgs, Tuner};
 use crate::report::{self, Problem};
 use crate::request::Format;
 
@@ -68,7 +69,7 @@ fn read_training(args: &mut ParsedArgs) -> TrainingArgs {
     let number = || values::number(1, u64::from(u32::MAX), "1");
     TrainingArgs {
         model: args.one(&opt::MODEL, values::text),
-        params: args.one(&opt::PARAMS, values::size(fit::parameters, "8B")),
+        params: args.one(&opt::PARAMS, values::size(parse_count, "8B")),
         micro_batch: args.one(&opt::MICRO_BATCH, number()),
         grad_accum: args.one(&opt::GRAD_ACCUM, number()),
         seq_len: args.one(&opt::SEQ_LEN, number()),

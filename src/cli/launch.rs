@@ -5,11 +5,11 @@ use clap::{Arg, Command};
 use super::args::{ParsedArgs, arg, bare_arg, trailing_command};
 use super::values::{self, Suggested, Words, one_of};
 use crate::base::options::{Opt, launch as opt};
+use crate::base::size::parse_bytes;
 use crate::base::source::Sourced;
 use crate::check;
 use crate::command::trainer;
 use crate::config::layers::Layers;
-use crate::fit;
 use crate::ranks::launcher::{Launcher, local};
 use crate::ranks::topology::{HostFlags, RankFlags};
 use crate::report::{self, Problem};
@@ -78,8 +78,8 @@ pub(super) fn read_described(args: &mut ParsedArgs) -> Launch {
             set: args.many(&opt::SET, values::config_assignment),
         },
         memory: MemoryFlags {
-            gpu: args.one(&opt::GPU_MEMORY, values::size(fit::bytes, "80GiB")),
-            host: args.one(&opt::HOST_MEMORY, values::size(fit::bytes, "1TiB")),
+            gpu: args.one(&opt::GPU_MEMORY, values::size(parse_bytes, "80GiB")),
+            host: args.one(&opt::HOST_MEMORY, values::size(parse_bytes, "1TiB")),
         },
         no_fill: args.is_on(&opt::NO_FILL),
         trainer: args.one(&opt::TRAINER, one_of(TRAINERS)),
