@@ -4,7 +4,7 @@ import json
 import subprocess
 import time
 
-from harness import HERE, free_port, port_was_taken
+from harness import HERE, free_port, port_was_taken, torch_aborted_at_exit
 
 # Stands in a command for a port that is free when it starts.
 PORT = object()
@@ -30,11 +30,11 @@ class Lab:
         return variables(self.env, self.root / "home", PYTHONPATH=str(HERE / "hook"), **own | more)
 
     def run(self, argv, tries=5, **more):
-        """What a command printed, and how it ended. One that lost its port to somebody else is tried again."""
+        """What a command printed, and how it ended. One that lost its port to somebody else, or a race of torch's own, is tried again."""
         for _ in range(tries):
             words = [str(free_port() if word is PORT else word) for word in argv]
             result = subprocess.run(words, env=self.variables(**more), cwd=self.root, timeout=1800, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            if not port_was_taken(result.stdout):
+            if not port_was_taken(result.stdout) and not torch_aborted_at_exit(result.stdout):
                 break
         return result
 

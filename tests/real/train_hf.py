@@ -30,6 +30,9 @@ def main():
     model = Qwen2ForCausalLM(AutoConfig.from_pretrained(model_arguments.model_name_or_path))
     result = Trainer(model=model, args=arguments, train_dataset=Tokens()).train()
     print(f"trained {result.global_step} steps", flush=True)
+    # Threads of a process group that is left open may abort the interpreter while it ends.
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":

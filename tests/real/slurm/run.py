@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from cluster import PATH, Cluster, title
-from harness import CHECKS, ROOT, Arguments, Checks, Skip, check, port_was_taken, until
+from harness import CHECKS, ROOT, Arguments, Checks, Skip, check, port_was_taken, torch_aborted_at_exit, until
 from lab import extensions
 
 HERE = Path(__file__).resolve().parent
@@ -438,7 +438,7 @@ def completed(lab, command, script="@", words=None, **more):
         number = lab.start(command, script, words, **lab.variables(real=True, **more))
         job = lab.cluster.wait(number, timeout=600)[0]
         output = lab.cluster.output(number)
-        if not port_was_taken(output):
+        if not port_was_taken(output) and not torch_aborted_at_exit(output):
             break
     assert job["JobState"] == "COMPLETED", output[-4000:]
     return output
