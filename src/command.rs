@@ -5,6 +5,7 @@ mod front_end;
 mod job;
 pub(crate) mod model;
 pub(crate) mod option_names;
+pub(crate) mod prefix;
 pub(crate) mod python;
 mod run_file;
 pub(crate) mod target;

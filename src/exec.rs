@@ -26,7 +26,6 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use crate::base::source::Sourced;
 use crate::plan::record::{self, Record};
 use crate::plan::{FileKind, Plan, PlannedConfig};
-use crate::ranks::launcher::Launcher;
 use crate::report::{self, OutputFile, Problem};
 
 pub(crate) use files::{remove, write_new, write_program};
@@ -38,8 +37,8 @@ pub(crate) fn carry_out(plan: Plan) -> Result<u8, Problem> {
     if let Some(problem) = plan.blocker {
         return Err(problem);
     }
-    // Under srun every machine runs zlaunch again and writes its own files.
-    let writes = plan.launcher != Launcher::Srun;
+    // Behind srun or another prefix, zlaunch runs again and writes its own files.
+    let writes = !plan.launcher.runs_zlaunch();
     if let Some(config) = plan.config.as_ref().filter(|_| writes) {
         write_config(config)?;
     }

@@ -47,6 +47,7 @@ use config::template;
 use host::Host;
 use plan::Plan;
 use plan::record::Recorded;
+use ranks::launcher::Launcher;
 use report::secrets::Secrets;
 use report::{Problem, REFUSED, Severity};
 use request::{Format, Launch, Output};
@@ -180,6 +181,10 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let secrets = Secrets::of(host);
     let plan = Plan::new(launch, host)?;
     let Output { dry_run, quiet, verbose, check: _ } = launch.output;
+    if dry_run.is_none() && matches!(plan.launcher, Launcher::Prefix(_)) {
+        // zlaunch reports everything again behind the prefix.
+        return Ok(exec::carry_out(plan)?);
+    }
     if !quiet && (plan.topology.is_first() || verbose) {
         report::report(&plan.diagnostics, &secrets);
     }

@@ -1,6 +1,7 @@
 //! What was asked for, as plain values: `cli` makes them, everything behind reads them.
 
 pub(crate) mod draft;
+mod unknown;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -41,12 +42,13 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
-    /// The command without our options.
+    /// The command without our options, as it stands.
     pub(crate) fn command_alone(&self) -> Self {
-        Launch { output: self.output, command: self.command.clone(), ..Launch::default() }
+        let trainer = Some(Sourced::new(trainer::as_it_stands(), Source::Default));
+        Launch { output: self.output, command: self.command.clone(), trainer, ..Launch::default() }
     }
 
-    /// Our options as they were given, for the tasks that srun starts: without those that only print, and without those
+    /// Our options as they were given, for zlaunch behind a prefix: without those that only print, and without those
     /// that were meant for srun itself.
     pub(crate) fn forwarded_options(&self) -> Vec<OsString> {
         let mut dropped = vec![launch::DRY_RUN, launch::FORMAT];
@@ -94,6 +96,11 @@ impl Output {
     /// Somebody will read the plan.
     pub(crate) fn is_read(self) -> bool {
         matches!(self.dry_run, Some(Format::Text | Format::Json)) || self.verbose
+    }
+
+    /// Nothing is launched.
+    pub(crate) fn only_shows(self) -> bool {
+        self.check || self.dry_run.is_some()
     }
 
     /// Also what is only worth knowing.

@@ -1,7 +1,8 @@
 //! Words for a POSIX shell.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::str::Chars;
 
 /// One shell word: bare if every byte is harmless, else in single quotes.
 pub(crate) fn quoted(word: &OsStr) -> Vec<u8> {
@@ -14,9 +15,69 @@ pub(crate) fn quoted(word: &OsStr) -> Vec<u8> {
     [b"'", parts.join(&b"'\\''"[..]).as_slice(), b"'"].concat()
 }
 
+/// Words as one line for a shell.
+pub(crate) fn line(words: &[OsString]) -> OsString {
+    let quoted: Vec<Vec<u8>> = words.iter().map(|word| quoted(word)).collect();
+    OsString::from_vec(quoted.join(&b' '))
+}
+
+/// The words of a text that is one plain command. `None` where a shell would do more than split and unquote it.
+pub(crate) fn plain_words(text: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut chars = text.trim().chars();
+    while let Some(c) = chars.next() {
+        if matches!(c, ' ' | '\t') {
+            words.extend(word.take());
+            continue;
+        }
+        let word = word.get_or_insert_default();
+        match c {
+            '\'' | '"' => quoted_part(c, &mut chars, word)?,
+            '\\' => word.push(chars.next().filter(|next| *next != '\n')?),
+            '#' | '~' if word.is_empty() => return None,
+            _ if ";&|<>()$`*?[]{}!\n\r".contains(c) => return None,
+            _ => word.push(c),
+        }
+    }
+    words.extend(word);
+    Some(words).filter(|words| !words.is_empty())
+}
+
+/// Reads up to the quote that ends it.
+fn quoted_part(quote: char, chars: &mut Chars<'_>, word: &mut String) -> Option<()> {
+    loop {
+        match chars.next()? {
+            c if c == quote => return Some(()),
+            '\\' if quote == '"' => match chars.next()? {
+                next @ ('"' | '\\' | '$' | '`') => word.push(next),
+                next => word.extend(['\\', next]),
+            },
+            '$' | '`' | '!' if quote == '"' => return None,
+            c => word.push(c),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plain_texts_are_split_and_others_are_not() {
+        for (text, words) in [
+            ("swift sft --x 1", &["swift", "sft", "--x", "1"][..]),
+            (" a  'b c' \"d 'e'\" f\\ g ''", &["a", "b c", "d 'e'", "f g", ""]),
+            (r#"a --set "{\"b\": 1}""#, &["a", "--set", "{\"b\": 1}"]),
+        ] {
+            assert_eq!(plain_words(text).unwrap(), words, "{text}");
+            let line = line(&words.iter().map(OsString::from).collect::<Vec<_>>());
+            assert_eq!(plain_words(line.to_str().unwrap()).unwrap(), words, "{text}");
+        }
+        for text in ["", "a; b", "a $b", "a \"$b\"", "a 'b", "a # b", "~/a", "a > b", "a && b", "a\nb", "a *"] {
+            assert_eq!(plain_words(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn shell_words() {

@@ -1,10 +1,10 @@
 //! The list of front ends, and which of them a command is. Each front end is one file in `trainer/`.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::base::options::SUBCOMMANDS;
-use crate::base::source::{Source, Sourced};
+use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::argv::{Args, Field};
 use crate::command::front_end::{COMMON_FIELDS, RankCommand};
@@ -45,6 +45,7 @@ pub(crate) const ANY_COMMAND: &str = command::TRAINER.name;
 pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static Trainer>>, host: &Host) -> Job {
     let mut asked = ALL.iter().filter(|trainer| named.is_none_or(|named| named.value.name == trainer.name));
     let recognised = asked.find_map(|trainer| Some((*trainer, (trainer.recognise)(command, host)?)));
+    let is_recognised = recognised.is_some();
     let (trainer, rank) = recognised
         .unwrap_or_else(|| (named.map_or(&command::TRAINER, |named| named.value), RankCommand::unchanged(command)));
     let RankCommand { target, args, effective_args, run_file, python, variables, mut problems } = rank;
@@ -58,14 +59,17 @@ pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static
     };
     problems.extend((trainer.refusals)(&args, &target, python.as_ref()));
     let rewritten = target != command.target;
-    let starts_ranks = matches!(&target, Target::Program(word) if is_console(word));
+    // A program that is said to be a trainer and is not its console script may run that script.
+    let starts_ranks = match &target {
+        Target::Program(word) => is_console(word) || !is_recognised && !trainer.consoles.is_empty(),
+        Target::Script { .. } | Target::Module { .. } => false,
+    };
     Job { trainer, target, rewritten, args, given_args, run_file, python, variables, problems, blocker, starts_ranks }
 }
 
-/// The command as it stands, whatever it is.
-pub(crate) fn pass_through(words: &[OsString], host: &Host) -> Job {
-    let any: &'static Trainer = &command::TRAINER;
-    recognise(&ParsedCommand::parse(words), Some(&Sourced::new(any, Source::Default)), host)
+/// The front end that runs a command as it stands, whatever it is.
+pub(crate) fn as_it_stands() -> &'static Trainer {
+    &command::TRAINER
 }
 
 /// Whether a word names a console script of a front end.
@@ -101,6 +105,11 @@ fn interpreter(command: &ParsedCommand, host: &Host) -> (Option<Python>, Option<
         Some(path) => (Python::of_script(&path, host).or_else(|| Python::on_path(host)), None),
         None => (None, Some(not_found(word, host))),
     }
+}
+
+/// Why this program cannot be started here.
+pub(crate) fn missing_program(word: &OsStr, host: &Host) -> Option<Problem> {
+    host.find_program(word).is_none().then(|| not_found(word, host))
 }
 
 fn not_found(word: &OsStr, host: &Host) -> Problem {

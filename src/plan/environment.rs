@@ -46,9 +46,13 @@ pub(super) struct EnvironmentInputs<'a> {
 impl EnvironmentInputs<'_> {
     /// Weakest source first: each later one overrides.
     pub(crate) fn decide(&self) -> Environment {
-        if self.launcher == Launcher::Srun {
+        match self.launcher {
             // Each machine decides for itself.
-            return Environment { unset: srun::per_task_variables(self.host), ..Environment::default() };
+            Launcher::Srun => {
+                return Environment { unset: srun::per_task_variables(self.host), ..Environment::default() };
+            }
+            Launcher::Prefix(_) => return Environment::default(),
+            _ => {}
         }
         let mut environment = Environment::default();
         self.apply_template(&mut environment);
@@ -110,7 +114,7 @@ impl EnvironmentInputs<'_> {
                 }
             }
             Launcher::Local => environment.local_ranks(topology, self.machine),
-            Launcher::Deepspeed | Launcher::Srun | Launcher::Existing(_) => {}
+            Launcher::Deepspeed | Launcher::Srun | Launcher::Existing(_) | Launcher::Prefix(_) => {}
         }
     }
 

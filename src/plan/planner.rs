@@ -14,19 +14,20 @@ use crate::base::hash::fnv1a;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::check::{self, Derived, Subject, machine};
-use crate::command::trainer::{FillsAuto, Job, Ranks};
+use crate::command::prefix::Prefix;
+use crate::command::trainer::{self, FillsAuto, Job, Ranks};
 use crate::config::auto::{self, FillContext};
 use crate::config::layers::{self, Layers};
 use crate::config::template::{self, Template};
 use crate::fit;
-use crate::host::Host;
+use crate::host::{self, Host};
 use crate::ranks::launcher::local::LocalRanks;
 use crate::ranks::launcher::srun;
 use crate::ranks::launcher::{self, LaunchContext, Launcher};
 use crate::ranks::topology::Topology;
 use crate::report::{self, Problem};
 use crate::request::Launch;
-use crate::request::draft::{self, Draft};
+use crate::request::draft::{self, Draft, Front};
 
 impl Plan {
     pub(crate) fn new(launch: &Launch, machine: &Host) -> Result<Self, Vec<Problem>> {
@@ -40,7 +41,7 @@ impl Plan {
         // Through a shim, zlaunch also sees commands that do not concern it. Without a config they run unchanged.
         if draft::is_asked_by_shim(launch, machine) && !draft.is_for_us() {
             alone = launch.command_alone();
-            draft = Draft::untouched(&alone, machine);
+            draft = Draft::new(&alone, machine);
         }
         let plan = draft.decide().and_then(|decided| draft.assemble(decided, machine));
         (plan, draft.job)
@@ -74,14 +75,14 @@ impl Draft<'_> {
             mismatched: false,
         };
         diagnostics.warnings.extend(self.ranks_without_effect());
+        diagnostics.findings.extend(self.not_understood());
         let topology = diagnostics.keep(self.topology());
         let kind = topology.as_ref().and_then(|topology| diagnostics.keep(self.launcher(topology)));
         diagnostics.warnings.extend(kind.into_iter().flat_map(|kind| launch.rank_output.without_effect(kind)));
         let (template, chosen) = self.template(topology.as_ref(), &mut diagnostics).unzip();
         let ranks = DecidedRanks { topology: topology.as_ref(), launcher: kind };
         let config = self.config(template, ranks, &mut diagnostics);
-        // srun starts this on other machines, which may have what is missing here.
-        if let Some(config) = config.as_ref().filter(|_| kind != Some(Launcher::Srun)) {
+        if let Some(config) = config.as_ref().filter(|_| kind != Some(Launcher::Srun) && !self.runs_elsewhere()) {
             diagnostics.warnings.extend(machine::at_launch(&config.value, job.python.as_ref(), host));
         }
         // With a config, the environment was checked together with it.
@@ -107,9 +108,12 @@ impl Draft<'_> {
                 .decide();
         let environment_file = self.environment_file(&topology, &mut environment)?;
         let path = config.as_ref().map(PlannedConfig::handed_over);
-        let translated = self.translate(&topology, path, &mut environment);
+        let translated = !kind.runs_zlaunch() && self.translate(&topology, path, &mut environment);
         let kind = if translated { Launcher::Torchrun } else { kind };
-        let argv = self.argv(kind, translated, &topology, path)?;
+        let argv = match self.prefix() {
+            Some(prefix) => self.behind(prefix, seen),
+            None => self.argv(kind, translated, &topology, path)?,
+        };
         let mut plan = Plan {
             trainer: self.trainer_facts(),
             launcher: kind,
@@ -119,8 +123,8 @@ impl Draft<'_> {
             environment,
             argv,
             diagnostics,
-            // srun starts this on other machines, which may have what is missing here.
-            blocker: job.blocker.clone().filter(|_| kind != Launcher::Srun),
+            // What is missing here may be there where it runs.
+            blocker: self.blocker(kind, seen),
             environment_file,
             opens: topology.opens_port(kind == Launcher::Torchrun).cloned(),
             topology,
@@ -171,7 +175,8 @@ impl Draft<'_> {
             let asked = self.launch.launcher.as_ref().is_some_and(|asked| asked.value == Launcher::Srun);
             context.extra = if asked { context.extra } else { &[] };
             let (options, command) = (self.launch.forwarded_options(), &self.launch.command);
-            return srun::argv(self.srun_prefix.as_ref(), &options, command, &context);
+            let prefix = if let Some(Front::Srun(prefix)) = &self.front { Some(prefix) } else { None };
+            return srun::argv(prefix, &options, command, &context);
         }
         let mut argv = match self.wrapped.as_ref().filter(|_| !translated) {
             Some(wrapped) => wrapped.argv(&context, config),
@@ -186,6 +191,26 @@ impl Draft<'_> {
             argv.extend(self.job.launcher_args(ranks(topology)));
         }
         Ok(argv)
+    }
+
+    /// The same launch with zlaunch behind what the command starts with.
+    fn behind(&self, prefix: &Prefix, seen: &Host) -> Vec<OsString> {
+        let zlaunch = [host::this_program().into_os_string()];
+        let options = self.launch.forwarded_options();
+        let mut argv = prefix.in_front_of([&zlaunch[..], &options, &["--".into()], &prefix.command].concat());
+        if let Some(path) = seen.find_program(&argv[0]) {
+            argv[0] = path.into_os_string();
+        }
+        argv
+    }
+
+    /// What is missing to start this, as far as it must be here.
+    fn blocker(&self, kind: Launcher, seen: &Host) -> Option<Problem> {
+        let mut programs = self.prefix().into_iter().flat_map(Prefix::programs);
+        let elsewhere = kind == Launcher::Srun || self.runs_elsewhere();
+        programs
+            .find_map(|program| trainer::missing_program(program, seen))
+            .or_else(|| self.job.blocker.clone().filter(|_| !elsewhere))
     }
 
     fn launch_context<'b>(&'b self, topology: &'b Topology) -> LaunchContext<'b> {
@@ -208,7 +233,7 @@ impl Draft<'_> {
             name: job.trainer.name,
             version: is_read.then(|| job.version()).flatten().map(|version| version.0),
             python: job.python.as_ref().map(|python| python.program.clone()),
-            runs: print::what_runs(job, &launch.command),
+            runs: print::what_runs(job, self.command()),
         }
     }
 
@@ -254,10 +279,9 @@ impl Draft<'_> {
             return Ok(());
         }
         // A missing program is the more useful error.
-        Err(job
-            .blocker
-            .clone()
-            .unwrap_or_else(|| report::no_way_to_hand_over(spec, &print::what_runs(job, &self.launch.command))))
+        Err(job.blocker.clone().unwrap_or_else(|| {
+            report::no_way_to_hand_over(spec, &print::what_runs(job, self.command()), &self.right_order())
+        }))
     }
 
     /// The config that will be written, if one was asked for and nothing is wrong with it.

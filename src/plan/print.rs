@@ -87,10 +87,10 @@ impl Plan {
             }
             Role::Shell { .. } | Role::Starter => {}
         }
-        let by = if self.launcher == crate::ranks::launcher::Launcher::Direct {
-            "no launcher".to_string()
-        } else {
-            format!("{}", self.launcher)
+        let by = match self.launcher {
+            Launcher::Direct => "no launcher".to_string(),
+            Launcher::Prefix(name) => format!("by zlaunch behind {name}"),
+            launcher => launcher.to_string(),
         };
         format!("{}, {by}", topology.in_words())
     }

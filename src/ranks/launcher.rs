@@ -14,7 +14,7 @@ mod torchrun;
 use std::ffi::OsString;
 
 use crate::base::source::Sourced;
-use crate::command::trainer::Job;
+use crate::command::trainer::{self, Job};
 use crate::ranks::topology::{Role, Topology};
 use crate::report::{self, Problem};
 
@@ -39,7 +39,7 @@ pub(crate) fn choose(asked: Option<&Sourced<Launcher>>, job: &Job, topology: &To
 fn default_launcher(job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
     let opaque = job.trainer.passes_through();
     if job.starts_ranks && !opaque {
-        return Err(report::starts_ranks_itself(job.target.name()));
+        return Err(starts_ranks_itself(job));
     }
     if let Role::Task(task) = &topology.role
         && job.trainer.launches_itself
@@ -60,7 +60,7 @@ fn default_launcher(job: &Job, topology: &Topology) -> Result<Launcher, Problem>
 fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
     let opaque = job.trainer.passes_through();
     if job.starts_ranks && !(opaque && asked.value == Launcher::Direct) {
-        return Err(report::starts_ranks_itself(job.target.name()));
+        return Err(starts_ranks_itself(job));
     }
     if topology.pool.is_some() && asked.value != Launcher::Deepspeed {
         return Err(report::hostfile_is_deepspeeds(asked));
@@ -83,6 +83,14 @@ fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Resul
     Ok(asked.value)
 }
 
+fn starts_ranks_itself(job: &Job) -> Problem {
+    let console = job.trainer.consoles.first().filter(|_| !trainer::is_console(job.target.word()));
+    match console {
+        Some(console) => report::may_start_ranks_itself(job.target.name(), console),
+        None => report::starts_ranks_itself(job.target.name()),
+    }
+}
+
 fn check_one_process(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
     let several = topology.world_size.as_ref().filter(|world| world.value > 1);
     several.map_or(Ok(()), |world| Err(report::direct_is_one_process(asked, world)))
@@ -94,7 +102,7 @@ pub(crate) fn prefix(launcher: Launcher, context: &LaunchContext<'_>) -> Vec<OsS
         Launcher::Torchrun => torchrun::prefix(context),
         Launcher::Deepspeed => deepspeed::prefix(context),
         Launcher::Local => local::prefix(context),
-        Launcher::Direct | Launcher::Srun | Launcher::Existing(_) => context.process_words(),
+        Launcher::Direct | Launcher::Srun | Launcher::Existing(_) | Launcher::Prefix(_) => context.process_words(),
     }
 }
 

@@ -23,6 +23,8 @@ const ABOUT_THE_LAUNCH: &[&str] = &[
     "machines-differ",
     "stray-variable",
     "contradicts-scheduler",
+    "not-understood",
+    "packages-not-seen",
 ];
 
 /// Those of the sentences in `machine.rs`.

@@ -264,6 +264,16 @@ pub(crate) fn starts_ranks_itself(program: &str) -> Problem {
         .help("drop --launcher and --trainer; without launcher options of its own zlaunch runs what is behind it")
 }
 
+/// `program` was said to be a trainer, whose console script is `console`.
+pub(crate) fn may_start_ranks_itself(program: &str, console: &str) -> Problem {
+    let what = format!(
+        "`{program}` may run `{console}`, which starts ranks itself: a launcher in front would start them twice"
+    );
+    Problem::error("launcher", what)
+        .at(program)
+        .help(format!("put zlaunch in front of `{console}` inside of it: zlaunch … -- {console} …"))
+}
+
 pub(crate) fn already_a_launcher(asked: &Sourced<impl fmt::Display>, program: &str) -> Problem {
     Problem::error("launcher", format!("the command already starts with `{program}`"))
         .at(asked.place())

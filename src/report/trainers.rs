@@ -25,11 +25,11 @@ pub(crate) fn no_such_program(path: &str, exists: bool) -> Problem {
     Problem::error("not-found", format!("`{path}` does not exist")).at(path).help("check the path").status(NOT_FOUND)
 }
 
-pub(crate) fn no_way_to_hand_over(spec: &Sourced<String>, command: &str) -> Problem {
+pub(crate) fn no_way_to_hand_over(spec: &Sourced<String>, command: &str, right_order: &str) -> Problem {
     let help = if command.starts_with("swift ") {
         "give the config to `swift sft`, `pt` or `rlhf`, with its arguments on the command line"
     } else {
-        "put zlaunch in front of the training command itself, or name its trainer: --trainer hf, --trainer deepspeed"
+        right_order
     };
     Problem::error("hand-over", format!("zlaunch does not know how `{command}` takes a DeepSpeed config"))
         .at(spec.place())

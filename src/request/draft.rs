@@ -2,11 +2,12 @@
 //! launch will see. `plan` and `fit` both start here.
 
 use std::borrow::Cow;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use crate::base::base64;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
+use crate::command::prefix::Prefix;
 use crate::command::target::ParsedCommand;
 use crate::command::trainer::{self, Job};
 use crate::host::Host;
@@ -20,28 +21,65 @@ pub(crate) struct Draft<'a> {
     pub(crate) launch: &'a Launch,
     /// The machine with the variables that the user and the front end set.
     pub(crate) host: Cow<'a, Host>,
-    /// The command starts with `srun`.
-    pub(crate) srun_prefix: Option<SrunPrefix<'a>>,
-    /// The command starts with a launcher, behind `srun` or not.
+    /// What the command starts with, and zlaunch goes behind.
+    pub(crate) front: Option<Front<'a>>,
+    /// The command starts with a launcher, behind others or not.
     pub(crate) wrapped: Option<ExistingLauncher>,
     pub(crate) job: Job,
 }
 
+/// Words in front of a command that stay there.
+pub(crate) enum Front<'a> {
+    Srun(SrunPrefix<'a>),
+    /// `reaches_srun`: one of the words behind it is `srun`.
+    Prefix {
+        prefix: Box<Prefix>,
+        reaches_srun: bool,
+    },
+}
+
 impl<'a> Draft<'a> {
     pub(crate) fn new(launch: &'a Launch, machine: &'a Host) -> Self {
-        let mut host = machine.with(&launch.environment.set, &launch.environment.unset);
-        let mut srun_prefix = SrunPrefix::split(&launch.command);
-        let command = srun_prefix.as_ref().map_or(launch.command.as_slice(), |srun_prefix| srun_prefix.command);
+        let flags = &launch.environment;
+        if let Some(prefix) = Prefix::split(&launch.command) {
+            let host = host_behind(&prefix, machine).with(&flags.set, &flags.unset).into_owned();
+            let srun = SrunPrefix::split(&prefix.command);
+            let reaches_srun = srun.is_some();
+            let draft = match srun {
+                Some(srun) => Self::behind_srun(launch, Cow::Owned(host), &srun),
+                None => Self::of_command(launch, Cow::Owned(host), &prefix.command),
+            };
+            if draft.is_understood() {
+                let front = Some(Front::Prefix { prefix: Box::new(prefix), reaches_srun });
+                return Draft { front, ..draft };
+            }
+        }
+        let host = machine.with(&flags.set, &flags.unset);
+        if let Some(srun) = SrunPrefix::split(&launch.command) {
+            let draft = Self::behind_srun(launch, host.clone(), &srun);
+            // What `srun` starts is not for zlaunch to change, unless it is a training.
+            if draft.wrapped.is_some() || !draft.job.trainer.passes_through() {
+                return Draft { front: Some(Front::Srun(srun)), ..draft };
+            }
+        }
+        Self::of_command(launch, host, &launch.command)
+    }
+
+    /// Behind `srun` another prefix may stand: there zlaunch goes behind it on each node.
+    fn behind_srun(launch: &'a Launch, host: Cow<'a, Host>, srun: &SrunPrefix<'_>) -> Self {
+        match Prefix::split(srun.command) {
+            Some(prefix) => Self::of_command(launch, Cow::Owned(host_behind(&prefix, &host)), &prefix.command),
+            None => Self::of_command(launch, host, srun.command),
+        }
+    }
+
+    /// The command itself.
+    fn of_command(launch: &'a Launch, mut host: Cow<'a, Host>, command: &[OsString]) -> Self {
         let (wrapped, parts) = match ExistingLauncher::split(command) {
             Some((wrapped, parts)) => (Some(wrapped), parts),
             None => (None, ParsedCommand::parse(command)),
         };
         let mut job = trainer::recognise(&parts, launch.trainer.as_ref(), &host);
-        // What `srun` starts is not for zlaunch to change, so the command runs as it is.
-        if srun_prefix.is_some() && wrapped.is_none() && job.trainer.passes_through() {
-            job = trainer::recognise(&ParsedCommand::parse(&launch.command), launch.trainer.as_ref(), &host);
-            srun_prefix = None;
-        }
         // The launcher takes the config, so the script's run file stays as it is.
         if wrapped.as_ref().is_some_and(ExistingLauncher::takes_config) {
             job.run_file = None;
@@ -49,21 +87,19 @@ impl<'a> Draft<'a> {
         for variable in &job.variables {
             host.to_mut().env.insert(OsString::from(&variable.name), OsString::from(&variable.value));
         }
-        Draft { launch, host, srun_prefix, wrapped, job }
-    }
-
-    /// A command that runs unchanged.
-    pub(crate) fn untouched(launch: &'a Launch, machine: &'a Host) -> Self {
-        let job = trainer::pass_through(&launch.command, machine);
-        Draft { launch, host: Cow::Borrowed(machine), srun_prefix: None, wrapped: None, job }
+        Draft { launch, host, front: None, wrapped, job }
     }
 
     /// The ranks and the machines. Behind `srun` they are on other machines, which decide for themselves.
     pub(crate) fn topology(&self) -> Result<Topology, Vec<Problem>> {
         let Launch { topology: flags, hosts, launcher, .. } = self.launch;
-        if let Some(srun_prefix) = &self.srun_prefix {
-            srun_prefix.check(&self.host)?;
-            return Ok(Topology::of_srun_tasks(&self.host));
+        match &self.front {
+            Some(Front::Srun(srun)) => {
+                srun.check(&self.host)?;
+                return Ok(Topology::of_srun_tasks(&self.host));
+            }
+            Some(Front::Prefix { reaches_srun: true, .. }) => return Ok(Topology::of_srun_tasks(&self.host)),
+            _ => {}
         }
         if let Some(wrapped) = &self.wrapped {
             let mut contradictions = wrapped.contradictions(flags, &self.host);
@@ -89,7 +125,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn launcher(&self, topology: &Topology) -> Result<Launcher, Vec<Problem>> {
         let asked = self.launch.launcher.as_ref();
         let kind = match &self.wrapped {
-            _ if self.srun_prefix.is_some() => Launcher::Srun,
+            _ if matches!(self.front, Some(Front::Srun(_))) => Launcher::Srun,
             Some(wrapped) => match asked.filter(|asked| asked.from.is_flag() && asked.value != wrapped.spec.launcher) {
                 Some(asked) => return Err(vec![report::already_a_launcher(asked, &wrapped.name())]),
                 None => wrapped.spec.launcher,
@@ -97,7 +133,34 @@ impl<'a> Draft<'a> {
             None => launcher::choose(asked, &self.job, topology)?,
         };
         let problems = launcher::check_extra(kind, &self.launch.launcher_args);
+        let kind = self.prefix().map_or(kind, |prefix| Launcher::Prefix(prefix.name()));
         if problems.is_empty() { Ok(kind) } else { Err(problems) }
+    }
+
+    /// The words behind a prefix, or all of them.
+    pub(crate) fn command(&self) -> &[OsString] {
+        self.prefix().map_or(&self.launch.command, |prefix| &prefix.command)
+    }
+
+    pub(crate) fn prefix(&self) -> Option<&Prefix> {
+        match &self.front {
+            Some(Front::Prefix { prefix, .. }) => Some(prefix),
+            _ => None,
+        }
+    }
+
+    /// Whether what is missing here may be there where the command runs.
+    pub(crate) fn runs_elsewhere(&self) -> bool {
+        match &self.front {
+            Some(Front::Srun(_)) => true,
+            Some(Front::Prefix { prefix, reaches_srun }) => *reaches_srun || prefix.own_python.is_some(),
+            None => false,
+        }
+    }
+
+    /// Whether a front end knows the command.
+    pub(crate) fn is_understood(&self) -> bool {
+        self.job.trainer.name != trainer::ANY_COMMAND || self.wrapped.is_some()
     }
 
     /// `--nproc-per-node` for a command that runs as one process.
@@ -150,6 +213,20 @@ impl<'a> Draft<'a> {
     pub(crate) fn launcher_takes_config(&self) -> bool {
         self.wrapped.as_ref().is_some_and(ExistingLauncher::takes_config)
     }
+}
+
+/// The machine as a command behind these words sees it.
+fn host_behind(prefix: &Prefix, machine: &Host) -> Host {
+    let mut host = machine.clone();
+    for name in &prefix.unset {
+        host.env.remove(name);
+    }
+    host.env.extend(prefix.set.iter().cloned());
+    if prefix.own_python.is_some() {
+        // The programs that are found here are not the ones that will run.
+        host.env.remove(OsStr::new(vars::PATH));
+    }
+    host
 }
 
 /// Whether a shim made this launch. It adds no options to the command, and its variable only counts for that command.

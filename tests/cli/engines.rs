@@ -341,7 +341,7 @@ fn launchers_in_the_shell_of_a_job() {
     for asked in ["local", "srun", "torchrun"] {
         sandbox.var("ZLAUNCH_LAUNCHER", asked);
         assert_eq!(sandbox.plan(&[], SCRIPT)["launcher"], "srun", "{asked}");
-        assert_eq!(sandbox.plan(&[], &["true"])["launcher"], "direct", "{asked}");
+        sandbox.launch(&[], &["true"]).refused(&["does not know `true`", "SLURM_JOB_NUM_NODES=2"]);
         assert_eq!(sandbox.plan(&[], &["swift", "export"])["launcher"], "direct", "{asked}");
     }
     let mut inside = step(&[]);
@@ -437,7 +437,7 @@ fn a_hostfile_is_not_for_ranks_that_exist() {
     assert_eq!(sandbox.plan(&[], SCRIPT)["launcher"], "direct");
     let plain = with(&[]);
     plain.file("hosts", "h0 slots=4\n");
-    assert_eq!(plain.plan(&["--hostfile", "hosts"], &["true"])["launcher"], "direct", "none of ours");
+    plain.launch(&["--hostfile", "hosts"], &["true"]).refused(&["does not know `true`", "--hostfile hosts"]);
     plain.launch(&["--hostfile", "hosts", "--nnodes", "3"], SCRIPT).refused(&["--nnodes 3", "--include"]);
     plain.launch(&["--hostfile", "hosts"], &["deepspeed", "x.py"]).refused(&["give it to `deepspeed`"]);
     plain.launch(&["--include", "localhost:0"], &["torchrun", "x.py"]).refused(&["give it to `torchrun`"]);

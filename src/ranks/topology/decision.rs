@@ -31,6 +31,12 @@ impl Topology {
         engines::detect(host).is_ok_and(|detected| detected.is_some())
     }
 
+    /// What says that this process belongs to a job of several nodes.
+    pub(crate) fn job_of_several_nodes(host: &Host) -> Option<String> {
+        let (engine, allocation) = engines::detect(host).ok().flatten()?;
+        (allocation.nnodes.value > 1).then(|| format!("{engine}: {}", allocation.nnodes.place()))
+    }
+
     /// The launcher in the command decides; our flags add what it leaves open.
     pub(crate) fn of_existing_launcher(flags: &RankFlags, launcher: RankFlags, host: &Host) -> Self {
         let devices = Devices::detect(host);

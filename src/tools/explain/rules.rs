@@ -48,6 +48,15 @@ const RULES: &[(&str, &str)] = &[
     ("stray-variable", "A variable such as NNODES or PET_NNODES contradicts the launch, and is ignored."),
     ("contradicts-scheduler", "The number of machines, or the rank of this one, was given and is not the scheduler's."),
     ("ranks-without-effect", "A number of processes was given for a command that is executed once, as it is."),
+    (
+        "not-understood",
+        "No front end knows the command, so it runs as it stands: nothing is checked, and no ranks are started.",
+    ),
+    ("prefix", "zlaunch cannot go behind what the command starts with, such as `docker run` or `env -i`."),
+    (
+        "packages-not-seen",
+        "`uv run` and the like bring a Python of their own. A check from outside cannot see its packages; the launch checks again, behind it.",
+    ),
     ("output-without-effect", "--log-dir and --prefix are for the ranks that zlaunch starts itself."),
     ("hosts", "Something is wrong with the hostfile, --include, --exclude or .deepspeed_env."),
     ("write", "The resolved config, a record, a log or a generated config cannot be written."),

@@ -1,0 +1,97 @@
+//! What is said where zlaunch does not see to the end: a command that no front end knows, and a prefix behind which it
+//! cannot go or look.
+
+use std::ffi::{OsStr, OsString};
+
+use super::Launch;
+use super::draft::Draft;
+use crate::base::shell;
+use crate::command::prefix::{Barrier, Prefix};
+use crate::command::target::{base_name, is_python};
+use crate::command::trainer;
+use crate::ranks::topology::Topology;
+use crate::report::{self, Problem};
+
+/// Programs that start a training, besides the console scripts of the front ends and Python.
+const LAUNCHERS: &[&str] = &["torchrun", "deepspeed", "accelerate", "srun"];
+
+impl Draft<'_> {
+    /// Warnings and errors about what is not understood.
+    pub(crate) fn not_understood(&self) -> Vec<Problem> {
+        if let Some(prefix) = self.prefix() {
+            return self.not_seen_through(prefix).into_iter().collect();
+        }
+        let Launch { trainer: named, launcher, deepspeed, .. } = self.launch;
+        // A config for such a command is an error of its own.
+        let on_purpose = named.is_some() || launcher.as_ref().is_some_and(|asked| asked.from.is_flag());
+        if self.job.trainer.name != trainer::ANY_COMMAND || on_purpose || deepspeed.is_some() {
+            return Vec::new();
+        }
+        let first = self.launch.command.first().map_or(OsStr::new(""), OsString::as_os_str);
+        let (program, help) = (base_name(first), self.right_order());
+        let places = self.several_machines(trainer::is_console(first));
+        vec![if places.is_empty() {
+            report::not_understood(program, &help)
+        } else {
+            report::machines_for_unknown(program, places, &help)
+        }]
+    }
+
+    /// Everything that says that the command is for several machines. A sub-command that a front end runs as one process
+    /// may well stand in a job of several.
+    fn several_machines(&self, is_console: bool) -> Vec<String> {
+        let Launch { topology: flags, hosts, .. } = self.launch;
+        let nnodes = flags.nnodes.as_ref().filter(|nnodes| nnodes.from.is_flag() && nnodes.value > 1);
+        let node_rank = flags.node_rank.as_ref().filter(|rank| rank.from.is_flag());
+        let hostfile = hosts.hostfile.as_ref().filter(|file| file.from.is_flag());
+        let mut places: Vec<String> = nnodes.into_iter().chain(node_rank).map(|number| number.place()).collect();
+        places.extend(hostfile.map(|file| file.from.with(file.value.display())));
+        let alone = is_console || flags.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 1);
+        places.extend(Topology::job_of_several_nodes(&self.host).filter(|_| !alone));
+        places
+    }
+
+    fn not_seen_through(&self, prefix: &Prefix) -> Option<Problem> {
+        let order = || order_behind(prefix, self.launch);
+        match &prefix.barrier {
+            Some(Barrier::Container(name)) => Some(report::container_in_between(name, &order())),
+            Some(Barrier::Option(option)) => Some(report::prefix_changes_place(option, &order())),
+            Some(Barrier::Without(name, needed)) => Some(report::prefix_drops_variables(name, needed, &order())),
+            None => {
+                let name = prefix.own_python.filter(|_| self.launch.output.only_shows())?;
+                Some(report::packages_not_seen(name, &order()))
+            }
+        }
+    }
+
+    /// What to do instead of running a command that is not understood.
+    pub(crate) fn right_order(&self) -> String {
+        let launch = self.launch;
+        let command = &launch.command;
+        let trains =
+            |word: &OsString| is_python(word) || trainer::is_console(word) || LAUNCHERS.contains(&base_name(word));
+        // Behind an option that zlaunch does not know, or a program that it does not.
+        if let Some(at) = command.iter().skip(1).position(trains).map(|at| at + 1) {
+            let words = [&command[..at], &ours_before(&command[at..], launch)].concat();
+            return format!(
+                "if it starts a training, put zlaunch behind it: {}",
+                shell::line(&words).to_string_lossy()
+            );
+        }
+        "put zlaunch in front of the training command inside of it, or let the shims do that (zlaunch shims install); \
+         --trainer hf or deepspeed says that it is a training itself"
+            .to_string()
+    }
+}
+
+/// The launch with zlaunch behind the prefix, to paste.
+fn order_behind(prefix: &Prefix, launch: &Launch) -> String {
+    shell::line(&prefix.in_front_of(ours_before(&prefix.command, launch))).to_string_lossy().into_owned()
+}
+
+fn ours_before(command: &[OsString], launch: &Launch) -> Vec<OsString> {
+    let mut words = vec![OsString::from("zlaunch")];
+    words.extend(launch.output.check.then(|| "check".into()));
+    words.extend(launch.forwarded_options());
+    [&words[..], &["--".into()], command].concat()
+}
