@@ -6,6 +6,7 @@ use std::ffi::{OsStr, OsString};
 use super::Launch;
 use super::draft::Draft;
 use crate::base::shell;
+use crate::base::source::Sourced;
 use crate::command::prefix::{Barrier, Prefix};
 use crate::command::target::{base_name, is_python};
 use crate::command::trainer;
@@ -30,11 +31,12 @@ impl Draft<'_> {
         let first = self.launch.command.first().map_or(OsStr::new(""), OsString::as_os_str);
         let (program, help) = (base_name(first), self.right_order());
         let places = self.several_machines(trainer::is_console(first));
-        vec![if places.is_empty() {
-            report::not_understood(program, &help)
-        } else {
-            report::machines_for_unknown(program, places, &help)
-        }]
+        if !places.is_empty() {
+            return vec![report::machines_for_unknown(program, places, &help)];
+        }
+        // That it is not there says more.
+        let is_missing = self.job.blocker.is_some();
+        (!is_missing).then(|| report::not_understood(program, &help)).into_iter().collect()
     }
 
     /// Everything that says that the command is for several machines. A sub-command that a front end runs as one process
@@ -44,7 +46,7 @@ impl Draft<'_> {
         let nnodes = flags.nnodes.as_ref().filter(|nnodes| nnodes.from.is_flag() && nnodes.value > 1);
         let node_rank = flags.node_rank.as_ref().filter(|rank| rank.from.is_flag());
         let hostfile = hosts.hostfile.as_ref().filter(|file| file.from.is_flag());
-        let mut places: Vec<String> = nnodes.into_iter().chain(node_rank).map(|number| number.place()).collect();
+        let mut places: Vec<String> = nnodes.into_iter().chain(node_rank).map(Sourced::place).collect();
         places.extend(hostfile.map(|file| file.from.with(file.value.display())));
         let alone = is_console || flags.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 1);
         places.extend(Topology::job_of_several_nodes(&self.host).filter(|_| !alone));
