@@ -202,6 +202,25 @@ impl PrefixProgram {
     }
 }
 
+/// The programs and what holds for each, for the documents.
+#[cfg(test)]
+pub(crate) fn documented() -> impl Iterator<Item = (String, String)> {
+    TABLE.iter().map(|program| {
+        let what = match program {
+            PrefixProgram { container: true, .. } => {
+                "refused, with the order to paste: zlaunch must be inside".to_string()
+            }
+            PrefixProgram { keeps_variables: Some(option), .. } => format!("only with `{option}`"),
+            PrefixProgram { own_python: true, .. } => {
+                "brings its own Python: its packages are checked at the launch, behind it".to_string()
+            }
+            PrefixProgram { barring: "", .. } => String::new(),
+            PrefixProgram { barring, .. } => format!("refused with `{}`", barring.replace(' ', "`, `")),
+        };
+        (program.names.join(", "), what)
+    })
+}
+
 /// The name and the value of `NAME=value`.
 fn assignment(word: &OsString) -> Option<(OsString, OsString)> {
     let (name, value) = word.to_str()?.split_once('=')?;

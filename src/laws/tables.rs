@@ -12,7 +12,7 @@ use clap::{Arg, ArgAction, Command};
 use crate::base::options::{FIT, GENERATE, Subcommand};
 use crate::base::vars;
 use crate::cli::completions::{long, short, shown_options};
-use crate::command::trainer;
+use crate::command::{prefix, trainer};
 use crate::config::{auto, template};
 use crate::{check, cli};
 
@@ -100,6 +100,8 @@ fn tables() -> Vec<Table> {
         .iter()
         .map(|var| (var.name, var.name.replace(", ", "`, `"), var.does, cell(var.about)))
         .map(|(name, shown, does, about)| (name.to_string(), format!("| `{shown}` | {does} | {about} |")));
+    let prefixes = prefix::documented()
+        .map(|(names, what)| (names.clone(), format!("| `{}` | {what} |", names.replace(", ", "`, `"))));
     let mut zlaunch = cli::command();
     zlaunch.build();
     let subcommand = |subcommand: Subcommand| zlaunch.find_subcommand(subcommand.name).unwrap();
@@ -108,6 +110,7 @@ fn tables() -> Vec<Table> {
         Table::new("shorthands", "| 名称 | 是什么 |", shorthands("about.zh", "。")),
         Table::new("front ends", "| command | front end | what is executed |", front_ends(false)),
         Table::new("front ends", "| 命令 | 前端 | 实际执行 |", front_ends(true)),
+        Table::new("prefixes", "| in front | |", prefixes),
         Table::new("auto", "| key | becomes | compared |", rules),
         Table::new("check", "| rule | | says |", checks),
         Table::new("variables", "| variable | zlaunch | for |", variables),

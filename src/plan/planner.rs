@@ -253,6 +253,10 @@ impl Draft<'_> {
             // Trainers treat an empty value as no config.
             (None, own) => own.filter(|own| !own.value.is_empty())?,
         };
+        // A config of the trainer's package is read where the package is.
+        if self.runs_elsewhere() && self.missing_shipped_config(&spec).is_some() {
+            return None;
+        }
         let mut named = spec.clone();
         let mut chosen = None;
         let resolved = self.can_hand_over(&spec).map_err(Vec::from).and_then(|()| {
@@ -304,7 +308,7 @@ impl Draft<'_> {
                 None
             }
             (None, _) => {
-                if diagnostics.errors.is_empty() {
+                if diagnostics.errors.is_empty() && !self.runs_elsewhere() {
                     diagnostics.errors.extend(without_config(layers, config_out.as_ref()));
                 }
                 None

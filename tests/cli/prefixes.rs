@@ -80,6 +80,14 @@ fn mistakes_are_found_before_the_prefix_runs() {
 }
 
 #[test]
+fn a_config_of_a_package_elsewhere_is_read_there() {
+    let sandbox = with_tools();
+    let xtuner = ["uv", "run", "xtuner", "train", "c.py", "--deepspeed", "deepspeed_zero2"];
+    let plan = sandbox.plan(&["--nproc-per-node", "2", "--set", "gradient_clipping=1"], &xtuner);
+    assert_eq!((&plan["launcher"], &plan["config"]), (&"uv run".into(), &serde_json::Value::Null));
+}
+
+#[test]
 fn where_zlaunch_cannot_go_the_right_order_is_shown() {
     let sandbox = with_tools();
     for (prefix, why) in [
