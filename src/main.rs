@@ -55,10 +55,10 @@ use tools::shims::{Action, Shims};
 use tools::{doctor, explain, generate, shims};
 
 fn main() -> ExitCode {
-    if let Some(status) = exec::run_if_helper(std::env::args_os()) {
+    let host = Host::read();
+    if let Some(status) = exec::run_if_helper(host.words.iter().cloned()) {
         return ExitCode::from(status);
     }
-    let host = Host::read();
     match run(&host) {
         Ok(status) => ExitCode::from(status),
         Err(problems) => {
@@ -195,7 +195,10 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
         // A plan can be read on another machine than the one it is for.
         let blocker = plan.blocker.clone().filter(|_| !quiet).map(Problem::into_warning);
         report::report(blocker.as_slice(), &secrets);
-        return out(&plan.render(format, &secrets)).map(|()| 0);
+        let shown = out(&plan.render(format, &secrets)).map(|()| 0);
+        // The process ends now, and its memory with it.
+        std::mem::forget(plan);
+        return shown;
     }
     if verbose && !quiet {
         err(plan.text(&secrets).as_bytes());

@@ -2,7 +2,6 @@
 //! a line may break between any two of them.
 
 use std::fmt;
-use std::iter::repeat_n;
 use std::ops::Range;
 
 /// Columns a text takes in a terminal.
@@ -50,36 +49,42 @@ impl TextTable {
         widths
     }
 
-    fn row(&self, widths: &[usize], cells: &[String], limit: Option<usize>) -> String {
-        let mut text = " ".repeat(self.indent);
+    /// Adds a line with the cells to the text.
+    fn add_row(&self, text: &mut String, widths: &[usize], cells: &[String], limit: Option<usize>) {
+        let start = text.len();
+        *text += &" ".repeat(self.indent);
         for (column, cell) in cells.iter().enumerate() {
             let padding = widths[column].saturating_sub(columns(cell));
             match limit.filter(|_| column + 1 == cells.len()) {
-                Some(limit) => text += wrapped(cell, columns(&text), limit).trim_start(),
+                Some(limit) => *text += wrapped(cell, columns(&text[start..]), limit).trim_start(),
                 None if self.numbers.contains(&column) => {
-                    text.extend(repeat_n(' ', padding));
-                    text += cell;
-                    text += "  ";
+                    *text += &" ".repeat(padding);
+                    *text += cell;
+                    *text += "  ";
                 }
                 None => {
-                    text += cell;
-                    text.extend(repeat_n(' ', padding + 2));
+                    *text += cell;
+                    *text += &" ".repeat(padding + 2);
                 }
             }
         }
-        text.truncate(text.trim_end().len());
-        text
+        text.truncate(start + text[start..].trim_end().len());
+        text.push('\n');
     }
 }
 
 impl fmt::Display for TextTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let widths = self.widths();
-        self.lines.iter().try_for_each(|line| match line {
-            Line::Heading(text) => writeln!(f, "{text}"),
-            Line::Row(cells) => writeln!(f, "{}", self.row(&widths, cells, None)),
-            Line::Wrapped(cells, limit) => writeln!(f, "{}", self.row(&widths, cells, Some(*limit))),
-        })
+        let mut text = String::with_capacity(80 * self.lines.len());
+        for line in &self.lines {
+            match line {
+                Line::Heading(heading) => text.extend([heading, "\n"]),
+                Line::Row(cells) => self.add_row(&mut text, &widths, cells, None),
+                Line::Wrapped(cells, limit) => self.add_row(&mut text, &widths, cells, Some(*limit)),
+            }
+        }
+        f.write_str(&text)
     }
 }
 

@@ -36,15 +36,10 @@ impl Plan {
 
     /// The plan for a person: what was chosen, what each "auto" became and why, what will be executed.
     pub(crate) fn text(&self, secrets: &Secrets) -> String {
-        let mut text = self.head();
-        if let Some(config) = &self.config {
-            text += &config_text(config);
-        }
-        let mut text = secrets.hide_known(text);
-        text += &self.environment_text(secrets);
-        text += if self.local.is_some() { "\neach rank runs\n" } else { "\nruns\n" };
-        text += &self.command_text(secrets);
-        text
+        let config = self.config.as_ref().map(config_text).unwrap_or_default();
+        let decided = secrets.hide_known(self.head() + &config);
+        let runs = if self.local.is_some() { "\neach rank runs\n" } else { "\nruns\n" };
+        [&decided, &self.environment_text(secrets), runs, &self.command_text(secrets)].concat()
     }
 
     fn head(&self) -> String {
@@ -114,29 +109,22 @@ impl Plan {
 
     /// The command over several lines that can be pasted; an option and its values stay together.
     fn command_text(&self, secrets: &Secrets) -> String {
-        let mut groups: Vec<String> = Vec::new();
-        for word in secrets.hide_in_words(self.argv.iter().map(OsString::as_os_str)) {
-            let text = self.short(&word);
-            match groups.last_mut() {
-                Some(group) if !text.starts_with('-') => {
-                    *group += " ";
-                    *group += &text;
-                }
-                _ => groups.push(text),
+        let words = secrets.hide_in_words(self.argv.iter().map(OsString::as_os_str));
+        let words: Vec<String> = words.iter().map(|word| self.short(word)).collect();
+        let mut text = String::from(" ");
+        let mut width = 1;
+        for group in words.chunk_by(|_, next| !next.starts_with('-')) {
+            let group = group.join(" ");
+            let needed = group.chars().count();
+            if width + needed > WIDTH && width > 1 {
+                text += " \\\n   ";
+                width = 3;
             }
+            text += " ";
+            text += &group;
+            width += 1 + needed;
         }
-        let mut text = String::new();
-        let mut line = String::from(" ");
-        for group in groups {
-            if line.chars().count() + group.chars().count() > WIDTH && line.trim() != "" {
-                text += &line;
-                text += " \\\n";
-                line = String::from("   ");
-            }
-            line += " ";
-            line += &group;
-        }
-        text + &line + "\n"
+        text + "\n"
     }
 
     /// A word for the shell, with `~` for the home folder where the shell would put it back.

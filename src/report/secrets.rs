@@ -5,6 +5,7 @@
 mod names;
 mod scan;
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -73,8 +74,12 @@ impl<'h> Secrets<'h> {
     }
 
     /// A command, to be shown.
-    pub(crate) fn hide_in_words<'a>(&self, words: impl IntoIterator<Item = &'a OsStr>) -> Vec<OsString> {
-        self.in_words(words).iter().map(|pieces| OsString::from_vec(shown(pieces))).collect()
+    pub(crate) fn hide_in_words<'a>(&self, words: impl IntoIterator<Item = &'a OsStr>) -> Vec<Cow<'a, OsStr>> {
+        let hidden = |pieces: &Vec<Piece<'a>>| match pieces[..] {
+            [Piece::Open(word)] => Cow::Borrowed(OsStr::from_bytes(word)),
+            _ => Cow::Owned(OsString::from_vec(shown(pieces))),
+        };
+        self.in_words(words).iter().map(hidden).collect()
     }
 
     /// `NAME=VALUE`, to be shown.
@@ -143,7 +148,7 @@ impl<'h> Secrets<'h> {
         let places = if known.is_empty() { 0..0 } else { 0..text.len() };
         let mut spans: Vec<Span> = places.filter_map(known_at).chain(told).collect();
         spans.sort_by_key(|span| span.start);
-        let mut pieces = Vec::new();
+        let mut pieces = Vec::with_capacity(2 * spans.len() + 1);
         let mut at = 0;
         let mut spans = spans.into_iter().peekable();
         while let Some(Span { start, mut end, name }) = spans.next() {
@@ -165,8 +170,8 @@ impl<'h> Secrets<'h> {
 fn known_from(host: &Host) -> BTreeMap<Vec<u8>, String> {
     let may_hold_one = |name: &str| name.starts_with("ZLAUNCH_") || Sensitivity::of(name).is_some();
     let variables = host.env.iter().filter(|(name, _)| may_hold_one(&name.to_string_lossy()));
-    let settings = variables.map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());
-    let texts: Vec<Vec<u8>> = settings.chain(host.words.iter().map(|word| word.as_bytes().to_vec())).collect();
+    let settings = variables.map(|(name, value)| Cow::Owned([name.as_bytes(), b"=", value.as_bytes()].concat()));
+    let texts: Vec<Cow<[u8]>> = settings.chain(host.words.iter().map(|word| word.as_bytes().into())).collect();
     let mut known = BTreeMap::new();
     for (text, spans) in texts.iter().zip(scan(&texts)) {
         for Span { start, end, name } in spans.into_iter().filter(|span| span.end - span.start >= SHORTEST_ELSEWHERE) {
@@ -182,11 +187,14 @@ fn known_from(host: &Host) -> BTreeMap<Vec<u8>, String> {
 }
 
 fn shown(pieces: &[Piece]) -> Vec<u8> {
-    let shown = pieces.iter().map(|piece| match piece {
-        Piece::Open(bytes) => bytes,
-        Piece::Secret(..) => HIDDEN.as_bytes(),
-    });
-    shown.collect::<Vec<_>>().concat()
+    let mut shown = Vec::new();
+    for piece in pieces {
+        shown.extend_from_slice(match piece {
+            Piece::Open(bytes) => bytes,
+            Piece::Secret(..) => HIDDEN.as_bytes(),
+        });
+    }
+    shown
 }
 
 /// The variables by which a script asks for the secrets that it does not hold: one for each value.

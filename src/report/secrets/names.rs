@@ -65,14 +65,19 @@ impl Sensitivity {
 }
 
 /// A first look, since most names and texts are harmless: whether the first letters of a word in the tables are in it.
+/// `PATH`, which is in so many, is none.
 pub(super) fn may_name_secret(text: &str) -> bool {
-    text.as_bytes().windows(3).any(begins_word)
+    let text = text.as_bytes();
+    text.windows(3).enumerate().any(|(at, three)| begins_word(three, text.get(at + 3)))
 }
 
-fn begins_word(three: &[u8]) -> bool {
+fn begins_word(three: &[u8], next: Option<&u8>) -> bool {
     #[rustfmt::skip]
-    let begins = matches!(&[three[0] | 0x20, three[1] | 0x20, three[2] | 0x20], b"aut" | b"bea" | b"coo" | b"cre" | b"dsn"
-        | b"key" | b"pas" | b"pat" | b"pwd" | b"sec" | b"sig" | b"tok" | b"web");
+    let begins = match &[three[0] | 0x20, three[1] | 0x20, three[2] | 0x20] {
+        b"aut" | b"bea" | b"coo" | b"cre" | b"dsn" | b"key" | b"pas" | b"pwd" | b"sec" | b"sig" | b"tok" | b"web" => true,
+        b"pat" => !next.is_some_and(|next| next.eq_ignore_ascii_case(&b'h')),
+        _ => false,
+    };
     begins
 }
 
