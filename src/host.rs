@@ -151,7 +151,7 @@ impl Host {
             let home = self.home().filter(|home| home.is_dir())?;
             Some(home.join(".cache"))
         });
-        let ours = in_home.map(|cache| cache.join("zlaunch").join("configs"));
+        let ours = in_home.map(|cache| cache.join("zlaunch/configs"));
         ours.filter(|folder| can_be_written(folder)).unwrap_or_else(|| {
             let temporary = self.folder(vars::TMPDIR).unwrap_or_else(|| PathBuf::from("/tmp"));
             temporary.join(format!("zlaunch-{}", geteuid()))

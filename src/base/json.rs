@@ -73,8 +73,8 @@ pub(crate) fn write(value: &Value) -> String {
 
 /// Looks up a dotted key. The rules ask hundreds of times, and sections are so small that comparing beats hashing.
 pub(crate) fn get<'a>(config: &'a Value, key: &str) -> Option<&'a Value> {
-    let child = |node: &'a Value, part: &str| node.as_object()?.iter().find(|(key, _)| *key == part);
-    key.split('.').try_fold(config, |node, part| child(node, part).map(|(_, value)| value))
+    let child = |node: &'a Value, part: &[u8]| node.as_object()?.iter().find(|(key, _)| key.as_bytes() == part);
+    key.as_bytes().split(|b| *b == b'.').try_fold(config, |node, part| child(node, part).map(|(_, value)| value))
 }
 
 /// The same, to change what stands there.

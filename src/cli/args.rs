@@ -147,6 +147,10 @@ impl<'a> ParsedArgs<'a> {
         given.filter_map(|given| self.read(given, &read)).collect()
     }
 
+    pub(super) fn has_command(&self) -> bool {
+        self.matches.contains_id(COMMAND)
+    }
+
     /// The command to launch.
     pub(super) fn command(&self) -> Vec<OsString> {
         self.matches.get_many(COMMAND).into_iter().flatten().cloned().collect()

@@ -19,9 +19,9 @@ pub(super) fn describe(command: Command) -> Command {
     command.args(opt::ALL.iter().map(launch_arg)).arg(trailing_command())
 }
 
-/// The same without what only the help shows.
+/// The same without the help and what only the help shows.
 pub(super) fn describe_words(command: Command) -> Command {
-    command.args(opt::ALL.iter().map(bare_arg)).arg(trailing_command())
+    command.disable_help_flag(true).args(opt::ALL.iter().map(bare_arg)).arg(trailing_command())
 }
 
 /// `check` and `doctor` print a report, which is nothing to run.
@@ -59,7 +59,7 @@ pub(super) enum Mode {
 
 pub(super) fn read(args: ParsedArgs, mode: Mode) -> Result<Launch, Vec<Problem>> {
     let mut args = args.with_variables(describe);
-    if args.command().is_empty() && mode != Mode::Doctor {
+    if !args.has_command() && mode != Mode::Doctor {
         args.problems.push(report::nothing_to_launch());
     }
     let launch = read_described(&mut args);

@@ -65,35 +65,35 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn read(words: Vec<OsString>, fields: &[Field], options: OptionList) -> Self {
-        let mut args = Args { words, occurrences: Vec::new(), unclear: Vec::new() };
-        for at in 0..args.options_end() {
-            let occurrence = args.option_at(at, fields, options);
+        let mut args = Args::default();
+        for at in 0..options_end(&words) {
+            let occurrence = args.option_at(&words, at, fields, options);
             args.occurrences.extend(occurrence);
         }
-        args
+        Args { words, ..args }
     }
 
-    /// What follows a bare `--` is positional.
-    fn options_end(&self) -> usize {
-        self.words.iter().position(|word| word == "--").unwrap_or(self.words.len())
-    }
-
-    fn option_at(&mut self, at: usize, fields: &[Field], options: OptionList) -> Option<Occurrence> {
-        let word = self.words[at].clone();
-        let word = word.as_bytes().strip_prefix(b"--").filter(|rest| !rest.is_empty())?;
+    fn option_at(
+        &mut self,
+        words: &[OsString],
+        at: usize,
+        fields: &[Field],
+        options: OptionList,
+    ) -> Option<Occurrence> {
+        let word = words[at].as_bytes().strip_prefix(b"--").filter(|rest| !rest.is_empty())?;
         let equals = word.iter().position(|b| *b == b'=');
         let name = std::str::from_utf8(&word[..equals.unwrap_or(word.len())]).ok()?;
         let (field, takes) = match fields.iter().find(|(field, _)| is_spelling(name, field)) {
             Some(field) => *field,
             None => self.abbreviated(at, name, fields, options)?,
         };
-        let next = self.words.get(at + 1).filter(|next| takes != Nargs::Nothing && is_value(next));
+        let next = words.get(at + 1).filter(|next| takes != Nargs::Nothing && is_value(next));
         let (value, at) = match (equals, next) {
             (Some(equals), _) => (Some(OsStr::from_bytes(&word[equals + 1..]).to_os_string()), at),
             (None, Some(next)) => (Some(next.clone()), at + 1),
             (None, None) => (None, at),
         };
-        Some(Occurrence { name: field, spelled: format!("--{name}"), value, joined: equals.is_some(), at })
+        Some(Occurrence { name: field, spelled: ["--", name].concat(), value, joined: equals.is_some(), at })
     }
 
     /// argparse accepts a prefix that fits one option string only. Every option has two strings once it has an
@@ -192,7 +192,7 @@ impl Args {
             Some(Occurrence { value: Some(_), at, .. }) => words[*at] = value.to_os_string(),
             Some(Occurrence { at, .. }) => words.insert(at + 1, value.to_os_string()),
             None => {
-                let at = self.options_end();
+                let at = options_end(&self.words);
                 words.splice(at..at, [OsString::from(format!("--{name}")), value.to_os_string()]);
             }
         }
@@ -201,7 +201,7 @@ impl Args {
 
     /// Option words that are neither in the list nor a prefix of one in it.
     pub(crate) fn unknown<'a>(&'a self, list: &'a str) -> impl Iterator<Item = &'a str> {
-        let words = self.words[..self.options_end()].iter().filter_map(|word| word.to_str());
+        let words = self.words[..options_end(&self.words)].iter().filter_map(|word| word.to_str());
         let options = words.filter(|word| word.starts_with("--") && !word.contains(' '));
         let given = options.map(|word| word.split('=').next().unwrap_or(word));
         given.filter(move |name| !option_names::any_starts_with(list, &name[2..]))
@@ -210,6 +210,11 @@ impl Args {
     pub(crate) fn words(&self) -> &[OsString] {
         &self.words
     }
+}
+
+/// What follows a bare `--` is positional.
+fn options_end(words: &[OsString]) -> usize {
+    words.iter().position(|word| word == "--").unwrap_or(words.len())
 }
 
 /// Whether argparse takes a word as a value: not an option, except for negative numbers and words with a space.

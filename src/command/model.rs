@@ -152,7 +152,7 @@ pub(crate) fn config_file(name: &str, revision: Option<&str>, hub: Hub, host: &H
 fn in_hugging_face_cache(parts: &[&str], revision: Option<&str>, host: &Host) -> Option<PathBuf> {
     let model = Hub::HuggingFace.cache(host)?.join(format!("models--{}", parts.join("--")));
     let revision = revision.unwrap_or("main");
-    let named = if stays_below(revision) { reading::read_text(&model.join("refs").join(revision)).ok() } else { None };
+    let named = if stays_below(revision) { reading::text_if_any(&model.join("refs").join(revision)) } else { None };
     let commit = named.as_deref().map_or(revision, str::trim);
     let snapshots = model.join("snapshots");
     let file = snapshots.join(commit).join("config.json");

@@ -160,7 +160,7 @@ fn trampoline(line: &[u8], script: &Path) -> Option<PathBuf> {
 fn behind_pyenv(shim: &Path, host: &Host) -> Option<PathBuf> {
     let root = shim.parent().filter(|folder| folder.ends_with("shims"))?.parent()?;
     head(shim).filter(|head| String::from_utf8_lossy(head).contains("pyenv"))?;
-    let first_line = |path: PathBuf| reading::read_text(&path).ok()?.split_whitespace().next().map(str::to_string);
+    let first_line = |path: PathBuf| reading::text_if_any(&path)?.split_whitespace().next().map(str::to_string);
     let chosen = host.filled("PYENV_VERSION").and_then(|list| list.split(':').next()).map(str::to_string);
     let version = chosen
         .or_else(|| host.cwd.ancestors().find_map(|folder| first_line(folder.join(".python-version"))))

@@ -30,6 +30,11 @@ pub(crate) fn read(path: &Path) -> Result<Value, Problem> {
     parse(&text).map_err(|fault| fault.problem(&path.display().to_string()))
 }
 
+/// The text of a file that may be missing, or be none of those that are read.
+pub(crate) fn text_if_any(path: &Path) -> Option<String> {
+    path.is_file().then(|| read_text(path).ok())?
+}
+
 /// The file's text, under the same precautions.
 pub(crate) fn read_text(path: &Path) -> Result<String, Problem> {
     let unreadable = |why: &std::io::Error| files::unreadable_file(path, why);

@@ -62,7 +62,8 @@ impl<'de> Visitor<'de> for StrictVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let mut object = Map::new();
+        // Most sections of a config have a few keys.
+        let mut object = Map::with_capacity(8);
         while let Some(key) = entries.next_key::<String>()? {
             match object.entry(key) {
                 Entry::Vacant(place) => place.insert(entries.next_value::<Strict>()?.0),

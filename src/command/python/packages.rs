@@ -11,7 +11,7 @@ pub(super) fn sites(program: &Path, user: Option<&Path>) -> Vec<PathBuf> {
     let Some(folder) = program.parent() else { return Vec::new() };
     let config = [folder, folder.parent().unwrap_or(folder)]
         .into_iter()
-        .find_map(|prefix| Some((prefix, reading::read_text(&prefix.join("pyvenv.cfg")).ok()?)));
+        .find_map(|prefix| Some((prefix, reading::text_if_any(&prefix.join("pyvenv.cfg"))?)));
     let version = version_of(program);
     let Some((prefix, config)) = config else {
         return base_sites(folder.parent().unwrap_or(folder), version.as_deref(), user);
@@ -74,7 +74,7 @@ pub(super) fn added_by_pth(site: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = names(site).map(|name| site.join(name)).collect();
     files.retain(|file| file.extension().is_some_and(|it| it == "pth"));
     files.sort();
-    let texts: Vec<String> = files.iter().filter_map(|file| reading::read_text(file).ok()).collect();
+    let texts: Vec<String> = files.iter().filter_map(|file| reading::text_if_any(file)).collect();
     let lines = texts.iter().flat_map(|text| text.lines()).map(str::trim);
     let folders = lines.filter(|line| !line.is_empty() && !line.starts_with('#') && !line.starts_with("import"));
     folders.map(|line| site.join(line)).filter(|folder| folder.is_dir()).collect()
@@ -85,7 +85,7 @@ pub(super) fn mapped_by_finder(site: &Path, inside: &str) -> Option<PathBuf> {
     let (package, rest) = inside.split_once('/')?;
     let mut finders = names(site).filter(|name| name.starts_with("__editable__") && name.ends_with("_finder.py"));
     finders.find_map(|finder| {
-        let text = reading::read_text(&site.join(finder)).ok()?;
+        let text = reading::text_if_any(&site.join(finder))?;
         let mapping = text.lines().find(|line| line.starts_with("MAPPING"))?;
         let folder = mapping.split(&format!("'{package}': '")).nth(1)?.split('\'').next()?;
         Some(Path::new(folder).join(rest)).filter(|path| path.is_file())
@@ -104,7 +104,7 @@ pub(super) fn egg_version(site: &Path, distribution: &str) -> Option<String> {
     let mut entries = folders.flat_map(|folder| names(&folder).map(move |name| (folder.join(&name), name)));
     entries.find_map(|(path, name)| {
         let egg = name.strip_suffix(".egg-info")?.split('-').next().filter(|egg| is_same(egg, distribution));
-        let text = egg.and_then(|_| reading::read_text(&path.join("PKG-INFO")).ok())?;
+        let text = egg.and_then(|_| reading::text_if_any(&path.join("PKG-INFO")))?;
         let version = text.lines().find_map(|line| line.strip_prefix("Version: "))?;
         Some(version.trim().to_string())
     })

@@ -78,7 +78,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     }
     if let Target::Script { path, .. } = &command.target {
         let file = host.absolute(Path::new(path)).with_extension("args");
-        let text = file.is_file().then(|| reading::read_text(&file).ok()).flatten();
+        let text = reading::text_if_any(&file);
         let words = text.iter().flat_map(|text| text.split_whitespace()).map(OsString::from);
         recognised.effective_args = text.as_ref().map(|_| words.chain(command.args.iter().cloned()).collect());
     }

@@ -79,9 +79,10 @@ impl Search {
 
     /// The first file of that name from position `from` on. Position `folders.len()` is the built-in set.
     pub(super) fn find(&self, name: &str, from: usize) -> Option<(usize, Origin)> {
+        let file = format!("{name}.json");
         let folders = self.folders.iter().enumerate().skip(from);
         for (at, folder) in folders {
-            let path = folder.join(format!("{name}.json"));
+            let path = folder.join(&file);
             if fs::symlink_metadata(&path).is_ok() {
                 return Some((at, Origin::File(path)));
             }

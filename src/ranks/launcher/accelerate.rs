@@ -140,7 +140,7 @@ fn settings_file(args: &Args, host: &Host) -> Option<PathBuf> {
 
 fn settings(args: &Args, host: &Host) -> Option<(PathBuf, Value)> {
     let file = settings_file(args, host)?;
-    let text = reading::read_text(&file).ok()?;
+    let text = reading::text_if_any(&file)?;
     Some((file, yaml::parse(&text, Dialect::PyYaml).ok()?))
 }
 

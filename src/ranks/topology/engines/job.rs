@@ -42,7 +42,7 @@ pub(super) fn node_count(host: &Host) -> Option<u32> {
 /// The hosts in the file that a variable names.
 fn hosts_in_file(variable: &str, host: &Host) -> Option<Sourced<Vec<String>>> {
     let file = text(variable, host)?;
-    let names = reading::read_text(Path::new(&file.value)).ok()?;
+    let names = reading::text_if_any(Path::new(&file.value))?;
     Some(Sourced::new(names.split_whitespace().map(str::to_string).collect(), file.from))
 }
 
