@@ -195,10 +195,7 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
         // A plan can be read on another machine than the one it is for.
         let blocker = plan.blocker.clone().filter(|_| !quiet).map(Problem::into_warning);
         report::report(blocker.as_slice(), &secrets);
-        let shown = out(&plan.render(format, &secrets)).map(|()| 0);
-        // The process ends now, and its memory with it.
-        std::mem::forget(plan);
-        return shown;
+        return out(&plan.render(format, &secrets)).map(|()| 0);
     }
     if verbose && !quiet {
         err(plan.text(&secrets).as_bytes());
