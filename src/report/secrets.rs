@@ -264,6 +264,13 @@ mod tests {
             "https://«me:pw»@host/a?b=c@d|https://h/|https://user@h/x|https://h/x,https://«u:p»@h|redis://«:pw»@h",
             "https://«u:a/S»@h|https://«u:a#S»@h|https://h:80/x@y|https://«ghp0123456789abcdef»@h",
             "https://h/x?a=b&access_token=«Sabc»&c=d|https://h/x?X-Amz-Signature=«Sabc»#y",
+            // What is signed beforehand: Azure, AWS, Google, CloudFront, Aliyun, Tencent.
+            "https://h/c/b?sv=2022-11-02&se=2026-12-01&sr=b&sp=r&sig=«a%2Fb%3D»&x=y|?sig=«Sabc%3D»|sp=r&sig=«Sabc»",
+            "https://h/k?X-Amz-Credential=«AKIA%2F20»&X-Amz-Date=2026&X-Amz-Security-Token=«Sabc»&X-Amz-Signature=«Sabc»",
+            "https://h/k?AWSAccessKeyId=«AKIAX»&Expires=1&Signature=«Sa%3D»|https://h/k?OSSAccessKeyId=«LTAI5»&Expires=1",
+            "https://h/k?X-Goog-Credential=«a%40b»&X-Goog-Expires=9&X-Goog-Signature=«Sabc»|https://h/k?q-signature=«Sabc»",
+            "https://h/k?Policy=e30_&Key-Pair-Id=«K2FPYV»&Signature=«Sabc»|https://h/k?api_key=«Sabc»&token=«Sabc»&a=b",
+            r#"{"url": "https://h/b?sp=r\u0026sig=«Sabc»\u0026se=1"}|https://h/b?sp=r&amp;sig=«Sabc»|--sig|Sabc|a.sig=Sabc"#,
             // Ordinary options.
             "--max_tokens|512|--tokenizer|t|--num_key_value_heads|8|--per_token_loss|true|--primary_key|id|--max_token=5",
             "2_token=5|--prompt|the monkey=3, the monkey=many|--token_type_ids|false|--key|messages_of_users",
