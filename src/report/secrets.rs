@@ -270,7 +270,7 @@ mod tests {
             "https://h/k?AWSAccessKeyId=«AKIAX»&Expires=1&Signature=«Sa%3D»|https://h/k?OSSAccessKeyId=«LTAI5»&Expires=1",
             "https://h/k?X-Goog-Credential=«a%40b»&X-Goog-Expires=9&X-Goog-Signature=«Sabc»|https://h/k?q-signature=«Sabc»",
             "https://h/k?Policy=e30_&Key-Pair-Id=«K2FPYV»&Signature=«Sabc»|https://h/k?api_key=«Sabc»&token=«Sabc»&a=b",
-            r#"{"url": "https://h/b?sp=r\u0026sig=«Sabc»\u0026se=1"}|https://h/b?sp=r&amp;sig=«Sabc»|--sig|Sabc|a.sig=Sabc"#,
+            r#"{"url": "https://h/b?sp=r\u0026sig=«Sabc\u0026se=1»"}|https://h/b?sp=r&amp;sig=«Sabc»|--sig|Sabc|a.sig=Sabc"#,
             // Ordinary options.
             "--max_tokens|512|--tokenizer|t|--num_key_value_heads|8|--per_token_loss|true|--primary_key|id|--max_token=5",
             "2_token=5|--prompt|the monkey=3, the monkey=many|--token_type_ids|false|--key|messages_of_users",
