@@ -69,7 +69,11 @@ impl<'h> Secrets<'h> {
     pub(crate) fn names<'a>(&self, set: impl Iterator<Item = (&'a str, &'a OsStr)>, unset: &[String]) -> Names {
         let set = set.map(|(name, value)| (name.into(), value.into()));
         let unset = unset.iter().map(|name| (name.into(), OsString::new()));
-        Names { taken: self.host.env.clone().into_iter().chain(set).chain(unset).collect(), given: Vec::new() }
+        let mut names = Names::default();
+        for (name, value) in self.host.env.clone().into_iter().chain(set).chain(unset) {
+            names.taken.entry(name).or_default().push(value);
+        }
+        names
     }
 
     /// A command, to be shown.
@@ -190,27 +194,31 @@ fn shown(pieces: &[Piece]) -> Vec<u8> {
 }
 
 /// The variables by which a script asks for the secrets that it does not hold: one for each value.
+#[derive(Default)]
 pub(crate) struct Names {
     /// The variables where the script runs with their values. Those it removes hold nothing, which no secret is.
-    taken: Vec<(OsString, OsString)>,
-    given: Vec<(String, Vec<u8>)>,
+    taken: BTreeMap<OsString, Vec<OsString>>,
+    given: BTreeMap<Vec<u8>, String>,
+    /// How far each name has been counted.
+    numbers: BTreeMap<String, usize>,
 }
 
 impl Names {
     /// The variable for a secret: `HUB_TOKEN`, or `HUB_TOKEN_2` where that holds something else.
     pub(crate) fn of(&mut self, name: &str, value: &[u8]) -> String {
-        if let Some((given, _)) = self.given.iter().find(|(_, own)| own == value) {
+        if let Some(given) = self.given.get(value) {
             return given.clone();
         }
         let first = variable_for(name);
-        let mut variable = first.clone();
-        let mut number = 1;
-        while self.taken.iter().any(|(own, held)| *own == *variable && held.as_bytes() != value) {
-            number += 1;
-            variable = format!("{first}_{number}");
+        let number = self.numbers.entry(first.clone()).or_insert(1);
+        let numbered = |number: usize| if number == 1 { first.clone() } else { format!("{first}_{number}") };
+        let holds_other = |held: &Vec<OsString>| held.iter().any(|held| held.as_bytes() != value);
+        while self.taken.get(OsStr::new(&numbered(*number))).is_some_and(holds_other) {
+            *number += 1;
         }
-        self.taken.push((variable.clone().into(), OsStr::from_bytes(value).into()));
-        self.given.push((variable.clone(), value.to_vec()));
+        let variable = numbered(*number);
+        self.taken.entry(variable.clone().into()).or_default().push(OsStr::from_bytes(value).into());
+        self.given.insert(value.to_vec(), variable.clone());
         variable
     }
 }
