@@ -28,6 +28,7 @@ use crate::plan::record::{self, Record};
 use crate::plan::{FileKind, Plan, PlannedConfig};
 use crate::report::{self, OutputFile, Problem};
 
+use files::PendingFile;
 pub(crate) use files::{remove, write_new, write_program};
 pub(crate) use helper::run_if_helper;
 
@@ -71,27 +72,33 @@ fn write_config(config: &PlannedConfig) -> Result<(), Problem> {
     }
 }
 
-/// Writes the launch before its config, and removes the old config first: nobody finds a record with the config of
-/// another launch.
+/// Writes the record: all of it, or nothing, and then an older one stays.
 fn write_record(record: &Record) -> Result<(), Problem> {
-    let folder = &record.folder;
-    let failed = |path: &Path, why: &io::Error| report::cannot_write(OutputFile::RECORD, path, why);
-    files::make_private_folder(folder).map_err(|why| failed(folder, &why))?;
-    let _lock = lock(folder);
-    if let Some(file) = record::foreign(folder, true) {
-        return Err(report::not_of_a_record(&file));
-    }
-    let (file, config) = (folder.join(Record::FILE), folder.join(Record::CONFIG));
+    let failed = |why: &io::Error| report::cannot_write(OutputFile::RECORD, &record.folder, why);
+    let written = files::in_private_folder(&record.folder, || {
+        let _lock = lock(&record.folder);
+        match record::foreign(&record.folder, true) {
+            Some(file) => Ok(Some(report::not_of_a_record(&file))),
+            None => replace_record(record).map(|()| None),
+        }
+    });
+    written.map_err(|why| failed(&why))?.map_or(Ok(()), Err)
+}
+
+/// Both files are whole before the old ones go. The old config goes first and the new one comes last: nobody finds a
+/// record with the config of another launch.
+fn replace_record(record: &Record) -> io::Result<()> {
+    let (file, config) = (record.folder.join(Record::FILE), record.folder.join(Record::CONFIG));
+    let text = record.text(SystemTime::now());
+    let new_file = PendingFile::write(&file, text.as_bytes(), 0o600)?;
+    let new_config =
+        record.config.as_ref().map(|text| PendingFile::write(&config, text.as_bytes(), 0o600)).transpose()?;
     match fs::remove_file(&config) {
-        Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(failed(&config, &why)),
+        Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(why),
         _ => {}
     }
-    let text = record.text(SystemTime::now());
-    for (path, text) in [(&file, Some(&text)), (&config, record.config.as_ref())] {
-        let written = text.map_or(Ok(()), |text| files::write_atomically(path, text.as_bytes(), 0o600));
-        written.map_err(|why| failed(path, &why))?;
-    }
-    Ok(())
+    new_file.put_in_place()?;
+    new_config.map_or(Ok(()), PendingFile::put_in_place)
 }
 
 /// Lets one launch at a time write its record. Gives up after a second, or where the file system has no locks: a record

@@ -40,10 +40,11 @@ pub fn json(data: &[u8]) {
     let written = crate::base::json::write(&value);
     assert_eq!(crate::base::json::parse(&written).as_ref(), Ok(&value), "read, written and read again");
     assert_eq!(crate::base::json::parse_exactly(&written).as_ref(), Ok(&value), "what is written is strict");
+    let positions = crate::base::json::positions(text).unwrap_or_default();
     // An empty name at the start cannot be told from the top.
     for key in crate::base::json::leaves(&value, |_| true).iter().filter(|key| !key.is_empty() && !key.starts_with('.'))
     {
-        assert!(crate::base::json::position(text, key).is_some(), "{key:?} has no place");
+        assert!(positions.contains_key(key), "{key:?} has no place");
     }
 }
 

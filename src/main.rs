@@ -41,6 +41,7 @@ use std::process::ExitCode;
 
 use anstream::AutoStream;
 use base::json;
+use base::layout::harmless;
 use base::source::{Source, Sourced};
 use cli::{ExplainRequest, ReplayRequest, Request, TemplatesRequest};
 use config::template;
@@ -78,12 +79,12 @@ fn run(host: &Host) -> Result<u8, Vec<Problem>> {
         Request::Templates(request) => show_templates(&request, host),
         Request::Replay(request) => return replay(&request),
         Request::Shims(shims) => run_shims(&shims, host),
-        Request::Explain(ExplainRequest { words: None, search }) => out(explain::subjects(&search).as_bytes()),
+        Request::Explain(ExplainRequest { words: None, search }) => out(&explain::subjects(&search)),
         Request::Explain(ExplainRequest { words: Some(words), search }) => {
-            out(explain::explain(&words, &search, host)?.as_bytes())
+            out(&explain::explain(&words, &search, host)?)
         }
-        Request::Doctor(launch) => out(doctor::doctor(&launch, host).as_bytes()),
-        Request::Show(text) => out(&styled(|stream| stream.write_all(text.as_bytes()))),
+        Request::Doctor(launch) => out(&doctor::doctor(&launch, host)),
+        Request::Show(text) => out_bytes(&styled(|stream| stream.write_all(text.as_bytes()))),
     };
     shown.map(|()| 0)
 }
@@ -91,16 +92,16 @@ fn run(host: &Host) -> Result<u8, Vec<Problem>> {
 fn show_templates(request: &TemplatesRequest, host: &Host) -> Result<(), Vec<Problem>> {
     let TemplatesRequest { name, raw, search } = request;
     let Some(name) = name else {
-        return out(template::list(search, host).as_bytes());
+        return out(&template::list(search, host));
     };
     if *raw {
-        return out(template::raw(name, search, host)?.as_bytes());
+        return out(&template::raw(name, search, host)?);
     }
     let template = template::resolve(name, search, host)?;
     let secrets = Secrets::of(host);
     report::report(&template.notes, &secrets);
-    err(template.summary(&secrets).as_bytes());
-    out(json::write(&template.config).as_bytes())
+    err(&template.summary(&secrets));
+    out(&json::write(&template.config))
 }
 
 /// `zlaunch check`: what was found is the data here.
@@ -115,14 +116,14 @@ fn run_check(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let count = |severity| problems.iter().filter(|problem| problem.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     match (launch.output.dry_run, &plan) {
-        (Some(Format::Json), Ok(plan)) => out(&plan.render(Format::Json, &secrets))?,
+        (Some(Format::Json), Ok(plan)) => out_bytes(&plan.render(Format::Json, &secrets))?,
         (Some(Format::Json), Err(problems)) => {
-            out(format!("{:#}\n", secrets.hide(plan::refused_json(problems))).as_bytes())?;
+            out(&format!("{:#}\n", secrets.hide(plan::refused_json(problems))))?;
         }
         _ => {
             let notes = count(Severity::Note);
             problems.retain(|problem| !launch.output.quiet || problem.severity == Severity::Error);
-            out(&styled(|stream| {
+            out_bytes(&styled(|stream| {
                 report::write(&problems, &secrets, stream);
                 writeln!(stream, "{}", report::counted(errors, warnings, notes))
             }))?;
@@ -149,10 +150,10 @@ fn replay(request: &ReplayRequest) -> Result<u8, Vec<Problem>> {
     let differences = today.map_or_else(Vec::new, |today| recorded.differences(&today));
     if *dry_run {
         let text = if differences.is_empty() { "nothing differs\n".to_string() } else { differences.join("\n") + "\n" };
-        return out(text.as_bytes()).map(|()| 0);
+        return out(&text).map(|()| 0);
     }
     for line in differences {
-        err(format!("differs: {line}\n").as_bytes());
+        err(&format!("differs: {line}\n"));
     }
     Ok(exec::carry_out(plan)?)
 }
@@ -160,18 +161,18 @@ fn replay(request: &ReplayRequest) -> Result<u8, Vec<Problem>> {
 fn run_shims(shims: &Shims, host: &Host) -> Result<(), Vec<Problem>> {
     let present = shims.present();
     match shims.action {
-        Action::List => return out(shims.listing(host).as_bytes()),
+        Action::List => return out(&shims.listing(host)),
         Action::Install => {
             let foreign = shims.foreign();
             if !foreign.is_empty() {
                 return Err(foreign);
             }
             shims.files().try_for_each(|file| exec::write_program(&file, shims::SHIM))?;
-            err(&shims.advice(host));
+            err(&String::from_utf8_lossy(&shims.advice(host)));
         }
         Action::Remove => {
             exec::remove(&present, shims.own_folders())?;
-            err(shims.removed(present.len()).as_bytes());
+            err(&shims.removed(present.len()));
         }
     }
     Ok(())
@@ -189,16 +190,16 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
         report::report(&plan.diagnostics, &secrets);
     }
     if let Some(chosen) = plan.chosen.as_ref().filter(|_| !quiet && plan.topology.is_first()) {
-        err(format!("{chosen}\n").as_bytes());
+        err(&format!("{chosen}\n"));
     }
     if let Some(format) = dry_run {
         // A plan can be read on another machine than the one it is for.
         let blocker = plan.blocker.clone().filter(|_| !quiet).map(Problem::into_warning);
         report::report(blocker.as_slice(), &secrets);
-        return out(&plan.render(format, &secrets)).map(|()| 0);
+        return out_bytes(&plan.render(format, &secrets)).map(|()| 0);
     }
     if verbose && !quiet {
-        err(plan.text(&secrets).as_bytes());
+        err(&plan.text(&secrets));
     }
     Ok(exec::carry_out(plan)?)
 }
@@ -211,19 +212,19 @@ fn run_fit(request: &fit::FitRequest, host: &Host) -> Result<u8, Vec<Problem>> {
         Format::Json => format!("{:#}\n", report.json()),
         Format::Text | Format::Shell => report.text(std::io::stdout().is_terminal()),
     };
-    out(text.as_bytes()).map(|()| u8::from(report.nothing_fits()))
+    out(&text).map(|()| u8::from(report.nothing_fits()))
 }
 
 fn run_generate(request: &generate::GenerateRequest, host: &Host) -> Result<(), Vec<Problem>> {
     let generated = generate::generate(request, host)?;
     for (path, text) in &generated.files {
         let Some(path) = path else {
-            out(text.as_bytes())?;
+            out(text)?;
             continue;
         };
         exec::write_new(&host.absolute(path), text, request.force)?;
     }
-    generated.notes.iter().for_each(|note| err(format!("{note}\n").as_bytes()));
+    generated.notes.iter().for_each(|note| err(&format!("{note}\n")));
     Ok(())
 }
 
@@ -235,8 +236,14 @@ fn styled(write: impl FnOnce(&mut AutoStream<Vec<u8>>) -> std::io::Result<()>) -
     stream.into_inner()
 }
 
-/// Writes to standard output. That the reader is gone (`| head`) is not an error.
-fn out(bytes: &[u8]) -> Result<(), Vec<Problem>> {
+/// Writes a text to standard output. What is in it came from files, variables and arguments, so nothing of it may deceive
+/// a terminal.
+fn out(text: &str) -> Result<(), Vec<Problem>> {
+    out_bytes(harmless(text).as_bytes())
+}
+
+/// Writes what has been made harmless. That the reader is gone (`| head`) is not an error.
+fn out_bytes(bytes: &[u8]) -> Result<(), Vec<Problem>> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => Err(vec![report::cannot_print(&why)]),
@@ -244,7 +251,7 @@ fn out(bytes: &[u8]) -> Result<(), Vec<Problem>> {
     }
 }
 
-fn err(bytes: &[u8]) {
+fn err(text: &str) {
     // If standard error is closed, the message cannot be shown anywhere.
-    let _ = std::io::stderr().write_all(bytes);
+    let _ = std::io::stderr().write_all(harmless(text).as_bytes());
 }

@@ -5,6 +5,8 @@
 
 mod strict;
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
 use strict::Strict;
@@ -71,10 +73,13 @@ pub(crate) fn write(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 
-/// Looks up a dotted key. The rules ask hundreds of times, and sections are so small that comparing beats hashing.
+/// Looks up a dotted key. The rules ask hundreds of times, and most sections are so small that comparing beats hashing.
 pub(crate) fn get<'a>(config: &'a Value, key: &str) -> Option<&'a Value> {
-    let child = |node: &'a Value, part: &[u8]| node.as_object()?.iter().find(|(key, _)| key.as_bytes() == part);
-    key.as_bytes().split(|b| *b == b'.').try_fold(config, |node, part| child(node, part).map(|(_, value)| value))
+    let child = |node: &'a Value, part: &str| match node.as_object()? {
+        large if large.len() > 100 => large.get(part),
+        small => small.iter().find(|(key, _)| *key == part).map(|(_, value)| value),
+    };
+    key.split('.').try_fold(config, child)
 }
 
 /// The same, to change what stands there.
@@ -107,13 +112,19 @@ pub(crate) fn leaves(config: &Value, wanted: fn(&Value) -> bool) -> Vec<String> 
     found
 }
 
-/// Line and column of a dotted key in a text that was read before.
-pub(crate) fn position(text: &str, key: &str) -> Option<(usize, usize)> {
+/// Line and column of each dotted key.
+pub(crate) type Positions = HashMap<String, (usize, usize)>;
+
+/// Where the keys are in a text that was read before.
+pub(crate) fn positions(text: &str) -> Option<Positions> {
     let plain = without_comments(text.strip_prefix('\u{feff}').unwrap_or(text)).ok()?;
+    let mut found = Positions::new();
     let mut path = String::new();
     let mut open = Vec::new(); // of each open bracket, the length of the path that leads to it
+    let (mut line, mut line_start) = (1, 0);
     for (at, token) in tokens(&plain) {
         match token {
+            "\n" => (line, line_start) = (line + 1, at + 1),
             "{" | "[" => open.push(path.len()),
             "}" | "]" => drop(open.pop()),
             // A string in front of a colon is a key.
@@ -121,30 +132,31 @@ pub(crate) fn position(text: &str, key: &str) -> Option<(usize, usize)> {
                 path.truncate(*open.last()?);
                 path += if path.is_empty() { "" } else { "." };
                 path += &serde_json::from_str::<String>(token).ok()?;
-                if path == key {
-                    let place = fault_at(&plain.as_bytes()[..at], String::new());
-                    return Some((place.line, place.column));
-                }
+                // Below a list there can be several.
+                found.entry(path.clone()).or_insert((line, at - line_start + 1));
             }
             _ => {}
         }
     }
-    None
+    Some(found)
 }
 
 /// Not nested deeper than a file may be, and of a size a config can have.
 pub(crate) fn is_sensible(value: &Value) -> bool {
-    fn walk(value: &Value, depth: usize, count: &mut usize) -> bool {
-        *count += 1;
-        depth <= DEEPEST
-            && *count <= 50_000
-            && match value {
-                Value::Array(list) => list.iter().all(|item| walk(item, depth + 1, count)),
-                Value::Object(object) => object.values().all(|item| walk(item, depth + 1, count)),
-                _ => true,
-            }
-    }
-    walk(value, 0, &mut 0)
+    fits(value, 0, &mut 50_000)
+}
+
+/// Whether a value at that depth is not nested deeper than a file may be, and has no more values than there is `room` for.
+/// Takes them from the room.
+pub(crate) fn fits(value: &Value, depth: usize, room: &mut usize) -> bool {
+    *room = room.saturating_sub(1);
+    depth <= DEEPEST
+        && *room > 0
+        && match value {
+            Value::Array(list) => list.iter().all(|item| fits(item, depth + 1, room)),
+            Value::Object(object) => object.values().all(|item| fits(item, depth + 1, room)),
+            _ => true,
+        }
 }
 
 /// Puts the keys of every object back into the order they had `before`; new keys follow in their own order.
@@ -332,11 +344,10 @@ mod tests {
         for (key, place) in
             [("a", (2, 2)), ("x", (2, 10)), ("x.a", (2, 16)), ("x.b", (3, 14)), ("x.c.d", (3, 25)), ("b", (4, 2))]
         {
-            assert_eq!(position(text, key), Some(place), "{key}");
+            assert_eq!(positions(text).unwrap().get(key), Some(&place), "{key}");
         }
-        assert_eq!(position(text, "x.a.b"), Some((2, 28)));
-        assert_eq!(position(text, "y"), None);
-        assert_eq!(position("{", "y"), None);
+        assert_eq!(positions(text).unwrap().get("x.a.b"), Some(&(2, 28)));
+        assert_eq!(positions(text).unwrap().get("y"), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Text laid out for a terminal: tables and wrapped lines. Chinese has no spaces and each character takes two columns, so
 //! a line may break between any two of them.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
@@ -42,7 +43,7 @@ impl TextTable {
             let (Line::Row(cells) | Line::Wrapped(cells, _)) = line else { continue };
             widths.resize(widths.len().max(cells.len()), 0);
             for (width, cell) in widths.iter_mut().zip(cells) {
-                let needed = columns(cell);
+                let needed = columns(&one_line(cell));
                 *width = if needed <= self.widest { needed.max(*width) } else { *width };
             }
         }
@@ -54,6 +55,7 @@ impl TextTable {
         let start = text.len();
         *text += &" ".repeat(self.indent);
         for (column, cell) in cells.iter().enumerate() {
+            let cell = &*one_line(cell);
             let padding = widths[column].saturating_sub(columns(cell));
             match limit.filter(|_| column + 1 == cells.len()) {
                 Some(limit) => *text += wrapped(cell, columns(&text[start..]), limit).trim_start(),
@@ -88,16 +90,52 @@ impl fmt::Display for TextTable {
     }
 }
 
-/// A text from outside as one harmless line: control characters are replaced, and the middle of a very long one is left out.
+/// Whether a terminal obeys a character or shows nothing for it: controls, marks that turn the direction of a text
+/// (https://trojansource.codes), characters without width, tags.
+pub(crate) fn is_deceptive(c: char) -> bool {
+    #[rustfmt::skip]
+    let deceives = matches!(c, '\0'..='\x1f' | '\x7f'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}'
+        | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
+    deceives
+}
+
+/// A text for a terminal: what would deceive is written as in JSON, which stays the same JSON. Lines and tabs stay.
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| is_deceptive(c) && c != '\n' && c != '\t')
+}
+
+/// The same as one line.
+fn one_line(text: &str) -> Cow<'_, str> {
+    escaped(text, is_deceptive)
+}
+
+fn escaped(text: &str, escapes: impl Fn(char) -> bool) -> Cow<'_, str> {
+    // Most texts have neither controls nor anything that is not ASCII.
+    if text.bytes().all(|b| (b' '..0x7f).contains(&b)) || !text.contains(&escapes) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::new();
+    for c in text.chars() {
+        match c {
+            '\n' if escapes(c) => shown += "\\n",
+            '\t' if escapes(c) => shown += "\\t",
+            _ if escapes(c) => shown.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}"))),
+            _ => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// A text from outside as one harmless line. The middle of a very long one is left out.
 pub(crate) fn visible(text: &str) -> String {
     /// Characters kept of the beginning and of the end.
     const LONGEST: usize = 2000;
-    let escaped = |text: &str| text.replace(char::is_control, "\u{fffd}");
     match (text.char_indices().nth(LONGEST), text.char_indices().nth_back(LONGEST)) {
         (Some((start, _)), Some((end, _))) if start < end => {
-            format!("{} … {}", escaped(&text[..start]), escaped(&text[end..]))
+            format!("{} … {}", one_line(&text[..start]), one_line(&text[end..]))
         }
-        _ => escaped(text),
+        _ => one_line(text).into_owned(),
     }
 }
 
@@ -164,6 +202,18 @@ mod tests {
         // A full stop is never alone on a line.
         assert_eq!(wrapped("参数。", 0, 4), "参\n数。\n");
         assert_eq!(wrapped("", 2, 10), "  \n");
+    }
+
+    #[test]
+    fn what_would_deceive_is_written_as_in_json() {
+        let deceptive = "a\x1b[31m\x7f\u{9b}\u{202e}\u{2066}\u{200b}\u{feff}\u{e0041}é数\n\tb";
+        let shown = r"a\u001b[31m\u007f\u009b\u202e\u2066\u200b\ufeff\udb40\udc41é数";
+        assert_eq!(harmless(deceptive), format!("{shown}\n\tb"));
+        assert_eq!(visible(deceptive), format!("{shown}\\n\\tb"));
+        let table = TextTable::of_pairs(0, [("a\u{202e}", "x\r\ny".to_string())]);
+        assert_eq!(table.to_string(), "a\\u202e  x\\u000d\\ny\n");
+        let json = serde_json::Value::from(&deceptive[..deceptive.len() - 3]).to_string();
+        assert_eq!(serde_json::from_str::<String>(&harmless(&json)).unwrap(), deceptive[..deceptive.len() - 3]);
     }
 
     #[test]

@@ -4,15 +4,61 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::str::Chars;
 
-/// One shell word: bare if every byte is harmless, else in single quotes.
+use super::layout::is_deceptive;
+
+/// One shell word: bare if every byte is harmless, else in single quotes. What a terminal would obey is printed by the
+/// shell itself.
 pub(crate) fn quoted(word: &OsStr) -> Vec<u8> {
     let bytes = word.as_bytes();
     let harmless = |b: &u8| b.is_ascii_alphanumeric() || b"_-./=:,@%+".contains(b);
     if !bytes.is_empty() && bytes.iter().all(harmless) {
         return bytes.to_vec();
     }
-    let parts: Vec<&[u8]> = bytes.split(|b| *b == b'\'').collect();
-    [b"'", parts.join(&b"'\\''"[..]).as_slice(), b"'"].concat()
+    let words = runs(bytes).into_iter().map(|run| match run {
+        Run::Plain(bytes) => {
+            let parts: Vec<&[u8]> = bytes.split(|b| *b == b'\'').collect();
+            [b"'", parts.join(&b"'\\''"[..]).as_slice(), b"'"].concat()
+        }
+        Run::Deceptive(bytes) => format!("\"{}\"", printed(bytes)).into_bytes(),
+    });
+    if bytes.is_empty() { b"''".to_vec() } else { words.collect::<Vec<_>>().concat() }
+}
+
+/// A stretch of a text.
+pub(crate) enum Run<'a> {
+    Plain(&'a [u8]),
+    /// Characters that a terminal would obey, or bytes that are no text.
+    Deceptive(&'a [u8]),
+}
+
+/// The stretches of a text. A line feed is plain: `printed` could not end in one.
+pub(crate) fn runs(text: &[u8]) -> Vec<Run<'_>> {
+    let mut ends: Vec<(bool, usize)> = Vec::new();
+    let mut add = |deceptive: bool, length: usize| match ends.last_mut() {
+        Some((last, end)) if *last == deceptive => *end += length,
+        last => {
+            let start = last.map_or(0, |(_, end)| *end);
+            ends.push((deceptive, start + length));
+        }
+    };
+    for chunk in text.utf8_chunks() {
+        chunk.valid().chars().for_each(|c| add(is_deceptive(c) && c != '\n', c.len_utf8()));
+        if !chunk.invalid().is_empty() {
+            add(true, chunk.invalid().len());
+        }
+    }
+    let mut start = 0;
+    let run = |(deceptive, end)| {
+        let bytes = &text[std::mem::replace(&mut start, end)..end];
+        if deceptive { Run::Deceptive(bytes) } else { Run::Plain(bytes) }
+    };
+    ends.into_iter().map(run).collect()
+}
+
+/// Makes the shell print these bytes: `$(printf '\342\200\256')`. Every POSIX shell can, unlike `$'…'`.
+pub(crate) fn printed(bytes: &[u8]) -> String {
+    let codes: String = bytes.iter().map(|byte| format!("\\{byte:03o}")).collect();
+    format!("$(printf '{codes}')")
 }
 
 /// Words as one line for a shell.
@@ -88,9 +134,11 @@ mod tests {
             ("$HOME", "'$HOME'"),
             ("a\nb", "'a\nb'"),
             ("~x", "'~x'"),
+            ("数据", "'数据'"),
+            ("a\x1b[\u{202e}\tb", r#"'a'"$(printf '\033')"'['"$(printf '\342\200\256\011')"'b'"#),
         ] {
-            assert_eq!(quoted(OsStr::new(word)), text.as_bytes(), "{word}");
+            assert_eq!(String::from_utf8(quoted(OsStr::new(word))).unwrap(), text, "{word}");
         }
-        assert_eq!(quoted(OsStr::from_bytes(b"\xff")), b"'\xff'");
+        assert_eq!(quoted(OsStr::from_bytes(b"\xff")), br#""$(printf '\377')""#);
     }
 }

@@ -116,8 +116,7 @@ fn advice(key: &Key) -> String {
     if let Some(entry) = elsewhere {
         return format!("its place is `{}`: {remove} --set {}={}", entry.key, entry.key, key.value);
     }
-    let siblings: Vec<&str> = schema::children(section).map(|entry| entry.name()).collect();
-    match nearest(name, siblings) {
+    match nearest(name, schema::names_below(section)) {
         Some(near) => {
             let meant = if section.is_empty() { near.to_string() } else { format!("{section}.{near}") };
             format!("did you mean `{near}`? {remove} --set {meant}={}", key.value)

@@ -2,6 +2,7 @@
 //! are spelled and how the config reaches it. Each file in `trainer/` holds one.
 
 use std::ffi::{OsStr, OsString};
+use std::io::Read;
 use std::path::Path;
 
 use serde_json::{Map, Value};
@@ -13,7 +14,7 @@ use crate::command::python::Python;
 use crate::command::run_file;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
-use crate::report::Problem;
+use crate::report::{Problem, reading};
 
 pub(crate) struct Trainer {
     pub(crate) name: &'static str,
@@ -247,6 +248,8 @@ impl RankCommand {
 pub(crate) fn script_text(path: &OsStr, host: &Host) -> Option<String> {
     const LARGEST: u64 = 512 << 10;
     let path = host.absolute(Path::new(path));
-    std::fs::metadata(&path).ok().filter(|seen| seen.is_file() && seen.len() <= LARGEST)?;
-    std::fs::read(&path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    let (file, _) = reading::open(&path).ok()?.filter(|(_, size)| *size <= LARGEST)?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }

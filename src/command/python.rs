@@ -114,7 +114,7 @@ impl fmt::Display for Version {
 
 fn head(script: &Path) -> Option<Vec<u8>> {
     let mut head = Vec::new();
-    fs::File::open(script).ok()?.take(512).read_to_end(&mut head).ok()?;
+    reading::open(script).ok()??.0.take(512).read_to_end(&mut head).ok()?;
     Some(head)
 }
 

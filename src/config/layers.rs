@@ -1,14 +1,14 @@
 //! The user's layers over a template: `--patch`, `--unset`, `--set`.
 
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
 use crate::base::json;
 use crate::base::source::Sourced;
 use crate::config::patch;
-use crate::config::template::{Origin, Template};
+use crate::config::template::Template;
 use crate::host::Host;
 use crate::report::reading;
 use crate::report::{self, Problem};
@@ -20,6 +20,9 @@ pub(crate) struct Layers {
     pub(crate) unset: Vec<Sourced<String>>,
     pub(crate) set: Vec<Sourced<(String, Value)>>,
 }
+
+/// Of how many keys that are not there it is said which one was probably meant.
+const COMPARED: usize = 20;
 
 /// Applies the layers and checks that the keys the template requires are there.
 pub(crate) fn with_layers<'t>(
@@ -41,11 +44,8 @@ pub(crate) fn with_layers<'t>(
         });
         problems.extend(applied.err());
     }
-    for key in &layers.unset {
-        if !unset(config.to_mut(), &key.value) {
-            let known = json::leaves(&config, |_| true);
-            problems.push(report::nothing_to_unset(key, report::nearest(&key.value, known.iter().map(String::as_str))));
-        }
+    if !layers.unset.is_empty() {
+        problems.extend(remove(config.to_mut(), &layers.unset));
     }
     for assignment in &layers.set {
         let (key, value) = &assignment.value;
@@ -67,43 +67,28 @@ pub(crate) fn with_layers<'t>(
     if problems.is_empty() { Ok(config) } else { Err(problems) }
 }
 
-/// Where a key of the config was written: the last `--set`, a `--patch` that changed it, or the template's file. Only
-/// needed for messages, so the files are read again.
-pub(crate) fn place_of(key: &str, config: &Value, template: &Template, layers: &Layers, host: &Host) -> String {
-    // The key itself, or a section around it.
-    let sets = |sourced: &&Sourced<(String, Value)>| {
-        key.strip_prefix(&sourced.value.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    if let Some(sourced) = layers.set.iter().rev().find(sets) {
-        return sourced.from.with(format!("{}={}", sourced.value.0, sourced.value.1));
-    }
-    let inside = |path: &Path| {
-        let (line, column) = json::position(&reading::read_text(path).ok()?, key)?;
-        Some(format!("{}:{line}:{column}", path.display()))
-    };
-    let patched = json::get(config, key) != json::get(&template.config, key);
-    if let Some(patch) = layers.patch.last().filter(|_| patched) {
-        let path = host.absolute(&patch.value);
-        return inside(&path).unwrap_or_else(|| format!("{}, {key}", patch.value.display()));
-    }
-    // In a chain of templates, the first file that has the key.
-    let files = template.origins.iter().filter_map(|origin| match origin {
-        Origin::File(path) => Some(path),
-        _ => None,
+/// Removes keys. What is left keeps its order.
+fn remove(config: &mut Value, keys: &[Sourced<String>]) -> Vec<Problem> {
+    let before = config.clone();
+    let missing: Vec<_> = keys.iter().filter(|key| !unset(config, &key.value)).collect();
+    json::restore_order(&before, config);
+    let known = if missing.is_empty() { Vec::new() } else { json::leaves(config, |_| true) };
+    let told = missing.into_iter().enumerate().map(|(at, key)| {
+        // Each is compared with every key of the config, so the time is that of both multiplied.
+        let known = known.iter().map(String::as_str).filter(|_| at < COMPARED);
+        report::nothing_to_unset(key, report::nearest(&key.value, known))
     });
-    files.map(PathBuf::as_path).find_map(inside).unwrap_or_else(|| match &template.origin {
-        Origin::BuiltIn => format!("template {}, {key}", template.name),
-        origin => format!("{origin}, {key}"),
-    })
+    told.collect()
 }
 
+/// Removes one key, and may move the last one of its section into its place.
 fn unset(config: &mut Value, key: &str) -> bool {
     let (parent, last) = key.rsplit_once('.').map_or((None, key), |(parent, last)| (Some(parent), last));
     let node = match parent {
         Some(parent) => config.pointer_mut(&json::pointer(parent)),
         None => Some(config),
     };
-    node.and_then(Value::as_object_mut).is_some_and(|object| object.shift_remove(last).is_some())
+    node.and_then(Value::as_object_mut).is_some_and(|object| object.swap_remove(last).is_some())
 }
 
 /// Sets a dotted key and creates the objects on the way. The error is the key whose value is not an object.
@@ -127,6 +112,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::base::source::Source;
 
     #[test]
     fn set_makes_the_way_and_stops_at_a_value() {
@@ -138,12 +124,17 @@ mod tests {
     }
 
     #[test]
-    fn unset_keeps_the_order_of_the_rest() {
-        let mut config = json!({"a": {"x": 1, "y": 2, "z": 3}, "b": 1});
-        assert!(unset(&mut config, "a.x"));
-        assert!(!unset(&mut config, "a.w"));
-        assert!(!unset(&mut config, "b.c"));
-        assert_eq!(config.to_string(), r#"{"a":{"y":2,"z":3},"b":1}"#);
-        assert!(unset(&mut config, "a"));
+    fn what_is_not_removed_keeps_its_order() {
+        let removed = |keys: &[&str]| {
+            let mut config = json!({"a": {"x": 1, "y": 2, "z": 3}, "b": 1, "c": 2});
+            let keys: Vec<_> = keys.iter().map(|key| Sourced::new((*key).to_string(), Source::Default)).collect();
+            let problems = remove(&mut config, &keys);
+            (config.to_string(), problems.into_iter().map(|problem| problem.help).collect::<Vec<_>>())
+        };
+        assert_eq!(removed(&["a.x"]).0, r#"{"a":{"y":2,"z":3},"b":1,"c":2}"#);
+        assert_eq!(removed(&["a", "a.y"]).0, r#"{"b":1,"c":2}"#);
+        let (same, told) = removed(&["a.w", "b.c"]);
+        assert_eq!(same, r#"{"a":{"x":1,"y":2,"z":3},"b":1,"c":2}"#);
+        assert!(told.len() == 2 && told[0].contains("`a.x`"), "{told:?}");
     }
 }

@@ -1,5 +1,8 @@
 //! JSON Patch and JSON Merge Patch, for templates and `--patch`. Both keep the order of the keys.
 
+use std::collections::BTreeSet;
+
+use json_patch::jsonptr::Pointer;
 use json_patch::{PatchErrorKind, PatchOperation};
 use serde_json::{Map, Value};
 
@@ -13,16 +16,24 @@ pub(crate) fn merge(config: &mut Value, patch: Value) {
         *config = Value::Object(Map::new());
     }
     let Some(object) = config.as_object_mut() else { return };
+    let mut removed = BTreeSet::new();
     for (key, value) in patch {
         if value.is_null() {
-            object.shift_remove(&key);
+            removed.insert(key);
         } else {
             merge(object.entry(key).or_insert(Value::Null), value);
         }
     }
+    // At once: whoever removes one of many keys and keeps their order moves all that follow.
+    if !removed.is_empty() {
+        object.retain(|key, _| !removed.contains(key));
+    }
 }
 
-/// RFC 6902. One operation at a time, because repeated copies can make a small file explode.
+/// How many values operations may put in place in all: repeated copies can make a small file explode.
+const MOST_PLACED: usize = 1_000_000;
+
+/// RFC 6902. One operation at a time, so that it can be said which one fails.
 pub(crate) fn operate(config: &mut Value, operations: Value, place: &str) -> Result<(), Problem> {
     let Value::Array(operations) = operations else { return Err(report::not_a_patch(place, "it is not a list")) };
     let read = |(at, operation): (usize, Value)| {
@@ -31,7 +42,12 @@ pub(crate) fn operate(config: &mut Value, operations: Value, place: &str) -> Res
     };
     let operations = operations.into_iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
     let before = config.clone();
+    let too_large = |at| report::patch_failed(place, at, "", "the config becomes too large or too deep");
+    let (last, mut room) = (operations.len().saturating_sub(1), MOST_PLACED);
     for (at, operation) in operations.into_iter().enumerate() {
+        if !placed(&operation, config).is_none_or(|(path, value)| json::fits(value, path.count(), &mut room)) {
+            return Err(too_large(at));
+        }
         json_patch::patch(config, &[operation]).map_err(|why| {
             let what = match why.kind {
                 PatchErrorKind::TestFailed => "its `test` does not hold",
@@ -42,12 +58,23 @@ pub(crate) fn operate(config: &mut Value, operations: Value, place: &str) -> Res
             };
             report::patch_failed(place, at, &why.path.to_string(), what)
         })?;
-        if !json::is_sensible(config) {
-            return Err(report::patch_failed(place, at, "", "the config becomes too large or too deep"));
-        }
+    }
+    if !json::is_sensible(config) {
+        return Err(too_large(last));
     }
     json::restore_order(&before, config);
     Ok(())
+}
+
+/// What an operation puts where.
+fn placed<'a>(operation: &'a PatchOperation, config: &'a Value) -> Option<(&'a Pointer, &'a Value)> {
+    Some(match operation {
+        PatchOperation::Add(it) => (&it.path, &it.value),
+        PatchOperation::Replace(it) => (&it.path, &it.value),
+        PatchOperation::Copy(it) => (&it.path, it.from.resolve(config).ok()?),
+        PatchOperation::Move(it) => (&it.path, it.from.resolve(config).ok()?),
+        PatchOperation::Remove(_) | PatchOperation::Test(_) => return None,
+    })
 }
 
 #[cfg(test)]

@@ -44,6 +44,24 @@ const fn lines() -> [&'static str; count_lines()] {
     lines
 }
 
+/// The last part of each line's key. Every unknown key of a config is compared with all of them.
+static NAMES: [&str; count_lines()] = names();
+
+const fn names() -> [&'static str; count_lines()] {
+    let mut names = lines();
+    let mut number = 0;
+    while number < names.len() {
+        let (line, mut end, mut start) = (names[number].as_bytes(), 0, 0);
+        while line[end] != b'\t' {
+            end += 1;
+            start = if line[end - 1] == b'.' { end } else { start };
+        }
+        names[number] = names[number].split_at(end).0.split_at(start).1;
+        number += 1;
+    }
+    names
+}
+
 /// The version the data was recorded from, which holds where none is found.
 pub(crate) const NEWEST: &str = "0.19.8";
 
@@ -96,17 +114,17 @@ pub(crate) fn find(key: &str) -> Option<KeySpec> {
     Some(KeySpec::read(line)).filter(|entry| entry.key == key)
 }
 
-/// The entries right below a section; `""` is the top.
-pub(crate) fn children(section: &str) -> impl Iterator<Item = KeySpec> {
+/// The names of the keys right below a section; `""` is the top.
+pub(crate) fn names_below(section: &str) -> impl Iterator<Item = &'static str> {
     let prefix = if section.is_empty() { String::new() } else { format!("{section}.") };
-    let names = lines_from(&prefix).map_while(move |line| Some((line, line.strip_prefix(&prefix)?)));
-    names.filter(|(_, rest)| !key_of(rest).contains(['.', '@'])).map(|(line, _)| KeySpec::read(line))
+    let names = lines_from(&prefix).map_while(move |line| Some(key_of(line.strip_prefix(&prefix)?)));
+    names.filter(|name| !name.contains(['.', '@']))
 }
 
 /// Every key with that last part.
 pub(crate) fn named(name: &str) -> impl Iterator<Item = KeySpec> {
-    let lines = LINES.iter().copied().filter(move |line| !key_of(line).contains('@') && name_of(key_of(line)) == name);
-    lines.map(KeySpec::read)
+    let lines = LINES.iter().zip(&NAMES).filter(move |(line, own)| **own == name && !key_of(line).contains('@'));
+    lines.map(|(line, _)| KeySpec::read(line))
 }
 
 /// The parameters an optimizer or a scheduler takes; none for those that are not recorded.
@@ -263,10 +281,11 @@ mod tests {
 
     #[test]
     fn sections_know_their_keys() {
-        let names: Vec<_> = children("zero_optimization.offload_param").map(|entry| entry.key).collect();
-        assert!(names.len() == 6 && names.contains(&"zero_optimization.offload_param.max_in_cpu"), "{names:?}");
-        assert!(children("").any(|entry| entry.key == "train_batch_size"));
-        assert!(!children("").any(|entry| entry.key.contains('.')));
+        let names: Vec<_> = names_below("zero_optimization.offload_param").collect();
+        assert!(names.len() == 6 && names.contains(&"max_in_cpu"), "{names:?}");
+        assert!(names_below("").any(|name| name == "train_batch_size"));
+        assert!(!names_below("").any(|name| name.contains('.')));
+        assert!(LINES.iter().zip(NAMES).all(|(line, name)| name_of(key_of(line)) == name));
         assert_eq!(named("stage3_prefetch_bucket_size").count(), 1);
     }
 

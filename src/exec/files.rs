@@ -40,11 +40,9 @@ pub(crate) fn remove<'a>(files: &[PathBuf], folders: impl Iterator<Item = &'a Pa
 /// Writes a file for the user. An existing one is replaced only with `force`.
 pub(crate) fn write_new(path: &Path, text: &str, force: bool) -> Result<(), Problem> {
     let failed = |why: &io::Error| report::cannot_write(OutputFile::GENERATED, path, why);
-    make_private_folder(folder_of(path)).map_err(|why| failed(&why))?;
-    let (mut file, temporary) = create_beside(path, 0o600).map_err(|why| failed(&why))?;
-    let rename = |temporary: &Path| if force { fs::rename(temporary, path) } else { rename_new(temporary, path) };
-    let written = write_whole(&mut file, text.as_bytes()).and_then(|()| rename(&temporary));
-    let _ = fs::remove_file(&temporary);
+    let rename = |file: PendingFile| if force { file.put_in_place() } else { rename_new(&file.temporary, path) };
+    let written =
+        in_private_folder(folder_of(path), || PendingFile::write(path, text.as_bytes(), 0o600).and_then(rename));
     match written {
         Err(why) if why.kind() == io::ErrorKind::AlreadyExists => Err(report::would_overwrite(path)),
         other => other.map_err(|why| failed(&why)),
@@ -77,15 +75,48 @@ pub(super) fn make_private_folder(folder: &Path) -> io::Result<()> {
     refuse_links_of_others(folder)
 }
 
-/// Writes a new file beside the target and renames it: others see the old file or the whole new one.
-pub(super) fn write_atomically(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
-    let (mut file, temporary) = create_beside(path, mode)?;
-    let written = write_whole(&mut file, content).and_then(|()| fs::rename(&temporary, path));
+/// Makes a folder that the user named and writes into it. If that fails, the folders that were not there before are gone.
+pub(super) fn in_private_folder<T>(folder: &Path, write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let missing: Vec<&Path> = folder.ancestors().take_while(|it| fs::symlink_metadata(it).is_err()).collect();
+    let written = make_private_folder(folder).and_then(|()| write());
     if written.is_err() {
-        // The first failure is the one worth reporting.
-        let _ = fs::remove_file(&temporary);
+        missing.iter().for_each(|folder| drop(fs::remove_dir(folder)));
     }
     written
+}
+
+/// Writes a new file beside the target and renames it: others see the old file or the whole new one.
+fn write_atomically(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    PendingFile::write(path, content, mode)?.put_in_place()
+}
+
+/// A file that is whole, but not yet under its name. It is removed unless it is put in place.
+pub(super) struct PendingFile<'a> {
+    path: &'a Path,
+    temporary: PathBuf,
+}
+
+impl<'a> PendingFile<'a> {
+    pub(super) fn write(path: &'a Path, content: &[u8], mode: u32) -> io::Result<Self> {
+        let (mut file, temporary) = create_beside(path, mode)?;
+        let pending = PendingFile { path, temporary };
+        write_whole(&mut file, content).map(|()| pending)
+    }
+
+    pub(super) fn put_in_place(mut self) -> io::Result<()> {
+        fs::rename(&self.temporary, self.path)?;
+        self.temporary.clear();
+        Ok(())
+    }
+}
+
+impl Drop for PendingFile<'_> {
+    fn drop(&mut self) {
+        if !self.temporary.as_os_str().is_empty() {
+            // Whatever failed before is what is worth reporting.
+            let _ = fs::remove_file(&self.temporary);
+        }
+    }
 }
 
 fn folder_of(path: &Path) -> &Path {

@@ -2,14 +2,13 @@
 //! checkpoint of any size.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::report::{self, Problem};
+use crate::report::{self, Problem, reading};
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Checkpoint {
@@ -26,7 +25,7 @@ const LONGEST_HEADER: u64 = 100 << 20;
 pub(crate) fn read(folder: &Path) -> Result<Option<Checkpoint>, Problem> {
     let (single, index) = (folder.join("model.safetensors"), folder.join("model.safetensors.index.json"));
     let files: BTreeSet<String> = if index.is_file() {
-        let text = fs::read(&index).map_err(|why| report::unreadable_file(&index, &why))?;
+        let text = read_index(&index).map_err(|why| report::unreadable_file(&index, &why))?;
         let parsed: Result<CheckpointIndex, _> = serde_json::from_slice(&text);
         parsed.map_err(|why| report::bad_checkpoint(&index, &why.to_string()))?.weight_map.into_values().collect()
     } else if single.is_file() {
@@ -57,14 +56,22 @@ pub(crate) fn read(folder: &Path) -> Result<Option<Checkpoint>, Problem> {
     Ok(Some(checkpoint))
 }
 
+fn read_index(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    if let Some((file, _)) = reading::open(path)? {
+        file.take(LONGEST_HEADER).read_to_end(&mut text)?;
+    }
+    Ok(text)
+}
+
 enum HeaderError {
     Io(io::Error),
     Invalid(String),
 }
 
 fn read_header(path: &Path) -> Result<Header, HeaderError> {
-    let mut file = File::open(path).map_err(HeaderError::Io)?;
-    let size = file.metadata().map_err(HeaderError::Io)?.len();
+    let opened = reading::open(path).map_err(HeaderError::Io)?;
+    let (mut file, size) = opened.ok_or_else(|| HeaderError::Invalid("it is not a regular file".to_string()))?;
     let mut length = [0; 8];
     file.read_exact(&mut length).map_err(HeaderError::Io)?;
     let length = u64::from_le_bytes(length);

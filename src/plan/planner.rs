@@ -18,6 +18,7 @@ use crate::command::prefix::Prefix;
 use crate::command::trainer::{self, FillsAuto, Job, Ranks};
 use crate::config::auto::{self, FillContext};
 use crate::config::layers::{self, Layers};
+use crate::config::places::Places;
 use crate::config::template::{self, Template};
 use crate::fit;
 use crate::host::{self, Host};
@@ -304,7 +305,8 @@ impl Draft<'_> {
             // The ranks are unknown, but errors in the layers can be reported.
             (Some(template), None) => {
                 let config = diagnostics.keep(layers::with_layers(&template, layers, &self.host))?;
-                self.check(&config, Some((&template, &config)), ranks, diagnostics);
+                let places = Places::new(&config, &template, layers, &self.host);
+                self.check(&config, Some((&template, &places)), ranks, diagnostics);
                 None
             }
             (None, _) => {
@@ -333,10 +335,10 @@ impl Draft<'_> {
         if self.launcher_takes_config() && !no_fill {
             context.fills_auto = Some(FillsAuto::Itself(|_| Some("accelerate launch fills it")));
         }
-        let (resolved, problems) =
-            auto::resolve(&context, |key| layers::place_of(key, &config, &template, layers, &self.host));
+        let places = Places::new(&config, &template, layers, &self.host);
+        let (resolved, problems) = auto::resolve(&context, |key| places.of(key));
         diagnostics.mismatched = resolved.mismatched;
-        self.check(&resolved.config, Some((&template, &config)), ranks, diagnostics);
+        self.check(&resolved.config, Some((&template, &places)), ranks, diagnostics);
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -352,18 +354,15 @@ impl Draft<'_> {
         Ok(planned)
     }
 
-    /// Runs the rules about the config and the environment. `origin`: the template, and the config before "auto" was filled.
+    /// Runs the rules about the config and the environment. `origin`: the template, and where each key was written.
     fn check(
         &self,
         config: &Value,
-        origin: Option<(&Template, &Value)>,
+        origin: Option<(&Template, &Places)>,
         ranks: DecidedRanks,
         diagnostics: &mut Diagnostics,
     ) {
-        let place = |key: &str| match origin {
-            Some((template, written)) => layers::place_of(key, written, template, &self.launch.layers, &self.host),
-            None => key.to_string(),
-        };
+        let place = |key: &str| origin.map_or_else(|| key.to_string(), |(_, places)| places.of(key));
         let subject = Subject {
             config,
             job: &self.job,

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::decision::Plan;
 use super::file::{FileKind, PlannedConfig};
-use crate::base::layout::TextTable;
-use crate::base::shell::quoted;
+use crate::base::layout::{TextTable, harmless};
+use crate::base::shell::{Run, printed, quoted, runs};
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::target::{Target, base_name};
@@ -26,10 +26,11 @@ use crate::request::Format;
 const WIDTH: usize = 100;
 
 impl Plan {
+    /// Nothing in it deceives a terminal: a script is bytes, the rest is text.
     pub(crate) fn render(&self, format: Format, secrets: &Secrets) -> Vec<u8> {
         match format {
-            Format::Text => self.text(secrets).into_bytes(),
-            Format::Json => format!("{:#}\n", secrets.hide(self.json())).into_bytes(),
+            Format::Text => harmless(&self.text(secrets)).into_owned().into_bytes(),
+            Format::Json => harmless(&format!("{:#}\n", secrets.hide(self.json()))).into_owned().into_bytes(),
             Format::Shell => self.shell(secrets),
         }
     }
@@ -357,17 +358,21 @@ fn written(path: &Path, secrets: &Secrets, text: &[Piece], kind: FileKind, names
         let folder = path.parent().unwrap_or(Path::new("/"));
         lines.extend([b"mkdir -p ", word_of(folder).as_slice(), b"\n"].concat());
     }
-    let whole = text.iter().all(|piece| matches!(piece, Piece::Open(_)));
+    let is_plain = |bytes: &[u8]| !runs(bytes).iter().any(|run| matches!(run, Run::Deceptive(_)));
+    let whole = text.iter().all(|piece| matches!(piece, Piece::Open(bytes) if is_plain(bytes)));
     let mark: &[u8] = if whole { b"'END_OF_CONFIG'" } else { b"END_OF_CONFIG" };
     lines.extend([b"cat > ", word.as_slice(), b".$$ <<", mark, b"\n"].concat());
     for piece in text {
         match piece {
             Piece::Open(bytes) if whole => lines.extend_from_slice(bytes),
             // The shell expands secrets here, so everything else must be quoted.
-            Piece::Open(bytes) => {
-                let escaped = bytes.iter().flat_map(|b| if b"\\$`".contains(b) { vec![b'\\', *b] } else { vec![*b] });
-                lines.extend(escaped);
-            }
+            Piece::Open(bytes) => runs(bytes).iter().for_each(|run| match run {
+                Run::Plain(bytes) => {
+                    let escaped = |b: &u8| if b"\\$`".contains(b) { vec![b'\\', *b] } else { vec![*b] };
+                    lines.extend(bytes.iter().flat_map(escaped));
+                }
+                Run::Deceptive(bytes) => lines.extend(printed(bytes).bytes()),
+            }),
             Piece::Secret(name, value) => lines.extend(format!("${{{}:?}}", names.of(name, value)).bytes()),
         }
     }

@@ -1,9 +1,11 @@
 //! Files that the user named: read whole, with a problem that says where.
 
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use nix::fcntl::OFlag;
 use serde_json::Value;
 
 use super::problem::Problem;
@@ -37,21 +39,31 @@ pub(crate) fn text_if_any(path: &Path) -> Option<String> {
 
 /// The file's text, under the same precautions.
 pub(crate) fn read_text(path: &Path) -> Result<String, Problem> {
-    let unreadable = |why: &std::io::Error| files::unreadable_file(path, why);
-    let seen = fs::metadata(path).map_err(|why| unreadable(&why))?;
-    if !seen.is_file() {
-        return Err(files::not_a_file(path));
+    let unreadable = |why: &io::Error| files::unreadable_file(path, why);
+    let (file, size) = open(path).map_err(|why| unreadable(&why))?.ok_or_else(|| files::not_a_file(path))?;
+    if size > LARGEST_FILE {
+        return Err(files::file_too_large(path, size, LARGEST_FILE));
     }
-    if seen.len() > LARGEST_FILE {
-        return Err(files::file_too_large(path, seen.len(), LARGEST_FILE));
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
+    // One byte more: some files do not say how large they are, or grow.
+    file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(|why| unreadable(&why))?;
+    if bytes.len() as u64 > LARGEST_FILE {
+        return Err(files::file_too_large(path, bytes.len() as u64, LARGEST_FILE));
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(seen.len()).unwrap_or(0));
-    fs::File::open(path)
-        .and_then(|file| file.take(LARGEST_FILE).read_to_end(&mut bytes))
-        .map_err(|why| unreadable(&why))?;
     String::from_utf8(bytes).map_err(|why| {
         let good = &why.as_bytes()[..why.utf8_error().valid_up_to()];
         let fault = fault_at(good, String::new());
         files::not_text_file(&path.display().to_string(), fault.line, fault.column)
     })
+}
+
+/// Opens a regular file, with its size. `None` if it is none. Nothing here waits: a pipe is not opened, and some files that
+/// seem to be regular, such as `/proc/kmsg`, would wait for what comes next.
+pub(crate) fn open(path: &Path) -> io::Result<Option<(fs::File, u64)>> {
+    let seen = fs::metadata(path)?;
+    if !seen.is_file() {
+        return Ok(None);
+    }
+    let file = fs::File::options().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
+    Ok(Some((file, seen.len())))
 }

@@ -70,7 +70,11 @@ impl<'h> Secrets<'h> {
     pub(crate) fn names<'a>(&self, set: impl Iterator<Item = (&'a str, &'a OsStr)>, unset: &[String]) -> Names {
         let set = set.map(|(name, value)| (name.into(), value.into()));
         let unset = unset.iter().map(|name| (name.into(), OsString::new()));
-        Names { taken: self.host.env.clone().into_iter().chain(set).chain(unset).collect(), given: Vec::new() }
+        let mut names = Names::default();
+        for (name, value) in self.host.env.clone().into_iter().chain(set).chain(unset) {
+            names.taken.entry(name).or_default().push(value);
+        }
+        names
     }
 
     /// A command, to be shown.
@@ -198,27 +202,31 @@ fn shown(pieces: &[Piece]) -> Vec<u8> {
 }
 
 /// The variables by which a script asks for the secrets that it does not hold: one for each value.
+#[derive(Default)]
 pub(crate) struct Names {
     /// The variables where the script runs with their values. Those it removes hold nothing, which no secret is.
-    taken: Vec<(OsString, OsString)>,
-    given: Vec<(String, Vec<u8>)>,
+    taken: BTreeMap<OsString, Vec<OsString>>,
+    given: BTreeMap<Vec<u8>, String>,
+    /// How far each name has been counted.
+    numbers: BTreeMap<String, usize>,
 }
 
 impl Names {
     /// The variable for a secret: `HUB_TOKEN`, or `HUB_TOKEN_2` where that holds something else.
     pub(crate) fn of(&mut self, name: &str, value: &[u8]) -> String {
-        if let Some((given, _)) = self.given.iter().find(|(_, own)| own == value) {
+        if let Some(given) = self.given.get(value) {
             return given.clone();
         }
         let first = variable_for(name);
-        let mut variable = first.clone();
-        let mut number = 1;
-        while self.taken.iter().any(|(own, held)| *own == *variable && held.as_bytes() != value) {
-            number += 1;
-            variable = format!("{first}_{number}");
+        let number = self.numbers.entry(first.clone()).or_insert(1);
+        let numbered = |number: usize| if number == 1 { first.clone() } else { format!("{first}_{number}") };
+        let holds_other = |held: &Vec<OsString>| held.iter().any(|held| held.as_bytes() != value);
+        while self.taken.get(OsStr::new(&numbered(*number))).is_some_and(holds_other) {
+            *number += 1;
         }
-        self.taken.push((variable.clone().into(), OsStr::from_bytes(value).into()));
-        self.given.push((variable.clone(), value.to_vec()));
+        let variable = numbered(*number);
+        self.taken.entry(variable.clone().into()).or_default().push(OsStr::from_bytes(value).into());
+        self.given.insert(value.to_vec(), variable.clone());
         variable
     }
 }
@@ -272,6 +280,13 @@ mod tests {
             "https://«me:pw»@host/a?b=c@d|https://h/|https://user@h/x|https://h/x,https://«u:p»@h|redis://«:pw»@h",
             "https://«u:a/S»@h|https://«u:a#S»@h|https://h:80/x@y|https://«ghp0123456789abcdef»@h",
             "https://h/x?a=b&access_token=«Sabc»&c=d|https://h/x?X-Amz-Signature=«Sabc»#y",
+            // What is signed beforehand: Azure, AWS, Google, CloudFront, Aliyun, Tencent.
+            "https://h/c/b?sv=2022-11-02&se=2026-12-01&sr=b&sp=r&sig=«a%2Fb%3D»&x=y|?sig=«Sabc%3D»|sp=r&sig=«Sabc»",
+            "https://h/k?X-Amz-Credential=«AKIA%2F20»&X-Amz-Date=2026&X-Amz-Security-Token=«Sabc»&X-Amz-Signature=«Sabc»",
+            "https://h/k?AWSAccessKeyId=«AKIAX»&Expires=1&Signature=«Sa%3D»|https://h/k?OSSAccessKeyId=«LTAI5»&Expires=1",
+            "https://h/k?X-Goog-Credential=«a%40b»&X-Goog-Expires=9&X-Goog-Signature=«Sabc»|https://h/k?q-signature=«Sabc»",
+            "https://h/k?Policy=e30_&Key-Pair-Id=«K2FPYV»&Signature=«Sabc»|https://h/k?api_key=«Sabc»&token=«Sabc»&a=b",
+            r#"{"url": "https://h/b?sp=r\u0026sig=«Sabc\u0026se=1»"}|https://h/b?sp=r&amp;sig=«Sabc»|--sig|Sabc|a.sig=Sabc"#,
             // Ordinary options.
             "--max_tokens|512|--tokenizer|t|--num_key_value_heads|8|--per_token_loss|true|--primary_key|id|--max_token=5",
             "2_token=5|--prompt|the monkey=3, the monkey=many|--token_type_ids|false|--key|messages_of_users",

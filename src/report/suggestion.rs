@@ -11,10 +11,9 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
 fn slips(word: &str, candidate: &str) -> Option<usize> {
     let length = word.chars().count();
     let most = 3.min(length / 2);
-    let candidate = candidate.to_lowercase();
     // Each slip makes it longer or shorter by one at most, and comparing takes the time of both lengths multiplied.
     let near = candidate.chars().count().abs_diff(length) <= most;
-    near.then(|| strsim::damerau_levenshtein(word, &candidate)).filter(|slips| *slips <= most)
+    near.then(|| strsim::damerau_levenshtein(word, &candidate.to_lowercase())).filter(|slips| *slips <= most)
 }
 
 pub(crate) fn did_you_mean(nearest: Option<&str>, otherwise: &str) -> String {

@@ -24,6 +24,7 @@ mod front_ends;
 mod generate;
 mod layers;
 mod licences;
+mod limits;
 mod local;
 mod prefixes;
 mod ranks;

@@ -1,5 +1,6 @@
 //! From a spec to a template with everything it extends merged in.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -186,13 +187,14 @@ fn merge(chain: Vec<Link>, documents: Vec<Document>, notes: Vec<Problem>) -> Res
         if let Some(operations) = document.patch {
             patch::operate(&mut config, operations, &format!("{}, $zlaunch.patch", link.origin))?;
         }
-        for (name, value) in document.env {
-            env.retain(|(known, _)| *known != name);
-            env.push((name, value));
-        }
+        env.extend(document.env);
         needs.extend(document.needs);
         (about, about_zh) = (document.about, document.about_zh);
     }
+    // The last one of each name.
+    let mut seen = BTreeSet::new();
+    let mut is_last: Vec<bool> = env.iter().rev().map(|(name, _)| seen.insert(name)).collect();
+    env = env.iter().filter(|_| is_last.pop() == Some(true)).cloned().collect();
     let names = chain.iter().map(|link| link.name.clone()).collect();
     let origins = chain.iter().map(|link| link.origin.clone()).collect();
     let Some(first) = chain.into_iter().next() else { return Err(report::not_an_object(&Origin::Inline)) };

@@ -11,6 +11,8 @@ const TOKENIZER_WORDS: &str = "ADD ADDED AUDIO BOS CLS EOS EXTRA IMAGE MASK MAX 
 /// `--primary_key`: parts before a key that make it one of a table or a mapping.
 const TABLE_WORDS: &str = "ANSWER CHOSEN COLUMN CONTENT DATASET DICT FOREIGN GROUP INPUT LABEL MESSAGE MESSAGES METRIC \
     OUTPUT PARTITION PRIMARY PROMPT QUERY REJECTED RESPONSE ROLE SORT SYSTEM TARGET TEXT";
+/// Names that are of secrets only in the query of an address: Azure's signature, and who signed for AWS, Aliyun, CloudFront.
+const IN_QUERY: &str = "SIG AWSACCESSKEYID OSSACCESSKEYID KEY-PAIR-ID";
 /// The last part of a name that says where a secret is.
 const PLACES: &str = "FILE PATH DIR FOLDER";
 /// Values that are harmless under any name.
@@ -49,6 +51,12 @@ impl Sensitivity {
             _ if is_password || is_variable => Sensitivity::Password,
             _ => Sensitivity::Token,
         })
+    }
+
+    /// The same behind that text: an address knows more names.
+    pub(super) fn behind(before: &str, name: &str) -> Option<Sensitivity> {
+        let in_query = before.ends_with(['?', '&', ';']) && is_one_of(name, IN_QUERY);
+        if in_query { Some(Sensitivity::Token) } else { Self::of(name) }
     }
 
     /// Whether that value is a secret.

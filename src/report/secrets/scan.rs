@@ -174,8 +174,11 @@ fn name_at_end(text: &str) -> Option<Name<'_>> {
     let is_quoted = "\"'`".contains(last);
     let text = if is_quoted { text[..text.len() - 1].trim_end_matches('\\') } else { text };
     let start = if is_quoted { text.rfind(last)? + 1 } else { text.trim_end_matches(is_of_name).len() };
+    // JSON may write `&` as `\u0026`.
+    let start = if text[..start].ends_with('\\') && text[start..].starts_with("u0026") { start + 5 } else { start };
     let (before, text) = text.split_at(start);
-    Some(Name { before, text, is_quoted, kind: Sensitivity::of(text)? })
+    let kind = Sensitivity::behind(if before.ends_with("u0026") { "&" } else { before }, text)?;
+    Some(Name { before, text, is_quoted, kind })
 }
 
 /// What is between the quotes that open there: where it starts, where it ends and where the text goes on. Quotes in a
