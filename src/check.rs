@@ -48,12 +48,21 @@ pub(crate) fn allowable() -> Vec<&'static str> {
     report::warnings().chain(rules().map(|rule| rule.name)).collect()
 }
 
+/// What the rules about configs find in one that stands alone.
+pub(crate) fn diagnose_config(subject: &Subject, allow: &[String]) -> Vec<Problem> {
+    ask(CONFIG.iter().copied().flatten(), subject, allow, true)
+}
+
 /// What the rules find. Without a config only those about the environment are asked. Notes cost a little, so only where
 /// they are read.
 pub(crate) fn diagnose(subject: &Subject, allow: &[String], notes: bool) -> Vec<Problem> {
-    let mut found = Vec::new();
     let about_config = CONFIG.iter().copied().flatten().filter(|_| !subject.config.is_null());
-    for rule in about_config.chain(environment::RULES) {
+    ask(about_config.chain(environment::RULES), subject, allow, notes)
+}
+
+fn ask(rules: impl Iterator<Item = &'static Rule>, subject: &Subject, allow: &[String], notes: bool) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for rule in rules {
         if rule.severity == Severity::Note && !notes || allow.iter().any(|name| name == rule.name) {
             continue;
         }
