@@ -33,8 +33,12 @@ const SWITCHES: &[&str] = &["fp16", "bf16", "fp16_full_eval", "bf16_full_eval", 
 /// The run file that the arguments start with.
 pub(crate) fn first(words: &[OsString]) -> Option<&OsString> {
     let word = words.first().filter(|word| !word.as_encoded_bytes().starts_with(b"-"))?;
-    let ending = Path::new(word).extension()?;
-    ["json", "yaml", "yml"].iter().any(|it| ending == *it).then_some(word)
+    is_one(Path::new(word)).then_some(word)
+}
+
+/// Whether it is called like a run file.
+pub(crate) fn is_one(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ["json", "yaml", "yml"].iter().any(|it| ending == *it))
 }
 
 /// The mapping in a run file; nothing if the file is empty.
