@@ -6,6 +6,7 @@ pub(crate) mod completions;
 mod fit;
 mod generate;
 mod launch;
+mod meant;
 mod refusal;
 mod tools;
 mod values;
@@ -186,7 +187,7 @@ mod tests {
             ("-- swift", "swift"),
             ("--dry-run swift", "swift"),
             ("-nq swift -n", "swift -n"),
-            ("-n check", "check"),
+            ("-n checks", "checks"),
             ("--deepspeed zero3 swift", "swift"),
             ("--deepspeed=zero3 -n -- -x", "-x"),
             ("--num_gpus 2 - swift", "- swift"),

@@ -5,8 +5,9 @@ use std::ffi::OsString;
 use clap::{Arg, Command};
 
 use super::args::{ParsedArgs, arg, bare_arg, trailing_command};
+use super::meant::meant;
 use super::values::{self, Suggested, Words, one_of};
-use crate::base::options::{Opt, launch as opt};
+use crate::base::options::{CHECK, DOCTOR, Opt, launch as opt};
 use crate::base::size::parse_bytes;
 use crate::base::source::Sourced;
 use crate::check;
@@ -67,6 +68,13 @@ pub(super) fn read(args: ParsedArgs, mode: Mode) -> Result<Launch, Vec<Problem>>
         args.problems.push(report::nothing_to_launch());
     }
     let launch = read_described(&mut args);
+    let name = match mode {
+        Mode::Launch => "",
+        Mode::Check | Mode::CheckConfigs => CHECK.name,
+        Mode::Doctor => DOCTOR.name,
+    };
+    let configs = mode == Mode::Check && is_configs(&launch);
+    args.problems.extend(meant(name, &args.options(), &launch.command, args.host).filter(|_| !configs));
     let launch = Launch { output: read_output(&mut args, mode), options: args.options(), ..launch };
     args.finish(launch)
 }
@@ -81,9 +89,13 @@ pub(super) enum Checked {
 pub(super) fn read_check(args: ParsedArgs) -> Result<Checked, Vec<Problem>> {
     let alone = args.command().is_empty() && args.is_given(&opt::DEEPSPEED);
     let launch = read(args, if alone { Mode::CheckConfigs } else { Mode::Check })?;
+    Ok(if is_configs(&launch) { Checked::Configs(launch) } else { Checked::Launch(launch) })
+}
+
+/// Whether every word of the command is a config.
+fn is_configs(launch: &Launch) -> bool {
     let is_config = |word: &OsString| word.to_str().is_some_and(|word| launch.search.is_config(word));
-    let configs = launch.command.iter().all(is_config);
-    Ok(if configs { Checked::Configs(launch) } else { Checked::Launch(launch) })
+    launch.command.iter().all(is_config)
 }
 
 /// The launch as it is described, whether there is a command or not.

@@ -131,7 +131,9 @@ pub(crate) fn missing(inputs: &[Input], args: &Args, host: &Host) -> Vec<Missing
 /// Whether it is written as a path of this machine, and nothing in it stands for something else.
 fn is_path(value: &str) -> bool {
     let starts = ["/", "./", "../", "~/"].iter().any(|start| value.starts_with(start));
-    (starts || value == "~" || value == "." || value == "..") && !value.contains("://") && !value.contains(['$', '*', '?', '{', '['])
+    (starts || value == "~" || value == "." || value == "..")
+        && !value.contains("://")
+        && !value.contains(['$', '*', '?', '{', '['])
 }
 
 /// That it cannot be looked at does not mean that it is not there.
@@ -161,7 +163,15 @@ mod tests {
             found.iter().map(|it| it.value.clone()).collect::<Vec<_>>().join(" ")
         };
         let model = Input::swift_model("model");
-        for there in ["--model ./m", "--model=./m:sub", "--model ~/m", "--model org/name", "--model m", "--x ./no", "--model s3://b/m"] {
+        for there in [
+            "--model ./m",
+            "--model=./m:sub",
+            "--model ~/m",
+            "--model org/name",
+            "--model m",
+            "--x ./no",
+            "--model s3://b/m",
+        ] {
             assert_eq!(missing(&model, there), "", "{there}");
         }
         assert_eq!(missing(&model, "--model ./no"), "./no");

@@ -83,13 +83,16 @@ impl Python {
     /// Whether `python -m` finds a module from this folder.
     pub(crate) fn seek(&self, module: &str, host: &Host) -> Presence {
         // Without a version, other folders may be on `sys.path` than those that are known.
-        let version = version_of(&self.program).filter(|_| !self.sites.is_empty() && host.filled("PYTHONHOME").is_none());
+        let version =
+            version_of(&self.program).filter(|_| !self.sites.is_empty() && host.filled("PYTHONHOME").is_none());
         let Some(version) = version else { return Presence::Unknown };
         let prefix = self.program.parent().and_then(Path::parent);
         // Red Hat keeps compiled packages apart.
-        let lib64 = prefix.into_iter().chain([Path::new("/usr/local")]).map(|prefix| prefix.join("lib64").join(&version));
+        let lib64 =
+            prefix.into_iter().chain([Path::new("/usr/local")]).map(|prefix| prefix.join("lib64").join(&version));
         let lib64 = lib64.map(|folder| folder.join("site-packages"));
-        let folders = std::iter::once(host.cwd.clone()).chain(self.named.iter().cloned()).chain(self.sites.iter().cloned());
+        let folders =
+            std::iter::once(host.cwd.clone()).chain(self.named.iter().cloned()).chain(self.sites.iter().cloned());
         modules::seek(module, &folders.chain(lib64).collect::<Vec<_>>(), &self.sites)
     }
 

@@ -6,6 +6,7 @@ use super::print::diagnostics_json;
 use crate::base::source::{Source, Sourced};
 use crate::check::{self, Derived, Subject};
 use crate::command::python::Python;
+use crate::command::target::ParsedCommand;
 use crate::command::trainer;
 use crate::config::layers;
 use crate::config::template;
@@ -43,7 +44,8 @@ fn check_config(spec: &Sourced<String>, launch: &Launch, host: &Host) -> Vec<Pro
         Err(problems) => return problems,
     };
     // No trainer: rules that depend on one say nothing. The DeepSpeed that is installed counts.
-    let mut job = trainer::pass_through(&[], host);
+    let nobody = Sourced::new(trainer::as_it_stands(), Source::Default);
+    let mut job = trainer::recognise(&ParsedCommand::parse(&[]), Some(&nobody), host);
     job.python = Python::on_path(host);
     let place = |key: &str| layers::place_of(key, &config, &template, &launch.layers, host);
     let subject = Subject {

@@ -96,7 +96,8 @@ mod tests {
         sandbox.file("space/deep/run.py", "");
         sandbox.put("site/fast.cpython-311-x86_64-linux-gnu.so", "");
         sandbox.put("site/distutils-precedence.pth", "import os; exec('x')\n");
-        sandbox.put("site/__editable__.own-1.pth", "import __editable___own_finder; __editable___own_finder.install()\n");
+        sandbox
+            .put("site/__editable__.own-1.pth", "import __editable___own_finder; __editable___own_finder.install()\n");
         sandbox.put("site/__editable___own_finder.py", "MAPPING: dict[str, str] = {'own': '/src/own'}\n");
         sandbox.put("src/editable/run.py", "");
         sandbox.put("site/x.pth", sandbox.path("src").to_str().unwrap());

@@ -139,7 +139,9 @@ impl Search {
 
     /// Whether a word names a config by its form, or is a template's name.
     pub(crate) fn is_config(&self, word: &str) -> bool {
-        word.trim_start().starts_with('{') || Path::new(word).extension().is_some_and(|it| it == "json") || self.knows(word)
+        word.trim_start().starts_with('{')
+            || Path::new(word).extension().is_some_and(|it| it == "json")
+            || self.knows(word)
     }
 
     /// Whether it is a template's name or another spelling of one.

@@ -130,7 +130,9 @@ mod tests {
             assert!(read(list).names.is_empty(), "{list}");
             assert!(matches!(read(list).fault, Some(DeviceFault::Repeated(_))), "{list}");
         }
-        for (list, seen) in [("a", 0), ("a,b", 0), ("0,a", 1), ("a,0", 0), ("[0]", 0), ("cuda:0", 0), ("0,GPU-012e41ed", 1)] {
+        for (list, seen) in
+            [("a", 0), ("a,b", 0), ("0,a", 1), ("a,0", 0), ("[0]", 0), ("cuda:0", 0), ("0,GPU-012e41ed", 1)]
+        {
             assert_eq!(read(list).names.len(), seen, "{list}");
             assert!(matches!(read(list).fault, Some(DeviceFault::NotADevice(_))), "{list}");
         }
