@@ -70,6 +70,13 @@ pub(crate) fn words(entries: &Map<String, Value>) -> Vec<OsString> {
     words
 }
 
+/// `--key PATH…` for a list of datasets, each of them with its `path`. The trainer gets the list from the file.
+pub(crate) fn paths_of(entries: &Map<String, Value>, key: &str) -> Vec<OsString> {
+    let list = entries.get(key).and_then(Value::as_array).into_iter().flatten();
+    let paths = list.filter_map(|item| item.get("path")?.as_str()).map(OsString::from);
+    std::iter::once(OsString::from(format!("--{key}"))).chain(paths).collect()
+}
+
 /// `--key=value` for the entries that a typed reader takes unchanged: numbers, booleans and texts. A boolean for a number,
 /// or the reverse, is left to the trainer; so is a text for either, unless the reader `converts` it.
 pub(crate) fn typed_words(entries: &Map<String, Value>, converts: bool) -> Vec<OsString> {

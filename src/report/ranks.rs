@@ -128,7 +128,7 @@ pub(crate) fn rank_of_unknown_kind(rank: &Sourced<String>, world: &Sourced<Strin
 pub(crate) fn half_a_place(set: &Sourced<String>, missing: &[&str]) -> Problem {
     let what = format!("`{}` is set, but not {}: a rank needs all three", set.from, missing.join(" and "));
     Problem::error("ranks", what).at(set.place()).help(format!(
-        "for several machines: --nnodes N --node-rank I --master-addr HOST; for this machine alone: --unset-env {}",
+        "for several machines: --nnodes N --node-rank I --master-addr HOST; for this machine alone: --nnodes 1, or unset {}",
         set.from
     ))
 }

@@ -25,6 +25,7 @@ mod generate;
 mod layers;
 mod licences;
 mod local;
+mod missing;
 mod prefixes;
 mod ranks;
 mod record;

@@ -310,14 +310,15 @@ fn ambiguous_rank(host: &Host) -> Option<Problem> {
 /// A WORLD_SIZE that is not the number of these ranks, or the number of another rank than the first: part of what a
 /// launcher sets, while the rest is missing. Started like this, the ranks would be alone.
 fn half_a_place(topology: &Topology, host: &Host) -> Option<Problem> {
-    if all_are_set(&RANK_VARIABLES, host) {
+    let missing: Vec<&str> = RANK_VARIABLES.into_iter().filter(|name| host.filled(name).is_none()).collect();
+    // Without RANK alone, somebody has taken it out to start the ranks anew.
+    if missing.len() != 2 {
         return None;
     }
     let world = topology.world_size.as_ref().map(|world| world.value.to_string());
     let size = text(vars::WORLD_SIZE, host).filter(|size| size.value != "1" && Some(&size.value) != world.as_ref());
     let rank = [vars::RANK, vars::LOCAL_RANK].iter().find_map(|name| text(name, host)).filter(|rank| rank.value != "0");
-    let missing = RANK_VARIABLES.into_iter().filter(|name| host.filled(name).is_none());
-    size.or(rank).map(|set| report::half_a_place(&set, &missing.collect::<Vec<_>>()))
+    size.or(rank).map(|set| report::half_a_place(&set, &missing))
 }
 
 fn too_large(rank: Option<&Sourced<u64>>, size: Option<&Sourced<u64>>) -> Option<Problem> {
