@@ -7,7 +7,6 @@
 )]
 
 #[path = "../tests/fake.rs"]
-#[expect(dead_code, reason = "the tests use the rest")]
 mod fake;
 
 use std::process::{Command, Stdio};

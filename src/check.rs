@@ -4,10 +4,12 @@
 
 mod batch;
 mod combinations;
+pub(crate) mod devices;
 mod effects;
 mod environment;
 mod keys;
 pub(crate) mod machine;
+mod missing;
 mod offload;
 mod optimizer;
 mod precision;
@@ -33,9 +35,17 @@ const CONFIG: &[&[Rule]] = &[
     effects::RULES,
 ];
 
+/// Rules about the environment and the machine, which are also asked where there is no config.
+const LAUNCH: &[&[Rule]] = &[environment::RULES, devices::RULES, missing::RULES];
+
 /// Every rule.
 pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
-    CONFIG.iter().copied().flatten().chain(environment::RULES)
+    CONFIG.iter().chain(LAUNCH).copied().flatten()
+}
+
+/// Whether a rule is about what is on this machine, while a plan may be made for another one.
+pub(crate) fn is_about_this_machine(rule: &str) -> bool {
+    missing::RULES.iter().chain(devices::RULES).any(|it| it.name == rule)
 }
 
 /// Whether a rule is one of those about the batch.
@@ -48,12 +58,21 @@ pub(crate) fn allowable() -> Vec<&'static str> {
     report::warnings().chain(rules().map(|rule| rule.name)).collect()
 }
 
-/// What the rules find. Without a config only those about the environment are asked. Notes cost a little, so only where
+/// What the rules about configs find in one that stands alone.
+pub(crate) fn diagnose_config(subject: &Subject, allow: &[String]) -> Vec<Problem> {
+    ask(CONFIG.iter().copied().flatten(), subject, allow, true)
+}
+
+/// What the rules find. Without a config only those about the launch are asked. Notes cost a little, so only where
 /// they are read.
 pub(crate) fn diagnose(subject: &Subject, allow: &[String], notes: bool) -> Vec<Problem> {
-    let mut found = Vec::new();
     let about_config = CONFIG.iter().copied().flatten().filter(|_| !subject.config.is_null());
-    for rule in about_config.chain(environment::RULES) {
+    ask(about_config.chain(LAUNCH.iter().copied().flatten()), subject, allow, notes)
+}
+
+fn ask(rules: impl Iterator<Item = &'static Rule>, subject: &Subject, allow: &[String], notes: bool) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for rule in rules {
         if rule.severity == Severity::Note && !notes || allow.iter().any(|name| name == rule.name) {
             continue;
         }

@@ -6,6 +6,7 @@ pub(crate) mod completions;
 mod fit;
 mod generate;
 mod launch;
+mod meant;
 mod refusal;
 mod tools;
 mod values;
@@ -26,7 +27,7 @@ use crate::tools::generate::GenerateRequest;
 use crate::tools::shims::Shims;
 
 use args::ParsedArgs;
-use launch::Mode;
+use launch::{Checked, Mode};
 use refusal::{refusal, refused_argument};
 pub(crate) use tools::{ExplainRequest, ReplayRequest, TemplatesRequest};
 
@@ -34,6 +35,8 @@ pub(crate) use tools::{ExplainRequest, ReplayRequest, TemplatesRequest};
 pub(crate) enum Request {
     Launch(Box<Launch>),
     Check(Box<Launch>),
+    /// The words of the command are configs.
+    CheckConfigs(Box<Launch>),
     /// The command may be empty.
     Doctor(Box<Launch>),
     Templates(TemplatesRequest),
@@ -51,7 +54,7 @@ type Read = fn(ParsedArgs) -> Result<Request, Vec<Problem>>;
 
 /// Each sub-command: what its arguments are, and what they ask for.
 const SUBCOMMANDS: &[(Subcommand, Describe, Read)] = &[
-    (CHECK, launch::describe_report, |args| launch::read(args, Mode::Check).map(|it| Request::Check(Box::new(it)))),
+    (CHECK, launch::describe_report, |args| launch::read_check(args).map(check)),
     (TEMPLATES, tools::describe_templates, |args| tools::read_templates(args).map(Request::Templates)),
     (EXPLAIN, tools::describe_explain, |args| tools::read_explain(args).map(Request::Explain)),
     (FIT, fit::describe, |args| fit::read(args).map(|it| Request::Fit(Box::new(it)))),
@@ -61,6 +64,13 @@ const SUBCOMMANDS: &[(Subcommand, Describe, Read)] = &[
     (SHIMS, tools::describe_shims, |args| tools::read_shims(args).map(Request::Shims)),
     (COMPLETIONS, completions::describe, |args| completions::read(args, command()).map(Request::Show)),
 ];
+
+fn check(checked: Checked) -> Request {
+    match checked {
+        Checked::Launch(launch) => Request::Check(Box::new(launch)),
+        Checked::Configs(launch) => Request::CheckConfigs(Box::new(launch)),
+    }
+}
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -177,7 +187,7 @@ mod tests {
             ("-- swift", "swift"),
             ("--dry-run swift", "swift"),
             ("-nq swift -n", "swift -n"),
-            ("-n check", "check"),
+            ("-n checks", "checks"),
             ("--deepspeed zero3 swift", "swift"),
             ("--deepspeed=zero3 -n -- -x", "-x"),
             ("--num_gpus 2 - swift", "- swift"),

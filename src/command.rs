@@ -2,6 +2,7 @@
 
 pub(crate) mod argv;
 mod front_end;
+pub(crate) mod inputs;
 mod job;
 pub(crate) mod model;
 pub(crate) mod option_names;

@@ -46,8 +46,8 @@ use base::source::{Source, Sourced};
 use cli::{ExplainRequest, ReplayRequest, Request, TemplatesRequest};
 use config::template;
 use host::Host;
-use plan::Plan;
 use plan::record::Recorded;
+use plan::{Plan, configs};
 use ranks::launcher::Launcher;
 use report::secrets::Secrets;
 use report::{Problem, REFUSED, Severity};
@@ -74,6 +74,7 @@ fn run(host: &Host) -> Result<u8, Vec<Problem>> {
     let shown = match cli::parse(host.words.clone(), host)? {
         Request::Launch(launch) => return run_launch(&launch, host),
         Request::Check(launch) => return run_check(&launch, host),
+        Request::CheckConfigs(launch) => return run_check_configs(&launch, host),
         Request::Fit(request) => return run_fit(&request, host),
         Request::Generate(request) => run_generate(&request, host),
         Request::Templates(request) => show_templates(&request, host),
@@ -108,29 +109,55 @@ fn show_templates(request: &TemplatesRequest, host: &Host) -> Result<(), Vec<Pro
 fn run_check(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let secrets = Secrets::of(host);
     let plan = Plan::new(launch, host);
-    let mut problems = match &plan {
+    let problems = match &plan {
         Ok(plan) => plan.all_diagnostics(),
         Err(problems) => problems.clone(),
     };
+    if launch.output.dry_run == Some(Format::Json) {
+        match &plan {
+            Ok(plan) => out_bytes(&plan.render(Format::Json, &secrets))?,
+            Err(problems) => out(&format!("{:#}\n", secrets.hide(plan::refused_json(problems))))?,
+        }
+        return Ok(verdict(&problems, launch));
+    }
+    show_checked(problems, None, launch, &secrets)
+}
+
+/// `zlaunch check FILE.json…`.
+fn run_check_configs(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
+    let secrets = Secrets::of(host);
+    let problems = configs::check_configs(launch, host);
+    if launch.output.dry_run == Some(Format::Json) {
+        out(&format!("{:#}\n", secrets.hide(configs::json(&problems))))?;
+        return Ok(verdict(&problems, launch));
+    }
+    show_checked(problems, Some(configs::NOT_JUDGED), launch, &secrets)
+}
+
+/// Prints what was found, what was not judged, and the counts.
+fn show_checked(
+    mut problems: Vec<Problem>,
+    not_judged: Option<&str>,
+    launch: &Launch,
+    secrets: &Secrets,
+) -> Result<u8, Vec<Problem>> {
+    let status = verdict(&problems, launch);
     problems.sort_by_key(|problem| problem.severity);
     let count = |severity| problems.iter().filter(|problem| problem.severity == severity).count();
-    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
-    match (launch.output.dry_run, &plan) {
-        (Some(Format::Json), Ok(plan)) => out_bytes(&plan.render(Format::Json, &secrets))?,
-        (Some(Format::Json), Err(problems)) => {
-            out(&format!("{:#}\n", secrets.hide(plan::refused_json(problems))))?;
-        }
-        _ => {
-            let notes = count(Severity::Note);
-            problems.retain(|problem| !launch.output.quiet || problem.severity == Severity::Error);
-            out_bytes(&styled(|stream| {
-                report::write(&problems, &secrets, stream);
-                writeln!(stream, "{}", report::counted(errors, warnings, notes))
-            }))?;
-        }
-    }
-    let refused = errors > 0 || launch.strict && warnings > 0;
-    Ok(u8::from(refused))
+    let counted = report::counted(count(Severity::Error), count(Severity::Warning), count(Severity::Note));
+    problems.retain(|problem| !launch.output.quiet || problem.severity == Severity::Error);
+    out_bytes(&styled(|stream| {
+        report::write(&problems, secrets, stream);
+        not_judged.filter(|_| !launch.output.quiet).map_or(Ok(()), |text| writeln!(stream, "{text}"))?;
+        writeln!(stream, "{counted}")
+    }))?;
+    Ok(status)
+}
+
+/// The exit status of `check`.
+fn verdict(problems: &[Problem], launch: &Launch) -> u8 {
+    let any = |severity| problems.iter().any(|problem| problem.severity == severity);
+    u8::from(any(Severity::Error) || launch.strict && any(Severity::Warning))
 }
 
 /// Launches what was recorded, as it would be launched today, and prints what differs.

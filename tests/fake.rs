@@ -31,6 +31,8 @@ exit "${STUB_EXIT:-0}"
 
 const CONSOLE_SCRIPTS: &[&str] =
     &["swift", "megatron", "torchrun", "deepspeed", "accelerate", "llamafactory-cli", "axolotl", "trl", "xtuner"];
+/// Scripts in the current folder, of which nothing is known.
+const SCRIPTS: &[&str] = &["train.py", "x.py"];
 const MODULES: &[&str] = &[
     "swift/cli/sft.py",
     "swift/cli/pt.py",
@@ -76,6 +78,9 @@ impl Sandbox {
         }
         for name in CONSOLE_SCRIPTS {
             self.console_script(name);
+        }
+        for script in SCRIPTS {
+            self.file(script, "");
         }
         for module in MODULES {
             plant(&self.site().join(module), "");

@@ -197,7 +197,7 @@ macro_rules! subcommands {
 
 subcommands! {
     "zlaunch [OPTIONS] [--] COMMAND [ARGS]..."
-    CHECK = "check" "[OPTIONS] -- COMMAND [ARGS]...", "Report everything wrong or odd about a launch, without launching it";
+    CHECK = "check" "[OPTIONS] FILE.json...|-- COMMAND [ARGS]...", "Report everything wrong or odd about a launch or a config, without launching it";
     TEMPLATES = "templates" "[OPTIONS] [NAME]", "List the templates, or print one resolved";
     EXPLAIN = "explain" "[OPTIONS] [WORD]...", "Explain a DeepSpeed key, a stage, a variable, a template or a diagnostic";
     FIT = "fit" "[OPTIONS] [-- COMMAND [ARGS]...]", "Tell what a training needs under each template, and which one to take";

@@ -138,6 +138,7 @@ vars! {
 
     // Named only where they are used.
     "PYENV_VERSION" READ "the Python that a shim of pyenv stands for";
+    "PYTHONHOME" READ "the modules of the interpreter are elsewhere, and are not looked for";
     "PYTHONNOUSERSITE" READ "packages of the user's site do not count";
     "PYTHONUSERBASE" READ "where the user's site is, if not in ~/.local";
     "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_RANK, OMPI_COMM_WORLD_LOCAL_SIZE" READ "the place of a task of Open MPI";
@@ -159,7 +160,9 @@ vars! {
     "CUDA_AUTO_BOOST, TORCH_DISTRIBUTED_DEBUG" SET "by the template `zero3_lowmem`";
     "NCCL_NET, NCCL_IB_DISABLE, NCCL_IB_HCA, NCCL_IB_GID_INDEX, NCCL_P2P_DISABLE, NCCL_P2P_LEVEL, NCCL_NET_GDR_LEVEL, NCCL_NET_GDR_READ, NCCL_SOCKET_IFNAME" READ "two that contradict each other are reported";
     "DS_PIPE_RESERVE, DS_SKIP_UNUSED_PARAMETERS, DS_REUSE_BUFFERS, DS_USE_CUDA_TILING" READ "reported: nothing else reads them";
-    "NCCL_DEBUG, DS_ACCELERATOR" READ "shown in every plan";
+    "NCCL_DEBUG" READ "shown in every plan";
+    "DS_ACCELERATOR" READ "shown in every plan; with `cpu`, ranks need no GPUs";
+    "ACCELERATE_USE_CPU" READ "ranks need no GPUs";
     "NCCL_*, TORCH_NCCL_*, CUDA_HOME, DEEPSPEED_TIMEOUT, HF_HUB_OFFLINE" READ "shown by `doctor`";
 }
 

@@ -81,9 +81,9 @@ impl Triangle {
     }
 }
 
-/// The three numbers, unless one is still "auto" or not a number.
+/// The three numbers, unless one is still "auto" or not a number. A config alone says nothing of what a trainer adds.
 fn triangle(subject: &Subject) -> Option<Triangle> {
-    if subject.job.trainer.sets(MICRO) {
+    if subject.job.trainer.sets(MICRO) || subject.job.trainer.passes_through() {
         return None;
     }
     let size = |key: &str| match subject.get(key) {

@@ -42,6 +42,11 @@ impl Findings<'_> {
         self.add(self.rule.severity, places.to_vec(), what, help.into());
     }
 
+    /// The same with another severity than the rule's.
+    pub(super) fn at_with_severity(&mut self, severity: Severity, places: &[String], what: String, help: String) {
+        self.add(severity, places.to_vec(), what, help);
+    }
+
     fn add(&mut self, severity: Severity, places: Vec<String>, what: String, help: String) {
         let problem = Problem::found(self.rule.name, severity, self.rule.when, what).help(help);
         self.list.push(places.into_iter().fold(problem, Problem::at));

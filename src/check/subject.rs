@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use serde_json::{Map, Value};
 
 use crate::base::json;
+use crate::command::argv::hf_bool;
 use crate::command::python::Version;
 use crate::command::target::Target;
 use crate::command::trainer::{self, Job};
@@ -148,6 +149,29 @@ impl<'a> Subject<'a> {
     /// The model's hidden size, where its config.json is at hand. Read only when a rule needs it.
     pub(super) fn hidden_size(&self) -> Option<u64> {
         auto::hidden_size(self.job, self.host).ok().map(|hidden| hidden.value)
+    }
+
+    /// Whether the ranks run on this machine: `srun` and DeepSpeed's runner start them on others.
+    pub(super) fn runs_here(&self) -> bool {
+        let several = self.topology.is_some_and(Topology::has_several_nodes);
+        self.launcher != Some(Launcher::Srun) && !(several && self.launcher == Some(Launcher::Deepspeed))
+    }
+
+    /// Whether the arguments or the environment say that no GPU is used.
+    pub(super) fn trains_on_cpu(&self) -> bool {
+        let on = |value: &str| hf_bool(value) == Some(true);
+        let is_switch = |name: &&str| {
+            let given = self.job.args.list(name);
+            given.is_some_and(|(_, values)| values.first().is_none_or(|value| value.to_str().is_some_and(on)))
+        };
+        self.host.var("DS_ACCELERATOR") == Some("cpu")
+            || self.host.var("ACCELERATE_USE_CPU").is_some_and(on)
+            || ["use_cpu", "no_cuda"].iter().any(is_switch)
+    }
+
+    /// Whether an option has this value.
+    pub(super) fn argument_is(&self, name: &str, value: &str) -> bool {
+        self.job.args.list(name).is_some_and(|(_, values)| values.first().is_some_and(|given| *given == value))
     }
 
     /// The value a rank will see, including those of the template.

@@ -131,6 +131,11 @@ impl<'a> ParsedArgs<'a> {
         variable.then(|| Source::Variable(option.variable()))
     }
 
+    /// Whether the command line has a value of this option.
+    pub(super) fn is_given(&self, option: &Opt) -> bool {
+        self.matches.contains_id(option.name)
+    }
+
     pub(super) fn is_on(&self, option: &Opt) -> bool {
         self.switched_on(option).is_some()
     }

@@ -1,10 +1,13 @@
 //! A launch, and its two reports: `zlaunch check` and `zlaunch doctor`.
 
+use std::ffi::OsString;
+
 use clap::{Arg, Command};
 
 use super::args::{ParsedArgs, arg, bare_arg, trailing_command};
+use super::meant::meant;
 use super::values::{self, Suggested, Words, one_of};
-use crate::base::options::{Opt, launch as opt};
+use crate::base::options::{CHECK, DOCTOR, Opt, launch as opt};
 use crate::base::size::parse_bytes;
 use crate::base::source::Sourced;
 use crate::check;
@@ -53,18 +56,46 @@ pub(super) fn launch_arg(option: &Opt) -> Arg {
 pub(super) enum Mode {
     Launch,
     Check,
+    /// The command is missing.
+    CheckConfigs,
     /// The command may be missing.
     Doctor,
 }
 
 pub(super) fn read(args: ParsedArgs, mode: Mode) -> Result<Launch, Vec<Problem>> {
     let mut args = args.with_variables(describe);
-    if !args.has_command() && mode != Mode::Doctor {
+    if !args.has_command() && !matches!(mode, Mode::Doctor | Mode::CheckConfigs) {
         args.problems.push(report::nothing_to_launch());
     }
     let launch = read_described(&mut args);
+    let name = match mode {
+        Mode::Launch => "",
+        Mode::Check | Mode::CheckConfigs => CHECK.name,
+        Mode::Doctor => DOCTOR.name,
+    };
+    let configs = mode == Mode::Check && is_configs(&launch);
+    args.problems.extend(meant(name, &args.options(), &launch.command, args.host).filter(|_| !configs));
     let launch = Launch { output: read_output(&mut args, mode), options: args.options(), ..launch };
     args.finish(launch)
+}
+
+/// What `check` looks at.
+pub(super) enum Checked {
+    Launch(Launch),
+    /// Configs in the place of the command, or that of `--deepspeed` alone.
+    Configs(Launch),
+}
+
+pub(super) fn read_check(args: ParsedArgs) -> Result<Checked, Vec<Problem>> {
+    let alone = args.command().is_empty() && args.is_given(&opt::DEEPSPEED);
+    let launch = read(args, if alone { Mode::CheckConfigs } else { Mode::Check })?;
+    Ok(if is_configs(&launch) { Checked::Configs(launch) } else { Checked::Launch(launch) })
+}
+
+/// Whether every word of the command is a config.
+fn is_configs(launch: &Launch) -> bool {
+    let is_config = |word: &OsString| word.to_str().is_some_and(|word| launch.search.is_config(word));
+    launch.command.iter().all(is_config)
 }
 
 /// The launch as it is described, whether there is a command or not.
@@ -129,6 +160,6 @@ fn read_output(args: &mut ParsedArgs, mode: Mode) -> Output {
         dry_run: dry_run.then(|| format.map_or(Format::Text, |format| format.value)),
         quiet: args.is_on(&opt::QUIET),
         verbose: args.is_on(&opt::VERBOSE),
-        check: mode == Mode::Check,
+        check: matches!(mode, Mode::Check | Mode::CheckConfigs),
     }
 }

@@ -2,6 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use crate::config::template::Search;
 use crate::report::{self, Problem};
 
 /// The option or argument that clap refuses.
@@ -23,7 +24,9 @@ pub(super) fn refusal(why: &clap::Error, usage: &str) -> Problem {
     match why.kind() {
         ErrorKind::UnknownArgument if !given.starts_with('-') => report::unexpected_argument(&given, usage),
         ErrorKind::UnknownArgument => {
-            report::unknown_option(&given, context(why, ContextKind::SuggestedArg).as_deref())
+            let name = given.trim_start_matches('-');
+            let template = Search::default().knows(name).then(|| format!("--deepspeed {name}"));
+            report::unknown_option(&given, template.or(context(why, ContextKind::SuggestedArg)).as_deref())
         }
         ErrorKind::TooManyValues => {
             report::takes_no_value(&given, &context(why, ContextKind::InvalidValue).unwrap_or_default())

@@ -181,6 +181,23 @@ impl Args {
         }
     }
 
+    /// The option of this name as it is spelled, and all the words that belong to it. Of several, the last counts.
+    pub(crate) fn list(&self, name: &str) -> Option<(String, Vec<&OsStr>)> {
+        let words = &self.words[..options_end(&self.words)];
+        let spelled = |word: &'_ OsString| {
+            let text = word.to_str()?.strip_prefix("--")?;
+            let length = text.find('=').unwrap_or(text.len());
+            is_spelling(&text[..length], name).then_some(length + "--".len())
+        };
+        let (at, length) = words.iter().enumerate().rev().find_map(|(at, word)| Some((at, spelled(word)?)))?;
+        let word = words[at].to_str()?;
+        let values = match word.get(length + 1..) {
+            Some(value) => vec![OsStr::new(value)],
+            None => words[at + 1..].iter().take_while(|word| is_value(word)).map(OsString::as_os_str).collect(),
+        };
+        Some((word[..length].to_string(), values))
+    }
+
     /// The words with the value of `name` replaced where it stands, or `name value` appended.
     pub(crate) fn with(&self, name: &str, value: &OsStr) -> Vec<OsString> {
         let mut words = self.words.clone();

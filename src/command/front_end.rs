@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::base::yaml::Dialect;
 use crate::command::argv::{Args, ArgumentError, Field, Nargs, OptionList};
+use crate::command::inputs::Input;
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::python::Python;
 use crate::command::run_file;
@@ -45,6 +46,8 @@ pub(crate) struct Trainer {
     pub(crate) one_gpu_per_rank: bool,
     /// Its console script starts the ranks itself, from NPROC_PER_NODE and related variables.
     pub(crate) launches_itself: bool,
+    /// The arguments that name a model, a dataset or a checkpoint.
+    pub(crate) inputs: &'static [Input],
     /// The arguments that zlaunch reads, besides `COMMON_FIELDS`.
     pub(crate) fields: &'static [Field],
     /// All of its options.

@@ -12,7 +12,7 @@ use crate::command::python::{Python, Version};
 use crate::command::run_file;
 use crate::command::target::Target;
 use crate::host::Host;
-use crate::report::Problem;
+use crate::report::{Problem, reading};
 
 pub(crate) struct Job {
     pub(crate) trainer: &'static Trainer,
@@ -59,6 +59,20 @@ impl Job {
         let local = Some(host.cwd.join(name)).filter(|path| path.is_file());
         let shipped = || self.python.as_ref()?.file(&format!("{folder}/{name}.json"));
         local.or_else(|| names.contains(&name).then(shipped).flatten())
+    }
+
+    /// Where a run file of the command has this value: `run.yaml:3:8`.
+    pub(crate) fn place_in_run_file(&self, value: &str, host: &Host) -> Option<String> {
+        let swift =
+            self.variables.iter().filter(|it| it.name == "SWIFT_CONFIG_FILE").map(|it| PathBuf::from(&it.value));
+        let given = self.given_args.iter().flat_map(|args| args.words()).map(PathBuf::from);
+        let files = swift.chain(given).filter(|path| run_file::is_one(path));
+        files.into_iter().find_map(|file| {
+            let text = reading::read_text(&host.absolute(&file)).ok()?;
+            let mut lines = text.lines().enumerate();
+            let (line, column) = lines.find_map(|(line, text)| Some((line + 1, text.find(value)? + 1)))?;
+            Some(format!("{}:{line}:{column}", file.display()))
+        })
     }
 
     /// What the trainer must be told about who started the ranks.

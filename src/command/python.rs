@@ -1,6 +1,7 @@
 //! The Python that owns a command, found without starting it: the shebang names the interpreter, its folder and
 //! pyvenv.cfg the places of its packages, their dist-info the versions. Searched in the order of `sys.path`.
 
+mod modules;
 mod packages;
 
 use std::cell::OnceCell;
@@ -15,6 +16,7 @@ use crate::base::vars;
 use crate::command::target::is_python;
 use crate::host::{Host, stays_below};
 use crate::report::reading;
+pub(crate) use modules::Presence;
 use packages::{added_by_pth, egg_version, is_same, mapped_by_finder, names, sites, version_of};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +78,22 @@ impl Python {
         };
         let mapped = || self.sites.iter().find_map(|site| mapped_by_finder(site, inside));
         self.named.iter().find_map(in_folder).or_else(at_sites).or_else(mapped)
+    }
+
+    /// Whether `python -m` finds a module from this folder.
+    pub(crate) fn seek(&self, module: &str, host: &Host) -> Presence {
+        // Without a version, other folders may be on `sys.path` than those that are known.
+        let version =
+            version_of(&self.program).filter(|_| !self.sites.is_empty() && host.filled("PYTHONHOME").is_none());
+        let Some(version) = version else { return Presence::Unknown };
+        let prefix = self.program.parent().and_then(Path::parent);
+        // Red Hat keeps compiled packages apart.
+        let lib64 =
+            prefix.into_iter().chain([Path::new("/usr/local")]).map(|prefix| prefix.join("lib64").join(&version));
+        let lib64 = lib64.map(|folder| folder.join("site-packages"));
+        let folders =
+            std::iter::once(host.cwd.clone()).chain(self.named.iter().cloned()).chain(self.sites.iter().cloned());
+        modules::seek(module, &folders.chain(lib64).collect::<Vec<_>>(), &self.sites)
     }
 
     /// The version of an installed distribution.

@@ -33,8 +33,12 @@ const SWITCHES: &[&str] = &["fp16", "bf16", "fp16_full_eval", "bf16_full_eval", 
 /// The run file that the arguments start with.
 pub(crate) fn first(words: &[OsString]) -> Option<&OsString> {
     let word = words.first().filter(|word| !word.as_encoded_bytes().starts_with(b"-"))?;
-    let ending = Path::new(word).extension()?;
-    ["json", "yaml", "yml"].iter().any(|it| ending == *it).then_some(word)
+    is_one(Path::new(word)).then_some(word)
+}
+
+/// Whether it is called like a run file.
+pub(crate) fn is_one(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ["json", "yaml", "yml"].iter().any(|it| ending == *it))
 }
 
 /// The mapping in a run file; nothing if the file is empty.
@@ -64,6 +68,13 @@ pub(crate) fn words(entries: &Map<String, Value>) -> Vec<OsString> {
         }
     }
     words
+}
+
+/// `--key PATH…` for a list of datasets, each of them with its `path`. The trainer gets the list from the file.
+pub(crate) fn paths_of(entries: &Map<String, Value>, key: &str) -> Vec<OsString> {
+    let list = entries.get(key).and_then(Value::as_array).into_iter().flatten();
+    let paths = list.filter_map(|item| item.get("path")?.as_str()).map(OsString::from);
+    std::iter::once(OsString::from(format!("--{key}"))).chain(paths).collect()
 }
 
 /// `--key=value` for the entries that a typed reader takes unchanged: numbers, booleans and texts. A boolean for a number,

@@ -2,7 +2,7 @@
 
 use crate::check;
 use crate::report::{Problem, Severity};
-use crate::request::Launch;
+use crate::request::{Launch, Output};
 
 /// Everything that is wrong or odd, gathered while the plan is made.
 pub(super) struct Diagnostics {
@@ -23,10 +23,14 @@ impl Diagnostics {
     }
 
     /// Sorts what the rules found into errors and warnings.
-    pub(super) fn sort_findings(&mut self) {
+    pub(super) fn sort_findings(&mut self, output: Output) {
+        // A plan that is only printed may be for another machine.
+        let elsewhere = output.dry_run.is_some() && !output.check;
         // The mismatch already says what the rules about the batch would.
         let sourced = |found: &Problem| self.mismatched && check::is_about_batch(found.rule);
         for found in self.findings.drain(..).filter(|found| !sourced(found)) {
+            let warns = elsewhere && check::is_about_this_machine(found.rule) && found.severity == Severity::Error;
+            let found = if warns { found.into_warning() } else { found };
             if found.severity == Severity::Error { self.errors.push(found) } else { self.warnings.push(found) }
         }
     }

@@ -90,7 +90,10 @@ impl Draft<'_> {
         if config.is_none() && diagnostics.findings.is_empty() && !job.trainer.passes_through() {
             self.check(&Value::Null, None, ranks, &mut diagnostics);
         }
-        diagnostics.sort_findings();
+        diagnostics.sort_findings(launch.output);
+        let blocker = job.blocker.iter().filter(|_| launch.output.check && kind != Some(Launcher::Srun));
+        let untold: Vec<Problem> = blocker.filter(|it| !diagnostics.errors.contains(it)).cloned().collect();
+        diagnostics.errors.extend(untold);
         diagnostics.warnings.extend(topology.iter().flat_map(|topology| topology.notes.iter().cloned()));
         let diagnostics = diagnostics.verdict(launch)?;
         // If one of them is unknown, an error says so already.

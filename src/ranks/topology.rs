@@ -1,6 +1,7 @@
 //! How many ranks on how many nodes, where they meet, and what this process is among them. `decision` decides it.
 
 mod decision;
+mod device_list;
 mod devices;
 mod engine;
 pub(crate) mod engines;
@@ -13,6 +14,7 @@ mod variables;
 use crate::base::source::{Source, Sourced};
 use crate::report::{self, Problem};
 
+pub(crate) use device_list::DeviceFault;
 pub(crate) use devices::Devices;
 pub(crate) use engine::Task;
 pub(crate) use flags::{Processes, RankFlags};

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::problem::{Problem, Severity};
 use crate::base::size::size;
-use crate::base::source::Sourced;
 
 fn age(time: Duration) -> String {
     let (count, unit) = match time.as_secs() / 60 {
@@ -85,12 +84,6 @@ pub(crate) fn few_files(most: u64) -> Problem {
     Problem::warning("few-files", format!("only {most} files may be open: data loaders need more"))
         .at("ulimit -n")
         .help("ulimit -n 65536")
-}
-
-pub(crate) fn ranks_share_gpus(nproc: &Sourced<u32>, gpus: usize) -> Problem {
-    Problem::warning("ranks-share-gpus", format!("{} ranks would share {gpus} GPUs, which NCCL refuses", nproc.value))
-        .at(nproc.place())
-        .help(format!("--nproc-per-node {gpus}"))
 }
 
 pub(crate) fn not_enough_host_memory(needed: u64, have: u64, limited: bool) -> Problem {

@@ -37,7 +37,6 @@ pub(crate) const ABOUT_THE_MACHINE: &[&str] = &[
     "small-memlock",
     "small-shm",
     "few-files",
-    "ranks-share-gpus",
     "not-enough-host-memory",
 ];
 

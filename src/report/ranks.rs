@@ -19,6 +19,11 @@ pub(crate) fn every_gpu_is_hidden(variable: &str) -> Problem {
         .help("--nproc-per-node 8")
 }
 
+/// `what` is wrong with the variable's list, so that no GPU is left.
+pub(crate) fn no_gpu_in_list(variable: &str, what: &str, help: &str) -> Problem {
+    Problem::error("ranks", what).at(variable).help(help)
+}
+
 pub(crate) fn ranks_exist(asked: &Sourced<impl fmt::Display>) -> Problem {
     Problem::error("launcher", "the ranks exist already (RANK, LOCAL_RANK, WORLD_SIZE), so no launcher is started")
         .at(asked.place())
@@ -118,6 +123,19 @@ pub(crate) fn rank_of_unknown_kind(rank: &Sourced<String>, world: &Sourced<Strin
             "for machines: --nnodes {} --node-rank {}; for ranks: set LOCAL_RANK too; or unset RANK WORLD_SIZE",
             world.value, rank.value
         ))
+}
+
+pub(crate) fn half_a_place(set: &Sourced<String>, missing: &[&str]) -> Problem {
+    let what = format!("`{}` is set, but not {}: a rank needs all three", set.from, missing.join(" and "));
+    Problem::error("ranks", what).at(set.place()).help(format!(
+        "for several machines: --nnodes N --node-rank I --master-addr HOST; for this machine alone: --nnodes 1, or unset {}",
+        set.from
+    ))
+}
+
+pub(crate) fn rank_too_large(rank: &Sourced<u64>, size: &Sourced<u64>) -> Problem {
+    let what = format!("rank {} of {} does not exist: they are counted from 0", rank.value, size.value);
+    Problem::error("ranks", what).at(rank.place()).at(size.place()).help(format!("{} below {}", rank.from, size.from))
 }
 
 pub(crate) fn other_number_of_machines(sourced: &Sourced<u32>, seen: &Sourced<u32>) -> Problem {

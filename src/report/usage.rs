@@ -12,6 +12,11 @@ pub(crate) fn nothing_to_launch() -> Problem {
         .help("zlaunch --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B; `zlaunch --help` has the options")
 }
 
+/// `line`: the command line that was probably meant.
+pub(crate) fn meant(word: &str, what: &str, line: &str) -> Problem {
+    Problem::error("usage", format!("`{word}` is {what}")).at(word).help(line)
+}
+
 pub(crate) fn unknown_option(given: &str, nearest: Option<&str>) -> Problem {
     let all = "`zlaunch --help` lists the options; the trainer's own come after its name";
     Problem::error("usage", format!("zlaunch has no option `{given}`")).at(given).help(did_you_mean(nearest, all))

@@ -80,7 +80,7 @@ fn a_file_is_never_overwritten_unless_asked() {
     assert_eq!(fs::read(&path).unwrap(), before);
     sandbox.run(["generate", "-o", "new/ds.json", "--force"]).succeeded();
     assert_ne!(fs::read(&path).unwrap(), before);
-    assert_eq!(sandbox.files("cwd").len(), 1, "{:?}", sandbox.files("cwd"));
+    assert_eq!(sandbox.files("cwd/new").len(), 1, "{:?}", sandbox.files("cwd"));
 }
 
 #[test]

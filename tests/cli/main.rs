@@ -26,6 +26,7 @@ mod layers;
 mod licences;
 mod limits;
 mod local;
+mod missing;
 mod prefixes;
 mod ranks;
 mod record;

@@ -10,6 +10,7 @@ use crate::base::vars;
 use crate::base::yaml::Dialect;
 use crate::command::argv::Nargs;
 use crate::command::front_end::{HandOver, RankCommand, Trainer, TrainingDefaults, Usage, Variable};
+use crate::command::inputs::Input;
 use crate::command::option_names;
 use crate::command::python::Python;
 use crate::command::run_file;
@@ -27,6 +28,12 @@ pub(crate) const TRAINER: Trainer = Trainer {
     consoles: &["axolotl"],
     distribution: Some("axolotl"),
     hand_over: HandOver::Joined,
+    // Not all of its ways to read a dataset are known.
+    inputs: &[
+        Input::plain("model_name_or_path"),
+        Input::plain("datasets").perhaps(),
+        Input::plain("resume_from_checkpoint").perhaps(),
+    ],
     recognise,
     // As axolotl documents it.
     defaults: TrainingDefaults { micro_batch: 1, ..hf::DEFAULTS },
@@ -59,7 +66,8 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     if let Some(file) = run_file::first(&recognised.args).cloned()
         && let Some(entries) = recognised.read_run_file(&file, Dialect::PyYaml, host)
     {
-        let words = run_file::typed_words(&renamed(entries), true);
+        let mut words = run_file::paths_of(&entries, "datasets");
+        words.extend(run_file::typed_words(&renamed(entries), true));
         let flags = recognised.args[1..].iter().map(renamed_flag);
         recognised.effective_args = Some(words.into_iter().chain(flags).collect());
     }

@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::base::yaml::Dialect;
 use crate::command::argv::{Args, Field, Nargs, OptionList};
 use crate::command::front_end::{FillsAuto, HandOver, Precision, RankCommand, Trainer, TrainingDefaults, Usage};
+use crate::command::inputs::Input;
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::run_file;
 use crate::command::target::{ParsedCommand, Target};
@@ -29,6 +30,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     reads_base64: true,
     one_gpu_per_rank: false,
     launches_itself: false,
+    inputs: INPUTS,
     fields: FIELDS,
     options: |_| OptionList::Open,
     refusals: |_, _, _| Vec::new(),
@@ -66,6 +68,17 @@ const USAGE: &[Usage] = &[
 /// As transformers documents them.
 pub(super) const DEFAULTS: TrainingDefaults =
     TrainingDefaults { micro_batch: 8, seq_len: None, lora: false, lora_rank: 8, checkpointing: false, dropout: false };
+
+/// The names of transformers' examples. Every script accepts `--resume_from_checkpoint`, but not every one reads it.
+const INPUTS: &[Input] = &[
+    Input::plain("model_name_or_path"),
+    Input::plain("config_name"),
+    Input::plain("tokenizer_name"),
+    Input::plain("train_file"),
+    Input::plain("validation_file"),
+    Input::plain("test_file"),
+    Input::plain("resume_from_checkpoint").perhaps(),
+];
 
 const FIELDS: &[Field] = &[("model_name_or_path", Nargs::One)];
 

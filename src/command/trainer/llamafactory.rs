@@ -7,6 +7,7 @@ use super::hf;
 use crate::base::vars;
 use crate::base::yaml::{Dialect, scalar};
 use crate::command::front_end::{HandOver, RankCommand, Trainer, TrainingDefaults, Usage, Variable};
+use crate::command::inputs::Input;
 use crate::command::model::Hub;
 use crate::command::python::Python;
 use crate::command::run_file;
@@ -23,6 +24,14 @@ pub(crate) const TRAINER: Trainer = Trainer {
     consoles: &["llamafactory-cli", "lmf"],
     distribution: Some("llamafactory"),
     hand_over: HandOver::Dotted,
+    inputs: &[
+        Input::plain("model_name_or_path"),
+        Input::with_commas("adapter_name_or_path"),
+        Input::plain("dataset_dir"),
+        Input::plain("ref_model"),
+        Input::plain("reward_model"),
+        Input::plain("resume_from_checkpoint"),
+    ],
     hub: |_, host| match host.var(vars::USE_MODELSCOPE_HUB) {
         Some("1" | "true" | "y") => Hub::ModelScope,
         _ => Hub::HuggingFace,

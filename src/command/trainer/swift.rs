@@ -9,6 +9,7 @@ use crate::base::vars;
 use crate::base::yaml::{Dialect, python_str};
 use crate::command::argv::{Args, Field, Nargs, OptionList, hf_bool};
 use crate::command::front_end::{Precision, RankCommand, Trainer, TrainingDefaults, Usage, Variable};
+use crate::command::inputs::Input;
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::option_names;
 use crate::command::python::{Python, Version};
@@ -31,6 +32,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     hidden_size: HiddenSizeLookup::MsSwift,
     reads_base64: false,
     one_gpu_per_rank: true,
+    inputs: INPUTS,
     fields: FIELDS,
     options,
     refusals,
@@ -42,6 +44,23 @@ pub(crate) const TRAINER: Trainer = Trainer {
     defaults: TrainingDefaults { micro_batch: 1, lora: true, checkpointing: true, dropout: true, ..hf::DEFAULTS },
     ..hf::TRAINER
 };
+
+const INPUTS: &[Input] = &[
+    Input::swift_model("model"),
+    Input::swift_model("adapters"),
+    Input::swift_model("ref_model"),
+    Input::swift_model("ref_adapters"),
+    Input::swift_model("reward_model"),
+    Input::swift_model("teacher_model"),
+    Input::swift_dataset("dataset"),
+    Input::swift_dataset("val_dataset"),
+    Input::with_home("cached_dataset"),
+    Input::with_home("cached_val_dataset"),
+    Input::with_home("custom_dataset_info"),
+    Input::with_home("resume_from_checkpoint"),
+    Input::with_home("external_plugins"),
+    Input::with_home("custom_register_path"),
+];
 
 const FIELDS: &[Field] = &[
     // `bool | None` in swift: a bare `--bf16` is refused by its parser.

@@ -6,6 +6,7 @@ use crate::base::vars;
 use crate::base::yaml::{Dialect, python_str};
 use crate::command::argv::{Args, Field, Nargs, OptionList};
 use crate::command::front_end::{RankCommand, Trainer, TrainingDefaults, Usage, Variable};
+use crate::command::inputs::Input;
 use crate::command::run_file;
 use crate::command::target::ParsedCommand;
 use crate::host::Host;
@@ -19,6 +20,12 @@ pub(crate) const TRAINER: Trainer = Trainer {
     }],
     consoles: &["trl"],
     distribution: Some("trl"),
+    inputs: &[
+        Input::plain("model_name_or_path"),
+        Input::plain("dataset_name"),
+        Input::plain("datasets"),
+        Input::plain("resume_from_checkpoint").perhaps(),
+    ],
     recognise,
     // Read from the sources of 0.29.
     defaults: TrainingDefaults { seq_len: Some(1024), lora_rank: 16, checkpointing: true, ..hf::DEFAULTS },
@@ -69,7 +76,8 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
             return None;
         }
         recognised.variables = variables(entries.shift_remove("env").as_ref());
-        let words = run_file::typed_words(&entries, true);
+        let mut words = run_file::typed_words(&entries, true);
+        words.extend(run_file::paths_of(&entries, "datasets"));
         recognised.effective_args = Some(words.into_iter().chain(recognised.args.iter().cloned()).collect());
     }
     Some(recognised)

@@ -138,6 +138,13 @@ impl Search {
         names
     }
 
+    /// Whether a word names a config by its form, or is a template's name.
+    pub(crate) fn is_config(&self, word: &str) -> bool {
+        word.trim_start().starts_with('{')
+            || Path::new(word).extension().is_some_and(|it| it == "json")
+            || self.knows(word)
+    }
+
     /// Whether it is a template's name or another spelling of one.
     pub(crate) fn knows(&self, name: &str) -> bool {
         is_name(name) && self.find(alias(name).unwrap_or(name), 0).is_some()

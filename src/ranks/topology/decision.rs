@@ -101,8 +101,7 @@ impl Inputs<'_> {
             return Ok(Topology::new(None, None, self.devices));
         }
         let Some((engine, allocation)) = detected else {
-            let ambiguous = ambiguous_rank(self.host).filter(|_| !nodes_by_flag);
-            return ambiguous.map_or_else(|| self.ranks_to_start(None), |problem| Err(problem.into()));
+            return self.ranks_without_engine(nodes_by_flag);
         };
         let topology = match &allocation.placement {
             Placement::Rank(task) => self.task_of_engine(task.clone(), &allocation),
@@ -112,6 +111,20 @@ impl Inputs<'_> {
             _ => self.ranks_to_start(Some(&allocation)),
         }?;
         Ok(Topology { engine: Some(engine), ..topology })
+    }
+
+    /// Nothing but variables and this machine say what is started. A place in something larger must be a whole one.
+    fn ranks_without_engine(self, nodes_by_flag: bool) -> Result<Topology, Vec<Problem>> {
+        let host = self.host;
+        let stated = nodes_by_flag || first_text(&NNODES, host).is_some();
+        if let Some(problem) = ambiguous_rank(host).filter(|_| !stated) {
+            return Err(problem.into());
+        }
+        let topology = self.ranks_to_start(None)?;
+        match half_a_place(&topology, host).filter(|_| !stated) {
+            Some(problem) => Err(problem.into()),
+            None => Ok(topology),
+        }
     }
 
     /// If our flags state everything, the engine's variables need not be understood.
@@ -133,6 +146,11 @@ impl Inputs<'_> {
         let world = variables.number::<u64>(vars::WORLD_SIZE, 1);
         let local = variables.number::<u32>(vars::LOCAL_WORLD_SIZE, 1);
         let port = variables.number::<u16>(vars::MASTER_PORT, 0);
+        let rank = variables.number::<u64>(vars::RANK, 0);
+        let local_rank = variables.number::<u64>(vars::LOCAL_RANK, 0);
+        variables.problems.extend(too_large(rank.as_ref(), world.as_ref()));
+        let size = local.clone().map(|size| size.map(u64::from)).or_else(|| world.clone());
+        variables.problems.extend(too_large(local_rank.as_ref(), size.as_ref()));
         check(variables.problems)?;
         let nnodes = world.as_ref().zip(local.as_ref()).and_then(|(world, local)| {
             let divides = world.value % u64::from(local.value) == 0;
@@ -284,10 +302,28 @@ fn place_of_flag<T: Display>(flag: Option<&Sourced<T>>) -> Option<String> {
 
 /// RANK and WORLD_SIZE without LOCAL_RANK: some systems count nodes with them, others ranks.
 fn ambiguous_rank(host: &Host) -> Option<Problem> {
-    let world =
-        text(vars::WORLD_SIZE, host).filter(|world| first_text(&NNODES, host).is_none() && world.value != "1")?;
+    let world = text(vars::WORLD_SIZE, host).filter(|world| world.value != "1")?;
     let rank = text(vars::RANK, host)?;
     host.filled(vars::LOCAL_RANK).is_none().then(|| report::rank_of_unknown_kind(&rank, &world))
+}
+
+/// A WORLD_SIZE that is not the number of these ranks, or the number of another rank than the first: part of what a
+/// launcher sets, while the rest is missing. Started like this, the ranks would be alone.
+fn half_a_place(topology: &Topology, host: &Host) -> Option<Problem> {
+    let missing: Vec<&str> = RANK_VARIABLES.into_iter().filter(|name| host.filled(name).is_none()).collect();
+    // Without RANK alone, somebody has taken it out to start the ranks anew.
+    if missing.len() != 2 {
+        return None;
+    }
+    let world = topology.world_size.as_ref().map(|world| world.value.to_string());
+    let size = text(vars::WORLD_SIZE, host).filter(|size| size.value != "1" && Some(&size.value) != world.as_ref());
+    let rank = [vars::RANK, vars::LOCAL_RANK].iter().find_map(|name| text(name, host)).filter(|rank| rank.value != "0");
+    size.or(rank).map(|set| report::half_a_place(&set, &missing))
+}
+
+fn too_large(rank: Option<&Sourced<u64>>, size: Option<&Sourced<u64>>) -> Option<Problem> {
+    let (rank, size) = rank.zip(size).filter(|(rank, size)| rank.value >= size.value)?;
+    Some(report::rank_too_large(rank, size))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The GPUs of this machine that can be used, and how many processes to start for them.
 
+use super::device_list::{DeviceFault, DeviceList};
 use super::engine::Allocation;
 use super::flags::Processes;
 use super::hostfile::HostFlags;
@@ -17,20 +18,25 @@ pub(crate) struct Devices {
     pub(crate) variable: &'static str,
     /// The flag that selected these among more.
     pub(crate) chosen_by: Option<Source>,
+    /// What is wrong with the variable's list.
+    pub(crate) fault: Option<DeviceFault>,
 }
 
 impl Devices {
     /// From the variable that lists them, else from the driver's list in /proc.
     pub(super) fn detect(host: &Host) -> Self {
         let listed = vars::VISIBLE_DEVICES.iter().find_map(|name| Some((*name, host.var(name)?)));
+        let mut fault = None;
         let (names, from, variable) = if let Some((name, list)) = listed {
-            (Some(entries(list)), Source::Variable(name.to_string()), name)
+            let list = DeviceList::read(name, list, host.nvidia_gpus);
+            fault = list.fault;
+            (Some(list.names), Source::Variable(name.to_string()), name)
         } else {
             let count = host.nvidia_gpus.filter(|count| *count > 0);
             let numbers = count.map(|count| (0..count).map(|number| number.to_string()).collect());
             (numbers, Source::Machine("/proc/driver/nvidia/gpus"), vars::CUDA_VISIBLE_DEVICES)
         };
-        Devices { names, from, variable, chosen_by: None }
+        Devices { names, from, variable, chosen_by: None, fault }
     }
 
     /// Only those that `--include` or `--exclude` leave.
@@ -44,6 +50,11 @@ impl Devices {
     pub(super) fn listed(&self) -> Option<Sourced<u32>> {
         let names = self.names.as_ref().filter(|_| matches!(self.from, Source::Variable(_)))?;
         Some(Sourced::new(u32::try_from(names.len()).ok()?, self.from.clone()))
+    }
+
+    /// Whether these devices were counted for a number of processes.
+    pub(crate) fn counted(&self, nproc: &Sourced<u32>) -> bool {
+        nproc.from == self.from
     }
 
     /// How many processes to start: as asked for, else one for each GPU that a variable lists, an engine counts or the
@@ -62,7 +73,7 @@ impl Devices {
 
     /// Whether a number of processes is that of this machine's GPUs, and not stated for all nodes.
     pub(super) fn is_local_count(&self, nproc: &Sourced<u32>, allocation: &Allocation) -> bool {
-        nproc.from == self.from || allocation.gpus.as_ref().is_some_and(|gpus| gpus.from == nproc.from)
+        self.counted(nproc) || allocation.gpus.as_ref().is_some_and(|gpus| gpus.from == nproc.from)
     }
 
     pub(super) fn resolve(&self, processes: Sourced<Processes>, host: &Host) -> Option<Sourced<u32>> {
@@ -78,15 +89,10 @@ impl Devices {
 
     /// Why there is no number of processes.
     pub(super) fn count_problem(&self) -> Problem {
-        match &self.from {
-            Source::Variable(name) => report::every_gpu_is_hidden(name),
-            from => report::unknown_gpu_count(&from.to_string()),
+        match (&self.from, &self.fault) {
+            (Source::Variable(name), Some(fault)) => report::no_gpu_in_list(name, &fault.what(0), &fault.help(name)),
+            (Source::Variable(name), None) => report::every_gpu_is_hidden(name),
+            (from, _) => report::unknown_gpu_count(&from.to_string()),
         }
     }
-}
-
-/// The names in the list: numbers, GPU-… or MIG-…. CUDA stops at the first entry that is no device.
-fn entries(list: &str) -> Vec<String> {
-    let is_device = |entry: &&str| !entry.is_empty() && !entry.starts_with('-') && *entry != "NoDevFiles";
-    list.split(',').map(str::trim).take_while(is_device).map(str::to_string).collect()
 }

@@ -7,7 +7,7 @@ use super::examination::Examination;
 use super::page::DoctorRow;
 use crate::base::source::Sourced;
 use crate::base::vars;
-use crate::check::machine;
+use crate::check::{devices, machine};
 use crate::command::trainer;
 use crate::plan::{Plan, PlannedConfig};
 use crate::ranks::topology::{Role, Topology};
@@ -49,7 +49,7 @@ pub(super) fn launch(facts: &Examination) -> Vec<DoctorRow> {
     let ranks = facts.ranks();
     let engine = ranks.and_then(|ranks| ranks.engine);
     let mut rows = vec![DoctorRow::fact("scheduler", Some(engine.unwrap_or("none").to_string()))];
-    rows.extend(ranks.map(ranks_row));
+    rows.extend(ranks.map(|ranks| ranks_row(ranks, facts.plan.is_none())));
     if let (None, Some(Err(problems))) = (&facts.plan, &facts.topology) {
         let problems = problems.iter().map(|problem| problem.clone().into_warning());
         rows.extend(problems.map(|problem| DoctorRow::checked("ranks", None, Some(problem))));
@@ -91,13 +91,12 @@ fn port_row(facts: &Examination, port: &Sourced<u16>) -> DoctorRow {
     DoctorRow::checked("port", Some(text), taken.then(|| report::port_in_use(port)))
 }
 
-fn ranks_row(ranks: &Topology) -> DoctorRow {
+/// `alone`: without a command, so that no plan says what is odd about the ranks.
+fn ranks_row(ranks: &Topology, alone: bool) -> DoctorRow {
     let text = match &ranks.role {
         Role::Rank { .. } => "already started: this is one of them".to_string(),
         Role::Task(task) => format!("rank {} of {}", task.rank.value, task.world_size.value),
         Role::Starter | Role::Shell { .. } => ranks.in_words(),
     };
-    let gpus = ranks.devices.names.as_ref().map_or(0, Vec::len);
-    let nproc = ranks.nproc_per_node.as_ref().filter(|nproc| gpus > 0 && nproc.value as usize > gpus);
-    DoctorRow::checked("ranks", Some(text), nproc.map(|nproc| report::ranks_share_gpus(nproc, gpus)))
+    DoctorRow::checked("ranks", Some(text), devices::shared_gpus(ranks).filter(|_| alone))
 }

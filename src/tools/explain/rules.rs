@@ -90,7 +90,6 @@ const RULES: &[(&str, &str)] = &[
     ("small-memlock", "Too little memory may be locked for InfiniBand or NVMe offload (`ulimit -l`)."),
     ("small-shm", "/dev/shm is too small for NCCL and the workers of data loaders, as in a container by default."),
     ("few-files", "Too few files may be open at once (`ulimit -n`)."),
-    ("ranks-share-gpus", "More processes are started on a machine than it has GPUs."),
     (
         "not-enough-host-memory",
         "Offloading this model needs more host memory than the machine, or the job's cgroup, has.",

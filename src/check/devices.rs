@@ -1,0 +1,79 @@
+//! GPUs that a variable names and that are not there, and ranks that would share one.
+
+use super::rule::{Findings, Rule};
+use super::subject::Subject;
+use crate::base::source::Sourced;
+use crate::base::vars;
+use crate::ranks::launcher::Launcher;
+use crate::ranks::topology::{DeviceFault, Role, Topology};
+use crate::report::{Problem, Severity, When};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "visible-devices",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "CUDA_VISIBLE_DEVICES (or ROCm's) names a GPU twice, one that this machine does not have, or no GPU at all",
+        check: visible_devices,
+    },
+    Rule {
+        name: "ranks-share-gpus",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "more ranks on this machine than GPUs, which NCCL refuses (a warning where only a variable counts the GPUs)",
+        check: ranks_share_gpus,
+    },
+];
+
+fn visible_devices(subject: &Subject, found: &mut Findings) {
+    let Some(topology) = subject.topology.filter(|_| subject.runs_here() && !subject.trains_on_cpu()) else { return };
+    let devices = &topology.devices;
+    let Some(fault) = &devices.fault else { return };
+    let seen = devices.names.as_ref().map_or(0, Vec::len);
+    let needed = if topology.ranks_exist() { 1 } else { topology.nproc_per_node.as_ref().map_or(1, |it| it.value) };
+    // The number of ranks may have been counted by the faulty list.
+    let enough = seen >= needed as usize && topology.nproc_per_node.as_ref().is_none_or(|it| !devices.counted(it));
+    let harmless = enough || matches!(fault, DeviceFault::MoreThanANumber(_));
+    let severity = if harmless { Severity::Warning } else { Severity::Error };
+    let place = format!("{}={}", devices.variable, subject.host.var(devices.variable).unwrap_or_default());
+    found.at_with_severity(severity, &[place], fault.what(seen), fault.help(devices.variable));
+}
+
+fn ranks_share_gpus(subject: &Subject, found: &mut Findings) {
+    let Some(topology) = subject.topology.filter(|_| subject.runs_here() && !subject.trains_on_cpu()) else { return };
+    let Some((nproc, gpus)) = shared(topology) else { return };
+    let gloo = ["ddp_backend", "backend", "dist_backend"].iter().any(|name| subject.argument_is(name, "gloo"));
+    if gloo {
+        return;
+    }
+    // What the driver does not list may not be there at all; a launcher with a run file, or a script, may use the CPU.
+    let counted = subject.host.nvidia_gpus.is_some_and(|count| count > 0);
+    let perhaps_cpu = matches!(subject.launcher, Some(Launcher::Existing(_)))
+        || subject.script().is_some_and(|text| text.contains("gloo"));
+    let severity = if counted && !perhaps_cpu { Severity::Error } else { Severity::Warning };
+    found.at_with_severity(severity, &[nproc.place()], what(nproc, gpus), help(gpus));
+}
+
+/// The same for `doctor` without a command.
+pub(crate) fn shared_gpus(topology: &Topology) -> Option<Problem> {
+    let (nproc, gpus) = shared(topology)?;
+    let problem = Problem::found(RULES[1].name, Severity::Warning, RULES[1].when, what(nproc, gpus));
+    Some(problem.at(nproc.place()).help(help(gpus)))
+}
+
+/// The ranks to be started here, and the fewer GPUs for them.
+fn shared(topology: &Topology) -> Option<(&Sourced<u32>, usize)> {
+    let starts = matches!(topology.role, Role::Starter) && topology.pool.is_none() && topology.devices.fault.is_none();
+    let gpus = topology.devices.names.as_ref().map(Vec::len).filter(|gpus| starts && *gpus > 0)?;
+    let nproc = topology.nproc_per_node.as_ref().filter(|nproc| nproc.value as usize > gpus)?;
+    Some((nproc, gpus))
+}
+
+fn what(nproc: &Sourced<u32>, gpus: usize) -> String {
+    let word = if gpus == 1 { "GPU" } else { "GPUs" };
+    format!("{} ranks would share {gpus} {word}, which NCCL refuses", nproc.value)
+}
+
+fn help(gpus: usize) -> String {
+    format!("--nproc-per-node {gpus}, or name more GPUs in {}", vars::CUDA_VISIBLE_DEVICES)
+}

@@ -1,0 +1,81 @@
+//! Words in the place of the command that are no program: a config, a template, a run file, a sub-command behind
+//! options. What was probably meant is said as a command to paste.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use crate::base::options::{CHECK, DOCTOR, FIT, SUBCOMMANDS, TEMPLATES};
+use crate::base::shell;
+use crate::config::template::Search;
+use crate::host::Host;
+use crate::report::{self, Problem};
+
+/// Words of other launchers' command lines that zlaunch has no need of.
+const NEEDLESS: &[&str] = &["launch", "run", "exec", "start", "train"];
+
+/// What was probably meant, where the first word of the command is no program. `mode` is the sub-command in front.
+pub(super) fn meant(mode: &str, options: &[OsString], command: &[OsString], host: &Host) -> Option<Problem> {
+    let (first, rest) = command.split_first()?;
+    let word = first.to_str()?;
+    let (what, line) = guess(word, &Line { mode, options: without_dashes(options), rest: without_dashes(rest) })?;
+    // A program of that name is a command like any other.
+    host.find_program(first).is_none().then(|| report::meant(word, &what, &line))
+}
+
+/// The words around the first one of the command.
+struct Line<'a> {
+    mode: &'a str,
+    options: Vec<&'a OsStr>,
+    rest: Vec<&'a OsStr>,
+}
+
+impl Line<'_> {
+    fn rest_as_text(&self) -> String {
+        let words: Vec<OsString> = self.rest.iter().map(OsString::from).collect();
+        shell::line(&words).to_string_lossy().into_owned()
+    }
+
+    /// The whole line with these words in front of the options and of the command.
+    fn with(&self, mode: &str, option: &[&str], program: &[&str]) -> String {
+        let word = |word: &&str| OsString::from(word);
+        let mut line = vec![OsString::from("zlaunch")];
+        line.extend((!mode.is_empty()).then(|| mode.into()));
+        line.extend(self.options.iter().map(OsString::from).chain(option.iter().map(word)));
+        // Configs and templates stand alone.
+        let alone = [CHECK.name, TEMPLATES.name].contains(&mode) && self.rest.is_empty();
+        line.extend((!alone && program.len() + self.rest.len() > 0).then(|| "--".into()));
+        line.extend(program.iter().map(word).chain(self.rest.iter().map(OsString::from)));
+        shell::line(&line).to_string_lossy().into_owned()
+    }
+}
+
+fn guess(word: &str, line: &Line) -> Option<(String, String)> {
+    let ending = Path::new(word).extension().and_then(OsStr::to_str);
+    let is_template = || Search::default().knows(word);
+    let subcommand = SUBCOMMANDS.iter().any(|known| known.name == word) || word == "help";
+    let guessed = match ending {
+        Some("json") if line.rest.is_empty() => ("a config, not a command", line.with(CHECK.name, &[], &[word])),
+        Some("json") => ("a config, not a command", line.with(line.mode, &["--deepspeed", word], &[])),
+        Some("yaml" | "yml") => {
+            ("a run file, which needs its trainer in front", line.with(line.mode, &[], &["swift", "sft", word]))
+        }
+        Some("sh") => ("no program that can be executed", line.with(line.mode, &[], &["bash", word])),
+        _ if subcommand && [CHECK.name, DOCTOR.name, FIT.name].contains(&word) => {
+            ("a sub-command, which comes before the options", line.with(word, &[], &[]))
+        }
+        _ if subcommand => ("a sub-command, which comes first", format!("zlaunch {word} {}", line.rest_as_text())),
+        _ if is_template() && line.rest.is_empty() => {
+            ("a template, not a command", line.with(TEMPLATES.name, &[], &[word]))
+        }
+        _ if is_template() => ("a template, not a command", line.with(line.mode, &["--deepspeed", word], &[])),
+        _ if NEEDLESS.contains(&word) && !line.rest.is_empty() => {
+            ("no sub-command: without one, zlaunch launches", line.with(line.mode, &[], &[]))
+        }
+        _ => return None,
+    };
+    Some((guessed.0.to_string(), guessed.1.trim_end().to_string()))
+}
+
+fn without_dashes(words: &[OsString]) -> Vec<&OsStr> {
+    words.iter().map(OsString::as_os_str).filter(|word| *word != "--").collect()
+}

@@ -1,0 +1,187 @@
+//! Arguments that name something to read: a model, a dataset, a checkpoint. How a trainer reads each was seen on the real
+//! one.
+
+use std::path::{Path, PathBuf};
+
+use crate::command::argv::Args;
+use crate::host::Host;
+
+pub(crate) struct Input {
+    /// With underscores.
+    pub(crate) name: &'static str,
+    reads: Reads,
+    /// The trainer ends where it is not there.
+    refused: Refused,
+}
+
+/// How the trainer understands the value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reads {
+    /// As it stands: `~` is a folder of that name.
+    Plain,
+    /// `~` is the home folder.
+    Home,
+    /// ms-swift's models: the same, and `FOLDER:SUBFOLDER`.
+    SwiftModel,
+    /// ms-swift's datasets: `~` too, and `PATH:SUBSET#SAMPLES`.
+    SwiftDataset,
+    /// Several, with commas between them.
+    Commas,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Refused {
+    Always,
+    /// One of these options lets other code read the value.
+    Without(&'static [&'static str]),
+    /// It depends on the script.
+    Perhaps,
+}
+
+/// A value that is written as a path and is not there.
+pub(crate) struct MissingInput {
+    /// As the option is spelled in the command.
+    pub(crate) option: String,
+    pub(crate) value: String,
+    /// Where the trainer looks.
+    pub(crate) path: PathBuf,
+    /// Whether the trainer ends because of it.
+    pub(crate) certain: bool,
+    /// The path with the home folder in it, where only the `~` is wrong.
+    pub(crate) expanded: Option<PathBuf>,
+}
+
+impl Input {
+    pub(crate) const fn plain(name: &'static str) -> Self {
+        Input { name, reads: Reads::Plain, refused: Refused::Always }
+    }
+
+    pub(crate) const fn with_home(name: &'static str) -> Self {
+        Input { name, reads: Reads::Home, refused: Refused::Always }
+    }
+
+    pub(crate) const fn swift_model(name: &'static str) -> Self {
+        Input { name, reads: Reads::SwiftModel, refused: Refused::Always }
+    }
+
+    pub(crate) const fn swift_dataset(name: &'static str) -> Self {
+        Input { name, reads: Reads::SwiftDataset, refused: Refused::Without(PLUGINS) }
+    }
+
+    pub(crate) const fn with_commas(name: &'static str) -> Self {
+        Input { name, reads: Reads::Commas, refused: Refused::Always }
+    }
+
+    /// The same, where the script may not read it.
+    pub(crate) const fn perhaps(self) -> Self {
+        Input { refused: Refused::Perhaps, ..self }
+    }
+
+    /// The values of this argument that are written as paths and are not there.
+    fn missing(&self, args: &Args, host: &Host) -> Vec<MissingInput> {
+        let Some((option, values)) = args.list(self.name) else { return Vec::new() };
+        let certain = match self.refused {
+            Refused::Always => true,
+            Refused::Without(options) => !options.iter().any(|name| args.list(name).is_some()),
+            Refused::Perhaps => false,
+        };
+        let values = values.into_iter().filter_map(|value| value.to_str());
+        let values = values.flat_map(|value| value.split(if self.reads == Reads::Commas { ',' } else { '\0' }));
+        let missing = values.filter_map(|value| {
+            let path = self.missing_path(value, host)?;
+            let expanded = value.starts_with('~').then(|| host.absolute(Path::new(value)));
+            let expanded = expanded.filter(|expanded| *expanded != path && !is_missing(expanded));
+            Some(MissingInput { option: option.clone(), value: value.to_string(), path, certain, expanded })
+        });
+        missing.collect()
+    }
+
+    /// Where the trainer looks for a value that is written as a path, if nothing is there.
+    fn missing_path(&self, value: &str, host: &Host) -> Option<PathBuf> {
+        let value = Some(value.trim()).filter(|value| is_path(value))?;
+        let at = |value: &str| match self.reads {
+            Reads::Home | Reads::SwiftModel | Reads::SwiftDataset => host.absolute(Path::new(value)),
+            Reads::Plain | Reads::Commas => host.cwd.join(value),
+        };
+        let subfolder = value.replacen(':', "/", 1);
+        let whole = value.rsplit_once('#').map_or(value, |(whole, _)| whole);
+        let without_subset = whole.split(':').next().unwrap_or(whole);
+        let forms: &[&str] = match self.reads {
+            Reads::SwiftModel => &[value, &subfolder],
+            Reads::SwiftDataset => &[value, whole, without_subset],
+            _ => &[value],
+        };
+        forms.iter().all(|form| is_missing(&at(form))).then(|| at(forms[forms.len() - 1]))
+    }
+}
+
+/// With these, ms-swift runs code of the user's that may register a dataset by any name.
+const PLUGINS: &[&str] = &["external_plugins", "custom_register_path"];
+
+/// Everything that the arguments name as a path and that is not there.
+pub(crate) fn missing(inputs: &[Input], args: &Args, host: &Host) -> Vec<MissingInput> {
+    let value_of = |word: &str| is_path(word.split_once('=').filter(|_| word.starts_with('-')).map_or(word, |it| it.1));
+    // Most launches name no path at all.
+    if !args.words().iter().any(|word| word.to_str().is_some_and(value_of)) {
+        return Vec::new();
+    }
+    inputs.iter().flat_map(|input| input.missing(args, host)).collect()
+}
+
+/// Whether it is written as a path of this machine, and nothing in it stands for something else.
+fn is_path(value: &str) -> bool {
+    let starts = ["/", "./", "../", "~/"].iter().any(|start| value.starts_with(start));
+    (starts || value == "~" || value == "." || value == "..")
+        && !value.contains("://")
+        && !value.contains(['$', '*', '?', '{', '['])
+}
+
+/// That it cannot be looked at does not mean that it is not there.
+pub(crate) fn is_missing(path: &Path) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    std::fs::metadata(path).is_err_and(|why| matches!(why.kind(), NotFound | NotADirectory))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+    use crate::command::argv::OptionList;
+    use crate::laws::fake::Sandbox;
+
+    #[test]
+    fn values_are_looked_for_as_the_trainers_do() {
+        let sandbox = Sandbox::bare();
+        sandbox.file("m/sub/config.json", "{}");
+        sandbox.file("a#b.jsonl", "");
+        sandbox.put("home/m/config.json", "{}");
+        let host = sandbox.host();
+        let missing = |input: &Input, line: &str| {
+            let args = Args::read(line.split(' ').map(OsString::from).collect(), &[], OptionList::Open);
+            let found = missing(std::slice::from_ref(input), &args, &host);
+            found.iter().map(|it| it.value.clone()).collect::<Vec<_>>().join(" ")
+        };
+        let model = Input::swift_model("model");
+        for there in [
+            "--model ./m",
+            "--model=./m:sub",
+            "--model ~/m",
+            "--model org/name",
+            "--model m",
+            "--x ./no",
+            "--model s3://b/m",
+        ] {
+            assert_eq!(missing(&model, there), "", "{there}");
+        }
+        assert_eq!(missing(&model, "--model ./no"), "./no");
+        assert_eq!(missing(&model, "--model ./m:no"), "./m:no");
+        assert_eq!(missing(&model, "--model ./no --model ./m"), "", "the last one wins");
+        let dataset = Input::swift_dataset("dataset");
+        assert_eq!(missing(&dataset, "--dataset ./a#b.jsonl ./a#b.jsonl#100 ./m:sub#5 AI/x:zh#5"), "");
+        assert_eq!(missing(&dataset, "--dataset ./a#b.jsonl ./no.jsonl#100 ~/m ~/n --y 1"), "./no.jsonl#100 ~/n");
+        assert_eq!(missing(&Input::plain("model"), "--model=~/m"), "~/m", "nobody expands it");
+        assert_eq!(missing(&Input::with_commas("adapters"), "--adapters=./m,./no"), "./no");
+        assert_eq!(missing(&Input::plain("train_file"), "--train_file ${DATA}/x --train_file ./m/*.json"), "");
+    }
+}

@@ -1,0 +1,124 @@
+//! Whether an interpreter finds a module, as far as that can be told without starting it.
+
+use std::path::{Path, PathBuf};
+
+use super::packages::{added_by_pth, names};
+use crate::report::reading;
+
+/// What is known of a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    There,
+    /// Nothing that Python would look at has it.
+    Missing,
+    /// It was not found, but something may add it that cannot be seen here.
+    Unknown,
+}
+
+/// Names that come with Python, of any version.
+const STANDARD_LIBRARY: &str = include_str!("../../recorded/python_stdlib.txt");
+
+/// Files in site-packages that run code at the start, and add no module.
+const HARMLESS: &[&str] = &["distutils-precedence.pth", "_virtualenv.pth"];
+
+/// `folders` is `sys.path` but for what the site folders among them (`sites`) add.
+pub(super) fn seek(dotted: &str, folders: &[PathBuf], sites: &[PathBuf]) -> Presence {
+    let parts: Vec<&str> = dotted.split('.').collect();
+    if parts.iter().any(|part| part.is_empty()) || STANDARD_LIBRARY.lines().any(|name| name == parts[0]) {
+        return Presence::Unknown;
+    }
+    let added = sites.iter().flat_map(|site| added_by_pth(site));
+    let folders: Vec<PathBuf> = folders.iter().cloned().chain(added).collect();
+    if folders.iter().any(|folder| holds(folder, &parts)) {
+        return Presence::There;
+    }
+    let hidden = folders.iter().any(|folder| folder.is_file() || runs_code_at_start(folder));
+    let by_finder = sites.iter().any(|site| may_add(site, parts[0]));
+    let changes_path = folders.iter().any(|folder| looks_elsewhere(folder, &parts));
+    if hidden || by_finder || changes_path { Presence::Unknown } else { Presence::Missing }
+}
+
+/// Whether a folder has the module, as a file, a package, a folder without `__init__.py` or a compiled library.
+fn holds(folder: &Path, parts: &[&str]) -> bool {
+    let Some((last, above)) = parts.split_last() else { return false };
+    let folder = above.iter().fold(folder.to_path_buf(), |folder, part| folder.join(part));
+    if folder.join(last).is_dir() || folder.join(format!("{last}.py")).is_file() {
+        return true;
+    }
+    let compiled = |name: &str| [".so", ".pyc"].iter().any(|ending| name.ends_with(ending));
+    names(&folder).any(|name| compiled(&name) && name.split('.').next() == Some(*last))
+}
+
+/// `sitecustomize` may do anything.
+fn runs_code_at_start(folder: &Path) -> bool {
+    ["sitecustomize", "usercustomize"].iter().any(|name| holds(folder, &[name]))
+}
+
+/// Whether a `.pth` file of the folder runs code that may know this package, or names a file (an egg).
+fn may_add(site: &Path, package: &str) -> bool {
+    let mut files = names(site).filter(|name| name.ends_with(".pth") && !HARMLESS.contains(&name.as_str()));
+    files.any(|name| {
+        let text = reading::read_text(&site.join(&name)).unwrap_or_default();
+        text.lines().map(str::trim).any(|line| match line.strip_prefix("import ") {
+            // A finder of setuptools has a mapping, which says what it knows.
+            Some(code) => {
+                let finder = code.split(';').next().unwrap_or_default().trim();
+                let text = reading::read_text(&site.join(format!("{finder}.py"))).unwrap_or_default();
+                let mapping = text.lines().find(|line| line.starts_with("MAPPING"));
+                mapping.is_none_or(|mapping| mapping.contains(&format!("'{package}")))
+            }
+            None => site.join(line).is_file() && !line.is_empty(),
+        })
+    })
+}
+
+/// Whether one of the packages above the module may look for it in other folders.
+fn looks_elsewhere(folder: &Path, parts: &[&str]) -> bool {
+    (1..parts.len()).any(|depth| {
+        let package = parts[..depth].iter().fold(folder.to_path_buf(), |folder, part| folder.join(part));
+        let text = reading::read_text(&package.join("__init__.py")).unwrap_or_default();
+        ["__path__", "pkgutil", "pkg_resources", "sys.modules", "meta_path"].iter().any(|sign| text.contains(sign))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::laws::fake::Sandbox;
+
+    #[test]
+    fn modules_are_sought_where_python_looks() {
+        let sandbox = Sandbox::bare();
+        sandbox.file("pkg/__init__.py", "");
+        sandbox.file("pkg/train.py", "");
+        sandbox.file("moving/__init__.py", "__path__.append('/elsewhere')");
+        sandbox.file("alone.py", "");
+        sandbox.file("space/deep/run.py", "");
+        sandbox.put("site/fast.cpython-311-x86_64-linux-gnu.so", "");
+        sandbox.put("site/distutils-precedence.pth", "import os; exec('x')\n");
+        sandbox
+            .put("site/__editable__.own-1.pth", "import __editable___own_finder; __editable___own_finder.install()\n");
+        sandbox.put("site/__editable___own_finder.py", "MAPPING: dict[str, str] = {'own': '/src/own'}\n");
+        sandbox.put("src/editable/run.py", "");
+        sandbox.put("site/x.pth", sandbox.path("src").to_str().unwrap());
+        let folders = [sandbox.cwd(), sandbox.path("site")];
+        for (module, expected) in [
+            ("pkg.train", Presence::There),
+            ("pkg", Presence::There),
+            ("alone", Presence::There),
+            ("space.deep.run", Presence::There),
+            ("fast", Presence::There),
+            ("editable.run", Presence::There),
+            ("pkg.no", Presence::Missing),
+            ("alone.py", Presence::Missing),
+            ("no.such.module", Presence::Missing),
+            ("moving.train", Presence::Unknown),
+            ("own.train", Presence::Unknown),
+            ("http.server", Presence::Unknown),
+        ] {
+            assert_eq!(seek(module, &folders, &folders[1..]), expected, "{module}");
+        }
+        sandbox.put("site/strange.pth", "import strange; strange.install()\n");
+        assert_eq!(seek("no.such.module", &folders, &folders[1..]), Presence::Unknown);
+    }
+}

@@ -1,0 +1,64 @@
+//! `zlaunch check FILE.json…`: configs by themselves. What only a command decides is left open.
+
+use serde_json::{Value, json};
+
+use super::print::diagnostics_json;
+use crate::base::source::{Source, Sourced};
+use crate::check::{self, Derived, Subject};
+use crate::command::python::Python;
+use crate::command::target::ParsedCommand;
+use crate::command::trainer;
+use crate::config::layers;
+use crate::config::places::Places;
+use crate::config::template;
+use crate::host::Host;
+use crate::report::Problem;
+use crate::request::Launch;
+
+/// Printed below the problems.
+pub(crate) const NOT_JUDGED: &str =
+    "without a command, \"auto\" values, batch sizes and what depends on the trainer or the ranks are not judged";
+
+/// What was found, for a program.
+pub(crate) fn json(problems: &[Problem]) -> Value {
+    json!({"version": 1, "diagnostics": diagnostics_json(problems), "not_judged": NOT_JUDGED})
+}
+
+/// Everything that is wrong or odd about the configs that stand in the place of a command, or that `--deepspeed` names.
+pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Vec<Problem> {
+    let words = launch.command.iter().map(|word| word.to_string_lossy().into_owned());
+    let words = words.map(|word| Sourced::new(word, Source::Argument("check".to_string())));
+    let specs: Vec<Sourced<String>> = launch.deepspeed.iter().cloned().chain(words).collect();
+    let mut problems = launch.warnings.clone();
+    problems.extend(specs.iter().flat_map(|spec| check_config(spec, launch, host)));
+    problems.retain(|problem| !(problem.allowable && launch.allow.iter().any(|rule| rule == problem.rule)));
+    problems
+}
+
+fn check_config(spec: &Sourced<String>, launch: &Launch, host: &Host) -> Vec<Problem> {
+    let template = match template::resolve(spec, &launch.search, host) {
+        Ok(template) => template,
+        Err(problems) => return problems,
+    };
+    let config = match layers::with_layers(&template, &launch.layers, host) {
+        Ok(config) => config,
+        Err(problems) => return problems,
+    };
+    // No trainer: rules that depend on one say nothing. The DeepSpeed that is installed counts.
+    let nobody = Sourced::new(trainer::as_it_stands(), Source::Default);
+    let mut job = trainer::recognise(&ParsedCommand::parse(&[]), Some(&nobody), host);
+    job.python = Python::on_path(host);
+    let places = Places::new(&config, &template, &launch.layers, host);
+    let place = |key: &str| places.of(key);
+    let subject = Subject {
+        config: &config,
+        job: &job,
+        topology: None,
+        launcher: None,
+        host,
+        template_env: &template.env,
+        place: &place,
+        derived: Derived::new(&config, &job),
+    };
+    template.notes.iter().cloned().chain(check::diagnose_config(&subject, &launch.allow)).collect()
+}

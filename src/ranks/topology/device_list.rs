@@ -1,0 +1,157 @@
+//! A list of GPUs in a variable, read as CUDA's driver and torch read it: seen on a driver of 2026 and in torch 2.15.
+
+use crate::base::vars;
+
+/// What a list selects, and the first thing that is wrong with it.
+pub(super) struct DeviceList {
+    pub(super) names: Vec<String>,
+    pub(super) fault: Option<DeviceFault>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DeviceFault {
+    /// A GPU stands there twice. The driver and torch then see none.
+    Repeated(String),
+    /// The list ends before a word that is no device.
+    NotADevice(String),
+    /// The list ends before a number that the machine does not have.
+    NotThere(String, usize),
+    /// Only the number at the start counts: `0 1`.
+    MoreThanANumber(String),
+}
+
+impl DeviceFault {
+    /// `seen`: how many GPUs are left.
+    pub(crate) fn what(&self, seen: usize) -> String {
+        let left = match seen {
+            0 => "torch sees no GPU".to_string(),
+            1 => "torch sees only the GPU before it".to_string(),
+            _ => format!("torch sees only the {seen} GPUs before it"),
+        };
+        match self {
+            DeviceFault::Repeated(name) => format!("`{name}` stands in the list twice: {left}"),
+            DeviceFault::NotADevice(name) => format!("`{name}` is no GPU, and the list ends there: {left}"),
+            DeviceFault::NotThere(name, 1) => format!("there is no GPU {name} (the machine has one, GPU 0): {left}"),
+            DeviceFault::NotThere(name, count) => {
+                format!("there is no GPU {name} (the machine has {count}, from 0 to {}): {left}", count - 1)
+            }
+            DeviceFault::MoreThanANumber(name) => format!("of `{name}` only the number at the start counts"),
+        }
+    }
+
+    pub(crate) fn help(&self, variable: &str) -> String {
+        match self {
+            DeviceFault::Repeated(_) => format!("{variable}=0,1: each GPU once"),
+            DeviceFault::NotThere(_, count) => {
+                let all: Vec<String> = (0..(*count).min(8)).map(|number| number.to_string()).collect();
+                format!("{variable}={}", all.join(","))
+            }
+            _ => format!("{variable}=0,1: numbers, or GPU-… as `nvidia-smi -L` names them, with commas between them"),
+        }
+    }
+}
+
+/// Words with which a whole list says that no GPU is wanted.
+const NONE: &[&str] = &["nodevfiles", "none", "void"];
+
+impl DeviceList {
+    /// `gpus`: how many NVIDIA's driver lists.
+    pub(super) fn read(variable: &str, list: &str, gpus: Option<usize>) -> Self {
+        match variable {
+            vars::CUDA_VISIBLE_DEVICES => Self::judged(list, gpus.filter(|count| *count > 0)),
+            vars::HIP_VISIBLE_DEVICES => Self::judged(list, None),
+            // Other runtimes have rules of their own.
+            _ => DeviceList { names: plain(list), fault: None },
+        }
+    }
+
+    fn judged(list: &str, gpus: Option<usize>) -> Self {
+        let mut names: Vec<String> = Vec::new();
+        let mut fault = None;
+        let by_id = ["GPU-", "MIG-"].into_iter().find(|start| list.starts_with(start));
+        for entry in list.split(',') {
+            // A number that ends the list, nothing at all, or the word for none.
+            let ends = entry.trim().is_empty() || entry.trim().starts_with('-');
+            if ends || names.is_empty() && NONE.contains(&list.trim().to_ascii_lowercase().as_str()) {
+                break;
+            }
+            let name = match by_id {
+                Some(start) => entry.starts_with(start).then(|| entry.to_string()),
+                None => number(entry.trim()).map(|number| number.to_string()),
+            };
+            let Some(name) = name else {
+                fault = Some(DeviceFault::NotADevice(entry.trim().to_string()));
+                break;
+            };
+            if let Some(count) = gpus.filter(|count| name.parse::<usize>().is_ok_and(|number| number >= *count)) {
+                fault = Some(DeviceFault::NotThere(name, count));
+                break;
+            }
+            if names.contains(&name) {
+                return DeviceList { names: Vec::new(), fault: Some(DeviceFault::Repeated(name)) };
+            }
+            let plain = by_id.is_some() || entry.trim().trim_start_matches(['+', '0']) == name.trim_start_matches('0');
+            if !plain {
+                fault = fault.or(Some(DeviceFault::MoreThanANumber(entry.trim().to_string())));
+            }
+            names.push(name);
+        }
+        DeviceList { names, fault }
+    }
+}
+
+/// The number that a word starts with, as `strtoul` reads it.
+fn number(word: &str) -> Option<u32> {
+    let word = word.strip_prefix('+').unwrap_or(word);
+    word[..word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len())].parse().ok()
+}
+
+/// The names up to the first that is no device.
+fn plain(list: &str) -> Vec<String> {
+    let is_device = |entry: &&str| !entry.is_empty() && !entry.starts_with('-') && *entry != "NoDevFiles";
+    list.split(',').map(str::trim).take_while(is_device).map(str::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// On a machine with one GPU: what the driver (`cuDeviceGetCount`) said to each list.
+    #[test]
+    fn lists_are_read_as_the_driver_reads_them() {
+        let read = |list: &str| DeviceList::read(vars::CUDA_VISIBLE_DEVICES, list, Some(1));
+        for list in ["0", " 0", "0 ", "+0", "00", "0,", "0,,0", "0,-1", "GPU-012e41ed", "GPU-012e41ed,GPU-5"] {
+            assert!(!read(list).names.is_empty() && read(list).fault.is_none(), "{list}");
+        }
+        for list in ["", "-1", ",0", "NoDevFiles", "none", "void"] {
+            assert!(read(list).names.is_empty() && read(list).fault.is_none(), "{list}");
+        }
+        for list in ["0,0", "0, 0", "0,00", "GPU-012e41ed,GPU-012e41ed"] {
+            assert!(read(list).names.is_empty(), "{list}");
+            assert!(matches!(read(list).fault, Some(DeviceFault::Repeated(_))), "{list}");
+        }
+        for (list, seen) in
+            [("a", 0), ("a,b", 0), ("0,a", 1), ("a,0", 0), ("[0]", 0), ("cuda:0", 0), ("0,GPU-012e41ed", 1)]
+        {
+            assert_eq!(read(list).names.len(), seen, "{list}");
+            assert!(matches!(read(list).fault, Some(DeviceFault::NotADevice(_))), "{list}");
+        }
+        for (list, seen) in [("1", 0), ("0,1", 1), ("0,1,1", 1), ("8,0", 0)] {
+            assert_eq!(read(list).names.len(), seen, "{list}");
+            assert!(matches!(read(list).fault, Some(DeviceFault::NotThere(_, 1))), "{list}");
+        }
+        for list in ["0gpu", "0x0", "0 1", "0;1", "0.5"] {
+            assert_eq!(read(list).names, ["0"], "{list}");
+            assert!(matches!(read(list).fault, Some(DeviceFault::MoreThanANumber(_))), "{list}");
+        }
+    }
+
+    #[test]
+    fn without_a_driver_only_the_form_counts() {
+        let read = |variable, list| DeviceList::read(variable, list, None);
+        assert_eq!(read(vars::CUDA_VISIBLE_DEVICES, "3,11").names, ["3", "11"]);
+        assert!(matches!(read(vars::CUDA_VISIBLE_DEVICES, "0,1,1").fault, Some(DeviceFault::Repeated(_))));
+        assert!(matches!(read(vars::HIP_VISIBLE_DEVICES, "x").fault, Some(DeviceFault::NotADevice(_))));
+        assert!(read(vars::ASCEND_RT_VISIBLE_DEVICES, "0,0").fault.is_none());
+    }
+}

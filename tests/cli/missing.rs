@@ -1,0 +1,178 @@
+//! What is not there is said before the launch: scripts, modules, paths, GPUs, halves of a placement.
+
+use crate::sandbox::{SWIFT, Sandbox};
+
+const ZERO2: &[&str] = &["--deepspeed", "zero2", "--nproc-per-node", "2"];
+
+/// `check` ends with 1, a launch with 125, and a plan can still be read.
+#[track_caller]
+fn refused(sandbox: &Sandbox, command: &[&str], says: &[&str]) {
+    let check = sandbox.launch(&[&["check"], ZERO2].concat(), command);
+    assert_eq!(check.status, Some(1), "{check:?}");
+    says.iter().for_each(|word| assert!(check.stdout.contains(word), "{word}: {check:?}"));
+    sandbox.launch(ZERO2, command).refused(says);
+    assert!(!sandbox.executed());
+    sandbox.launch(&[&["-n"], ZERO2].concat(), command).succeeded();
+}
+
+#[track_caller]
+fn accepted(sandbox: &Sandbox, command: &[&str]) {
+    let check = sandbox.launch(&[&["check"], ZERO2].concat(), command);
+    assert_eq!(check.status, Some(0), "{check:?}");
+}
+
+#[test]
+fn a_script_that_does_not_exist_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.file("finetune.py", "");
+    sandbox.file("package/__main__.py", "");
+    sandbox.file("empty/other.py", "");
+    let says = ["error[script-missing]: `finetun.py` does not exist", "did you mean `", "/cwd/finetune.py`?"];
+    refused(&sandbox, &["python", "finetun.py"], &says);
+    refused(&sandbox, &["torchrun", "--nproc_per_node=2", "finetun.py"], &says);
+    refused(&sandbox, &["deepspeed", "--num_gpus=2", "finetun.py"], &says);
+    refused(&sandbox, &["python", "./empty"], &["a folder without `__main__.py`"]);
+    for script in ["finetune.py", "./package"] {
+        accepted(&sandbox, &["python", script]);
+    }
+    // The other machines may have it.
+    let run = sandbox.launch(&["check", "--deepspeed", "zero2"], &["srun", "-n2", "python", "finetun.py"]);
+    assert!(!run.stdout.contains("script-missing"), "{run:?}");
+}
+
+#[test]
+fn a_module_that_does_not_exist_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.file("mine/train.py", "");
+    refused(
+        &sandbox,
+        &["python", "-m", "no.such.module"],
+        &["error[module-missing]", "has no module `no.such.module`"],
+    );
+    refused(&sandbox, &["python", "-m", "train.py"], &["-m train, without .py"]);
+    for module in ["mine.train", "train", "swift.cli.sft"] {
+        accepted(&sandbox, &["python", "-m", module]);
+    }
+}
+
+#[test]
+fn a_path_that_is_not_there_is_refused_where_it_was_written() {
+    let sandbox = Sandbox::new();
+    sandbox.file("model/config.json", "{}");
+    sandbox.put("home/model/config.json", "{}");
+    refused(
+        &sandbox,
+        &["swift", "sft", "--model", "./modle"],
+        &["`./modle` does not exist", "--> --model ./modle", "/cwd/model`?"],
+    );
+    refused(
+        &sandbox,
+        &["python", "train.py", "--model_name_or_path=~/model"],
+        &["nobody expands the `~`", "/home/model"],
+    );
+    accepted(&sandbox, &["swift", "sft", "--model=~/model", "--dataset", "AI/x#100", "--output_dir", "./new"]);
+    let warned =
+        sandbox.launch(&[&["check"], ZERO2].concat(), &["python", "train.py", "--resume_from_checkpoint", "./no"]);
+    assert!(warned.status == Some(0) && warned.stdout.contains("warning[path-missing]"), "{warned:?}");
+    sandbox.file("run.yaml", "stage: sft\nmodel_name_or_path: ./model\ndataset_dir: ./no_data\n");
+    sandbox.put("env/lib/python3.11/site-packages/llamafactory/launcher.py", "");
+    refused(&sandbox, &["llamafactory-cli", "train", "run.yaml"], &["`./no_data` does not exist", "--> run.yaml:3:14"]);
+    sandbox.file("run.yaml", "model: ./no_model\n");
+    refused(&sandbox, &["swift", "sft", "run.yaml"], &["--> run.yaml:1:8"]);
+}
+
+#[test]
+fn gpus_that_are_not_there_are_refused() {
+    let mut sandbox = Sandbox::new();
+    for (list, says) in [
+        ("0,1,1", "`1` stands in the list twice: torch sees no GPU"),
+        ("a,b", "`a` is no GPU, and the list ends there"),
+        ("0,x", "torch sees only the GPU before it"),
+    ] {
+        sandbox.var("CUDA_VISIBLE_DEVICES", list);
+        refused(&sandbox, SWIFT, &["error[visible-devices]", says]);
+        let uncounted = sandbox.launch(&["--deepspeed", "zero2"], SWIFT);
+        assert_eq!(uncounted.status, Some(125), "{uncounted:?}");
+        accepted(&sandbox, &[SWIFT, &["--use_cpu", "true"]].concat());
+    }
+    sandbox.var("CUDA_VISIBLE_DEVICES", "0,1,x");
+    accepted(&sandbox, SWIFT);
+    sandbox.var("CUDA_VISIBLE_DEVICES", "0");
+    let shared = sandbox.launch(&[&["check"], ZERO2].concat(), SWIFT);
+    assert!(shared.stdout.contains("warning[ranks-share-gpus]: 2 ranks would share 1 GPU,"), "{shared:?}");
+    let gloo = sandbox.launch(&[&["check"], ZERO2].concat(), &[SWIFT, &["--ddp_backend", "gloo"]].concat());
+    assert!(!gloo.stdout.contains("ranks-share-gpus"), "{gloo:?}");
+}
+
+#[test]
+fn half_a_placement_is_refused() {
+    for (variables, says) in [
+        (&[("WORLD_SIZE", "16")][..], "`WORLD_SIZE` is set, but not RANK and LOCAL_RANK"),
+        (&[("RANK", "3")], "`RANK` is set, but not LOCAL_RANK and WORLD_SIZE"),
+        (&[("RANK", "2"), ("LOCAL_RANK", "0"), ("WORLD_SIZE", "2")], "rank 2 of 2 does not exist"),
+        (&[("RANK", "x"), ("LOCAL_RANK", "0"), ("WORLD_SIZE", "2")], "`x` is not a whole number"),
+    ] {
+        let mut sandbox = Sandbox::new();
+        sandbox.vars(variables).var("CUDA_VISIBLE_DEVICES", "0,1");
+        sandbox.launch(&["-n", "--deepspeed", "zero2"], SWIFT).refused(&[says]);
+    }
+    // The number of the ranks that are started anyway.
+    let mut sandbox = Sandbox::new();
+    sandbox.var("WORLD_SIZE", "2");
+    sandbox.launch(&[&["-n"], ZERO2].concat(), SWIFT).succeeded();
+}
+
+#[test]
+fn configs_are_checked_without_a_command() {
+    let sandbox = Sandbox::new();
+    sandbox.file(
+        "good.json",
+        r#"{"zero_optimization": {"stage": 2, "overlap_comm": false}, "gradient_clipping": "auto"}"#,
+    );
+    sandbox.file("bad.json", r#"{"zero_optimization": {"stage": 2, "overlapp_comm": true}}"#);
+    sandbox.file("odd.json", r#"{"zero_optimization": {"stage": 2}, "no_such_key": 1}"#);
+    let check = |words: &[&str]| sandbox.run([&["check"], words].concat());
+    for (words, status, says) in [
+        (&["good.json"][..], 0, "are not judged\n0 errors, 0 warnings, 0 notes"),
+        (&["zero3_offload"], 0, "0 errors, 0 warnings"),
+        (&["--deepspeed", "zero2"], 0, "0 errors, 0 warnings"),
+        (&["good.json", "bad.json"], 1, "bad.json:1:36"),
+        (&["--", "bad.json"], 1, "did you mean `overlap_comm`?"),
+        (&["odd.json"], 0, "odd.json:1:37"),
+        (&["--strict", "odd.json"], 1, "no_such_key"),
+        (&["--strict", "--allow", "ignored-key", "odd.json"], 0, "0 errors, 0 warnings"),
+        (&["nothere.json"], 1, "does not exist"),
+        (&["--format", "json", "bad.json"], 1, "\"rule\": \"unknown-key\""),
+    ] {
+        let run = check(words);
+        assert!(run.status == Some(status) && run.stdout.contains(says), "{words:?}: {run:?}");
+    }
+}
+
+#[test]
+fn a_word_that_is_no_command_is_answered_with_what_was_meant() {
+    let sandbox = Sandbox::new();
+    sandbox.file("ds.json", "{}");
+    sandbox.file("train.sh", "");
+    for (line, meant) in [
+        ("ds.json", "zlaunch check ds.json"),
+        ("ds.json -- swift sft", "zlaunch --deepspeed ds.json -- swift sft"),
+        ("run.yaml", "zlaunch -- swift sft run.yaml"),
+        ("train.sh", "zlaunch -- bash train.sh"),
+        ("zero2 -- swift sft", "zlaunch --deepspeed zero2 -- swift sft"),
+        ("--zero2 -- swift sft", "did you mean `--deepspeed zero2`?"),
+        ("--deepspeed zero2 check -- swift sft", "zlaunch check --deepspeed zero2 -- swift sft"),
+        ("--deepspeed zero2 doctor", "zlaunch doctor --deepspeed zero2"),
+        ("-- check swift sft", "zlaunch check -- swift sft"),
+        ("-n templates zero2", "zlaunch templates zero2"),
+        ("launch swift sft", "zlaunch -- swift sft"),
+        ("check ds.json -- swift sft", "zlaunch check --deepspeed ds.json -- swift sft"),
+    ] {
+        let run = sandbox.run(line.split(' '));
+        run.refused(&[meant]);
+    }
+    // A program of that name is a program.
+    sandbox.program("run");
+    sandbox.run(["-n", "run", "x"]).succeeded();
+    assert!(sandbox.run(["help"]).stdout.contains("Usage: zlaunch"));
+}
