@@ -41,14 +41,14 @@ VALUE = {
                "--prerelease": "allow", "--fork-strategy": "fewest", "--exclude-newer": "2026-01-01", "--exclude-newer-package": "x=2026-01-01",
                "--link-mode": "copy", "--python-platform": "linux", "--python-preference": "system", "--color": "never", "--config-settings-package": "x:a=b",
                "--preview-features": "format", "--directory": ".", "--project": ".", "--prerelease-package": "x=allow", "--python-fetch": "never"},
-    "poetry run": {"-C": ".", "--directory": ".", "-P": ".", "--project": "."},
-    "pdm run": {"--venv": "in-project", "-p": ".", "--project": ".", "--working-dir": ".", "-k": ":all", "--skip": ":all"},
+    "poetry run": {"-C": "."},
+    "pdm run": {"--venv": "in-project", "--env": "A=1"},
     "docker run": {"--memory-swappiness": "1", "--restart": "no", "--pull": "missing", "--tmpfs": "/a", "--mount": "type=tmpfs,dst=/a"},
     "py-spy record": {"-f": "raw", "--format": "raw"},
 }
 # Each of these runs takes a second: only some of their options.
 FEW = {"perf stat": "-e --event -r --repeat -d -v", "perf record": "-e --event -F --call-graph -g -q", "valgrind": "-v -s",
-       "pdm run": "-p --project --venv --env --working-dir -s", "poetry run": "-C --directory -q -n", "xvfb-run": "--server-num", "py-spy record": "-d --format -s"}
+       "pdm run": "--venv --env -s", "poetry run": "-C -q", "xvfb-run": "--server-num", "py-spy record": "-d --format -s"}
 # So do these, and one spelling of each option says enough.
 SLOW = {"poetry run", "pipenv run", "hatch run", "pdm run", "valgrind", "perf stat", "perf record", "xvfb-run", "py-spy record", "nsys profile", "nsys launch", "ncu", "compute-sanitizer"}
 # As they are written, and one behind the other.
