@@ -5,6 +5,8 @@ and at the end `N passed, M failed`, with the number skipped if there is one. Th
 anything failed. Checks by the thousand are counted without a line each; one that fails has its line.
 """
 import argparse
+import fcntl
+import hashlib
 import os
 import shutil
 import socket
@@ -16,6 +18,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+# What takes long to make is kept there.
+CACHE = Path(os.environ.get("ZLAUNCH_REAL_ENV") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "zlaunch-real")
 # Long enough for a machine that is busy with other work: whoever waits goes on as soon as it can.
 PATIENCE = 180
 # Of many cases that fail for one reason the first ones say enough.
@@ -145,6 +149,17 @@ def needs(*programs):
             subprocess.run(["apt-get", "install", "-qq", "-y", packages.get(program, program)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         if not shutil.which(program):
             raise Skip(f"{program} is not installed")
+
+
+def kept(make, name, *ingredients):
+    """A folder of the cache for what is made from these; made by one, while others wait."""
+    folder = CACHE / f"{name}-{hashlib.sha256(repr(ingredients).encode()).hexdigest()[:16]}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "complete").exists():
+            (folder / "complete").write_text(make(folder) or "")
+    return folder
 
 
 def until(condition, complaint, seconds=PATIENCE):

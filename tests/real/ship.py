@@ -5,8 +5,6 @@ Old systems and other shells are those of the oldest Debian that the machine's m
 needed for that, and nothing is installed on the machine. What is downloaded is kept beside the environments of `setup`.
 """
 import contextlib
-import fcntl
-import hashlib
 import os
 import platform
 import pty
@@ -24,11 +22,10 @@ import time
 import zipfile
 from pathlib import Path
 
-from harness import HERE, PATIENCE, ROOT, Arguments, Checks, Skip, check
+from harness import CACHE, HERE, PATIENCE, ROOT, Arguments, Checks, Skip, check, kept
 from lab import Lab, different
 
 DIST = ROOT / "target/dist"
-CACHE = Path(os.environ.get("ZLAUNCH_REAL_ENV") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "zlaunch-real")
 FLAGSHIP = ["--dry-run", "--deepspeed", "zero3_offload", "--nproc-per-node", "5", "--", "swift", "sft", "--model", "Qwen/Qwen3-8B", "--tuner_type", "full",
             "--per_device_train_batch_size", "1", "--gradient_accumulation_steps", "16"]
 # By its path: PATH is the one inside.
@@ -55,17 +52,6 @@ def packages():
 
 def one(kind):
     return packages()[kind]
-
-
-def kept(make, name, *ingredients):
-    """A folder of the cache for what is made from these; made by one, while others wait."""
-    folder = CACHE / f"{name}-{hashlib.sha256(repr(ingredients).encode()).hexdigest()[:16]}"
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "lock", "a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "complete").exists():
-            (folder / "complete").write_text(make(folder) or "")
-    return folder
 
 
 def unpacked_packages(folder, *names):

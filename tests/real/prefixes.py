@@ -1,0 +1,310 @@
+#!/usr/bin/env python3
+"""The programs of src/recorded/prefixes.txt and zlaunch agree on where their own words end and the command begins.
+
+Every program that is here, or can be installed, runs a command that records its words, with each of its options in each spelling. What it
+ran must be what zlaunch put itself in front of. A spelling that the real program does not take, or that this machine does not allow, says
+nothing and is not counted; the line of a check names the options of which none was. The name of a check is its program.
+"""
+import json
+import os
+import re
+import shlex
+import shutil
+import socketserver
+import subprocess
+import sys
+import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+from harness import HERE, ROOT, Arguments, Checks, Skip, in_parallel, kept, needs, until
+
+COMMAND = ["sft", "--deepspeed", "zero2", "--model", "m", "--output_dir", "a b"]
+# The words of a program that it needs in order to run anything, and those between its options and the command.
+FRONT = {"chrt": "-b", "sudo": "-E -n", "uv run": "--no-project --offline", "stdbuf": "-oL", "valgrind": "-q --tool=none", "perf record": "-o /dev/null", "xvfb-run": "-a"}
+WORDS = {"timeout": "60", "taskset": "1", "chrt": "0", "flock": "lock", "gosu": "root", "direnv exec": ".", "docker run": "image", "docker exec": "box"}
+BEHIND = {"tini": "--", "py-spy record": "--"}
+# Values to try for an option, until the program runs; those that only one option takes are named.
+VALUES = ["0", "1", "none", "/dev/null", "root", "A=1"]
+VALUE = {
+    "env": {"-C": ".", "--chdir": "."}, "stdbuf": {"-i": "0", "--input": "0"}, "timeout": {"-s": "INT", "--signal": "INT"},
+    "strace": {"-b": "execve", "--detach-on": "execve", "-X": "raw", "--const-print-style": "raw", "-S": "time", "--summary-sort-by": "time", "-U": "calls",
+               "--summary-columns": "calls", "--decode-pids": "comm", "--kvm": "vcpu", "--fault": "chdir", "--inject": "chdir:error=EPERM", "-e": "trace=none"},
+    "perf record": {"-e": "cpu-clock", "--event": "cpu-clock", "--call-graph": "fp", "--synth": "all", "-k": "monotonic", "--clockid": "monotonic", "--affinity": "cpu"},
+    "perf stat": {"-e": "cpu-clock", "--event": "cpu-clock", "--timeout": "9000", "-I": "1000", "--interval-print": "1000"},
+    "setpriv": {"--pdeathsig": "TERM", "--bounding-set": "+all", "--inh-caps": "-all", "--ambient-caps": "-all"},
+    "sudo": {"-T": "60", "--command-timeout": "60", "-C": "3", "--close-from": "3", "-D": ".", "--chdir": "."},
+    "dumb-init": {"-r": "15:3", "--rewrite": "15:3"}, "tini": {"-p": "SIGTERM"}, "proxychains": {"-f": "/etc/proxychains4.conf"},
+    "uv run": {"-p": sys.executable, "--python": sys.executable, "--index-strategy": "first-index", "--keyring-provider": "disabled", "--resolution": "highest",
+               "--prerelease": "allow", "--fork-strategy": "fewest", "--exclude-newer": "2026-01-01", "--exclude-newer-package": "x=2026-01-01",
+               "--link-mode": "copy", "--python-platform": "linux", "--python-preference": "system", "--color": "never", "--config-settings-package": "x:a=b",
+               "--preview-features": "format", "--directory": ".", "--project": ".", "--prerelease-package": "x=allow", "--python-fetch": "never"},
+    "poetry run": {"-C": "."},
+    "pdm run": {"--venv": "in-project", "--env": "A=1"},
+    "docker run": {"--memory-swappiness": "1", "--restart": "no", "--pull": "missing", "--tmpfs": "/a", "--mount": "type=tmpfs,dst=/a"},
+    "py-spy record": {"-f": "raw", "--format": "raw"},
+}
+# Each of these runs takes a second: only some of their options.
+FEW = {"perf stat": "-e --event -r --repeat -d -v", "perf record": "-e --event -F --call-graph -g -q", "valgrind": "-v -s",
+       "pdm run": "--venv --env -s", "poetry run": "-C -q", "xvfb-run": "--server-num", "py-spy record": "-d --format -s"}
+# So do these, and one spelling of each option says enough.
+SLOW = {"poetry run", "pipenv run", "hatch run", "pdm run", "valgrind", "perf stat", "perf record", "xvfb-run", "py-spy record", "nsys profile", "nsys launch", "ncu", "compute-sanitizer"}
+# As they are written, and one behind the other.
+TOGETHER = """
+env -u A -uB --unset=C D=1 E= nice -n 5 timeout -k5 --signal=INT 60
+env A=1 env -- B=2 nohup setsid -w stdbuf -oL -e 0
+taskset -ac 0 chrt -vb 0 ionice -c2 -n 7 numactl --physcpubind=0 -l
+/usr/bin/env A=1 /usr/bin/time -vo /dev/null nice -19
+strace -ffqo trace -e trace=none -s 100 -E A=1 nice
+flock -nx lock prlimit --nofile=100 --core=0 setpriv --nnp
+valgrind -q --tool=none --log-file=x --error-exitcode=3 nice
+nice uv run --no-project --offline -q --env-file .env --no-sync --
+docker run -dit --gpus all --ipc=host --shm-size 1g -v a:/b -v=c:/d -e A=1 --env B -w /b --name x --ulimit memlock=-1 -u 1:1 image
+docker exec -dit -e A=1 -w /b box
+"""
+PROJECT = """
+[project]
+name = "x"
+version = "1"
+requires-python = ">=3.9"
+[tool.poetry]
+package-mode = false
+[tool.hatch.envs.default]
+skip-install = true
+"""
+PACKAGES = {"time": "time", "unbuffer": "expect", "xvfb-run": "xvfb", "perf": "linux-perf", "numactl": "numactl", "tini": "tini", "dumb-init": "dumb-init", "gosu": "gosu",
+            "proxychains4": "proxychains4", "direnv": "direnv", "sudo": "sudo", "strace": "strace", "valgrind": "valgrind"}
+
+
+class Block:
+    """A block of the table."""
+
+    def __init__(self, text):
+        head, *rows = [line for line in text.splitlines() if not line.startswith("#")]
+        names, _, self.traits = head.partition(" | ")
+        self.names = names.split(", ")
+        rows = dict(row.split(" ", 1) for row in rows)
+        self.value, self.switch = rows.get("value", "").split(), rows.get("switch", "").split()
+
+
+def blocks():
+    text = (ROOT / "src/recorded/prefixes.txt").read_text()
+    return [Block(block) for block in re.split(r"\n\n+", text.strip()) if any(not line.startswith("#") for line in block.splitlines())]
+
+
+class Daemon(BaseHTTPRequestHandler):
+    """As much of Docker's daemon as the real client needs to say what it would run."""
+
+    def do_GET(self):
+        self.answer(200, {"Id": "box", "State": {"Running": True}, "Config": {}})
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or "{}")
+        if body.get("Cmd"):
+            self.server.record.write_text("".join(word + "\0" for word in body["Cmd"]))
+        self.answer(500, {"message": "recorded"})
+
+    do_HEAD = do_GET
+
+    def answer(self, status, body):
+        text = json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in {"Api-Version": "1.44", "Content-Type": "application/json", "Content-Length": len(text)}.items():
+            self.send_header(name, str(value))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(text)
+
+    def address_string(self):
+        return "client"
+
+    def log_message(self, *_):
+        pass
+
+
+class Bench:
+    """A folder with a command that records its words, and the tools from PyPI."""
+
+    def __init__(self, binary, tools, folder):
+        self.binary, self.folder = binary, folder
+        self.record, self.command = folder / "ran", folder / "swift"
+        (folder / "home").mkdir()
+        (folder / "pyproject.toml").write_text(PROJECT)
+        (folder / "Pipfile").write_text("")
+        (folder / ".env").write_text("")
+        self.recorder(f"#!/bin/sh\nprintf '%s\\0' \"$0\" \"$@\" > {self.record}.new && mv {self.record}.new {self.record}\n")
+        self.env = {"PATH": f"{tools}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:{os.environ['PATH']}", "HOME": str(folder / "home"), "LANG": "C.UTF-8",
+                    "PIPENV_VENV_IN_PROJECT": "1", "PIPENV_PIPFILE": str(folder / "Pipfile"), "DOCKER_HOST": f"unix://{folder}/docker.sock"}
+
+    def recorder(self, text):
+        self.command.write_text(text)
+        self.command.chmod(0o755)
+
+    def daemon(self):
+        server = socketserver.ThreadingUnixStreamServer(str(self.folder / "docker.sock"), Daemon)
+        server.record, server.daemon_threads = self.record, True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return server
+
+    def ran(self, prefix):
+        """The words that the real program ran behind its own, if it ran any."""
+        self.record.unlink(missing_ok=True)
+        program = subprocess.Popen([*prefix, self.command, *COMMAND], cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if ended(program) == 0 and not self.record.exists():
+            # It may have left it in the background.
+            try:
+                until(self.record.exists, "", seconds=1)
+            except AssertionError:
+                return None
+        return self.record.read_text().split("\0")[:-1] if self.record.exists() else None
+
+    def split(self, prefix):
+        """The words that zlaunch puts itself in front of."""
+        words = [self.binary, "--nproc-per-node", "2", "-n", "--format", "json", "--", *prefix, self.command, *COMMAND]
+        done = subprocess.run(words, cwd=self.folder, env=self.env, capture_output=True, text=True)
+        if done.returncode == 0:
+            return behind_zlaunch(json.loads(done.stdout)["argv"])
+        # Refused, with the right order to paste.
+        helps = [behind_zlaunch(shlex.split(line)) for line in re.findall("(?m)^  help: (.* zlaunch .*)", done.stderr)]
+        assert helps, f"{shlex.join(prefix)}: exit {done.returncode}\n{done.stderr}"
+        return helps[0]
+
+    def agrees(self, prefix):
+        """Whether the real program ran the command; then zlaunch must have seen the same."""
+        real = self.ran(prefix)
+        if real is None:
+            return False
+        assert real == [str(self.command), *COMMAND], f"`{shlex.join(prefix)}` ran {real}"
+        seen = self.split(prefix)
+        # What an option with `key` in its name might have taken is not shown.
+        hidden = [word if word == "(secret)" else own for word, own in zip(seen or [], real)]
+        assert seen == hidden and len(seen) == len(real), f"`{shlex.join(prefix)}`: zlaunch goes in front of {seen}"
+        return True
+
+
+def ended(program, seconds=60):
+    """The exit status of a program, which may wait for more than its command."""
+    try:
+        return program.wait(seconds)
+    except subprocess.TimeoutExpired:
+        program.kill()
+        return program.wait()
+
+
+def behind_zlaunch(words):
+    at = [at for at, word in enumerate(words) if Path(word).name == "zlaunch"]
+    return words[words.index("--", at[-1]) + 1:] if at else None
+
+
+def spellings(option, value):
+    return [[option, value], [f"{option}={value}" if option.startswith("--") else option + value]]
+
+
+class Tried:
+    """A program of a block at work."""
+
+    def __init__(self, bench, block, name):
+        self.bench, self.block, self.name = bench, block, name
+        key = block.names[0]
+        self.words = [*name.split(), *FRONT.get(key, "").split()]
+        self.behind = [*BEHIND.get(key, "").split(), *WORDS.get(key, "").split()]
+        self.values, self.slow = VALUE.get(key, {}), key in SLOW
+        few = FEW.get(key, "").split()
+        self.value_options, self.switches = [[option for option in options if not few or option in few] for options in (block.value, block.switch)]
+
+    def agrees(self, *options):
+        return self.bench.agrees([*self.words, *options, *self.behind])
+
+    def runs(self, *options):
+        return self.bench.ran([*self.words, *options, *self.behind]) is not None
+
+    def value(self, option):
+        values = [self.values[option]] if option in self.values else VALUES[:2 if self.slow else None]
+        value = next((value for value in values if self.agrees(option, value)), None)
+        if value is None:
+            # With the value left out it would be the command that is taken for it.
+            assert self.slow or not self.runs(option), f"{self.name} {option} takes no value"
+            return False
+        return self.slow or self.agrees(*spellings(option, value)[1]) or True
+
+    def switch(self, option):
+        if self.agrees("-5" if option == "-#" else option):
+            return True
+        assert self.slow or not self.runs(option, str(self.bench.command)), f"{self.name} {option} takes a value"
+        return False
+
+    def all(self):
+        # Some say no to `--`.
+        if not self.agrees():
+            raise Skip(f"{self.name} runs nothing here")
+        self.agrees("--")
+        missed = [option for option in self.value_options if not self.value(option)] + [option for option in self.switches if not self.switch(option)]
+        tried = len(self.value_options) + len(self.switches) - len(missed)
+        return f"{tried} of {len(self.block.value) + len(self.block.switch)} options" + (f", not {' '.join(missed)}" if missed else "")
+
+
+def installed(block, path):
+    """The first of its programs that is here."""
+    for name in block.names:
+        program = name.split()[0]
+        if shutil.which(program, path=path):
+            return name
+    program = block.names[0].split()[0]
+    if program in PACKAGES:
+        needs(program)
+        return block.names[0]
+    raise Skip(f"{program} is not installed")
+
+
+def try_block(block, binary, tools):
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        bench = Bench(binary, tools, Path(folder).resolve())
+        name = installed(block, bench.env["PATH"])
+        if name.startswith("docker"):
+            bench.daemon()
+        if name.startswith("py-spy"):
+            # It looks into Python only, and for longer than no time.
+            bench.recorder(f"#!/usr/bin/python3\nimport sys, time\nopen('{bench.record}', 'w').write(''.join(word + '\\0' for word in sys.argv))\ntime.sleep(0.3)\n")
+        return Tried(bench, block, name).all()
+
+
+def try_together(line, binary, tools):
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        bench = Bench(binary, tools, Path(folder).resolve())
+        bench.daemon()
+        words = shlex.split(line)
+        for word in words:
+            if word in PACKAGES and not shutil.which(word, path=bench.env["PATH"]):
+                needs(word)
+        if not bench.agrees(words):
+            raise Skip("the real programs run nothing here")
+        return line
+
+
+def tools():
+    """The programs from PyPI, in an environment of the cache."""
+    pins = HERE / "requirements-prefixes.txt"
+
+    def make(folder):
+        subprocess.run([sys.executable, "-m", "venv", "--clear", folder / "env"], check=True)
+        subprocess.run([folder / "env/bin/pip", "install", "--quiet", "--requirement", pins], check=True)
+    return kept(make, "prefixes", pins.read_text()) / "env"
+
+
+def main():
+    options = Arguments(__doc__, "bin", "names").parse_args()
+    checks = Checks(options.names)
+    bin_of = tools()
+    jobs = [(block.names[0].replace(" ", "-"), try_block, block) for block in blocks()]
+    jobs += [(f"together-{number}", try_together, line) for number, line in enumerate(TOGETHER.strip().splitlines(), 1)]
+    with ThreadPoolExecutor(in_parallel()) as pool:
+        running = [(name, pool.submit(function, what, options.bin, bin_of)) for name, function, what in jobs if checks.wants(name)]
+        for name, future in running:
+            checks.run(name, future.result)
+    checks.finish()
+
+
+if __name__ == "__main__":
+    main()
