@@ -6,8 +6,9 @@ mod table;
 use std::ffi::OsString;
 
 use crate::base::shell;
-use crate::command::target::base_name;
-use table::{PrefixProgram, TABLE};
+use crate::command::target::{base_name, is_python};
+use crate::command::trainer;
+use table::PrefixProgram;
 
 /// The shells whose `-c` is seen through, where the text is one plain command.
 const SHELLS: &[&str] = &["bash", "sh", "dash", "zsh"];
@@ -77,19 +78,23 @@ impl Prefix {
     /// Takes one layer off these words and returns what is behind it.
     fn take(&mut self, words: &[OsString]) -> Option<Vec<OsString>> {
         let first = words.first()?;
+        // Most commands start with one of these, and need no look at the table.
+        if is_python(first) || trainer::is_console(first) {
+            return None;
+        }
         // What a shell would take for a variable of the command.
         if self.layers.last().is_none_or(|layer| layer.is_shell) && assignment(first).is_some() {
-            return self.take_program(table::ENV, &[&[OsString::from("env")], words].concat());
+            return self.take_program(&[&[OsString::from("env")], words].concat());
         }
         let name = base_name(first);
         if let Some(shell) = SHELLS.iter().find(|shell| **shell == name) {
             return self.take_shell(shell, words);
         }
-        TABLE.iter().find_map(|program| self.take_program(program, words))
+        self.take_program(words)
     }
 
-    fn take_program(&mut self, program: &PrefixProgram, words: &[OsString]) -> Option<Vec<OsString>> {
-        let name = program.name_in(words)?;
+    fn take_program(&mut self, words: &[OsString]) -> Option<Vec<OsString>> {
+        let (program, name) = table::all().find_map(|program| program.name_in(words).map(|name| (program, name)))?;
         let (options, mut at) = program.read_options(words, name.split(' ').count())?;
         let mut set = Vec::new();
         while let Some(variable) = words.get(at).and_then(assignment).filter(|_| program.sets_variables) {
@@ -99,7 +104,7 @@ impl Prefix {
         at += program.words;
         let behind = words.get(at..).filter(|behind| !behind.is_empty())?;
         self.set.extend(set);
-        if program.sets_variables {
+        if name == "env" {
             let unset = options.iter().filter(|(name, _)| ["-u", "--unset"].contains(&name.as_str()));
             self.unset.extend(unset.filter_map(|(_, value)| value.clone()));
         }
@@ -139,7 +144,7 @@ type Options = Vec<(String, Option<OsString>)>;
 impl PrefixProgram {
     /// Which of its names these words start with.
     fn name_in(&self, words: &[OsString]) -> Option<&'static str> {
-        self.names.iter().copied().find(|name| {
+        self.names.split(", ").find(|name| {
             let mut parts = name.split(' ');
             let is_program = parts.next().is_some_and(|program| base_name(&words[0]) == program);
             is_program && parts.zip(1..).all(|(part, at)| words.get(at).is_some_and(|word| word == part))
@@ -205,7 +210,7 @@ impl PrefixProgram {
 /// The programs and what holds for each, for the documents.
 #[cfg(test)]
 pub(crate) fn documented() -> impl Iterator<Item = (String, String)> {
-    TABLE.iter().map(|program| {
+    table::all().map(|program| {
         let what = match program {
             PrefixProgram { container: true, .. } => {
                 "refused, with the order to paste: zlaunch must be inside".to_string()
@@ -217,7 +222,7 @@ pub(crate) fn documented() -> impl Iterator<Item = (String, String)> {
             PrefixProgram { barring: "", .. } => String::new(),
             PrefixProgram { barring, .. } => format!("refused with `{}`", barring.replace(' ', "`, `")),
         };
-        (program.names.join(", "), what)
+        (program.names.to_string(), what)
     })
 }
 

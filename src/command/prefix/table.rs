@@ -1,9 +1,10 @@
-//! The programs that run another command, with their options as the real ones print them.
+//! The programs that run another command, from the recorded table. Its head says how it is written.
 
 /// A program that runs another command, and which words are its own.
+#[derive(Default)]
 pub(super) struct PrefixProgram {
-    /// `nice`, `uv run`.
-    pub(super) names: &'static [&'static str],
+    /// `nice`, `uv run`, with commas.
+    pub(super) names: &'static str,
     /// Options that take a value, in the next word or joined to them.
     pub(super) with_value: &'static str,
     /// Options without a value, or with one only after `=`. `-#` is a dash and a number.
@@ -14,83 +15,71 @@ pub(super) struct PrefixProgram {
     pub(super) keeps_variables: Option<&'static str>,
     /// How many words stand between the options and the command.
     pub(super) words: usize,
-    /// `NAME=value` in front of the command sets a variable, and `-u NAME` removes one.
+    /// `NAME=value` in front of the command sets a variable.
     pub(super) sets_variables: bool,
     /// It runs what is installed in an environment of its own, so that PATH says nothing.
     pub(super) own_python: bool,
     pub(super) container: bool,
 }
 
-const PLAIN: PrefixProgram = PrefixProgram {
-    names: &[],
-    with_value: "",
-    switches: "",
-    barring: "",
-    keeps_variables: None,
-    words: 0,
-    sets_variables: false,
-    own_python: false,
-    container: false,
-};
+/// Every program of the table.
+pub(super) fn all() -> impl Iterator<Item = PrefixProgram> {
+    include_str!("../../recorded/prefixes.txt").split("\n\n").filter_map(parse)
+}
 
-pub(super) const ENV: &PrefixProgram = &PrefixProgram {
-    names: &["env"],
-    with_value: "-u --unset -C --chdir",
-    switches: "- -0 --null -i --ignore-environment -v --debug --block-signal --default-signal --ignore-signal --list-signal-handling",
-    barring: "- -i --ignore-environment -C --chdir",
-    sets_variables: true,
-    ..PLAIN
-};
+/// One block. The first one only has comments.
+fn parse(block: &'static str) -> Option<PrefixProgram> {
+    let mut lines = block.lines().filter(|line| !line.starts_with('#'));
+    let (names, traits) = lines.next().map(|head| head.split_once(" | ").unwrap_or((head, "")))?;
+    let mut program = PrefixProgram { names, ..PrefixProgram::default() };
+    for (word, value) in traits.split(' ').map(|word| word.split_once('=').unwrap_or((word, ""))) {
+        match word {
+            "words" => program.words = value.parse().unwrap_or_default(),
+            "needs" => program.keeps_variables = Some(value),
+            "assignments" => program.sets_variables = true,
+            "python" => program.own_python = true,
+            "container" => program.container = true,
+            _ => {}
+        }
+    }
+    for (list, options) in lines.filter_map(|line| line.split_once(' ')) {
+        match list {
+            "value" => program.with_value = options,
+            "switch" => program.switches = options,
+            "outside" => program.barring = options,
+            _ => {}
+        }
+    }
+    Some(program)
+}
 
-pub(super) const TABLE: &[&PrefixProgram] = &[
-    ENV,
-    &PrefixProgram { names: &["nice"], with_value: "-n --adjustment", switches: "-#", ..PLAIN },
-    &PrefixProgram { names: &["nohup"], ..PLAIN },
-    &PrefixProgram { names: &["setsid"], switches: "-c --ctty -f --fork -w --wait", ..PLAIN },
-    &PrefixProgram { names: &["stdbuf"], with_value: "-i --input -o --output -e --error", ..PLAIN },
-    &PrefixProgram {
-        names: &["timeout"],
-        with_value: "-k --kill-after -s --signal",
-        switches: "-f --foreground -p --preserve-status -v --verbose",
-        words: 1,
-        ..PLAIN
-    },
-    &PrefixProgram { names: &["taskset"], switches: "-c --cpu-list -a --all-tasks", words: 1, ..PLAIN },
-    &PrefixProgram {
-        names: &["chrt"],
-        switches: "-b --batch -f --fifo -i --idle -o --other -r --rr -R --reset-on-fork -v --verbose",
-        words: 1,
-        ..PLAIN
-    },
-    &PrefixProgram { names: &["ionice"], with_value: "-c --class -n --classdata", switches: "-t --ignore", ..PLAIN },
-    &PrefixProgram {
-        names: &["numactl"],
-        with_value: "-i --interleave -p --preferred -N --cpunodebind -C --physcpubind -m --membind -w --weighted-interleave",
-        switches: "-l --localalloc -a --all -b --balancing",
-        ..PLAIN
-    },
-    &PrefixProgram {
-        names: &["time"],
-        with_value: "-f --format -o --output",
-        switches: "-a --append -p --portability -q --quiet -v --verbose",
-        ..PLAIN
-    },
-    &PrefixProgram {
-        names: &["uv run"],
-        with_value: "--extra --with",
-        switches: "--all-extras",
-        own_python: true,
-        ..PLAIN
-    },
-    &PrefixProgram { names: &["poetry run", "pipenv run"], own_python: true, ..PLAIN },
-    &PrefixProgram {
-        names: &["conda run"],
-        with_value: "-n --name -p --prefix",
-        switches: "--no-capture-output",
-        own_python: true,
-        ..PLAIN
-    },
-    &PrefixProgram { names: &["nsys profile"], with_value: "-o --output -t --trace -f --force-overwrite", ..PLAIN },
-    &PrefixProgram { names: &["sudo"], switches: "-E", keeps_variables: Some("-E"), own_python: true, ..PLAIN },
-    &PrefixProgram { names: &["docker run"], with_value: "--gpus -v", words: 1, container: true, ..PLAIN },
-];
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_table_is_read() {
+        let text = include_str!("../../recorded/prefixes.txt");
+        let mut programs = 0;
+        for block in text.split("\n\n") {
+            let mut lines = block.lines().filter(|line| !line.starts_with('#'));
+            let Some(head) = lines.next() else { continue };
+            programs += 1;
+            for word in head.split_once(" | ").map_or("", |(_, traits)| traits).split_terminator(' ') {
+                let known = ["words=1", "assignments", "python", "container"].contains(&word);
+                assert!(known || word.starts_with("needs=-"), "{head}: {word}");
+            }
+            let program = parse(block).unwrap();
+            for line in lines {
+                let (list, options) = line.split_once(' ').unwrap();
+                assert!(["value", "switch", "outside"].contains(&list), "{head}: {line}");
+                assert!(options.split(' ').all(|option| option.starts_with('-')), "{head}: {line}");
+            }
+            let has = |option| {
+                [program.with_value, program.switches].iter().any(|list| list.split(' ').any(|own| own == option))
+            };
+            assert!(program.barring.split_terminator(' ').chain(program.keeps_variables).all(has), "{head}");
+        }
+        assert_eq!(all().count(), programs);
+    }
+}
