@@ -218,13 +218,15 @@ impl Names {
             return given.clone();
         }
         let first = variable_for(name);
-        let number = self.numbers.entry(first.clone()).or_insert(1);
-        let numbered = |number: usize| if number == 1 { first.clone() } else { format!("{first}_{number}") };
-        let holds_other = |held: &Vec<OsString>| held.iter().any(|held| held.as_bytes() != value);
-        while self.taken.get(OsStr::new(&numbered(*number))).is_some_and(holds_other) {
+        let holds_other = |taken: &BTreeMap<OsString, Vec<OsString>>, name: &str| {
+            taken.get(OsStr::new(name)).is_some_and(|held| held.iter().any(|held| held.as_bytes() != value))
+        };
+        let mut variable = first.clone();
+        while holds_other(&self.taken, &variable) {
+            let number = self.numbers.entry(first.clone()).or_insert(1);
             *number += 1;
+            variable = format!("{first}_{number}");
         }
-        let variable = numbered(*number);
         self.taken.entry(variable.clone().into()).or_default().push(OsStr::from_bytes(value).into());
         self.given.insert(value.to_vec(), variable.clone());
         variable

@@ -259,6 +259,7 @@ fn a_shim_reports_a_missing_program() {
 #[test]
 fn shim_folders_may_have_any_name() {
     let sandbox = Sandbox::new();
+    let files = fs::read_dir(sandbox.cwd()).unwrap().count();
     for name in ["a b", "a\nb", "a\"b", "a$HOME", "it's", "a\\b", "-"] {
         let folder = sandbox.root().join(name);
         let run = sandbox.run(["shims".as_ref(), "install".as_ref(), folder.as_os_str()]);
@@ -272,7 +273,7 @@ fn shim_folders_may_have_any_name() {
     for action in ["install", "remove", "list"] {
         sandbox.run(["shims", action, ""]).refused(&["zlaunch shims"]);
     }
-    assert_eq!(fs::read_dir(sandbox.cwd()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(sandbox.cwd()).unwrap().count(), files);
     sandbox.run(["shims", "install", "a", "b"]).refused(&["`b` is not understood"]);
 }
 
