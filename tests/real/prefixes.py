@@ -44,11 +44,15 @@ VALUE = {
     "poetry run": {"-C": "."},
     "pdm run": {"--venv": "in-project", "--env": "A=1"},
     "docker run": {"--memory-swappiness": "1", "--restart": "no", "--pull": "missing", "--tmpfs": "/a", "--mount": "type=tmpfs,dst=/a"},
-    "py-spy record": {"-f": "raw", "--format": "raw"},
+    "py-spy record": {"--format": "raw"}, "nsys profile": {"-t": "none", "--trace": "none", "--force-overwrite": "true", "--stats": "false", "-w": "true", "-o": "report"},
+    "nsys launch": {"--trace": "none"}, "ncu": {"-o": "report", "-k": "x", "--set": "basic", "--target-processes": "all", "-c": "1"},
+    "compute-sanitizer": {"--tool": "memcheck", "--target-processes": "all", "--leak-check": "full"},
 }
 # Each of these runs takes a second: only some of their options.
 FEW = {"perf stat": "-e --event -r --repeat -d -v", "perf record": "-e --event -F --call-graph -g -q", "valgrind": "-v -s",
-       "pdm run": "--venv --env -s", "poetry run": "-C -q", "xvfb-run": "--server-num", "py-spy record": "-d --format -s"}
+       "pdm run": "--venv --env -s", "poetry run": "-C -q", "xvfb-run": "--server-num", "py-spy record": "-d --format -s",
+       "nsys profile": "-o -t --trace --force-overwrite --stats -w -Y --python-backtrace", "nsys launch": "--trace", "ncu": "-o -k --set --target-processes -f --nvtx -c",
+       "compute-sanitizer": "--tool --target-processes --leak-check -q"}
 # So do these, and one spelling of each option says enough.
 SLOW = {"poetry run", "pipenv run", "hatch run", "pdm run", "valgrind", "perf stat", "perf record", "xvfb-run", "py-spy record", "nsys profile", "nsys launch", "ncu", "compute-sanitizer"}
 # As they are written, and one behind the other.
@@ -284,13 +288,16 @@ def try_together(line, binary, tools):
 
 
 def tools():
-    """The programs from PyPI, in an environment of the cache."""
+    """The programs from PyPI, in an environment of the cache; where they cannot be installed, those that are here are tried."""
     pins = HERE / "requirements-prefixes.txt"
 
     def make(folder):
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder / "env"], check=True)
         subprocess.run([folder / "env/bin/pip", "install", "--quiet", "--requirement", pins], check=True)
-    return kept(make, "prefixes", pins.read_text()) / "env"
+    try:
+        return kept(make, "prefixes", pins.read_text()) / "env"
+    except subprocess.CalledProcessError:
+        return Path("nowhere")
 
 
 def main():
