@@ -49,7 +49,7 @@ VALUE = {
     "compute-sanitizer": {"--tool": "memcheck", "--target-processes": "all", "--leak-check": "full"},
 }
 # Each of these runs takes a second: only some of their options.
-FEW = {"perf stat": "-e --event -r --repeat -d -v", "perf record": "-e --event -F --call-graph -g -q", "valgrind": "-v -s",
+FEW = {"perf stat": "-e -d", "perf record": "-e --call-graph -g", "valgrind": "-v -s",
        "pdm run": "--venv --env -s", "poetry run": "-C -q", "xvfb-run": "--server-num", "py-spy record": "-d --format -s",
        "nsys profile": "-o -t --trace --force-overwrite --stats -w -Y --python-backtrace", "nsys launch": "--trace", "ncu": "-o -k --set --target-processes -f --nvtx -c",
        "compute-sanitizer": "--tool --target-processes --leak-check -q"}
@@ -133,7 +133,7 @@ class Bench:
 
     def __init__(self, binary, tools, folder):
         self.binary, self.folder = binary, folder
-        self.record, self.command = folder / "ran", folder / "swift"
+        self.record, self.command, self.complaint = folder / "ran", folder / "swift", folder / "complaint"
         (folder / "home").mkdir()
         (folder / "pyproject.toml").write_text(PROJECT)
         (folder / "Pipfile").write_text("")
@@ -155,7 +155,7 @@ class Bench:
     def ran(self, prefix):
         """The words that the real program ran behind its own, if it ran any."""
         self.record.unlink(missing_ok=True)
-        program = subprocess.Popen([*prefix, self.command, *COMMAND], cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        program = subprocess.Popen([*prefix, self.command, *COMMAND], cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=open(self.complaint, "wb"))
         if ended(program) == 0 and not self.record.exists():
             # It may have left it in the background.
             try:
@@ -226,17 +226,24 @@ class Tried:
 
     def value(self, option):
         values = [self.values[option]] if option in self.values else VALUES[:2 if self.slow else None]
-        value = next((value for value in values if self.agrees(option, value)), None)
-        if value is None:
+        for value in values:
+            if self.agrees(option, value):
+                break
+            if self.is_of_another_version():
+                return False
+        else:
             # With the value left out it would be the command that is taken for it.
             assert self.slow or not self.runs(option), f"{self.name} {option} takes no value"
             return False
         return self.slow or self.agrees(*spellings(option, value)[1]) or True
 
+    def is_of_another_version(self):
+        return re.search("unknown (shorthand )?flag|unrecognized option|invalid option", self.bench.complaint.read_text(errors="replace"))
+
     def switch(self, option):
         if self.agrees("-5" if option == "-#" else option):
             return True
-        assert self.slow or not self.runs(option, str(self.bench.command)), f"{self.name} {option} takes a value"
+        assert self.slow or self.is_of_another_version() or not self.runs(option, str(self.bench.command)), f"{self.name} {option} takes a value"
         return False
 
     def all(self):
