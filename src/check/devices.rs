@@ -26,9 +26,9 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 fn visible_devices(subject: &Subject, found: &mut Findings) {
-    let Some(topology) = subject.topology.filter(|_| subject.runs_here() && !subject.trains_on_cpu()) else { return };
+    let Some(topology) = subject.topology.filter(|_| subject.runs_here()) else { return };
     let devices = &topology.devices;
-    let Some(fault) = &devices.fault else { return };
+    let Some(fault) = devices.fault.as_ref().filter(|_| !subject.trains_on_cpu()) else { return };
     let seen = devices.names.as_ref().map_or(0, Vec::len);
     let needed = if topology.ranks_exist() { 1 } else { topology.nproc_per_node.as_ref().map_or(1, |it| it.value) };
     // The number of ranks may have been counted by the faulty list.
@@ -40,12 +40,9 @@ fn visible_devices(subject: &Subject, found: &mut Findings) {
 }
 
 fn ranks_share_gpus(subject: &Subject, found: &mut Findings) {
-    let Some(topology) = subject.topology.filter(|_| subject.runs_here() && !subject.trains_on_cpu()) else { return };
-    let Some((nproc, gpus)) = shared(topology) else { return };
-    let gloo = ["ddp_backend", "backend", "dist_backend"].iter().any(|name| subject.argument_is(name, "gloo"));
-    if gloo {
-        return;
-    }
+    let shared = subject.topology.filter(|_| subject.runs_here()).and_then(shared);
+    let gloo = || ["ddp_backend", "backend", "dist_backend"].iter().any(|name| subject.argument_is(name, "gloo"));
+    let Some((nproc, gpus)) = shared.filter(|_| !subject.trains_on_cpu() && !gloo()) else { return };
     // What the driver does not list may not be there at all; a launcher with a run file, or a script, may use the CPU.
     let counted = subject.host.nvidia_gpus.is_some_and(|count| count > 0);
     let perhaps_cpu = matches!(subject.launcher, Some(Launcher::Existing(_)))

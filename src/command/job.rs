@@ -65,7 +65,7 @@ impl Job {
     pub(crate) fn place_in_run_file(&self, value: &str, host: &Host) -> Option<String> {
         let swift =
             self.variables.iter().filter(|it| it.name == "SWIFT_CONFIG_FILE").map(|it| PathBuf::from(&it.value));
-        let given = self.given_args.iter().flat_map(|args| args.words()).map(PathBuf::from);
+        let given = self.given_args.iter().flat_map(Args::words).map(PathBuf::from);
         let files = swift.chain(given).filter(|path| run_file::is_one(path));
         files.into_iter().find_map(|file| {
             let text = reading::read_text(&host.absolute(&file)).ok()?;

@@ -56,7 +56,8 @@ fn runs_code_at_start(folder: &Path) -> bool {
 
 /// Whether a `.pth` file of the folder runs code that may know this package, or names a file (an egg).
 fn may_add(site: &Path, package: &str) -> bool {
-    let mut files = names(site).filter(|name| name.ends_with(".pth") && !HARMLESS.contains(&name.as_str()));
+    let mut files = names(site)
+        .filter(|name| Path::new(name).extension().is_some_and(|it| it == "pth") && !HARMLESS.contains(&name.as_str()));
     files.any(|name| {
         let text = reading::read_text(&site.join(&name)).unwrap_or_default();
         text.lines().map(str::trim).any(|line| match line.strip_prefix("import ") {
