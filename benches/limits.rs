@@ -25,25 +25,25 @@ const MOST: f64 = 8.0;
 type Case = (&'static str, fn(&Sandbox, usize) -> Vec<String>);
 
 const CASES: &[Case] = &[
-    ("unknown keys at the top", |sandbox, count| check(&config(sandbox, json!({}), count))),
+    ("unknown keys at the top", |sandbox, count| check(&config(sandbox, &json!({}), count))),
     ("unknown keys in a section", |sandbox, count| {
         let mut section = numbered(count);
         section.insert("stage".to_string(), 2.into());
-        check(&config(sandbox, json!({"zero_optimization": section}), 0))
+        check(&config(sandbox, &json!({"zero_optimization": section}), 0))
     }),
     ("unknown keys, as JSON", |sandbox, count| {
-        let mut words = check(&config(sandbox, json!({}), count));
+        let mut words = check(&config(sandbox, &json!({}), count));
         words.splice(1..1, ["--format", "json"].map(str::to_string));
         words
     }),
     ("\"auto\" that nobody fills", |sandbox, count| {
         let autos: Map<_, _> = numbered(count).into_iter().map(|(key, _)| (key, "auto".into())).collect();
-        check(&config(sandbox, Value::Object(autos), 0))
+        check(&config(sandbox, &Value::Object(autos), 0))
     }),
     ("--set", |_, count| check(&repeated("--set", count / 10, |at| format!("key_{at}=1")))),
     ("--unset", |sandbox, count| {
         let all = repeated("--unset", count / 10, |at| format!("key_{at}"));
-        check(&[config(sandbox, json!({}), count / 10), all].concat())
+        check(&[config(sandbox, &json!({}), count / 10), all].concat())
     }),
     ("--unset of what is not there", |_, count| check(&repeated("--unset", count / 10, |at| format!("key_{at}")))),
     ("--env", |_, count| check(&repeated("--env", count / 10, |at| format!("VARIABLE_{at}=1")))),
@@ -55,7 +55,7 @@ const CASES: &[Case] = &[
     ("a merge patch that removes", |sandbox, count| {
         let nulls: Map<_, _> = numbered(count).into_iter().map(|(key, _)| (key, Value::Null)).collect();
         let patch = sandbox.file("patch.json", Value::Object(nulls).to_string()).display().to_string();
-        check(&[config(sandbox, json!({}), count), vec!["--patch".to_string(), patch]].concat())
+        check(&[config(sandbox, &json!({}), count), vec!["--patch".to_string(), patch]].concat())
     }),
     ("operations of a patch", |sandbox, count| {
         let add = |at| json!({"op": "add", "path": format!("/key_{at}"), "value": at});
@@ -64,7 +64,7 @@ const CASES: &[Case] = &[
     }),
     ("variables of a template", |sandbox, count| {
         let env: Map<_, _> = (0..count).map(|at| (format!("VARIABLE_{at}"), "1".into())).collect();
-        check(&config(sandbox, json!({"$zlaunch": {"env": env}}), 0))
+        check(&config(sandbox, &json!({"$zlaunch": {"env": env}}), 0))
     }),
     ("words of the command", |_, count| {
         let words = (0..count).map(|at| format!("--option_{at}"));
@@ -100,7 +100,7 @@ fn repeated(option: &str, count: usize, value: impl Fn(usize) -> String) -> Vec<
 }
 
 /// `--deepspeed` with a config that has these keys and so many unknown ones.
-fn config(sandbox: &Sandbox, keys: Value, unknown: usize) -> Vec<String> {
+fn config(sandbox: &Sandbox, keys: &Value, unknown: usize) -> Vec<String> {
     let mut config = numbered(unknown);
     config.insert("train_micro_batch_size_per_gpu".to_string(), 1.into());
     config.extend(keys.as_object().cloned().unwrap_or_default());

@@ -80,7 +80,10 @@ pub(super) fn in_private_folder<T>(folder: &Path, write: impl FnOnce() -> io::Re
     let missing: Vec<&Path> = folder.ancestors().take_while(|it| fs::symlink_metadata(it).is_err()).collect();
     let written = make_private_folder(folder).and_then(|()| write());
     if written.is_err() {
-        missing.iter().for_each(|folder| drop(fs::remove_dir(folder)));
+        for folder in missing {
+            // One that holds anything else stays.
+            let _ = fs::remove_dir(folder);
+        }
     }
     written
 }

@@ -114,28 +114,32 @@ fn harmless(what: &str, run: &Run) {
     assert!(!run.stderr.contains("panicked"), "{what}: {run:?}");
 }
 
+/// A machine where names, values and files hold such a character.
+fn deceived(bad: char, name: &str) -> Sandbox {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("OMP_NUM_THREADS", name).var("CUDA_DEVICE_MAX_CONNECTIONS", name).var("NCCL_DEBUG", name);
+    sandbox.var("CUDA_VISIBLE_DEVICES", "0,1");
+    sandbox.installed("deepspeed", &format!("0.19.8+{bad}"));
+    let header = serde_json::json!({"$zlaunch": {"about": name, "env": {"MY_VARIABLE": name}, "x": name},
+        "zero_optimization": {"stage": 2, name: name}});
+    let about = serde_json::json!({"$zlaunch": {"about": name, "env": {"MY_VARIABLE": name}},
+        "zero_optimization": {"stage": 2}, "train_micro_batch_size_per_gpu": "auto", "tensorboard": {"job_name": name}});
+    sandbox.put("templates/bad.json", header.to_string());
+    sandbox.put("templates/mine.json", about.to_string());
+    sandbox.put(&format!("templates/{name}.json"), about.to_string());
+    sandbox.file("hosts", format!("{name} slots=2\nh1 slots={name}\n"));
+    sandbox.file("run.json", serde_json::json!({"model": name, name: name}).to_string());
+    sandbox.file(&format!("{name}.json"), about.to_string());
+    sandbox
+        .file(&format!("dir{name}/config.json"), serde_json::json!({"model_type": name, "hidden_size": 8}).to_string());
+    sandbox
+}
+
 #[test]
 fn nothing_that_is_printed_deceives_a_terminal() {
     for bad in DECEPTIVE {
         let name = format!("a{bad}b");
-        let mut sandbox = Sandbox::new();
-        sandbox.var("OMP_NUM_THREADS", &name).var("CUDA_DEVICE_MAX_CONNECTIONS", &name).var("NCCL_DEBUG", &name);
-        sandbox.var("CUDA_VISIBLE_DEVICES", "0,1");
-        sandbox.installed("deepspeed", &format!("0.19.8+{bad}"));
-        let header = serde_json::json!({"$zlaunch": {"about": name, "env": {"MY_VARIABLE": name}, "x": name},
-            "zero_optimization": {"stage": 2, &name: &name}});
-        let about = serde_json::json!({"$zlaunch": {"about": name, "env": {"MY_VARIABLE": name}},
-            "zero_optimization": {"stage": 2}, "train_micro_batch_size_per_gpu": "auto", "tensorboard": {"job_name": name}});
-        sandbox.put("templates/bad.json", header.to_string());
-        sandbox.put("templates/mine.json", about.to_string());
-        sandbox.put(&format!("templates/{name}.json"), about.to_string());
-        sandbox.file("hosts", format!("{name} slots=2\nh1 slots={name}\n"));
-        sandbox.file("run.json", serde_json::json!({"model": name, &name: name}).to_string());
-        sandbox.file(&format!("{name}.json"), about.to_string());
-        sandbox.file(
-            &format!("dir{name}/config.json"),
-            serde_json::json!({"model_type": name, "hidden_size": 8}).to_string(),
-        );
+        let sandbox = deceived(*bad, &name);
         let templates = sandbox.path("templates").display().to_string();
         let folder = format!("./dir{name}");
         let own = format!("./{name}.json");
