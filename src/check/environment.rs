@@ -59,6 +59,13 @@ pub(super) const RULES: &[Rule] = &[
         doc: "RANK, LOCAL_RANK and WORLD_SIZE without MASTER_ADDR or MASTER_PORT: the ranks cannot meet",
         check: incomplete_ranks,
     },
+    Rule {
+        name: "nohup-undone",
+        severity: Severity::Warning,
+        when: When::Silent,
+        doc: "nohup in front of torchrun before torch 2.10, which takes SIGHUP back and ends on it",
+        check: nohup_undone,
+    },
 ];
 
 /// Found in documents, read by no program.
@@ -195,6 +202,19 @@ fn incomplete_ranks(subject: &Subject, found: &mut Findings) {
                 format!("--env {name}={example}, or --unset-env RANK to start the ranks anew"),
             );
         }
+    }
+}
+
+/// From 2.10 on, torchrun is told to leave SIGHUP as it finds it.
+fn nohup_undone(subject: &Subject, found: &mut Findings) {
+    let by_torchrun = matches!(subject.launcher, Some(Launcher::Torchrun | Launcher::Existing(_)));
+    if !subject.host.ignores_hangup || !(by_torchrun || subject.job.trainer.launches_itself) {
+        return;
+    }
+    let torch = subject.job.python.as_ref().and_then(|python| python.version("torch"));
+    if let Some(torch) = torch.filter(|torch| torch.is_before([2, 10, 0])) {
+        let what = format!("SIGHUP is ignored here (nohup), but the torchrun of torch {torch} takes it back and ends on it");
+        found.at(&["SIGHUP".to_string()], what, "--launcher local, or `setsid` instead of `nohup`");
     }
 }
 
