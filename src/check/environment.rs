@@ -213,7 +213,8 @@ fn nohup_undone(subject: &Subject, found: &mut Findings) {
     }
     let torch = subject.job.python.as_ref().and_then(|python| python.version("torch"));
     if let Some(torch) = torch.filter(|torch| torch.is_before([2, 10, 0])) {
-        let what = format!("SIGHUP is ignored here (nohup), but the torchrun of torch {torch} takes it back and ends on it");
+        let what =
+            format!("SIGHUP is ignored here (nohup), but the torchrun of torch {torch} takes it back and ends on it");
         found.at(&["SIGHUP".to_string()], what, "--launcher local, or `setsid` instead of `nohup`");
     }
 }

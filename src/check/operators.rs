@@ -9,7 +9,8 @@ use super::rule::{Findings, Rule};
 use super::subject::Subject;
 use crate::base::{json, vars};
 use crate::command::python::Python;
-use crate::command::trainer::Job;
+use crate::command::target::Target;
+use crate::command::trainer::{self, Job};
 use crate::config::schema;
 use crate::config::zero::{Device, Zero};
 use crate::host::Host;
@@ -33,11 +34,11 @@ const OF_OPTIMIZERS: &[(&str, &str, Option<&str>)] = &[
     ("lamb", "fused_lamb", Some("fused_lamb")),
 ];
 
-/// Operators with the key that asks for each. What a script may load by itself is not known.
-pub(crate) fn needed(config: &Value, job: &Job) -> Vec<(&'static str, &'static str)> {
+/// Operators with the key that asks for each.
+pub(super) fn needed(config: &Value, job: &Job, host: &Host) -> Vec<(&'static str, &'static str)> {
     let zero = Zero::of(config);
     let zero = if job.trainer.is_plain() { zero.without_auto() } else { zero };
-    let mut needed: Vec<_> = of_optimizer(config, zero.optimizer.is_off_gpu(), job).into_iter().collect();
+    let mut needed: Vec<_> = of_optimizer(config, zero.optimizer.is_off_gpu(), job, host).into_iter().collect();
     if zero.stage != Some(3) {
         return needed;
     }
@@ -59,7 +60,7 @@ const QUANTIZED: &[&str] = &[
     "zero_optimization.zero_quantized_nontrainable_weights",
 ];
 
-fn of_optimizer(config: &Value, off_gpu: bool, job: &Job) -> Option<(&'static str, &'static str)> {
+fn of_optimizer(config: &Value, off_gpu: bool, job: &Job, host: &Host) -> Option<(&'static str, &'static str)> {
     if job.trainer.sets("optimizer.params.lr") {
         return None;
     }
@@ -72,24 +73,32 @@ fn of_optimizer(config: &Value, off_gpu: bool, job: &Job) -> Option<(&'static st
         let by_torch = json::get(config, "optimizer.params.torch_adam").is_some_and(schema::is_true);
         return operator(&name).filter(|_| !by_torch).map(|found| (found, "optimizer.type"));
     }
-    // accelerate puts DeepSpeed's own in the place of the trainer's.
     let forced = json::get(config, "zero_force_ds_cpu_optimizer").is_none_or(schema::is_true);
-    if !off_gpu || !forced || !job.trainer.is_hf() {
-        return None;
+    let name = if off_gpu && forced { own_optimizer(job, host) } else { None };
+    operator(name?).map(|found| (found, OFFLOAD))
+}
+
+/// The optimizer of the trainer in host memory.
+fn own_optimizer(job: &Job, host: &Host) -> Option<&'static str> {
+    if job.trainer.is_hf() {
+        // accelerate puts DeepSpeed's own in its place.
+        let optim = job.args.text("optim");
+        return Some(match optim.as_ref().map(|sourced| sourced.value.as_str()) {
+            Some("adagrad") => "adagrad",
+            Some("lion_32bit" | "paged_lion_32bit") => "lion",
+            _ => "adam",
+        });
     }
-    let optim = job.args.text("optim");
-    let name = match optim.as_ref().map(|sourced| sourced.value.as_str()) {
-        Some("adagrad") => "adagrad",
-        Some("lion_32bit" | "paged_lion_32bit") => "lion",
-        _ => "adam",
-    };
-    operator(name).map(|found| (found, OFFLOAD))
+    let Target::Script { path, .. } = &job.target else { return None };
+    let script = trainer::script_text(path, host)?;
+    let named = [("DeepSpeedCPUAdam", "adam"), ("DeepSpeedCPULion", "lion"), ("DeepSpeedCPUAdagrad", "adagrad")];
+    named.into_iter().find(|(class, _)| script.contains(&format!("{class}("))).map(|(_, name)| name)
 }
 
 /// The operators of this launch that are neither built nor installed, and the folder where torch will build them. `None`
 /// where that folder is not known.
-pub(crate) fn not_built(config: &Value, job: &Job, host: &Host) -> Option<(Vec<(&'static str, &'static str)>, PathBuf)> {
-    let needed = needed(config, job);
+fn not_built(config: &Value, job: &Job, host: &Host) -> Option<(Vec<(&'static str, &'static str)>, PathBuf)> {
+    let needed = needed(config, job, host);
     let python = job.python.as_ref().filter(|_| !needed.is_empty())?;
     let folder = build_folder(python, host)?;
     let installed = reading::read_text(&python.file("deepspeed/git_version_info_installed.py")?).ok()?;
@@ -97,6 +106,12 @@ pub(crate) fn not_built(config: &Value, job: &Job, host: &Host) -> Option<(Vec<(
         !installed.contains(&format!("'{name}': True")) && !folder.join(name).join(format!("{name}.so")).is_file()
     };
     Some((needed.into_iter().filter(is_missing).collect(), folder))
+}
+
+/// Whether the launch compiles an operator, or may.
+pub(crate) fn compiles(config: &Value, job: &Job, host: &Host) -> bool {
+    not_built(config, job, host)
+        .map_or_else(|| !needed(config, job, host).is_empty(), |(missing, _)| !missing.is_empty())
 }
 
 /// Where torch builds for this Python: `…/py311_cu128`, unless a variable names the folder. For ROCm the name differs by
@@ -108,7 +123,8 @@ pub(super) fn build_folder(python: &Python, host: &Host) -> Option<PathBuf> {
     let text = reading::read_text(&python.file("torch/version.py")?).ok()?;
     // `cuda: Optional[str] = '12.8'`, or `cuda = None`.
     let value = |name: &str| {
-        let line = text.lines().find(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([':', ' '])))?;
+        let line =
+            text.lines().find(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([':', ' '])))?;
         Some(line.rsplit_once("= ")?.1.trim_matches('\''))
     };
     if value("hip") != Some("None") {
