@@ -248,13 +248,14 @@ impl Environment {
             let more = if scheduled { ",SIGUSR1,SIGUSR2" } else { "" };
             let why = match (scheduled, host.ignores_hangup) {
                 (true, false) => SCHEDULED,
-                (false, _) => "SIGHUP stays ignored (nohup)",
-                (true, true) => "the scheduler's signals reach the ranks, SIGHUP stays ignored",
+                (false, _) => "SIGHUP stays ignored (torch 2.10 and later)",
+                (true, true) => "the scheduler's signals reach the ranks, SIGHUP stays ignored (torch 2.10 and later)",
             };
             self.set(vars::PET_SIGNALS_TO_HANDLE, format!("SIGTERM,SIGINT,{hangup}SIGQUIT{more}"), why.to_string());
         }
         if scheduled && host.raw(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT).is_none() {
-            self.set(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT, "300", SCHEDULED.to_string());
+            let why = "time to save after the scheduler's signal (torch 2.12 and later)";
+            self.set(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT, "300", why.to_string());
         }
     }
 
@@ -304,7 +305,7 @@ impl Environment {
     }
 }
 
-const SCHEDULED: &str = "the scheduler's signals reach the ranks";
+const SCHEDULED: &str = "the scheduler's signals reach the ranks (torch 2.10 and later)";
 
 /// The file with the variables that must reach every machine of a hostfile.
 pub(crate) fn for_other_machines(

@@ -21,6 +21,9 @@ fn sandbox(case: &Value) -> Sandbox {
     if let Some(version) = case["swift"].as_str() {
         sandbox.installed("ms_swift", version);
     }
+    for (package, version) in case["installed"].as_object().into_iter().flatten() {
+        sandbox.installed(package, version.as_str().unwrap());
+    }
     for (name, text) in case["site"].as_object().into_iter().flatten() {
         sandbox.put(&format!("env/lib/python3.11/site-packages/{name}"), text.as_str().unwrap());
     }
