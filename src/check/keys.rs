@@ -69,9 +69,10 @@ fn why_unknown(key: &Key, subject: &Subject) -> Option<String> {
     }
 }
 
-fn is_in_unknown_section(key: &Key, subject: &Subject) -> bool {
-    let section = key.path.rsplit_once('.').and_then(|(section, _)| schema::find(section)?.since);
-    section.is_some_and(|since| since > TAKEN_AS_KNOWN && subject.is_before(since))
+/// Whether a section around the key came after the version that is there.
+pub(super) fn is_in_unknown_section(key: &Key, subject: &Subject) -> bool {
+    let sections = key.path.match_indices('.').filter_map(|(end, _)| schema::find(&key.path[..end])?.since);
+    sections.into_iter().any(|since| since > TAKEN_AS_KNOWN && subject.is_before(since))
 }
 
 fn dotted(version: [u32; 3]) -> String {

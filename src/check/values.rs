@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::keys::refuses;
+use super::keys::{is_in_unknown_section, refuses};
 use super::rule::{Findings, Rule};
 use super::subject::{Key, Subject};
 use crate::base::python_value::number;
@@ -42,6 +42,7 @@ fn judge(subject: &Subject, found: &mut Findings, kind: ValueFault) {
         let read = |entry: &KeySpec| {
             entry.removed.is_none()
                 && (key.policy == UnknownKeys::Ignored || refuses(key.policy, subject))
+                && !is_in_unknown_section(key, subject)
                 && entry.since.is_none_or(|since| !subject.is_before(since))
                 && entry.fault(key.value, |version| subject.is_before(version)) == Some(kind)
         };
