@@ -92,7 +92,7 @@ fn loss_scale(subject: &Subject, found: &mut Findings) {
     }
     for (key, good) in [("fp16.loss_scale_window", 1000), ("fp16.min_loss_scale", 1)] {
         if let Some(value) = subject.get(key).filter(|value| schema::whole(value).is_some_and(|number| number <= 0.0))
-            && !subject.is_before(MODELS)
+            && !subject.is_before([0, 19, 3])
         {
             let what = format!("`{key}` is {value}: with dynamic loss scaling it must be above 0");
             found.key(&[key], what, format!("--set {key}={good}"));

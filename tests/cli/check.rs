@@ -215,7 +215,7 @@ fn an_operator_is_announced_until_it_is_built() {
         line.split('`').skip(1).step_by(2).map(str::to_string).collect::<Vec<_>>().join(" ")
     };
     let at = |sandbox: &Sandbox, path: &str, text: &str| {
-        drop(sandbox.put(&format!("env/lib/python3.11/site-packages/{path}"), text))
+        sandbox.put(&format!("env/lib/python3.11/site-packages/{path}"), text);
     };
     // What torch builds for is not known.
     assert_eq!(announced(&sandbox, "zero2_offload", "adamw_torch"), "");
