@@ -11,6 +11,7 @@ mod keys;
 pub(crate) mod machine;
 mod missing;
 mod offload;
+pub(crate) mod operators;
 mod optimizer;
 mod precision;
 mod rule;
@@ -33,6 +34,7 @@ const CONFIG: &[&[Rule]] = &[
     combinations::RULES,
     optimizer::RULES,
     effects::RULES,
+    operators::RULES,
 ];
 
 /// Rules about the environment and the machine, which are also asked where there is no config.

@@ -6,8 +6,10 @@ mod programs;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
+use nix::sys::signal::Signal;
 use nix::unistd::{AccessFlags, access, geteuid, gethostname};
 
 use crate::base::source::Sourced;
@@ -27,6 +29,8 @@ pub(crate) struct Host {
     pub(crate) cpus: usize,
     /// GPUs the NVIDIA driver lists in /proc, where there is one.
     pub(crate) nvidia_gpus: Option<usize>,
+    /// SIGHUP is ignored, as `nohup` leaves it.
+    pub(crate) ignores_hangup: bool,
 }
 
 const NVIDIA_GPUS: &str = "/proc/driver/nvidia/gpus";
@@ -41,6 +45,7 @@ impl Host {
             hostname: gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default(),
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
             nvidia_gpus: std::fs::read_dir(NVIDIA_GPUS).ok().map(Iterator::count),
+            ignores_hangup: IgnoredSignals::read().contains(Signal::SIGHUP),
         }
     }
 
@@ -156,6 +161,24 @@ impl Host {
             let temporary = self.folder(vars::TMPDIR).unwrap_or_else(|| PathBuf::from("/tmp"));
             temporary.join(format!("zlaunch-{}", geteuid()))
         })
+    }
+}
+
+/// The signals that our caller made us ignore.
+pub(crate) struct IgnoredSignals(u64);
+
+impl IgnoredSignals {
+    /// /proc tells without changing their handlers.
+    pub(crate) fn read() -> Self {
+        let mut status = Vec::with_capacity(4096);
+        let read = std::fs::File::open("/proc/self/status").and_then(|mut file| file.read_to_end(&mut status));
+        let text = read.ok().and_then(|_| std::str::from_utf8(&status).ok()).unwrap_or_default();
+        let mask = text.split_once("\nSigIgn:").and_then(|(_, rest)| rest.lines().next());
+        IgnoredSignals(mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0))
+    }
+
+    pub(crate) fn contains(&self, signal: Signal) -> bool {
+        self.0 >> (signal as i32 - 1) & 1 == 1
     }
 }
 

@@ -60,8 +60,8 @@ vars! {
     PET_NODE_RANK READ "torchrun's own default for --node_rank";
     PET_MASTER_ADDR READ "torchrun's own default for --master_addr";
     PET_MASTER_PORT READ "torchrun's own default for --master_port";
-    PET_SIGNALS_TO_HANDLE READ_AND_SET "under a scheduler: torchrun passes USR1 and USR2 on to the ranks";
-    TORCH_ELASTIC_SHUTDOWN_TIMEOUT READ_AND_SET "seconds between TERM and KILL: read for `local` (30), set to 300 for torchrun under a scheduler";
+    PET_SIGNALS_TO_HANDLE READ_AND_SET "the signals that torchrun (torch 2.10 and later) ends on after sending them to the ranks: with USR1 and USR2 under a scheduler, without HUP under nohup";
+    TORCH_ELASTIC_SHUTDOWN_TIMEOUT READ_AND_SET "seconds between the signal and KILL: read for `local` (30), set to 300 for torchrun (torch 2.12 and later) under a scheduler";
     RANK READ_AND_SET "with LOCAL_RANK and WORLD_SIZE: a launcher already ran, so none is started; `direct` and `local` set it";
     LOCAL_RANK READ_AND_SET "see RANK";
     WORLD_SIZE READ_AND_SET "see RANK; the number of ranks";

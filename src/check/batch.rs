@@ -100,10 +100,15 @@ fn triangle(subject: &Subject) -> Option<Triangle> {
 fn ranks(subject: &Subject) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 ranks")]
     let world = subject.world()? as f64;
-    match subject.get(SEQUENCE) {
+    match sequence(subject) {
         None => Some(world),
         Some(size) => number(size).filter(|size| *size != 0.0).map(|size| world / size),
     }
+}
+
+/// Older versions do not divide the ranks by it when they read a config.
+fn sequence<'a>(subject: &Subject<'a>) -> Option<&'a Value> {
+    subject.get(SEQUENCE).filter(|_| !subject.is_before([0, 17, 0]))
 }
 
 fn batch_size(subject: &Subject, found: &mut Findings) {
@@ -115,7 +120,7 @@ fn batch_size(subject: &Subject, found: &mut Findings) {
         }
     }
     let divides = |size: &&Value| number(size).is_some_and(|size| size != 0.0);
-    if let Some(size) = subject.get(SEQUENCE).filter(|size| *size != "auto" && !divides(size)) {
+    if let Some(size) = sequence(subject).filter(|size| *size != "auto" && !divides(size)) {
         let what = format!("`{SEQUENCE}` is {}, but DeepSpeed divides the ranks by it", typed(size));
         found.key(&[SEQUENCE], what, format!("--set {SEQUENCE}=1"));
     }

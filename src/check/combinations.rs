@@ -275,7 +275,8 @@ fn data_efficiency(subject: &Subject, found: &mut Findings) {
             // Python's int() is called on it.
             Some(value) => needed == "max_tokens" && !schema::can_be_int(value),
         };
-        if on && missing {
+        let since = schema::find(&format!("{sampling}.{section}")).and_then(|entry| entry.since);
+        if on && missing && since.is_none_or(|since| !subject.is_before(since)) {
             let what = format!("`{sampling}.{section}` is enabled and needs `{needed}`");
             found.key(&[&format!("{sampling}.{section}")], what, format!("--set {key}=…"));
         }
@@ -288,20 +289,26 @@ fn hf_arguments(subject: &Subject, found: &mut Findings) {
     }
     let args = &subject.job.args;
     let on = |name: &str| args.bool(name, true).ok().flatten().filter(|sourced| sourced.value);
-    if let Some(sourced) = on("auto_find_batch_size").filter(|_| subject.stage_is(&[3])) {
-        let what = "transformers refuses `auto_find_batch_size` at stage 3".to_string();
-        found.at(
-            &[sourced.from.to_string(), (subject.place)(STAGE)],
-            what,
-            "drop it, or take stage 2: --deepspeed zero2",
-        );
+    if let Some(sourced) = on("auto_find_batch_size") {
+        let places = [sourced.from.to_string(), (subject.place)(STAGE)];
+        let before = |version| subject.has_before("transformers", version);
+        // It came with 4.38 for every stage; since 4.45 it is for stage 3 alone.
+        if before([4, 45, 0]) && !before([4, 38, 0]) {
+            let what = "transformers 4.38 to 4.44 refuses `auto_find_batch_size` with DeepSpeed".to_string();
+            found.at(&places[..1], what, format!("drop {}", sourced.from));
+        } else if subject.stage_is(&[3]) && !before([4, 38, 0]) {
+            let what = "transformers refuses `auto_find_batch_size` at stage 3".to_string();
+            found.at(&places, what, "drop it, or take stage 2: --deepspeed zero2");
+        }
     }
     let off = |text: &str| text.is_empty() || hf_false(text);
     if let Some(sourced) = args.text("fsdp").filter(|sourced| !off(&sourced.value)) {
         let what = "transformers refuses `fsdp` together with DeepSpeed".to_string();
         found.at(&[sourced.place()], what, format!("drop {}", sourced.from));
     }
-    if let (Some(only), Some(best)) = (on("save_only_model"), on("load_best_model_at_end")) {
+    if let (Some(only), Some(best)) = (on("save_only_model"), on("load_best_model_at_end"))
+        && !subject.has_before("transformers", [4, 38, 0])
+    {
         let what = "transformers refuses `save_only_model` with `load_best_model_at_end` under DeepSpeed".to_string();
         found.at(&[only.from.to_string(), best.from.to_string()], what, format!("drop {}", only.from));
     }

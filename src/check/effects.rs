@@ -66,13 +66,6 @@ pub(super) const RULES: &[Rule] = &[
         check: large_bucket,
     },
     Rule {
-        name: "quantizer",
-        severity: Severity::Note,
-        when: When::Start,
-        doc: "ZeRO++'s quantization compiles a CUDA operator at start: nvcc must be there",
-        check: quantizer,
-    },
-    Rule {
         name: "pinned-memory",
         severity: Severity::Note,
         when: When::Silent,
@@ -303,16 +296,6 @@ fn large_bucket(subject: &Subject, found: &mut Findings) {
         let key = format!("zero_optimization.{name}");
         let what = format!("`{key}` takes {:.1} GB on every GPU, twice that with overlap_comm", size * 2.0 / 1e9);
         found.key(&[&key], what, format!("--set {key}=200000000"));
-    }
-}
-
-fn quantizer(subject: &Subject, found: &mut Findings) {
-    for name in ["zero_quantized_weights", "zero_quantized_gradients", "zero_quantized_nontrainable_weights"] {
-        if subject.zero_is_on(name) == Some(true) {
-            let key = format!("zero_optimization.{name}");
-            let what = format!("`{key}` compiles a CUDA operator at start: nvcc and ninja must be there");
-            return found.key(&[&key], what, "check `nvcc --version`");
-        }
     }
 }
 

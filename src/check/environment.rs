@@ -14,14 +14,14 @@ pub(super) const RULES: &[Rule] = &[
         name: "dead-variable",
         severity: Severity::Warning,
         when: When::Silent,
-        doc: "a variable that reads as if DeepSpeed knew it, and that nothing reads",
+        doc: "a variable that reads as if DeepSpeed or this version of torch knew it, and that nothing reads",
         check: dead_variable,
     },
     Rule {
         name: "allocator-conf",
         severity: Severity::Error,
         when: When::Start,
-        doc: "a PYTORCH_CUDA_ALLOC_CONF that is no list of name:value: `import torch` aborts",
+        doc: "a PYTORCH_CUDA_ALLOC_CONF, or from torch 2.9 on a PYTORCH_ALLOC_CONF, that is no list of name:value: torch stops on it",
         check: allocator_conf,
     },
     Rule {
@@ -59,6 +59,13 @@ pub(super) const RULES: &[Rule] = &[
         doc: "RANK, LOCAL_RANK and WORLD_SIZE without MASTER_ADDR or MASTER_PORT: the ranks cannot meet",
         check: incomplete_ranks,
     },
+    Rule {
+        name: "nohup-undone",
+        severity: Severity::Warning,
+        when: When::Silent,
+        doc: "nohup in front of torchrun before torch 2.10, which takes SIGHUP back and ends on it",
+        check: nohup_undone,
+    },
 ];
 
 /// Found in documents, read by no program.
@@ -71,22 +78,37 @@ fn dead_variable(subject: &Subject, found: &mut Findings) {
             found.at(&[place], format!("nothing reads `{name}`"), format!("--unset-env {name}"));
         }
     }
+    let (old, new) = (vars::PYTORCH_CUDA_ALLOC_CONF, vars::PYTORCH_ALLOC_CONF);
+    if let (Some(value), None) = (subject.variable(new), subject.variable(old))
+        && let Some(torch) = subject.package("torch").filter(|torch| torch.is_before(NEW_ALLOCATOR_CONF))
+    {
+        let value = value.to_string_lossy();
+        let what = format!("torch {torch} does not read `{new}`: it came with 2.9");
+        found.at(&[format!("{new}={value}")], what, format!("--unset-env {new} --env {old}={value}"));
+    }
 }
+
+/// torch reads PYTORCH_ALLOC_CONF since then.
+const NEW_ALLOCATOR_CONF: [u32; 3] = [2, 9, 0];
 
 fn allocator_conf(subject: &Subject, found: &mut Findings) {
     for name in [vars::PYTORCH_CUDA_ALLOC_CONF, vars::PYTORCH_ALLOC_CONF] {
         let Some(value) = subject.variable(name).and_then(|value| value.to_str()) else { continue };
         // torch looks at the new name only where the old one is not set.
-        let unread = name == vars::PYTORCH_ALLOC_CONF && subject.variable(vars::PYTORCH_CUDA_ALLOC_CONF).is_some();
-        if let Some(item) = wrong_item(value).filter(|_| !unread) {
-            let what = format!("`{item}` in {name} is no name:value, and `import torch` aborts on it");
+        let unread = || {
+            name == vars::PYTORCH_ALLOC_CONF
+                && (subject.variable(vars::PYTORCH_CUDA_ALLOC_CONF).is_some()
+                    || subject.has_before("torch", NEW_ALLOCATOR_CONF))
+        };
+        if let Some(item) = wrong_item(value).filter(|_| !unread()) {
+            let what = format!("`{item}` in {name} is no name:value, and torch stops on it");
             let help = format!("--env {name}=expandable_segments:True, or --unset-env {name}");
             found.at(&[format!("{name}={value}")], what, help);
         }
     }
 }
 
-/// The first item that is no `name:value`. A value may be a list in brackets.
+/// The first item that is no `name:value`; empty ones are skipped. A value may be a list in brackets.
 fn wrong_item(text: &str) -> Option<&str> {
     let mut depth = 0;
     let mut items = text.split(|c: char| {
@@ -98,9 +120,10 @@ fn wrong_item(text: &str) -> Option<&str> {
         c == ',' && depth == 0
     });
     let good = |item: &str| {
-        item.split_once(':').is_some_and(|(name, value)| !name.trim().is_empty() && !value.trim().is_empty())
+        item.trim().is_empty()
+            || item.split_once(':').is_some_and(|(name, value)| !name.trim().is_empty() && !value.trim().is_empty())
     };
-    items.find(|item| !text.is_empty() && !good(item))
+    items.find(|item| !good(item))
 }
 
 fn two_allocator_confs(subject: &Subject, found: &mut Findings) {
@@ -198,21 +221,40 @@ fn incomplete_ranks(subject: &Subject, found: &mut Findings) {
     }
 }
 
+/// From 2.10 on, torchrun is told to leave SIGHUP as it finds it.
+fn nohup_undone(subject: &Subject, found: &mut Findings) {
+    let by_torchrun = matches!(subject.launcher, Some(Launcher::Torchrun | Launcher::Existing(_)));
+    if !subject.host.ignores_hangup || !(by_torchrun || subject.job.trainer.launches_itself) {
+        return;
+    }
+    if let Some(torch) = subject.package("torch").filter(|torch| torch.is_before([2, 10, 0])) {
+        let what =
+            format!("SIGHUP is ignored here (nohup), but the torchrun of torch {torch} takes it back and ends on it");
+        found.at(&["SIGHUP".to_string()], what, "--launcher local, or `setsid` instead of `nohup`");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn allocator_settings() {
-        for good in
-            ["", "expandable_segments:True", "a:1,b:[2:3,4:5],c:0.9", "roundup_power2_divisions:[256:1,512:2,>:4]"]
-        {
+        for good in [
+            "",
+            "expandable_segments:True",
+            "a:1,",
+            "a:1,,b:2",
+            "a:1, b:2",
+            "a:1,b:[2:3,4:5],c:0.9",
+            "roundup_power2_divisions:[256:1,512:2,>:4]",
+        ] {
             assert_eq!(wrong_item(good), None, "{good}");
         }
         for (bad, item) in [
             ("x", "x"),
             ("a:1,b", "b"),
-            ("a:1,", ""),
+            ("a:", "a:"),
             ("expandable_segments=True", "expandable_segments=True"),
             (":1", ":1"),
         ] {

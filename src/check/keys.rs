@@ -52,7 +52,10 @@ fn why_unknown(key: &Key, subject: &Subject) -> Option<String> {
     match key.entry {
         None => Some(format!("DeepSpeed knows no `{}`", key.path)),
         Some(KeySpec { since: Some(since), .. }) if since > TAKEN_AS_KNOWN && subject.is_before(since) => {
-            Some(format!("{} does not know `{}` yet: it came with {}", subject.deepspeed(), key.path, dotted(since)))
+            // The section that came with it has been named already.
+            (!is_in_unknown_section(key, subject)).then(|| {
+                format!("{} does not know `{}` yet: it came with {}", subject.deepspeed(), key.path, dotted(since))
+            })
         }
         Some(KeySpec { removed: Some(removed), .. }) if !removed.refused && !subject.is_before(removed.version) => {
             Some(format!(
@@ -66,12 +69,19 @@ fn why_unknown(key: &Key, subject: &Subject) -> Option<String> {
     }
 }
 
+/// Whether a section around the key came after the version that is there.
+pub(super) fn is_in_unknown_section(key: &Key, subject: &Subject) -> bool {
+    let sections = key.path.match_indices('.').filter_map(|(end, _)| schema::find(&key.path[..end])?.since);
+    sections.into_iter().any(|since| since > TAKEN_AS_KNOWN && subject.is_before(since))
+}
+
 fn dotted(version: [u32; 3]) -> String {
     version.map(|part| part.to_string()).join(".")
 }
 
-/// Whether the section refuses what it does not know, in the version that is there.
-fn refuses(policy: UnknownKeys, subject: &Subject) -> bool {
+/// Whether the section refuses what it does not know, in the version that is there. Where it does not, it was a plain
+/// dict, whose values nobody looked at either.
+pub(super) fn refuses(policy: UnknownKeys, subject: &Subject) -> bool {
     match policy {
         UnknownKeys::Ignored => false,
         UnknownKeys::Refused(since) => since.is_none_or(|since| !subject.is_before(since)),
@@ -111,6 +121,10 @@ fn advice(key: &Key) -> String {
     let remove = format!("--unset {}", key.path);
     if let Some(now) = key.entry.and_then(|entry| entry.replaced_by) {
         return format!("{remove} --set {now}={}", key.value);
+    }
+    // Right, but for a newer version.
+    if key.entry.is_some_and(|entry| entry.since.is_some()) {
+        return remove;
     }
     let elsewhere = schema::named(name).find(|entry| entry.key != key.path && entry.removed.is_none());
     if let Some(entry) = elsewhere {

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::operators;
 use crate::base::vars;
 use crate::command::python::Python;
+use crate::command::trainer::Job;
 use crate::config::zero::{Device, Zero};
-use crate::host::machine::{Limit, Lock, Memory, locks_of};
+use crate::host::machine::{Limit, Lock, Memory, locks_in};
 use crate::host::{Host, can_be_written};
 use crate::report::{self, Problem};
 
@@ -50,29 +52,23 @@ impl Wants {
             nvme: paths.into_iter().flatten().collect(),
         }
     }
-
-    /// DeepSpeed compiles an operation for it at the first use.
-    pub(crate) fn compiles(&self) -> bool {
-        self.offloads_optimizer || !self.nvme.is_empty()
-    }
-
-    /// The operations it compiles.
-    fn operations(&self) -> &'static [&'static str] {
-        match (self.compiles(), self.nvme.is_empty()) {
-            (false, _) => &[],
-            (true, true) => &["cpu_adam", "utils"],
-            (true, false) => &["cpu_adam", "utils", "async_io"],
-        }
-    }
 }
 
 /// The rules that are cheap enough for every launch with a config.
-pub(crate) fn at_launch(config: &Value, python: Option<&Python>, host: &Host) -> Vec<Problem> {
-    let wants = Wants::of(config);
+pub(crate) fn at_launch(config: &Value, job: &Job, host: &Host) -> Vec<Problem> {
+    let python = job.python.as_ref();
     let mut problems: Vec<Problem> = python.into_iter().flat_map(missing_packages).collect();
-    problems.extend(wants.nvme.iter().filter_map(|(key, path)| unusable_nvme(key, path, host)));
-    if let Some(folder) = extensions_folder(host).filter(|_| wants.compiles()) {
-        problems.extend(stale_locks(&locks_of(&folder, wants.operations())));
+    problems.extend(Wants::of(config).nvme.iter().filter_map(|(key, path)| unusable_nvme(key, path, host)));
+    let operators = operators::needed(config, job, host);
+    if !operators.is_empty()
+        && let Some(all) = extensions_folder(host).filter(|folder| folder.is_dir())
+    {
+        // Only the locks of this Python and CUDA count, where these are known.
+        let folder = python.and_then(|python| operators::build_folder(python, host)).unwrap_or(all);
+        let is_needed =
+            |lock: &Lock| operators.iter().any(|(name, _)| lock.path.ends_with(Path::new(name).join("lock")));
+        let locks: Vec<Lock> = locks_in(&folder).into_iter().filter(is_needed).collect();
+        problems.extend(stale_locks(&locks, python));
     }
     problems.into_iter().map(Problem::into_warning).collect()
 }
@@ -95,8 +91,17 @@ fn missing_packages(python: &Python) -> impl Iterator<Item = Problem> {
     NEEDED.iter().filter_map(|(name, _)| missing_package(name, python))
 }
 
-pub(crate) fn stale_locks(locks: &[Lock]) -> Vec<Problem> {
-    locks.iter().filter(|lock| lock.age > STALE).map(|lock| report::stale_lock(&lock.path, lock.age)).collect()
+/// Before torch 2.14 the file itself is the lock. From there on the kernel holds it, the file always stays behind, and
+/// nobody waits for it.
+pub(crate) fn stale_locks(locks: &[Lock], python: Option<&Python>) -> Vec<Problem> {
+    let mut stale = locks.iter().filter(|lock| lock.age > STALE).peekable();
+    // The version is only looked up where there is a lock.
+    let torch = stale.peek().and_then(|_| python?.version("torch"));
+    if torch.as_ref().is_some_and(|torch| !torch.is_before([2, 14, 0])) {
+        return Vec::new();
+    }
+    let torch = torch.map_or_else(|| "torch before 2.14".to_string(), |torch| format!("torch {torch}"));
+    stale.map(|lock| report::stale_lock(&lock.path, lock.age, &torch)).collect()
 }
 
 /// `key`: what names the folder.
@@ -153,6 +158,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::laws::fake::Sandbox;
 
     fn offload() -> Wants {
         Wants::of(&json!({"zero_optimization": {
@@ -165,7 +171,7 @@ mod tests {
     #[test]
     fn a_config_asks_only_for_what_acts_in_its_stage() {
         let wants = offload();
-        assert!(wants.offloads_optimizer && wants.offloads_parameters && wants.compiles());
+        assert!(wants.offloads_optimizer && wants.offloads_parameters);
         assert_eq!(wants.nvme.len(), 1);
         let below = Wants::of(&json!({"zero_optimization": {"stage": 2, "offload_param": {"device": "cpu"}}}));
         assert_eq!(below, Wants::default());
@@ -174,12 +180,18 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_is_stale_after_a_while() {
+    fn a_lock_is_stale_after_a_while_where_its_file_is_the_lock() {
         let lock = |age| Lock { path: PathBuf::from("/x/lock"), age: Duration::from_secs(age) };
-        assert!(stale_locks(&[lock(60)]).is_empty());
-        let found = stale_locks(&[lock(60), lock(7200)]);
+        assert!(stale_locks(&[lock(60)], None).is_empty());
+        let found = stale_locks(&[lock(60), lock(7200)], None);
         assert_eq!((found.len(), found[0].rule), (1, "stale-lock"));
-        assert!(found[0].what.contains("2 hours"), "{}", found[0].what);
+        assert!(found[0].what.contains("2 hours") && found[0].what.contains("torch before 2.14"), "{}", found[0].what);
+        let sandbox = Sandbox::new();
+        let python = Python::at(sandbox.python(), &sandbox.host());
+        for (version, waits) in [("2.13.0", true), ("2.14.0", false), ("2.15.0", false)] {
+            sandbox.installed("torch", version);
+            assert_eq!(!stale_locks(&[lock(7200)], Some(&python.clone())).is_empty(), waits, "{version}");
+        }
     }
 
     #[test]

@@ -73,6 +73,9 @@ fn bf16(subject: &Subject, key: &str) -> Option<bool> {
     section.get(key).and_then(schema::truth)
 }
 
+/// Both sections are pydantic's since then.
+const MODELS: [u32; 3] = [0, 17, 1];
+
 fn two_precisions(subject: &Subject, found: &mut Findings) {
     let both = subject.is_on("fp16.enabled") == Some(true) && bf16(subject, "enabled") == Some(true);
     if both && !subject.job.trainer.sets("fp16.enabled") {
@@ -89,7 +92,7 @@ fn loss_scale(subject: &Subject, found: &mut Findings) {
     }
     for (key, good) in [("fp16.loss_scale_window", 1000), ("fp16.min_loss_scale", 1)] {
         if let Some(value) = subject.get(key).filter(|value| schema::whole(value).is_some_and(|number| number <= 0.0))
-            && !subject.is_before([0, 17, 1])
+            && !subject.is_before([0, 19, 3])
         {
             let what = format!("`{key}` is {value}: with dynamic loss scaling it must be above 0");
             found.key(&[key], what, format!("--set {key}={good}"));
@@ -105,16 +108,26 @@ fn is_on_in(subject: &Subject, section: &str, key: &str) -> bool {
     on == Some(true)
 }
 
+/// Whether this version looks at the key: those of bf16 came later, and that of fp16 once counted only where fp16 is on.
+fn is_read(subject: &Subject, section: &str, key: &str) -> bool {
+    let since = schema::find(&format!("{section}.{key}")).and_then(|entry| entry.since);
+    let on = || is_on_in(subject, section, "enabled") || !subject.is_before(MODELS);
+    since.is_none_or(|since| !subject.is_before(since)) && on()
+}
+
 fn master_weights(subject: &Subject, found: &mut Findings) {
     let states = ("bf16", "bf16_optimizer_states");
     for (section, key) in MASTERS.into_iter().chain([states]) {
-        if subject.stage_is(&[0]) && is_on_in(subject, section, key) {
+        if subject.stage_is(&[0]) && is_on_in(subject, section, key) && is_read(subject, section, key) {
             let key = format!("{section}.{key}");
             let what = format!("`{key}` is on, and ZeRO is off: it needs stage 1, 2 or 3");
             found.key(&[&key, STAGE], what, format!("--set {key}=false"));
         }
     }
-    if is_on_in(subject, states.0, states.1) && !is_on_in(subject, MASTERS[1].0, MASTERS[1].1) {
+    if is_on_in(subject, states.0, states.1)
+        && !is_on_in(subject, MASTERS[1].0, MASTERS[1].1)
+        && is_read(subject, states.0, states.1)
+    {
         let what = "`bf16.bf16_optimizer_states` needs `bf16.bf16_master_weights_and_grads`".to_string();
         found.key(&["bf16.bf16_optimizer_states"], what, "--set bf16.bf16_master_weights_and_grads=true");
     }
@@ -123,7 +136,12 @@ fn master_weights(subject: &Subject, found: &mut Findings) {
 fn master_weights_offload(subject: &Subject, found: &mut Findings) {
     for (section, key) in MASTERS {
         let states = section == "bf16" && is_on_in(subject, "bf16", "bf16_optimizer_states");
-        if subject.stage_is(&[1, 2, 3]) && is_on_in(subject, section, key) && !subject.offloads_optimizer() && !states {
+        if subject.stage_is(&[1, 2, 3])
+            && is_on_in(subject, section, key)
+            && !subject.offloads_optimizer()
+            && !states
+            && is_read(subject, section, key)
+        {
             let key = format!("{section}.{key}");
             let what = format!("`{key}` needs the optimizer in host memory (DeepSpeedCPUAdam)");
             found.key(&[&key], what, "--set zero_optimization.offload_optimizer.device=cpu");

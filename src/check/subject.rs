@@ -132,6 +132,15 @@ impl<'a> Subject<'a> {
         self.derived.version.get_or_init(|| self.job.python.as_ref()?.version("deepspeed")).as_ref()
     }
 
+    /// Whether another package is installed and older than that.
+    pub(super) fn has_before(&self, package: &str, version: [u32; 3]) -> bool {
+        self.package(package).is_some_and(|found| found.is_before(version))
+    }
+
+    pub(super) fn package(&self, name: &str) -> Option<Version> {
+        self.job.python.as_ref()?.version(name)
+    }
+
     /// `DeepSpeed 0.16.9`.
     pub(super) fn deepspeed(&self) -> String {
         self.version().map_or_else(|| format!("DeepSpeed {}", schema::NEWEST), |version| format!("DeepSpeed {version}"))

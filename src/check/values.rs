@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
+use super::keys::{is_in_unknown_section, refuses};
 use super::rule::{Findings, Rule};
 use super::subject::{Key, Subject};
 use crate::base::python_value::number;
-use crate::config::schema::{self, KeySpec, ValueFault};
+use crate::config::schema::{self, KeySpec, UnknownKeys, ValueFault};
 use crate::report::{Severity, When, nearest, typed};
 
 pub(super) const RULES: &[Rule] = &[
@@ -40,6 +41,8 @@ fn judge(subject: &Subject, found: &mut Findings, kind: ValueFault) {
         // The version is only looked up for values that the newest DeepSpeed refuses.
         let read = |entry: &KeySpec| {
             entry.removed.is_none()
+                && (key.policy == UnknownKeys::Ignored || refuses(key.policy, subject))
+                && !is_in_unknown_section(key, subject)
                 && entry.since.is_none_or(|since| !subject.is_before(since))
                 && entry.fault(key.value, |version| subject.is_before(version)) == Some(kind)
         };

@@ -164,9 +164,9 @@ impl KeySpec {
         name_of(self.key)
     }
 
-    /// A section of known keys, and what it does with others.
+    /// A section of known keys, and what it does with others. Before there was such a section, nothing in it was read.
     pub(crate) fn policy(&self) -> Option<UnknownKeys> {
-        self.kind.policy(self.strict_since)
+        self.kind.policy(self.strict_since.or(self.since))
     }
 
     /// The range, and the version it is checked since.

@@ -2,7 +2,6 @@
 //! waits in one `poll` for signals, for output and for the end of the grace period.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, IsTerminal};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,6 +21,7 @@ use super::helper::{RankSpawner, SpawnError, Watcher, process_group};
 use super::output::{Console, READ_SIZE, RankLog, RankStream};
 use super::{environment, files, signals};
 use crate::base::vars;
+use crate::host::IgnoredSignals;
 use crate::plan::environment::{Environment, Setting};
 use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
 use crate::report::{self, OutputFile, Problem};
@@ -116,12 +116,12 @@ enum Ready {
 impl Supervisor {
     fn new(grace_period: Duration) -> Result<Self, Problem> {
         let failed = |why: io::Error| report::cannot_watch_ranks(&why);
-        let ignored = ignored_signals();
-        if ignored.contains(&Signal::SIGCHLD) {
+        let ignored = IgnoredSignals::read();
+        if ignored.contains(Signal::SIGCHLD) {
             return Err(report::endings_are_hidden());
         }
         // What the caller made us ignore (nohup), the ranks ignore as well.
-        let handled = signals::handled().filter(|signal| !ignored.contains(signal)).collect::<SigSet>();
+        let handled = signals::handled().filter(|signal| !ignored.contains(*signal)).collect::<SigSet>();
         handled.thread_block().map_err(|why| failed(why.into()))?;
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         let signals = SignalFd::with_flags(&handled, flags).map_err(|why| failed(why.into()))?;
@@ -378,12 +378,4 @@ fn redirect_output(command: &mut Command, prefix: bool, log: Option<&RankLog>) -
         command.stdout(log.file.try_clone()?).stderr(log.file.try_clone()?);
     }
     Ok(())
-}
-
-/// The signals that our caller made us ignore. /proc tells without changing their handlers.
-fn ignored_signals() -> Vec<Signal> {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    signals::handled().filter(|signal| mask >> (*signal as i32 - 1) & 1 == 1).collect()
 }

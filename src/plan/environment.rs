@@ -82,6 +82,7 @@ impl EnvironmentInputs<'_> {
         let EnvironmentInputs { topology, job, .. } = self;
         if job.trainer.launches_itself {
             environment.for_inner_launcher(topology);
+            environment.signals_of_torchrun(false, self.host);
         }
         if job.trainer.one_gpu_per_rank && self.template.is_some() {
             environment.narrow_devices(topology);
@@ -101,9 +102,7 @@ impl EnvironmentInputs<'_> {
             Launcher::Torchrun => {
                 let stray = vars::PET_ELSEWHERE.iter().filter(|name| self.machine.raw(name).is_some());
                 environment.unset.extend(stray.map(|name| (*name).to_string()));
-                if topology.engine.is_some() {
-                    environment.pass_signals_on(self.host);
-                }
+                environment.signals_of_torchrun(topology.engine.is_some(), self.host);
             }
             Launcher::Direct => {
                 // A script run by a launcher expects the variables of a process group. A front end that starts no
@@ -114,7 +113,9 @@ impl EnvironmentInputs<'_> {
                 }
             }
             Launcher::Local => environment.local_ranks(topology, self.machine),
-            Launcher::Deepspeed | Launcher::Srun | Launcher::Existing(_) | Launcher::Prefix(_) => {}
+            // `accelerate launch` runs torchrun in its own process.
+            Launcher::Existing(_) => environment.signals_of_torchrun(false, self.host),
+            Launcher::Deepspeed | Launcher::Srun | Launcher::Prefix(_) => {}
         }
     }
 
@@ -238,17 +239,23 @@ impl Environment {
         self.set_if_given(vars::MASTER_PORT, topology.master_port.as_ref());
     }
 
-    /// torchrun ends on a signal such as USR1 instead of passing it on, and kills the ranks 30 s after TERM. Newer
-    /// versions read these variables, older ones ignore them.
-    fn pass_signals_on(&mut self, host: &Host) {
-        const WHY: &str = "the scheduler's signals reach the ranks";
-        for (name, value) in [
-            (vars::PET_SIGNALS_TO_HANDLE, "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1,SIGUSR2"),
-            (vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT, "300"),
-        ] {
-            if host.raw(name).is_none() {
-                self.set(name, value, WHY.to_string());
-            }
+    /// torchrun takes every signal it handles as its end: it sends the ranks that signal, and kills them 30 s later. USR1
+    /// and USR2 it does not handle: it dies of them, and the ranks are not told. It also takes back SIGHUP, which `nohup`
+    /// made it ignore. From torch 2.10 on a variable names the signals, from 2.12 on another one the time; older ones ignore both.
+    fn signals_of_torchrun(&mut self, scheduled: bool, host: &Host) {
+        if host.raw(vars::PET_SIGNALS_TO_HANDLE).is_none() && (scheduled || host.ignores_hangup) {
+            let hangup = if host.ignores_hangup { "" } else { "SIGHUP," };
+            let more = if scheduled { ",SIGUSR1,SIGUSR2" } else { "" };
+            let why = match (scheduled, host.ignores_hangup) {
+                (true, false) => SCHEDULED,
+                (false, _) => "SIGHUP stays ignored (torch 2.10 and later)",
+                (true, true) => "the scheduler's signals reach the ranks, SIGHUP stays ignored (torch 2.10 and later)",
+            };
+            self.set(vars::PET_SIGNALS_TO_HANDLE, format!("SIGTERM,SIGINT,{hangup}SIGQUIT{more}"), why.to_string());
+        }
+        if scheduled && host.raw(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT).is_none() {
+            let why = "time to save after the scheduler's signal (torch 2.12 and later)";
+            self.set(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT, "300", why.to_string());
         }
     }
 
@@ -297,6 +304,8 @@ impl Environment {
         }
     }
 }
+
+const SCHEDULED: &str = "the scheduler's signals reach the ranks (torch 2.10 and later)";
 
 /// The file with the variables that must reach every machine of a hostfile.
 pub(crate) fn for_other_machines(

@@ -84,7 +84,7 @@ impl Draft<'_> {
         let ranks = DecidedRanks { topology: topology.as_ref(), launcher: kind };
         let config = self.config(template, ranks, &mut diagnostics);
         if let Some(config) = config.as_ref().filter(|_| kind != Some(Launcher::Srun) && !self.runs_elsewhere()) {
-            diagnostics.warnings.extend(machine::at_launch(&config.value, job.python.as_ref(), host));
+            diagnostics.warnings.extend(machine::at_launch(&config.value, job, host));
         }
         // With a config, the environment was checked together with it.
         if config.is_none() && diagnostics.findings.is_empty() && !job.trainer.passes_through() {

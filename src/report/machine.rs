@@ -21,11 +21,15 @@ pub(crate) fn package_missing(name: &str, python: &Path) -> Problem {
         .help(format!("{} -m pip install {name}, or activate the environment that has it", python.display()))
 }
 
-pub(crate) fn stale_lock(path: &Path, old: Duration) -> Problem {
+/// `torch`: the version that waits.
+pub(crate) fn stale_lock(path: &Path, old: Duration, torch: &str) -> Problem {
     let folder = path.parent().unwrap_or(path).display();
     Problem::warning(
         "stale-lock",
-        format!("this lock is {} old: every rank that needs {folder} waits for it", age(old)),
+        format!(
+            "this lock is {} old: a rank of {torch} that needs {folder} waits as long as the file is there",
+            age(old)
+        ),
     )
     .at(path.display())
     .help(format!("if nobody compiles there: rm -r {folder}"))
@@ -58,7 +62,7 @@ pub(crate) fn no_compiler(missing: &[&str], needed: bool) -> Problem {
         })
         .collect();
     let what = format!(
-        "no {} on PATH: DeepSpeed compiles its CPU optimizer when a run first offloads",
+        "no {} on PATH: DeepSpeed compiles its operators (cpu_adam, fused_adam, …) when a run first needs them",
         missing.join(" and no ")
     );
     let problem = Problem::warning("no-compiler", what).at("PATH").help(help.join("; "));

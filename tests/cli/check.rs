@@ -21,6 +21,12 @@ fn sandbox(case: &Value) -> Sandbox {
     if let Some(version) = case["swift"].as_str() {
         sandbox.installed("ms_swift", version);
     }
+    for (package, version) in case["installed"].as_object().into_iter().flatten() {
+        sandbox.installed(package, version.as_str().unwrap());
+    }
+    for (name, text) in case["site"].as_object().into_iter().flatten() {
+        sandbox.put(&format!("env/lib/python3.11/site-packages/{name}"), text.as_str().unwrap());
+    }
     for (name, value) in case["env"].as_object().into_iter().flatten() {
         sandbox.var(name, value.as_str().unwrap());
     }
@@ -143,7 +149,8 @@ fn every_combination_has_a_case() {
 /// No rule without a case, by the table of docs/reference.md.
 #[test]
 fn every_rule_has_a_case() {
-    const ELSEWHERE: &[&str] = &["precision-of-gpu", "script-missing", "module-missing"];
+    // The models of GPUs are a unit test's, what the shell did to SIGHUP is in exec.rs.
+    const ELSEWHERE: &[&str] = &["precision-of-gpu", "nohup-undone", "script-missing", "module-missing"];
     let tables = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference.md")).unwrap();
     let (_, rest) = tables.split_once("<!-- check -->").unwrap();
     let table = rest.split_once("<!-- end -->").unwrap().0;
@@ -195,6 +202,47 @@ fn a_launch_runs_the_same_rules() {
     run.succeeded_silently();
     // Notes are for those who ask.
     assert!(warnings.run([&["-v"], command.as_slice()].concat()).stderr.contains("note[overlap-comm]"));
+}
+
+/// An operator that DeepSpeed was installed with, that torch has built, or that the launch does not need is no news.
+#[test]
+fn an_operator_is_announced_until_it_is_built() {
+    let mut sandbox = Sandbox::new();
+    let announced = |sandbox: &Sandbox, config: &str, optim: &str| {
+        let command = ["--nproc-per-node", "2", "--trainer", "hf", "--", "python", "train.py", "--optim", optim];
+        let run = sandbox.run([&["check", "--deepspeed", config], command.as_slice()].concat());
+        let line = run.stdout.lines().find(|line| line.contains("[first-compile]")).unwrap_or_default();
+        line.split('`').skip(1).step_by(2).map(str::to_string).collect::<Vec<_>>().join(" ")
+    };
+    let at = |sandbox: &Sandbox, path: &str, text: &str| {
+        sandbox.put(&format!("env/lib/python3.11/site-packages/{path}"), text);
+    };
+    // What torch builds for is not known.
+    assert_eq!(announced(&sandbox, "zero2_offload", "adamw_torch"), "");
+    at(&sandbox, "deepspeed/git_version_info_installed.py", "installed_ops={'cpu_adam': False, 'cpu_lion': True}\n");
+    for (torch, folder) in [
+        ("cuda = '12.1'\nhip = None\n", "py311_cu121"),
+        ("cuda: Optional[str] = None\nhip: Optional[str] = None\n", "py311_cpu"),
+    ] {
+        at(&sandbox, "torch/version.py", torch);
+        assert_eq!(announced(&sandbox, "zero3_offload", "adamw_torch"), "cpu_adam");
+        sandbox.put(&format!("home/.cache/torch_extensions/{folder}/cpu_adam/build.ninja"), "");
+        assert_eq!(announced(&sandbox, "zero3_offload", "adamw_torch"), "cpu_adam", "begun, not finished");
+        sandbox.put(&format!("home/.cache/torch_extensions/{folder}/cpu_adam/cpu_adam.so"), "");
+        assert_eq!(announced(&sandbox, "zero3_offload", "adamw_torch"), "");
+    }
+    assert_eq!(announced(&sandbox, "zero3_offload", "lion_32bit"), "", "installed with DeepSpeed");
+    assert_eq!(announced(&sandbox, "zero3_offload", "adagrad"), "cpu_adagrad");
+    assert_eq!(announced(&sandbox, "zero3", "adamw_torch"), "", "torch's own optimizer");
+    assert_eq!(announced(&sandbox, "hf_zero2", "adamw_torch"), "", "offloaded, and built");
+    let own = sandbox.path("own");
+    sandbox.var("TORCH_EXTENSIONS_DIR", own);
+    assert_eq!(announced(&sandbox, "hf_zero2", "adamw_torch"), "cpu_adam");
+    sandbox.put("own/cpu_adam/cpu_adam.so", "");
+    assert_eq!(announced(&sandbox, "hf_zero2", "adamw_torch"), "");
+    at(&sandbox, "torch/version.py", "cuda = None\nhip = '6.2'\n");
+    sandbox.unset("TORCH_EXTENSIONS_DIR");
+    assert_eq!(announced(&sandbox, "zero3_offload", "adamw_torch"), "", "for ROCm the folder is not known");
 }
 
 #[test]

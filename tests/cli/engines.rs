@@ -282,6 +282,7 @@ fn a_port_in_use_is_refused_on_the_machine_that_opens_it() {
     sandbox.var("SLURM_NODEID", "1");
     sandbox.launch(ZERO3, SWIFT).succeeded();
     assert_eq!(sandbox.recorded_env()["PET_SIGNALS_TO_HANDLE"], "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1,SIGUSR2");
+    assert_eq!(sandbox.recorded_env()["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"], "300");
 }
 
 /// The shell of a batch job on so many machines.

@@ -116,3 +116,29 @@ fn a_wrapped_launcher_narrows_swifts_gpus_too() {
     let plan = sandbox.plan(&[], &["torchrun", "--nproc_per_node=5", "swift", "sft", "--deepspeed", "zero3"]);
     assert_eq!(plan["env"]["set"]["CUDA_VISIBLE_DEVICES"], "0,1,2,3,4");
 }
+
+/// torchrun takes SIGHUP back; from torch 2.10 on it can be told not to.
+#[test]
+fn under_nohup_torchrun_is_told_to_leave_sighup_ignored() {
+    let mut sandbox = Sandbox::new();
+    let nohup = |sandbox: &Sandbox, options: &[&str]| {
+        let words = ["-n", "--format", "json", "--deepspeed", "zero2", "--nproc-per-node", "2"];
+        let words = words.iter().chain(options).chain(&["--"]).chain(SWIFT);
+        let run = sandbox.shell("trap '' HUP; exec \"$0\" \"$@\"", words);
+        let plan: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        (plan["env"]["set"]["PET_SIGNALS_TO_HANDLE"].clone(), run.stderr.contains("warning[nohup-undone]"))
+    };
+    let left = "SIGTERM,SIGINT,SIGQUIT";
+    for (torch, undone) in [("2.9.1", true), ("2.10.0", false), ("2.15.0", false)] {
+        sandbox.installed("torch", torch);
+        assert_eq!(nohup(&sandbox, &[]), (left.into(), undone), "{torch}");
+    }
+    sandbox.installed("torch", "2.9.1");
+    assert_eq!(nohup(&sandbox, &["--launcher", "local"]), (serde_json::Value::Null, false));
+    let plain = sandbox.plan(&["--deepspeed", "zero2", "--nproc-per-node", "2"], SWIFT);
+    assert!(
+        plain["env"]["set"]["PET_SIGNALS_TO_HANDLE"].is_null() && plain["diagnostics"].as_array().unwrap().is_empty()
+    );
+    sandbox.var("PET_SIGNALS_TO_HANDLE", "SIGTERM");
+    assert!(nohup(&sandbox, &[]).0.is_null(), "the user's own list stays");
+}

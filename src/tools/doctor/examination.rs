@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 
 use crate::check::machine::Wants;
+use crate::check::operators;
 use crate::command::python::Python;
 use crate::fit;
 use crate::host::Host;
@@ -22,13 +23,15 @@ pub(super) struct Examination<'a> {
     /// The ranks, if there is no plan that has them.
     pub(super) topology: Option<Result<Topology, Vec<Problem>>>,
     pub(super) wants: Wants,
+    /// The launch compiles an operator of DeepSpeed.
+    pub(super) compiles: bool,
     /// Bytes that offloading needs in the memory of each machine.
     pub(super) offloaded: Option<u64>,
 }
 
 impl<'a> Examination<'a> {
     pub(super) fn new(launch: &'a Launch, host: &'a Host, machine: &'a Machine) -> Self {
-        let (mut wants, mut offloaded) = (Wants::default(), None);
+        let (mut wants, mut offloaded, mut compiles) = (Wants::default(), None, false);
         let (plan, python) = if launch.command.is_empty() {
             let swift = host.find_program(OsStr::new("swift"));
             (None, swift.and_then(|path| Python::of_script(&path, host)))
@@ -36,6 +39,7 @@ impl<'a> Examination<'a> {
             let (plan, job) = Plan::with_job(launch, host);
             if let Ok(Plan { config: Some(config), topology, .. }) = &plan {
                 wants = Wants::of(&config.value);
+                compiles = operators::compiles(&config.value, &job, host);
                 offloaded = fit::host_memory(&job, topology, &config.value, launch, host);
             }
             (Some(plan), job.python)
@@ -43,7 +47,7 @@ impl<'a> Examination<'a> {
         let python = python.or_else(|| Python::on_path(host));
         let has_plan = matches!(plan, Some(Ok(_)));
         let topology = (!has_plan).then(|| Topology::decide(&launch.topology, &launch.hosts, true, host));
-        Examination { launch, host, machine, plan, python, topology, wants, offloaded }
+        Examination { launch, host, machine, plan, python, topology, wants, compiles, offloaded }
     }
 
     pub(super) fn ranks(&self) -> Option<&Topology> {

@@ -39,7 +39,7 @@ fn compilers(facts: &Examination) -> DoctorRow {
     let compiler = facts.host.filled(vars::CXX).and_then(|words| words.split_whitespace().next());
     let compiler = find(compiler.unwrap_or("c++"));
     let (ninja, nvcc) = (find("ninja"), find("nvcc"));
-    let problem = machine::no_compiler(compiler.is_some(), ninja.is_some(), facts.wants.compiles());
+    let problem = machine::no_compiler(compiler.is_some(), ninja.is_some(), facts.compiles);
     let path = |path: Option<PathBuf>| path.map_or("not found".to_string(), |path| path.display().to_string());
     let all = format!("c++ {}, ninja {}, nvcc {}", path(compiler), path(ninja), path(nvcc));
     DoctorRow::checked("compilers", Some(all), problem)

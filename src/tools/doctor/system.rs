@@ -61,7 +61,8 @@ pub(super) fn folders(facts: &Examination) -> Vec<DoctorRow> {
     let mut rows = vec![folder(facts, "configs", Some(host.configs_folder()), None)];
     let extensions = machine::extensions_folder(host);
     let mut row = folder(facts, "torch_extensions", extensions.clone(), Some(vars::TORCH_EXTENSIONS_DIR));
-    row.problems.extend(machine::stale_locks(&extensions.map(|folder| locks_in(&folder)).unwrap_or_default()));
+    let locks = extensions.map(|folder| locks_in(&folder)).unwrap_or_default();
+    row.problems.extend(machine::stale_locks(&locks, facts.python.as_ref()));
     rows.push(row);
     let triton = host.path(vars::TRITON_CACHE_DIR).or_else(|| host.home().map(|home| home.join(".triton/cache")));
     rows.push(folder(facts, "triton", triton, Some(vars::TRITON_CACHE_DIR)));

@@ -1,0 +1,162 @@
+//! The operators that DeepSpeed compiles when they are first used: which of them a launch needs, and whether torch has
+//! built them for this Python.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::rule::{Findings, Rule};
+use super::subject::Subject;
+use crate::base::{json, vars};
+use crate::command::python::Python;
+use crate::command::target::Target;
+use crate::command::trainer::{self, Job};
+use crate::config::schema;
+use crate::config::zero::{Device, Zero};
+use crate::host::Host;
+use crate::ranks::launcher::Launcher;
+use crate::report::{Severity, When, reading};
+
+pub(super) const RULES: &[Rule] = &[Rule {
+    name: "first-compile",
+    severity: Severity::Note,
+    when: When::Start,
+    doc: "an operator of DeepSpeed that is not built yet: the launch compiles it first, once, which takes a minute or more",
+    check: first_compile,
+}];
+
+/// DeepSpeed's optimizers, each with its operator in host memory and on the GPU.
+const OF_OPTIMIZERS: &[(&str, &str, Option<&str>)] = &[
+    ("adam", "cpu_adam", Some("fused_adam")),
+    ("adamw", "cpu_adam", Some("fused_adam")),
+    ("lion", "cpu_lion", Some("fused_lion")),
+    ("adagrad", "cpu_adagrad", None),
+    ("lamb", "fused_lamb", Some("fused_lamb")),
+];
+
+/// Operators with the key that asks for each.
+pub(super) fn needed(config: &Value, job: &Job, host: &Host) -> Vec<(&'static str, &'static str)> {
+    let zero = Zero::of(config);
+    let zero = if job.trainer.is_plain() { zero.without_auto() } else { zero };
+    let mut needed: Vec<_> = of_optimizer(config, zero.optimizer.is_off_gpu(), job, host).into_iter().collect();
+    if zero.stage != Some(3) {
+        return needed;
+    }
+    for (device, key) in [(zero.optimizer, "offload_optimizer"), (zero.param, "offload_param")] {
+        if device == Device::Nvme && !needed.iter().any(|(name, _)| *name == "async_io") {
+            needed.push(("async_io", if key == "offload_param" { OFFLOAD_PARAM } else { OFFLOAD }));
+        }
+    }
+    let is_on = |key: &&&str| json::get(config, key).and_then(schema::truth) == Some(true);
+    needed.extend(QUANTIZED.iter().find(is_on).map(|key| ("quantizer", *key)));
+    needed
+}
+
+const OFFLOAD: &str = "zero_optimization.offload_optimizer.device";
+const OFFLOAD_PARAM: &str = "zero_optimization.offload_param.device";
+const QUANTIZED: &[&str] = &[
+    "zero_optimization.zero_quantized_weights",
+    "zero_optimization.zero_quantized_gradients",
+    "zero_optimization.zero_quantized_nontrainable_weights",
+];
+
+fn of_optimizer(config: &Value, off_gpu: bool, job: &Job, host: &Host) -> Option<(&'static str, &'static str)> {
+    if job.trainer.sets("optimizer.params.lr") {
+        return None;
+    }
+    let operator = |name: &str| {
+        let (_, host, gpu) = OF_OPTIMIZERS.iter().find(|(known, ..)| *known == name)?;
+        if off_gpu { Some(*host) } else { *gpu }
+    };
+    if json::get(config, "optimizer").is_some_and(Value::is_object) {
+        let name = json::get(config, "optimizer.type")?.as_str()?.to_ascii_lowercase();
+        let by_torch = json::get(config, "optimizer.params.torch_adam").is_some_and(schema::is_true);
+        return operator(&name).filter(|_| !by_torch).map(|found| (found, "optimizer.type"));
+    }
+    let forced = json::get(config, "zero_force_ds_cpu_optimizer").is_none_or(schema::is_true);
+    let name = if off_gpu && forced { own_optimizer(job, host) } else { None };
+    operator(name?).map(|found| (found, OFFLOAD))
+}
+
+/// The optimizer of the trainer in host memory.
+fn own_optimizer(job: &Job, host: &Host) -> Option<&'static str> {
+    if job.trainer.is_hf() {
+        // accelerate puts DeepSpeed's own in its place.
+        let optim = job.args.text("optim");
+        return Some(match optim.as_ref().map(|sourced| sourced.value.as_str()) {
+            Some("adagrad") => "adagrad",
+            Some("lion_32bit" | "paged_lion_32bit") => "lion",
+            _ => "adam",
+        });
+    }
+    let Target::Script { path, .. } = &job.target else { return None };
+    let script = trainer::script_text(path, host)?;
+    let named = [("DeepSpeedCPUAdam", "adam"), ("DeepSpeedCPULion", "lion"), ("DeepSpeedCPUAdagrad", "adagrad")];
+    named.into_iter().find(|(class, _)| script.contains(&format!("{class}("))).map(|(_, name)| name)
+}
+
+/// The operators of this launch that are neither built nor installed, and the folder where torch will build them. `None`
+/// where that folder is not known.
+fn not_built(config: &Value, job: &Job, host: &Host) -> Option<(Vec<(&'static str, &'static str)>, PathBuf)> {
+    let needed = needed(config, job, host);
+    let python = job.python.as_ref().filter(|_| !needed.is_empty())?;
+    let folder = build_folder(python, host)?;
+    let installed = reading::read_text(&python.file("deepspeed/git_version_info_installed.py")?).ok()?;
+    let is_missing = |(name, _): &(&str, &str)| {
+        !installed.contains(&format!("'{name}': True")) && !folder.join(name).join(format!("{name}.so")).is_file()
+    };
+    Some((needed.into_iter().filter(is_missing).collect(), folder))
+}
+
+/// Whether the launch compiles an operator, or may.
+pub(crate) fn compiles(config: &Value, job: &Job, host: &Host) -> bool {
+    not_built(config, job, host)
+        .map_or_else(|| !needed(config, job, host).is_empty(), |(missing, _)| !missing.is_empty())
+}
+
+/// Where torch builds for this Python: `…/py311_cu128`, unless a variable names the folder. For ROCm the name differs by
+/// version.
+pub(super) fn build_folder(python: &Python, host: &Host) -> Option<PathBuf> {
+    if let Some(folder) = host.path(vars::TORCH_EXTENSIONS_DIR) {
+        return Some(folder);
+    }
+    let text = reading::read_text(&python.file("torch/version.py")?).ok()?;
+    // `cuda: Optional[str] = '12.8'`, or `cuda = None`.
+    let value = |name: &str| {
+        let line =
+            text.lines().find(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([':', ' '])))?;
+        Some(line.rsplit_once("= ")?.1.trim_matches('\''))
+    };
+    if value("hip") != Some("None") {
+        return None;
+    }
+    let device = match value("cuda")? {
+        "None" => "cpu".to_string(),
+        version => format!("cu{}", version.replace('.', "")),
+    };
+    let version = python.own_version()?.replace('.', "");
+    Some(host.cache_home()?.join("torch_extensions").join(format!("py{version}_{device}")))
+}
+
+fn first_compile(subject: &Subject, found: &mut Findings) {
+    // srun starts this on other machines, which may have it.
+    if subject.launcher == Some(Launcher::Srun) {
+        return;
+    }
+    let Some((missing, folder)) = not_built(subject.config, subject.job, subject.host) else { return };
+    let names: Vec<String> = missing.iter().map(|(name, _)| format!("`{name}`")).collect();
+    if names.is_empty() {
+        return;
+    }
+    let (is, them) = if names.len() == 1 { ("is", "it") } else { ("are", "them") };
+    let what = format!(
+        "{} {is} not built yet: the first rank compiles {them} at start, once, in a minute or more, and the others wait",
+        names.join(" and ")
+    );
+    let keys: Vec<&str> = missing.iter().map(|(_, key)| *key).collect();
+    let help = format!(
+        "`zlaunch doctor` finds the compilers it takes (c++, ninja, nvcc with GPUs); it stays in {}",
+        folder.display()
+    );
+    found.key(&keys, what, help);
+}
