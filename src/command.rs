@@ -1,11 +1,13 @@
 //! What the user's command runs, and how its arguments are read.
 
 pub(crate) mod argv;
+pub(crate) mod defaults;
 mod front_end;
 mod job;
 pub(crate) mod model;
 pub(crate) mod option_names;
 pub(crate) mod python;
 mod run_file;
+pub(crate) mod script;
 pub(crate) mod target;
 pub(crate) mod trainer;

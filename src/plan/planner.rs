@@ -305,9 +305,10 @@ impl Draft<'_> {
         if self.launcher_takes_config() && !no_fill {
             context.fills_auto = Some(FillsAuto::Itself(|_| Some("accelerate launch fills it")));
         }
-        let (resolved, problems) =
+        let (mut resolved, problems) =
             auto::resolve(&context, |key| layers::place_of(key, &config, &template, layers, &self.host));
         diagnostics.mismatched = resolved.mismatched;
+        diagnostics.warnings.append(&mut resolved.warnings);
         self.check(&resolved.config, Some((&template, &config)), ranks, diagnostics);
         if !problems.is_empty() {
             return Err(problems);

@@ -23,6 +23,7 @@ const ABOUT_THE_LAUNCH: &[&str] = &[
     "machines-differ",
     "stray-variable",
     "contradicts-scheduler",
+    "default-mismatch",
 ];
 
 /// Those of the sentences in `machine.rs`.
