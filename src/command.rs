@@ -1,6 +1,7 @@
 //! What the user's command runs, and how its arguments are read.
 
 pub(crate) mod argv;
+pub(crate) mod defaults;
 mod front_end;
 pub(crate) mod inputs;
 mod job;
@@ -9,5 +10,6 @@ pub(crate) mod option_names;
 pub(crate) mod prefix;
 pub(crate) mod python;
 mod run_file;
+pub(crate) mod script;
 pub(crate) mod target;
 pub(crate) mod trainer;

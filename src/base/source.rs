@@ -16,8 +16,19 @@ pub(crate) enum Source {
     Machine(&'static str),
     /// Two of them together.
     Both(Box<Source>, Box<Source>),
+    /// The trainer's own value of an argument that is not given.
+    TrainerDefault(Box<TrainerDefault>),
     /// Nothing was given.
     Default,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TrainerDefault {
+    pub(crate) argument: &'static str,
+    /// `default of transformers 5.19.0`.
+    pub(crate) whose: String,
+    /// What may make it another value, where something may: `the script changes it`.
+    pub(crate) unless: Option<&'static str>,
 }
 
 impl fmt::Display for Source {
@@ -26,6 +37,7 @@ impl fmt::Display for Source {
             Source::Flag(name) | Source::Argument(name) | Source::Variable(name) => f.write_str(name),
             Source::Machine(what) => f.write_str(what),
             Source::Both(one, two) => write!(f, "{one}, {two}"),
+            Source::TrainerDefault(default) => write!(f, "--{} ({})", default.argument, default.whose),
             Source::Default => f.write_str("default"),
         }
     }
@@ -49,6 +61,11 @@ impl<T> Sourced<T> {
 }
 
 impl Source {
+    /// The argument that is not given, where the trainer's default stands for it.
+    pub(crate) fn trainer_default(&self) -> Option<&TrainerDefault> {
+        if let Source::TrainerDefault(default) = self { Some(default) } else { None }
+    }
+
     /// Given for this launch. A variable may be set for a whole site.
     pub(crate) fn is_flag(&self) -> bool {
         matches!(self, Source::Flag(_))

@@ -9,9 +9,10 @@ use serde_json::{Map, Value};
 
 use crate::base::yaml::Dialect;
 use crate::command::argv::{Args, ArgumentError, Field, Nargs, OptionList};
+use crate::command::defaults::ArgumentClass;
 use crate::command::inputs::Input;
 use crate::command::model::{HiddenSizeLookup, Hub};
-use crate::command::python::Python;
+use crate::command::python::{Python, Version};
 use crate::command::run_file;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
@@ -61,6 +62,10 @@ pub(crate) struct Trainer {
     pub(crate) bf16: fn(&Args) -> Precision,
     /// Why they may stay "auto".
     pub(crate) precision_unknown: Option<&'static str>,
+    /// Where the defaults of its arguments are.
+    pub(crate) arguments: DefaultArguments,
+    /// A default that it computes from other arguments, as it is written on a command line.
+    pub(crate) computed: fn(argument: &str, &Args, &Version, world_size: Option<u64>) -> Option<String>,
     pub(crate) defaults: TrainingDefaults,
 }
 
@@ -151,6 +156,15 @@ pub(crate) struct TrainingDefaults {
     pub(crate) dropout: bool,
 }
 
+/// Where the defaults of a front end's arguments are.
+#[derive(Clone, Copy)]
+pub(crate) enum DefaultArguments {
+    /// In a class that is recorded. `None`: something that zlaunch does not see may set them.
+    Recorded(fn(&Args, &Target) -> Option<ArgumentClass>),
+    /// In the script, which zlaunch reads.
+    Script,
+}
+
 /// Names of transformers' `TrainingArguments` that every HF front end shares.
 pub(crate) const COMMON_FIELDS: &[Field] = {
     use Nargs::{One, Optional};
@@ -196,6 +210,8 @@ pub(crate) struct RankCommand {
     pub(crate) effective_args: Option<Vec<OsString>>,
     /// The run file that holds all arguments, where it must be written anew to name the config.
     pub(crate) run_file: Option<Map<String, Value>>,
+    /// Arguments in a run file whose values are left to the trainer.
+    pub(crate) unread: Vec<String>,
     /// The interpreter, where the front end found a better one than the command's own.
     pub(crate) python: Option<Python>,
     /// Variables the front end's own launcher would set.
@@ -225,6 +241,7 @@ impl RankCommand {
             args: command.args.clone(),
             effective_args: None,
             run_file: None,
+            unread: Vec::new(),
             python: None,
             variables: Vec::new(),
             problems: Vec::new(),

@@ -25,6 +25,8 @@ pub(crate) struct Job {
     pub(super) given_args: Option<Args>,
     /// The run file that holds all arguments.
     pub(crate) run_file: Option<Map<String, Value>>,
+    /// Arguments in a run file whose values are left to the trainer.
+    pub(crate) unread: Vec<String>,
     pub(crate) python: Option<Python>,
     pub(crate) variables: Vec<Variable>,
     pub(crate) problems: Vec<Problem>,

@@ -80,7 +80,18 @@ pub(crate) fn paths_of(entries: &Map<String, Value>, key: &str) -> Vec<OsString>
 /// `--key=value` for the entries that a typed reader takes unchanged: numbers, booleans and texts. A boolean for a number,
 /// or the reverse, is left to the trainer; so is a text for either, unless the reader `converts` it.
 pub(crate) fn typed_words(entries: &Map<String, Value>, converts: bool) -> Vec<OsString> {
-    let usable = |key: &str, value: &Value| match value {
+    let text = |value: &Value| if value.is_object() { yaml::python_json(value) } else { yaml::python_str(value) };
+    let usable = entries.iter().filter(|(key, value)| is_usable(key, value, converts));
+    usable.map(|(key, value)| OsString::from(format!("--{key}={}", text(value)))).collect()
+}
+
+/// The entries that `typed_words` leaves to the trainer.
+pub(crate) fn unread(entries: &Map<String, Value>, converts: bool) -> Vec<String> {
+    entries.iter().filter(|(key, value)| !is_usable(key, value, converts)).map(|(key, _)| key.clone()).collect()
+}
+
+fn is_usable(key: &str, value: &Value, converts: bool) -> bool {
+    match value {
         Value::Number(_) => !SWITCHES.contains(&key),
         Value::Bool(_) => !NUMBERS.contains(&key),
         // An interpolation is passed on, so that the plan can say that it is not resolved yet.
@@ -88,8 +99,5 @@ pub(crate) fn typed_words(entries: &Map<String, Value>, converts: bool) -> Vec<O
         Value::String(_) => converts || !NUMBERS.contains(&key) && !SWITCHES.contains(&key),
         Value::Object(_) => key == "deepspeed",
         _ => false,
-    };
-    let text = |value: &Value| if value.is_object() { yaml::python_json(value) } else { yaml::python_str(value) };
-    let usable = entries.iter().filter(|(key, value)| usable(key, value));
-    usable.map(|(key, value)| OsString::from(format!("--{key}={}", text(value)))).collect()
+    }
 }

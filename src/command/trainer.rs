@@ -13,7 +13,9 @@ use crate::command::target::{ParsedCommand, Target, base_name};
 use crate::host::{Host, is_shim};
 use crate::report::{self, Problem};
 
-pub(crate) use crate::command::front_end::{FillsAuto, Precision, Ranks, Trainer, TrainingDefaults, script_text};
+pub(crate) use crate::command::front_end::{
+    DefaultArguments, FillsAuto, Precision, Ranks, Trainer, TrainingDefaults, script_text,
+};
 pub(crate) use crate::command::job::Job;
 
 /// Declares the modules and the list of their trainers. `cargo fmt` does not look into such modules: `.ci/run` names
@@ -48,7 +50,7 @@ pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static
     let is_recognised = recognised.is_some();
     let (trainer, rank) = recognised
         .unwrap_or_else(|| (named.map_or(&command::TRAINER, |named| named.value), RankCommand::unchanged(command)));
-    let RankCommand { target, args, effective_args, run_file, python, variables, mut problems } = rank;
+    let RankCommand { target, args, effective_args, run_file, unread, python, variables, mut problems } = rank;
     let (python, blocker) = if python.is_some() { (python, None) } else { interpreter(command, host) };
     let fields: Vec<Field> = trainer.fields.iter().chain(COMMON_FIELDS).copied().collect();
     let options = (trainer.options)(&target);
@@ -64,7 +66,20 @@ pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static
         Target::Program(word) => is_console(word) || !is_recognised && !trainer.consoles.is_empty(),
         Target::Script { .. } | Target::Module { .. } => false,
     };
-    Job { trainer, target, rewritten, args, given_args, run_file, python, variables, problems, blocker, starts_ranks }
+    Job {
+        trainer,
+        target,
+        rewritten,
+        args,
+        given_args,
+        run_file,
+        unread,
+        python,
+        variables,
+        problems,
+        blocker,
+        starts_ranks,
+    }
 }
 
 /// The front end that runs a command as it stands, whatever it is.

@@ -2,6 +2,7 @@
 //! numeric type. Nothing but an "auto" can ever change.
 
 mod context;
+mod defaults;
 mod rules;
 
 use serde_json::Value;
@@ -10,10 +11,11 @@ use super::schema;
 use crate::base::json;
 use crate::base::python_value::number;
 use crate::command::trainer::FillsAuto;
-use crate::report::{self, Problem, When};
+use crate::report::{self, Mismatch, Problem, Severity, When};
 
 pub(crate) use context::{FillContext, FillSource, hidden_size};
 use context::{FilledValue, Unfilled};
+use rules::AutoRule;
 pub(crate) use rules::RULES;
 
 /// One "auto" that was filled.
@@ -39,6 +41,8 @@ pub(crate) struct Resolved {
     pub(crate) left: Vec<LeftAuto>,
     /// The trainer computes another value than the config has.
     pub(crate) mismatched: bool,
+    /// The same, as far as its defaults are known.
+    pub(crate) warnings: Vec<Problem>,
 }
 
 /// Fills what is known, leaves or refuses the rest, and compares what is concrete, as the trainer would.
@@ -51,7 +55,8 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
     let mut problems = Vec::new();
     let mut fills = Vec::new();
     let mut left = Vec::new();
-    let mut mismatched = false;
+    let (mut mismatched, mut warnings) = (false, Vec::new());
+    let comparing = context.comparing();
     let mut leave = |key: &str, why: &str| left.push(LeftAuto { key: key.to_string(), why: why.to_string() });
     for rule in RULES {
         let Some(value) = json::get(context.config, rule.key) else { continue };
@@ -68,7 +73,7 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
         let answer = match context.fills_auto {
             _ if by_nobody_else && rule.plain.is_none() => Err(Unfilled::deferred("nobody fills it")),
             Some(FillsAuto::Itself(_)) => Err(Unfilled::deferred("the trainer does not")),
-            _ => (rule.value)(context),
+            _ => (rule.value)(if auto { context } else { &comparing }),
         };
         match answer {
             // Several keys read the same argument.
@@ -76,9 +81,12 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
             Err(Unfilled::Invalid(problem)) => problems.push(problem),
             Ok(FilledValue { value: wanted, from }) if !auto => {
                 if !python_equal(value, &wanted) {
-                    mismatched = true;
-                    let from = from.to_string();
-                    problems.push(report::mismatch(rule.key, rule.doc, value, &place(rule.key), &wanted, &from));
+                    let AutoRule { key, doc, .. } = rule;
+                    let (defaults, place) = (from.defaults().collect(), place(key));
+                    let (from, wanted) = (from.to_string(), &wanted);
+                    let found = Mismatch { key, doc, value, place: &place, wanted, from, defaults }.problem();
+                    mismatched |= found.severity == Severity::Error;
+                    if found.severity == Severity::Error { problems.push(found) } else { warnings.push(found) }
                 }
             }
             Ok(_) if context.no_fill => leave(rule.key, "--no-fill"),
@@ -100,7 +108,7 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
             problems.push(nobody_fills(&key, &place(&key)));
         }
     }
-    (Resolved { config, fills, left, mismatched }, problems)
+    (Resolved { config, fills, left, mismatched, warnings }, problems)
 }
 
 /// Nothing fills an "auto" after zlaunch: `DeepSpeed` infers a missing global batch, every other "auto" is an error.

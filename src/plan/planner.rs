@@ -339,8 +339,9 @@ impl Draft<'_> {
             context.fills_auto = Some(FillsAuto::Itself(|_| Some("accelerate launch fills it")));
         }
         let places = Places::new(&config, &template, layers, &self.host);
-        let (resolved, problems) = auto::resolve(&context, |key| places.of(key));
+        let (mut resolved, problems) = auto::resolve(&context, |key| places.of(key));
         diagnostics.mismatched = resolved.mismatched;
+        diagnostics.warnings.append(&mut resolved.warnings);
         self.check(&resolved.config, Some((&template, &places)), ranks, diagnostics);
         if !problems.is_empty() {
             return Err(problems);

@@ -3,22 +3,54 @@
 use serde_json::Value;
 
 use super::problem::Problem;
+use crate::base::source::TrainerDefault;
 
-pub(crate) fn mismatch(key: &str, doc: &str, value: &Value, place: &str, wanted: &Value, from: &str) -> Problem {
-    let advice = match (value, wanted) {
-        (Value::String(text), Value::Number(number)) if text.trim() == number.to_string() => {
-            " (numbers are written without quotes)"
-        }
-        _ => "",
-    };
-    let (value, wanted) = (typed(value), typed(wanted));
-    Problem::error(
-        "mismatch",
-        format!("`{key}` is {value} in the config, but the trainer computes {wanted} from {doc}"),
-    )
-    .at(place)
-    .at(from)
-    .help(format!("--set {key}=auto, or make both sides equal{advice}"))
+/// A key of the config that has another value than the trainer computes.
+pub(crate) struct Mismatch<'a> {
+    pub(crate) key: &'a str,
+    /// What the trainer computes it from.
+    pub(crate) doc: &'a str,
+    pub(crate) value: &'a Value,
+    pub(crate) place: &'a str,
+    pub(crate) wanted: &'a Value,
+    pub(crate) from: String,
+    /// The arguments that are not given, where a default counts.
+    pub(crate) defaults: Vec<&'a TrainerDefault>,
+}
+
+impl Mismatch<'_> {
+    pub(crate) fn problem(&self) -> Problem {
+        let Mismatch { key, doc, defaults, .. } = self;
+        let (value, wanted) = (typed(self.value), typed(self.wanted));
+        let differs = format!("`{key}` is {value} in the config, but the trainer");
+        let names: Vec<String> = defaults.iter().map(|default| format!("--{}", default.argument)).collect();
+        let names = format!("{} {} not given", names.join(" and "), if names.len() == 1 { "is" } else { "are" });
+        let found = match defaults.iter().find_map(|default| default.unless) {
+            _ if defaults.is_empty() => Problem::error("mismatch", format!("{differs} computes {wanted} from {doc}")),
+            None => Problem::error("mismatch", format!("{differs} takes {wanted} by default: {names}")),
+            Some(unless) => {
+                Problem::warning("default-mismatch", format!("{differs} takes {wanted} unless {unless}: {names}"))
+            }
+        };
+        found.at(self.place).at(&self.from).help(self.help())
+    }
+
+    fn help(&self) -> String {
+        let key = self.key;
+        let advice = match (self.value, self.wanted, &self.defaults[..]) {
+            (Value::String(text), Value::Number(number), _) if text.trim() == number.to_string() => {
+                "make both sides equal (numbers are written without quotes)".to_string()
+            }
+            // Not of a product or a list, which have other parts too.
+            (value, _, [TrainerDefault { argument, unless: None, .. }])
+                if key != "train_batch_size" && !value.is_array() =>
+            {
+                format!("give the trainer --{argument} {value}")
+            }
+            _ => "make both sides equal".to_string(),
+        };
+        format!("--set {key}=auto, or {advice}")
+    }
 }
 
 pub(crate) fn nobody_fills(key: &str, place: &str) -> Problem {

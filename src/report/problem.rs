@@ -25,6 +25,7 @@ const ABOUT_THE_LAUNCH: &[&str] = &[
     "contradicts-scheduler",
     "not-understood",
     "packages-not-seen",
+    "default-mismatch",
 ];
 
 /// Those of the sentences in `machine.rs`.

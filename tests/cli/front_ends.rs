@@ -331,11 +331,11 @@ fn a_run_file_of_swift_becomes_arguments() {
         (&"3".into(), &"c.yaml".into(), None)
     );
     sandbox
-        .file("d.json", r#"{"model": "a/b", "deepspeed": {"zero_optimization": {"stage": 2}, "train_batch_size": 2}, "max_grad_norm": 0.5}"#);
+        .file("d.json", r#"{"model": "a/b", "deepspeed": {"zero_optimization": {"stage": 2}, "train_batch_size": 16}, "max_grad_norm": 0.5}"#);
     let plan = sandbox.plan(&["--nproc-per-node", "2", "--set", "gradient_clipping=auto"], &["swift", "sft", "d.json"]);
     assert_eq!(
         plan["config"],
-        serde_json::json!({"zero_optimization": {"stage": 2}, "train_batch_size": 2, "gradient_clipping": 0.5})
+        serde_json::json!({"zero_optimization": {"stage": 2}, "train_batch_size": 16, "gradient_clipping": 0.5})
     );
     sandbox.file("bad.yaml", "a: [1\nb: 2\n");
     sandbox.launch(&["--nproc-per-node", "2"], &["swift", "sft", "bad.yaml"]).refused(&["bad.yaml:2:", "not YAML"]);

@@ -9,6 +9,7 @@
 
 mod auto;
 mod check;
+mod defaults;
 mod doctor;
 mod documents;
 mod engines;

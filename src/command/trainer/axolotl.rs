@@ -9,7 +9,8 @@ use super::hf;
 use crate::base::vars;
 use crate::base::yaml::Dialect;
 use crate::command::argv::Nargs;
-use crate::command::front_end::{HandOver, RankCommand, Trainer, TrainingDefaults, Usage, Variable};
+use crate::command::defaults::ArgumentClass;
+use crate::command::front_end::{DefaultArguments, HandOver, RankCommand, Trainer, TrainingDefaults, Usage, Variable};
 use crate::command::inputs::Input;
 use crate::command::option_names;
 use crate::command::python::Python;
@@ -35,6 +36,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
         Input::plain("resume_from_checkpoint").perhaps(),
     ],
     recognise,
+    arguments: DefaultArguments::Recorded(|_, _| ArgumentClass::find("axolotl", "train")),
     // As axolotl documents it.
     defaults: TrainingDefaults { micro_batch: 1, ..hf::DEFAULTS },
     ..hf::TRAINER
@@ -67,7 +69,9 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
         && let Some(entries) = recognised.read_run_file(&file, Dialect::PyYaml, host)
     {
         let mut words = run_file::paths_of(&entries, "datasets");
-        words.extend(run_file::typed_words(&renamed(entries), true));
+        let entries = renamed(entries);
+        recognised.unread = run_file::unread(&entries, true);
+        words.extend(run_file::typed_words(&entries, true));
         let flags = recognised.args[1..].iter().map(renamed_flag);
         recognised.effective_args = Some(words.into_iter().chain(flags).collect());
     }

@@ -6,7 +6,9 @@ use std::path::Path;
 
 use crate::base::yaml::Dialect;
 use crate::command::argv::{Args, Field, Nargs, OptionList};
-use crate::command::front_end::{FillsAuto, HandOver, Precision, RankCommand, Trainer, TrainingDefaults, Usage};
+use crate::command::front_end::{
+    DefaultArguments, FillsAuto, HandOver, Precision, RankCommand, Trainer, TrainingDefaults, Usage,
+};
 use crate::command::inputs::Input;
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::run_file;
@@ -38,6 +40,8 @@ pub(crate) const TRAINER: Trainer = Trainer {
     fp16: |args| precision(args, "fp16", "fp16_full_eval", "bf16"),
     bf16: |args| precision(args, "bf16", "bf16_full_eval", "fp16"),
     precision_unknown: None,
+    arguments: DefaultArguments::Script,
+    computed: |_, _, _, _| None,
     defaults: DEFAULTS,
 };
 
@@ -102,6 +106,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
         && let Ok(Some(entries)) = run_file::read(file, Dialect::PyYaml, host)
     {
         recognised.effective_args = Some(run_file::typed_words(&entries, false));
+        recognised.unread = run_file::unread(&entries, false);
         recognised.run_file = Some(entries);
     }
     Some(recognised)

@@ -6,12 +6,14 @@ use serde_json::{Map, Value};
 use super::hf;
 use crate::base::vars;
 use crate::base::yaml::{Dialect, scalar};
-use crate::command::front_end::{HandOver, RankCommand, Trainer, TrainingDefaults, Usage, Variable};
+use crate::command::argv::{Args, Field, Nargs};
+use crate::command::defaults::ArgumentClass;
+use crate::command::front_end::{DefaultArguments, HandOver, RankCommand, Trainer, TrainingDefaults, Usage, Variable};
 use crate::command::inputs::Input;
 use crate::command::model::Hub;
 use crate::command::python::Python;
 use crate::command::run_file;
-use crate::command::target::ParsedCommand;
+use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
 
 pub(crate) const TRAINER: Trainer = Trainer {
@@ -36,11 +38,21 @@ pub(crate) const TRAINER: Trainer = Trainer {
         Some("1" | "true" | "y") => Hub::ModelScope,
         _ => Hub::HuggingFace,
     },
+    fields: FIELDS,
     recognise,
+    arguments: DefaultArguments::Recorded(arguments),
     // Read from the sources of 0.9.5.
     defaults: TrainingDefaults { seq_len: Some(2048), lora: true, checkpointing: true, ..hf::DEFAULTS },
     ..hf::TRAINER
 };
+
+const FIELDS: &[Field] = &[("model_name_or_path", Nargs::One), ("stage", Nargs::One)];
+
+/// Its PPO has a trainer that does not compare.
+fn arguments(args: &Args, _: &Target) -> Option<ArgumentClass> {
+    let compares = args.text("stage").is_none_or(|stage| stage.value != "ppo");
+    compares.then(|| ArgumentClass::find("llamafactory", "TrainingArguments")).flatten()
+}
 
 const MODULE: &str = "llamafactory.launcher";
 
@@ -65,6 +77,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
                 insert(&mut entries, key, scalar(value, Dialect::OmegaConf));
             }
         }
+        recognised.unread = run_file::unread(&entries, false);
         recognised.effective_args = Some(run_file::typed_words(&entries, false));
     }
     Some(recognised)

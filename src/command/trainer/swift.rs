@@ -8,7 +8,8 @@ use super::hf;
 use crate::base::vars;
 use crate::base::yaml::{Dialect, python_str};
 use crate::command::argv::{Args, Field, Nargs, OptionList, hf_bool};
-use crate::command::front_end::{Precision, RankCommand, Trainer, TrainingDefaults, Usage, Variable};
+use crate::command::defaults::ArgumentClass;
+use crate::command::front_end::{DefaultArguments, Precision, RankCommand, Trainer, TrainingDefaults, Usage, Variable};
 use crate::command::inputs::Input;
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::option_names;
@@ -40,6 +41,8 @@ pub(crate) const TRAINER: Trainer = Trainer {
     fp16: |args| precision(args, "fp16", "fp16_full_eval", &["float16", "float32"]),
     bf16: |args| precision(args, "bf16", "bf16_full_eval", &["bfloat16"]),
     precision_unknown: Some("ms-swift takes it from the model: --torch_dtype is not given"),
+    arguments: DefaultArguments::Recorded(arguments),
+    computed,
     // Read from the sources of 4.6.
     defaults: TrainingDefaults { micro_batch: 1, lora: true, checkpointing: true, dropout: true, ..hf::DEFAULTS },
     ..hf::TRAINER
@@ -73,6 +76,8 @@ const FIELDS: &[Field] = &[
     ("callbacks", Nargs::One),
     ("rlhf_type", Nargs::One),
     ("ignore_args_error", Nargs::Optional),
+    ("load_args", Nargs::Optional),
+    ("sft_type", Nargs::One),
 ];
 
 /// The version whose options were recorded; another one may know others.
@@ -240,6 +245,31 @@ fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Proble
 fn option_name(word: &OsStr) -> Option<String> {
     let name = word.to_str()?.strip_prefix("--")?;
     Some(name.split('=').next().unwrap_or(name).replace('-', "_"))
+}
+
+/// By command. With `--load_args`, a file beside a checkpoint has defaults too.
+fn arguments(args: &Args, target: &Target) -> Option<ArgumentClass> {
+    let loads = args.is_given("load_args") && !matches!(args.bool("load_args", true), Ok(Some(loads)) if !loads.value);
+    command_of(target).filter(|_| !loads).and_then(|command| ArgumentClass::find("ms-swift", command))
+}
+
+/// `learning_rate` by the tuner, and as many accumulation steps as make 16 samples.
+fn computed(argument: &str, args: &Args, version: &Version, world_size: Option<u64>) -> Option<String> {
+    match argument {
+        "learning_rate" => {
+            let tuner = TunerOption::ALL.iter().rev().find_map(|option| args.text(option.name));
+            Some(if tuner.is_some_and(|tuner| tuner.value == "full") { "1e-5" } else { "1e-4" }.to_string())
+        }
+        "gradient_accumulation_steps" => {
+            if args.text("rlhf_type").is_some_and(|rlhf| rlhf.value == "grpo") {
+                return (!version.is_before([3, 7, 0])).then(|| "1".to_string());
+            }
+            let micro = args.int("per_device_train_batch_size").ok()?.map_or(1, |micro| micro.value);
+            let samples = u64::try_from(micro).ok()?.checked_mul(world_size?).filter(|samples| *samples > 0)?;
+            Some(16_u64.div_ceil(samples).to_string())
+        }
+        _ => None,
+    }
 }
 
 /// ModelScope unless told otherwise.

@@ -5,10 +5,11 @@ use super::hf;
 use crate::base::vars;
 use crate::base::yaml::{Dialect, python_str};
 use crate::command::argv::{Args, Field, Nargs, OptionList};
-use crate::command::front_end::{RankCommand, Trainer, TrainingDefaults, Usage, Variable};
+use crate::command::defaults::ArgumentClass;
+use crate::command::front_end::{DefaultArguments, RankCommand, Trainer, TrainingDefaults, Usage, Variable};
 use crate::command::inputs::Input;
 use crate::command::run_file;
-use crate::command::target::ParsedCommand;
+use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
 
 pub(crate) const TRAINER: Trainer = Trainer {
@@ -27,12 +28,21 @@ pub(crate) const TRAINER: Trainer = Trainer {
         Input::plain("resume_from_checkpoint").perhaps(),
     ],
     recognise,
+    arguments: DefaultArguments::Recorded(|_, target| ArgumentClass::find("trl", class_of(target)?)),
     // Read from the sources of 0.29.
     defaults: TrainingDefaults { seq_len: Some(1024), lora_rank: 16, checkpointing: true, ..hf::DEFAULTS },
     ..hf::TRAINER
 };
 
-const COMMANDS: &[&str] = &["sft", "dpo", "grpo", "kto", "reward", "rloo"];
+/// The commands, and the classes of their arguments.
+const COMMANDS: &[(&str, &str)] = &[
+    ("sft", "SFTConfig"),
+    ("dpo", "DPOConfig"),
+    ("grpo", "GRPOConfig"),
+    ("kto", "KTOConfig"),
+    ("reward", "RewardConfig"),
+    ("rloo", "RLOOConfig"),
+];
 const CONFIG: &[Field] = &[("config", Nargs::One)];
 
 /// Options of `accelerate launch` that TRL's own parser does not know, and so passes on to it.
@@ -59,14 +69,14 @@ const ACCELERATE: &[&str] = &[
 fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     let mut recognised = if command.target.is_console("trl") {
         let (script, rest) = command.args.split_first()?;
-        let script = COMMANDS.iter().find(|name| script == **name)?;
+        let (script, _) = COMMANDS.iter().find(|(name, _)| script == name)?;
         let names = rest.iter().filter_map(|word| word.to_str()?.strip_prefix("--")?.split('=').next());
         if names.map(|name| name.replace('-', "_")).any(|name| ACCELERATE.contains(&name.as_str())) {
             return None;
         }
         RankCommand::behind_console(command, &format!("trl.scripts.{script}"), rest.to_vec(), host)
     } else {
-        COMMANDS.iter().find(|name| command.target.is_module(&format!("trl.scripts.{name}")))?;
+        class_of(&command.target)?;
         RankCommand::unchanged(command)
     };
     if let Some(file) = Args::read(recognised.args.clone(), CONFIG, OptionList::Open).raw("config")
@@ -76,11 +86,17 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
             return None;
         }
         recognised.variables = variables(entries.shift_remove("env").as_ref());
+        recognised.unread = run_file::unread(&entries, true);
         let mut words = run_file::typed_words(&entries, true);
         words.extend(run_file::paths_of(&entries, "datasets"));
         recognised.effective_args = Some(words.into_iter().chain(recognised.args.iter().cloned()).collect());
     }
     Some(recognised)
+}
+
+fn class_of(target: &Target) -> Option<&'static str> {
+    let found = COMMANDS.iter().find(|(name, _)| target.is_module(&format!("trl.scripts.{name}")));
+    found.map(|(_, class)| *class)
 }
 
 /// The `env` block of the file wins over what is set.

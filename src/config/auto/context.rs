@@ -6,10 +6,11 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::base::source::{Source, Sourced};
+use crate::base::source::{Source, Sourced, TrainerDefault};
 use crate::command::argv::ArgumentError;
 use crate::command::model::{self, HiddenSize};
-use crate::command::trainer::{FillsAuto, Job};
+use crate::command::target::Target;
+use crate::command::trainer::{FillsAuto, Job, script_text};
 use crate::host::Host;
 use crate::ranks::topology::Topology;
 use crate::report::Problem;
@@ -24,13 +25,32 @@ pub(crate) struct FillContext<'a> {
     pub(crate) fills_auto: Option<FillsAuto>,
     /// Nothing is filled, but what the trainer would refuse is refused.
     pub(crate) no_fill: bool,
+    /// A value of the config is compared: what the trainer takes for an argument that is not given counts too.
+    pub(super) compares: bool,
     hidden_size: OnceCell<Result<HiddenSize, String>>,
+    script: OnceCell<Option<String>>,
 }
 
 impl<'a> FillContext<'a> {
     pub(crate) fn new(job: &'a Job, topology: &'a Topology, config: &'a Value, host: &'a Host) -> Self {
         let fills_auto = job.trainer.fills_auto;
-        FillContext { job, topology, config, host, fills_auto, no_fill: false, hidden_size: OnceCell::new() }
+        let (hidden_size, script) = (OnceCell::new(), OnceCell::new());
+        FillContext { job, topology, config, host, fills_auto, no_fill: false, compares: false, hidden_size, script }
+    }
+
+    /// The same for the values that the config has.
+    pub(super) fn comparing(&self) -> Self {
+        let fills_auto = self.job.trainer.fills_auto;
+        FillContext { fills_auto, compares: true, ..Self::new(self.job, self.topology, self.config, self.host) }
+    }
+
+    /// The text of the script that is run, if it can be seen. Read only when an argument is not given.
+    pub(super) fn script(&self) -> Option<&str> {
+        let read = || match &self.job.target {
+            Target::Script { path, .. } => script_text(path, self.host),
+            _ => None,
+        };
+        self.script.get_or_init(read).as_deref()
     }
 
     /// Why the trainer fills this key by rules of its own.
@@ -99,6 +119,26 @@ pub(crate) enum FillSource {
     },
     /// No argument decides it.
     Constant(&'static str),
+}
+
+impl FillSource {
+    /// Every argument that counts.
+    fn sources(&self) -> impl Iterator<Item = &Source> {
+        let (one, two) = match self {
+            FillSource::Argument(source) => (Some(source), None),
+            FillSource::Arguments(one, two) => (Some(one), Some(two)),
+            FillSource::GlobalBatch { micro_batch, accumulation, .. } => {
+                (Some(&micro_batch.from), Some(&accumulation.from))
+            }
+            FillSource::HiddenSize { .. } | FillSource::Constant(_) => (None, None),
+        };
+        one.into_iter().chain(two)
+    }
+
+    /// The arguments that are not given.
+    pub(super) fn defaults(&self) -> impl Iterator<Item = &TrainerDefault> {
+        self.sources().filter_map(Source::trainer_default)
+    }
 }
 
 impl fmt::Display for FillSource {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::context::{Answer, FillContext, FillSource, FilledValue, Unfilled};
 use crate::base::json;
+use crate::base::python_value;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::command::argv::Args;
@@ -103,7 +104,7 @@ pub(crate) const RULES: &[AutoRule] = &[
         compared: true,
         plain: Some("1000"),
         value: |context| {
-            let steps = context.int("max_steps")?.filter(|steps| steps.value > 0);
+            let steps = context.job.args.int("max_steps")?.filter(|steps| steps.value > 0);
             Ok(steps.ok_or_else(|| Unfilled::deferred(NEEDS_DATASET))?.into())
         },
     },
@@ -217,13 +218,10 @@ pub(crate) const RULES: &[AutoRule] = &[
 ];
 
 impl FillContext<'_> {
-    fn int(&self, name: &str) -> Result<Option<Sourced<i64>>, Unfilled> {
-        Ok(self.job.args.int(name)?)
-    }
-
     /// A float argument as JSON; Python keeps `1` given to a float as 1.0.
-    fn float(&self, name: &str) -> Result<Sourced<Value>, Unfilled> {
-        let Some(argument) = self.job.args.float(name)? else { return Err(self.not_given(name)) };
+    fn float(&self, name: &'static str) -> Result<Sourced<Value>, Unfilled> {
+        let given = self.job.args.float(name)?.or_else(|| self.default(name, python_value::float));
+        let Some(argument) = given else { return Err(self.not_given(name)) };
         match serde_json::Number::from_f64(argument.value) {
             Some(number) => Ok(Sourced::new(Value::Number(number), argument.from)),
             None => Err(Unfilled::Deferred(format!("{} cannot be written as JSON", argument.place()))),
@@ -238,9 +236,10 @@ impl FillContext<'_> {
     }
 
     /// A batch argument, unless something rewrites the batch later.
-    fn batch(&self, name: &str) -> Result<Sourced<i64>, Unfilled> {
+    fn batch(&self, name: &'static str) -> Result<Sourced<i64>, Unfilled> {
         self.batch_is_final()?;
-        self.int(name)?.ok_or_else(|| self.not_given(name))
+        let given = self.job.args.int(name)?.or_else(|| self.default(name, python_value::int));
+        given.ok_or_else(|| self.not_given(name))
     }
 
     fn batch_is_final(&self) -> Result<(), Unfilled> {
@@ -283,7 +282,9 @@ impl FillContext<'_> {
 
     /// From 1 on it is a number of steps. Below, it is a share of the steps, which depend on the dataset.
     fn warmup_steps(&self) -> Answer {
-        let Some(warmup) = self.job.args.float("warmup_steps")? else { return Err(self.not_given("warmup_steps")) };
+        let Some(warmup) = self.job.args.float("warmup_steps")? else {
+            return self.no_warmup().ok_or_else(|| self.not_given("warmup_steps"));
+        };
         if warmup.value < 1.0 || warmup.value > 1e15 || self.job.args.is_given("warmup_ratio") {
             return Err(Unfilled::deferred(NEEDS_DATASET));
         }
@@ -293,12 +294,12 @@ impl FillContext<'_> {
     }
 
     /// Whether the trainer's transformers is known to be older than that.
-    fn transformers_before(&self, version: [u32; 3]) -> bool {
+    pub(super) fn transformers_before(&self, version: [u32; 3]) -> bool {
         let python = self.job.python.as_ref().filter(|_| self.job.trainer.is_hf());
         python.and_then(|python| python.version("transformers")).is_some_and(|found| found.is_before(version))
     }
 
-    fn precision(&self, of: fn(&Args) -> Precision, name: &str) -> Answer {
+    fn precision(&self, of: fn(&Args) -> Precision, name: &'static str) -> Answer {
         // Apex changes which section is used, in the versions that have these arguments.
         if ["half_precision_backend", "fp16_backend"].iter().any(|name| self.job.args.is_given(name)) {
             return Err(Unfilled::deferred("--half_precision_backend decides too"));
@@ -306,7 +307,7 @@ impl FillContext<'_> {
         match (of(&self.job.args)?, self.job.trainer.precision_unknown) {
             (Some((on, from)), _) => Ok(FilledValue::new(on, FillSource::Argument(Source::Argument(from)))),
             (None, Some(why)) => Err(Unfilled::deferred(why)),
-            (None, None) => Err(self.not_given(name)),
+            (None, None) => self.default_precision(name).ok_or_else(|| self.not_given(name)),
         }
     }
 

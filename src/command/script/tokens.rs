@@ -1,0 +1,126 @@
+//! The words of a Python source, as far as its shape is read: names, numbers, strings and signs, without comments.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Name,
+    Number,
+    /// Without its quotes.
+    Text,
+    Sign,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Token<'a> {
+    pub(super) kind: Kind,
+    pub(super) text: &'a str,
+    /// Counted from 1.
+    pub(super) line: usize,
+    /// Where it starts, if it is the first of a statement's line.
+    pub(super) indent: Option<usize>,
+}
+
+impl Token<'_> {
+    pub(super) fn is(&self, text: &str) -> bool {
+        self.kind != Kind::Text && self.text == text
+    }
+}
+
+pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
+    let mut tokens = Vec::new();
+    let (mut at, mut line, mut line_start, mut depth) = (0, 1, 0, 0_usize);
+    let mut starts_line = true;
+    while let Some(first) = source[at..].chars().next() {
+        let rest = &source[at..];
+        let length = match first {
+            '\n' => {
+                (line, line_start) = (line + 1, at + 1);
+                starts_line |= depth == 0 && !source[..at].ends_with('\\');
+                1
+            }
+            '#' => rest.find('\n').unwrap_or(rest.len()),
+            _ if first.is_whitespace() || first == '\\' => first.len_utf8(),
+            _ => {
+                let (kind, length, text) = token(rest, first);
+                match text {
+                    "(" | "[" | "{" => depth += 1,
+                    ")" | "]" | "}" => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                let indent = std::mem::take(&mut starts_line).then_some(at - line_start);
+                tokens.push(Token { kind, text, line, indent });
+                line += rest[..length].matches('\n').count();
+                length
+            }
+        };
+        at += length;
+    }
+    tokens
+}
+
+/// Its kind, how long it is, and its text.
+fn token(rest: &str, first: char) -> (Kind, usize, &str) {
+    let length_of = |belongs: fn(char) -> bool| rest.find(|c| !belongs(c)).unwrap_or(rest.len());
+    if first == '"' || first == '\'' {
+        return string(rest, first);
+    }
+    if first.is_ascii_digit() || first == '.' && rest[1..].starts_with(|c: char| c.is_ascii_digit()) {
+        let length = number_length(rest);
+        return (Kind::Number, length, &rest[..length]);
+    }
+    if first.is_alphabetic() || first == '_' {
+        let length = length_of(|c| c.is_alphanumeric() || c == '_');
+        return (Kind::Name, length, &rest[..length]);
+    }
+    let two = ["**", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", ":=", "->"];
+    let length = two.iter().find(|sign| rest.starts_with(**sign)).map_or(first.len_utf8(), |sign| sign.len());
+    (Kind::Sign, length, &rest[..length])
+}
+
+/// `1_000`, `1.5`, `2e-5`.
+fn number_length(rest: &str) -> usize {
+    let bytes = rest.as_bytes();
+    let belongs = |at: usize| {
+        let byte = bytes[at];
+        byte.is_ascii_alphanumeric()
+            || byte == b'.'
+            || byte == b'_'
+            || matches!(byte, b'-' | b'+') && matches!(bytes[at - 1], b'e' | b'E')
+    };
+    (1..bytes.len()).find(|at| !belongs(*at)).unwrap_or(bytes.len())
+}
+
+/// One that does not end goes on to the end of the file.
+fn string(rest: &str, quote: char) -> (Kind, usize, &str) {
+    let triple = rest.as_bytes().iter().take(3).filter(|byte| **byte == quote as u8).count() == 3;
+    let quotes = if triple { 3 } else { 1 };
+    let (opening, mut escaped) = (&rest[..quotes], false);
+    for (at, c) in rest.char_indices().skip(quotes) {
+        if !escaped && rest[at..].starts_with(opening) || !triple && c == '\n' {
+            return (Kind::Text, at + if c == '\n' { 0 } else { quotes }, &rest[quotes..at]);
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    (Kind::Text, rest.len(), &rest[quotes..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_split_into_words() {
+        let source = "x = f(a=1e-5,  # note\n  b='it\\'s', c=\"\"\"two\nlines\"\"\")\nif y_1 ** 2 == -3.5:\n    pass\n";
+        let found = tokens(source);
+        let words: Vec<&str> = found.iter().map(|token| token.text).collect();
+        let expected =
+            ["x", "=", "f", "(", "a", "=", "1e-5", ",", "b", "=", "it\\'s", ",", "c", "=", "two\nlines", ")"];
+        assert_eq!(words[..16], expected);
+        assert_eq!(words[16..], ["if", "y_1", "**", "2", "==", "-", "3.5", ":", "pass"]);
+        let starts: Vec<_> = found.iter().filter_map(|token| Some((token.line, token.indent?))).collect();
+        assert_eq!(starts, [(1, 0), (4, 0), (5, 4)]);
+        // Whatever it is, it ends.
+        for odd in ["'", "\"\"\"", "x = 'a\nb", "é = \"ü", "1", ".", "\\"] {
+            tokens(odd);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Arguments that are not given: the trainer takes its defaults, and a config that contradicts them is found before the launch.
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+
+const SCRIPT: &str = "from transformers import HfArgumentParser, Trainer, TrainingArguments\n\
+                      parser = HfArgumentParser((ModelArguments, TrainingArguments))\n";
+
+/// What `check` says about values against defaults: severity, key and the place of the default.
+fn said(sandbox: &Sandbox, set: &[&str], command: &str) -> Vec<(String, String, String)> {
+    let sets = set.iter().flat_map(|set| ["--set", set]);
+    let words = ["check", "--format", "json", "--deepspeed", "zero2", "--nproc-per-node", "2"].into_iter().chain(sets);
+    let found = sandbox.run(words.chain(["--"]).chain(command.split(' '))).stdout;
+    let report: Value = serde_json::from_str(&found).unwrap_or_else(|_| panic!("{command}: {found}"));
+    let text = |value: &Value| value.as_str().unwrap().to_string();
+    let found = report["diagnostics"].as_array().unwrap().iter();
+    let found = found.filter(|it| it["rule"] == "mismatch" || it["rule"] == "default-mismatch");
+    found
+        .map(|it| {
+            let key = text(&it["message"]).split('`').nth(1).unwrap().to_string();
+            (text(&it["severity"]), key, text(it["where"].as_array().unwrap().last().unwrap()))
+        })
+        .collect()
+}
+
+fn is_said(sandbox: &Sandbox, set: &str, command: &str, severity: &str, place: &str) {
+    let key = set.split('=').next().unwrap();
+    let expected = (severity.to_string(), key.to_string(), place.to_string());
+    assert_eq!(said(sandbox, &[set], command), [expected], "{set} {command}");
+}
+
+fn is_silent(sandbox: &Sandbox, set: &str, command: &str) {
+    assert_eq!(said(sandbox, &[set], command), [], "{set} {command}");
+}
+
+/// Each was seen on the real trainers: `tests/real/defaults.py`.
+#[test]
+fn recorded_defaults_are_those_of_the_version_that_is_installed() {
+    let sandbox = Sandbox::new();
+    sandbox.installed("transformers", "5.19.0");
+    sandbox.installed("ms_swift", "4.6.0");
+    sandbox.installed("trl", "0.29.1");
+    let swift = "swift sft --model a/b";
+    is_said(&sandbox, "gradient_clipping=0.5", swift, "error", "--max_grad_norm (default of transformers 5.19.0)");
+    let micro = "--per_device_train_batch_size (default of ms-swift 4.6.0)";
+    is_said(&sandbox, "train_micro_batch_size_per_gpu=4", swift, "error", micro);
+    is_silent(&sandbox, "gradient_clipping=1", swift);
+    is_silent(&sandbox, "train_micro_batch_size_per_gpu=1", swift);
+    // 16 samples, by two ranks of one sample or of three.
+    is_silent(&sandbox, "gradient_accumulation_steps=8", swift);
+    is_silent(&sandbox, "gradient_accumulation_steps=3", &format!("{swift} --per_device_train_batch_size 3"));
+    is_silent(&sandbox, "gradient_accumulation_steps=1", "swift rlhf --rlhf_type grpo --model a/b");
+    let steps = "--gradient_accumulation_steps (default of ms-swift 4.6.0)";
+    is_said(&sandbox, "gradient_accumulation_steps=4", swift, "error", steps);
+    // The learning rate by the tuner.
+    let rate = "--learning_rate (default of ms-swift 4.6.0)";
+    is_silent(&sandbox, "optimizer.params.lr=1e-4", swift);
+    is_said(&sandbox, "optimizer.params.lr=1e-5", swift, "error", rate);
+    is_silent(&sandbox, "optimizer.params.lr=1e-5", &format!("{swift} --tuner_type full"));
+    // A file beside a checkpoint may have others; half precision comes from the model.
+    is_silent(&sandbox, "gradient_clipping=0.5", &format!("{swift} --load_args true"));
+    is_silent(&sandbox, "fp16.enabled=true", swift);
+
+    let trl = "trl sft --model_name_or_path a/b";
+    is_silent(&sandbox, "optimizer.params.lr=2e-5", trl);
+    is_said(&sandbox, "optimizer.params.lr=1e-5", trl, "error", "--learning_rate (default of trl 0.29.1)");
+    is_said(&sandbox, "bf16.enabled=false", trl, "error", "--bf16 (default of trl 0.29.1)");
+    is_silent(&sandbox, "bf16.enabled=false", &format!("{trl} --fp16 true"));
+    is_silent(&sandbox, "scheduler.params.warmup_num_steps=1", trl);
+    sandbox.installed("transformers", "5.17.0");
+    is_silent(&sandbox, "scheduler.params.warmup_num_steps=0", trl);
+}
+
+#[test]
+fn what_is_not_recorded_is_not_claimed() {
+    let sandbox = Sandbox::new();
+    let swift = "swift sft --model a/b";
+    sandbox.installed("transformers", "5.30.0");
+    let newer = "--max_grad_norm (default of transformers 5.22.2; 5.30.0 is installed)";
+    is_said(&sandbox, "gradient_clipping=0.5", swift, "warning", newer);
+    sandbox.installed("transformers", "4.30.0");
+    is_silent(&sandbox, "gradient_clipping=0.5", swift);
+    sandbox.installed("transformers", "5.19.0");
+    sandbox.installed("ms_swift", "3.0.1");
+    is_silent(&sandbox, "gradient_clipping=0.5", swift);
+}
+
+#[test]
+fn a_run_file_gives_what_it_names_and_nothing_else() {
+    let sandbox = Sandbox::new();
+    sandbox.installed("transformers", "5.6.0");
+    sandbox.installed("llamafactory", "0.9.5");
+    sandbox.installed("axolotl", "0.19.0");
+    let clipping = "gradient_clipping=0.5";
+    let train = "llamafactory-cli train run.yaml";
+    let place = "--max_grad_norm (default of transformers 5.6.0)";
+    sandbox.file("run.yaml", "stage: sft\nmodel_name_or_path: a/b\n");
+    is_said(&sandbox, clipping, train, "error", place);
+    for text in ["max_grad_norm: 0.5\n", "max_grad_norm: '0.5'\n", "max_grad_norm: null\n", "stage: ppo\n"] {
+        sandbox.file("run.yaml", text);
+        is_silent(&sandbox, clipping, train);
+    }
+    sandbox.file("run.yml", "base_model: a/b\nlearning_rate: 1e-5\n");
+    is_said(&sandbox, clipping, "axolotl train run.yml", "error", place);
+}
+
+#[test]
+fn a_script_that_leaves_a_default_alone_is_warned_about() {
+    let sandbox = Sandbox::new();
+    sandbox.installed("transformers", "5.19.0");
+    sandbox.installed("trl", "0.29.1");
+    sandbox.file("train.py", SCRIPT);
+    let place = "--max_grad_norm (default of transformers 5.19.0)";
+    for command in ["python train.py", "torchrun train.py", "deepspeed train.py", "python -u ./train.py --bf16"] {
+        is_said(&sandbox, "gradient_clipping=0.5", command, "warning", place);
+        is_silent(&sandbox, "gradient_clipping=1.0", command);
+    }
+    is_said(&sandbox, "fp16.enabled=true", "python train.py", "warning", "--fp16 (default of transformers 5.19.0)");
+    let strict = sandbox.run([
+        "check",
+        "--strict",
+        "--deepspeed",
+        "zero2",
+        "--set",
+        "gradient_clipping=0.5",
+        "--nproc-per-node",
+        "2",
+        "--",
+        "python",
+        "train.py",
+    ]);
+    assert_eq!(strict.status, Some(1), "{}", strict.stdout);
+
+    sandbox.file("train.py", "from trl import SFTConfig, SFTTrainer\nSFTTrainer(args=SFTConfig(output_dir='x'))\n");
+    is_silent(&sandbox, "optimizer.params.lr=2e-5", "python train.py");
+    let rate = "--learning_rate (default of trl 0.29.1)";
+    is_said(&sandbox, "optimizer.params.lr=1e-5", "python train.py", "warning", rate);
+    // Not known to be about transformers.
+    for text in [
+        "import torch\n",
+        "from transformers import TrainingArguments\n",
+        "from mine import TrainingArguments, Trainer\n",
+    ] {
+        sandbox.file("train.py", text);
+        is_silent(&sandbox, "gradient_clipping=0.5", "python train.py");
+    }
+}
+
+#[test]
+fn a_script_that_sets_the_value_itself_is_believed() {
+    let sandbox = Sandbox::new();
+    let class = |field: &str| {
+        format!(
+            "from transformers import TrainingArguments, Trainer\n@dataclass\nclass Mine(TrainingArguments):\n    x: int = 1\n    {field}\n"
+        )
+    };
+    sandbox.file("train.py", class("max_grad_norm: float = 0.5"));
+    is_silent(&sandbox, "gradient_clipping=0.5", "python train.py");
+    is_said(
+        &sandbox,
+        "gradient_clipping=1.0",
+        "python train.py",
+        "warning",
+        "--max_grad_norm (set in train.py, line 5)",
+    );
+    is_silent(&sandbox, "gradient_clipping=1.0", "python train.py --max_grad_norm 1.0");
+}
