@@ -1,6 +1,7 @@
 //! Hosts and their GPUs as DeepSpeed's runner takes them: a file of `host slots=N` lines, and `--include` or
 //! `--exclude host:0,1@host`. Without a file, these select among the GPUs of this machine.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use super::variables::check;
@@ -56,30 +57,28 @@ impl HostFlags {
 impl ResourcePool {
     /// Only what the filter names, or everything else. A host without a list of GPUs means all of them.
     fn filtered(self, filter: &Sourced<String>, keep: bool) -> Result<Self, Vec<Problem>> {
-        let named: Vec<(&str, Option<Vec<&str>>)> = filter
-            .value
-            .split('@')
-            .map(|item| match item.split_once(':') {
-                Some((name, slots)) => (name.trim(), Some(slots.split(',').map(str::trim).collect())),
-                None => (item.trim(), None),
-            })
-            .collect();
+        let pool: BTreeMap<&str, &Vec<String>> = self.0.iter().map(|(host, slots)| (host.as_str(), slots)).collect();
+        // The GPUs of each host; `None` for all of them.
+        let mut named: BTreeMap<&str, Vec<Option<Vec<&str>>>> = BTreeMap::new();
         let mut problems = Vec::new();
-        for (name, slots) in &named {
-            match self.0.iter().find(|(host, _)| host == name) {
+        for item in filter.value.split('@') {
+            let (name, slots) = item.split_once(':').map_or((item, None), |(name, slots)| (name, Some(slots)));
+            let (name, slots) = (name.trim(), slots.map(|slots| slots.split(',').map(str::trim).collect::<Vec<_>>()));
+            match pool.get(name) {
                 None => {
                     problems.push(report::no_such_machine(filter, name, self.0.iter().map(|(host, _)| host.as_str())));
                 }
-                Some((_, have)) => {
+                Some(have) => {
                     let missing = slots.iter().flatten().filter(|slot| !have.iter().any(|own| own == *slot));
                     problems.extend(missing.map(|slot| report::no_such_slot(filter, name, slot, have)));
                 }
             }
+            named.entry(name).or_default().push(slots);
         }
         check(problems)?;
         let is_named = |host: &str, slot: &str| {
-            let mut entries = named.iter().filter(|(name, _)| *name == host);
-            entries.any(|(_, slots)| slots.as_ref().is_none_or(|slots| slots.contains(&slot)))
+            let mut entries = named.get(host).into_iter().flatten();
+            entries.any(|slots| slots.as_ref().is_none_or(|slots| slots.contains(&slot)))
         };
         let left = self.0.into_iter().map(|(host, slots)| {
             let slots = slots.into_iter().filter(|slot| is_named(&host, slot) == keep).collect::<Vec<_>>();
@@ -97,7 +96,7 @@ impl ResourcePool {
 /// Parses the file as the runner does: `name slots=N`, comments and blank lines.
 fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
     let mut pool: Vec<(String, Vec<String>)> = Vec::new();
-    let mut problems = Vec::new();
+    let (mut known, mut problems) = (BTreeSet::new(), Vec::new());
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -106,7 +105,7 @@ fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
         let place = format!("{file}:{number}");
         match parse_line(line) {
             None => problems.push(report::bad_hostfile_line(&place, line)),
-            Some((name, _)) if pool.iter().any(|(known, _)| known == name) => {
+            Some((name, _)) if !known.insert(name) => {
                 problems.push(report::machine_twice(&place, name));
             }
             Some((name, slots)) => {
