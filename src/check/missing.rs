@@ -8,6 +8,7 @@ use super::subject::Subject;
 use crate::command::inputs::{self, MissingInput, is_missing};
 use crate::command::python::Presence;
 use crate::command::target::Target;
+use crate::ranks::topology::Topology;
 use crate::report::{Severity, When, nearest};
 
 pub(super) const RULES: &[Rule] = &[
@@ -15,7 +16,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "script-missing",
         severity: Severity::Error,
         when: When::Start,
-        doc: "the script of the command does not exist, or is a folder without `__main__.py`",
+        doc: "the script of the command does not exist (a warning where the ranks exist already), or is a folder without `__main__.py`",
         check: script_missing,
     },
     Rule {
@@ -41,7 +42,11 @@ fn script_missing(subject: &Subject, found: &mut Findings) {
     }
     let (word, path) = (path.to_string_lossy(), subject.host.cwd.join(path));
     if is_missing(&path) {
-        found.at(&[path.display().to_string()], format!("`{word}` does not exist"), advice(&path));
+        // Where the ranks exist already, Python itself says so at once.
+        let is_rank = subject.topology.is_some_and(Topology::ranks_exist);
+        let severity = if is_rank { Severity::Warning } else { Severity::Error };
+        let place = path.display().to_string();
+        found.at_with_severity(severity, &[place], format!("`{word}` does not exist"), advice(&path));
     } else if path.is_dir() && !["py", "pyc"].iter().any(|it| path.join("__main__").with_extension(it).is_file()) {
         let what = format!("`{word}` is a folder without `__main__.py`, which Python cannot run");
         found.at(&[path.display().to_string()], what, format!("name a script in it: {word}/train.py"));

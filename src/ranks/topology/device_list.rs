@@ -68,16 +68,19 @@ impl DeviceList {
     fn judged(list: &str, gpus: Option<usize>) -> Self {
         let mut names: Vec<String> = Vec::new();
         let mut fault = None;
-        let by_id = ["GPU-", "MIG-"].into_iter().find(|start| list.starts_with(start));
+        // Whether both kinds may stand in one list was not seen: that needs a GPU that is divided.
+        let is_id = |entry: &str| entry.starts_with("GPU-") || entry.starts_with("MIG-");
+        let by_id = is_id(list);
         for entry in list.split(',') {
             // A number that ends the list, nothing at all, or the word for none.
             let ends = entry.trim().is_empty() || entry.trim().starts_with('-');
             if ends || names.is_empty() && NONE.contains(&list.trim().to_ascii_lowercase().as_str()) {
                 break;
             }
-            let name = match by_id {
-                Some(start) => entry.starts_with(start).then(|| entry.to_string()),
-                None => number(entry.trim()).map(|number| number.to_string()),
+            let name = if by_id {
+                is_id(entry).then(|| entry.to_string())
+            } else {
+                number(entry.trim()).map(|number| number.to_string())
             };
             let Some(name) = name else {
                 fault = Some(DeviceFault::NotADevice(entry.trim().to_string()));
@@ -90,7 +93,7 @@ impl DeviceList {
             if names.contains(&name) {
                 return DeviceList { names: Vec::new(), fault: Some(DeviceFault::Repeated(name)) };
             }
-            let plain = by_id.is_some() || entry.trim().trim_start_matches(['+', '0']) == name.trim_start_matches('0');
+            let plain = by_id || entry.trim().trim_start_matches(['+', '0']) == name.trim_start_matches('0');
             if !plain {
                 fault = fault.or(Some(DeviceFault::MoreThanANumber(entry.trim().to_string())));
             }
