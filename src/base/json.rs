@@ -126,7 +126,7 @@ pub(crate) fn positions(text: &str) -> Option<Positions> {
         match token {
             "\n" => (line, line_start) = (line + 1, at + 1),
             "{" | "[" => open.push(path.len()),
-            "}" | "]" => drop(open.pop()),
+            "}" | "]" => path.truncate(open.pop()?),
             // A string in front of a colon is a key.
             _ if token.starts_with('"') && plain[at + token.len()..].trim_start().starts_with(':') => {
                 path.truncate(*open.last()?);
