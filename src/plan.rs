@@ -1,5 +1,6 @@
 //! The decision: everything a launch will do, as a plain value. `--dry-run` prints it, `exec` carries it out.
 
+mod behind;
 pub(crate) mod configs;
 mod decision;
 mod diagnostics;

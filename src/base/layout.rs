@@ -111,8 +111,9 @@ fn one_line(text: &str) -> Cow<'_, str> {
 }
 
 fn escaped(text: &str, escapes: impl Fn(char) -> bool) -> Cow<'_, str> {
-    // Most texts have neither controls nor anything that is not ASCII.
-    if text.bytes().all(|b| (b' '..0x7f).contains(&b)) || !text.contains(&escapes) {
+    // Most of a text is plain ASCII, so only the rest is looked at.
+    let escapes_at = |at| text.get(at..).and_then(|rest| rest.chars().next()).is_some_and(&escapes);
+    if !text.bytes().enumerate().any(|(at, b)| !(b' '..0x7f).contains(&b) && escapes_at(at)) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::new();

@@ -15,7 +15,7 @@ use crate::config::schema::{self, KeySpec, UnknownKeys, ValueFault};
 use crate::config::zero::Zero;
 use crate::host::Host;
 use crate::ranks::launcher::Launcher;
-use crate::ranks::topology::Topology;
+use crate::ranks::topology::{Role, Topology};
 
 pub(super) const STAGE: &str = "zero_optimization.stage";
 
@@ -163,7 +163,8 @@ impl<'a> Subject<'a> {
     /// Whether the ranks run on this machine: `srun` and DeepSpeed's runner start them on others.
     pub(super) fn runs_here(&self) -> bool {
         let several = self.topology.is_some_and(Topology::has_several_nodes);
-        self.launcher != Some(Launcher::Srun) && !(several && self.launcher == Some(Launcher::Deepspeed))
+        let through_srun = self.topology.is_some_and(|topology| matches!(topology.role, Role::Shell { .. }));
+        !through_srun && !(several && self.launcher == Some(Launcher::Deepspeed))
     }
 
     /// Whether the arguments or the environment say that no GPU is used.

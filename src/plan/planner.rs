@@ -14,19 +14,18 @@ use crate::base::hash::fnv1a;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::check::{self, Derived, Subject, machine};
-use crate::command::prefix::Prefix;
-use crate::command::trainer::{self, FillsAuto, Job, Ranks};
+use crate::command::trainer::{FillsAuto, Job, Ranks};
 use crate::config::auto::{self, FillContext};
 use crate::config::layers::{self, Layers};
 use crate::config::places::Places;
 use crate::config::template::{self, Template};
 use crate::fit;
-use crate::host::{self, Host};
+use crate::host::Host;
 use crate::ranks::launcher::local::LocalRanks;
 use crate::ranks::launcher::srun;
 use crate::ranks::launcher::{self, LaunchContext, Launcher};
 use crate::ranks::topology::Topology;
-use crate::report::{self, Problem};
+use crate::report::{self, Problem, Severity};
 use crate::request::Launch;
 use crate::request::draft::{self, Draft, Front};
 
@@ -44,7 +43,7 @@ impl Plan {
             alone = launch.command_alone();
             draft = Draft::new(&alone, machine);
         }
-        let plan = draft.decide().and_then(|decided| draft.assemble(decided, machine));
+        let plan = draft.decide(machine).and_then(|decided| draft.assemble(decided, machine));
         (plan, draft.job)
     }
 }
@@ -66,8 +65,8 @@ struct DecidedRanks<'d> {
 }
 
 impl Draft<'_> {
-    /// How many ranks, who starts them, and with which config.
-    fn decide(&self) -> Result<Decided, Vec<Problem>> {
+    /// How many ranks, who starts them, and with which config. `seen` is the machine as it was found.
+    fn decide(&self, seen: &Host) -> Result<Decided, Vec<Problem>> {
         let Draft { launch, host, job, .. } = self;
         let mut diagnostics = Diagnostics {
             errors: job.problems.clone(),
@@ -76,7 +75,10 @@ impl Draft<'_> {
             mismatched: false,
         };
         diagnostics.warnings.extend(self.ranks_without_effect());
-        diagnostics.findings.extend(self.not_understood());
+        let (errors, warnings): (Vec<_>, Vec<_>) =
+            self.not_understood().into_iter().partition(|problem| problem.severity == Severity::Error);
+        diagnostics.errors.extend(errors);
+        diagnostics.warnings.extend(warnings);
         let topology = diagnostics.keep(self.topology());
         let kind = topology.as_ref().and_then(|topology| diagnostics.keep(self.launcher(topology)));
         diagnostics.warnings.extend(kind.into_iter().flat_map(|kind| launch.rank_output.without_effect(kind)));
@@ -91,8 +93,8 @@ impl Draft<'_> {
             self.check(&Value::Null, None, ranks, &mut diagnostics);
         }
         diagnostics.sort_findings(launch.output);
-        let blocker = job.blocker.iter().filter(|_| launch.output.check && kind != Some(Launcher::Srun));
-        let untold: Vec<Problem> = blocker.filter(|it| !diagnostics.errors.contains(it)).cloned().collect();
+        let blocker = if launch.output.check { self.blocker(kind, seen) } else { None };
+        let untold = blocker.filter(|it| !diagnostics.errors.contains(it));
         diagnostics.errors.extend(untold);
         diagnostics.warnings.extend(topology.iter().flat_map(|topology| topology.notes.iter().cloned()));
         let diagnostics = diagnostics.verdict(launch)?;
@@ -101,7 +103,7 @@ impl Draft<'_> {
         Ok(Decided { topology, launcher, config, chosen: chosen.flatten(), diagnostics })
     }
 
-    /// The plan that follows. `seen` is the machine as it was found.
+    /// The plan that follows.
     fn assemble(&self, decided: Decided, seen: &Host) -> Result<Plan, Vec<Problem>> {
         let Draft { launch, host, job, .. } = self;
         let Decided { topology, launcher: kind, config, chosen, diagnostics } = decided;
@@ -128,7 +130,7 @@ impl Draft<'_> {
             argv,
             diagnostics,
             // What is missing here may be there where it runs.
-            blocker: self.blocker(kind, seen),
+            blocker: self.blocker(Some(kind), seen),
             environment_file,
             opens: topology.opens_port(kind == Launcher::Torchrun).cloned(),
             topology,
@@ -195,26 +197,6 @@ impl Draft<'_> {
             argv.extend(self.job.launcher_args(ranks(topology)));
         }
         Ok(argv)
-    }
-
-    /// The same launch with zlaunch behind what the command starts with.
-    fn behind(&self, prefix: &Prefix, seen: &Host) -> Vec<OsString> {
-        let zlaunch = [host::this_program().into_os_string()];
-        let options = self.launch.forwarded_options();
-        let mut argv = prefix.in_front_of([&zlaunch[..], &options, &["--".into()], &prefix.command].concat());
-        if let Some(path) = seen.find_program(&argv[0]) {
-            argv[0] = path.into_os_string();
-        }
-        argv
-    }
-
-    /// What is missing to start this, as far as it must be here.
-    fn blocker(&self, kind: Launcher, seen: &Host) -> Option<Problem> {
-        let mut programs = self.prefix().into_iter().flat_map(Prefix::programs);
-        let elsewhere = kind == Launcher::Srun || self.runs_elsewhere();
-        programs
-            .find_map(|program| trainer::missing_program(program, seen))
-            .or_else(|| self.job.blocker.clone().filter(|_| !elsewhere))
     }
 
     fn launch_context<'b>(&'b self, topology: &'b Topology) -> LaunchContext<'b> {

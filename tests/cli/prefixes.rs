@@ -106,7 +106,17 @@ fn where_zlaunch_cannot_go_the_right_order_is_shown() {
 fn a_check_says_what_it_cannot_see() {
     let sandbox = with_tools();
     let check = |command: &[&str]| sandbox.run([&["check"], OPTIONS, &["--"], command].concat()).stdout;
-    assert!(check(&behind("uv run", SWIFT)).contains("warning[packages-not-seen]: `uv run`"));
+    for command in [SWIFT, &["torchrun", "x.py"], &["python", "x.py"], &["trl", "sft", "--model_name_or_path", "a/b"]] {
+        let shown = check(&behind("uv run", command));
+        assert!(shown.contains("warning[packages-not-seen]: `uv run`"), "{shown}");
+        assert!(shown.contains("0 errors, 1 warning,"), "{shown}");
+    }
+    let missing = check(&behind("uv run", &["python", "no-such-script.py"]));
+    assert!(missing.contains("error[script-missing]"), "{missing}");
+    let without = sandbox.run(["check", "--", "nice", "python", "no-such-script.py"]).stdout;
+    assert!(without.contains("error[script-missing]"), "{without}");
+    let elsewhere = sandbox.run(["check", "--", "nice", "srun", "-N2", "python", "no-such-script.py"]).stdout;
+    assert!(!elsewhere.contains("error[script-missing]"), "{elsewhere}");
     assert!(check(&behind("nice", SWIFT)).contains("0 errors, 0 warnings"));
     let unknown = sandbox.run(["check", "--", "bash", "train.sh"]).stdout;
     assert!(
