@@ -75,11 +75,11 @@ pub(crate) fn write(value: &Value) -> String {
 
 /// Looks up a dotted key. The rules ask hundreds of times, and most sections are so small that comparing beats hashing.
 pub(crate) fn get<'a>(config: &'a Value, key: &str) -> Option<&'a Value> {
-    let child = |node: &'a Value, part: &str| match node.as_object()? {
-        large if large.len() > 100 => large.get(part),
-        small => small.iter().find(|(key, _)| *key == part).map(|(_, value)| value),
+    let child = |node: &'a Value, part: &[u8]| match node.as_object()? {
+        large if large.len() > 100 => large.get(std::str::from_utf8(part).ok()?),
+        small => small.iter().find(|(key, _)| key.as_bytes() == part).map(|(_, value)| value),
     };
-    key.split('.').try_fold(config, child)
+    key.as_bytes().split(|b| *b == b'.').try_fold(config, child)
 }
 
 /// The same, to change what stands there.

@@ -132,6 +132,9 @@ fn escaped(text: &str, escapes: impl Fn(char) -> bool) -> Cow<'_, str> {
 pub(crate) fn visible(text: &str) -> String {
     /// Characters kept of the beginning and of the end.
     const LONGEST: usize = 2000;
+    if text.len() <= 2 * LONGEST {
+        return one_line(text).into_owned();
+    }
     match (text.char_indices().nth(LONGEST), text.char_indices().nth_back(LONGEST)) {
         (Some((start, _)), Some((end, _))) if start < end => {
             format!("{} … {}", one_line(&text[..start]), one_line(&text[end..]))

@@ -66,7 +66,9 @@ impl Python {
 
     /// Whether this package is not installed. False where it is not known where packages are.
     pub(crate) fn lacks(&self, inside: &str, distribution: &str) -> bool {
-        !self.sites.is_empty() && self.file(inside).is_none() && self.version(distribution).is_none()
+        // The last question is asked only where the plain place has no such file, and lists folders.
+        let is_there = self.sites.iter().any(|site| site.join(inside).is_file());
+        !self.sites.is_empty() && !is_there && self.version(distribution).is_none() && self.file(inside).is_none()
     }
 
     /// A file of an installed package, if it is there: `swift/cli/sft.py`.
