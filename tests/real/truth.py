@@ -9,6 +9,7 @@ import collections
 import concurrent.futures
 import copy
 import dataclasses
+import hashlib
 import json
 import os
 import re
@@ -22,9 +23,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness import HERE, ROOT, Arguments, Checks, environment, free_port, in_parallel, port_was_taken, torch_aborted_at_exit
+from harness import HERE, SHOWN, Arguments, Checks, environment, free_port, in_parallel, port_was_taken, torch_aborted_at_exit
 from lab import make_model, variables
-from truth_cases import DATA, ENVIRONMENTS, SCRIPTS, Case, all_cases
+from truth_cases import ENVIRONMENTS, SCRIPTS, Case, all_cases
 
 # What a rank executes, below site-packages or as a module, and what is imported for all cases.
 TARGETS = {"swift": "swift/cli/sft.py", "hf": "train.py", "trl": "trl.scripts.sft", "llamafactory": "llamafactory.launcher"}
@@ -47,30 +48,53 @@ def put(config, key, value):
         config[last] = value
 
 
+def script(case):
+    return (HERE / "train_hf.py").read_text().replace(*SCRIPTS[case.script])
+
+
 class Bench:
     """An environment: its model and data, its trainers, and what is known of its cases."""
 
     def __init__(self, binary, name, root, fresh):
         self.binary, self.name, self.env = binary, name, environment(*filter(None, [name]))
         self.root = root / (name or "main")
-        self.root.mkdir()
-        make_model(self.env, self.root)
+        # Kept, because transformers takes long to import on a busy machine.
+        made = self.env.parent / "tiny"
+        if not (made / "data.jsonl").exists():
+            make_model(self.env, made)
+        shutil.copytree(made, self.root)
         (self.root / "data").mkdir()
         shutil.copy(self.root / "data.jsonl", self.root / "data/train.jsonl")
         tags = {"role_tag": "role", "content_tag": "content", "user_tag": "user", "assistant_tag": "assistant"}
         info = {"tiny": {"file_name": "train.jsonl", "formatting": "sharegpt", "columns": {"messages": "messages"}, "tags": tags}}
         (self.root / "data/dataset_info.json").write_text(json.dumps(info))
         self.site = next(self.env.glob("lib/python3*/site-packages"))
-        self.store = self.env.parent / "truth.jsonl"
+        self.store = self.env.parent / "outcomes.jsonl"
         lines = self.store.read_text().splitlines() if self.store.exists() and not fresh else []
-        self.known = {found["id"]: found for found in map(json.loads, lines)}
+        self.known = {found["key"]: found for found in map(json.loads, lines)}
         self.templates = {}
 
-    def remember(self, case, found):
-        found = {"id": case.id} | found
-        self.known[case.id] = found
+    def config(self, case):
+        """The text of the config: what a user would write without zlaunch."""
+        if case.config or case.config is None:
+            return case.config
+        config = self.template(case.template)
+        for key, value in case.set.items():
+            put(config, key, value)
+        return json.dumps(config)
+
+    def key(self, case, *more):
+        """Stands for all that a trainer sees of a case."""
+        seen = [dataclasses.asdict(case), case.all_arguments(), self.config(case), script(case), *more]
+        return hashlib.sha256(json.dumps(seen).encode()).hexdigest()[:16]
+
+    def remember(self, key, found):
+        self.known[key] = found = {"key": key} | found
         with open(self.store, "a") as file:
             file.write(json.dumps(found) + "\n")
+
+    def found(self, case):
+        return self.known.get(self.key(case))
 
     def template(self, name):
         if name not in self.templates:
@@ -95,9 +119,8 @@ class Launch:
         self.folder = Path(tempfile.mkdtemp(dir=root))
         for shared in ("model", "data", "data.jsonl"):
             (self.folder / shared).symlink_to(bench.root / shared)
-        old, new = SCRIPTS[case.script]
-        (self.folder / "train.py").write_text((HERE / "train_hf.py").read_text().replace(old, new))
-        self.config = self.resolved()
+        (self.folder / "train.py").write_text(script(case))
+        self.config = bench.config(case)
         written = {case.config_path: self.config} if case.config_path == "ds.json" and case.config is not None else {}
         for name, text in (written | case.files).items():
             file = self.folder / name
@@ -107,15 +130,6 @@ class Launch:
             else:
                 file.write_text((self.folder / text[1:]).read_text() if text.startswith("=") else text)
 
-    def resolved(self):
-        """The text of the config: what a user would write without zlaunch."""
-        if self.case.config or self.case.config is None:
-            return self.case.config
-        config = self.bench.template(self.case.template)
-        for key, value in self.case.set.items():
-            put(config, key, value)
-        return json.dumps(config)
-
     def remove(self):
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -123,7 +137,8 @@ class Launch:
         """The trainer's words, with the config or without. LLaMA-Factory gets a file, unless words are what is tried."""
         given = self.case.all_arguments() | ({"deepspeed": config} if config else {})
         if self.case.trainer == "llamafactory" and not self.case.words:
-            (self.folder / "run.yaml").write_text("".join(f"{name}: {value}\n" for name, value in given.items()))
+            # To YAML a bare `no` is false.
+            (self.folder / "run.yaml").write_text("".join(f"{name}: {repr(value) if value == 'no' else value}\n" for name, value in given.items()))
             return ["run.yaml"]
         return [word for name, value in given.items() for word in (f"--{name}", str(value))] + self.case.words
 
@@ -201,9 +216,8 @@ class Zygote:
             self.process.wait()
 
 
-def cold(launch):
-    """Starts a case as a user would."""
-    command, given = launch.alone()
+def cold(launch, command, given):
+    """Starts a command as a user would."""
     log = launch.folder / "output.log"
     began = time.monotonic()
     with open(log, "a") as output:
@@ -225,14 +239,15 @@ def reason(output):
     """The line of a failed trainer that says why."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     said = [line for line in lines if re.match(r"(\[rank\d+\]: ?)?([\w.]*(Error|Exception|NotInstalled|Interrupt)\b|.*\berror: )", line) and "ChildFailedError" not in line and "Error: Traceback" not in line]
-    return (said or lines or ["(nothing)"])[-1 if not said else 0 if "mismatch" in said[0] else -1][:300]
+    unequal = [line for line in lines if line.startswith("- ds ")]
+    return " ".join([(said or lines or ["(nothing)"])[-1], *dict.fromkeys(unequal)])[:300]
 
 
 def run_case(zygote, case, root):
     """How the real trainer ends."""
     for _ in range(3):
         launch = Launch(zygote.bench, case, root)
-        found, said = cold(launch) if case.cold else zygote.outcome(launch)
+        found, said = cold(launch, *launch.alone()) if case.cold else zygote.outcome(launch)
         launch.remove()
         if found["status"] == 0 or "BUSY" in str(case) or not port_was_taken(said) and not torch_aborted_at_exit(said):
             break
@@ -242,23 +257,30 @@ def run_case(zygote, case, root):
 def run_group(bench, trainer, cases, root):
     """All cases of one trainer, one after the other."""
     zygote = Zygote(bench, trainer)
-    todo = [case for case in cases if case.id not in bench.known]
+    todo = [case for case in cases if bench.key(case) not in bench.known]
     for number, case in enumerate(todo):
-        try:
-            bench.remember(case, run_case(zygote, case, root))
-        except (AssertionError, BrokenPipeError) as why:
-            print(f"{bench.name} {trainer} {case.id}: {why}", flush=True)
-            zygote = Zygote(bench, trainer)
+        bench.remember(bench.key(case), run_case(zygote, case, root))
         if number % 25 == 24:
             print(f"{bench.name or 'main'} {trainer}: {number + 1} of {len(todo)} run", flush=True)
     zygote.stop()
+
+
+def works_through_zlaunch(bench, case, plan, root):
+    """Whether a launch that fails alone is put right on the way: what zlaunch reads and writes again need not be what the trainer would have read."""
+    key = bench.key(case, "through", plan)
+    if key not in bench.known:
+        launch = Launch(bench, case, root)
+        found, said = cold(launch, launch.asked(), bench.variables(case))
+        launch.remove()
+        bench.remember(key, {"works": found["status"] == 0, "seconds": found["seconds"], "reason": reason(said)})
+    return bench.known[key]["works"]
 
 
 @dataclasses.dataclass
 class Answer:
     """What zlaunch says about a case."""
     refused: bool
-    launched: bool
+    plan: str
     found: list
     shown: str
 
@@ -267,7 +289,7 @@ def ask(bench, case, root):
     launch = Launch(bench, case, root)
     given = bench.variables(case)
     run = lambda *first: subprocess.run(launch.asked(*first), env=given, cwd=launch.folder, capture_output=True, text=True, errors="replace", timeout=60)
-    checked, planned = run("check", "--format", "json"), run("-n")
+    checked, planned = run("check", "--format", "json"), run("-n", "--format", "json")
     shown = shlex.join(["zlaunch", *launch.asked("check")[1:]])
     launch.remove()
     assert "panicked" not in checked.stderr + planned.stderr, checked.stderr + planned.stderr
@@ -275,7 +297,8 @@ def ask(bench, case, root):
         found = [(it["severity"], it["rule"], it["message"]) for it in json.loads(checked.stdout)["diagnostics"]]
     except ValueError:
         found = [("error", "refused", (checked.stderr + checked.stdout).strip()[:300])] if checked.returncode else []
-    return Answer(checked.returncode != 0, planned.returncode == 0, found, shown)
+    plan = None if planned.returncode else planned.stdout.replace(str(launch.folder), "").replace(str(bench.root), "")
+    return Answer(checked.returncode != 0, plan, found, shown)
 
 
 class Verdicts:
@@ -285,20 +308,20 @@ class Verdicts:
         self.checks, self.kinds = checks, collections.defaultdict(collections.Counter)
         self.misses, self.undecided, self.unneeded = [], collections.Counter(), collections.Counter()
 
-    def judge(self, case, found, answer, usual):
+    def judge(self, case, found, answer, usual, mended):
         count, new = self.kinds[case.kind], [it for it in answer.found if it not in usual]
         errors, warnings = ([it for it in new if it[0] == severity] for severity in ("error", "warning"))
         name = f"{case.environment or 'main'}/{case.trainer}/{case.id}"
         if found["works"]:
             count["works"] += 1
-            count["false errors"] += answer.refused or not answer.launched
+            count["false errors"] += answer.refused or answer.plan is None
             count["warned, yet works"] += bool(warnings)
             self.unneeded.update(rule for _, rule, _ in warnings)
-            wrong = f"works, and is refused: {errors[:2]}\n  {answer.shown}" if answer.refused or not answer.launched else None
+            wrong = f"works, and is refused: {errors[:2]}\n  {answer.shown}" if answer.refused or answer.plan is None else None
         else:
             count["fails"] += 1
             why = next((why for said, why in UNDECIDED.items() if re.search(said, found["reason"])), None)
-            verdict = "refused" if answer.refused else "warned" if warnings else "undecided" if why else "missed"
+            verdict = "refused" if answer.refused else "warned" if warnings else "undecided" if why else "mended" if mended(case, answer) else "missed"
             count[verdict] += 1
             if verdict == "undecided":
                 self.undecided[why] += 1
@@ -308,7 +331,7 @@ class Verdicts:
         self.checks.judge(name, wrong)
 
     def table(self):
-        columns = ["fails", "refused", "warned", "undecided", "missed", "works", "false errors", "warned, yet works"]
+        columns = ["fails", "refused", "warned", "mended", "undecided", "missed", "works", "false errors", "warned, yet works"]
         total = sum(self.kinds.values(), collections.Counter())
         yield f"{'kind':26}" + "".join(f"{name:>{len(name) + 2}}" for name in columns)
         for kind, count in [*sorted(self.kinds.items()), ("in all", total)]:
@@ -319,8 +342,8 @@ def earlier(benches, cases, verdicts, number, root):
     """Cases started cold: each must end as it did from the zygote; returns after how many seconds a trainer refused."""
     groups = collections.defaultdict(list)
     for case in cases:
-        if not case.cold and not case.place and case.id in benches[case.environment].known:
-            groups[case.environment, case.trainer, benches[case.environment].known[case.id]["works"]].append(case)
+        if not case.cold and not case.place:
+            groups[case.environment, case.trainer, benches[case.environment].found(case)["works"]].append(case)
     took = collections.defaultdict(list)
     for at in range(number):
         for (name, trainer, works), group in groups.items():
@@ -328,14 +351,12 @@ def earlier(benches, cases, verdicts, number, root):
             chosen = list(kinds.values())[at % len(kinds)]
             if at * len(groups) + list(groups).index((name, trainer, works)) >= number:
                 return took
-            bench, key = benches[name], f"{chosen.id}-cold"
-            if key not in bench.known:
-                cold_case = dataclasses.replace(chosen, cold=True)
-                cold_case.id = key
-                bench.remember(cold_case, run_case(Zygote(bench, trainer), cold_case, root))
-            found = bench.known[key]
-            wrong = None if found["works"] == works else f"cold: {found}\n  forked: {bench.known[chosen.id]}"
-            verdicts.checks.judge(f"{name or 'main'}/{trainer}/{key}", wrong)
+            bench, as_users = benches[name], dataclasses.replace(chosen, cold=True)
+            if not bench.found(as_users):
+                bench.remember(bench.key(as_users), run_case(Zygote(bench, trainer), as_users, root))
+            found = bench.found(as_users)
+            wrong = None if found["works"] == works else f"cold: {found}\n  forked: {bench.found(chosen)}"
+            verdicts.checks.judge(f"{name or 'main'}/{trainer}/{chosen.id}/cold", wrong)
             if not works and not wrong:
                 took[trainer].append(found["seconds"])
     return took
@@ -373,17 +394,18 @@ def main():
             list(pool.map(lambda it: run_group(benches[it[0][0]], it[0][1], it[1], root), [] if options.known else groups.items()))
         verdicts = Verdicts(checks)
         usual = {(name, trainer, ranks): ask(benches[name], Case(name, trainer, "unchanged", ranks=ranks), root).found for name, trainer in groups for ranks in (1, 2)}
-        run = [case for case in cases if case.id in benches[case.environment].known]
+        run = [case for case in cases if benches[case.environment].found(case)]
         with concurrent.futures.ThreadPoolExecutor(in_parallel()) as pool:
             answers = list(pool.map(lambda case: ask(benches[case.environment], case, root), run))
+        mended = lambda case, answer: not options.known and verdicts.checks.failed < SHOWN and answer.plan and works_through_zlaunch(benches[case.environment], case, answer.plan, root)
         for case, answer in zip(run, answers):
-            verdicts.judge(case, benches[case.environment].known[case.id], answer, usual[case.environment, case.trainer, case.ranks])
+            verdicts.judge(case, benches[case.environment].found(case), answer, usual[case.environment, case.trainer, case.ranks], mended)
         took = earlier(benches, run, verdicts, 0 if options.known else options.cold, root)
         report(benches, run, verdicts, took)
     if options.misses:
         options.misses.write_text("".join(f"[{case.kind}] {case.environment or 'main'} {case.trainer} {case.id}\n  {answer.shown}\n"
                                           f"  variables: {case.variables or case.place or '-'}  zlaunch: {answer.found or 'nothing'}\n  trainer: {'works' if found['works'] else found['reason']}\n\n"
-                                          for case, found, answer, _ in verdicts.misses))
+                                          for case, found, answer, _ in sorted(verdicts.misses, key=lambda it: (it[1]["works"], it[0].kind, it[1]["reason"]))))
     checks.finish()
 
 

@@ -152,7 +152,7 @@ OWN = {
         {"mask_history": "true"}, {"cutoff_len": "long"}, {"cutoff_len": 0}, {"adapter_name_or_path": "adapter"}, {"interleave_probs": "0.5,0.5"}, {"mix_strategy": "x"}, {"lora_rank": "x"}, {"infer_backend": "vllm"},
         {"flash_attn": "x"}, {"flash_attn": "sdpa"}, {"rope_scaling": "x"}, {"resize_vocab": "true"}, {"plot_loss": "true"}, {"overwrite_cache": "true"}, {"max_samples": 10}, {"ddp_timeout": 180000000},
         {"freeze_trainable_layers": 3, "finetuning_type": "freeze"}, {"image_max_pixels": 1, "image_min_pixels": 100}, {"overwrite_output_dir": "true"}, {"model_name_or_path": None}, {"shift_attn": "true"},
-        {"report_to": "['none']"}, {"learning_rate": "1.0e-4"}, {"bf16": "yes"}, {"preprocessing_num_workers": "x"}, {"dataset": "tiny,tiny"}, {"template": None}, {"trust_remote_code": "true"}, {"use_unsloth": "true"},
+        {"report_to": "['none']"}, {"save_strategy": "NO"}, {"learning_rate": "1.0e-4"}, {"bf16": "yes"}, {"preprocessing_num_workers": "x"}, {"dataset": "tiny,tiny"}, {"template": None}, {"trust_remote_code": "true"}, {"use_unsloth": "true"},
         {"pref_loss": "x"}, {"compute_accuracy": "true"}, {"enable_liger_kernel": "true"}, {"template": "default"}, {"disable_gradient_checkpointing": "true"}, {"tokenized_path": "tokens"},
     )] + [{"arguments": row, "template": "zero3"} for row in (
         {"pissa_init": "true", "finetuning_type": "lora"}, {"use_badam": "true"}, {"finetuning_type": "lora", "quantization_bit": 4}, {"val_size": 0.1, "predict_with_generate": "true"}, {"use_unsloth": "true"}, {}, {"finetuning_type": "lora"},
@@ -272,7 +272,9 @@ def scripts():
 def prefixes(trainer):
     failing = {"set": {ZERO + "stage": 4}}, {"arguments": {MODEL[trainer]: "./notthere"}}, {"set": {"gradient_clipping": 0.5}, "arguments": {"max_grad_norm": 0.7}}
     for prefix in PREFIXES:
-        yield from ({"kind": "prefix", "prefix": prefix} | row for row in (*failing, {}, {"set": {ZERO + "overlap_comm": True}}))
+        # Nobody can hand a config to the text of a shell.
+        own = {"channel": "own"} if prefix[-1] == "-c" else {}
+        yield from ({"kind": "prefix", "prefix": prefix} | own | row for row in (*failing, {}, {"set": {ZERO + "overlap_comm": True}}))
 
 
 def rows(environment, trainer):
