@@ -240,7 +240,9 @@ class Case:
         draw = int(self.id, 16)
         # Where a row leaves it open, every way of telling it and every number of ranks has its share.
         self.channel = self.channel or CHANNELS[draw % len(CHANNELS)]
-        self.ranks = self.ranks or 1 + draw // 7 % 2
+        # On the CPU two ranks have not met yet when ZeRO-3 makes the model, and all trainers that load one then fail for that.
+        alone = self.trainer != "hf" and "zero3" in self.template
+        self.ranks = self.ranks or (1 if alone else 1 + draw // 7 % 2)
 
     def all_arguments(self):
         given = COMMON | ARGUMENTS[self.trainer] | ENVIRONMENTS[self.environment][self.trainer] | self.arguments
