@@ -40,11 +40,14 @@ def become_rank(case, rank):
 
 def learn(file):
     """Imports what an earlier case imported, so that the next ones need not."""
+    # Or torch starts threads, which a fork does not take along.
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     for name in file.read().split():
         try:
             importlib.import_module(name)
         except BaseException:
             pass  # Made while a program ran, or not meant to be imported.
+    del os.environ["TORCHINDUCTOR_COMPILE_THREADS"]
 
 
 def rank_status(case, rank):
