@@ -23,7 +23,7 @@ TARGETS = {"swift": "swift/cli/sft.py", "hf": "train.py", "trl": "trl.scripts.sf
 COMMANDS = {"swift": ["swift", "sft"], "hf": ["python", "train.py"], "trl": ["trl", "sft"], "llamafactory": ["llamafactory-cli", "train"]}
 IMPORTED = ["deepspeed", "transformers", "accelerate"]
 # Seconds, on a busy machine. A rank that is told of others who are not there waits for them much longer than anybody else needs.
-LIMIT, LONELY, COLD = 150, 45, 600
+LIMIT, LONELY, COLD = 90, 45, 600
 # A port that is taken as long as the script runs.
 BUSY = socket.create_server(("0.0.0.0", 0))
 
@@ -262,6 +262,9 @@ def run_case(zygote, case, root):
         with Launch(zygote.bench, case, root) as launch:
             found, said = cold(launch, *launch.alone()) if case.cold else zygote.outcome(launch)
         late = found["status"] == "timeout" and not case.place
+        if late and re.search("train_runtime|trained 1 steps", said):
+            # torch 2.7 now and then locks itself up while it closes the process group (~ProcessGroupGloo), when all is done.
+            found["status"] = 0
         if found["status"] == 0 or "BUSY" in str(case) or not late and not port_was_taken(said) and not torch_aborted_at_exit(said):
             break
     works = found["status"] == 0
