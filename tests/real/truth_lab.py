@@ -177,7 +177,8 @@ class Launch:
     def config_options(self):
         case = self.case
         if case.channel == "set":
-            changes = [["--unset", key] if value is None else ["--set", f"{key}={json.dumps(value)}"] for key, value in case.set.items()]
+            base = self.bench.template(case.template)
+            changes = [["--set", f"{key}={json.dumps(value)}"] if value is not None else ["--unset", key] if key.split(".")[0] in base else [] for key, value in case.set.items()]
             return ["--deepspeed", case.template, *(word for change in changes for word in change)]
         if case.channel == "patch":
             base, wanted = self.bench.template(case.template), json.loads(self.config)
