@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Never green, then red: launches that fail in the real trainer are refused or warned of before, and launches that work are never refused.
+
+The cases (truth_cases.py) are run by the real, unmodified trainers on the CPU until they fail or have trained a step, without zlaunch, and are put to
+`zlaunch check` and `zlaunch -n`. A trainer is imported once and forked for each case (zygote.py); some are started cold too, as a user would, must end
+alike, and say how long a user waits for the refusal. How a case ended is kept beside the environment.
+
+A failing launch is refused, warned of, mended (it works through zlaunch), undecided (see UNDECIDED) or missed. Only what zlaunch says because of the
+case counts: what it says about the unchanged launch does not. A case's name is ENVIRONMENT/TRAINER/ID.
+"""
+import collections
+import concurrent.futures
+import dataclasses
+import json
+import re
+import shlex
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+
+from harness import Arguments, Checks, in_parallel
+from truth_cases import ENVIRONMENTS, Case, all_cases
+from truth_lab import Bench, Launch, Zygote, run_case, run_group, works_through_zlaunch
+
+# Failures that nothing before the launch decides, by what the trainer says, and why.
+UNDECIDED = {
+    r"requires Ampere|no NVIDIA driver|can only be used on CUDA|is not supported on your device|device does not support|not been implemented on CPU": "a GPU decides it, and these cases run without one",
+    r"is not equal to micro_batch_per_gpu": "on the CPU the ranks have not met when ZeRO-3 makes the model; on GPUs they have",
+    r"KeyError: '(test|nothing)'|Unknown split": "which splits a dataset has is read from the dataset",
+}
+# Refusals of what works on the CPU alone, by kind and rule, and why.
+CPU_ONLY = {
+    ("rank's variables", "ranks"): "on the CPU accelerate computes RANK anew (get_cpu_distributed_information)",
+    ("rank's variables", "incomplete-ranks"): "on the CPU accelerate sets MASTER_PORT itself",
+}
+COLUMNS = ["fails", "refused", "warned", "mended", "undecided", "missed", "works", "false errors", "on CPUs only", "warned, yet works"]
+
+
+@dataclasses.dataclass
+class Answer:
+    """What zlaunch says about a case; `plan` is what it would do, if it would."""
+    refused: bool
+    plan: str
+    found: list
+    shown: str
+
+
+def ask(bench, case, root):
+    with Launch(bench, case, root) as launch:
+        given = bench.variables(case)
+        run = lambda *first: subprocess.run(launch.asked(*first, "--format", "json"), env=given, cwd=launch.folder, capture_output=True, text=True, errors="replace", timeout=120)
+        checked, planned = run("check"), run("-n")
+        shown = shlex.join(["zlaunch", *launch.asked("check")[1:]])
+    assert "panicked" not in checked.stderr + planned.stderr, f"{shown}\n{checked.stderr}{planned.stderr}"
+    try:
+        found = [(it["severity"], it["rule"], it["message"]) for it in json.loads(checked.stdout)["diagnostics"]]
+    except ValueError:
+        found = [("error", "refused", (checked.stderr + checked.stdout).strip()[:300])]
+    plan = None if planned.returncode else planned.stdout.replace(str(launch.folder), "").replace(str(bench.root), "")
+    return Answer(checked.returncode != 0, plan, found, shown)
+
+
+class Verdicts:
+    """Counts what zlaunch said of cases whose end is known."""
+
+    def __init__(self, checks, mended):
+        self.checks, self.mended = checks, mended
+        self.kinds, self.undecided, self.needless = collections.defaultdict(collections.Counter), collections.Counter(), collections.Counter()
+        self.wrong = []
+
+    def judge(self, case, found, answer, usual):
+        warnings = [it for it in answer.found if it[0] == "warning" and it not in usual]
+        wrong = (self.of_working if found["works"] else self.of_failing)(case, found, answer, warnings)
+        if wrong:
+            self.wrong.append((case, found, answer))
+        self.checks.judge(name(case), wrong and f"{case.kind}: {wrong}\n  {answer.shown}")
+
+    def of_working(self, case, found, answer, warnings):
+        count, refused = self.kinds[case.kind], answer.refused or answer.plan is None
+        errors = [it for it in answer.found if it[0] == "error"]
+        excused = refused and errors and all((case.kind, rule) in CPU_ONLY for _, rule, _ in errors)
+        count.update({"works": 1, "false errors": refused and not excused, "on CPUs only": bool(excused), "warned, yet works": bool(warnings)})
+        self.needless.update(rule for _, rule, _ in warnings)
+        return f"works, and is refused: {errors}" if refused and not excused else None
+
+    def of_failing(self, case, found, answer, warnings):
+        why = next((why for said, why in UNDECIDED.items() if re.search(said, found["reason"])), None)
+        verdict = "refused" if answer.refused else "warned" if warnings else "undecided" if why else "mended" if self.mended(case, answer) else "missed"
+        self.kinds[case.kind].update({"fails": 1, verdict: 1})
+        if verdict == "undecided":
+            self.undecided[why] += 1
+        return f"fails, and zlaunch says nothing: {found['reason']}" if verdict == "missed" else None
+
+    def lines(self):
+        total = sum(self.kinds.values(), collections.Counter())
+        yield f"{'kind':26}" + "".join(f"{column:>{len(column) + 2}}" for column in COLUMNS)
+        for kind, count in [*sorted(self.kinds.items()), ("in all", total)]:
+            yield f"{kind:26}" + "".join(f"{count[column]:{len(column) + 2}}" for column in COLUMNS)
+        yield from (f"{number} undecided: {why}" for why, number in self.undecided.most_common())
+        if self.needless:
+            yield "warnings about launches that work: " + ", ".join(f"{number} {rule}" for rule, number in self.needless.most_common())
+
+    def details(self):
+        """Everything that is wrong, for those who mend it."""
+        for case, found, answer in sorted(self.wrong, key=lambda it: (it[1]["works"], it[0].kind, it[1]["reason"])):
+            yield f"[{case.kind}] {name(case)}\n  {answer.shown}\n  variables: {case.variables or case.place or '-'}  set: {case.set or case.config or '-'}\n"
+            yield f"  zlaunch: {answer.found or 'nothing'}\n  trainer: {'works' if found['works'] else found['reason']}\n\n"
+
+
+def name(case):
+    return f"{case.environment or 'main'}/{case.trainer}/{case.id}"
+
+
+def sample(cases, benches, number):
+    """Cases of every trainer, that fail and that work, of every kind in turn."""
+    groups = collections.defaultdict(dict)
+    for case in cases:
+        if not case.cold and not case.place:
+            groups[case.environment, case.trainer, benches[case.environment].found(case)["works"]].setdefault(case.kind, case)
+    rounds = [list(kinds.values())[at] for at in range(len(COLUMNS)) for kinds in groups.values() if at < len(kinds)]
+    return rounds[:number]
+
+
+def compare_cold(cases, benches, checks, root):
+    """Each must end as it did when it was forked. Returns after how many seconds the trainers refused."""
+    took = collections.defaultdict(list)
+    for case in cases:
+        bench, as_users = benches[case.environment], dataclasses.replace(case, cold=True)
+        if not bench.found(as_users):
+            bench.remember(bench.key(as_users), run_case(Zygote(bench, case.trainer), as_users, root))
+        one, two = bench.found(case), bench.found(as_users)
+        checks.judge(f"{name(case)}/cold", None if one["works"] == two["works"] else f"it ends otherwise\n  forked: {one}\n  cold: {two}")
+        if not two["works"]:
+            took[case.trainer].append(two["seconds"])
+    return took
+
+
+def arguments():
+    parser = Arguments(__doc__, "bin", "names")
+    parser.add_argument("--cases", type=int, help="only the first N of the cases, whose order is as good as random")
+    parser.add_argument("--cold", type=int, default=24, metavar="N", help="start N cases cold too (default: 24)")
+    parser.add_argument("--only", action="append", choices=[name or "main" for name in ENVIRONMENTS], help="only this environment (default: all)")
+    parser.add_argument("--fresh", action="store_true", help="run again what is known")
+    parser.add_argument("--known", action="store_true", help="run nothing, and ask only about what is known")
+    parser.add_argument("--details", type=Path, metavar="FILE", help="write everything that is wrong to this file")
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
+    checks = Checks(options.names)
+    chosen = [it for it in ENVIRONMENTS if not options.only or (it or "main") in options.only]
+    cases = [case for case in all_cases(chosen)[:options.cases] if checks.wants(name(case))]
+    with tempfile.TemporaryDirectory(prefix="zlaunch-truth-", ignore_cleanup_errors=True) as root, concurrent.futures.ThreadPoolExecutor(in_parallel()) as pool:
+        root = Path(root)
+        benches = {it: Bench(options.bin, it, root, options.fresh) for it in chosen}
+        groups = collections.defaultdict(list)
+        for case in cases:
+            groups[case.environment, case.trainer].append(case)
+        if not options.known:
+            list(pool.map(lambda it: run_group(benches[it[0][0]], it[0][1], it[1], root), groups.items()))
+        cases = [case for case in cases if benches[case.environment].found(case)]
+        usual = {(it, trainer, ranks): ask(benches[it], Case(it, trainer, "unchanged", ranks=ranks), root).found for it, trainer in groups for ranks in (1, 2)}
+        # zlaunch reads more than JSON, and hands on JSON.
+        mended = lambda case, answer: not options.known and case.config and answer.plan and works_through_zlaunch(benches[case.environment], case, answer.plan, root)
+        verdicts = Verdicts(checks, mended)
+        for case, answer in zip(cases, pool.map(lambda case: ask(benches[case.environment], case, root), cases)):
+            verdicts.judge(case, benches[case.environment].found(case), answer, usual[case.environment, case.trainer, case.ranks])
+        took = compare_cold([] if options.known else sample(cases, benches, options.cold), benches, checks, root)
+    if options.details:
+        options.details.write_text("".join(verdicts.details()))
+    print("", *verdicts.lines(), sep="\n")
+    for trainer, seconds in sorted(took.items()):
+        print(f"{trainer}: alone, started cold, it refused after {statistics.median(seconds):.1f} s (median of {len(seconds)}: {min(seconds):.1f} to {max(seconds):.1f})")
+    checks.finish()
+
+
+if __name__ == "__main__":
+    main()
