@@ -163,7 +163,7 @@ def main():
         cases = [case for case in cases if benches[case.environment].found(case)]
         usual = {(it, trainer, ranks): ask(benches[it], Case(it, trainer, "unchanged", ranks=ranks), root).found for it, trainer in groups for ranks in (1, 2)}
         # zlaunch reads more than JSON, and hands on JSON.
-        mended = lambda case, answer: not options.known and case.config and answer.plan and works_through_zlaunch(benches[case.environment], case, answer.plan, root)
+        mended = lambda case, answer: case.config and answer.plan and works_through_zlaunch(benches[case.environment], case, answer.plan, root, options.known)
         verdicts = Verdicts(checks, mended)
         for case, answer in zip(cases, pool.map(lambda case: ask(benches[case.environment], case, root), cases)):
             verdicts.judge(case, benches[case.environment].found(case), answer, usual[case.environment, case.trainer, case.ranks])
