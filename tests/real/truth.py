@@ -29,12 +29,15 @@ UNDECIDED = {
     r"is not equal to micro_batch_per_gpu": "on the CPU the ranks have not met when ZeRO-3 makes the model; on GPUs they have",
     r"KeyError: '(test|nothing)'|Unknown split": "which splits a dataset has is read from the dataset",
 }
-# Refusals of what works on the CPU alone, by kind and rule, and why.
-CPU_ONLY = {
-    ("rank's variables", "ranks"): "on the CPU accelerate computes RANK anew (get_cpu_distributed_information)",
-    ("rank's variables", "incomplete-ranks"): "on the CPU accelerate sets MASTER_PORT itself",
+# Refusals of launches that the trainer takes, by kind and rule, and why.
+EXCUSED = {
+    ("rank's variables", "ranks"): "on the CPU alone accelerate computes RANK anew (get_cpu_distributed_information)",
+    ("rank's variables", "incomplete-ranks"): "on the CPU alone accelerate sets MASTER_PORT itself",
+    ("file", "json"): "a repeated key or NaN: DeepSpeed's own reader refuses the first, and zlaunch writes JSON that every reader takes",
+    ("file", "batch-size"): "an empty config: the trainer trains without DeepSpeed, which is less than was asked for",
+    ("file", "no-zero-section"): "the same",
 }
-COLUMNS = ["fails", "refused", "warned", "mended", "undecided", "missed", "works", "false errors", "on CPUs only", "warned, yet works"]
+COLUMNS = ["fails", "refused", "warned", "mended", "undecided", "missed", "works", "false errors", "excused", "warned, yet works"]
 
 
 @dataclasses.dataclass
@@ -64,8 +67,8 @@ def ask(bench, case, root):
 class Verdicts:
     """Counts what zlaunch said of cases whose end is known."""
 
-    def __init__(self, checks, mended):
-        self.checks, self.mended = checks, mended
+    def __init__(self, checks, mended, tolerant):
+        self.checks, self.mended, self.tolerant = checks, mended, tolerant
         self.kinds, self.undecided, self.needless = collections.defaultdict(collections.Counter), collections.Counter(), collections.Counter()
         self.wrong = []
 
@@ -79,8 +82,8 @@ class Verdicts:
     def of_working(self, case, found, answer, warnings):
         count, refused = self.kinds[case.kind], answer.refused or answer.plan is None
         errors = [it for it in answer.found if it[0] == "error"]
-        excused = refused and errors and all((case.kind, rule) in CPU_ONLY for _, rule, _ in errors)
-        count.update({"works": 1, "false errors": refused and not excused, "on CPUs only": bool(excused), "warned, yet works": bool(warnings)})
+        excused = refused and errors and all((case.kind, rule) in EXCUSED for _, rule, _ in errors)
+        count.update({"works": 1, "false errors": refused and not excused, "excused": bool(excused), "warned, yet works": bool(warnings)})
         self.needless.update(rule for _, rule, _ in warnings)
         return f"works, and is refused: {errors}" if refused and not excused else None
 
@@ -90,7 +93,7 @@ class Verdicts:
         self.kinds[case.kind].update({"fails": 1, verdict: 1})
         if verdict == "undecided":
             self.undecided[why] += 1
-        return f"fails, and zlaunch says nothing: {found['reason']}" if verdict == "missed" else None
+        return f"fails, and zlaunch says nothing: {found['reason']}" if verdict == "missed" and not self.tolerant else None
 
     def lines(self):
         total = sum(self.kinds.values(), collections.Counter())
@@ -142,6 +145,7 @@ def arguments():
     parser.add_argument("--cold", type=int, default=24, metavar="N", help="start N cases cold too (default: 24)")
     parser.add_argument("--only", action="append", choices=[name or "main" for name in ENVIRONMENTS], help="only this environment (default: all)")
     parser.add_argument("--fresh", action="store_true", help="run again what is known")
+    parser.add_argument("--tolerate-missed", action="store_true", help="only count what zlaunch does not find, and fail for false errors alone")
     parser.add_argument("--known", action="store_true", help="run nothing, and ask only about what is known")
     parser.add_argument("--details", type=Path, metavar="FILE", help="write everything that is wrong to this file")
     return parser.parse_args()
@@ -164,7 +168,7 @@ def main():
         usual = {(it, trainer, ranks): ask(benches[it], Case(it, trainer, "unchanged", ranks=ranks), root).found for it, trainer in groups for ranks in (1, 2)}
         # zlaunch reads more than JSON, and hands on JSON.
         mended = lambda case, answer: case.config and answer.plan and works_through_zlaunch(benches[case.environment], case, answer.plan, root, options.known)
-        verdicts = Verdicts(checks, mended)
+        verdicts = Verdicts(checks, mended, options.tolerate_missed)
         for case, answer in zip(cases, pool.map(lambda case: ask(benches[case.environment], case, root), cases)):
             verdicts.judge(case, benches[case.environment].found(case), answer, usual[case.environment, case.trainer, case.ranks])
         took = compare_cold([] if options.known else sample(cases, benches, options.cold), benches, checks, root)
