@@ -16,6 +16,13 @@ pub(super) const RULES: &[Rule] = &[
         check: no_zero_section,
     },
     Rule {
+        name: "no-stage",
+        severity: Severity::Warning,
+        when: When::Step,
+        doc: "zero_optimization without a stage: accelerate ends with a KeyError when the model is saved",
+        check: no_stage,
+    },
+    Rule {
         name: "gradient-norm",
         severity: Severity::Error,
         when: When::Parse,
@@ -119,6 +126,15 @@ fn no_zero_section(subject: &Subject, found: &mut Findings) {
     if subject.is_hf() && subject.get("zero_optimization").is_none() {
         let what = "the config has no `zero_optimization` section, and accelerate refuses it".to_string();
         found.key(&["zero_optimization"], what, "--set zero_optimization.stage=0");
+    }
+}
+
+fn no_stage(subject: &Subject, found: &mut Findings) {
+    let section = subject.get("zero_optimization").filter(|section| section.is_object());
+    if subject.is_hf() && section.is_some_and(|section| section.get("stage").is_none()) {
+        let what =
+            "`zero_optimization` has no `stage`: DeepSpeed takes 0, and accelerate fails when it saves".to_string();
+        found.key(&["zero_optimization"], what, "--set zero_optimization.stage=0, or 1, 2 or 3");
     }
 }
 

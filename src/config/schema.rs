@@ -17,6 +17,9 @@ use value_type::{ValueRange, ValueType, is_flag};
 /// Sorted by key; the columns are explained in `record_schema.py`.
 const TEXT: &str = include_str!("../recorded/deepspeed-schema.txt");
 
+/// Since then DeepSpeed checks a loss scale.
+const SCALE_CHECKED: [u32; 3] = [0, 18, 8];
+
 /// Split while compiling, because every key of a config is looked up at every launch.
 static LINES: [&str; count_lines()] = lines();
 
@@ -191,6 +194,10 @@ impl KeySpec {
         // pydantic 1 truncated fractions.
         if self.kind == ValueType::Int && value.is_f64() && is_before([0, 15, 1]) {
             return None;
+        }
+        // Any number was taken for a loss scale.
+        if self.kind == ValueType::Scale && is_before(SCALE_CHECKED) {
+            return ValueType::Float.fault(value, ValueRange::All);
         }
         let (range, since) = self.bounds();
         self.kind.fault(value, if since.is_some_and(is_before) { ValueRange::All } else { range })
