@@ -3,6 +3,7 @@
 //! ordinary means that nothing is known.
 
 mod classes;
+mod parser;
 mod tokens;
 
 use std::ops::Range;
@@ -11,6 +12,7 @@ use classes::{Class, Classes, closing, keyword, value};
 use tokens::{Kind, Token, tokens};
 
 pub(crate) use classes::ScriptDefault;
+pub(crate) use parser::ScriptParser;
 
 /// Parsers that fill classes of arguments from the command line.
 const PARSERS: &[&str] = &["HfArgumentParser", "TrlParser"];
