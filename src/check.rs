@@ -15,6 +15,7 @@ mod offload;
 pub(crate) mod operators;
 mod optimizer;
 mod precision;
+mod refusals;
 mod rule;
 mod subject;
 mod values;

@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 
+use super::refusals::REFUSALS;
 use super::rule::{Findings, Rule};
 use super::subject::Subject;
 use crate::command::arguments::{Fault, Kind, Parser, Refused, Versions};
@@ -40,14 +41,36 @@ struct Reading {
     words: Vec<OsString>,
     /// How unknown options could be tolerated; nothing where they are no error.
     tolerant: Option<&'static str>,
+    /// Nobody changes what was read before transformers looks at it.
+    plain: bool,
 }
 
 fn argument(subject: &Subject, found: &mut Findings) {
     let Some(reading) = reading(subject) else { return };
     let python = subject.job.python.as_ref();
-    let Some((refused, versions)) = reading.parser.refused(&reading.words, python) else { return };
-    for it in refused {
-        tell(&reading, &it, &versions, subject, found);
+    if let Some((refused, versions)) = reading.parser.refused(&reading.words, python) {
+        for it in refused {
+            tell(&reading, &it, &versions, subject, found);
+        }
+    }
+    if reading.plain {
+        tell_refusals(&reading.parser, subject, found);
+    }
+}
+
+/// What transformers refuses though the parser took it.
+fn tell_refusals(parser: &Parser, subject: &Subject, found: &mut Findings) {
+    let words = subject.job.args.words();
+    for refusal in REFUSALS {
+        let Some(given) = refusal.found(subject, |name| parser.keeps_default(name, words)) else { continue };
+        let Some(versions) = parser.versions(subject.job.python.as_ref()) else { return };
+        if !versions.all_within("transformers", refusal.since, refusal.until) {
+            continue;
+        }
+        let severity = if versions.certain() { Severity::Error } else { Severity::Warning };
+        let doubt = if versions.certain() { String::new() } else { format!(" ({})", versions.doubt()) };
+        let what = format!("the trainer refuses `{given}`: {}{doubt}", refusal.why);
+        found.at_with_severity(severity, &[given], what, refusal.help.to_string());
     }
 }
 
@@ -72,7 +95,7 @@ fn reading(subject: &Subject) -> Option<Reading> {
                 }
                 UnknownOptions::Ignored => None,
             };
-            Some(Reading { parser, words, tolerant })
+            Some(Reading { parser, words, tolerant, plain: true })
         }
         ArgumentParser::Script if job.trainer.is_hf() && job.run_file.is_none() => of_script(subject),
         ArgumentParser::Script | ArgumentParser::Unrecorded => None,
@@ -83,14 +106,15 @@ fn reading(subject: &Subject) -> Option<Reading> {
 fn of_script(subject: &Subject) -> Option<Reading> {
     let words = subject.job.command_line().to_vec();
     let text = subject.script()?;
-    if !Parser::new(&[TRAINING_ARGUMENTS]).is_suspicious(&words, |name| text.contains(name)) {
+    let refused = || REFUSALS.iter().any(|refusal| refusal.found(subject, |_| true).is_some());
+    if !Parser::new(&[TRAINING_ARGUMENTS]).is_suspicious(&words, |name| text.contains(name)) && !refused() {
         return None;
     }
     let script = ScriptParser::read(text)?;
     let mut parser = Parser::new(&script.classes);
     parser.own = script.own.iter().map(ToString::to_string).chain(["help".to_string()]).collect();
     parser.closed = script.closed;
-    Some(Reading { parser, words, tolerant: script.closed.then_some("") })
+    Some(Reading { parser, words, tolerant: script.closed.then_some(""), plain: script.plain })
 }
 
 fn tell(reading: &Reading, refused: &Refused, versions: &Versions, subject: &Subject, found: &mut Findings) {

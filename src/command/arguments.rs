@@ -77,7 +77,7 @@ impl Parser {
         if refused.is_empty() {
             return None;
         }
-        let versions = Versions::of(self.classes.iter().map(|class| class.distribution), python)?;
+        let versions = self.versions(python)?;
         let refused: Vec<Refused> =
             options(words).filter_map(|option| self.judge(&option, Some(&versions))).collect();
         (!refused.is_empty()).then_some((refused, versions))
@@ -97,8 +97,10 @@ impl Parser {
                 return refused(Fault::Unknown);
             }
             return match self.fitting(given.name, versions) {
-                // An abbreviation.
-                Fitting::One(_) => None,
+                Fitting::One(full) if full.is_empty() => None,
+                Fitting::One(full) => self.judge(&Given { name: full, values: given.values.clone() }, versions).map(
+                    |found| Refused { option: option.clone(), ..found },
+                ),
                 Fitting::Several(names) => refused(Fault::Ambiguous(names)),
                 Fitting::None => refused(Fault::Unknown).filter(|_| !self.turns_off(&name, versions)),
             };
@@ -148,12 +150,31 @@ impl Parser {
             (full.starts_with(prefix) || starts_dashed(&full, prefix)) && self.turns_off(&full, versions)
         });
         match &names[..] {
-            [] if own || negative => Fitting::One(()),
+            [] if own || negative => Fitting::One(""),
             [] => Fitting::None,
-            [_] => Fitting::One(()),
-            // The names of two options in full at least.
+            // Whether both spellings of one option fit decides the version of Python.
+            [only] if !own && !negative && (prefix.contains('_') || starts_dashed(only, prefix) != only.starts_with(prefix)) => {
+                Fitting::One(only)
+            }
+            [_] => Fitting::One(""),
             _ => Fitting::Several(names),
         }
+    }
+
+    /// Whether an argument that is not given has the default of transformers.
+    pub(crate) fn keeps_default(&self, name: &str, words: &[OsString]) -> bool {
+        let changes = |class: &ArgumentClass| class.distribution != "transformers";
+        let changed = self.classes.iter().filter(|class| changes(class));
+        let abbreviated = |given: Given| name.starts_with(given.name) || starts_dashed(name, given.name);
+        let old_name = |given: Given| name == "eval_strategy" && given.name.starts_with("evaluation");
+        !self.own.iter().any(|own| own == name)
+            && changed.into_iter().all(|class| row(class.distribution, class.name, name).is_none())
+            && !options(words).any(abbreviated)
+            && !options(words).any(old_name)
+    }
+
+    pub(crate) fn versions(&self, python: Option<&Python>) -> Option<Versions> {
+        Versions::of(self.classes.iter().map(|class| class.distribution), python)
     }
 
     /// Every name that one of the classes has or had.
@@ -186,7 +207,8 @@ fn options(words: &[OsString]) -> impl Iterator<Item = Given<'_>> {
 
 enum Fitting {
     None,
-    One(()),
+    /// Its name, if it is the only one.
+    One(&'static str),
     Several(Vec<&'static str>),
 }
 

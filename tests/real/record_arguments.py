@@ -113,6 +113,10 @@ class Parsers(Sources):
 
     def resolve_base(self, path, base):
         found = super().resolve_base(path, base)
+        if found is None:
+            # `from trl import ScriptArguments` is not followed through the package, but the name is there.
+            elsewhere = ((file, node) for file, nodes in self.defined.items() if file != path for node in nodes if node.name == type_name(base))
+            found = next((self.make(file, node) for file, node in elsewhere), None)
         if found is None and isinstance(base, (ast.Name, ast.Attribute)) and type_name(base) not in ("object", "ABC", "Enum", "str", "Protocol"):
             # Where a class of another package is between, not all of its arguments are known.
             return type(type_name(base), (), {"foreign": True})
@@ -183,8 +187,10 @@ def trl(wheel):
 
 
 def swift(wheel):
-    every = all_classes(Parsers(wheel, ("swift/llm/argument/", "swift/llm/__init__", "swift/arguments/", "swift/trainers/", "swift/rlhf_trainers/")))
+    every = all_classes(Parsers(wheel, ("swift/llm/argument/", "swift/llm/__init__", "swift/arguments/", "swift/trainers/", "swift/rlhf_trainers/", "swift/ray/", "swift/ray_utils/", "swift/llm/ray/", "swift/utils/")))
     found = {name: next(every[choice] for choice in wanted if choice in every) for name, wanted in SWIFT.items()}
+    foreign = {parent.__name__ for made in found.values() for parent in made.__mro__ if "foreign" in vars(parent)}
+    assert not foreign, (wheel, foreign)
     return {name: converted(fields(made)) for name, made in found.items()}, {name: [SEQ2SEQ] for name in found}
 
 

@@ -40,6 +40,11 @@ impl Versions {
         vec![at(0), at(1)]
     }
 
+    /// Whether what counts of a distribution is in a range of versions.
+    pub(crate) fn all_within(&self, distribution: &str, since: [u32; 3], until: [u32; 3]) -> bool {
+        self.each(|at| at(distribution)).iter().all(|version| since <= *version && *version < until)
+    }
+
     /// Whether all of them are installed and among those that are recorded.
     pub(crate) fn certain(&self) -> bool {
         self.0.iter().all(|around| around.certain)
