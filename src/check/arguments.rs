@@ -9,6 +9,7 @@ use super::subject::Subject;
 use crate::command::arguments::{Fault, Kind, Parser, Refused, Versions};
 use crate::command::defaults::TRAINING_ARGUMENTS;
 use crate::command::script::ScriptParser;
+use crate::command::target::base_name;
 use crate::command::trainer::{ArgumentParser, UnknownOptions};
 use crate::report::{Severity, When, nearest};
 
@@ -134,10 +135,19 @@ fn tell(reading: &Reading, refused: &Refused, versions: &Versions, subject: &Sub
                 severity = Severity::Warning;
             }
             let suggestion = suggestion(&name, &reading.parser, versions).map(|name| if mapping { name } else { format!("--{name}") });
-            let tolerant = reading.tolerant.filter(|text| !text.is_empty()).unwrap_or("drop it");
-            let help = suggestion.map_or_else(|| tolerant.to_string(), |near| format!("did you mean `{near}`? {tolerant}"));
+            let tolerant = reading.tolerant.unwrap_or_default();
+            let otherwise = if tolerant.is_empty() { "drop it" } else { tolerant };
+            let help = suggestion
+                .map_or_else(|| otherwise.to_string(), |near| format!("did you mean `{near}`? {tolerant}"));
             let noun = if mapping { "argument" } else { "option" };
-            (format!("{} has no {noun} `{shown}`", versions.first()), shown.clone(), help)
+            let what = match subject.job.trainer.parser {
+                ArgumentParser::Script => {
+                    let script = base_name(subject.job.target.word());
+                    format!("neither {script} nor {} has an option `{shown}`", versions.first())
+                }
+                _ => format!("{} has no {noun} `{shown}`", versions.first()),
+            };
+            (what, shown.clone(), help)
         }
         Fault::Ambiguous(names) => {
             if !reading.parser.closed {

@@ -120,9 +120,11 @@ impl Parser {
             .iter()
             .filter_map(|class| Some((class.distribution, row(class.distribution, class.name, name)?)))
             .collect();
-        let Some(versions) = versions else {
+        let Some(versions) = versions.filter(|versions| !versions.is_any()) else {
             let pairs = rows.iter().flat_map(|(_, history)| history.split(' ')).filter_map(|pair| pair.split_once('='));
-            return pairs.map(|(_, kind)| Kind(kind)).collect();
+            let all = pairs.map(|(_, kind)| Kind(kind));
+            // Any version may be there, so what one of them takes is taken.
+            return all.filter(|kind| versions.is_none() || !kind.is_gone()).collect();
         };
         versions.each(|at| {
             let mut found = rows.iter().map(|(distribution, history)| kind_at(history, at(distribution)));

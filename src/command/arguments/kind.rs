@@ -84,5 +84,8 @@ fn is_member(class: &str, value: &str, versions: Option<&Versions>) -> bool {
         let always = oldest.split(' ').next().unwrap_or_default();
         return history.strip_prefix(always) == Some("=+");
     };
+    if versions.is_any() {
+        return true;
+    }
     versions.each(|at| kind_at(history, at("transformers"))).iter().any(|kind| kind.0 == Kind::MEMBER)
 }

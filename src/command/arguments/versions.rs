@@ -45,6 +45,11 @@ impl Versions {
         self.each(|at| at(distribution)).iter().all(|version| since <= *version && *version < until)
     }
 
+    /// Whether it is not known which version is there, so that it may be any.
+    pub(super) fn is_any(&self) -> bool {
+        self.0.iter().any(|around| around.installed.is_none())
+    }
+
     /// Whether all of them are installed and among those that are recorded.
     pub(crate) fn certain(&self) -> bool {
         self.0.iter().all(|around| around.certain)
@@ -61,7 +66,7 @@ impl Versions {
         let doubtful = self.0.iter().find(|around| !around.certain);
         doubtful.map_or_else(String::new, |Around { distribution, installed, newest, .. }| match installed {
             Some(version) => format!("known up to {distribution} {newest}; {version} is installed"),
-            None => format!("as of {distribution} {newest}; no version was found here"),
+            None => format!("in every known version of {distribution}; none was found here"),
         })
     }
 }

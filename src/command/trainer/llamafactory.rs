@@ -43,11 +43,11 @@ pub(crate) const TRAINER: Trainer = Trainer {
     parser: ArgumentParser::Recorded {
         class: |_, host| {
             // Megatron has arguments of its own, and so has the next generation.
-            let others = ["USE_MCA", "USE_V1"].iter().any(|name| host.var(name).is_some_and(is_on));
+            let others = [vars::USE_MCA, vars::USE_V1].iter().any(|name| host.var(name).is_some_and(is_on));
             (!others).then_some(ArgumentClass { distribution: "llamafactory", name: "train" })
         },
         unknown: UnknownOptions::Refused {
-            unless: |_, host| host.var("ALLOW_EXTRA_ARGS").is_some_and(is_on),
+            unless: |_, host| host.var(vars::ALLOW_EXTRA_ARGS).is_some_and(is_on),
             tolerant: "ALLOW_EXTRA_ARGS=1 makes it tolerate unknown arguments",
         },
     },
