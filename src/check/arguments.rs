@@ -91,9 +91,7 @@ fn reading(subject: &Subject) -> Option<Reading> {
                 job.command_line().to_vec()
             };
             let tolerant = match unknown {
-                UnknownOptions::Refused { unless, tolerant } => {
-                    (!unless(&job.args, subject.host)).then_some(tolerant)
-                }
+                UnknownOptions::Refused { unless, tolerant } => (!unless(&job.args, subject.host)).then_some(tolerant),
                 UnknownOptions::Ignored => None,
             };
             Some(Reading { parser, words, tolerant, plain: true })
@@ -134,11 +132,12 @@ fn tell(reading: &Reading, refused: &Refused, versions: &Versions, subject: &Sub
                 }
                 severity = Severity::Warning;
             }
-            let suggestion = suggestion(&name, &reading.parser, versions).map(|name| if mapping { name } else { format!("--{name}") });
+            let suggestion = suggestion(&name, &reading.parser, versions)
+                .map(|name| if mapping { name } else { format!("--{name}") });
             let tolerant = reading.tolerant.unwrap_or_default();
             let otherwise = if tolerant.is_empty() { "drop it" } else { tolerant };
-            let help = suggestion
-                .map_or_else(|| otherwise.to_string(), |near| format!("did you mean `{near}`? {tolerant}"));
+            let help =
+                suggestion.map_or_else(|| otherwise.to_string(), |near| format!("did you mean `{near}`? {tolerant}"));
             let noun = if mapping { "argument" } else { "option" };
             let what = match subject.job.trainer.parser {
                 ArgumentParser::Script => {

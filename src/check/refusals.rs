@@ -94,12 +94,20 @@ pub(super) const REFUSALS: &[Refusal] = &[
     ),
     always(&[given("fp16", Test::True), given("bf16", Test::True)], "--bf16 is on too", "drop one of them"),
     always(
-        &[BEST, or_default("save_strategy", "steps", Test::OneOf(STEPS)), or_default("eval_strategy", "no", Test::OneOf(&["no", "epoch"]))],
+        &[
+            BEST,
+            or_default("save_strategy", "steps", Test::OneOf(STEPS)),
+            or_default("eval_strategy", "no", Test::OneOf(&["no", "epoch"])),
+        ],
         SAME,
         MAKE_SAME,
     ),
     always(
-        &[BEST, given("save_strategy", Test::OneOf(EPOCH)), or_default("eval_strategy", "no", Test::OneOf(&["no", "steps"]))],
+        &[
+            BEST,
+            given("save_strategy", Test::OneOf(EPOCH)),
+            or_default("eval_strategy", "no", Test::OneOf(&["no", "steps"])),
+        ],
         SAME,
         "--eval_strategy epoch --save_strategy epoch",
     ),
@@ -110,7 +118,11 @@ pub(super) const REFUSALS: &[Refusal] = &[
     ),
     Refusal {
         since: [4, 44, 2],
-        ..always(&[given("warmup_steps", Test::Number(|steps| steps < 0.0))], "it must not be negative", "--warmup_steps 0")
+        ..always(
+            &[given("warmup_steps", Test::Number(|steps| steps < 0.0))],
+            "it must not be negative",
+            "--warmup_steps 0",
+        )
     },
     Refusal {
         until: [5, 0, 0],

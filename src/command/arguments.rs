@@ -2,34 +2,18 @@
 //! refuse of the words they get.
 
 mod kind;
+mod table;
 mod versions;
 
 use std::ffi::OsString;
 
 use crate::command::argv::{is_value, options_end};
 use crate::command::defaults::ArgumentClass;
-use crate::command::option_names::{is_spelling, lines_from, starts_dashed};
+use crate::command::option_names::{is_spelling, starts_dashed};
 use crate::command::python::Python;
-pub(crate) use kind::Kind;
+pub(crate) use kind::{Fault, Kind};
+use table::{PARTS, members, row};
 pub(crate) use versions::Versions;
-
-const TABLE: &str = include_str!("../recorded/arguments.txt");
-
-/// The line that names the classes whose arguments a class has besides its own.
-const PARTS: &str = "^";
-
-/// What a parser refuses.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// No option has this name.
-    Unknown,
-    /// Several options start like this.
-    Ambiguous(Vec<&'static str>),
-    /// Nothing stands behind it.
-    NoValue(Kind),
-    /// A word that stands behind it.
-    WrongValue(String, Kind),
-}
 
 /// A word of the command that the parser refuses.
 #[derive(Debug, PartialEq, Eq)]
@@ -78,8 +62,7 @@ impl Parser {
             return None;
         }
         let versions = self.versions(python)?;
-        let refused: Vec<Refused> =
-            options(words).filter_map(|option| self.judge(&option, Some(&versions))).collect();
+        let refused: Vec<Refused> = options(words).filter_map(|option| self.judge(&option, Some(&versions))).collect();
         (!refused.is_empty()).then_some((refused, versions))
     }
 
@@ -98,9 +81,9 @@ impl Parser {
             }
             return match self.fitting(given.name, versions) {
                 Fitting::One(full) if full.is_empty() => None,
-                Fitting::One(full) => self.judge(&Given { name: full, values: given.values.clone() }, versions).map(
-                    |found| Refused { option: option.clone(), ..found },
-                ),
+                Fitting::One(full) => self
+                    .judge(&Given { name: full, values: given.values.clone() }, versions)
+                    .map(|found| Refused { option: option.clone(), ..found }),
                 Fitting::Several(names) => refused(Fault::Ambiguous(names)),
                 Fitting::None => refused(Fault::Unknown).filter(|_| !self.turns_off(&name, versions)),
             };
@@ -109,25 +92,27 @@ impl Parser {
             return None;
         }
         let faults: Vec<Option<Fault>> = kinds.iter().map(|kind| kind.fault(&given.values, versions)).collect();
-        let counts = if versions.is_some() { faults.iter().all(Option::is_some) } else { faults.iter().any(Option::is_some) };
-        counts.then(|| faults.into_iter().flatten().next_back()).flatten().and_then(refused)
+        let counts =
+            if versions.is_some() { faults.iter().all(Option::is_some) } else { faults.iter().any(Option::is_some) };
+        // A version that has no such argument says nothing about its values.
+        let told = faults.into_iter().flatten().rfind(|fault| !fault.is_about(Kind::GONE) || versions.is_none());
+        told.filter(|_| counts).and_then(refused)
     }
 
     /// What the argument of this name takes in each version that counts; without versions, in all there are.
     fn kinds(&self, name: &str, versions: Option<&Versions>) -> Vec<Kind> {
-        let rows: Vec<(&str, &str)> = self
+        let rows: Vec<(&str, &'static str)> = self
             .classes
             .iter()
             .filter_map(|class| Some((class.distribution, row(class.distribution, class.name, name)?)))
             .collect();
         let Some(versions) = versions.filter(|versions| !versions.is_any()) else {
-            let pairs = rows.iter().flat_map(|(_, history)| history.split(' ')).filter_map(|pair| pair.split_once('='));
-            let all = pairs.map(|(_, kind)| Kind(kind));
+            let all = rows.iter().flat_map(|(_, history)| table::all(history)).map(|(_, kind)| Kind(kind));
             // Any version may be there, so what one of them takes is taken.
             return all.filter(|kind| versions.is_none() || !kind.is_gone()).collect();
         };
         versions.each(|at| {
-            let mut found = rows.iter().map(|(distribution, history)| kind_at(history, at(distribution)));
+            let mut found = rows.iter().map(|(distribution, history)| Kind(table::at(history, at(distribution))));
             found.find(|kind| !kind.is_gone()).unwrap_or(Kind::GONE)
         })
     }
@@ -140,7 +125,8 @@ impl Parser {
 
     /// The options that an abbreviation fits.
     fn fitting(&self, prefix: &str, versions: Option<&Versions>) -> Fitting {
-        let mut names: Vec<&'static str> = self.names().filter(|name| starts_dashed(name, prefix) || name.starts_with(prefix)).collect();
+        let mut names: Vec<&'static str> =
+            self.names().filter(|name| starts_dashed(name, prefix) || name.starts_with(prefix)).collect();
         if let Some(versions) = versions {
             names.retain(|name| self.kinds(name, Some(versions)).iter().all(|kind| !kind.is_gone()));
         }
@@ -155,7 +141,11 @@ impl Parser {
             [] if own || negative => Fitting::One(""),
             [] => Fitting::None,
             // Whether both spellings of one option fit decides the version of Python.
-            [only] if !own && !negative && (prefix.contains('_') || starts_dashed(only, prefix) != only.starts_with(prefix)) => {
+            [only]
+                if !own
+                    && !negative
+                    && (prefix.contains('_') || starts_dashed(only, prefix) != only.starts_with(prefix)) =>
+            {
                 Fitting::One(only)
             }
             [_] => Fitting::One(""),
@@ -201,9 +191,14 @@ fn options(words: &[OsString]) -> impl Iterator<Item = Given<'_>> {
     words.iter().enumerate().filter_map(|(at, word)| {
         let text = word.to_str()?.strip_prefix("--")?;
         let (name, joined) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        // `--x=1 2` is an option only if there is one of that name, and else a value.
+        let odd = |word: &OsString| is_value(word) && word.as_encoded_bytes().starts_with(b"--");
+        if is_value(word) || joined.is_none() && words.get(at + 1).is_some_and(odd) || name.contains(['$', '<', '{']) {
+            return None;
+        }
         let behind = words[at + 1..].iter().take_while(|word| is_value(word)).filter_map(|word| word.to_str());
         let values = joined.map_or_else(|| behind.collect(), |value| vec![value]);
-        (!name.contains([' ', '$', '<', '{'])).then_some(Given { name, values })
+        Some(Given { name, values })
     })
 }
 
@@ -212,30 +207,4 @@ enum Fitting {
     /// Its name, if it is the only one.
     One(&'static str),
     Several(Vec<&'static str>),
-}
-
-/// What stands behind these words in the table.
-fn row(distribution: &str, class: &str, name: &str) -> Option<&'static str> {
-    let start = [distribution, " ", class, " ", name, " "].concat();
-    lines_from(TABLE, &start).strip_prefix(start.as_str())?.lines().next()
-}
-
-/// The versions that were read, the oldest first.
-fn recorded(distribution: &str) -> Option<&'static str> {
-    let start = [distribution, " * "].concat();
-    lines_from(TABLE, &start).strip_prefix(start.as_str())?.lines().next()
-}
-
-/// The names below a class.
-fn members(distribution: &str, class: &str) -> impl Iterator<Item = &'static str> + use<> {
-    let start = [distribution, " ", class, " "].concat();
-    let lines = lines_from(TABLE, &start).lines();
-    lines.map_while(move |line| line.strip_prefix(start.as_str())?.split(' ').next()).filter(|name| *name != PARTS)
-}
-
-/// What a history has for a version.
-fn kind_at(history: &'static str, version: [u32; 3]) -> Kind {
-    let pairs = history.split(' ').filter_map(|pair| pair.split_once('='));
-    let found = pairs.rev().find(|(since, _)| versions::numbers(since) <= version);
-    found.map_or(Kind::GONE, |(_, kind)| Kind(kind))
 }

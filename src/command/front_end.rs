@@ -173,7 +173,10 @@ pub(crate) enum ArgumentParser {
 #[derive(Clone, Copy)]
 pub(crate) enum UnknownOptions {
     /// They are refused, unless this option or variable says otherwise.
-    Refused { unless: fn(&Args, &Host) -> bool, tolerant: &'static str },
+    Refused {
+        unless: fn(&Args, &Host) -> bool,
+        tolerant: &'static str,
+    },
     Ignored,
 }
 

@@ -1,15 +1,34 @@
 //! What one argument takes, as the table writes it.
 
+use super::table::{self, GONE, members, recorded, row};
 use super::versions::Versions;
-use super::{Fault, kind_at, members, row};
 use crate::base::python_value;
 use crate::command::argv::hf_bool;
+
+/// What a parser refuses.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// No option has this name.
+    Unknown,
+    /// Several options start like this.
+    Ambiguous(Vec<&'static str>),
+    /// Nothing stands behind it.
+    NoValue(Kind),
+    /// A word that stands behind it.
+    WrongValue(String, Kind),
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kind(pub(super) &'static str);
 
+impl Fault {
+    pub(super) fn is_about(&self, kind: Kind) -> bool {
+        matches!(self, Fault::NoValue(of) | Fault::WrongValue(_, of) if *of == kind)
+    }
+}
+
 impl Kind {
-    pub(super) const GONE: Kind = Kind("-");
+    pub(super) const GONE: Kind = Kind(GONE);
     const MEMBER: &'static str = "+";
 
     pub(super) fn is_gone(self) -> bool {
@@ -30,7 +49,7 @@ impl Kind {
         let several = self.0.starts_with('+');
         let count = if several { values.len() } else { values.len().min(1) };
         if values.is_empty() {
-            let alone = matches!(self.0, "bool" | "bool!" | "?" | "-");
+            let alone = matches!(self.0, "bool" | "bool!" | "?");
             return (!alone).then_some(Fault::NoValue(self));
         }
         // Something else puts a value there.
@@ -78,14 +97,16 @@ impl Kind {
 
 /// Whether a class of choices has this one in a version that counts; without versions, in all there are.
 fn is_member(class: &str, value: &str, versions: Option<&Versions>) -> bool {
-    let Some(history) = (!value.contains(' ')).then(|| row("transformers", class, value)).flatten() else { return false };
+    let Some(history) = (!value.contains(' ')).then(|| row("transformers", class, value)).flatten() else {
+        return false;
+    };
     let Some(versions) = versions else {
-        let oldest = super::recorded("transformers").unwrap_or_default();
+        let oldest = recorded("transformers").unwrap_or_default();
         let always = oldest.split(' ').next().unwrap_or_default();
         return history.strip_prefix(always) == Some("=+");
     };
     if versions.is_any() {
         return true;
     }
-    versions.each(|at| kind_at(history, at("transformers"))).iter().any(|kind| kind.0 == Kind::MEMBER)
+    versions.each(|at| table::at(history, at("transformers"))).contains(&Kind::MEMBER)
 }

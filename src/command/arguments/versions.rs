@@ -1,8 +1,7 @@
 //! The recorded versions that stand for those that are installed.
 
-use super::recorded;
-use crate::command::defaults::after;
-pub(super) use crate::command::defaults::numbers;
+use super::table::recorded;
+use crate::command::defaults::{after, numbers};
 use crate::command::python::Python;
 
 /// One distribution: what is recorded of the version itself, or of those before and after it.
@@ -82,7 +81,8 @@ impl Around {
         let Some(version) = &installed else { return around([numbers(newest); 2], false) };
         // `4.7.0.dev0` is between what was released before and after.
         let released = version.0.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-        let is_at_least = |it: &&str| if released { !version.is_before(numbers(it)) } else { !version.is_before(after(it)) };
+        let is_at_least =
+            |it: &&str| if released { !version.is_before(numbers(it)) } else { !version.is_before(after(it)) };
         let before = all.rsplit(' ').find(is_at_least)?;
         let next = all.split(' ').find(|it| version.is_before(after(it)));
         around([numbers(before), numbers(next.unwrap_or(newest))], released && next.is_some())

@@ -1,8 +1,8 @@
 //! The parser of a script: the classes that `HfArgumentParser` gets, as far as the script shows them.
 
+use super::calls::{PARSERS, calls, is_opaque};
 use super::classes::{Classes, closing};
 use super::tokens::{Kind, Token, tokens};
-use super::{PARSERS, calls, is_opaque};
 use crate::command::defaults::{ArgumentClass, TRAINING_ARGUMENTS};
 
 /// `TrainingArguments` with a few more.
@@ -27,7 +27,8 @@ impl<'a> ScriptParser<'a> {
         let tokens = PARSERS.iter().any(|parser| source.contains(parser)).then(|| tokens(source))?;
         let mut parsers = calls(&tokens, |token| PARSERS.iter().any(|parser| token.is(parser)));
         let (call, None) = (parsers.next()?, parsers.next()) else { return None };
-        let parses = tokens.iter().any(|token| token.is("parse_args_into_dataclasses") || token.is("parse_args_and_config"));
+        let parses =
+            tokens.iter().any(|token| token.is("parse_args_into_dataclasses") || token.is("parse_args_and_config"));
         if !parses || is_opaque(&tokens) || changes_words(&tokens) {
             return None;
         }
@@ -69,7 +70,9 @@ impl<'a> ScriptParser<'a> {
         self.own.extend(field_names(tokens, class));
         let opens = tokens.get(class + 2).is_some_and(|token| token.is("("));
         let bases = if opens { class + 3..closing(tokens, class + 3) } else { 0..0 };
-        for at in bases.filter(|at| tokens[*at].kind == Kind::Name && !tokens[*at].is(name) && !tokens[*at].is("object")) {
+        for at in
+            bases.filter(|at| tokens[*at].kind == Kind::Name && !tokens[*at].is(name) && !tokens[*at].is("object"))
+        {
             if !tokens.get(at + 1).is_some_and(|next| next.is(".")) {
                 self.add_class(tokens, at, classes, depth + 1);
             }
@@ -88,6 +91,7 @@ fn field_names<'a>(tokens: &[Token<'a>], class: usize) -> Vec<&'a str> {
     let outer = tokens[class].indent.unwrap_or_default();
     let body = tokens.iter().enumerate().skip(class + 1).skip_while(|(_, token)| token.indent.is_none());
     let body = body.take_while(|(_, token)| token.indent.is_none_or(|indent| indent > outer));
-    let starts = body.filter(|(at, token)| token.indent.is_some() && tokens.get(at + 1).is_some_and(|next| next.is(":")));
+    let starts =
+        body.filter(|(at, token)| token.indent.is_some() && tokens.get(at + 1).is_some_and(|next| next.is(":")));
     starts.filter(|(_, token)| token.kind == Kind::Name).map(|(_, token)| token.text).collect()
 }

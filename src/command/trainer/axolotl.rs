@@ -10,7 +10,9 @@ use crate::base::vars;
 use crate::base::yaml::Dialect;
 use crate::command::argv::Nargs;
 use crate::command::defaults::ArgumentClass;
-use crate::command::front_end::{ArgumentParser, DefaultArguments, HandOver, RankCommand, Trainer, TrainingDefaults, Usage, Variable};
+use crate::command::front_end::{
+    ArgumentParser, DefaultArguments, HandOver, RankCommand, Trainer, TrainingDefaults, Usage, Variable,
+};
 use crate::command::inputs::Input;
 use crate::command::option_names;
 use crate::command::python::Python;

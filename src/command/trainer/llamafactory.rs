@@ -8,7 +8,9 @@ use crate::base::vars;
 use crate::base::yaml::{Dialect, scalar};
 use crate::command::argv::{Args, Field, Nargs};
 use crate::command::defaults::ArgumentClass;
-use crate::command::front_end::{ArgumentParser, DefaultArguments, HandOver, RankCommand, Trainer, TrainingDefaults, UnknownOptions, Usage, Variable};
+use crate::command::front_end::{
+    ArgumentParser, DefaultArguments, HandOver, RankCommand, Trainer, TrainingDefaults, UnknownOptions, Usage, Variable,
+};
 use crate::command::inputs::Input;
 use crate::command::model::Hub;
 use crate::command::python::Python;

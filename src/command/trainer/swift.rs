@@ -9,7 +9,10 @@ use crate::base::vars;
 use crate::base::yaml::{Dialect, python_str};
 use crate::command::argv::{Args, Field, Nargs, OptionList, hf_bool};
 use crate::command::defaults::ArgumentClass;
-use crate::command::front_end::{ArgumentParser, DefaultArguments, Precision, RankCommand, Trainer, TrainingDefaults, UnknownOptions, Usage, Variable};
+use crate::command::front_end::{
+    ArgumentParser, DefaultArguments, Precision, RankCommand, Trainer, TrainingDefaults, UnknownOptions, Usage,
+    Variable,
+};
 use crate::command::inputs::Input;
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::option_names;

@@ -6,7 +6,9 @@ use crate::base::vars;
 use crate::base::yaml::{Dialect, python_str};
 use crate::command::argv::{Args, Field, Nargs, OptionList};
 use crate::command::defaults::ArgumentClass;
-use crate::command::front_end::{ArgumentParser, DefaultArguments, RankCommand, Trainer, TrainingDefaults, UnknownOptions, Usage, Variable};
+use crate::command::front_end::{
+    ArgumentParser, DefaultArguments, RankCommand, Trainer, TrainingDefaults, UnknownOptions, Usage, Variable,
+};
 use crate::command::inputs::Input;
 use crate::command::run_file;
 use crate::command::target::{ParsedCommand, Target};
