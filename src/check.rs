@@ -2,6 +2,7 @@
 //! one may think. A rule is one entry in the table of its subject, with its name, severity, sentence and check; nothing
 //! here changes the plan.
 
+mod arguments;
 mod batch;
 mod combinations;
 pub(crate) mod devices;
@@ -14,6 +15,7 @@ mod offload;
 pub(crate) mod operators;
 mod optimizer;
 mod precision;
+mod refusals;
 mod rule;
 mod subject;
 mod values;
@@ -38,7 +40,7 @@ const CONFIG: &[&[Rule]] = &[
 ];
 
 /// Rules about the environment and the machine, which are also asked where there is no config.
-const LAUNCH: &[&[Rule]] = &[environment::RULES, devices::RULES, missing::RULES];
+const LAUNCH: &[&[Rule]] = &[environment::RULES, devices::RULES, missing::RULES, arguments::RULES];
 
 /// Every rule.
 pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {

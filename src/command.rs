@@ -1,5 +1,6 @@
 //! What the user's command runs, and how its arguments are read.
 
+pub(crate) mod arguments;
 pub(crate) mod argv;
 pub(crate) mod defaults;
 mod front_end;

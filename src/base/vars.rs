@@ -128,6 +128,9 @@ vars! {
     USE_RAY READ "LLaMA-Factory starts its ranks through Ray: left alone";
     USE_HF READ "ms-swift takes the model from Hugging Face";
     USE_MODELSCOPE_HUB READ "LLaMA-Factory takes the model from ModelScope";
+    USE_MCA READ "1: LLaMA-Factory takes the arguments of its Megatron trainer";
+    USE_V1 READ "1: LLaMA-Factory starts its next generation, which has other arguments";
+    ALLOW_EXTRA_ARGS READ "1: LLaMA-Factory tolerates unknown arguments";
     OPTIM_TORCH READ "0: LLaMA-Factory does not set its allocator variables";
     ACCELERATE_DEEPSPEED_ZERO_STAGE READ_AND_SET "what accelerate makes of a stage that is \"auto\"";
     ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE READ_AND_SET "what accelerate makes of an \"auto\" device";

@@ -230,12 +230,12 @@ impl Args {
 }
 
 /// What follows a bare `--` is positional.
-fn options_end(words: &[OsString]) -> usize {
+pub(super) fn options_end(words: &[OsString]) -> usize {
     words.iter().position(|word| word == "--").unwrap_or(words.len())
 }
 
 /// Whether argparse takes a word as a value: not an option, except for negative numbers and words with a space.
-fn is_value(word: &OsStr) -> bool {
+pub(super) fn is_value(word: &OsStr) -> bool {
     let bytes = word.as_bytes();
     !bytes.starts_with(b"-") || bytes.len() == 1 || is_negative_number(&bytes[1..]) || bytes.contains(&b' ')
 }

@@ -72,12 +72,12 @@ fn row(words: &[&str]) -> Option<&'static str> {
     TABLE.lines().find_map(|line| line.strip_prefix(start.as_str())?.strip_prefix(' '))
 }
 
-fn after(version: &str) -> [u32; 3] {
+pub(super) fn after(version: &str) -> [u32; 3] {
     let [major, minor, patch] = numbers(version);
     [major, minor, patch + 1]
 }
 
-fn numbers(version: &str) -> [u32; 3] {
+pub(super) fn numbers(version: &str) -> [u32; 3] {
     let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
     [(); 3].map(|()| parts.next().unwrap_or(0))
 }

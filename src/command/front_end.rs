@@ -62,6 +62,8 @@ pub(crate) struct Trainer {
     pub(crate) bf16: fn(&Args) -> Precision,
     /// Why they may stay "auto".
     pub(crate) precision_unknown: Option<&'static str>,
+    /// What reads its arguments.
+    pub(crate) parser: ArgumentParser,
     /// Where the defaults of its arguments are.
     pub(crate) arguments: DefaultArguments,
     /// A default that it computes from other arguments, as it is written on a command line.
@@ -154,6 +156,28 @@ pub(crate) struct TrainingDefaults {
     pub(crate) checkpointing: bool,
     /// LoRA has dropout on its inputs.
     pub(crate) dropout: bool,
+}
+
+/// What reads the arguments of a front end.
+#[derive(Clone, Copy)]
+pub(crate) enum ArgumentParser {
+    /// `HfArgumentParser` with a class that is recorded. `None`: something else reads them this time.
+    Recorded { class: fn(&Target, &Host) -> Option<ArgumentClass>, unknown: UnknownOptions },
+    /// The script, which zlaunch reads.
+    Script,
+    /// Something that is not recorded.
+    Unrecorded,
+}
+
+/// What becomes of options that the parser does not have.
+#[derive(Clone, Copy)]
+pub(crate) enum UnknownOptions {
+    /// They are refused, unless this option or variable says otherwise.
+    Refused {
+        unless: fn(&Args, &Host) -> bool,
+        tolerant: &'static str,
+    },
+    Ignored,
 }
 
 /// Where the defaults of a front end's arguments are.

@@ -41,6 +41,16 @@ impl Job {
         self.python.as_ref()?.version(self.trainer.distribution?)
     }
 
+    /// The words that the trainer's parser gets.
+    pub(crate) fn command_line(&self) -> &[OsString] {
+        self.given_args.as_ref().unwrap_or(&self.args).words()
+    }
+
+    /// Whether a run file is handed to the parser as a mapping, which is not read like words.
+    pub(crate) fn reads_mapping(&self) -> bool {
+        self.trainer.hand_over == HandOver::Dotted && run_file::first(self.command_line()).is_some()
+    }
+
     /// Whether the trainer has an argument of that name, as far as its options are known.
     pub(crate) fn takes(&self, name: &str) -> bool {
         match (self.trainer.options)(&self.target) {

@@ -2,21 +2,19 @@
 //! `TrainingArguments`, what is handed to its constructor, `set_defaults`. The script is not run, so whatever is out of the
 //! ordinary means that nothing is known.
 
+mod calls;
 mod classes;
+mod parser;
 mod tokens;
 
 use std::ops::Range;
 
-use classes::{Class, Classes, closing, keyword, value};
+use calls::{PARSERS, calls, is_opaque};
+use classes::{Class, Classes, keyword, value};
 use tokens::{Kind, Token, tokens};
 
 pub(crate) use classes::ScriptDefault;
-
-/// Parsers that fill classes of arguments from the command line.
-const PARSERS: &[&str] = &["HfArgumentParser", "TrlParser"];
-/// Whatever takes arguments from elsewhere, or changes them by names that are not written out.
-const OPAQUE: &[&str] =
-    &["parse_dict", "setattr", "__dict__", "set_training", "set_optimizer", "set_lr_scheduler", "set_dataloader"];
+pub(crate) use parser::ScriptParser;
 
 /// What one script says about its arguments. `None`: it is not known to train with transformers.
 pub(crate) struct Script<'a> {
@@ -101,28 +99,6 @@ fn used<'a>(tokens: &[Token<'a>], classes: &Classes<'a>) -> Vec<Class<'a>> {
     used.sort_by_key(|class| class.name);
     used.dedup_by_key(|class| class.name);
     used
-}
-
-fn is_opaque(tokens: &[Token]) -> bool {
-    // A file that the command names is read by zlaunch too.
-    let reads_other_file = |call: Range<usize>| !tokens[call].iter().any(|token| token.is("argv"));
-    let files = calls(tokens, |token| token.is("parse_json_file") || token.is("parse_yaml_file"));
-    let words = calls(tokens, |token| token.is("parse_args_into_dataclasses") || token.is("parse_args_and_config"));
-    let given = |call: Range<usize>| {
-        let positional = call.len() == 1 || call.len() > 1 && !tokens[call.start + 1].is("=");
-        positional || keyword(&tokens[call], "args").is_some()
-    };
-    tokens.iter().any(|token| OPAQUE.iter().any(|name| token.is(name)))
-        || files.into_iter().any(reads_other_file)
-        || words.into_iter().any(given)
-}
-
-/// The words between the parentheses of every call of what `is` accepts; not of the definition of a class.
-fn calls<'t>(tokens: &'t [Token], is: impl Fn(&Token) -> bool + 't) -> impl Iterator<Item = Range<usize>> + 't {
-    let opens = |at: usize| tokens.get(at + 1).is_some_and(|next| next.is("("));
-    let defines = |at: usize| at > 0 && (tokens[at - 1].is("class") || tokens[at - 1].is("def"));
-    let heads = (0..tokens.len()).filter(move |at| is(&tokens[*at]) && opens(*at) && !defines(*at));
-    heads.map(|at| at + 2..closing(tokens, at + 2))
 }
 
 #[cfg(test)]

@@ -14,7 +14,8 @@ use crate::host::{Host, is_shim};
 use crate::report::{self, Problem};
 
 pub(crate) use crate::command::front_end::{
-    DefaultArguments, FillsAuto, Precision, Ranks, Trainer, TrainingDefaults, script_text,
+    ArgumentParser, DefaultArguments, FillsAuto, Precision, Ranks, Trainer, TrainingDefaults, UnknownOptions,
+    script_text,
 };
 pub(crate) use crate::command::job::Job;
 

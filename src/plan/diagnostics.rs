@@ -29,6 +29,11 @@ impl Diagnostics {
         // The mismatch already says what the rules about the batch would.
         let sourced = |found: &Problem| self.mismatched && check::is_about_batch(found.rule);
         for found in self.findings.drain(..).filter(|found| !sourced(found)) {
+            // Of a wrong argument, whoever reads it first says so.
+            let is_told = |told: &Problem| told.rule == found.rule && told.places == found.places;
+            if self.errors.iter().any(is_told) {
+                continue;
+            }
             let warns = elsewhere && check::is_about_this_machine(found.rule) && found.severity == Severity::Error;
             let found = if warns { found.into_warning() } else { found };
             if found.severity == Severity::Error { self.errors.push(found) } else { self.warnings.push(found) }

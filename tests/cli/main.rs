@@ -7,6 +7,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod arguments;
 mod auto;
 mod check;
 mod defaults;

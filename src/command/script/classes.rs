@@ -26,6 +26,10 @@ pub(super) struct Class<'a> {
 }
 
 impl<'a> Class<'a> {
+    pub(super) fn base(&self) -> ArgumentClass {
+        self.base
+    }
+
     pub(super) fn default(&self, argument: &str) -> ScriptDefault<'a> {
         let own = self.fields.iter().find(|(name, _)| *name == argument);
         own.map_or(ScriptDefault::Class(self.base), |(_, default)| *default)

@@ -10,7 +10,9 @@ use crate::base::vars;
 use crate::base::yaml::Dialect;
 use crate::command::argv::Nargs;
 use crate::command::defaults::ArgumentClass;
-use crate::command::front_end::{DefaultArguments, HandOver, RankCommand, Trainer, TrainingDefaults, Usage, Variable};
+use crate::command::front_end::{
+    ArgumentParser, DefaultArguments, HandOver, RankCommand, Trainer, TrainingDefaults, Usage, Variable,
+};
 use crate::command::inputs::Input;
 use crate::command::option_names;
 use crate::command::python::Python;
@@ -36,6 +38,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
         Input::plain("resume_from_checkpoint").perhaps(),
     ],
     recognise,
+    parser: ArgumentParser::Unrecorded,
     arguments: DefaultArguments::Recorded(|_, _| ArgumentClass::find("axolotl", "train")),
     // As axolotl documents it.
     defaults: TrainingDefaults { micro_batch: 1, ..hf::DEFAULTS },

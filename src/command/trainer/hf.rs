@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::base::yaml::Dialect;
 use crate::command::argv::{Args, Field, Nargs, OptionList};
 use crate::command::front_end::{
-    DefaultArguments, FillsAuto, HandOver, Precision, RankCommand, Trainer, TrainingDefaults, Usage,
+    ArgumentParser, DefaultArguments, FillsAuto, HandOver, Precision, RankCommand, Trainer, TrainingDefaults, Usage,
 };
 use crate::command::inputs::Input;
 use crate::command::model::{HiddenSizeLookup, Hub};
@@ -40,6 +40,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     fp16: |args| precision(args, "fp16", "fp16_full_eval", "bf16"),
     bf16: |args| precision(args, "bf16", "bf16_full_eval", "fp16"),
     precision_unknown: None,
+    parser: ArgumentParser::Script,
     arguments: DefaultArguments::Script,
     computed: |_, _, _, _| None,
     defaults: DEFAULTS,

@@ -8,7 +8,9 @@ use crate::base::vars;
 use crate::base::yaml::{Dialect, scalar};
 use crate::command::argv::{Args, Field, Nargs};
 use crate::command::defaults::ArgumentClass;
-use crate::command::front_end::{DefaultArguments, HandOver, RankCommand, Trainer, TrainingDefaults, Usage, Variable};
+use crate::command::front_end::{
+    ArgumentParser, DefaultArguments, HandOver, RankCommand, Trainer, TrainingDefaults, UnknownOptions, Usage, Variable,
+};
 use crate::command::inputs::Input;
 use crate::command::model::Hub;
 use crate::command::python::Python;
@@ -40,6 +42,17 @@ pub(crate) const TRAINER: Trainer = Trainer {
     },
     fields: FIELDS,
     recognise,
+    parser: ArgumentParser::Recorded {
+        class: |_, host| {
+            // Megatron has arguments of its own, and so has the next generation.
+            let others = [vars::USE_MCA, vars::USE_V1].iter().any(|name| host.var(name).is_some_and(is_on));
+            (!others).then_some(ArgumentClass { distribution: "llamafactory", name: "train" })
+        },
+        unknown: UnknownOptions::Refused {
+            unless: |_, host| host.var(vars::ALLOW_EXTRA_ARGS).is_some_and(is_on),
+            tolerant: "ALLOW_EXTRA_ARGS=1 makes it tolerate unknown arguments",
+        },
+    },
     arguments: DefaultArguments::Recorded(arguments),
     // Read from the sources of 0.9.5.
     defaults: TrainingDefaults { seq_len: Some(2048), lora: true, checkpointing: true, ..hf::DEFAULTS },

@@ -9,7 +9,10 @@ use crate::base::vars;
 use crate::base::yaml::{Dialect, python_str};
 use crate::command::argv::{Args, Field, Nargs, OptionList, hf_bool};
 use crate::command::defaults::ArgumentClass;
-use crate::command::front_end::{DefaultArguments, Precision, RankCommand, Trainer, TrainingDefaults, Usage, Variable};
+use crate::command::front_end::{
+    ArgumentParser, DefaultArguments, Precision, RankCommand, Trainer, TrainingDefaults, UnknownOptions, Usage,
+    Variable,
+};
 use crate::command::inputs::Input;
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::option_names;
@@ -41,6 +44,13 @@ pub(crate) const TRAINER: Trainer = Trainer {
     fp16: |args| precision(args, "fp16", "fp16_full_eval", &["float16", "float32"]),
     bf16: |args| precision(args, "bf16", "bf16_full_eval", &["bfloat16"]),
     precision_unknown: Some("ms-swift takes it from the model: --torch_dtype is not given"),
+    parser: ArgumentParser::Recorded {
+        class: |target, _| parser_of(target),
+        unknown: UnknownOptions::Refused {
+            unless: |args, _| tolerates(args),
+            tolerant: "--ignore_args_error true makes it tolerate unknown options",
+        },
+    },
     arguments: DefaultArguments::Recorded(arguments),
     computed,
     // Read from the sources of 4.6.
@@ -213,7 +223,7 @@ fn options(target: &Target) -> OptionList {
 fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Problem> {
     let (OptionList::Known(list), Some(python)) = (options(target), python) else { return Vec::new() };
     let unknown: Vec<&str> = args.unknown(list).collect();
-    let tolerated = args.bool("ignore_args_error", true).ok().flatten().is_some_and(|sourced| sourced.value);
+    let tolerated = tolerates(args);
     let is_given = |name: &str| args.words().iter().any(|word| option_name(word).as_deref() == Some(name));
     let Some(version) = python.version("ms-swift").filter(|_| !tolerated) else { return Vec::new() };
     let refused = |word: &str, suggestion: Option<&str>| {
@@ -226,8 +236,8 @@ fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Proble
         let is_tuner = TunerOption::ALL.iter().any(|option| option.name == name);
         current.filter(|current| is_tuner && current.name != name).map(|current| format!("--{}", current.name))
     };
-    if version.0 != RECORDED {
-        // Of other versions only this option is known.
+    // The options of a training are judged by `check`, for more versions.
+    if version.0 != RECORDED || parser_of(target).is_some() {
         let refused_names = TunerOption::ALL.iter().filter(|option| is_given(option.name) && !option.is_in(&version));
         return refused_names
             .map(|option| refused(&format!("--{}", option.name), renamed(option.name).as_deref()))
@@ -245,6 +255,16 @@ fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Proble
 fn option_name(word: &OsStr) -> Option<String> {
     let name = word.to_str()?.strip_prefix("--")?;
     Some(name.split('=').next().unwrap_or(name).replace('-', "_"))
+}
+
+/// What reads the arguments of a training.
+fn parser_of(target: &Target) -> Option<ArgumentClass> {
+    let trains = command_of(target).filter(|command| *command != "infer");
+    trains.map(|name| ArgumentClass { distribution: "ms-swift", name })
+}
+
+fn tolerates(args: &Args) -> bool {
+    args.bool("ignore_args_error", true).ok().flatten().is_some_and(|sourced| sourced.value)
 }
 
 /// By command. With `--load_args`, a file beside a checkpoint has defaults too.

@@ -6,7 +6,9 @@ use crate::base::vars;
 use crate::base::yaml::{Dialect, python_str};
 use crate::command::argv::{Args, Field, Nargs, OptionList};
 use crate::command::defaults::ArgumentClass;
-use crate::command::front_end::{DefaultArguments, RankCommand, Trainer, TrainingDefaults, Usage, Variable};
+use crate::command::front_end::{
+    ArgumentParser, DefaultArguments, RankCommand, Trainer, TrainingDefaults, UnknownOptions, Usage, Variable,
+};
 use crate::command::inputs::Input;
 use crate::command::run_file;
 use crate::command::target::{ParsedCommand, Target};
@@ -28,6 +30,8 @@ pub(crate) const TRAINER: Trainer = Trainer {
         Input::plain("resume_from_checkpoint").perhaps(),
     ],
     recognise,
+    // What the script does not know is for accelerate, which `trl` would start.
+    parser: ArgumentParser::Recorded { class: |target, _| parser_of(target), unknown: UnknownOptions::Ignored },
     arguments: DefaultArguments::Recorded(|_, target| ArgumentClass::find("trl", class_of(target)?)),
     // Read from the sources of 0.29.
     defaults: TrainingDefaults { seq_len: Some(1024), lora_rank: 16, checkpointing: true, ..hf::DEFAULTS },
@@ -92,6 +96,11 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
         recognised.effective_args = Some(words.into_iter().chain(recognised.args.iter().cloned()).collect());
     }
     Some(recognised)
+}
+
+fn parser_of(target: &Target) -> Option<ArgumentClass> {
+    let found = COMMANDS.iter().find(|(name, _)| target.is_module(&format!("trl.scripts.{name}")));
+    found.map(|(name, _)| ArgumentClass { distribution: "trl", name })
 }
 
 fn class_of(target: &Target) -> Option<&'static str> {

@@ -28,10 +28,6 @@ const RULES: &[(&str, &str)] = &[
     ("hand-over", "zlaunch does not know how this command takes a DeepSpeed config."),
     ("two-configs", "--deepspeed of zlaunch and of the command name different configs; zlaunch's is used."),
     (
-        "argument",
-        "The trainer would refuse one of its own arguments after loading for minutes; zlaunch refuses it at once.",
-    ),
-    (
         "mismatch",
         "A number of the config differs from what the trainer computes from its arguments. The HF Trainer refuses that \
          after loading the model.",

@@ -1,0 +1,205 @@
+//! What the trainer's parser would refuse of its own arguments: an option that the installed version does not have, a value
+//! of another type, a choice that is none. `command::arguments` has what is recorded of the parsers.
+
+use std::ffi::OsString;
+
+use super::refusals::REFUSALS;
+use super::rule::{Findings, Rule};
+use super::subject::Subject;
+use crate::command::arguments::{Fault, Kind, Parser, Refused, Versions};
+use crate::command::defaults::TRAINING_ARGUMENTS;
+use crate::command::script::ScriptParser;
+use crate::command::target::base_name;
+use crate::command::trainer::{ArgumentParser, UnknownOptions};
+use crate::report::{Severity, When, nearest};
+
+pub(super) const RULES: &[Rule] = &[Rule {
+    name: "argument",
+    severity: Severity::Error,
+    when: When::Start,
+    doc: "the trainer refuses one of its own arguments, minutes later (a warning where its version or its script leaves a doubt)",
+    check: argument,
+}];
+
+/// What an option was called before, and what it is now.
+const RENAMED: &[(&str, &str)] = &[
+    ("evaluation_strategy", "eval_strategy"),
+    ("no_cuda", "use_cpu"),
+    ("lr", "learning_rate"),
+    ("bfloat16", "bf16"),
+    ("sft_type", "tuner_type"),
+    ("train_type", "tuner_type"),
+    ("tuner_type", "train_type"),
+    ("warmup_ratio", "warmup_steps"),
+    ("group_by_length", "train_sampling_strategy"),
+    ("torch_dtype", "dtype"),
+    ("max_seq_length", "max_length"),
+];
+
+/// What reads the arguments, and what it makes of those that are odd.
+struct Reading {
+    parser: Parser,
+    words: Vec<OsString>,
+    /// How unknown options could be tolerated; nothing where they are no error.
+    tolerant: Option<&'static str>,
+    /// Nobody changes what was read before transformers looks at it.
+    plain: bool,
+}
+
+fn argument(subject: &Subject, found: &mut Findings) {
+    let Some(reading) = reading(subject) else { return };
+    let python = subject.job.python.as_ref();
+    if let Some((refused, versions)) = reading.parser.refused(&reading.words, python) {
+        for it in refused {
+            tell(&reading, &it, &versions, subject, found);
+        }
+    }
+    if reading.plain {
+        tell_refusals(&reading.parser, subject, found);
+    }
+}
+
+/// What transformers refuses though the parser took it.
+fn tell_refusals(parser: &Parser, subject: &Subject, found: &mut Findings) {
+    let words = subject.job.args.words();
+    for refusal in REFUSALS {
+        let Some(given) = refusal.found(subject, |name| parser.keeps_default(name, words)) else { continue };
+        let Some(versions) = parser.versions(subject.job.python.as_ref()) else { return };
+        if !versions.all_within("transformers", refusal.since, refusal.until) {
+            continue;
+        }
+        let severity = if versions.certain() { Severity::Error } else { Severity::Warning };
+        let doubt = if versions.certain() { String::new() } else { format!(" ({})", versions.doubt()) };
+        let what = format!("the trainer refuses `{given}`: {}{doubt}", refusal.why);
+        found.at_with_severity(severity, &[given], what, refusal.help.to_string());
+    }
+}
+
+fn reading(subject: &Subject) -> Option<Reading> {
+    let job = subject.job;
+    match job.trainer.parser {
+        ArgumentParser::Recorded { class, unknown } => {
+            let mut parser = Parser::new(&[class(&job.target, subject.host)?]);
+            // TRL's own; a file that it names is read by other rules.
+            parser.own.push("config".to_string());
+            parser.own.push("help".to_string());
+            let words = if job.reads_mapping() {
+                parser.mapping = true;
+                let unread = job.unread.iter().map(|name| OsString::from(format!("--{name}")));
+                job.args.words().iter().cloned().chain(unread).collect()
+            } else {
+                job.command_line().to_vec()
+            };
+            let tolerant = match unknown {
+                UnknownOptions::Refused { unless, tolerant } => (!unless(&job.args, subject.host)).then_some(tolerant),
+                UnknownOptions::Ignored => None,
+            };
+            Some(Reading { parser, words, tolerant, plain: true })
+        }
+        ArgumentParser::Script if job.trainer.is_hf() && job.run_file.is_none() => of_script(subject),
+        ArgumentParser::Script | ArgumentParser::Unrecorded => None,
+    }
+}
+
+/// The script is read word by word only where something looks wrong.
+fn of_script(subject: &Subject) -> Option<Reading> {
+    let words = subject.job.command_line().to_vec();
+    let text = subject.script()?;
+    let refused = || REFUSALS.iter().any(|refusal| refusal.found(subject, |_| true).is_some());
+    if !Parser::new(&[TRAINING_ARGUMENTS]).is_suspicious(&words, |name| text.contains(name)) && !refused() {
+        return None;
+    }
+    let script = ScriptParser::read(text)?;
+    let mut parser = Parser::new(&script.classes);
+    parser.own = script.own.iter().map(ToString::to_string).chain(["help".to_string()]).collect();
+    parser.closed = script.closed;
+    Some(Reading { parser, words, tolerant: script.closed.then_some(""), plain: script.plain })
+}
+
+fn tell(reading: &Reading, refused: &Refused, versions: &Versions, subject: &Subject, found: &mut Findings) {
+    let Refused { option, fault } = refused;
+    let name = option.trim_start_matches('-').replace('-', "_");
+    let mapping = reading.parser.mapping;
+    let shown = if mapping { name.clone() } else { option.clone() };
+    let mut severity = if versions.certain() { Severity::Error } else { Severity::Warning };
+    let (what, given, help) = match fault {
+        Fault::Unknown => {
+            let once = reading.parser.names().any(|known| known == name);
+            if reading.tolerant.is_none() {
+                // Elsewhere there may be more: only what was there once is told.
+                if !once || reading.parser.closed {
+                    return;
+                }
+                severity = Severity::Warning;
+            }
+            let suggestion = suggestion(&name, &reading.parser, versions)
+                .map(|name| if mapping { name } else { format!("--{name}") });
+            let tolerant = reading.tolerant.unwrap_or_default();
+            let otherwise = if tolerant.is_empty() { "drop it" } else { tolerant };
+            let help =
+                suggestion.map_or_else(|| otherwise.to_string(), |near| format!("did you mean `{near}`? {tolerant}"));
+            let noun = if mapping { "argument" } else { "option" };
+            let what = match subject.job.trainer.parser {
+                ArgumentParser::Script => {
+                    let script = base_name(subject.job.target.word());
+                    format!("neither {script} nor {} has an option `{shown}`", versions.first())
+                }
+                _ => format!("{} has no {noun} `{shown}`", versions.first()),
+            };
+            (what, shown.clone(), help)
+        }
+        Fault::Ambiguous(names) => {
+            if !reading.parser.closed {
+                severity = Severity::Warning;
+            }
+            let listed: Vec<String> = names.iter().take(4).map(|name| format!("--{name}")).collect();
+            let what = format!("the trainer refuses `{option}`: it may mean {}", listed.join(" or "));
+            let meant = RENAMED.iter().find(|(old, _)| *old == name).map(|(_, new)| format!("--{new}"));
+            (what, option.clone(), meant.unwrap_or_else(|| listed[0].clone()))
+        }
+        Fault::NoValue(kind) => {
+            let (wanted, example) = wanted(*kind, None, versions);
+            let help = format!("{option} {example}; a value that starts with `-` needs {option}=VALUE");
+            (format!("the trainer refuses `{option}` without a value: it wants {wanted}"), option.clone(), help)
+        }
+        Fault::WrongValue(value, kind) => {
+            let (wanted, example) = wanted(*kind, Some(value), versions);
+            let joined = if mapping { format!("{name}: {value}") } else { format!("{option} {value}") };
+            let help = if mapping { format!("{name}: {example}") } else { format!("{option} {example}") };
+            (format!("the trainer refuses `{joined}`: it wants {wanted}"), joined, help)
+        }
+    };
+    let place = place(&given, &name, fault, mapping, subject);
+    let doubt = if versions.certain() { String::new() } else { format!(" ({})", versions.doubt()) };
+    found.at_with_severity(severity, &[place], format!("{what}{doubt}"), help.trim_end().to_string());
+}
+
+/// In the run file, or as it is given.
+fn place(given: &str, name: &str, fault: &Fault, mapping: bool, subject: &Subject) -> String {
+    let sought = match fault {
+        Fault::WrongValue(value, _) => value,
+        _ => name,
+    };
+    let in_file = mapping.then(|| subject.job.place_in_run_file(sought, subject.host)).flatten();
+    in_file.unwrap_or_else(|| given.to_string())
+}
+
+fn suggestion(name: &str, parser: &Parser, versions: &Versions) -> Option<String> {
+    let renamed = RENAMED.iter().filter(|(old, _)| *old == name).map(|(_, new)| *new);
+    let mut renamed = renamed.filter(|new| parser.has(new, versions));
+    let near = || nearest(name, parser.names().filter(|known| parser.has(known, versions)));
+    renamed.next().or_else(near).map(str::to_string)
+}
+
+/// What an argument wants, and an example of it.
+fn wanted(kind: Kind, value: Option<&str>, versions: &Versions) -> (String, String) {
+    let choices = kind.choices(versions);
+    let Some(first) = choices.first() else {
+        let (wanted, example) = kind.wanted();
+        return (wanted.to_string(), example.to_string());
+    };
+    let near = value.and_then(|value| nearest(value, choices.iter().copied()));
+    let more = if choices.len() > 8 { format!(" and {} more", choices.len() - 8) } else { String::new() };
+    let listed: Vec<&str> = choices.iter().take(8).copied().collect();
+    (format!("one of {}{more}", listed.join(", ")), near.unwrap_or(first).to_string())
+}

@@ -1,0 +1,210 @@
+//! What the trainers' parsers take, recorded from many versions by `tests/real/record_arguments.py`, and what they would
+//! refuse of the words they get.
+
+mod kind;
+mod table;
+mod versions;
+
+use std::ffi::OsString;
+
+use crate::command::argv::{is_value, options_end};
+use crate::command::defaults::ArgumentClass;
+use crate::command::option_names::{is_spelling, starts_dashed};
+use crate::command::python::Python;
+pub(crate) use kind::{Fault, Kind};
+use table::{PARTS, members, row};
+pub(crate) use versions::Versions;
+
+/// A word of the command that the parser refuses.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    /// As it is written, without `=value`.
+    pub(crate) option: String,
+    pub(crate) fault: Fault,
+}
+
+/// The classes whose fields are the options of a parser, the first that has a name counts.
+pub(crate) struct Parser {
+    classes: Vec<ArgumentClass>,
+    /// Options of which only the name is known.
+    pub(crate) own: Vec<String>,
+    /// There are no other options.
+    pub(crate) closed: bool,
+    /// The words stand for a mapping: names are never cut short, and only what transformers looks up is converted.
+    pub(crate) mapping: bool,
+}
+
+impl Parser {
+    pub(crate) fn new(classes: &[ArgumentClass]) -> Self {
+        let mut parser = Parser { classes: Vec::new(), own: Vec::new(), closed: true, mapping: false };
+        classes.iter().for_each(|class| parser.add(*class));
+        parser
+    }
+
+    fn add(&mut self, class: ArgumentClass) {
+        self.classes.push(class);
+        for name in row(class.distribution, class.name, PARTS).into_iter().flat_map(|parts| parts.split(' ')) {
+            let distribution = if name.ends_with("TrainingArguments") { "transformers" } else { class.distribution };
+            self.add(ArgumentClass { distribution, name });
+        }
+    }
+
+    /// Whether some version refuses one of the words. An option that is `mentioned` elsewhere may be there.
+    pub(crate) fn is_suspicious(&self, words: &[OsString], mentioned: impl Fn(&str) -> bool) -> bool {
+        let mut refused = options(words).filter_map(|option| self.judge(&option, None));
+        refused.any(|it| it.fault != Fault::Unknown || !mentioned(&it.option[2..].replace('-', "_")))
+    }
+
+    /// What the parser refuses, and how sure that is. Versions are looked up only where one of them refuses something.
+    pub(crate) fn refused(&self, words: &[OsString], python: Option<&Python>) -> Option<(Vec<Refused>, Versions)> {
+        let refused: Vec<Refused> = options(words).filter_map(|option| self.judge(&option, None)).collect();
+        if refused.is_empty() {
+            return None;
+        }
+        let versions = self.versions(python)?;
+        let refused: Vec<Refused> = options(words).filter_map(|option| self.judge(&option, Some(&versions))).collect();
+        (!refused.is_empty()).then_some((refused, versions))
+    }
+
+    /// Why an option is refused: in every version that counts, or in any where none is named.
+    fn judge(&self, given: &Given, versions: Option<&Versions>) -> Option<Refused> {
+        let option = format!("--{}", given.name);
+        let refused = |fault| Some(Refused { option: option.clone(), fault });
+        if self.own.iter().any(|own| is_spelling(given.name, own)) {
+            return None;
+        }
+        let name = if given.name.contains('_') { given.name.to_string() } else { given.name.replace('-', "_") };
+        let kinds = self.kinds(&name, versions);
+        if kinds.iter().all(|kind| kind.is_gone()) {
+            if self.mapping {
+                return refused(Fault::Unknown);
+            }
+            return match self.fitting(given.name, versions) {
+                Fitting::One(full) if full.is_empty() => None,
+                Fitting::One(full) => self
+                    .judge(&Given { name: full, values: given.values.clone() }, versions)
+                    .map(|found| Refused { option: option.clone(), ..found }),
+                Fitting::Several(names) => refused(Fault::Ambiguous(names)),
+                Fitting::None => refused(Fault::Unknown).filter(|_| !self.turns_off(&name, versions)),
+            };
+        }
+        if self.mapping && (given.values.is_empty() || !kinds.iter().all(|kind| kind.is_looked_up())) {
+            return None;
+        }
+        let faults: Vec<Option<Fault>> = kinds.iter().map(|kind| kind.fault(&given.values, versions)).collect();
+        let counts =
+            if versions.is_some() { faults.iter().all(Option::is_some) } else { faults.iter().any(Option::is_some) };
+        // A version that has no such argument says nothing about its values.
+        let told = faults.into_iter().flatten().rfind(|fault| !fault.is_about(Kind::GONE) || versions.is_none());
+        told.filter(|_| counts).and_then(refused)
+    }
+
+    /// What the argument of this name takes in each version that counts; without versions, in all there are.
+    fn kinds(&self, name: &str, versions: Option<&Versions>) -> Vec<Kind> {
+        let rows: Vec<(&str, &'static str)> = self
+            .classes
+            .iter()
+            .filter_map(|class| Some((class.distribution, row(class.distribution, class.name, name)?)))
+            .collect();
+        let Some(versions) = versions.filter(|versions| !versions.is_any()) else {
+            let all = rows.iter().flat_map(|(_, history)| table::all(history)).map(|(_, kind)| Kind(kind));
+            // Any version may be there, so what one of them takes is taken.
+            return all.filter(|kind| versions.is_none() || !kind.is_gone()).collect();
+        };
+        versions.each(|at| {
+            let mut found = rows.iter().map(|(distribution, history)| Kind(table::at(history, at(distribution))));
+            found.find(|kind| !kind.is_gone()).unwrap_or(Kind::GONE)
+        })
+    }
+
+    /// `--no_NAME` of a bool that is true by default.
+    fn turns_off(&self, name: &str, versions: Option<&Versions>) -> bool {
+        let positive = name.strip_prefix("no_");
+        positive.is_some_and(|name| self.kinds(name, versions).iter().any(|kind| kind.has_negative()))
+    }
+
+    /// The options that an abbreviation fits.
+    fn fitting(&self, prefix: &str, versions: Option<&Versions>) -> Fitting {
+        let mut names: Vec<&'static str> =
+            self.names().filter(|name| starts_dashed(name, prefix) || name.starts_with(prefix)).collect();
+        if let Some(versions) = versions {
+            names.retain(|name| self.kinds(name, Some(versions)).iter().all(|kind| !kind.is_gone()));
+        }
+        names.sort_unstable();
+        names.dedup();
+        let own = self.own.iter().any(|name| name.starts_with(prefix) || starts_dashed(name, prefix));
+        let negative = self.names().any(|name| {
+            let full = format!("no_{name}");
+            (full.starts_with(prefix) || starts_dashed(&full, prefix)) && self.turns_off(&full, versions)
+        });
+        match &names[..] {
+            [] if own || negative => Fitting::One(""),
+            [] => Fitting::None,
+            // Whether both spellings of one option fit decides the version of Python.
+            [only]
+                if !own
+                    && !negative
+                    && (prefix.contains('_') || starts_dashed(only, prefix) != only.starts_with(prefix)) =>
+            {
+                Fitting::One(only)
+            }
+            [_] => Fitting::One(""),
+            _ => Fitting::Several(names),
+        }
+    }
+
+    /// Whether an argument that is not given has the default of transformers.
+    pub(crate) fn keeps_default(&self, name: &str, words: &[OsString]) -> bool {
+        let changes = |class: &ArgumentClass| class.distribution != "transformers";
+        let changed = self.classes.iter().filter(|class| changes(class));
+        let abbreviated = |given: Given| name.starts_with(given.name) || starts_dashed(name, given.name);
+        let old_name = |given: Given| name == "eval_strategy" && given.name.starts_with("evaluation");
+        !self.own.iter().any(|own| own == name)
+            && changed.into_iter().all(|class| row(class.distribution, class.name, name).is_none())
+            && !options(words).any(abbreviated)
+            && !options(words).any(old_name)
+    }
+
+    pub(crate) fn versions(&self, python: Option<&Python>) -> Option<Versions> {
+        Versions::of(self.classes.iter().map(|class| class.distribution), python)
+    }
+
+    /// Every name that one of the classes has or had.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.classes.iter().flat_map(|class| members(class.distribution, class.name))
+    }
+
+    /// Whether a version that counts has this argument.
+    pub(crate) fn has(&self, name: &str, versions: &Versions) -> bool {
+        self.own.iter().any(|own| own == name) || self.kinds(name, Some(versions)).iter().any(|kind| !kind.is_gone())
+    }
+}
+
+struct Given<'w> {
+    name: &'w str,
+    values: Vec<&'w str>,
+}
+
+/// The options among the words, each with the values behind it.
+fn options(words: &[OsString]) -> impl Iterator<Item = Given<'_>> {
+    let words = &words[..options_end(words)];
+    words.iter().enumerate().filter_map(|(at, word)| {
+        let text = word.to_str()?.strip_prefix("--")?;
+        let (name, joined) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        // `--x=1 2` is an option only if there is one of that name, and else a value.
+        let odd = |word: &OsString| is_value(word) && word.as_encoded_bytes().starts_with(b"--");
+        if is_value(word) || joined.is_none() && words.get(at + 1).is_some_and(odd) || name.contains(['$', '<', '{']) {
+            return None;
+        }
+        let behind = words[at + 1..].iter().take_while(|word| is_value(word)).filter_map(|word| word.to_str());
+        let values = joined.map_or_else(|| behind.collect(), |value| vec![value]);
+        Some(Given { name, values })
+    })
+}
+
+enum Fitting {
+    None,
+    /// Its name, if it is the only one.
+    One(&'static str),
+    Several(Vec<&'static str>),
+}

@@ -1,0 +1,90 @@
+//! The recorded versions that stand for those that are installed.
+
+use super::table::recorded;
+use crate::command::defaults::{after, numbers};
+use crate::command::python::Python;
+
+/// One distribution: what is recorded of the version itself, or of those before and after it.
+struct Around {
+    distribution: &'static str,
+    versions: [[u32; 3]; 2],
+    installed: Option<String>,
+    newest: &'static str,
+    certain: bool,
+}
+
+/// Every distribution of a parser.
+pub(crate) struct Versions(Vec<Around>);
+
+impl Versions {
+    /// Nothing where one of them is older than what is recorded.
+    pub(super) fn of(distributions: impl Iterator<Item = &'static str>, python: Option<&Python>) -> Option<Self> {
+        let mut found: Vec<Around> = Vec::new();
+        for distribution in distributions {
+            if found.iter().all(|around| around.distribution != distribution) {
+                found.push(Around::of(distribution, python)?);
+            }
+        }
+        Some(Versions(found))
+    }
+
+    /// What is asked of each set of versions that counts.
+    pub(super) fn each<T>(&self, ask: impl Fn(&dyn Fn(&str) -> [u32; 3]) -> T) -> Vec<T> {
+        let at = |which: usize| {
+            let of = move |distribution: &str| {
+                self.0.iter().find(|it| it.distribution == distribution).map_or([0; 3], |it| it.versions[which])
+            };
+            ask(&of)
+        };
+        vec![at(0), at(1)]
+    }
+
+    /// Whether what counts of a distribution is in a range of versions.
+    pub(crate) fn all_within(&self, distribution: &str, since: [u32; 3], until: [u32; 3]) -> bool {
+        self.each(|at| at(distribution)).iter().all(|version| since <= *version && *version < until)
+    }
+
+    /// Whether it is not known which version is there, so that it may be any.
+    pub(super) fn is_any(&self) -> bool {
+        self.0.iter().any(|around| around.installed.is_none())
+    }
+
+    /// Whether all of them are installed and among those that are recorded.
+    pub(crate) fn certain(&self) -> bool {
+        self.0.iter().all(|around| around.certain)
+    }
+
+    /// `ms-swift 4.6.0`, of the first.
+    pub(crate) fn first(&self) -> String {
+        let Some(Around { distribution, installed, newest, .. }) = self.0.first() else { return String::new() };
+        format!("{distribution} {}", installed.as_deref().unwrap_or(newest))
+    }
+
+    /// Why it is not certain.
+    pub(crate) fn doubt(&self) -> String {
+        let doubtful = self.0.iter().find(|around| !around.certain);
+        doubtful.map_or_else(String::new, |Around { distribution, installed, newest, .. }| match installed {
+            Some(version) => format!("known up to {distribution} {newest}; {version} is installed"),
+            None => format!("in every known version of {distribution}; none was found here"),
+        })
+    }
+}
+
+impl Around {
+    fn of(distribution: &'static str, python: Option<&Python>) -> Option<Self> {
+        let all = recorded(distribution)?;
+        let newest = all.rsplit(' ').next()?;
+        let installed = python.and_then(|python| python.version(distribution));
+        let around = |versions, certain| {
+            Some(Around { distribution, versions, installed: installed.clone().map(|it| it.0), newest, certain })
+        };
+        let Some(version) = &installed else { return around([numbers(newest); 2], false) };
+        // `4.7.0.dev0` is between what was released before and after.
+        let released = version.0.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+        let is_at_least =
+            |it: &&str| if released { !version.is_before(numbers(it)) } else { !version.is_before(after(it)) };
+        let before = all.rsplit(' ').find(is_at_least)?;
+        let next = all.split(' ').find(|it| version.is_before(after(it)));
+        around([numbers(before), numbers(next.unwrap_or(newest))], released && next.is_some())
+    }
+}

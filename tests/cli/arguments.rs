@@ -1,0 +1,196 @@
+//! The trainer's own arguments. What is refused here was seen to be refused by the real parsers: `tests/real/arguments.py`
+//! asks them about every option.
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+
+const SCRIPT: &str = "from dataclasses import dataclass\n\
+    from transformers import HfArgumentParser, Trainer, TrainingArguments\n\
+    @dataclass\n\
+    class ModelArguments:\n\
+    \u{20}   model_name_or_path: str\n\
+    \u{20}   max_length: int = 512\n\
+    parser = HfArgumentParser((ModelArguments, TrainingArguments))\n\
+    model, args = parser.parse_args_into_dataclasses()\n\
+    Trainer(args=args)\n";
+
+/// What `check` says about arguments: severity and place.
+fn said(sandbox: &Sandbox, command: &str) -> Vec<(String, String)> {
+    let words = ["check", "--format", "json", "--deepspeed", "zero2", "--nproc-per-node", "2", "--"];
+    let found = sandbox.run(words.into_iter().chain(command.split(' '))).stdout;
+    let report: Value = serde_json::from_str(&found).unwrap_or_else(|_| panic!("{command}: {found}"));
+    let text = |value: &Value| value.as_str().unwrap().to_string();
+    let found = report["diagnostics"].as_array().unwrap().iter().filter(|it| it["rule"] == "argument");
+    found.map(|it| (text(&it["severity"]), text(&it["where"][0]))).collect()
+}
+
+fn refused(sandbox: &Sandbox, command: &str, arguments: &str) {
+    let expected = ("error".to_string(), arguments.to_string());
+    assert_eq!(said(sandbox, &format!("{command} {arguments}")), [expected], "{command} {arguments}");
+}
+
+fn warned(sandbox: &Sandbox, command: &str, arguments: &str) {
+    let expected = ("warning".to_string(), arguments.to_string());
+    assert_eq!(said(sandbox, &format!("{command} {arguments}")), [expected], "{command} {arguments}");
+}
+
+fn accepted(sandbox: &Sandbox, command: &str, arguments: &str) {
+    assert_eq!(said(sandbox, &format!("{command} {arguments}")), [], "{command} {arguments}");
+}
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    for (package, version) in
+        [("transformers", "5.19.0"), ("ms_swift", "4.6.0"), ("trl", "0.29.1"), ("llamafactory", "0.9.5")]
+    {
+        sandbox.installed(package, version);
+    }
+    sandbox.file("train.py", SCRIPT);
+    sandbox
+}
+
+#[test]
+fn values_of_another_type_and_choices_that_are_none() {
+    let sandbox = sandbox();
+    let swift = "swift sft --model a/b";
+    for wrong in [
+        "--max_steps abc",
+        "--num_train_epochs two",
+        "--adam_beta1 x",
+        "--logging_steps 0.5",
+        "--freeze_llm maybe",
+        "--torch_dtype int8",
+        "--optim adamx",
+        "--lr_scheduler_type cosin",
+        "--save_strategy sometimes",
+        "--hub_strategy x",
+        "--debug x",
+        "--max_steps",
+        "--nosuch",
+    ] {
+        refused(&sandbox, swift, wrong);
+    }
+    for right in [
+        "--max_steps 1_000",
+        "--max_steps $STEPS",
+        "--freeze_llm No",
+        "--freeze_llm",
+        "--torch_dtype None",
+        "--optim adamw_torch",
+        "--lr_scheduler_type cosine",
+        "--debug underflow_overflow",
+        "--system=a",
+        "--no_remove_unused_columns",
+        "--ignore_args_error true --nosuch 1",
+    ] {
+        accepted(&sandbox, swift, right);
+    }
+    let trl = "trl sft --model_name_or_path a/b --dataset_name c/d";
+    for wrong in ["--dtype float8", "--gradient_checkpointing perhaps", "--lr", "--per_device", "--report_to nonsense"]
+    {
+        refused(&sandbox, trl, wrong);
+    }
+    // `Optional[bool]` of TRL, `bool` of transformers.
+    refused(&sandbox, trl, "--bf16");
+    accepted(&sandbox, "python train.py --model_name_or_path a/b", "--bf16");
+    accepted(&sandbox, trl, "--accelerator_option 3");
+}
+
+#[test]
+fn names_follow_the_version() {
+    let sandbox = sandbox();
+    let script = "python train.py --model_name_or_path a/b --max_length 3";
+    for gone in ["--warmup_ratio", "--no_cuda", "--overwrite_output_dir", "--evaluation_strategy", "--group_by_length"]
+    {
+        refused(&sandbox, script, gone);
+    }
+    accepted(&sandbox, script, "--eval_strategy no");
+    sandbox.installed("transformers", "4.40.2");
+    accepted(&sandbox, script, "--warmup_ratio 0.1 --no_cuda --evaluation_strategy no");
+    refused(&sandbox, script, "--eval_strategy");
+    // Between 4.40.2 and 4.41.2, which has it.
+    sandbox.installed("transformers", "4.41.0");
+    accepted(&sandbox, script, "--eval_strategy no");
+    // Newer than what is recorded, or not known.
+    sandbox.installed("transformers", "5.99.0");
+    warned(&sandbox, script, "--optim adamx");
+    sandbox.installed("transformers", "4.30.0");
+    accepted(&sandbox, script, "--optim adamx --nosuch");
+}
+
+#[test]
+fn a_script_is_judged_as_far_as_it_can_be_read() {
+    let sandbox = sandbox();
+    let script = "python train.py --model_name_or_path a/b";
+    refused(&sandbox, script, "--optim adamx");
+    refused(&sandbox, script, "--nosuch");
+    let with = |old: &str, new: &str| sandbox.file("train.py", &SCRIPT.replace(old, new));
+    // A field of its own counts before that of transformers.
+    with("max_length: int = 512", "optim: str = 'adamx'");
+    accepted(&sandbox, script, "--optim adamx");
+    // A class from elsewhere may have any option, but not one of transformers' again.
+    with("from dataclasses import dataclass\n", "from elsewhere import More\n");
+    with("(ModelArguments, ", "(ModelArguments, More, ");
+    accepted(&sandbox, script, "--nosuch");
+    refused(&sandbox, script, "--optim adamx");
+    warned(&sandbox, script, "--no_cuda");
+    for tolerant in ["(return_remaining_strings=True)", "(args=words)"] {
+        with("dataclasses()\n", &format!("dataclasses{tolerant}\n"));
+        accepted(&sandbox, script, "--nosuch 3");
+    }
+    for other in ["H4ArgumentParser", "argparse.ArgumentParser"] {
+        with("HfArgumentParser((", &format!("{other}(("));
+        accepted(&sandbox, script, "--nosuch 3 --optim adamx");
+    }
+}
+
+#[test]
+fn a_mapping_is_not_read_like_words() {
+    let sandbox = sandbox();
+    let run = |more: &str| sandbox.file("run.yaml", &format!("stage: sft\nmodel_name_or_path: a/b\n{more}\n"));
+    for (wrong, place) in
+        [("lr: 1", "run.yaml:3:1"), ("optim: adamx", "run.yaml:3:8"), ("report_to: nonsense", "run.yaml:3:12")]
+    {
+        run(wrong);
+        let expected = ("error".to_string(), place.to_string());
+        assert_eq!(said(&sandbox, "llamafactory-cli train run.yaml"), [expected], "{wrong}");
+    }
+    for right in ["learning_rate: 1", "dataset: [a, b]", "report_to: wandb", "optim: ${optim}"] {
+        run(right);
+        accepted(&sandbox, "llamafactory-cli train", "run.yaml");
+    }
+}
+
+#[test]
+fn arguments_that_do_not_go_together() {
+    let sandbox = sandbox();
+    let script = "python train.py --model_name_or_path a/b";
+    for wrong in [
+        "--logging_steps 0",
+        "--save_steps 1.5",
+        "--torch_empty_cache_steps -1",
+        "--dataloader_prefetch_factor 2",
+        "--lr_scheduler_type reduce_lr_on_plateau",
+        "--load_best_model_at_end",
+        "--warmup_steps -1",
+    ] {
+        refused(&sandbox, script, wrong);
+    }
+    for right in [
+        "--logging_steps 0 --logging_strategy no",
+        "--save_steps 0.5",
+        "--save_steps 1.5 --save_strategy no",
+        "--dataloader_prefetch_factor 2 --dataloader_num_workers 1",
+        "--lr_scheduler_type reduce_lr_on_plateau --eval_strategy epoch",
+        "--load_best_model_at_end --save_strategy best",
+        "--load_best_model_at_end --save_strategy no",
+        "--load_best_model_at_end --eval_strategy steps",
+    ] {
+        accepted(&sandbox, script, right);
+    }
+    // swift sets the strategy itself.
+    accepted(&sandbox, "swift sft --model a/b", "--load_best_model_at_end true");
+    sandbox.file("train.py", &SCRIPT.replace("max_length: int = 512", "def __post_init__(self): pass"));
+    accepted(&sandbox, script, "--logging_steps 0");
+}

@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+"""Records what the trainers' parsers take into src/recorded/arguments.txt.
+
+usage: record_arguments.py WHEELS
+
+WHEELS is a folder with wheels of many versions (`pip download --no-deps`). Their sources are read, not imported, as `record_defaults.py` does it.
+That what is read is what the real parsers do is checked by `arguments.py` in the environments that are installed.
+
+A line is a distribution, a class, an argument and what it takes, each with the first version that was seen to take it, sorted by bytes:
+`int`, `float`, `str`; `bool` (alone, it means true), `bool!` (there is `--no_NAME` too), `bool?` (never alone); `|a|b` or the name of a class of
+choices, whose lines are below its own name (`+`: it is one of them); a `+` in front for several words; `?` for anything else; `-` where there is no such argument.
+The line `DISTRIBUTION *` has the versions that were read. `DISTRIBUTION CLASS ^` names the classes whose arguments it has besides.
+"""
+import ast
+import collections
+import re
+import zipfile
+from pathlib import Path
+
+from harness import ROOT, Arguments
+from record_defaults import BASE, TRL, Sources, number
+
+GONE, UNKNOWN, MEMBER = "-", "?", "+"
+SEQ2SEQ = "Seq2SeqTrainingArguments"
+ENUMS = ["IntervalStrategy", "SaveStrategy", "HubStrategy", "SchedulerType", "OptimizerNames", "DebugOption"]
+REPORTERS = "ReportTo"
+TRL_COMMANDS = ["sft", "dpo", "grpo", "kto", "reward", "rloo"]
+TRL_CLASSES = [f"{name}Config" for name in TRL] + ["ModelConfig", "ScriptArguments", "DatasetMixtureConfig", "GRPOScriptArguments", "RLOOScriptArguments", "SFTScriptArguments"]
+SWIFT = {"sft": ["SftArguments", "TrainArguments"], "pt": ["PretrainArguments", "SftArguments", "TrainArguments"], "rlhf": ["RLHFArguments"]}
+LLAMAFACTORY = ["ModelArguments", "DataArguments", "TrainingArguments", "FinetuningArguments", "GeneratingArguments"]
+# What transformers takes for a class of choices whatever the parser says: `__post_init__` looks it up.
+CONVERTED = {"lr_scheduler_type": "SchedulerType"}
+
+
+def type_name(node):
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def members(node):
+    """The types of a union, in their order; None where it is none."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return [*(members(node.left) or [node.left]), *(members(node.right) or [node.right])]
+    if isinstance(node, ast.Subscript) and type_name(node.value) == "Optional":
+        return [*(members(node.slice) or [node.slice]), ast.Constant(None)]
+    if isinstance(node, ast.Subscript) and type_name(node.value) == "Union":
+        return [part for item in node.slice.elts for part in members(item) or [item]]
+    return None
+
+
+def is_none(node):
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def kind(annotation, value):
+    """What `HfArgumentParser` makes of a field."""
+    given = {keyword.arg: keyword.value for keyword in value.keywords} if isinstance(value, ast.Call) else {}
+    default = given.get("default") if isinstance(value, ast.Call) else value
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        annotation = ast.parse(annotation.value, mode="eval").body
+    metadata = given.get("metadata")
+    written = {key.value: item for key, item in zip(metadata.keys, metadata.values) if isinstance(key, ast.Constant)} if isinstance(metadata, ast.Dict) else {}
+    if metadata is not None and not isinstance(metadata, ast.Dict) or {"aliases", "nargs", "action", "type"} & set(written) or isinstance(value, ast.Call) and type_name(value.func) != "field":
+        return UNKNOWN
+    if "choices" in written:
+        try:
+            return "".join(f"|{choice}" for choice in ast.literal_eval(written["choices"]))
+        except ValueError:
+            return UNKNOWN
+    if parts := members(annotation):
+        if any(type_name(part) == "bool" for part in parts):
+            return boolean(default, optional=True) if len(parts) == 2 and any(map(is_none, parts)) else UNKNOWN
+        if any(map(is_none, parts)):
+            annotation = parts[0] if is_none(parts[1]) else parts[1]
+        else:
+            annotation = parts[0] if type_name(parts[1]) == "str" else parts[1]
+    return plain(annotation, default)
+
+
+def plain(annotation, default):
+    name = type_name(annotation)
+    if name == "bool":
+        return boolean(default, optional=False)
+    if name in ("int", "float", "str") or name in ENUMS:
+        return name
+    if isinstance(annotation, ast.Subscript):
+        outer = type_name(annotation.value)
+        if outer == "Literal":
+            elements = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
+            return "".join(f"|{ast.literal_eval(element)}" for element in elements)
+        if outer in ("list", "List"):
+            inner = plain(annotation.slice, None)
+            return f"+{inner}" if inner in ("int", "float", "str", *ENUMS) else UNKNOWN
+    return UNKNOWN
+
+
+def boolean(default, optional):
+    value = default.value if isinstance(default, ast.Constant) else None
+    if default is not None and not isinstance(default, ast.Constant):
+        return UNKNOWN
+    return "bool!" if value is True else "bool?" if optional and value is None else "bool"
+
+
+class Parsers(Sources):
+    """The classes of a package, made again with what their fields take."""
+
+    def make(self, path, node):
+        if (path, node.name) not in self.made:
+            bases = [self.resolve_base(path, base) for base in node.bases]
+            fields = {field.target.id: kind(field.annotation, field.value) for field in node.body if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+                      and type_name(getattr(field.annotation, "value", None)) != "ClassVar" and not hidden(field.value)}
+            self.made[path, node.name] = type(node.name, tuple(base for base in bases if base) or (object,), {"own": fields})
+        return self.made[path, node.name]
+
+    def resolve_base(self, path, base):
+        found = super().resolve_base(path, base)
+        if found is None:
+            # `from trl import ScriptArguments` is not followed through the package, but the name is there.
+            elsewhere = ((file, node) for file, nodes in self.defined.items() if file != path for node in nodes if node.name == type_name(base))
+            found = next((self.make(file, node) for file, node in elsewhere), None)
+        if found is None and isinstance(base, (ast.Name, ast.Attribute)) and type_name(base) not in ("object", "ABC", "Enum", "str", "Protocol"):
+            # Where a class of another package is between, not all of its arguments are known.
+            return type(type_name(base), (), {"foreign": True})
+        return found
+
+
+def hidden(value):
+    return isinstance(value, ast.Call) and any(keyword.arg == "init" and keyword.value.value is False for keyword in value.keywords)
+
+
+def fields(made):
+    """What the class and those it derives from have, the nearest first."""
+    found = {}
+    for parent in made.__mro__:
+        for name, value in vars(parent).get("own", {}).items():
+            found.setdefault(name, value)
+    return found
+
+
+def derives(made):
+    return any(parent.__name__ in (BASE, SEQ2SEQ) and "own" not in vars(parent) for parent in made.__mro__)
+
+
+def choices(archive, paths):
+    """{class: members} of the enums."""
+    found = {}
+    for path in paths:
+        if path in archive.namelist():
+            for node in ast.walk(ast.parse(archive.read(path))):
+                if isinstance(node, ast.ClassDef) and node.name in ENUMS:
+                    found[node.name] = {item.value.value: MEMBER for item in node.body if isinstance(item, ast.Assign) and isinstance(item.value, ast.Constant)}
+                if isinstance(node, ast.Assign) and type_name(node.targets[0]) == "INTEGRATION_TO_CALLBACK":
+                    found[REPORTERS] = {key.value: MEMBER for key in node.value.keys} | {"all": MEMBER, "none": MEMBER}
+    return found
+
+
+def all_classes(sources):
+    every = {}
+    for name, made in sources.classes():
+        if name not in every or len(made.__mro__) > len(every[name].__mro__):
+            every[name] = made
+    return every
+
+
+def transformers(wheel):
+    sources = Parsers(wheel, ("transformers/training_args.py", "transformers/training_args_seq2seq.py"))
+    every = all_classes(sources)
+    found = {BASE: fields(every[BASE]), SEQ2SEQ: vars(every[SEQ2SEQ])["own"]}
+    found[BASE]["report_to"] = REPORTERS
+    enums = choices(zipfile.ZipFile(wheel), [f"transformers/{name}.py" for name in ("trainer_utils", "training_args", "debug_utils", "integrations/integration_utils")])
+    assert {*ENUMS, REPORTERS} - set(enums) <= {"SaveStrategy"} and all(enums.values()), wheel
+    return found | enums, {SEQ2SEQ: [BASE]}
+
+
+def trl(wheel):
+    every = all_classes(Parsers(wheel, ("trl/trainer/", "trl/experimental/", "trl/scripts/")))
+    if "ScriptArguments" not in every:
+        return None
+    named = {name: every[name] for name in TRL_CLASSES if name in every and not any(hasattr(parent, "foreign") for parent in every[name].__mro__)}
+    parts = {name: [BASE] for name, made in named.items() if derives(made)}
+    archive = zipfile.ZipFile(wheel)
+    for command in TRL_COMMANDS:
+        path = f"trl/scripts/{command}.py"
+        for node in ast.walk(ast.parse(archive.read(path))) if path in archive.namelist() else []:
+            if isinstance(node, ast.Assign) and type_name(node.targets[0]) == "dataclass_types":
+                parts[command] = [type_name(item) for item in node.value.elts]
+    return {name: fields(made) for name, made in named.items()}, parts
+
+
+def swift(wheel):
+    every = all_classes(Parsers(wheel, ("swift/llm/argument/", "swift/llm/__init__", "swift/arguments/", "swift/trainers/", "swift/rlhf_trainers/", "swift/ray/", "swift/ray_utils/", "swift/llm/ray/", "swift/utils/")))
+    found = {name: next(every[choice] for choice in wanted if choice in every) for name, wanted in SWIFT.items()}
+    foreign = {parent.__name__ for made in found.values() for parent in made.__mro__ if "foreign" in vars(parent)}
+    assert not foreign, (wheel, foreign)
+    return {name: converted(fields(made)) for name, made in found.items()}, {name: [SEQ2SEQ] for name in found}
+
+
+def llamafactory(wheel):
+    every = all_classes(Parsers(wheel, "llamafactory/hparams/"))
+    own = {}
+    # 0.9.1 had none of its own.
+    for name in (name for name in LLAMAFACTORY if name in every):
+        own |= fields(every[name])
+    return {"train": converted(own)}, {"train": [SEQ2SEQ]}
+
+
+def converted(own):
+    return {name: CONVERTED[name] if name in CONVERTED and value == "str" else value for name, value in own.items()}
+
+
+PACKAGES = {"transformers": transformers, "trl": trl, "ms-swift": swift, "llamafactory": llamafactory}
+
+
+def table(folder):
+    lines = []
+    for distribution, read in PACKAGES.items():
+        wheels = {wheel.name.split("-")[1]: wheel for wheel in folder.glob(f"{distribution.replace('-', '_')}-*.whl")}
+        plain_versions = [version for version in wheels if re.fullmatch(r"[\d.]+", version)]
+        histories, versions, parts = collections.defaultdict(list), [], collections.defaultdict(list)
+        for version in sorted(plain_versions, key=number):
+            if not (answer := read(wheels[version])):
+                continue
+            found, made_of = answer
+            versions.append(version)
+            for name, classes in made_of.items():
+                parts[name] += [other for other in classes if other not in parts[name]]
+            entries = {(name, argument): value for name, arguments in found.items() for argument, value in arguments.items()}
+            for key in {*entries, *histories}:
+                value = entries.get(key, GONE)
+                history = histories[key]
+                if (history[-1][1] if history else GONE) != value:
+                    history.append((version, value))
+        lines.append(f"{distribution} * {' '.join(versions)}")
+        lines += [f"{distribution} {name} ^ {' '.join(classes)}" for name, classes in parts.items()]
+        lines += [f"{distribution} {name} {argument} {' '.join(f'{version}={value}' for version, value in history)}" for (name, argument), history in histories.items()]
+    assert all(line.isascii() for line in lines)
+    return "".join(f"{line}\n" for line in sorted(lines))
+
+
+def main():
+    parser = Arguments(__doc__)
+    parser.add_argument("wheels", type=Path, metavar="WHEELS", help="a folder with wheels")
+    parser.add_argument("--out", type=Path, default=ROOT / "src/recorded/arguments.txt", metavar="FILE")
+    options = parser.parse_args()
+    options.out.write_text(table(options.wheels))
+
+
+if __name__ == "__main__":
+    main()
