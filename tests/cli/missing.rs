@@ -178,3 +178,26 @@ fn a_word_that_is_no_command_is_answered_with_what_was_meant() {
     sandbox.run(["-n", "run", "x"]).succeeded();
     assert!(sandbox.run(["help"]).stdout.contains("Usage: zlaunch"));
 }
+
+#[test]
+fn a_model_that_cannot_be_read_is_said() {
+    let sandbox = Sandbox::new();
+    sandbox.file("broken/config.json", "{\"model_type\": ");
+    sandbox.file("bare/readme", "");
+    sandbox.file("adapter/adapter_config.json", "{}");
+    sandbox.file("odd/config.json", "{\"model_type\": \"qwen2\", \"x\": NaN}");
+    let swift = |model: &str| ["swift", "sft", "--model", model].map(str::to_string);
+    refused(
+        &sandbox,
+        &swift("broken").each_ref().map(String::as_str),
+        &["error[model-unreadable]", "broken/config.json"],
+    );
+    for (model, warned) in [("bare", true), ("adapter", false), ("odd", false)] {
+        let command = swift(model);
+        let check = sandbox.launch(&[&["check"], ZERO2].concat(), &command.each_ref().map(String::as_str));
+        assert_eq!(check.stdout.contains("warning[model-unreadable]"), warned, "{check:?}");
+    }
+    let script = ["python", "train.py", "--model_name_or_path", "broken"];
+    let check = sandbox.launch(&[&["check"], ZERO2].concat(), &script);
+    assert!(check.stdout.contains("warning[model-unreadable]"), "{check:?}");
+}
