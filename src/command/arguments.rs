@@ -37,7 +37,9 @@ pub(crate) struct Parser {
 impl Parser {
     pub(crate) fn new(classes: &[ArgumentClass]) -> Self {
         let mut parser = Parser { classes: Vec::new(), own: Vec::new(), closed: true, mapping: false };
-        classes.iter().for_each(|class| parser.add(*class));
+        for class in classes {
+            parser.add(*class);
+        }
         parser
     }
 
@@ -80,7 +82,7 @@ impl Parser {
                 return refused(Fault::Unknown);
             }
             return match self.fitting(given.name, versions) {
-                Fitting::One(full) if full.is_empty() => None,
+                Fitting::One("") => None,
                 Fitting::One(full) => self
                     .judge(&Given { name: full, values: given.values.clone() }, versions)
                     .map(|found| Refused { option: option.clone(), ..found }),

@@ -125,7 +125,7 @@ fn a_script_is_judged_as_far_as_it_can_be_read() {
     let script = "python train.py --model_name_or_path a/b";
     refused(&sandbox, script, "--optim adamx");
     refused(&sandbox, script, "--nosuch");
-    let with = |old: &str, new: &str| sandbox.file("train.py", &SCRIPT.replace(old, new));
+    let with = |old: &str, new: &str| sandbox.file("train.py", SCRIPT.replace(old, new));
     // A field of its own counts before that of transformers.
     with("max_length: int = 512", "optim: str = 'adamx'");
     accepted(&sandbox, script, "--optim adamx");
@@ -148,7 +148,7 @@ fn a_script_is_judged_as_far_as_it_can_be_read() {
 #[test]
 fn a_mapping_is_not_read_like_words() {
     let sandbox = sandbox();
-    let run = |more: &str| sandbox.file("run.yaml", &format!("stage: sft\nmodel_name_or_path: a/b\n{more}\n"));
+    let run = |more: &str| sandbox.file("run.yaml", format!("stage: sft\nmodel_name_or_path: a/b\n{more}\n"));
     for (wrong, place) in
         [("lr: 1", "run.yaml:3:1"), ("optim: adamx", "run.yaml:3:8"), ("report_to: nonsense", "run.yaml:3:12")]
     {
@@ -191,6 +191,6 @@ fn arguments_that_do_not_go_together() {
     }
     // swift sets the strategy itself.
     accepted(&sandbox, "swift sft --model a/b", "--load_best_model_at_end true");
-    sandbox.file("train.py", &SCRIPT.replace("max_length: int = 512", "def __post_init__(self): pass"));
+    sandbox.file("train.py", SCRIPT.replace("max_length: int = 512", "def __post_init__(self): pass"));
     accepted(&sandbox, script, "--logging_steps 0");
 }
