@@ -163,8 +163,9 @@ impl<'a> Subject<'a> {
     /// Whether the ranks run on this machine: `srun` and DeepSpeed's runner start them on others.
     pub(super) fn runs_here(&self) -> bool {
         let several = self.topology.is_some_and(Topology::has_several_nodes);
+        let through_runner = several && self.launcher == Some(Launcher::Deepspeed);
         let through_srun = self.topology.is_some_and(|topology| matches!(topology.role, Role::Shell { .. }));
-        !through_srun && !(several && self.launcher == Some(Launcher::Deepspeed))
+        !through_runner && !through_srun
     }
 
     /// Whether the arguments or the environment say that no GPU is used.
