@@ -72,8 +72,10 @@ impl Draft<'_> {
         let command = &launch.command;
         let trains =
             |word: &OsString| is_python(word) || trainer::is_console(word) || LAUNCHERS.contains(&base_name(word));
-        // Behind an option that zlaunch does not know, or a program that it does not.
-        if let Some(at) = command.iter().skip(1).position(trains).map(|at| at + 1) {
+        // A word behind an option may be its value.
+        let is_option = |word: &OsString| word != "--" && word.as_encoded_bytes().starts_with(b"-");
+        let starts = |at: &usize| trains(&command[*at]) && !is_option(&command[*at - 1]);
+        if let Some(at) = (1..command.len()).find(starts) {
             let words = [&command[..at], &ours_before(&command[at..], launch)].concat();
             return format!(
                 "if it starts a training, put zlaunch behind it: {}",
