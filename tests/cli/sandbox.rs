@@ -7,7 +7,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, Once};
 
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 pub(crate) use crate::fake::{SYSTEM, Sandbox, executable, mode, pipe, plant, safetensors};
@@ -45,6 +47,7 @@ impl Sandbox {
 
     /// Any program, with the variables and in the current folder of the sandbox.
     pub(crate) fn inside(&self, program: impl AsRef<OsStr>) -> Command {
+        stop_ignoring_hangup();
         let mut command = Command::new(program);
         command.env_clear().envs(self.variables()).current_dir(self.cwd()).stdin(Stdio::null());
         command
@@ -128,6 +131,15 @@ impl Sandbox {
         assert_eq!(files.len(), 1, "{files:?}");
         files.remove(0)
     }
+}
+
+/// Where the tests run under `nohup`, programs inherit that SIGHUP is ignored. A signal that has a handler is reset to its
+/// default for them.
+fn stop_ignoring_hangup() {
+    static HANDLER: Once = Once::new();
+    HANDLER.call_once(|| {
+        signal_hook::flag::register(Signal::SIGHUP as i32, Arc::default()).unwrap();
+    });
 }
 
 fn words(bytes: &[u8]) -> Vec<OsString> {

@@ -9,6 +9,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -20,6 +21,9 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 # What takes long to make is kept there.
 CACHE = Path(os.environ.get("ZLAUNCH_REAL_ENV") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "zlaunch-real")
+# Where a script runs under `nohup`, the programs it starts would inherit that SIGHUP is ignored. One that is handled is reset for them.
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 # Long enough for a machine that is busy with other work: whoever waits goes on as soon as it can.
 PATIENCE = 180
 # Of many cases that fail for one reason the first ones say enough.
