@@ -64,8 +64,8 @@ fn tell_refusals(parser: &Parser, subject: &Subject, found: &mut Findings) {
     let words = subject.job.args.words();
     for refusal in REFUSALS {
         let Some(given) = refusal.found(subject, |name| parser.keeps_default(name, words)) else { continue };
-        let Some(versions) = parser.versions(subject.job.python.as_ref()) else { return };
-        if !versions.all_within("transformers", refusal.since, refusal.until) {
+        let versions = parser.versions(subject.job.python.as_ref());
+        if !versions.are_recorded() || !versions.all_within("transformers", refusal.since, refusal.until) {
             continue;
         }
         let severity = if versions.certain() { Severity::Error } else { Severity::Warning };

@@ -58,14 +58,15 @@ impl Parser {
     }
 
     /// What the parser refuses, and how sure that is. Versions are looked up only where one of them refuses something.
-    pub(crate) fn refused(&self, words: &[OsString], python: Option<&Python>) -> Option<(Vec<Refused>, Versions)> {
-        let refused: Vec<Refused> = options(words).filter_map(|option| self.judge(&option, None)).collect();
-        if refused.is_empty() {
-            return None;
-        }
-        let versions = self.versions(python)?;
-        let refused: Vec<Refused> = options(words).filter_map(|option| self.judge(&option, Some(&versions))).collect();
-        (!refused.is_empty()).then_some((refused, versions))
+    pub(crate) fn refused<'p>(
+        &self,
+        words: &[OsString],
+        python: Option<&'p Python>,
+    ) -> Option<(Vec<Refused>, Versions<'p>)> {
+        let versions = self.versions(python);
+        let suspicious = options(words).filter(|option| self.judge(option, None).is_some());
+        let refused: Vec<Refused> = suspicious.filter_map(|option| self.judge(&option, Some(&versions))).collect();
+        (!refused.is_empty() && versions.are_recorded()).then_some((refused, versions))
     }
 
     /// Why an option is refused: in every version that counts, or in any where none is named.
@@ -78,7 +79,8 @@ impl Parser {
         let name = if given.name.contains('_') { given.name.to_string() } else { given.name.replace('-', "_") };
         let kinds = self.kinds(&name, versions);
         if kinds.iter().all(|kind| kind.is_gone()) {
-            if self.mapping {
+            // Without versions this is only a suspicion.
+            if self.mapping || versions.is_none() && self.closed {
                 return refused(Fault::Unknown);
             }
             return match self.fitting(given.name, versions) {
@@ -103,18 +105,25 @@ impl Parser {
 
     /// What the argument of this name takes in each version that counts; without versions, in all there are.
     fn kinds(&self, name: &str, versions: Option<&Versions>) -> Vec<Kind> {
-        let rows: Vec<(&str, &'static str)> = self
+        let rows = self
             .classes
             .iter()
-            .filter_map(|class| Some((class.distribution, row(class.distribution, class.name, name)?)))
-            .collect();
-        let Some(versions) = versions.filter(|versions| !versions.is_any()) else {
-            let all = rows.iter().flat_map(|(_, history)| table::all(history)).map(|(_, kind)| Kind(kind));
+            .filter_map(|class| Some((class.distribution, row(class.distribution, class.name, name)?)));
+        let is_any = |versions: &&Versions| rows.clone().any(|(distribution, _)| versions.is_any(distribution));
+        let Some(versions) = versions.filter(|versions| !is_any(versions)) else {
+            let mut all = Vec::new();
+            for (distribution, history) in rows {
+                all.extend(table::all(history).map(|(_, kind)| Kind(kind)));
+                // Classes behind one that always has it do not count.
+                if versions.is_none() && table::is_constant(distribution, history) {
+                    return all;
+                }
+            }
             // Any version may be there, so what one of them takes is taken.
-            return all.filter(|kind| versions.is_none() || !kind.is_gone()).collect();
+            return all.into_iter().filter(|kind| versions.is_none() || !kind.is_gone()).collect();
         };
         versions.each(|at| {
-            let mut found = rows.iter().map(|(distribution, history)| Kind(table::at(history, at(distribution))));
+            let mut found = rows.clone().map(|(distribution, history)| Kind(table::at(history, at(distribution))));
             found.find(|kind| !kind.is_gone()).unwrap_or(Kind::GONE)
         })
     }
@@ -167,7 +176,7 @@ impl Parser {
             && !options(words).any(old_name)
     }
 
-    pub(crate) fn versions(&self, python: Option<&Python>) -> Option<Versions> {
+    pub(crate) fn versions<'p>(&self, python: Option<&'p Python>) -> Versions<'p> {
         Versions::of(self.classes.iter().map(|class| class.distribution), python)
     }
 

@@ -105,7 +105,7 @@ fn is_member(class: &str, value: &str, versions: Option<&Versions>) -> bool {
         let always = oldest.split(' ').next().unwrap_or_default();
         return history.strip_prefix(always) == Some("=+");
     };
-    if versions.is_any() {
+    if versions.is_any("transformers") {
         return true;
     }
     versions.each(|at| table::at(history, at("transformers"))).contains(&Kind::MEMBER)

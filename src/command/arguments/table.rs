@@ -37,6 +37,12 @@ pub(super) fn all(history: &'static str) -> impl DoubleEndedIterator<Item = (&'s
     history.split(' ').filter_map(|pair| pair.split_once('='))
 }
 
+/// Whether every recorded version has the same.
+pub(super) fn is_constant(distribution: &str, history: &str) -> bool {
+    let oldest = recorded(distribution).and_then(|all| all.split(' ').next()).unwrap_or_default();
+    !history.contains(' ') && history.strip_prefix(oldest).is_some_and(|rest| rest.starts_with('='))
+}
+
 /// What it has for a version.
 pub(super) fn at(history: &'static str, version: [u32; 3]) -> &'static str {
     all(history).rev().find(|(since, _)| numbers(since) <= version).map_or(GONE, |(_, value)| value)
