@@ -135,6 +135,11 @@ pub(super) const REFUSALS: &[Refusal] = &[
 ];
 
 impl Refusal {
+    /// The argument that must be given.
+    pub(super) fn argument(&self) -> &'static str {
+        self.when.first().map_or("", |condition| condition.argument)
+    }
+
     /// The argument as it is given, if this is what transformers will see. `keeps_default`: whether nobody changed the
     /// default of an argument.
     pub(super) fn found(&self, subject: &Subject, keeps_default: impl Fn(&str) -> bool) -> Option<String> {

@@ -12,7 +12,7 @@ use crate::command::defaults::ArgumentClass;
 use crate::command::option_names::{is_spelling, starts_dashed};
 use crate::command::python::Python;
 pub(crate) use kind::{Fault, Kind};
-use table::{PARTS, members, row};
+use table::Lines;
 pub(crate) use versions::Versions;
 
 /// A word of the command that the parser refuses.
@@ -25,7 +25,7 @@ pub(crate) struct Refused {
 
 /// The classes whose fields are the options of a parser, the first that has a name counts.
 pub(crate) struct Parser {
-    classes: Vec<ArgumentClass>,
+    classes: Vec<Lines>,
     /// Options of which only the name is known.
     pub(crate) own: Vec<String>,
     /// There are no other options.
@@ -44,8 +44,9 @@ impl Parser {
     }
 
     fn add(&mut self, class: ArgumentClass) {
-        self.classes.push(class);
-        for name in row(class.distribution, class.name, PARTS).into_iter().flat_map(|parts| parts.split(' ')) {
+        let lines = Lines::of(class);
+        self.classes.push(lines);
+        for name in lines.parts() {
             let distribution = if name.ends_with("TrainingArguments") { "transformers" } else { class.distribution };
             self.add(ArgumentClass { distribution, name });
         }
@@ -58,14 +59,15 @@ impl Parser {
     }
 
     /// What the parser refuses, and how sure that is. Versions are looked up only where one of them refuses something.
-    pub(crate) fn refused(&self, words: &[OsString], python: Option<&Python>) -> Option<(Vec<Refused>, Versions)> {
-        let refused: Vec<Refused> = options(words).filter_map(|option| self.judge(&option, None)).collect();
-        if refused.is_empty() {
-            return None;
-        }
-        let versions = self.versions(python)?;
-        let refused: Vec<Refused> = options(words).filter_map(|option| self.judge(&option, Some(&versions))).collect();
-        (!refused.is_empty()).then_some((refused, versions))
+    pub(crate) fn refused<'p>(
+        &self,
+        words: &[OsString],
+        python: Option<&'p Python>,
+    ) -> Option<(Vec<Refused>, Versions<'p>)> {
+        let versions = self.versions(python);
+        let suspicious = options(words).filter(|option| self.judge(option, None).is_some());
+        let refused: Vec<Refused> = suspicious.filter_map(|option| self.judge(&option, Some(&versions))).collect();
+        (!refused.is_empty() && versions.are_recorded()).then_some((refused, versions))
     }
 
     /// Why an option is refused: in every version that counts, or in any where none is named.
@@ -78,7 +80,8 @@ impl Parser {
         let name = if given.name.contains('_') { given.name.to_string() } else { given.name.replace('-', "_") };
         let kinds = self.kinds(&name, versions);
         if kinds.iter().all(|kind| kind.is_gone()) {
-            if self.mapping {
+            // Without versions this is only a suspicion.
+            if self.mapping || versions.is_none() && self.closed {
                 return refused(Fault::Unknown);
             }
             return match self.fitting(given.name, versions) {
@@ -103,15 +106,22 @@ impl Parser {
 
     /// What the argument of this name takes in each version that counts; without versions, in all there are.
     fn kinds(&self, name: &str, versions: Option<&Versions>) -> Vec<Kind> {
-        let rows: Vec<(&str, &'static str)> = self
-            .classes
-            .iter()
-            .filter_map(|class| Some((class.distribution, row(class.distribution, class.name, name)?)))
-            .collect();
-        let Some(versions) = versions.filter(|versions| !versions.is_any()) else {
+        let mut rows: Vec<(&'static str, &'static str)> = Vec::new();
+        for class in &self.classes {
+            let Some(history) = class.row(name) else { continue };
+            // Classes behind one that always has it do not count.
+            if table::is_constant(history) && rows.is_empty() {
+                return vec![Kind(&history[1..])];
+            }
+            rows.push((class.distribution, history));
+        }
+        let is_any = |versions: &&Versions| rows.iter().any(|(distribution, _)| versions.is_any(distribution));
+        let Some(versions) = versions.filter(|versions| !is_any(versions)) else {
             let all = rows.iter().flat_map(|(_, history)| table::all(history)).map(|(_, kind)| Kind(kind));
-            // Any version may be there, so what one of them takes is taken.
-            return all.filter(|kind| versions.is_none() || !kind.is_gone()).collect();
+            // Any version may be there: what one of them refuses is looked at, what one of them takes is taken.
+            let missing = (versions.is_none() && !rows.iter().any(|(_, history)| table::is_constant(history)))
+                .then_some(Kind::GONE);
+            return all.filter(|kind| versions.is_none() || !kind.is_gone()).chain(missing).collect();
         };
         versions.each(|at| {
             let mut found = rows.iter().map(|(distribution, history)| Kind(table::at(history, at(distribution))));
@@ -157,23 +167,22 @@ impl Parser {
 
     /// Whether an argument that is not given has the default of transformers.
     pub(crate) fn keeps_default(&self, name: &str, words: &[OsString]) -> bool {
-        let changes = |class: &ArgumentClass| class.distribution != "transformers";
-        let changed = self.classes.iter().filter(|class| changes(class));
+        let mut changed = self.classes.iter().filter(|class| class.distribution != "transformers");
         let abbreviated = |given: Given| name.starts_with(given.name) || starts_dashed(name, given.name);
         let old_name = |given: Given| name == "eval_strategy" && given.name.starts_with("evaluation");
         !self.own.iter().any(|own| own == name)
-            && changed.into_iter().all(|class| row(class.distribution, class.name, name).is_none())
+            && changed.all(|class| class.row(name).is_none())
             && !options(words).any(abbreviated)
             && !options(words).any(old_name)
     }
 
-    pub(crate) fn versions(&self, python: Option<&Python>) -> Option<Versions> {
+    pub(crate) fn versions<'p>(&self, python: Option<&'p Python>) -> Versions<'p> {
         Versions::of(self.classes.iter().map(|class| class.distribution), python)
     }
 
     /// Every name that one of the classes has or had.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.classes.iter().flat_map(|class| members(class.distribution, class.name))
+        self.classes.iter().flat_map(Lines::names)
     }
 
     /// Whether a version that counts has this argument.

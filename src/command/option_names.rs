@@ -41,7 +41,7 @@ pub(super) fn lines_from<'l>(list: &'l str, name: &str) -> &'l str {
 }
 
 /// `--a_b` or `--a-b`, never a mixture.
-pub(super) fn is_spelling(word: &str, name: &str) -> bool {
+pub(crate) fn is_spelling(word: &str, name: &str) -> bool {
     word == name || (word.len() == name.len() && !word.contains('_') && starts_dashed(name, word))
 }
 

@@ -109,6 +109,7 @@ fn names_follow_the_version() {
     sandbox.installed("transformers", "4.40.2");
     accepted(&sandbox, script, "--warmup_ratio 0.1 --no_cuda --evaluation_strategy no");
     refused(&sandbox, script, "--eval_strategy");
+    assert_eq!(said(&sandbox, &format!("{script} --eval_strategy no")).len(), 1);
     // Between 4.40.2 and 4.41.2, which has it.
     sandbox.installed("transformers", "4.41.0");
     accepted(&sandbox, script, "--eval_strategy no");

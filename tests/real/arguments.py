@@ -63,6 +63,8 @@ FRONT_ENDS = {
     "llamafactory": [("", ["llamafactory-cli", "train"], ["train", "TrainingArguments", "Seq2SeqTrainingArguments"])],
 }
 # transformers looks these up after the parser; these zlaunch reads itself.
+# What transformers refuses of arguments together, and of numbers.
+TOGETHER = ["is on too", "must be between", "must not be negative", "must be greater", "needs "]
 LATER, OWN = {"lr_scheduler_type", "report_to"}, {"deepspeed", "use_ray", "fsdp", "ignore_args_error"}
 
 
@@ -108,7 +110,7 @@ def compare(options, checks, env, folder, front_end, command, words, classes):
         # One option by both of its spellings: newer versions of Python take it.
         twice = lambda why: "ambiguous" in why and len({word.strip("-,").replace("-", "_") for word in why.split("match")[1].split()}) == 1
         missed = {name: why for name, why in real.items() if name not in said and name not in open_names and not twice(why)}
-        invented = {name: why for name, why in said.items() if name not in real and name not in LATER}
+        invented = {name: why for name, why in said.items() if name not in real and name not in LATER and not any(text in why[1] for text in TOGETHER)}
         doubtful = {name: why for name, why in said.items() if why[0] != "error"}
         wrong = [f"{what}: {some}" for what, some in (("missed", missed), ("invented", invented), ("in doubt", doubtful)) if some]
         checks.judge(f"{front_end} {command} {' '.join(values) or '(nothing)'} ({len(asked)} options, {len(real)} refused)", "\n".join(wrong) or None)

@@ -9,7 +9,7 @@ That what is read is what the real parsers do is checked by `arguments.py` in th
 A line is a distribution, a class, an argument and what it takes, each with the first version that was seen to take it, sorted by bytes:
 `int`, `float`, `str`; `bool` (alone, it means true), `bool!` (there is `--no_NAME` too), `bool?` (never alone); `|a|b` or the name of a class of
 choices, whose lines are below its own name (`+`: it is one of them); a `+` in front for several words; `?` for anything else; `-` where there is no such argument.
-The line `DISTRIBUTION *` has the versions that were read. `DISTRIBUTION CLASS ^` names the classes whose arguments it has besides.
+What all versions take alike has no version. The line `DISTRIBUTION *` has the versions that were read. `DISTRIBUTION CLASS ^` names the classes whose arguments it has besides.
 """
 import ast
 import collections
@@ -231,7 +231,10 @@ def table(folder):
                     history.append((version, value))
         lines.append(f"{distribution} * {' '.join(versions)}")
         lines += [f"{distribution} {name} ^ {' '.join(classes)}" for name, classes in parts.items()]
-        lines += [f"{distribution} {name} {argument} {' '.join(f'{version}={value}' for version, value in history)}" for (name, argument), history in histories.items()]
+        for (name, argument), history in histories.items():
+            same = len(history) == 1 and history[0][0] == versions[0]
+            values = [f"={history[0][1]}"] if same else [f"{version}={value}" for version, value in history]
+            lines.append(f"{distribution} {name} {argument} {' '.join(values)}")
     assert all(line.isascii() for line in lines)
     return "".join(f"{line}\n" for line in sorted(lines))
 

@@ -1,9 +1,10 @@
 //! What one argument takes, as the table writes it.
 
-use super::table::{self, GONE, members, recorded, row};
+use super::table::{self, GONE, Lines};
 use super::versions::Versions;
 use crate::base::python_value;
 use crate::command::argv::hf_bool;
+use crate::command::defaults::ArgumentClass;
 
 /// What a parser refuses.
 #[derive(Debug, PartialEq, Eq)]
@@ -77,7 +78,7 @@ impl Kind {
         match self.0.trim_start_matches('+') {
             choices if choices.starts_with('|') => choices[1..].split('|').collect(),
             class if class.starts_with(|c: char| c.is_ascii_uppercase()) => {
-                members("transformers", class).filter(|choice| is_member(class, choice, Some(versions))).collect()
+                choices_of(class).names().filter(|choice| is_member(class, choice, Some(versions))).collect()
             }
             _ => Vec::new(),
         }
@@ -96,17 +97,15 @@ impl Kind {
 }
 
 /// Whether a class of choices has this one in a version that counts; without versions, in all there are.
-fn is_member(class: &str, value: &str, versions: Option<&Versions>) -> bool {
-    let Some(history) = (!value.contains(' ')).then(|| row("transformers", class, value)).flatten() else {
-        return false;
-    };
-    let Some(versions) = versions else {
-        let oldest = recorded("transformers").unwrap_or_default();
-        let always = oldest.split(' ').next().unwrap_or_default();
-        return history.strip_prefix(always) == Some("=+");
-    };
-    if versions.is_any() {
+fn is_member(class: &'static str, value: &str, versions: Option<&Versions>) -> bool {
+    let Some(history) = choices_of(class).row(value) else { return false };
+    let Some(versions) = versions else { return table::is_constant(history) };
+    if versions.is_any("transformers") {
         return true;
     }
     versions.each(|at| table::at(history, at("transformers"))).contains(&Kind::MEMBER)
+}
+
+fn choices_of(class: &'static str) -> Lines {
+    Lines::of(ArgumentClass { distribution: "transformers", name: class })
 }

@@ -1,5 +1,7 @@
 //! The recorded versions that stand for those that are installed.
 
+use std::cell::OnceCell;
+
 use super::table::recorded;
 use crate::command::defaults::{after, numbers};
 use crate::command::python::Python;
@@ -13,28 +15,41 @@ struct Around {
     certain: bool,
 }
 
-/// Every distribution of a parser.
-pub(crate) struct Versions(Vec<Around>);
+/// Every distribution of a parser. Each is looked up when it is asked for.
+pub(crate) struct Versions<'p> {
+    python: Option<&'p Python>,
+    found: Vec<(&'static str, OnceCell<Option<Around>>)>,
+}
 
-impl Versions {
-    /// Nothing where one of them is older than what is recorded.
-    pub(super) fn of(distributions: impl Iterator<Item = &'static str>, python: Option<&Python>) -> Option<Self> {
-        let mut found: Vec<Around> = Vec::new();
+impl<'p> Versions<'p> {
+    pub(super) fn of(distributions: impl Iterator<Item = &'static str>, python: Option<&'p Python>) -> Self {
+        let mut found: Vec<(&'static str, OnceCell<_>)> = Vec::new();
         for distribution in distributions {
-            if found.iter().all(|around| around.distribution != distribution) {
-                found.push(Around::of(distribution, python)?);
+            if found.iter().all(|(known, _)| *known != distribution) {
+                found.push((distribution, OnceCell::new()));
             }
         }
-        Some(Versions(found))
+        Versions { python, found }
+    }
+
+    fn around(&self, distribution: &str) -> Option<&Around> {
+        let (distribution, cell) = self.found.iter().find(|(known, _)| *known == distribution)?;
+        cell.get_or_init(|| Around::of(distribution, self.python)).as_ref()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Around> {
+        self.found.iter().filter_map(|(distribution, _)| self.around(distribution))
+    }
+
+    /// Whether none of them is older than what is recorded.
+    pub(crate) fn are_recorded(&self) -> bool {
+        self.all().count() == self.found.len()
     }
 
     /// What is asked of each set of versions that counts.
     pub(super) fn each<T>(&self, ask: impl Fn(&dyn Fn(&str) -> [u32; 3]) -> T) -> Vec<T> {
         let at = |which: usize| {
-            let of = move |distribution: &str| {
-                self.0.iter().find(|it| it.distribution == distribution).map_or([0; 3], |it| it.versions[which])
-            };
-            ask(&of)
+            ask(&move |distribution: &str| self.around(distribution).map_or([0; 3], |it| it.versions[which]))
         };
         vec![at(0), at(1)]
     }
@@ -45,24 +60,24 @@ impl Versions {
     }
 
     /// Whether it is not known which version is there, so that it may be any.
-    pub(super) fn is_any(&self) -> bool {
-        self.0.iter().any(|around| around.installed.is_none())
+    pub(super) fn is_any(&self, distribution: &str) -> bool {
+        self.around(distribution).is_some_and(|around| around.installed.is_none())
     }
 
     /// Whether all of them are installed and among those that are recorded.
     pub(crate) fn certain(&self) -> bool {
-        self.0.iter().all(|around| around.certain)
+        self.all().all(|around| around.certain)
     }
 
     /// `ms-swift 4.6.0`, of the first.
     pub(crate) fn first(&self) -> String {
-        let Some(Around { distribution, installed, newest, .. }) = self.0.first() else { return String::new() };
+        let Some(Around { distribution, installed, newest, .. }) = self.all().next() else { return String::new() };
         format!("{distribution} {}", installed.as_deref().unwrap_or(newest))
     }
 
     /// Why it is not certain.
     pub(crate) fn doubt(&self) -> String {
-        let doubtful = self.0.iter().find(|around| !around.certain);
+        let doubtful = self.all().find(|around| !around.certain);
         doubtful.map_or_else(String::new, |Around { distribution, installed, newest, .. }| match installed {
             Some(version) => format!("known up to {distribution} {newest}; {version} is installed"),
             None => format!("in every known version of {distribution}; none was found here"),
