@@ -40,7 +40,7 @@ MODELS = {"zero_optimization": DeepSpeedZeroConfig, "fp16": DeepSpeedFP16Config,
           "compile": CompileConfig, "tensor_parallel": TPTrainingConfig, "hybrid_engine": HybridEngineConfig,
           "timers.throughput": DeepSpeedThroughputTimerConfig, "weight_quantization": WeightQuantConfig}
 # How a section that stands at the top is read, where that is not `**section`.
-SECTIONS = {"zero_optimization": "model|bool", "bf16": "model?@0.17.1", "bfloat16": "model@0.17.1", "fp16": "model@0.17.1"}
+SECTIONS = {"zero_optimization": "model|bool", "bf16": "model?@0.17.1", "bfloat16": "model@0.17.1", "fp16": "model@0.17.1", "compile": "model@0.16.6"}
 # What validators say, which no signature shows.
 VALIDATORS = {"fp16.loss_scale": ("scale", ""), "fp16.loss_scale_window": ("count", ""), "fp16.min_loss_scale": ("count", ""),
               "zero_optimization.zenflow.select_strategy": ("str", "auto|step|epoch"),
