@@ -63,7 +63,10 @@ fn argument(subject: &Subject, found: &mut Findings) {
 /// What transformers refuses though the parser took it.
 fn tell_refusals(parser: &Parser, subject: &Subject, found: &mut Findings) {
     let words = subject.job.args.words();
-    for refusal in REFUSALS.iter().filter(|refusal| parser_gets(words, refusal.argument())) {
+    let given = words.iter().filter_map(|word| word.to_str()?.strip_prefix("--"));
+    let given: Vec<&str> = given.map(|word| word.split('=').next().unwrap_or(word)).collect();
+    let is_given = |name: &str| given.iter().any(|word| is_spelling(word, name));
+    for refusal in REFUSALS.iter().filter(|refusal| is_given(refusal.argument())) {
         let Some(given) = refusal.found(subject, |name| parser.keeps_default(name, words)) else { continue };
         let versions = parser.versions(subject.job.python.as_ref());
         if !versions.are_recorded() || !versions.all_within("transformers", refusal.since, refusal.until) {
@@ -74,12 +77,6 @@ fn tell_refusals(parser: &Parser, subject: &Subject, found: &mut Findings) {
         let what = format!("the trainer refuses `{given}`: {}{doubt}", refusal.why);
         found.at_with_severity(severity, &[given], what, refusal.help.to_string());
     }
-}
-
-/// Whether an option of this name is among the words.
-fn parser_gets(words: &[OsString], name: &str) -> bool {
-    let given = words.iter().filter_map(|word| word.to_str()?.strip_prefix("--"));
-    given.map(|word| word.split('=').next().unwrap_or(word)).any(|word| is_spelling(word, name))
 }
 
 fn reading(subject: &Subject) -> Option<Reading> {

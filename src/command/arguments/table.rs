@@ -17,7 +17,7 @@ pub(super) const GONE: &str = "-";
 #[derive(Clone, Copy)]
 pub(super) struct Lines {
     pub(super) distribution: &'static str,
-    lines: &'static str,
+    text: &'static str,
     /// How long the words are that every line starts with.
     start: usize,
 }
@@ -28,16 +28,16 @@ impl Lines {
         let lines = lines_from(TABLE, &words);
         // The next sign behind a space.
         let end = lines_from(lines, &[class.distribution, " ", class.name, "!"].concat());
-        let lines = &lines[..lines.len() - end.len()];
-        Lines { distribution: class.distribution, lines, start: words.len() }
+        let text = &lines[..lines.len() - end.len()];
+        Lines { distribution: class.distribution, text, start: words.len() }
     }
 
     /// What stands behind a name. Every option of a command is looked up at every launch.
     pub(super) fn row(&self, name: &str) -> Option<&'static str> {
-        let (mut from, mut to) = (0, self.lines.len());
+        let (mut from, mut to) = (0, self.text.len());
         while from < to {
-            let start = self.lines[from..from.midpoint(to)].rfind('\n').map_or(from, |at| from + at + 1);
-            let line = &self.lines[start..];
+            let start = self.text[from..from.midpoint(to)].rfind('\n').map_or(from, |at| from + at + 1);
+            let line = &self.text[start..];
             let line = &line[..line.find('\n')?];
             let (found, rest) = line[self.start..].split_once(' ')?;
             match found.cmp(name) {
@@ -56,7 +56,7 @@ impl Lines {
 
     pub(super) fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         let start = self.start;
-        let names = self.lines.lines().filter_map(move |line| line[start..].split(' ').next());
+        let names = self.text.lines().filter_map(move |line| line[start..].split(' ').next());
         names.filter(|name| *name != PARTS)
     }
 }
