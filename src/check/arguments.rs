@@ -1,6 +1,7 @@
 //! What the trainer's parser would refuse of its own arguments: an option that the installed version does not have, a value
 //! of another type, a choice that is none. `command::arguments` has what is recorded of the parsers.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 
 use super::refusals::REFUSALS;
@@ -38,9 +39,9 @@ const RENAMED: &[(&str, &str)] = &[
 ];
 
 /// What reads the arguments, and what it makes of those that are odd.
-struct Reading {
+struct Reading<'a> {
     parser: Parser,
-    words: Vec<OsString>,
+    words: Cow<'a, [OsString]>,
     /// How unknown options could be tolerated; nothing where they are no error.
     tolerant: Option<&'static str>,
     /// Nobody changes what was read before transformers looks at it.
@@ -79,7 +80,7 @@ fn tell_refusals(parser: &Parser, subject: &Subject, found: &mut Findings) {
     }
 }
 
-fn reading(subject: &Subject) -> Option<Reading> {
+fn reading<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
     let job = subject.job;
     match job.trainer.parser {
         ArgumentParser::Recorded { class, unknown } => {
@@ -92,7 +93,7 @@ fn reading(subject: &Subject) -> Option<Reading> {
                 let unread = job.unread.iter().map(|name| OsString::from(format!("--{name}")));
                 job.args.words().iter().cloned().chain(unread).collect()
             } else {
-                job.command_line().to_vec()
+                Cow::Borrowed(job.command_line())
             };
             let tolerant = match unknown {
                 UnknownOptions::Refused { unless, tolerant } => (!unless(&job.args, subject.host)).then_some(tolerant),
@@ -106,8 +107,8 @@ fn reading(subject: &Subject) -> Option<Reading> {
 }
 
 /// The script is read word by word only where something looks wrong.
-fn of_script(subject: &Subject) -> Option<Reading> {
-    let words = subject.job.command_line().to_vec();
+fn of_script<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
+    let words = Cow::Borrowed(subject.job.command_line());
     let text = subject.script()?;
     let refused = || REFUSALS.iter().any(|refusal| refusal.found(subject, |_| true).is_some());
     if !Parser::new(&[TRAINING_ARGUMENTS]).is_suspicious(&words, |name| text.contains(name)) && !refused() {

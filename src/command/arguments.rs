@@ -5,6 +5,7 @@ mod kind;
 mod table;
 mod versions;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 
 use crate::command::argv::{is_value, options_end};
@@ -12,7 +13,6 @@ use crate::command::defaults::ArgumentClass;
 use crate::command::option_names::{is_spelling, starts_dashed};
 use crate::command::python::Python;
 pub(crate) use kind::{Fault, Kind};
-use table::Lines;
 pub(crate) use versions::Versions;
 
 /// A word of the command that the parser refuses.
@@ -25,7 +25,7 @@ pub(crate) struct Refused {
 
 /// The classes whose fields are the options of a parser, the first that has a name counts.
 pub(crate) struct Parser {
-    classes: Vec<Lines>,
+    classes: Vec<ArgumentClass>,
     /// Options of which only the name is known.
     pub(crate) own: Vec<String>,
     /// There are no other options.
@@ -44,9 +44,8 @@ impl Parser {
     }
 
     fn add(&mut self, class: ArgumentClass) {
-        let lines = Lines::of(class);
-        self.classes.push(lines);
-        for name in lines.parts() {
+        self.classes.push(class);
+        for name in table::parts(class) {
             let distribution = if name.ends_with("TrainingArguments") { "transformers" } else { class.distribution };
             self.add(ArgumentClass { distribution, name });
         }
@@ -72,12 +71,12 @@ impl Parser {
 
     /// Why an option is refused: in every version that counts, or in any where none is named.
     fn judge(&self, given: &Given, versions: Option<&Versions>) -> Option<Refused> {
-        let option = format!("--{}", given.name);
-        let refused = |fault| Some(Refused { option: option.clone(), fault });
+        let refused = |fault| Some(Refused { option: format!("--{}", given.name), fault });
         if self.own.iter().any(|own| is_spelling(given.name, own)) {
             return None;
         }
-        let name = if given.name.contains('_') { given.name.to_string() } else { given.name.replace('-', "_") };
+        let dashed = given.name.contains('-') && !given.name.contains('_');
+        let name = if dashed { Cow::Owned(given.name.replace('-', "_")) } else { Cow::Borrowed(given.name) };
         let kinds = self.kinds(&name, versions);
         if kinds.iter().all(|kind| kind.is_gone()) {
             // Without versions this is only a suspicion.
@@ -88,7 +87,7 @@ impl Parser {
                 Fitting::One("") => None,
                 Fitting::One(full) => self
                     .judge(&Given { name: full, values: given.values.clone() }, versions)
-                    .map(|found| Refused { option: option.clone(), ..found }),
+                    .map(|found| Refused { option: format!("--{}", given.name), ..found }),
                 Fitting::Several(names) => refused(Fault::Ambiguous(names)),
                 Fitting::None => refused(Fault::Unknown).filter(|_| !self.turns_off(&name, versions)),
             };
@@ -108,7 +107,7 @@ impl Parser {
     fn kinds(&self, name: &str, versions: Option<&Versions>) -> Vec<Kind> {
         let mut rows: Vec<(&'static str, &'static str)> = Vec::new();
         for class in &self.classes {
-            let Some(history) = class.row(name) else { continue };
+            let Some(history) = table::row(*class, name) else { continue };
             // Classes behind one that always has it do not count.
             if table::is_constant(history) && rows.is_empty() {
                 return vec![Kind(&history[1..])];
@@ -171,7 +170,7 @@ impl Parser {
         let abbreviated = |given: Given| name.starts_with(given.name) || starts_dashed(name, given.name);
         let old_name = |given: Given| name == "eval_strategy" && given.name.starts_with("evaluation");
         !self.own.iter().any(|own| own == name)
-            && changed.all(|class| class.row(name).is_none())
+            && changed.all(|class| table::row(*class, name).is_none())
             && !options(words).any(abbreviated)
             && !options(words).any(old_name)
     }
@@ -182,7 +181,7 @@ impl Parser {
 
     /// Every name that one of the classes has or had.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.classes.iter().flat_map(Lines::names)
+        self.classes.iter().flat_map(|class| table::names(*class))
     }
 
     /// Whether a version that counts has this argument.

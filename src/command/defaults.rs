@@ -72,7 +72,7 @@ fn row(words: &[&str]) -> Option<&'static str> {
     TABLE.lines().find_map(|line| line.strip_prefix(start.as_str())?.strip_prefix(' '))
 }
 
-pub(super) fn after(version: &str) -> [u32; 3] {
+fn after(version: &str) -> [u32; 3] {
     let [major, minor, patch] = numbers(version);
     [major, minor, patch + 1]
 }

@@ -24,7 +24,7 @@ pub(super) fn any_starts_with(list: &str, prefix: &str) -> bool {
 
 /// The lines of a list from the first name on that is not smaller, by binary search: every option of a command is looked
 /// up at every launch, and a list has hundreds.
-pub(super) fn lines_from<'l>(list: &'l str, name: &str) -> &'l str {
+fn lines_from<'l>(list: &'l str, name: &str) -> &'l str {
     let (mut start, mut end) = (0, list.len());
     while start < end {
         let before = &list[start..start.midpoint(end)];

@@ -117,12 +117,17 @@ pub(crate) struct Version(pub(crate) String);
 
 impl Version {
     pub(crate) fn is_before(&self, other: [u32; 3]) -> bool {
+        self.numbers() < other
+    }
+
+    /// Its first numbers.
+    pub(crate) fn numbers(&self) -> [u32; 3] {
         let mut parts = self.0.split('.').map(|part| {
             let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
             part[..digits].parse::<u32>().unwrap_or(0)
         });
         let mut next = || parts.next().unwrap_or(0);
-        [next(), next(), next()] < other
+        [next(), next(), next()]
     }
 }
 

@@ -1,6 +1,6 @@
 //! What one argument takes, as the table writes it.
 
-use super::table::{self, GONE, Lines};
+use super::table::{self, GONE};
 use super::versions::Versions;
 use crate::base::python_value;
 use crate::command::argv::hf_bool;
@@ -78,7 +78,7 @@ impl Kind {
         match self.0.trim_start_matches('+') {
             choices if choices.starts_with('|') => choices[1..].split('|').collect(),
             class if class.starts_with(|c: char| c.is_ascii_uppercase()) => {
-                choices_of(class).names().filter(|choice| is_member(class, choice, Some(versions))).collect()
+                table::names(choices_of(class)).filter(|choice| is_member(class, choice, Some(versions))).collect()
             }
             _ => Vec::new(),
         }
@@ -98,7 +98,7 @@ impl Kind {
 
 /// Whether a class of choices has this one in a version that counts; without versions, in all there are.
 fn is_member(class: &'static str, value: &str, versions: Option<&Versions>) -> bool {
-    let Some(history) = choices_of(class).row(value) else { return false };
+    let Some(history) = table::row(choices_of(class), value) else { return false };
     let Some(versions) = versions else { return table::is_constant(history) };
     if versions.is_any("transformers") {
         return true;
@@ -106,6 +106,6 @@ fn is_member(class: &'static str, value: &str, versions: Option<&Versions>) -> b
     versions.each(|at| table::at(history, at("transformers"))).contains(&Kind::MEMBER)
 }
 
-fn choices_of(class: &'static str) -> Lines {
-    Lines::of(ArgumentClass { distribution: "transformers", name: class })
+fn choices_of(name: &'static str) -> ArgumentClass {
+    ArgumentClass { distribution: "transformers", name }
 }

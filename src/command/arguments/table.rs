@@ -1,9 +1,6 @@
 //! The recorded table, searched by the start of a line.
 
-use std::cmp::Ordering;
-
 use crate::command::defaults::{ArgumentClass, numbers};
-use crate::command::option_names::lines_from;
 
 const TABLE: &str = include_str!("../../recorded/arguments.txt");
 
@@ -13,58 +10,61 @@ const PARTS: &str = "^";
 /// There is no such argument.
 pub(super) const GONE: &str = "-";
 
-/// The lines of one class.
-#[derive(Clone, Copy)]
-pub(super) struct Lines {
-    pub(super) distribution: &'static str,
-    text: &'static str,
-    /// How long the words are that every line starts with.
-    start: usize,
+/// Where each line starts: every option of a command is looked up at every launch.
+static STARTS: [usize; count()] = starts();
+
+const fn count() -> usize {
+    let (mut count, mut at) = (0, 0);
+    while at < TABLE.len() {
+        count += (TABLE.as_bytes()[at] == b'\n') as usize;
+        at += 1;
+    }
+    count
 }
 
-impl Lines {
-    pub(super) fn of(class: ArgumentClass) -> Self {
-        let words = [class.distribution, " ", class.name, " "].concat();
-        let lines = lines_from(TABLE, &words);
-        // The next sign behind a space.
-        let end = lines_from(lines, &[class.distribution, " ", class.name, "!"].concat());
-        let text = &lines[..lines.len() - end.len()];
-        Lines { distribution: class.distribution, text, start: words.len() }
-    }
-
-    /// What stands behind a name. Every option of a command is looked up at every launch.
-    pub(super) fn row(&self, name: &str) -> Option<&'static str> {
-        let (mut from, mut to) = (0, self.text.len());
-        while from < to {
-            let start = self.text[from..from.midpoint(to)].rfind('\n').map_or(from, |at| from + at + 1);
-            let line = &self.text[start..];
-            let line = &line[..line.find('\n')?];
-            let (found, rest) = line[self.start..].split_once(' ')?;
-            match found.cmp(name) {
-                Ordering::Equal => return Some(rest),
-                Ordering::Less => from = start + line.len() + 1,
-                Ordering::Greater => to = start,
-            }
+const fn starts() -> [usize; count()] {
+    let mut starts = [0; count()];
+    let (mut line, mut at) = (1, 0);
+    while line < starts.len() {
+        if TABLE.as_bytes()[at] == b'\n' {
+            starts[line] = at + 1;
+            line += 1;
         }
-        None
+        at += 1;
     }
+    starts
+}
 
-    /// The names of the other classes.
-    pub(super) fn parts(&self) -> impl Iterator<Item = &'static str> + use<> {
-        self.row(PARTS).into_iter().flat_map(|parts| parts.split(' '))
-    }
+/// The table from the first line on that starts like this.
+fn from(start: &str) -> &'static str {
+    let at = STARTS.partition_point(|at| TABLE.as_bytes()[*at..] < *start.as_bytes());
+    STARTS.get(at).map_or("", |at| &TABLE[*at..])
+}
 
-    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
-        let start = self.start;
-        let names = self.text.lines().filter_map(move |line| line[start..].split(' ').next());
-        names.filter(|name| *name != PARTS)
-    }
+fn behind(start: &str) -> Option<&'static str> {
+    from(start).strip_prefix(start)?.lines().next()
+}
+
+/// What stands behind an argument of a class.
+pub(super) fn row(class: ArgumentClass, argument: &str) -> Option<&'static str> {
+    behind(&[class.distribution, " ", class.name, " ", argument, " "].concat())
+}
+
+/// The other classes whose arguments it has.
+pub(super) fn parts(class: ArgumentClass) -> impl Iterator<Item = &'static str> {
+    row(class, PARTS).into_iter().flat_map(|parts| parts.split(' '))
+}
+
+/// The names of its arguments.
+pub(super) fn names(class: ArgumentClass) -> impl Iterator<Item = &'static str> + use<> {
+    let start = [class.distribution, " ", class.name, " "].concat();
+    let lines = from(&start).lines();
+    lines.map_while(move |line| line.strip_prefix(start.as_str())?.split(' ').next()).filter(|name| *name != PARTS)
 }
 
 /// The versions that were read, the oldest first.
 pub(super) fn recorded(distribution: &str) -> Option<&'static str> {
-    let start = [distribution, " * "].concat();
-    lines_from(TABLE, &start).strip_prefix(start.as_str())?.lines().next()
+    behind(&[distribution, " * "].concat())
 }
 
 /// Whether every recorded version has the same.
@@ -96,11 +96,11 @@ mod tests {
             if let [distribution, name, argument, rest] = words[..]
                 && name != "*"
             {
-                assert_eq!(Lines::of(ArgumentClass { distribution, name }).row(argument), Some(rest), "{line}");
+                assert_eq!(row(ArgumentClass { distribution, name }, argument), Some(rest), "{line}");
             }
         }
-        let arguments = Lines::of(TRAINING_ARGUMENTS);
-        assert!(arguments.row("lr").is_none() && arguments.row("zzz").is_none() && arguments.row("").is_none());
+        assert!(["lr", "zzz", ""].iter().all(|name| row(TRAINING_ARGUMENTS, name).is_none()));
+        assert!(names(TRAINING_ARGUMENTS).count() > 100 && recorded("zzz").is_none());
         assert_eq!(at("=float", [4, 57, 1]), "float");
         assert_eq!(at("4.40.2=bool 5.0.0=-", [4, 57, 1]), "bool");
         assert_eq!(at("4.40.2=bool 5.0.0=-", [5, 0, 0]), GONE);

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use super::table::recorded;
-use crate::command::defaults::{after, numbers};
+use crate::command::defaults::numbers;
 use crate::command::python::Python;
 
 /// One distribution: what is recorded of the version itself, or of those before and after it.
@@ -96,10 +96,11 @@ impl Around {
         let Some(version) = &installed else { return around([numbers(newest); 2], false) };
         // `4.7.0.dev0` is between what was released before and after.
         let released = version.0.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-        let is_at_least =
-            |it: &&str| if released { !version.is_before(numbers(it)) } else { !version.is_before(after(it)) };
-        let before = all.rsplit(' ').find(is_at_least)?;
-        let next = all.split(' ').find(|it| version.is_before(after(it)));
-        around([numbers(before), numbers(next.unwrap_or(newest))], released && next.is_some())
+        let installed_numbers = version.numbers();
+        let is_before = |it: &[u32; 3]| if released { *it <= installed_numbers } else { *it < installed_numbers };
+        let all: Vec<[u32; 3]> = all.split(' ').map(numbers).collect();
+        let before = *all.iter().rfind(|it| is_before(it))?;
+        let next = all.iter().find(|it| **it >= installed_numbers).copied();
+        around([before, next.unwrap_or(before)], released && next.is_some())
     }
 }

@@ -222,7 +222,6 @@ fn options(target: &Target) -> OptionList {
 /// swift refuses an option it does not know, but only after it has imported everything.
 fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Problem> {
     let (OptionList::Known(list), Some(python)) = (options(target), python) else { return Vec::new() };
-    let unknown: Vec<&str> = args.unknown(list).collect();
     let tolerated = tolerates(args);
     let is_given = |name: &str| args.words().iter().any(|word| option_name(word).as_deref() == Some(name));
     let Some(version) = python.version("ms-swift").filter(|_| !tolerated) else { return Vec::new() };
@@ -248,7 +247,7 @@ fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Proble
         let renamed = option_name(OsStr::new(word)).and_then(|name| renamed(&name));
         renamed.or_else(|| report::nearest(word, all.iter().map(String::as_str)).map(str::to_string))
     };
-    unknown.into_iter().map(|word| refused(word, suggestion(word).as_deref())).collect()
+    args.unknown(list).map(|word| refused(word, suggestion(word).as_deref())).collect()
 }
 
 /// `train_type` of `--train-type=full`.
