@@ -98,9 +98,16 @@ impl Around {
         let released = version.0.bytes().all(|b| b.is_ascii_digit() || b == b'.');
         let installed_numbers = version.numbers();
         let is_before = |it: &[u32; 3]| if released { *it <= installed_numbers } else { *it < installed_numbers };
-        let all: Vec<[u32; 3]> = all.split(' ').map(numbers).collect();
-        let before = *all.iter().rfind(|it| is_before(it))?;
-        let next = all.iter().find(|it| **it >= installed_numbers).copied();
+        // From the newest on: what is installed is seldom old.
+        let (mut before, mut next) = (None, None);
+        for it in all.rsplit(' ').map(numbers) {
+            next = if it >= installed_numbers { Some(it) } else { next };
+            before = Some(it).filter(is_before);
+            if before.is_some() {
+                break;
+            }
+        }
+        let before = before?;
         around([before, next.unwrap_or(before)], released && next.is_some())
     }
 }
