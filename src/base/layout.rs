@@ -37,36 +37,33 @@ impl TextTable {
         TextTable { lines, ..TextTable::new(indent) }
     }
 
-    fn widths(&self) -> Vec<usize> {
+    fn widths(&self, rows: &[Vec<Cell>]) -> Vec<usize> {
         let mut widths = Vec::new();
-        for line in &self.lines {
-            let (Line::Row(cells) | Line::Wrapped(cells, _)) = line else { continue };
+        for cells in rows {
             widths.resize(widths.len().max(cells.len()), 0);
             for (width, cell) in widths.iter_mut().zip(cells) {
-                let needed = columns(&one_line(cell));
-                *width = if needed <= self.widest { needed.max(*width) } else { *width };
+                *width = if cell.columns <= self.widest { cell.columns.max(*width) } else { *width };
             }
         }
         widths
     }
 
     /// Adds a line with the cells to the text.
-    fn add_row(&self, text: &mut String, widths: &[usize], cells: &[String], limit: Option<usize>) {
+    fn add_row(&self, text: &mut String, widths: &[usize], cells: &[Cell], limit: Option<usize>) {
         let start = text.len();
-        *text += &" ".repeat(self.indent);
+        pad(text, self.indent);
         for (column, cell) in cells.iter().enumerate() {
-            let cell = &*one_line(cell);
-            let padding = widths[column].saturating_sub(columns(cell));
+            let padding = widths[column].saturating_sub(cell.columns);
             match limit.filter(|_| column + 1 == cells.len()) {
-                Some(limit) => *text += wrapped(cell, columns(&text[start..]), limit).trim_start(),
+                Some(limit) => *text += wrapped(&cell.text, columns(&text[start..]), limit).trim_start(),
                 None if self.numbers.contains(&column) => {
-                    *text += &" ".repeat(padding);
-                    *text += cell;
+                    pad(text, padding);
+                    *text += &cell.text;
                     *text += "  ";
                 }
                 None => {
-                    *text += cell;
-                    *text += &" ".repeat(padding + 2);
+                    *text += &cell.text;
+                    pad(text, padding + 2);
                 }
             }
         }
@@ -77,17 +74,41 @@ impl TextTable {
 
 impl fmt::Display for TextTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let widths = self.widths();
+        let rows: Vec<Vec<Cell>> = self.lines.iter().map(Line::cells).collect();
+        let widths = self.widths(&rows);
         let mut text = String::with_capacity(80 * self.lines.len());
-        for line in &self.lines {
+        for (line, cells) in self.lines.iter().zip(&rows) {
             match line {
                 Line::Heading(heading) => text.extend([heading, "\n"]),
-                Line::Row(cells) => self.add_row(&mut text, &widths, cells, None),
-                Line::Wrapped(cells, limit) => self.add_row(&mut text, &widths, cells, Some(*limit)),
+                Line::Row(_) => self.add_row(&mut text, &widths, cells, None),
+                Line::Wrapped(_, limit) => self.add_row(&mut text, &widths, cells, Some(*limit)),
             }
         }
         f.write_str(&text)
     }
+}
+
+/// A cell as it is shown.
+struct Cell<'t> {
+    text: Cow<'t, str>,
+    columns: usize,
+}
+
+impl Line {
+    fn cells(&self) -> Vec<Cell<'_>> {
+        let shown = |cell| {
+            let text = one_line(cell);
+            Cell { columns: columns(&text), text }
+        };
+        match self {
+            Line::Heading(_) => Vec::new(),
+            Line::Row(cells) | Line::Wrapped(cells, _) => cells.iter().map(|cell| shown(cell)).collect(),
+        }
+    }
+}
+
+fn pad(text: &mut String, columns: usize) {
+    text.extend(std::iter::repeat_n(' ', columns));
 }
 
 /// Whether a terminal obeys a character or shows nothing for it: controls, marks that turn the direction of a text
@@ -111,9 +132,13 @@ fn one_line(text: &str) -> Cow<'_, str> {
 }
 
 fn escaped(text: &str, escapes: impl Fn(char) -> bool) -> Cow<'_, str> {
-    // Most of a text is plain ASCII, so only the rest is looked at.
+    // Most texts are plain ASCII, and most of the others too, so only the rest is looked at.
+    let is_plain = |b: u8| (b' '..0x7f).contains(&b);
+    if text.bytes().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
     let escapes_at = |at| text.get(at..).and_then(|rest| rest.chars().next()).is_some_and(&escapes);
-    if !text.bytes().enumerate().any(|(at, b)| !(b' '..0x7f).contains(&b) && escapes_at(at)) {
+    if !text.bytes().enumerate().any(|(at, b)| !is_plain(b) && escapes_at(at)) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::new();
