@@ -101,7 +101,9 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
         let (theirs, unfilled) = left.into_iter().partition(|it: &LeftAuto| trainer.sets(&it.key));
         left = theirs;
         if let Some(FillsAuto::WhenAbsent(_)) = context.fills_auto {
-            left.iter_mut().for_each(|it| take_out(&mut config, it));
+            for it in &mut left {
+                take_out(&mut config, it);
+            }
         }
         left.extend(plain_leftovers(&mut config, unfilled, &place, &mut problems));
     }

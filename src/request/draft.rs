@@ -169,7 +169,8 @@ impl<'a> Draft<'a> {
         let once = job.trainer.passes_through() && !job.trainer.launches_itself;
         let once = once && self.launch.launcher.is_none() && self.wrapped.is_none();
         let asked = self.launch.topology.nproc_per_node.as_ref().filter(|_| once)?;
-        Some(report::ranks_without_effect(&asked.from, job.target.name(), job.starts_ranks))
+        let starts_ranks = job.starts_ranks || job.no_config.is_some();
+        Some(report::ranks_without_effect(&asked.from, job.target.name(), starts_ranks))
     }
 
     /// The config that the command names.

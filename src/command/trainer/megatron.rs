@@ -16,8 +16,9 @@ pub(crate) const TRAINER: Trainer = Trainer {
     launches_itself: true,
     recognise: |command, _| {
         let no_config = || {
+            let command = command.args.first().map_or_else(String::new, |mode| format!(" {}", mode.to_string_lossy()));
             NoConfig::new(
-                "Megatron-SWIFT does not train with DeepSpeed, and takes no config for it",
+                format!("`megatron{command}` does not train with DeepSpeed, and takes no config for it"),
                 "drop it: --tensor_model_parallel_size, --pipeline_model_parallel_size and its distributed optimizer shard the model; DeepSpeed is for `swift sft`",
             )
         };
