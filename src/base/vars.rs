@@ -138,6 +138,7 @@ vars! {
     ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_NVME_PATH READ "what accelerate makes of an \"auto\" nvme_path";
     ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH READ "what accelerate makes of an \"auto\" nvme_path";
     ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL READ_AND_SET "what accelerate makes of an \"auto\" gather key";
+    PL_DEEPSPEED_CONFIG_PATH READ_AND_SET "hands the config to Lightning's `DeepSpeedStrategy`";
 
     // Named only where they are used.
     "PYENV_VERSION" READ "the Python that a shim of pyenv stands for";
@@ -158,7 +159,8 @@ vars! {
     "SWIFT_CONFIG_FILE" SET "the run file, as ms-swift sets it";
     "XFORMERS_IGNORE_FLASH_VERSION_CHECK" SET "as axolotl sets it";
     "TORCH_NCCL_AVOID_RECORD_STREAMS" SET "as llamafactory-cli sets it";
-    "ACCELERATE_USE_DEEPSPEED, ACCELERATE_MIXED_PRECISION, ACCELERATE_CONFIG_DS_FIELDS, ACCELERATE_DEEPSPEED_CONFIG_FILE, ACCELERATE_GRADIENT_ACCUMULATION_STEPS, ACCELERATE_GRADIENT_CLIPPING, ACCELERATE_DEEPSPEED_ZERO3_INIT" SET "as `accelerate launch` sets them, where torchrun runs instead";
+    "ACCELERATE_USE_DEEPSPEED, ACCELERATE_DEEPSPEED_CONFIG_FILE" READ_AND_SET "hand the config to scripts with `Accelerator()`, and to those that make their `TrainingArguments` in code; set as `accelerate launch` sets them";
+    "ACCELERATE_MIXED_PRECISION, ACCELERATE_CONFIG_DS_FIELDS, ACCELERATE_GRADIENT_ACCUMULATION_STEPS, ACCELERATE_GRADIENT_CLIPPING, ACCELERATE_DEEPSPEED_ZERO3_INIT" SET "as `accelerate launch` sets them, where torchrun runs instead";
     "CUDA_DEVICE_MAX_CONNECTIONS" READ_AND_SET "1 where it does harm is reported; the template `zero3_lowmem` sets it";
     "CUDA_AUTO_BOOST, TORCH_DISTRIBUTED_DEBUG" SET "by the template `zero3_lowmem`";
     "NCCL_NET, NCCL_IB_DISABLE, NCCL_IB_HCA, NCCL_IB_GID_INDEX, NCCL_P2P_DISABLE, NCCL_P2P_LEVEL, NCCL_NET_GDR_LEVEL, NCCL_NET_GDR_READ, NCCL_SOCKET_IFNAME" READ "two that contradict each other are reported";

@@ -89,7 +89,7 @@ impl Trainer {
 
     /// Whether the trainer itself fills or overwrites this key of the config.
     pub(crate) fn sets(&self, key: &str) -> bool {
-        matches!(self.fills_auto, Some(FillsAuto::Itself(source)) if source(key).is_some())
+        matches!(self.fills_auto, Some(FillsAuto::Itself(source) | FillsAuto::WhenAbsent(source)) if source(key).is_some())
     }
 }
 
@@ -110,6 +110,8 @@ pub(crate) enum FillsAuto {
     HfTrainer,
     /// The program itself, from values that zlaunch does not see. For the keys that it fills: where it takes the value from.
     Itself(fn(key: &str) -> Option<&'static str>),
+    /// The program itself, as long as the key is not there: an "auto" is taken out. For the keys that it sets: from what.
+    WhenAbsent(fn(key: &str) -> Option<&'static str>),
     /// Nobody: the script passes the config to `deepspeed.initialize` as it is.
     Nobody,
 }
@@ -123,6 +125,10 @@ pub(crate) enum HandOver {
     Joined,
     /// `name=PATH` behind a run file, else like `Argument` (LLaMA-Factory).
     Dotted,
+    /// In place of the value of `section.name=…` or `--section.name …` (hydra, tyro).
+    Nested,
+    /// The variable `config` names it, beside `switch=true` where that turns DeepSpeed on.
+    Environment { config: &'static str, switch: Option<&'static str> },
 }
 
 /// Files `NAME.json` in a folder of the trainer's package.
@@ -240,7 +246,22 @@ pub(crate) struct RankCommand {
     pub(crate) python: Option<Python>,
     /// Variables the front end's own launcher would set.
     pub(crate) variables: Vec<Variable>,
+    /// Why no config can be handed over, where that is so.
+    pub(crate) no_config: Option<NoConfig>,
     pub(crate) problems: Vec<Problem>,
+}
+
+/// Why a command takes no config, and what to do instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NoConfig {
+    pub(crate) why: String,
+    pub(crate) help: String,
+}
+
+impl NoConfig {
+    pub(crate) fn new(why: impl Into<String>, help: impl Into<String>) -> Self {
+        NoConfig { why: why.into(), help: help.into() }
+    }
 }
 
 /// A variable that a front end sets. The front end has already decided whether the user's own value wins.
@@ -268,8 +289,14 @@ impl RankCommand {
             unread: Vec::new(),
             python: None,
             variables: Vec::new(),
+            no_config: None,
             problems: Vec::new(),
         }
+    }
+
+    /// The command as it stands, which takes no config.
+    pub(crate) fn without_config(command: &ParsedCommand, no_config: NoConfig) -> Self {
+        RankCommand { no_config: Some(no_config), ..Self::unchanged(command) }
     }
 
     /// A module of the package that the console script belongs to; its file, where that is found.
@@ -296,4 +323,14 @@ pub(crate) fn script_text(path: &OsStr, host: &Host) -> Option<String> {
     let mut bytes = Vec::new();
     file.take(LARGEST).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The text of the script that a command runs, or of the module, if that is below the current folder.
+pub(crate) fn text_of<'a>(command: &'a ParsedCommand, host: &Host) -> Option<&'a str> {
+    let read = || match &command.target {
+        Target::Script { path, .. } => script_text(path, host),
+        Target::Module { name, .. } => script_text(format!("{}.py", name.to_str()?.replace('.', "/")).as_ref(), host),
+        Target::Program(_) => None,
+    };
+    command.text.get_or_init(read).as_deref()
 }

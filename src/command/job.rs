@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
+use crate::base::source::{Source, Sourced};
 use crate::command::argv::{Args, OptionList};
-use crate::command::front_end::{HandOver, Ranks, ShippedConfigs, Trainer, Variable};
+use crate::command::front_end::{HandOver, NoConfig, Ranks, ShippedConfigs, Trainer, Variable};
+use crate::command::nested;
 use crate::command::option_names;
 use crate::command::python::{Python, Version};
 use crate::command::run_file;
@@ -29,6 +31,8 @@ pub(crate) struct Job {
     pub(crate) unread: Vec<String>,
     pub(crate) python: Option<Python>,
     pub(crate) variables: Vec<Variable>,
+    /// Why no config can be handed over, where that is so.
+    pub(crate) no_config: Option<NoConfig>,
     pub(crate) problems: Vec<Problem>,
     /// Why it cannot be started here, though it can be planned.
     pub(crate) blocker: Option<Problem>,
@@ -39,6 +43,30 @@ pub(crate) struct Job {
 impl Job {
     pub(crate) fn version(&self) -> Option<Version> {
         self.python.as_ref()?.version(self.trainer.distribution?)
+    }
+
+    /// The config that the command or a variable of the trainer names.
+    pub(crate) fn own_config(&self, host: &Host) -> Option<Sourced<String>> {
+        let name = (self.trainer.config_argument)(&self.args);
+        match self.trainer.hand_over {
+            HandOver::Environment { config, switch } => {
+                let is_on = |name| host.filled(name).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+                let path = host.filled(config).filter(|_| self.no_config.is_none() && switch.is_none_or(is_on))?;
+                Some(Sourced::new(path.to_string(), Source::Variable(config.to_string())))
+            }
+            HandOver::Nested => {
+                let own = nested::find(self.command_line(), name)?;
+                Some(Sourced::new(own.value.to_string(), Source::Argument(own.spelled.to_string())))
+            }
+            _ => self.args.text(name),
+        }
+    }
+
+    /// The variables that hand a config over.
+    pub(crate) fn config_variables(&self, config: &OsStr) -> Vec<(&'static str, OsString)> {
+        let HandOver::Environment { config: name, switch } = self.trainer.hand_over else { return Vec::new() };
+        let switch = switch.map(|switch| (switch, OsString::from("true")));
+        switch.into_iter().chain([(name, config.to_os_string())]).collect()
     }
 
     /// The words that the trainer's parser gets.
@@ -105,6 +133,8 @@ impl Job {
             HandOver::Dotted if run_file::first(given.words()).is_some() => {
                 with_joined(given.words(), "", name, config)
             }
+            HandOver::Nested => nested::with_value(given.words(), name, config),
+            HandOver::Environment { .. } => given.words().to_vec(),
             HandOver::Argument | HandOver::Dotted => given.with(name, config),
         }
     }

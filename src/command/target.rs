@@ -1,6 +1,7 @@
 //! What a rank runs, and how a command says so: `python [options] script`, `python -m module`, `script.py` or any other
 //! program.
 
+use std::cell::OnceCell;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
@@ -40,7 +41,8 @@ impl Target {
             Target::Module { name, .. } => name == dotted,
             Target::Script { path, .. } => {
                 let file = format!("{}.py", dotted.replace('.', "/"));
-                path.to_str().and_then(|path| path.strip_suffix(&file)).is_some_and(|before| before.ends_with('/'))
+                let before = path.to_str().and_then(|path| path.strip_suffix(&file));
+                before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
             }
             Target::Program(_) => false,
         }
@@ -61,23 +63,24 @@ pub(crate) struct ParsedCommand {
     pub(crate) python: Option<OsString>,
     /// The program whose first line names the interpreter, where the command does not.
     pub(crate) owner: Option<OsString>,
+    /// The text of the script, read when the first front end asks for it.
+    pub(crate) text: OnceCell<Option<String>>,
 }
 
 impl ParsedCommand {
+    pub(crate) fn new(target: Target, args: &[OsString], python: Option<OsString>, owner: Option<OsString>) -> Self {
+        ParsedCommand { target, args: args.to_vec(), python, owner, text: OnceCell::new() }
+    }
+
     pub(crate) fn parse(words: &[OsString]) -> Self {
         let Some((first, rest)) = words.split_first() else {
-            return ParsedCommand {
-                target: Target::Program(OsString::new()),
-                args: Vec::new(),
-                python: None,
-                owner: None,
-            };
+            return Self::new(Target::Program(OsString::new()), &[], None, None);
         };
         if let Some((target, used)) = is_python(first).then(|| of_python(rest)).flatten() {
-            return ParsedCommand { target, args: rest[used..].to_vec(), python: Some(first.clone()), owner: None };
+            return Self::new(target, &rest[used..], Some(first.clone()), None);
         }
         let target = if is_script(first) { Target::script(first) } else { Target::Program(first.clone()) };
-        ParsedCommand { target, args: rest.to_vec(), python: None, owner: Some(first.clone()) }
+        Self::new(target, rest, None, Some(first.clone()))
     }
 }
 
@@ -138,6 +141,7 @@ mod tests {
     #[test]
     fn modules_are_known_by_their_file_too() {
         assert!(Target::script("/a/swift/cli/sft.py").is_module("swift.cli.sft"));
+        assert!(Target::script("trl/scripts/sft.py").is_module("trl.scripts.sft"));
         assert!(Target::module("swift.cli.sft").is_module("swift.cli.sft"));
         assert!(!Target::script("/a/myswift/cli/sft.py").is_module("swift.cli.sft"));
         assert!(Target::script("/a/bin/swift").is_console("swift") && !Target::module("swift").is_console("swift"));

@@ -14,7 +14,7 @@ use crate::host::{Host, is_shim};
 use crate::report::{self, Problem};
 
 pub(crate) use crate::command::front_end::{
-    ArgumentParser, DefaultArguments, FillsAuto, Precision, Ranks, Trainer, TrainingDefaults, UnknownOptions,
+    ArgumentParser, DefaultArguments, FillsAuto, NoConfig, Precision, Ranks, Trainer, TrainingDefaults, UnknownOptions,
     script_text,
 };
 pub(crate) use crate::command::job::Job;
@@ -36,6 +36,14 @@ front_ends! {
     axolotl
     trl
     xtuner
+    openrlhf
+    verl
+    ray
+    lightning
+    deepspeed_chat
+    nested
+    accelerate
+    in_code
     deepspeed
     hf
     command
@@ -51,7 +59,8 @@ pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static
     let is_recognised = recognised.is_some();
     let (trainer, rank) = recognised
         .unwrap_or_else(|| (named.map_or(&command::TRAINER, |named| named.value), RankCommand::unchanged(command)));
-    let RankCommand { target, args, effective_args, run_file, unread, python, variables, mut problems } = rank;
+    let RankCommand { target, args, effective_args, run_file, unread, python, variables, no_config, mut problems } =
+        rank;
     let (python, blocker) = if python.is_some() { (python, None) } else { interpreter(command, host) };
     let fields: Vec<Field> = trainer.fields.iter().chain(COMMON_FIELDS).copied().collect();
     let options = (trainer.options)(&target);
@@ -77,6 +86,7 @@ pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static
         unread,
         python,
         variables,
+        no_config,
         problems,
         blocker,
         starts_ranks,

@@ -72,7 +72,7 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
         }
         let answer = match context.fills_auto {
             _ if by_nobody_else && rule.plain.is_none() => Err(Unfilled::deferred("nobody fills it")),
-            Some(FillsAuto::Itself(_)) => Err(Unfilled::deferred("the trainer does not")),
+            Some(FillsAuto::Itself(_) | FillsAuto::WhenAbsent(_)) => Err(Unfilled::deferred("the trainer does not")),
             _ => (rule.value)(if auto { context } else { &comparing }),
         };
         match answer {
@@ -100,6 +100,11 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
     if by_nobody_else {
         let (theirs, unfilled) = left.into_iter().partition(|it: &LeftAuto| trainer.sets(&it.key));
         left = theirs;
+        if let Some(FillsAuto::WhenAbsent(_)) = context.fills_auto {
+            for it in &mut left {
+                take_out(&mut config, it);
+            }
+        }
         left.extend(plain_leftovers(&mut config, unfilled, &place, &mut problems));
     }
     for key in json::leaves(&config, is_auto) {
@@ -132,6 +137,17 @@ fn plain_leftovers(
         }
     }
     kept
+}
+
+/// The trainer sets a key that is not there. A precision without a switch is no section at all.
+fn take_out(config: &mut Value, left: &mut LeftAuto) {
+    let section = left.key.strip_suffix(".enabled").unwrap_or(&left.key);
+    let (parent, name) = section.rsplit_once('.').unwrap_or(("", section));
+    let parent = if parent.is_empty() { Some(config) } else { json::get_mut(config, parent) };
+    if let Some(object) = parent.and_then(Value::as_object_mut) {
+        object.shift_remove(name);
+    }
+    left.why = format!("removed: {}", left.why);
 }
 
 fn nobody_fills(key: &str, place: &str) -> Problem {

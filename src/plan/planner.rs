@@ -14,7 +14,7 @@ use crate::base::hash::fnv1a;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::check::{self, Derived, Subject, machine};
-use crate::command::trainer::{FillsAuto, Job, Ranks};
+use crate::command::trainer::{FillsAuto, Job, NoConfig, Ranks};
 use crate::config::auto::{self, FillContext};
 use crate::config::layers::{self, Layers};
 use crate::config::places::Places;
@@ -112,8 +112,11 @@ impl Draft<'_> {
         let mut environment =
             EnvironmentInputs { template, flags, launcher: kind, topology: &topology, job, host, machine: seen }
                 .decide();
-        let environment_file = self.environment_file(&topology, &mut environment)?;
         let path = config.as_ref().map(PlannedConfig::handed_over);
+        if !kind.runs_zlaunch() {
+            self.hand_over_by_variables(path, &mut environment);
+        }
+        let environment_file = self.environment_file(&topology, &mut environment)?;
         let translated = !kind.runs_zlaunch() && self.translate(&topology, path, &mut environment);
         let kind = if translated { Launcher::Torchrun } else { kind };
         let argv = match self.prefix() {
@@ -153,6 +156,15 @@ impl Draft<'_> {
         let path = self.host.configs_folder().join(format!("deepspeed_env-{:016x}", fnv1a(text.as_bytes())));
         environment.set(vars::DS_ENV_FILE, path.as_os_str(), "for the other machines".to_string());
         Ok(Some((path, text)))
+    }
+
+    /// Sets the variables in which the front end looks for its config. A launcher that takes the config sets its own.
+    fn hand_over_by_variables(&self, config: Option<&OsStr>, environment: &mut Environment) {
+        let job = &self.job;
+        let variables = config.filter(|_| !self.launcher_takes_config()).map(|config| job.config_variables(config));
+        for (name, value) in variables.into_iter().flatten() {
+            environment.set(name, value, format!("hands the config to {}", job.target.name()));
+        }
     }
 
     /// Whether torchrun stands in for the launcher of the command, with the variables that one would set.
@@ -265,8 +277,12 @@ impl Draft<'_> {
     /// Whether the config can reach the trainer at all.
     fn can_hand_over(&self, spec: &Sourced<String>) -> Result<(), Problem> {
         let job = &self.job;
-        if self.takes_config() {
+        // What the command itself names is its own business.
+        if self.takes_config() || self.launcher_takes_config() && self.launch.deepspeed.is_none() {
             return Ok(());
+        }
+        if let Some(NoConfig { why, help }) = &job.no_config {
+            return Err(report::takes_no_config(spec, why, help));
         }
         // A missing program is the more useful error.
         Err(job.blocker.clone().unwrap_or_else(|| {

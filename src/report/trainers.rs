@@ -36,6 +36,10 @@ pub(crate) fn no_way_to_hand_over(spec: &Sourced<String>, command: &str, right_o
         .help(help)
 }
 
+pub(crate) fn takes_no_config(spec: &Sourced<String>, why: &str, help: &str) -> Problem {
+    Problem::error("hand-over", why).at(spec.place()).help(help)
+}
+
 pub(crate) fn shipped_config_not_found(spec: &Sourced<String>, trainer: &str) -> Problem {
     let what = format!("`{}` is a config of {trainer}'s package, and the package is not found here", spec.value);
     Problem::error("template", what).at(spec.place()).help("give the path of the JSON file")

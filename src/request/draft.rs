@@ -169,14 +169,14 @@ impl<'a> Draft<'a> {
         let once = job.trainer.passes_through() && !job.trainer.launches_itself;
         let once = once && self.launch.launcher.is_none() && self.wrapped.is_none();
         let asked = self.launch.topology.nproc_per_node.as_ref().filter(|_| once)?;
-        Some(report::ranks_without_effect(&asked.from, job.target.name(), job.starts_ranks))
+        let starts_ranks = job.starts_ranks || job.no_config.is_some();
+        Some(report::ranks_without_effect(&asked.from, job.target.name(), starts_ranks))
     }
 
     /// The config that the command names.
     pub(crate) fn own_config(&self) -> Option<Sourced<String>> {
         let Draft { job, wrapped, .. } = self;
-        let trainers =
-            (!job.trainer.passes_through()).then(|| job.args.text((job.trainer.config_argument)(&job.args))).flatten();
+        let trainers = (!job.trainer.passes_through()).then(|| job.own_config(&self.host)).flatten();
         let trainers = trainers.map(|own| match job.shipped_config(&own.value, &self.host) {
             Some(path) => own.map(|_| path.to_string_lossy().into_owned()),
             None => own,
@@ -206,7 +206,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn takes_config(&self) -> bool {
         let job = &self.job;
         let takes = || !job.trainer.passes_through() && job.takes((job.trainer.config_argument)(&job.args));
-        self.launcher_takes_config() || takes()
+        job.no_config.is_none() && (self.launcher_takes_config() || takes())
     }
 
     /// The config is given to the launcher of the command, not to the script.

@@ -29,6 +29,7 @@ mod licences;
 mod limits;
 mod local;
 mod missing;
+mod more_front_ends;
 mod prefixes;
 mod ranks;
 mod record;

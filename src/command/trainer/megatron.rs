@@ -2,7 +2,7 @@
 //! DeepSpeed config: it is executed as it is, with the topology in those variables.
 
 use super::command;
-use crate::command::front_end::{RankCommand, Trainer, Usage};
+use crate::command::front_end::{NoConfig, RankCommand, Trainer, Usage};
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "megatron",
@@ -14,6 +14,15 @@ pub(crate) const TRAINER: Trainer = Trainer {
     consoles: &["megatron"],
     distribution: Some("ms-swift"),
     launches_itself: true,
-    recognise: |command, _| command.target.is_console("megatron").then(|| RankCommand::unchanged(command)),
+    recognise: |command, _| {
+        let no_config = || {
+            let command = command.args.first().map_or_else(String::new, |mode| format!(" {}", mode.to_string_lossy()));
+            NoConfig::new(
+                format!("`megatron{command}` does not train with DeepSpeed, and takes no config for it"),
+                "drop it: --tensor_model_parallel_size, --pipeline_model_parallel_size and its distributed optimizer shard the model; DeepSpeed is for `swift sft`",
+            )
+        };
+        command.target.is_console("megatron").then(|| RankCommand::without_config(command, no_config()))
+    },
     ..command::TRAINER
 };

@@ -56,7 +56,7 @@ impl<'a> FillContext<'a> {
     /// Why the trainer fills this key by rules of its own.
     pub(super) fn filled_by_trainer(&self, key: &str) -> Option<&'static str> {
         match self.fills_auto {
-            Some(FillsAuto::Itself(source)) => source(key),
+            Some(FillsAuto::Itself(source) | FillsAuto::WhenAbsent(source)) => source(key),
             _ => None,
         }
     }

@@ -42,7 +42,7 @@ impl ExistingLauncher {
         let target = launcher.target(first);
         let python = (start > 2 || is_python(&command[0])).then(|| command[0].clone());
         let owner = if matches!(target, Target::Program(_)) { first.clone() } else { command[0].clone() };
-        Some((launcher, ParsedCommand { target, args: trainer_args.to_vec(), python, owner: Some(owner) }))
+        Some((launcher, ParsedCommand::new(target, trainer_args, python, Some(owner))))
     }
 
     /// The words that name it.

@@ -1,0 +1,114 @@
+//! Scripts with a loop of their own and accelerate's `Accelerator`. They take no argument for the config: accelerate finds it
+//! in the variables that `accelerate launch` sets, and fills "auto" when the script calls `prepare`.
+
+use super::hf;
+use crate::command::front_end::{
+    ArgumentParser, DefaultArguments, FillsAuto, HandOver, NoConfig, RankCommand, Trainer, Usage, text_of,
+};
+use crate::command::signs::{calls, imports, keyword};
+use crate::command::target::ParsedCommand;
+use crate::host::Host;
+
+pub(crate) const TRAINER: Trainer = Trainer {
+    name: "accelerate",
+    usage: &[Usage {
+        commands: &["python loop.py …"],
+        runs: "torchrun on a script with `Accelerator()` and a loop of its own, with the config in the variables that `accelerate launch` sets; accelerate fills \"auto\" (seen on 1.15.0)",
+        runs_zh: "torchrun 运行使用 `Accelerator()`、自己写循环的脚本，配置放在 `accelerate launch` 会设的变量里；\"auto\" 由 accelerate 填写（在 1.15.0 上验证过）",
+    }],
+    fills_auto: Some(FillsAuto::Itself(source_of)),
+    distribution: Some("accelerate"),
+    hand_over: VARIABLES,
+    inputs: &[],
+    fields: &[],
+    recognise,
+    parser: ArgumentParser::Unrecorded,
+    arguments: DefaultArguments::Recorded(|_, _| None),
+    ..hf::TRAINER
+};
+
+/// As `accelerate launch --use_deepspeed --deepspeed_config_file` sets them.
+pub(super) const VARIABLES: HandOver =
+    HandOver::Environment { config: "ACCELERATE_DEEPSPEED_CONFIG_FILE", switch: Some("ACCELERATE_USE_DEEPSPEED") };
+
+fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
+    let text = text_of(command, host).filter(|text| imports(text, &["accelerate"]))?;
+    let has_trainer = text.contains("TrainingArguments") || trains_with_hf(text);
+    let by_argument = text.contains("\"--deepspeed") || text.contains("'--deepspeed");
+    if calls(text, "Accelerator").next().is_none() || has_trainer || by_argument {
+        return None;
+    }
+    let own = calls(text, "DeepSpeedPlugin").find_map(|call| keyword(call, "hf_ds_config"));
+    let no_config = own.map(|config| {
+        NoConfig::new(
+            format!("the script gives accelerate a config itself: DeepSpeedPlugin(hf_ds_config={config})"),
+            "leave hf_ds_config out there: zlaunch hands the config over in ACCELERATE_DEEPSPEED_CONFIG_FILE",
+        )
+    });
+    Some(RankCommand { no_config, ..RankCommand::unchanged(command) })
+}
+
+/// Whether it calls a trainer of transformers or TRL, rather than one of its own.
+fn trains_with_hf(text: &str) -> bool {
+    let defines = text.contains("class Trainer");
+    imports(text, &["transformers", "trl"]) && text.contains("Trainer(") && !defines
+}
+
+/// Where accelerate takes the value of an "auto" from (`Accelerator._prepare_deepspeed`). It refuses any other.
+fn source_of(key: &str) -> Option<&'static str> {
+    match key {
+        "train_micro_batch_size_per_gpu" => Some("accelerate takes it from the dataloader"),
+        "gradient_accumulation_steps" => Some("accelerate takes it from Accelerator(gradient_accumulation_steps=…)"),
+        "train_batch_size" => Some("accelerate multiplies the others"),
+        "gradient_clipping" => Some("accelerate sets 1.0"),
+        "fp16.enabled" | "bf16.enabled" => Some("accelerate takes it from Accelerator(mixed_precision=…)"),
+        "zero_optimization.reduce_bucket_size"
+        | "zero_optimization.stage3_prefetch_bucket_size"
+        | "zero_optimization.stage3_param_persistence_threshold" => {
+            Some("accelerate takes it from the hidden_size in model.config")
+        }
+        "optimizer.params.lr" | "optimizer.params.weight_decay" => {
+            Some("accelerate takes it from the script's DummyOptim")
+        }
+        "scheduler.params.warmup_min_lr"
+        | "scheduler.params.warmup_max_lr"
+        | "scheduler.params.warmup_num_steps"
+        | "scheduler.params.total_num_steps" => Some("accelerate takes it from the script's DummyScheduler"),
+        "zero_optimization.stage3_gather_16bit_weights_on_model_save" => Some("accelerate sets false"),
+        _ if key.starts_with("zero_optimization.") => Some("accelerate takes it from its DeepSpeedPlugin"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::laws::fake::Sandbox;
+
+    #[test]
+    fn own_loops_are_told_from_trainers() {
+        let sandbox = Sandbox::new();
+        for (script, trainer) in [
+            ("from accelerate import Accelerator\nacc = Accelerator()\n", "accelerate"),
+            ("import accelerate\nacc = accelerate.Accelerator(mixed_precision='bf16')\n", "accelerate"),
+            (
+                "import transformers\nfrom accelerate import Accelerator\nclass Trainer:\n    pass\nAccelerator()\nTrainer()\n",
+                "accelerate",
+            ),
+            ("from accelerate import Accelerator\nfrom trl import SFTTrainer\nAccelerator()\nSFTTrainer()\n", "hf"),
+            ("from accelerate import Accelerator\np.add_argument('--deepspeed_config')\nAccelerator()\n", "hf"),
+            ("from accelerate import PartialState\nPartialState()\n", "hf"),
+        ] {
+            sandbox.put("cwd/loop.py", script);
+            assert_eq!(sandbox.job("python loop.py").trainer.name, trainer, "{script}");
+        }
+        sandbox.put("cwd/loop.py", "from accelerate import Accelerator\nAccelerator(deepspeed_plugin=DeepSpeedPlugin(hf_ds_config='c.json'))\n");
+        assert!(sandbox.job("python loop.py").no_config.unwrap().why.contains("hf_ds_config='c.json'"));
+    }
+
+    #[test]
+    fn what_accelerate_refuses_is_nobodys() {
+        assert_eq!(source_of("optimizer.params.betas"), None);
+        assert_eq!(source_of("train_micro_batch_size_per_gpu"), Some("accelerate takes it from the dataloader"));
+    }
+}

@@ -1,0 +1,72 @@
+//! DeepSpeed-Chat's scripts, and others that hand `deepspeed.initialize` a config of their own making. DeepSpeed refuses
+//! `--deepspeed_config` beside it.
+
+use super::deepspeed;
+use crate::command::front_end::{NoConfig, RankCommand, Trainer, Usage, text_of};
+use crate::command::signs::{calls, keyword};
+use crate::command::target::ParsedCommand;
+use crate::host::Host;
+
+pub(crate) const TRAINER: Trainer = Trainer {
+    name: "deepspeed_chat",
+    usage: &[Usage {
+        commands: &["python chat.py --zero_stage 3 …", "deepspeed chat.py --deepspeed …"],
+        runs: "torchrun on a script of DeepSpeed-Chat, or any other that hands `deepspeed.initialize` a config made in its code; its own options say what is in it, so a config of yours is refused",
+        runs_zh: "torchrun 运行 DeepSpeed-Chat 的脚本，或其他在代码里生成配置再交给 `deepspeed.initialize` 的脚本；配置内容由它自己的选项决定，所以不接受你的配置",
+    }],
+    recognise,
+    ..deepspeed::TRAINER
+};
+
+fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
+    let text = text_of(command, host).filter(|text| text.contains("deepspeed"))?;
+    let made = calls(text, "deepspeed.initialize").find_map(|call| made_in_code(text, call))?;
+    let option = ["--zero_stage", "--stage", "--zero-stage"].into_iter().find(|option| text.contains(option));
+    let help = match option {
+        Some(option) => format!("drop it and say {option} 3, as the script's own options say it"),
+        None => format!(
+            "drop it, or change {made} in the script; deepspeed.initialize(args=args) takes a config from zlaunch"
+        ),
+    };
+    let why = format!("the script hands deepspeed.initialize a config that it makes itself: config={made}");
+    Some(RankCommand::without_config(command, NoConfig::new(why, help)))
+}
+
+/// The config of such a call, where the script writes it or has it made by DeepSpeed-Chat's function.
+fn made_in_code<'a>(text: &str, call: &'a str) -> Option<&'a str> {
+    let config = keyword(call, "config").or_else(|| keyword(call, "config_params"))?;
+    let assigned =
+        |value: &str| text.contains(&format!("{config} = {value}")) || text.contains(&format!("{config}={value}"));
+    let made = config.starts_with('{') || assigned("{") || assigned("get_train_ds_config(");
+    made.then_some(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::laws::fake::Sandbox;
+
+    #[test]
+    fn a_config_that_is_made_in_code_cannot_be_replaced() {
+        let sandbox = Sandbox::new();
+        for (script, help) in [
+            (
+                "p.add_argument('--zero_stage')\nds_config = get_train_ds_config(offload=args.offload)\ndeepspeed.initialize(model=m, args=args, config=ds_config)\n",
+                "say --zero_stage 3",
+            ),
+            ("ds = {'fp16': {}}\ndeepspeed.initialize(\n    model=m,\n    config=ds,\n)\n", "change ds in the script"),
+        ] {
+            sandbox.put("cwd/chat.py", script);
+            let job = sandbox.job("python chat.py --deepspeed");
+            assert_eq!(job.trainer.name, "deepspeed_chat");
+            assert!(job.no_config.unwrap().help.contains(help), "{script}");
+        }
+        for script in [
+            "deepspeed.initialize(args=args, model=m)\n",
+            "deepspeed.initialize(model=m, config=args.deepspeed_config)\n",
+            "ds = json.load(open(args.deepspeed))\ndeepspeed.initialize(model=m, config=ds)\n",
+        ] {
+            sandbox.put("cwd/chat.py", script);
+            assert_eq!(sandbox.job("python chat.py").trainer.name, "deepspeed", "{script}");
+        }
+    }
+}

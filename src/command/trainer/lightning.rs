@@ -1,0 +1,130 @@
+//! Lightning and Fabric. A script gives the strategy in its code or by an option of its own, and `DeepSpeedStrategy` takes
+//! the config that PL_DEEPSPEED_CONFIG_PATH names, unless it is given one. Ranks of torchrun are accepted as they are.
+
+use super::hf;
+use crate::base::vars;
+use crate::command::front_end::{
+    ArgumentParser, DefaultArguments, FillsAuto, HandOver, NoConfig, RankCommand, Trainer, Usage, text_of,
+};
+use crate::command::signs::{calls, imports, is_text, keyword};
+use crate::command::target::ParsedCommand;
+use crate::host::Host;
+
+pub(crate) const TRAINER: Trainer = Trainer {
+    name: "lightning",
+    usage: &[Usage {
+        commands: &["python lit.py …"],
+        runs: "torchrun on a script with Lightning's `Trainer` or `Fabric`; where its strategy is DeepSpeed's, the config is in PL_DEEPSPEED_CONFIG_PATH, without the keys that Lightning sets itself (seen on 2.6.6)",
+        runs_zh: "torchrun 运行使用 Lightning `Trainer` 或 `Fabric` 的脚本；策略是 DeepSpeed 时，配置放在 PL_DEEPSPEED_CONFIG_PATH 里，Lightning 自己会设的键已去掉（在 2.6.6 上验证过）",
+    }],
+    fills_auto: Some(FillsAuto::WhenAbsent(source_of)),
+    distribution: Some("lightning"),
+    hand_over: HandOver::Environment { config: vars::PL_DEEPSPEED_CONFIG_PATH, switch: None },
+    reads_base64: false,
+    inputs: &[],
+    fields: &[],
+    recognise,
+    parser: ArgumentParser::Unrecorded,
+    arguments: DefaultArguments::Recorded(|_, _| None),
+    ..hf::TRAINER
+};
+
+const PACKAGES: &[&str] = &["lightning", "pytorch_lightning", "lightning_fabric", "lightning_pytorch"];
+/// What trains; the command line of the last one may name the strategy.
+const TRAINERS: &[&str] = &["Trainer", "Fabric", "LightningCLI"];
+
+fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
+    let text = text_of(command, host).filter(|text| imports(text, PACKAGES))?;
+    let trains = TRAINERS.iter().any(|name| calls(text, name).next().is_some());
+    let words: Vec<_> = command.args.iter().map(|word| word.to_string_lossy()).collect();
+    // A script that takes the config by an argument sets the variable itself.
+    let by_argument = text.contains("\"--deepspeed") || text.contains("'--deepspeed");
+    if !trains || by_argument || text.contains("TrainingArguments") {
+        return None;
+    }
+    let mut recognised = RankCommand::unchanged(command);
+    recognised.no_config = in_code(text).or_else(|| other_strategy(text, &words));
+    Some(recognised)
+}
+
+/// A config that the script gives itself counts.
+fn in_code(text: &str) -> Option<NoConfig> {
+    let config = calls(text, "DeepSpeedStrategy").find_map(|call| keyword(call, "config"))?;
+    Some(NoConfig::new(
+        format!("the script gives its strategy a config itself: DeepSpeedStrategy(config={config})"),
+        "write DeepSpeedStrategy() there: zlaunch hands it the config in PL_DEEPSPEED_CONFIG_PATH",
+    ))
+}
+
+/// Another strategy reads no config. One that comes from elsewhere may be DeepSpeed's.
+fn other_strategy(text: &str, words: &[std::borrow::Cow<str>]) -> Option<NoConfig> {
+    let is_deepspeed = |text: &str| text.contains("deepspeed") || text.contains("DeepSpeed");
+    let named: Vec<&str> =
+        TRAINERS.iter().flat_map(|name| calls(text, name)).filter_map(|call| keyword(call, "strategy")).collect();
+    let from_elsewhere = named.iter().any(|value| !is_text(value)) || calls(text, "LightningCLI").next().is_some();
+    if is_deepspeed(text) || words.iter().any(|word| is_deepspeed(word)) || from_elsewhere {
+        return None;
+    }
+    let strategy = named.first().map_or("its default strategy".to_string(), |value| format!("strategy={value}"));
+    Some(NoConfig::new(
+        format!("the script trains with {strategy}, which reads no DeepSpeed config"),
+        "write strategy=\"deepspeed\" there: zlaunch hands it the config in PL_DEEPSPEED_CONFIG_PATH",
+    ))
+}
+
+/// Where the value of a key comes from that is not in the config (`strategies/deepspeed.py`).
+fn source_of(key: &str) -> Option<&'static str> {
+    match key {
+        "train_micro_batch_size_per_gpu" => Some("Lightning takes it from the dataloader, Fabric takes 1"),
+        "gradient_accumulation_steps" => Some("Lightning sets it: accumulate_grad_batches of its Trainer"),
+        "train_batch_size" => Some("DeepSpeed infers it"),
+        "gradient_clipping" => Some("Lightning sets it: gradient_clip_val of its Trainer"),
+        "fp16.enabled" | "bf16.enabled" => Some("Lightning sets it: precision of its Trainer"),
+        _ if key.starts_with("zero_optimization.") => Some("DeepSpeed takes its default"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::laws::fake::Sandbox;
+
+    fn job(script: &str, words: &str) -> crate::command::trainer::Job {
+        let sandbox = Sandbox::new();
+        sandbox.put("cwd/lit.py", script);
+        sandbox.job(&format!("python lit.py{words}"))
+    }
+
+    #[test]
+    fn a_strategy_that_may_be_deepspeeds_takes_a_config() {
+        for (script, words) in [
+            ("import lightning as L\nL.Trainer(strategy=\"deepspeed_stage_3\")\n", ""),
+            ("from pytorch_lightning import Trainer\nTrainer(strategy=args.strategy)\n", ""),
+            ("from lightning.pytorch.strategies import DeepSpeedStrategy\nTrainer(strategy=DeepSpeedStrategy())\n", ""),
+            ("from lightning.fabric import Fabric\nFabric(strategy='deepspeed')\n", ""),
+            ("from lightning.pytorch.cli import LightningCLI\nLightningCLI(Model)\n", " fit --config c.yaml"),
+            ("import lightning as L\nL.Trainer()\n", " --strategy=deepspeed_stage_2"),
+        ] {
+            let job = job(script, words);
+            assert_eq!((job.trainer.name, job.no_config), ("lightning", None), "{script}");
+        }
+    }
+
+    #[test]
+    fn others_are_told_what_to_write() {
+        for (script, says) in [
+            ("import lightning as L\nL.Trainer(strategy=\"ddp\")\n", "strategy=\"ddp\""),
+            ("import lightning as L\nL.Trainer(devices=2)\n", "its default strategy"),
+            ("import lightning as L\nL.Trainer(strategy=DeepSpeedStrategy(config=\"c.json\"))\n", "config=\"c.json\""),
+        ] {
+            let why = job(script, "").no_config.unwrap().why;
+            assert!(why.contains(says), "{why}");
+        }
+        for script in [
+            "import lightning\nfrom transformers import Trainer, TrainingArguments\nTrainer(args=TrainingArguments('o'))\n",
+            "from pytorch_lightning import seed_everything\nseed_everything(1)\n",
+        ] {
+            assert_ne!(job(script, "").trainer.name, "lightning", "{script}");
+        }
+    }
+}

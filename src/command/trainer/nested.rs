@@ -1,0 +1,46 @@
+//! Scripts whose options have sections: hydra's `training.deepspeed=zero3`, tyro's `--training.deepspeed zero3`. The config
+//! takes the place of that value. What the script makes of its other options is not known, so they are not read.
+
+use super::hf;
+use crate::command::front_end::{ArgumentParser, DefaultArguments, HandOver, RankCommand, Trainer, Usage};
+use crate::command::nested;
+use crate::command::target::{ParsedCommand, Target};
+
+pub(crate) const TRAINER: Trainer = Trainer {
+    name: "nested",
+    usage: &[Usage {
+        commands: &["python script.py trainer.deepspeed=zero3 …", "python script.py --training.deepspeed zero3 …"],
+        runs: "torchrun on a script of hydra, OmegaConf or tyro, with the config in place of that value; its other options are left to it (seen on hydra 1.3.8, tyro 1.0.16)",
+        runs_zh: "torchrun 运行用 hydra、OmegaConf 或 tyro 的脚本，配置写在那个值的位置；其余选项留给脚本（在 hydra 1.3.8、tyro 1.0.16 上验证过）",
+    }],
+    hand_over: HandOver::Nested,
+    inputs: &[],
+    recognise: |command, _| recognise(command),
+    parser: ArgumentParser::Unrecorded,
+    arguments: DefaultArguments::Recorded(|_, _| None),
+    ..hf::TRAINER
+};
+
+fn recognise(command: &ParsedCommand) -> Option<RankCommand> {
+    let option =
+        nested::find(&command.args, "deepspeed").filter(|option| !["null", "None", ""].contains(&option.value));
+    option.filter(|_| !matches!(command.target, Target::Program(_)))?;
+    Some(RankCommand { effective_args: Some(Vec::new()), ..RankCommand::unchanged(command) })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::laws::fake::Sandbox;
+
+    #[test]
+    fn the_config_takes_the_place_of_the_value() {
+        let sandbox = Sandbox::new();
+        for (line, replaced) in [
+            ("python x.py +model=a training.deepspeed=zero3 b=1", "x.py +model=a training.deepspeed=CONFIG b=1"),
+            ("python -m src.train --training.deepspeed z.json", "-m src.train --training.deepspeed CONFIG"),
+        ] {
+            assert_eq!(sandbox.rank(line), ("nested", replaced.to_string()));
+        }
+        assert_eq!(sandbox.job("python x.py ++trainer.deepspeed=null").trainer.name, "hf");
+    }
+}
