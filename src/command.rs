@@ -12,5 +12,6 @@ pub(crate) mod prefix;
 pub(crate) mod python;
 mod run_file;
 pub(crate) mod script;
+pub(crate) mod shipped;
 pub(crate) mod target;
 pub(crate) mod trainer;

@@ -14,6 +14,7 @@ use crate::command::inputs::Input;
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::python::{Python, Version};
 use crate::command::run_file;
+use crate::command::shipped::ShippedConfigs;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
 use crate::report::{Problem, reading};
@@ -27,6 +28,8 @@ pub(crate) struct Trainer {
     pub(crate) fills_auto: Option<FillsAuto>,
     /// Its console scripts, the usual one first. They start ranks themselves, so a launcher must not run them as they are.
     pub(crate) consoles: &'static [&'static str],
+    /// The modules behind them, which `python -m` runs.
+    pub(crate) console_modules: &'static [&'static str],
     /// The package whose version is the trainer's, by the name pip knows.
     pub(crate) distribution: Option<&'static str>,
     /// The argument that names the config.
@@ -82,6 +85,12 @@ impl Trainer {
         matches!(self.fills_auto, Some(FillsAuto::HfTrainer))
     }
 
+    /// Whether this is one of its console scripts, with `python` in front of it or not, or the module behind one.
+    pub(crate) fn is_console(&self, target: &Target) -> bool {
+        self.consoles.iter().any(|name| target.is_console(name))
+            || self.console_modules.iter().any(|module| target.is_module(module))
+    }
+
     /// Whether the script passes the config to DeepSpeed as it is.
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self.fills_auto, Some(FillsAuto::Nobody))
@@ -123,14 +132,6 @@ pub(crate) enum HandOver {
     Joined,
     /// `name=PATH` behind a run file, else like `Argument` (LLaMA-Factory).
     Dotted,
-}
-
-/// Files `NAME.json` in a folder of the trainer's package.
-#[derive(Clone, Copy)]
-pub(crate) struct ShippedConfigs {
-    /// Below site-packages.
-    pub(crate) folder: &'static str,
-    pub(crate) names: &'static [&'static str],
 }
 
 /// Who starts the ranks, as far as they must be told.
@@ -272,10 +273,14 @@ impl RankCommand {
         }
     }
 
-    /// A module of the package that the console script belongs to; its file, where that is found.
+    /// A module of the package that the console script belongs to; its file, where that is found. The interpreter is the
+    /// one that the command names, else the script's own; the trainers' own launchers do not pass on its options.
     pub(crate) fn behind_console(command: &ParsedCommand, module: &str, args: Vec<OsString>, host: &Host) -> Self {
-        let script = host.find_program(command.target.word());
-        let python = script.and_then(|script| Python::of_script(&script, host));
+        let program = host.find_program(command.python.as_deref().unwrap_or(command.target.word()));
+        let python = program.and_then(|program| match command.python {
+            Some(_) => Some(Python::at(program, host)),
+            None => Python::of_script(&program, host),
+        });
         let file = python.as_ref().and_then(|python| python.file(&format!("{}.py", module.replace('.', "/"))));
         let target = file.map_or_else(|| Target::module(module), Target::script);
         RankCommand { target, args, python, ..Self::unchanged(command) }

@@ -9,7 +9,7 @@ use super::decision::{Plan, TrainerFacts};
 use super::diagnostics::Diagnostics;
 use super::environment::{self, Environment, EnvironmentInputs};
 use super::file::PlannedConfig;
-use super::{inputs, print};
+use super::{inputs, own_config, print};
 use crate::base::hash::fnv1a;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
@@ -237,7 +237,11 @@ impl Draft<'_> {
                 flag.clone()
             }
             // Trainers treat an empty value as no config.
-            (None, own) => own.filter(|own| !own.value.is_empty())?,
+            (None, own) => {
+                let own = own.filter(|own| !own.value.is_empty())?;
+                diagnostics.warnings.extend(own_config::unknown_word(self, &own));
+                self.own_file(own)
+            }
         };
         // A config of the trainer's package is read where the package is.
         if self.runs_elsewhere() && self.missing_shipped_config(&spec).is_some() {
@@ -259,6 +263,8 @@ impl Draft<'_> {
         });
         let mut template = diagnostics.keep(resolved)?;
         diagnostics.warnings.append(&mut template.notes);
+        let named = self.launch.deepspeed.as_ref().filter(|flag| flag.value != fit::AUTO);
+        diagnostics.warnings.extend(named.and_then(|flag| own_config::difference(self, flag, &template)));
         Some((template, chosen))
     }
 

@@ -337,7 +337,8 @@ pub(super) fn what_runs(job: &Job, command: &[OsString]) -> String {
     match &job.target {
         // The console script and its sub-command are what the user typed.
         _ if job.rewritten => {
-            let console = command.iter().position(|word| trainer::is_console(word)).unwrap_or(0);
+            let names_it = |word: &OsString| trainer::is_console(word) || trainer::is_console_module(word);
+            let console = command.iter().position(names_it).unwrap_or(0);
             command[console..].iter().take(2).map(|word| base_name(word)).collect::<Vec<_>>().join(" ")
         }
         Target::Script { path, .. } => path.to_string_lossy().into_owned(),

@@ -26,6 +26,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
         runs_zh: "torchrun 运行它的 launcher 模块，文件后面加 `deepspeed=…`",
     }],
     consoles: &["llamafactory-cli", "lmf"],
+    console_modules: &["llamafactory.cli"],
     distribution: Some("llamafactory"),
     hand_over: HandOver::Dotted,
     inputs: &[
@@ -70,7 +71,7 @@ fn arguments(args: &Args, _: &Target) -> Option<ArgumentClass> {
 const MODULE: &str = "llamafactory.launcher";
 
 fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
-    let console = TRAINER.consoles.iter().any(|name| command.target.is_console(name));
+    let console = TRAINER.is_console(&command.target);
     // Ray starts the ranks then.
     if console && host.var(vars::USE_RAY).is_some_and(is_on) {
         return None;

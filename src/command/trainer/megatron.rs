@@ -12,8 +12,9 @@ pub(crate) const TRAINER: Trainer = Trainer {
         runs_zh: "原样执行，进程数和机器数写在它读取的变量里",
     }],
     consoles: &["megatron"],
+    console_modules: &["swift.cli._megatron.main"],
     distribution: Some("ms-swift"),
     launches_itself: true,
-    recognise: |command, _| command.target.is_console("megatron").then(|| RankCommand::unchanged(command)),
+    recognise: |command, _| TRAINER.is_console(&command.target).then(|| RankCommand::unchanged(command)),
     ..command::TRAINER
 };

@@ -18,6 +18,7 @@ use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::option_names;
 use crate::command::python::{Python, Version};
 use crate::command::run_file;
+use crate::command::shipped::ShippedConfigs;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
 use crate::report::{self, Problem};
@@ -30,7 +31,9 @@ pub(crate) const TRAINER: Trainer = Trainer {
         runs_zh: "用 `swift` 所属的解释器，torchrun 运行子命令背后的文件；run file 的内容展开成参数",
     }],
     consoles: &["swift"],
+    console_modules: &["swift.cli.main"],
     distribution: Some("ms-swift"),
+    shipped_configs: Some(ShippedConfigs { yields_to_file: false, has_stand_ins: true }),
     model_argument: "model",
     hub,
     hidden_size: HiddenSizeLookup::MsSwift,
@@ -125,7 +128,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     if command_of(&command.target).is_some() {
         return Some(RankCommand::unchanged(command));
     }
-    if !command.target.is_console("swift") && !command.target.is_module("swift.cli.main") {
+    if !TRAINER.is_console(&command.target) {
         return None;
     }
     let (first, rest) = command.args.split_first()?;

@@ -22,6 +22,8 @@ pub(crate) const TRAINER: Trainer = Trainer {
         runs_zh: "torchrun 运行它背后的脚本；带 `--accelerate_config` 或启动器参数时不动它",
     }],
     consoles: &["trl"],
+    // Before 0.13, up to 0.28, and since.
+    console_modules: &["trl.commands.cli", "trl.cli", "trl.cli.main"],
     distribution: Some("trl"),
     inputs: &[
         Input::plain("model_name_or_path"),
@@ -71,7 +73,7 @@ const ACCELERATE: &[&str] = &[
 ];
 
 fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
-    let mut recognised = if command.target.is_console("trl") {
+    let mut recognised = if TRAINER.is_console(&command.target) {
         let (script, rest) = command.args.split_first()?;
         let (script, _) = COMMANDS.iter().find(|(name, _)| script == name)?;
         let names = rest.iter().filter_map(|word| word.to_str()?.strip_prefix("--")?.split('=').next());
