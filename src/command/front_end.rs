@@ -273,16 +273,21 @@ impl RankCommand {
         }
     }
 
-    /// A module of the package that the console script belongs to; its file, where that is found. The interpreter is the
-    /// one that the command names, else the script's own; the trainers' own launchers do not pass on its options.
+    /// A module of the package that the console script belongs to; its file, where that is found.
     pub(crate) fn behind_console(command: &ParsedCommand, module: &str, args: Vec<OsString>, host: &Host) -> Self {
-        let program = host.find_program(command.python.as_deref().unwrap_or(command.target.word()));
-        let python = program.and_then(|program| match command.python {
-            Some(_) => Some(Python::at(program, host)),
-            None => Python::of_script(&program, host),
-        });
-        let file = python.as_ref().and_then(|python| python.file(&format!("{}.py", module.replace('.', "/"))));
-        let target = file.map_or_else(|| Target::module(module), Target::script);
+        Self::in_package(command, console_python(command, host), &[module], args)
+    }
+
+    /// The same, where the interpreter is known and the module has moved: the first that is there, else the first.
+    pub(crate) fn in_package(
+        command: &ParsedCommand,
+        python: Option<Python>,
+        modules: &[&str],
+        args: Vec<OsString>,
+    ) -> Self {
+        let file_of = |module: &&str| python.as_ref()?.file(&format!("{}.py", module.replace('.', "/")));
+        let file = modules.iter().find_map(file_of);
+        let target = file.map_or_else(|| Target::module(modules[0]), Target::script);
         RankCommand { target, args, python, ..Self::unchanged(command) }
     }
 
@@ -290,6 +295,15 @@ impl RankCommand {
     pub(crate) fn read_run_file(&mut self, file: &OsStr, dialect: Dialect, host: &Host) -> Option<Map<String, Value>> {
         let read = run_file::read(file, dialect, host).map_err(|problem| self.problems.push(problem));
         read.ok().map(Option::unwrap_or_default)
+    }
+}
+
+/// The interpreter behind a console script: the one that the command names, else the script's own. The trainers' own
+/// launchers do not pass on its options.
+pub(crate) fn console_python(command: &ParsedCommand, host: &Host) -> Option<Python> {
+    match &command.python {
+        Some(word) => Some(Python::at(host.find_program(word)?, host)),
+        None => Python::of_script(&host.find_program(command.target.word())?, host),
     }
 }
 

@@ -48,6 +48,13 @@ pub(crate) fn two_configs(flag: &Sourced<String>, own: &Sourced<String>) -> Prob
         .help(format!("drop one of them; without {} the command's own is resolved", flag.from))
 }
 
+/// `behind`: what stands behind the file.
+pub(crate) fn run_file_must_be_alone(file: &OsStr, version: &str, behind: &OsStr) -> Problem {
+    let (file, behind) = (file.to_string_lossy(), behind.to_string_lossy());
+    let what = format!("LLaMA-Factory {version} takes no argument behind a run file, only 0.9.3 and later do");
+    Problem::error("run-file", what).at(format!("{file} {behind}")).help(format!("write it into {file}"))
+}
+
 /// `keys`: where they differ.
 pub(crate) fn own_config_differs(
     spec: &Sourced<String>,
