@@ -14,6 +14,7 @@ use crate::base::hash::fnv1a;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::check::{self, Derived, Subject, machine};
+use crate::command::arguments;
 use crate::command::trainer::{FillsAuto, Job, Ranks};
 use crate::config::auto::{self, FillContext};
 use crate::config::layers::{self, Layers};
@@ -215,9 +216,12 @@ impl Draft<'_> {
         let Draft { launch, job, .. } = self;
         // Finding the version means listing site-packages, so only where it is shown.
         let is_read = launch.output.is_read() || launch.record.is_some();
+        let version = is_read.then(|| job.version()).flatten();
+        let distribution = job.trainer.distribution.zip(version.as_ref());
         TrainerFacts {
             name: job.trainer.name,
-            version: is_read.then(|| job.version()).flatten().map(|version| version.0),
+            stand_in: distribution.and_then(|(distribution, version)| arguments::stand_in(distribution, version)),
+            version: version.map(|version| version.0),
             python: job.python.as_ref().map(|python| python.program.clone()),
             runs: print::what_runs(job, self.command()),
         }

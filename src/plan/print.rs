@@ -63,6 +63,7 @@ impl Plan {
             .map(|python| format!(", {}", self.short(python.as_os_str())))
             .unwrap_or_default();
         rows.push(("trainer", format!("{}{version}: {}{python}", self.trainer.name, self.trainer.runs)));
+        rows.extend(self.trainer.stand_in.as_ref().map(|note| ("", note.clone())));
         rows.push(("ranks", self.ranks_text()));
         if let Some(folder) = self.local.as_ref().and_then(|local| local.log_dir.as_ref()) {
             rows.push(("", format!("→ {} and so on", self.short(folder.join("rank0.log").as_os_str()))));

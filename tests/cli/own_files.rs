@@ -102,6 +102,21 @@ fn without_the_package_the_template_of_that_name_stands_in() {
     assert_eq!((&plan["template"]["name"], rules(&plan)), (&json!("zero3"), vec![""; 0]));
 }
 
+#[test]
+fn the_plan_says_which_recorded_version_stands_in_for_one_that_is_not() {
+    let told = |version: &str| {
+        let sandbox = with_swift(version, "swift/config/zero2.json");
+        let run = sandbox.launch(&["-n", "--nproc-per-node", "2"], &["swift", "sft", "--model", "m"]);
+        let lines: Vec<String> = run.stdout.lines().map(|line| line.trim().to_string()).collect();
+        let at = lines.iter().position(|line| line.starts_with("trainer")).unwrap();
+        lines[at + 1].clone()
+    };
+    assert!(told("4.6.0").starts_with("ranks"), "{}", told("4.6.0"));
+    assert_eq!(told("4.6.99"), "its arguments are not recorded: those of ms-swift 4.6.0 count, the nearest older one");
+    assert_eq!(told("4.0.2"), "its arguments are not recorded: those of ms-swift 4.0.0 count, the nearest older one");
+    assert_eq!(told("2.6.1"), "older than ms-swift 3.0.0, from which on its arguments are known");
+}
+
 /// transformers opens what is there.
 #[test]
 fn a_file_of_that_name_in_the_folder_is_what_other_trainers_read() {

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from harness import Arguments, Checks, check, environment
+from harness import Arguments, Checks, environment
 from lab import PORT, Lab, different
 
 PROBE = "import os\nprint(f\"rank {os.environ['RANK']} of {os.environ['WORLD_SIZE']}\\n\", end='', flush=True)\n"
@@ -28,7 +28,6 @@ def ranks(lab, argv):
     return sorted(re.findall(r"rank \d+ of \d+", result.stdout))
 
 
-@check
 def a_launcher_is_seen_however_it_is_named(lab):
     """Before, each of these was started once more by every rank of a torchrun."""
     (lab.root / "probe.py").write_text(PROBE)
@@ -55,7 +54,6 @@ def a_launcher_is_seen_however_it_is_named(lab):
     return f"{len(forms)} forms"
 
 
-@check
 def what_launchers_do_besides_is_done_once(lab):
     for words in (["-m", "accelerate.commands.accelerate_cli", "env"], [lab.env / "bin/torchrun", "--help"]):
         command = ["python", *words]
@@ -71,7 +69,6 @@ def plan(lab, *words, **more):
     return json.loads(result.stdout)
 
 
-@check
 def trainers_are_seen_behind_their_modules(lab):
     """`trl.cli` was a module up to 0.28, and is a package since."""
     trl = "trl.cli.main" if (package(lab, "trl") / "cli/main.py").exists() else "trl.cli"
@@ -81,7 +78,6 @@ def trainers_are_seen_behind_their_modules(lab):
         assert found["trainer"]["name"] == trainer and module not in found["argv"], found["argv"]
 
 
-@check
 def trl_trains_by_its_module(lab):
     """Alone, its launcher of this version wants a GPU or one process."""
     if not (package(lab, "trl") / "cli/main.py").exists():
@@ -119,7 +115,6 @@ def swift_sft(lab, *more):
     return lab.swift_sft(tuner, "full", "--torch_dtype", "float32", "--per_device_train_batch_size", "2", *common)
 
 
-@check
 def the_trainers_word_means_the_file_that_is_installed(lab):
     """Somebody edited it: alone and behind zlaunch, the training gets what is in it. zlaunch's own option means zlaunch's, and says so."""
     path = overlay(lab, lambda config: config["zero_optimization"].update(reduce_bucket_size=12345678))
@@ -132,15 +127,45 @@ def the_trainers_word_means_the_file_that_is_installed(lab):
     assert "own-config-differs" in flagged and "reduce_bucket_size" in flagged, flagged
 
 
+def factory_run(lab):
+    """A run file of LLaMA-Factory, as its versions before 0.9.3 read it: no arguments behind it."""
+    model, data = lab.model(), lab.root / "lf-data"
+    data.mkdir()
+    shutil.copy(lab.root / "data.jsonl", data)
+    tags = {"role_tag": "role", "content_tag": "content", "user_tag": "user", "assistant_tag": "assistant"}
+    info = {"tiny": {"file_name": "data.jsonl", "formatting": "sharegpt", "columns": {"messages": "messages"}, "tags": tags}}
+    (data / "dataset_info.json").write_text(json.dumps(info))
+    return {"model_name_or_path": model, "stage": "sft", "do_train": "true", "finetuning_type": "full", "dataset": "tiny", "dataset_dir": data, "template": "qwen",
+            "cutoff_len": 64, "per_device_train_batch_size": 2, "gradient_accumulation_steps": 2, "learning_rate": "1.0e-4", "max_steps": 2, "max_grad_norm": 0.7,
+            "bf16": "true", "use_cpu": "true", "report_to": "none", "save_strategy": "'no'", "preprocessing_num_workers": 1, "output_dir": lab.root / "lf-out"}
+
+
+def a_run_file_that_takes_nothing_behind_it_is_written_anew(lab):
+    """LLaMA-Factory before 0.9.3. `deepspeed=…` behind the file was refused there."""
+    lines, zero2 = factory_run(lab), lab.root / "zero2.json"
+    zero2.write_text(lab.zlaunch("templates", "zero2"))
+    for name, more in (("run", {}), ("own", {"deepspeed": zero2})):
+        (lab.root / f"{name}.yaml").write_text("".join(f"{key}: {value}\n" for key, value in (lines | more).items()))
+    refused = lab.run(["llamafactory-cli", "train", "run.yaml", f"deepspeed={zero2}"], FORCE_TORCHRUN="1", NPROC_PER_NODE="1")
+    assert refused.returncode != 0, refused.stdout[-2000:]
+    assert "takes no argument behind a run file" in lab.run([lab.binary, "check", "--", "llamafactory-cli", "train", "run.yaml", f"deepspeed={zero2}"]).stdout
+    alone = lab.trained(["llamafactory-cli", "train", "own.yaml"], "train_loss", FORCE_TORCHRUN="1", NPROC_PER_NODE="2")
+    ours = lab.trained([lab.binary, "--deepspeed", "zero2", "--nproc-per-node", "2", "--", "llamafactory-cli", "train", "run.yaml"], "train_loss")
+    assert ours == alone and ours["train_batch_size"] == 8, different(alone, ours)
+
+
 def main():
     parser = Arguments(__doc__, "bin", "env", "names")
     options = parser.parse_args()
     checks = Checks(options.names)
-    for which, env in (("", options.env), ("older", environment("older")), ("swift2", environment("swift2"))):
+    for which, functions in CHECKS_BY_STACK.items():
+        wanted = {f"{function.__name__}{which and f'@{which}'}": function for function in functions}
+        if not any(checks.wants(name) for name in wanted):
+            continue
         with tempfile.TemporaryDirectory() as root:
-            lab = Lab(options.bin, env, Path(root))
-            for function in CHECKS_BY_STACK[which]:
-                checks.run(f"{function.__name__}{'_' if which else ''}{which}", function, lab)
+            lab = Lab(options.bin, environment(which) if which else options.env, Path(root))
+            for name, function in wanted.items():
+                checks.run(name, function, lab)
     checks.finish()
 
 
@@ -149,6 +174,7 @@ CHECKS_BY_STACK = {
          the_trainers_word_means_the_file_that_is_installed],
     "older": [trainers_are_seen_behind_their_modules, the_trainers_word_means_the_file_that_is_installed],
     "swift2": [the_trainers_word_means_the_file_that_is_installed],
+    "llamafactory-2024": [a_run_file_that_takes_nothing_behind_it_is_written_anew],
 }
 
 if __name__ == "__main__":
