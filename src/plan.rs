@@ -7,6 +7,7 @@ mod diagnostics;
 pub(crate) mod environment;
 mod file;
 mod inputs;
+mod own_config;
 mod planner;
 mod print;
 pub(crate) mod record;

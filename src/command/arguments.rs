@@ -13,7 +13,7 @@ use crate::command::defaults::ArgumentClass;
 use crate::command::option_names::{is_spelling, starts_dashed};
 use crate::command::python::Python;
 pub(crate) use kind::{Fault, Kind};
-pub(crate) use versions::Versions;
+pub(crate) use versions::{Versions, stand_in};
 
 /// A word of the command that the parser refuses.
 #[derive(Debug, PartialEq, Eq)]

@@ -14,6 +14,7 @@ use crate::command::inputs::Input;
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::python::{Python, Version};
 use crate::command::run_file;
+use crate::command::shipped::ShippedConfigs;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
 use crate::report::{Problem, reading};
@@ -27,6 +28,8 @@ pub(crate) struct Trainer {
     pub(crate) fills_auto: Option<FillsAuto>,
     /// Its console scripts, the usual one first. They start ranks themselves, so a launcher must not run them as they are.
     pub(crate) consoles: &'static [&'static str],
+    /// The modules behind them, which `python -m` runs.
+    pub(crate) console_modules: &'static [&'static str],
     /// The package whose version is the trainer's, by the name pip knows.
     pub(crate) distribution: Option<&'static str>,
     /// The argument that names the config.
@@ -82,6 +85,12 @@ impl Trainer {
         matches!(self.fills_auto, Some(FillsAuto::HfTrainer))
     }
 
+    /// Whether this is one of its console scripts, with `python` in front of it or not, or the module behind one.
+    pub(crate) fn is_console(&self, target: &Target) -> bool {
+        self.consoles.iter().any(|name| target.is_console(name))
+            || self.console_modules.iter().any(|module| target.is_module(module))
+    }
+
     /// Whether the script passes the config to DeepSpeed as it is.
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self.fills_auto, Some(FillsAuto::Nobody))
@@ -129,14 +138,6 @@ pub(crate) enum HandOver {
     Nested,
     /// The variable `config` names it, beside `switch=true` where that turns DeepSpeed on.
     Environment { config: &'static str, switch: Option<&'static str> },
-}
-
-/// Files `NAME.json` in a folder of the trainer's package.
-#[derive(Clone, Copy)]
-pub(crate) struct ShippedConfigs {
-    /// Below site-packages.
-    pub(crate) folder: &'static str,
-    pub(crate) names: &'static [&'static str],
 }
 
 /// Who starts the ranks, as far as they must be told.
@@ -301,10 +302,19 @@ impl RankCommand {
 
     /// A module of the package that the console script belongs to; its file, where that is found.
     pub(crate) fn behind_console(command: &ParsedCommand, module: &str, args: Vec<OsString>, host: &Host) -> Self {
-        let script = host.find_program(command.target.word());
-        let python = script.and_then(|script| Python::of_script(&script, host));
-        let file = python.as_ref().and_then(|python| python.file(&format!("{}.py", module.replace('.', "/"))));
-        let target = file.map_or_else(|| Target::module(module), Target::script);
+        Self::in_package(command, console_python(command, host), &[module], args)
+    }
+
+    /// The same, where the interpreter is known and the module has moved: the first that is there, else the first.
+    pub(crate) fn in_package(
+        command: &ParsedCommand,
+        python: Option<Python>,
+        modules: &[&str],
+        args: Vec<OsString>,
+    ) -> Self {
+        let file_of = |module: &&str| python.as_ref()?.file(&format!("{}.py", module.replace('.', "/")));
+        let file = modules.iter().find_map(file_of);
+        let target = file.map_or_else(|| Target::module(modules[0]), Target::script);
         RankCommand { target, args, python, ..Self::unchanged(command) }
     }
 
@@ -312,6 +322,15 @@ impl RankCommand {
     pub(crate) fn read_run_file(&mut self, file: &OsStr, dialect: Dialect, host: &Host) -> Option<Map<String, Value>> {
         let read = run_file::read(file, dialect, host).map_err(|problem| self.problems.push(problem));
         read.ok().map(Option::unwrap_or_default)
+    }
+}
+
+/// The interpreter behind a console script: the one that the command names, else the script's own. The trainers' own
+/// launchers do not pass on its options.
+pub(crate) fn console_python(command: &ParsedCommand, host: &Host) -> Option<Python> {
+    match &command.python {
+        Some(word) => Some(Python::at(host.find_program(word)?, host)),
+        None => Python::of_script(&host.find_program(command.target.word())?, host),
     }
 }
 

@@ -1,17 +1,18 @@
 //! The user's command, recognised: which trainer it is, what each rank runs, and with which arguments.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
 use crate::base::source::{Source, Sourced};
 use crate::command::argv::{Args, OptionList};
-use crate::command::front_end::{HandOver, NoConfig, Ranks, ShippedConfigs, Trainer, Variable};
+use crate::command::front_end::{HandOver, NoConfig, Ranks, Trainer, Variable};
 use crate::command::nested;
 use crate::command::option_names;
 use crate::command::python::{Python, Version};
 use crate::command::run_file;
+use crate::command::shipped::{self, ShippedConfig, ShippedConfigs};
 use crate::command::target::Target;
 use crate::host::Host;
 use crate::report::{Problem, reading};
@@ -87,18 +88,41 @@ impl Job {
         }
     }
 
-    /// Whether the trainer's own argument, with this value, names a config of its package.
-    pub(crate) fn ships_config(&self, name: &str) -> bool {
-        self.trainer.shipped_configs.is_some_and(|shipped| shipped.names.contains(&name))
+    /// Whether the trainer's own argument, with this value, names a config of its package in some version.
+    pub(crate) fn ships_config(&self, word: &str) -> bool {
+        let ships = self.trainer.shipped_configs.is_some();
+        ships && self.trainer.distribution.is_some_and(|distribution| shipped::is_word(distribution, word))
     }
 
-    /// The file that a trainer with configs of its own takes for this word: a file of that name in the current folder, else
-    /// the config in the package that is installed.
-    pub(crate) fn shipped_config(&self, name: &str, host: &Host) -> Option<PathBuf> {
-        let ShippedConfigs { folder, names } = self.trainer.shipped_configs?;
-        let local = Some(host.cwd.join(name)).filter(|path| path.is_file());
-        let shipped = || self.python.as_ref()?.file(&format!("{folder}/{name}.json"));
-        local.or_else(|| names.contains(&name).then(shipped).flatten())
+    /// The file that the trainer takes for a word in its own argument: a config of the package that is installed, or a file
+    /// of that name in the current folder.
+    pub(crate) fn own_file(&self, word: &str, host: &Host) -> Option<PathBuf> {
+        let local = || Some(host.cwd.join(word)).filter(|path| path.is_file());
+        let config = || shipped::by_word(self.trainer.distribution?, self.version().as_ref(), word);
+        let installed = |config: ShippedConfig| {
+            let elsewhere = || self.python.as_ref()?.file(config.file);
+            self.in_same_package(config.file).or_else(elsewhere)
+        };
+        match self.trainer.shipped_configs {
+            None => local(),
+            Some(ShippedConfigs { yields_to_file: true, .. }) => local().or_else(|| config().and_then(installed)),
+            Some(_) => config().map_or_else(local, installed),
+        }
+    }
+
+    /// The trainer's own config that has the name of a template of ours, and its file. Looked for at one place only.
+    pub(crate) fn own_config_of_name(&self, name: &str) -> Option<(ShippedConfig, PathBuf)> {
+        self.trainer.shipped_configs?;
+        let config = shipped::by_name(self.trainer.distribution?, self.version().as_ref(), name)?;
+        Some((config, self.in_same_package(config.file)?))
+    }
+
+    /// A file of the package that the target is in.
+    fn in_same_package(&self, inside: &str) -> Option<PathBuf> {
+        let Target::Script { path, .. } = &self.target else { return None };
+        let (package, _) = inside.split_once('/')?;
+        let (site, _) = path.to_str()?.rsplit_once(&format!("/{package}/"))?;
+        Some(Path::new(site).join(inside)).filter(|path| path.is_file())
     }
 
     /// Where a run file of the command has this value: `run.yaml:3:8`.

@@ -39,11 +39,7 @@ impl Target {
     pub(crate) fn is_module(&self, dotted: &str) -> bool {
         match self {
             Target::Module { name, .. } => name == dotted,
-            Target::Script { path, .. } => {
-                let file = format!("{}.py", dotted.replace('.', "/"));
-                let before = path.to_str().and_then(|path| path.strip_suffix(&file));
-                before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
-            }
+            Target::Script { path, .. } => path.to_str().is_some_and(|path| is_file_of(path, dotted)),
             Target::Program(_) => false,
         }
     }
@@ -52,6 +48,14 @@ impl Target {
     pub(crate) fn is_console(&self, name: &str) -> bool {
         !matches!(self, Target::Module { .. }) && self.name() == name
     }
+}
+
+/// Whether a path ends in the file of a module.
+fn is_file_of(path: &str, dotted: &str) -> bool {
+    let Some(stem) = path.strip_suffix(".py") else { return false };
+    let mut bytes = stem.bytes().rev();
+    dotted.bytes().rev().all(|wanted| bytes.next() == Some(if wanted == b'.' { b'/' } else { wanted }))
+        && bytes.next().is_none_or(|before| before == b'/')
 }
 
 /// A command, split into what it runs, its arguments and the interpreter.

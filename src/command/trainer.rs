@@ -54,8 +54,17 @@ pub(crate) const ANY_COMMAND: &str = command::TRAINER.name;
 
 /// Asks the front ends, or only the one that the user named, what the command is.
 pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static Trainer>>, host: &Host) -> Job {
-    let mut asked = ALL.iter().filter(|trainer| named.is_none_or(|named| named.value.name == trainer.name));
-    let recognised = asked.find_map(|trainer| Some((*trainer, (trainer.recognise)(command, host)?)));
+    // A console script starts ranks itself: what its own front end does not know runs as it stands.
+    let console = ALL.iter().find(|trainer| trainer.is_console(&command.target));
+    let is_asked = |trainer: &Trainer| match (named, console) {
+        (Some(named), _) => named.value.name == trainer.name,
+        (None, Some(own)) => [own.name, ANY_COMMAND].contains(&trainer.name),
+        (None, None) => true,
+    };
+    let recognised = ALL
+        .iter()
+        .filter(|trainer| is_asked(trainer))
+        .find_map(|trainer| Some((*trainer, (trainer.recognise)(command, host)?)));
     let is_recognised = recognised.is_some();
     let (trainer, rank) = recognised
         .unwrap_or_else(|| (named.map_or(&command::TRAINER, |named| named.value), RankCommand::unchanged(command)));
@@ -72,10 +81,8 @@ pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static
     problems.extend((trainer.refusals)(&args, &target, python.as_ref()));
     let rewritten = target != command.target;
     // A program that is said to be a trainer and is not its console script may run that script.
-    let starts_ranks = match &target {
-        Target::Program(word) => is_console(word) || !is_recognised && !trainer.consoles.is_empty(),
-        Target::Script { .. } | Target::Module { .. } => false,
-    };
+    let may_run_it = || matches!(target, Target::Program(_)) && !is_recognised && !trainer.consoles.is_empty();
+    let starts_ranks = !rewritten && (console.is_some() || may_run_it());
     Job {
         trainer,
         target,
@@ -101,6 +108,11 @@ pub(crate) fn as_it_stands() -> &'static Trainer {
 /// Whether a word names a console script of a front end.
 pub(crate) fn is_console(word: &OsStr) -> bool {
     of_console(base_name(word)).is_some()
+}
+
+/// Whether a word names the module behind one.
+pub(crate) fn is_console_module(word: &OsStr) -> bool {
+    ALL.iter().any(|trainer| trainer.console_modules.iter().any(|module| word == *module))
 }
 
 fn of_console(name: &str) -> Option<&'static Trainer> {

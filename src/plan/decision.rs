@@ -37,6 +37,8 @@ pub(crate) struct Plan {
 pub(crate) struct TrainerFacts {
     pub(crate) name: &'static str,
     pub(crate) version: Option<String>,
+    /// Which recorded version stands in for one that is not recorded.
+    pub(crate) stand_in: Option<String>,
     pub(crate) python: Option<PathBuf>,
     /// What the ranks run, in words for a person.
     pub(crate) runs: String,

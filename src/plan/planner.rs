@@ -9,11 +9,12 @@ use super::decision::{Plan, TrainerFacts};
 use super::diagnostics::Diagnostics;
 use super::environment::{self, Environment, EnvironmentInputs};
 use super::file::PlannedConfig;
-use super::{inputs, print};
+use super::{inputs, own_config, print};
 use crate::base::hash::fnv1a;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::check::{self, Derived, Subject, machine};
+use crate::command::arguments;
 use crate::command::trainer::{FillsAuto, Job, NoConfig, Ranks};
 use crate::config::auto::{self, FillContext};
 use crate::config::layers::{self, Layers};
@@ -227,9 +228,12 @@ impl Draft<'_> {
         let Draft { launch, job, .. } = self;
         // Finding the version means listing site-packages, so only where it is shown.
         let is_read = launch.output.is_read() || launch.record.is_some();
+        let version = is_read.then(|| job.version()).flatten();
+        let distribution = job.trainer.distribution.zip(version.as_ref());
         TrainerFacts {
             name: job.trainer.name,
-            version: is_read.then(|| job.version()).flatten().map(|version| version.0),
+            stand_in: distribution.and_then(|(distribution, version)| arguments::stand_in(distribution, version)),
+            version: version.map(|version| version.0),
             python: job.python.as_ref().map(|python| python.program.clone()),
             runs: print::what_runs(job, self.command()),
         }
@@ -249,7 +253,11 @@ impl Draft<'_> {
                 flag.clone()
             }
             // Trainers treat an empty value as no config.
-            (None, own) => own.filter(|own| !own.value.is_empty())?,
+            (None, own) => {
+                let own = own.filter(|own| !own.value.is_empty())?;
+                diagnostics.warnings.extend(own_config::unknown_word(self, &own));
+                self.own_file(own)
+            }
         };
         // A config of the trainer's package is read where the package is.
         if self.runs_elsewhere() && self.missing_shipped_config(&spec).is_some() {
@@ -271,6 +279,8 @@ impl Draft<'_> {
         });
         let mut template = diagnostics.keep(resolved)?;
         diagnostics.warnings.append(&mut template.notes);
+        let named = self.launch.deepspeed.as_ref().filter(|flag| flag.value != fit::AUTO);
+        diagnostics.warnings.extend(named.and_then(|flag| own_config::difference(self, flag, &template)));
         Some((template, chosen))
     }
 

@@ -63,6 +63,7 @@ impl Plan {
             .map(|python| format!(", {}", self.short(python.as_os_str())))
             .unwrap_or_default();
         rows.push(("trainer", format!("{}{version}: {}{python}", self.trainer.name, self.trainer.runs)));
+        rows.extend(self.trainer.stand_in.as_ref().map(|note| ("", note.clone())));
         rows.push(("ranks", self.ranks_text()));
         if let Some(folder) = self.local.as_ref().and_then(|local| local.log_dir.as_ref()) {
             rows.push(("", format!("→ {} and so on", self.short(folder.join("rank0.log").as_os_str()))));
@@ -337,7 +338,8 @@ pub(super) fn what_runs(job: &Job, command: &[OsString]) -> String {
     match &job.target {
         // The console script and its sub-command are what the user typed.
         _ if job.rewritten => {
-            let console = command.iter().position(|word| trainer::is_console(word)).unwrap_or(0);
+            let names_it = |word: &OsString| trainer::is_console(word) || trainer::is_console_module(word);
+            let console = command.iter().position(names_it).unwrap_or(0);
             command[console..].iter().take(2).map(|word| base_name(word)).collect::<Vec<_>>().join(" ")
         }
         Target::Script { path, .. } => path.to_string_lossy().into_owned(),

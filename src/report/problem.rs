@@ -17,6 +17,7 @@ pub(crate) fn warnings() -> impl Iterator<Item = &'static str> {
 const ABOUT_THE_LAUNCH: &[&str] = &[
     "old-spelling",
     "two-configs",
+    "own-config-differs",
     "unknown-variable",
     "ranks-without-effect",
     "output-without-effect",

@@ -52,6 +52,40 @@ pub(crate) fn two_configs(flag: &Sourced<String>, own: &Sourced<String>) -> Prob
         .help(format!("drop one of them; without {} the command's own is resolved", flag.from))
 }
 
+/// `behind`: what stands behind the file.
+pub(crate) fn run_file_must_be_alone(file: &OsStr, version: &str, behind: &OsStr) -> Problem {
+    let (file, behind) = (file.to_string_lossy(), behind.to_string_lossy());
+    let what = format!("LLaMA-Factory {version} takes no argument behind a run file, only 0.9.3 and later do");
+    Problem::error("run-file", what).at(format!("{file} {behind}")).help(format!("write it into {file}"))
+}
+
+/// `keys`: where they differ.
+pub(crate) fn own_config_differs(
+    spec: &Sourced<String>,
+    name: &str,
+    trainer: &str,
+    file: &Path,
+    keys: &[String],
+) -> Problem {
+    const SHOWN: usize = 3;
+    let more = keys.len().saturating_sub(SHOWN);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let keys = keys.iter().take(SHOWN).map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
+    let what =
+        format!("zlaunch's `{name}` is used, which differs from the one that comes with {trainer}: {keys}{more}");
+    Problem::warning("own-config-differs", what)
+        .at(spec.place())
+        .at(file.display())
+        .help(format!("for {trainer}'s own: --deepspeed {}", file.display()))
+}
+
+/// `meant`: what this version calls it.
+pub(crate) fn trainer_has_no_config(spec: &Sourced<String>, trainer: &str, meant: Option<&str>) -> Problem {
+    let what = format!("{trainer} has no config `{}`: zlaunch's template of that name is used", spec.value);
+    let help = meant.map_or_else(String::new, |word| format!("for {trainer}'s own: --deepspeed {word}"));
+    Problem::warning("own-config-differs", what).at(spec.place()).help(help)
+}
+
 /// `tolerant`: how this trainer is made to tolerate such options.
 pub(crate) fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&str>, tolerant: &str) -> Problem {
     Problem::error("argument", format!("{trainer} has no option `{word}`"))

@@ -79,7 +79,10 @@ impl<'a> Draft<'a> {
             Some((wrapped, parts)) => (Some(wrapped), parts),
             None => (None, ParsedCommand::parse(command)),
         };
-        let mut job = trainer::recognise(&parts, launch.trainer.as_ref(), &host);
+        // `accelerate env` trains nothing.
+        let as_it_stands = || Sourced::new(trainer::as_it_stands(), Source::Default);
+        let other = (wrapped.is_none() && ExistingLauncher::is_one(command)).then(as_it_stands);
+        let mut job = trainer::recognise(&parts, launch.trainer.as_ref().or(other.as_ref()), &host);
         // The launcher takes the config, so the script's run file stays as it is.
         if wrapped.as_ref().is_some_and(ExistingLauncher::takes_config) {
             job.run_file = None;
@@ -177,19 +180,31 @@ impl<'a> Draft<'a> {
     pub(crate) fn own_config(&self) -> Option<Sourced<String>> {
         let Draft { job, wrapped, .. } = self;
         let trainers = (!job.trainer.passes_through()).then(|| job.own_config(&self.host)).flatten();
-        let trainers = trainers.map(|own| match job.shipped_config(&own.value, &self.host) {
-            Some(path) => own.map(|_| path.to_string_lossy().into_owned()),
-            None => own,
-        });
         let own = trainers.or_else(|| wrapped.as_ref()?.config(&self.host))?;
         let text = job.trainer.reads_base64.then(|| base64::object_in(&own.value)).flatten();
         Some(Sourced { value: text.unwrap_or(own.value), from: own.from })
     }
 
+    /// What the trainer means by the word in its own argument, where that is a file: in its package, or in the current
+    /// folder. A template of that name in one of the user's folders is meant to change it.
+    pub(crate) fn own_file(&self, own: Sourced<String>) -> Sourced<String> {
+        let (job, search) = (&self.job, &self.launch.search);
+        let is_argument = job.args.is_given((job.trainer.config_argument)(&job.args));
+        let is_word = || search.knows(&own.value) || job.ships_config(&own.value);
+        if !is_argument || !is_word() || search.is_adjusted(&own.value) {
+            return own;
+        }
+        match job.own_file(&own.value, &self.host) {
+            Some(path) => own.map(|_| path.to_string_lossy().into_owned()),
+            None => own,
+        }
+    }
+
     /// Why a config that the trainer ships cannot be read here.
     pub(crate) fn missing_shipped_config(&self, spec: &Sourced<String>) -> Option<Problem> {
         let job = &self.job;
-        let missing = matches!(spec.from, Source::Argument(_)) && job.ships_config(&spec.value);
+        let stands_alone = job.trainer.shipped_configs.is_some_and(|shipped| !shipped.has_stand_ins);
+        let missing = stands_alone && matches!(spec.from, Source::Argument(_)) && job.ships_config(&spec.value);
         let problem = || report::shipped_config_not_found(spec, job.trainer.name);
         missing.then(|| job.blocker.clone().unwrap_or_else(problem))
     }

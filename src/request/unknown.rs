@@ -8,7 +8,7 @@ use super::draft::Draft;
 use crate::base::shell;
 use crate::base::source::Sourced;
 use crate::command::prefix::{Barrier, Prefix};
-use crate::command::target::{base_name, is_python};
+use crate::command::target::{base_name, is_python, of_python};
 use crate::command::trainer;
 use crate::ranks::topology::Topology;
 use crate::report::{self, Problem};
@@ -75,7 +75,9 @@ impl Draft<'_> {
         // A word behind an option may be its value.
         let is_option = |word: &OsString| word != "--" && word.as_encoded_bytes().starts_with(b"-");
         let starts = |at: &usize| trains(&command[*at]) && !is_option(&command[*at - 1]);
-        if let Some(at) = (1..command.len()).find(starts) {
+        // What an interpreter runs is the program, not what it starts.
+        let program = if is_python(&command[0]) { of_python(&command[1..]).map_or(0, |(_, used)| used) } else { 0 };
+        if let Some(at) = (program + 1..command.len()).find(starts) {
             let words = [&command[..at], &ours_before(&command[at..], launch)].concat();
             return format!(
                 "if it starts a training, put zlaunch behind it: {}",

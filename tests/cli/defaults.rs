@@ -82,7 +82,7 @@ fn what_is_not_recorded_is_not_claimed() {
     sandbox.installed("transformers", "4.30.0");
     is_silent(&sandbox, "gradient_clipping=0.5", swift);
     sandbox.installed("transformers", "5.19.0");
-    sandbox.installed("ms_swift", "3.0.1");
+    sandbox.installed("ms_swift", "2.6.1");
     is_silent(&sandbox, "gradient_clipping=0.5", swift);
 }
 

@@ -27,7 +27,7 @@ class Lab:
 
     def variables(self, report=None, **more):
         own = {"REPORT_CONFIG": str(report)} if report else {}
-        return variables(self.env, self.root / "home", PYTHONPATH=str(HERE / "hook"), **own | more)
+        return variables(self.env, self.root / "home", **{"PYTHONPATH": str(HERE / "hook")} | own | more)
 
     def run(self, argv, tries=5, **more):
         """What a command printed, and how it ended. One that lost its port to somebody else, or a race of torch's own, is tried again."""

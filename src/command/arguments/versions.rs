@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use super::table::recorded;
 use crate::command::defaults::numbers;
-use crate::command::python::Python;
+use crate::command::python::{Python, Version};
 
 /// One distribution: what is recorded of the version itself, or of those before and after it.
 struct Around {
@@ -83,6 +83,24 @@ impl<'p> Versions<'p> {
             None => format!("in every known version of {distribution}; none was found here"),
         })
     }
+}
+
+/// What is known of a version that is not recorded itself: what the nearest older one does.
+pub(crate) fn stand_in(distribution: &str, version: &Version) -> Option<String> {
+    let all = recorded(distribution)?;
+    if all.rsplit(' ').any(|it| it == version.0) {
+        return None;
+    }
+    let older = all.rsplit(' ').find(|it| !version.is_before(numbers(it)));
+    Some(older.map_or_else(
+        || {
+            format!(
+                "older than {distribution} {}, from which on its arguments are known",
+                all.split(' ').next().unwrap_or(all)
+            )
+        },
+        |older| format!("its arguments are not recorded: those of {distribution} {older} count, the nearest older one"),
+    ))
 }
 
 impl Around {

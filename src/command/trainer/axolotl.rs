@@ -29,6 +29,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
         runs_zh: "torchrun 运行它背后的脚本；自带启动器参数时不动它",
     }],
     consoles: &["axolotl"],
+    console_modules: &["axolotl.cli.main"],
     distribution: Some("axolotl"),
     hand_over: HandOver::Joined,
     // Not all of its ways to read a dataset are known.
@@ -56,7 +57,7 @@ const NAMES: &[(&str, &str)] =
     &[("micro_batch_size", "per_device_train_batch_size"), ("base_model", "model_name_or_path")];
 
 fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
-    let mut recognised = if command.target.is_console("axolotl") {
+    let mut recognised = if TRAINER.is_console(&command.target) {
         let (_, rest) = command.args.split_first().filter(|(mode, _)| *mode == "train")?;
         // axolotl downloads a config that is a URL.
         run_file::first(rest).filter(|file| !file.to_string_lossy().contains("://"))?;

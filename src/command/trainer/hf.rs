@@ -21,6 +21,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     usage: USAGE,
     fills_auto: Some(FillsAuto::HfTrainer),
     consoles: &[],
+    console_modules: &[],
     distribution: Some("transformers"),
     config_argument: |_| "deepspeed",
     hand_over: HandOver::Argument,

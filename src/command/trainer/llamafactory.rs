@@ -13,10 +13,11 @@ use crate::command::front_end::{
 };
 use crate::command::inputs::Input;
 use crate::command::model::Hub;
-use crate::command::python::Python;
+use crate::command::python::{Python, Version};
 use crate::command::run_file;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
+use crate::report;
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "llamafactory",
@@ -26,6 +27,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
         runs_zh: "torchrun 运行它的 launcher 模块，文件后面加 `deepspeed=…`",
     }],
     consoles: &["llamafactory-cli", "lmf"],
+    console_modules: &["llamafactory.cli"],
     distribution: Some("llamafactory"),
     hand_over: HandOver::Dotted,
     inputs: &[
@@ -70,7 +72,7 @@ fn arguments(args: &Args, _: &Target) -> Option<ArgumentClass> {
 const MODULE: &str = "llamafactory.launcher";
 
 fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
-    let console = TRAINER.consoles.iter().any(|name| command.target.is_console(name));
+    let console = TRAINER.is_console(&command.target);
     // Ray starts the ranks then.
     if console && host.var(vars::USE_RAY).is_some_and(is_on) {
         return None;
@@ -82,9 +84,15 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     } else {
         command.target.is_module(MODULE).then(|| RankCommand::unchanged(command))?
     };
-    if let Some(file) = run_file::first(&recognised.args).cloned()
-        && let Some(mut entries) = recognised.read_run_file(&file, Dialect::OmegaConf, host)
-    {
+    let Some(file) = run_file::first(&recognised.args).cloned() else { return Some(recognised) };
+    let version = version_of(&recognised, command, host);
+    let is_before = |other| version.as_ref().is_some_and(|version| version.is_before(other));
+    let dialect = if is_before([0, 9, 4]) { Dialect::PyYaml } else { Dialect::OmegaConf };
+    // Up to 0.9.2 a run file is the only argument, or none at all.
+    if is_before([0, 9, 3]) && recognised.args.len() > 1 {
+        let version = version.map(|version| version.0).unwrap_or_default();
+        recognised.problems.push(report::run_file_must_be_alone(&file, &version, &recognised.args[1]));
+    } else if let Some(mut entries) = recognised.read_run_file(&file, dialect, host) {
         for word in &recognised.args[1..] {
             if let Some((key, value)) = word.to_str().and_then(|word| word.split_once('=')) {
                 insert(&mut entries, key, scalar(value, Dialect::OmegaConf));
@@ -92,8 +100,14 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
         }
         recognised.unread = run_file::unread(&entries, false);
         recognised.effective_args = Some(run_file::typed_words(&entries, false));
+        recognised.run_file = is_before([0, 9, 3]).then_some(entries);
     }
     Some(recognised)
+}
+
+fn version_of(recognised: &RankCommand, command: &ParsedCommand, host: &Host) -> Option<Version> {
+    let named = || Some(Python::at(host.find_program(command.python.as_ref()?)?, host));
+    recognised.python.clone().or_else(named)?.version("llamafactory")
 }
 
 /// `a.b=1` reaches into a section.
@@ -136,6 +150,7 @@ mod tests {
     use std::ffi::OsString;
 
     use super::*;
+    use crate::laws::fake::Sandbox;
 
     #[test]
     fn texts_for_numbers_are_not_read() {
@@ -143,5 +158,26 @@ mod tests {
             "max_grad_norm": false, "per_device_train_batch_size": true, "fp16": 0.5});
         let words = run_file::typed_words(entries.as_object().unwrap(), false);
         assert_eq!(words, ["--max_steps=3", "--model_name_or_path=a/b", "--bf16=True", "--x=${y}"].map(OsString::from));
+    }
+
+    /// Seen in the sources of 0.8.0 to 0.9.5: `read_args`, before that `_parse_args`.
+    #[test]
+    fn a_run_file_takes_arguments_behind_it_since_0_9_3() {
+        let factory = |version: &str| {
+            let sandbox =
+                Sandbox::with_trainer("llamafactory-cli", "llamafactory", version, &["llamafactory/launcher.py"]);
+            sandbox.file("x.yaml", "learning_rate: 1e-5\nmax_steps: 3\n");
+            sandbox
+        };
+        let rank = |version: &str| factory(version).rank("llamafactory-cli train x.yaml").1;
+        assert_eq!(rank("0.9.3"), "SITE/llamafactory/launcher.py x.yaml deepspeed=CONFIG");
+        assert_eq!(rank("0.9.2"), "SITE/llamafactory/launcher.py CONFIG");
+        let job = |version: &str, more: &str| factory(version).job(&format!("llamafactory-cli train x.yaml{more}"));
+        let says =
+            |version: &str| job(version, " bf16=true").problems.into_iter().map(|it| it.rule).collect::<Vec<_>>();
+        assert_eq!((says("0.9.3"), says("0.9.2")), (Vec::new(), vec!["run-file"]));
+        // OmegaConf reads it as a number, PyYAML as text.
+        let rate = |version: &str| job(version, "").args.text("learning_rate").map(|rate| rate.value);
+        assert_eq!((rate("0.9.4").is_some(), rate("0.9.3")), (true, None));
     }
 }

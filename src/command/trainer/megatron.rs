@@ -12,6 +12,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
         runs_zh: "原样执行，进程数和机器数写在它读取的变量里",
     }],
     consoles: &["megatron"],
+    console_modules: &["swift.cli._megatron.main"],
     distribution: Some("ms-swift"),
     launches_itself: true,
     recognise: |command, _| {
@@ -22,7 +23,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
                 "drop it: --tensor_model_parallel_size, --pipeline_model_parallel_size and its distributed optimizer shard the model; DeepSpeed is for `swift sft`",
             )
         };
-        command.target.is_console("megatron").then(|| RankCommand::without_config(command, no_config()))
+        TRAINER.is_console(&command.target).then(|| RankCommand::without_config(command, no_config()))
     },
     ..command::TRAINER
 };

@@ -11,13 +11,14 @@ use crate::command::argv::{Args, Field, Nargs, OptionList, hf_bool};
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
     ArgumentParser, DefaultArguments, Precision, RankCommand, Trainer, TrainingDefaults, UnknownOptions, Usage,
-    Variable,
+    Variable, console_python,
 };
 use crate::command::inputs::Input;
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::option_names;
 use crate::command::python::{Python, Version};
 use crate::command::run_file;
+use crate::command::shipped::ShippedConfigs;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
 use crate::report::{self, Problem};
@@ -30,7 +31,9 @@ pub(crate) const TRAINER: Trainer = Trainer {
         runs_zh: "用 `swift` 所属的解释器，torchrun 运行子命令背后的文件；run file 的内容展开成参数",
     }],
     consoles: &["swift"],
+    console_modules: &["swift.cli.main"],
     distribution: Some("ms-swift"),
+    shipped_configs: Some(ShippedConfigs { yields_to_file: false, has_stand_ins: true }),
     model_argument: "model",
     hub,
     hidden_size: HiddenSizeLookup::MsSwift,
@@ -113,7 +116,56 @@ impl TunerOption {
     }
 }
 
-/// The sub-commands that swift runs through torchrun, and all of their options.
+/// A sub-command that swift runs through torchrun, in some versions, and the module that it means there.
+struct Route {
+    name: &'static str,
+    module: &'static str,
+    /// Words that swift puts in front of the arguments.
+    words: &'static [&'static str],
+    since: [u32; 3],
+    /// The first version that does not do so.
+    until: [u32; 3],
+}
+
+impl Route {
+    const fn new(name: &'static str, module: &'static str, since: [u32; 3], until: [u32; 3]) -> Self {
+        Route { name, module, words: &[], since, until }
+    }
+
+    /// `swift dpo` was another word for `swift rlhf --rlhf_type dpo`.
+    const fn of_rlhf(words: &'static [&'static str; 2]) -> Self {
+        Route { name: words[1], module: "swift.cli.rlhf", words, since: [2, 2, 0], until: [3, 0, 0] }
+    }
+
+    const NEWEST: [u32; 3] = [u32::MAX, 0, 0];
+
+    /// Seen in the sources of every version.
+    const ALL: &[Self] = &[
+        Self::new("sft", "swift.cli.sft", [0, 0, 0], Self::NEWEST),
+        Self::new("pt", "swift.cli.pt", [2, 2, 5], Self::NEWEST),
+        Self::new("pt", "swift.cli.sft", [2, 2, 2], [2, 2, 5]),
+        Self::new("rlhf", "swift.cli.rlhf", [2, 2, 0], Self::NEWEST),
+        Self::new("infer", "swift.cli.infer", [3, 0, 0], Self::NEWEST),
+        Self::of_rlhf(&["--rlhf_type", "dpo"]),
+        Self::of_rlhf(&["--rlhf_type", "orpo"]),
+        Self::of_rlhf(&["--rlhf_type", "simpo"]),
+        Self::new("dpo", "swift.cli.dpo", [0, 0, 0], [2, 2, 0]),
+        Self::new("orpo", "swift.cli.orpo", [2, 0, 5], [2, 2, 0]),
+        Self::new("simpo", "swift.cli.simpo", [2, 1, 0], [2, 2, 0]),
+    ];
+
+    /// What a sub-command means in the version that is installed, or in the newest.
+    fn find(name: &OsStr, version: impl Fn() -> Option<Version>) -> Option<&'static Self> {
+        let mut named = Self::ALL.iter().filter(|route| name == route.name);
+        named.find(|route| {
+            let is_in = |version: Version| !version.is_before(route.since) && version.is_before(route.until);
+            let is_newest = route.until == Self::NEWEST;
+            route.since == [0; 3] && is_newest || version().map_or(is_newest, is_in)
+        })
+    }
+}
+
+/// The commands, and all of their options.
 const COMMANDS: &[(&str, &str)] = &[
     ("sft", include_str!("../../recorded/swift_sft.txt")),
     ("pt", include_str!("../../recorded/swift_pt.txt")),
@@ -125,13 +177,14 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     if command_of(&command.target).is_some() {
         return Some(RankCommand::unchanged(command));
     }
-    if !command.target.is_console("swift") && !command.target.is_module("swift.cli.main") {
+    if !TRAINER.is_console(&command.target) {
         return None;
     }
     let (first, rest) = command.args.split_first()?;
-    let sub_command = COMMANDS.iter().map(|(name, _)| *name).find(|name| first == name)?;
-    let module = format!("swift.cli.{sub_command}");
-    let mut rank = RankCommand::behind_console(command, &module, rest.to_vec(), host);
+    let python = console_python(command, host);
+    let route = Route::find(first, || python.as_ref()?.version("ms-swift"))?;
+    let words = route.words.iter().map(OsString::from).chain(rest.iter().cloned());
+    let mut rank = RankCommand::in_package(command, python, &[route.module], words.collect());
     let version = |rank: &RankCommand| rank.python.as_ref()?.version("ms-swift");
     // swift's own launcher reads a run file, and the file behind it does not: we put its words in its place.
     if let Some(file) = run_file::first(rest) {
@@ -311,4 +364,41 @@ fn precision(args: &Args, name: &str, full_eval: &str, dtypes: &[&str]) -> Preci
     }
     let dtype = args.text("torch_dtype").filter(|sourced| sourced.value != "None");
     Ok(dtype.map(|sourced| (dtypes.contains(&sourced.value.as_str()), format!("{} {}", sourced.from, sourced.value))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::laws::fake::Sandbox;
+
+    #[test]
+    fn sub_commands_by_version() {
+        let rank = |version: &str, command: &str| {
+            let files =
+                ["swift/cli/sft.py", "swift/cli/pt.py", "swift/cli/rlhf.py", "swift/cli/dpo.py", "swift/cli/infer.py"];
+            let swift = Sandbox::with_trainer("swift", "ms_swift", version, &files);
+            let (trainer, rank) = swift.rank(&format!("swift {command} --x 1"));
+            if trainer == "swift" {
+                rank.replace(" --x 1 --deepspeed CONFIG", "").replace("SITE/swift/cli/", "")
+            } else {
+                trainer.to_string()
+            }
+        };
+        for (version, command, expected) in [
+            ("4.6.0", "sft", "sft.py"),
+            ("2.0.0", "sft", "sft.py"),
+            ("4.6.0", "pt", "pt.py"),
+            ("2.2.2", "pt", "sft.py"),
+            ("2.0.0", "pt", "command"),
+            ("3.0.0", "infer", "infer.py"),
+            ("2.6.1", "infer", "command"),
+            ("2.6.1", "dpo", "rlhf.py --rlhf_type dpo"),
+            ("2.6.1", "simpo", "rlhf.py --rlhf_type simpo"),
+            ("2.0.0", "dpo", "dpo.py"),
+            ("2.0.0", "rlhf", "command"),
+            ("3.0.0", "dpo", "command"),
+        ] {
+            assert_eq!(rank(version, command), expected, "{version} {command}");
+        }
+    }
 }

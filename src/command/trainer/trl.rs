@@ -8,6 +8,7 @@ use crate::command::argv::{Args, Field, Nargs, OptionList};
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
     ArgumentParser, DefaultArguments, RankCommand, Trainer, TrainingDefaults, UnknownOptions, Usage, Variable,
+    console_python,
 };
 use crate::command::inputs::Input;
 use crate::command::run_file;
@@ -22,6 +23,8 @@ pub(crate) const TRAINER: Trainer = Trainer {
         runs_zh: "torchrun 运行它背后的脚本；带 `--accelerate_config` 或启动器参数时不动它",
     }],
     consoles: &["trl"],
+    // Before 0.13, up to 0.28, and since.
+    console_modules: &["trl.commands.cli", "trl.cli", "trl.cli.main"],
     distribution: Some("trl"),
     inputs: &[
         Input::plain("model_name_or_path"),
@@ -47,6 +50,8 @@ const COMMANDS: &[(&str, &str)] = &[
     ("reward", "RewardConfig"),
     ("rloo", "RLOOConfig"),
 ];
+/// Where their scripts are: since 0.13, and before.
+const FOLDERS: [&str; 2] = ["trl.scripts", "trl.commands.scripts"];
 const CONFIG: &[Field] = &[("config", Nargs::One)];
 
 /// Options of `accelerate launch` that TRL's own parser does not know, and so passes on to it.
@@ -71,14 +76,16 @@ const ACCELERATE: &[&str] = &[
 ];
 
 fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
-    let mut recognised = if command.target.is_console("trl") {
+    let mut recognised = if TRAINER.is_console(&command.target) {
         let (script, rest) = command.args.split_first()?;
         let (script, _) = COMMANDS.iter().find(|(name, _)| script == name)?;
         let names = rest.iter().filter_map(|word| word.to_str()?.strip_prefix("--")?.split('=').next());
         if names.map(|name| name.replace('-', "_")).any(|name| ACCELERATE.contains(&name.as_str())) {
             return None;
         }
-        RankCommand::behind_console(command, &format!("trl.scripts.{script}"), rest.to_vec(), host)
+        let modules = FOLDERS.map(|folder| format!("{folder}.{script}"));
+        let python = console_python(command, host);
+        RankCommand::in_package(command, python, &modules.each_ref().map(String::as_str), rest.to_vec())
     } else {
         class_of(&command.target)?;
         RankCommand::unchanged(command)
@@ -98,14 +105,19 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     Some(recognised)
 }
 
+/// What the scripts took before 0.13 is not recorded.
 fn parser_of(target: &Target) -> Option<ArgumentClass> {
-    let found = COMMANDS.iter().find(|(name, _)| target.is_module(&format!("trl.scripts.{name}")));
-    found.map(|(name, _)| ArgumentClass { distribution: "trl", name })
+    let (name, _) = command_in(target, &FOLDERS[..1])?;
+    Some(ArgumentClass { distribution: "trl", name })
 }
 
 fn class_of(target: &Target) -> Option<&'static str> {
-    let found = COMMANDS.iter().find(|(name, _)| target.is_module(&format!("trl.scripts.{name}")));
-    found.map(|(_, class)| *class)
+    command_in(target, &FOLDERS).map(|(_, class)| *class)
+}
+
+fn command_in(target: &Target, folders: &[&str]) -> Option<&'static (&'static str, &'static str)> {
+    let is_it = |name: &str| folders.iter().any(|folder| target.is_module(&format!("{folder}.{name}")));
+    COMMANDS.iter().find(|(name, _)| is_it(name))
 }
 
 /// The `env` block of the file wins over what is set.
@@ -113,4 +125,18 @@ fn variables(block: Option<&serde_json::Value>) -> Vec<Variable> {
     let entries = block.and_then(|block| block.as_object()).into_iter().flatten();
     let named = entries.filter(|(name, _)| vars::is_name(name));
     named.map(|(name, value)| Variable::new(name, python_str(value), "env in the run file")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::laws::fake::Sandbox;
+
+    #[test]
+    fn the_script_is_where_the_version_has_it() {
+        for (version, folder) in [("1.16.0", "trl/scripts"), ("0.12.2", "trl/commands/scripts")] {
+            let trl = Sandbox::with_trainer("trl", "trl", version, &[&format!("{folder}/sft.py")]);
+            let expected = format!("SITE/{folder}/sft.py --bf16 true --deepspeed CONFIG");
+            assert_eq!(trl.rank("trl sft --bf16 true"), ("trl", expected));
+        }
+    }
 }

@@ -6,8 +6,9 @@
 use super::hf;
 use crate::base::vars;
 use crate::command::argv::{Args, ArgumentError, Field, Nargs, OptionList};
-use crate::command::front_end::{FillsAuto, RankCommand, Ranks, ShippedConfigs, Trainer, Usage, Variable};
+use crate::command::front_end::{FillsAuto, RankCommand, Ranks, Trainer, Usage, Variable};
 use crate::command::python::Python;
+use crate::command::shipped::ShippedConfigs;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
 use crate::report::{self, Problem};
@@ -22,16 +23,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     fills_auto: Some(FillsAuto::Itself(source_of)),
     consoles: &["xtuner"],
     distribution: Some("xtuner"),
-    shipped_configs: Some(ShippedConfigs {
-        folder: "xtuner/configs/deepspeed",
-        names: &[
-            "deepspeed_zero1",
-            "deepspeed_zero2",
-            "deepspeed_zero2_offload",
-            "deepspeed_zero3",
-            "deepspeed_zero3_offload",
-        ],
-    }),
+    shipped_configs: Some(ShippedConfigs { yields_to_file: true, has_stand_ins: false }),
     launcher_args,
     reads_base64: false,
     fields: FIELDS,
@@ -51,7 +43,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     if command.target.is_module(MODULE) {
         return Some(RankCommand::unchanged(command));
     }
-    let (mode, rest) = command.args.split_first().filter(|_| command.target.is_console("xtuner"))?;
+    let (mode, rest) = command.args.split_first().filter(|_| TRAINER.is_console(&command.target))?;
     let mut rank = mode
         .eq_ignore_ascii_case("train")
         .then(|| RankCommand::behind_console(command, MODULE, rest.to_vec(), host))?;

@@ -150,6 +150,16 @@ impl Search {
         is_name(name) && self.find(alias(name).unwrap_or(name), 0).is_some()
     }
 
+    /// Whether one of the folders has a template of that name.
+    pub(crate) fn is_adjusted(&self, name: &str) -> bool {
+        is_name(name) && matches!(self.find(name, 0), Some((_, Origin::File(_))))
+    }
+
+    /// Whether the name means a built-in template.
+    pub(crate) fn is_built_in(&self, name: &str) -> bool {
+        is_name(name) && matches!(self.find(name, 0), Some((_, Origin::BuiltIn)))
+    }
+
     pub(super) fn unknown(&self, spec: &Sourced<String>, name: &str) -> Problem {
         let known: Vec<String> = self.all().into_iter().map(|(name, _)| name).collect();
         let known = known.iter().map(String::as_str).chain(ALIASES.iter().map(|(old, _)| *old));

@@ -22,7 +22,7 @@ use crate::report::reading;
 pub(super) const SPEC: LauncherSpec = LauncherSpec {
     launcher: Launcher::Existing("accelerate"),
     programs: &[("accelerate", Some("launch")), ("accelerate-launch", None)],
-    modules: &["accelerate.commands.launch"],
+    modules: &[("accelerate.commands.launch", None), ("accelerate.commands.accelerate_cli", Some("launch"))],
     options: include_str!("../../recorded/accelerate.txt"),
     short_options: &[("-m", "module"), ("-h", "help"), ("-q", "quiet")],
     rank_options: ["num_processes", "num_machines", "machine_rank", "main_process_ip", "main_process_port"],

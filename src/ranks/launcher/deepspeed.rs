@@ -21,7 +21,7 @@ use crate::report::{self, Problem};
 pub(super) const SPEC: LauncherSpec = LauncherSpec {
     launcher: Launcher::Deepspeed,
     programs: &[("deepspeed", None), ("ds", None)],
-    modules: &["deepspeed.launcher.runner"],
+    modules: &[("deepspeed.launcher.runner", None)],
     options: include_str!("../../recorded/deepspeed.txt"),
     short_options: &[("-H", "hostfile"), ("-i", "include"), ("-e", "exclude"), ("-q", "quiet"), ("-h", "help")],
     rank_options: ["num_gpus", "num_nodes", "node_rank", "master_addr", "master_port"],
@@ -33,7 +33,7 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
 };
 
 /// What the runner starts on each node.
-const LAUNCH_MODULE: &str = "deepspeed.launcher.launch";
+pub(super) const LAUNCH_MODULE: &str = "deepspeed.launcher.launch";
 
 /// The runner reads this file if it exists, even if no option names it.
 const DEFAULT_HOSTFILE: &str = "/job/hostfile";
@@ -70,7 +70,7 @@ pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
 /// With a hostfile: the runner reaches the hosts through ssh.
 fn runner_words(context: &LaunchContext<'_>) -> Vec<OsString> {
     let LaunchContext { topology, hosts, host, .. } = context;
-    let mut words: Vec<OsString> = vec![context.python(), "-m".into(), SPEC.modules[0].into()];
+    let mut words: Vec<OsString> = vec![context.python(), "-m".into(), SPEC.module().into()];
     let mut option = |name: &str, value: OsString| words.extend([OsString::from(name), value]);
     if let Some(file) = &hosts.hostfile {
         option("--hostfile", host.absolute(&file.value).into_os_string());

@@ -9,7 +9,7 @@ use super::{accelerate, deepspeed, torchrun};
 use crate::base::python_value;
 use crate::base::source::Sourced;
 use crate::command::argv::Args;
-use crate::command::target::{ParsedCommand, Target, is_python, is_script};
+use crate::command::target::{ParsedCommand, Target, is_python, is_script, of_python};
 use crate::command::trainer::{self, Job};
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags};
@@ -17,6 +17,9 @@ use crate::report::{self, Problem};
 
 /// Every launcher that a command may start with.
 pub(super) const SPECS: &[&LauncherSpec] = &[&torchrun::SPEC, &deepspeed::SPEC, &accelerate::SPEC];
+
+/// What DeepSpeed's runner starts on each machine. Written out by hand it says who starts which ranks in its own way.
+const INNER: &str = deepspeed::LAUNCH_MODULE;
 
 pub(crate) struct ExistingLauncher {
     pub(crate) spec: &'static LauncherSpec,
@@ -43,6 +46,12 @@ impl ExistingLauncher {
         let python = (start > 2 || is_python(&command[0])).then(|| command[0].clone());
         let owner = if matches!(target, Target::Program(_)) { first.clone() } else { command[0].clone() };
         Some((launcher, ParsedCommand::new(target, trainer_args, python, Some(owner))))
+    }
+
+    /// Whether the command is a launcher, though it may launch nothing: `torchrun --help`, `accelerate env`.
+    pub(crate) fn is_one(command: &[OsString]) -> bool {
+        let is_inner = || is_python(&command[0]) && of_python(&command[1..]).is_some_and(|(it, _)| it.is_module(INNER));
+        SPECS.iter().any(|spec| spec.is_program(command)) || !command.is_empty() && is_inner()
     }
 
     /// The words that name it.
@@ -177,7 +186,7 @@ impl ExistingLauncher {
     /// A front end behind a console script needs the interpreter of that script.
     fn program_words(&self, context: &LaunchContext<'_>) -> Vec<OsString> {
         if context.job.rewritten && context.job.python.is_some() {
-            return vec![context.python(), "-m".into(), self.spec.modules[0].into()];
+            return vec![context.python(), "-m".into(), self.spec.module().into()];
         }
         let mut program = self.program.clone();
         if let Some(path) = context.host.find_program(&program[0]) {

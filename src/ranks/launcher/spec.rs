@@ -7,7 +7,7 @@ use super::kind::Launcher;
 use crate::base::source::{Source, Sourced};
 use crate::command::argv::{Args, Field, Nargs, OptionList};
 use crate::command::option_names::name_of;
-use crate::command::target::{Target, base_name, is_python, is_script, of_python};
+use crate::command::target::{base_name, is_python, is_script, of_python};
 use crate::host::Host;
 use crate::ranks::topology::RankFlags;
 
@@ -18,8 +18,8 @@ pub(crate) struct LauncherSpec {
     pub(crate) launcher: Launcher,
     /// Console scripts, each with the sub-command that it needs.
     pub(super) programs: &'static [(&'static str, Option<&'static str>)],
-    /// The modules that are it. An interpreter runs it by the first.
-    pub(super) modules: &'static [&'static str],
+    /// The modules that are it, each with the sub-command that it needs. An interpreter runs it by the first.
+    pub(super) modules: &'static [(&'static str, Option<&'static str>)],
     /// All of its options, as recorded in `src/recorded`.
     pub(super) options: &'static str,
     /// Short options and the long ones that they stand for.
@@ -63,17 +63,35 @@ pub(super) type Variables = Vec<(&'static str, OsString)>;
 impl LauncherSpec {
     /// How many words at the start of the command name this launcher.
     pub(super) fn count_program_words(&self, command: &[OsString]) -> Option<usize> {
-        let first = command.first()?;
-        if is_python(first) {
-            let (target, used) = of_python(&command[1..])?;
-            let Target::Module { name, .. } = target else { return None };
-            return self.modules.iter().any(|module| name == *module).then_some(used + 1);
-        }
-        let (_, sub_command) = self.programs.iter().find(|(program, _)| *program == base_name(first))?;
+        let (used, sub_command) = self.named_by(command)?;
         match sub_command {
-            Some(word) => (command.get(1)? == *word).then_some(2),
-            None => Some(1),
+            Some(word) => (command.get(used)? == word).then_some(used + 1),
+            None => Some(used),
         }
+    }
+
+    /// Whether the command is this program, with or without a script to launch: `accelerate env` is, too.
+    pub(super) fn is_program(&self, command: &[OsString]) -> bool {
+        self.named_by(command).is_some()
+    }
+
+    /// The console script (with `python` in front of it or not), the module or its file; how many words name it, and the
+    /// sub-command that must follow.
+    fn named_by(&self, command: &[OsString]) -> Option<(usize, Option<&'static str>)> {
+        let first = command.first()?;
+        if !is_python(first) {
+            let (_, sub_command) = self.programs.iter().find(|(program, _)| *program == base_name(first))?;
+            return Some((1, *sub_command));
+        }
+        let (target, used) = of_python(&command[1..])?;
+        let program = self.programs.iter().find(|(program, _)| target.is_console(program));
+        let (_, sub_command) = program.or_else(|| self.modules.iter().find(|(module, _)| target.is_module(module)))?;
+        Some((used + 1, *sub_command))
+    }
+
+    /// The module by which an interpreter runs it.
+    pub(super) fn module(&self) -> &'static str {
+        self.modules[0].0
     }
 
     pub(super) fn parse(&self, flags: &[OsString]) -> Args {

@@ -15,7 +15,7 @@ use crate::ranks::topology::{Processes, RankFlags};
 pub(super) const SPEC: LauncherSpec = LauncherSpec {
     launcher: Launcher::Torchrun,
     programs: &[("torchrun", None)],
-    modules: &["torch.distributed.run", "torch.distributed.launch"],
+    modules: &[("torch.distributed.run", None), ("torch.distributed.launch", None)],
     options: concat!(include_str!("../../recorded/torchrun.txt"), "use_env!\n"),
     short_options: &[("-m", "module"), ("-h", "help"), ("-r", "redirects"), ("-t", "tee")],
     rank_options: ["nproc_per_node", "nnodes", "node_rank", "master_addr", "master_port"],
@@ -28,7 +28,7 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
 
 pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
     let topology = context.topology;
-    let mut words: Vec<OsString> = vec![context.python(), "-m".into(), SPEC.modules[0].into()];
+    let mut words: Vec<OsString> = vec![context.python(), "-m".into(), SPEC.module().into()];
     let mut option = |name: &str, value: String| words.extend([OsString::from(name), value.into()]);
     // All are given: torchrun would take what is missing from PET_* variables.
     let nnodes = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);

@@ -26,6 +26,11 @@ const RULES: &[(&str, &str)] = &[
     ("no-config", "--set, --unset, --patch or --config-out without any DeepSpeed config to change."),
     ("not-found", "The command, or a program it needs, was not found."),
     ("hand-over", "zlaunch does not know how this command takes a DeepSpeed config."),
+    (
+        "own-config-differs",
+        "A name means a config of zlaunch's and one that comes with the trainer, and they differ. In zlaunch's --deepspeed it \
+         is zlaunch's, in the trainer's own argument the trainer's.",
+    ),
     ("two-configs", "--deepspeed of zlaunch and of the command name different configs; zlaunch's is used."),
     (
         "mismatch",
