@@ -181,7 +181,7 @@ impl<'a> Draft<'a> {
             Some(path) => own.map(|_| path.to_string_lossy().into_owned()),
             None => own,
         });
-        let own = trainers.or_else(|| wrapped.as_ref()?.config(&self.host))?;
+        let own = trainers.or_else(|| wrapped.as_ref()?.config(job, &self.host))?;
         let text = job.trainer.reads_base64.then(|| base64::object_in(&own.value)).flatten();
         Some(Sourced { value: text.unwrap_or(own.value), from: own.from })
     }

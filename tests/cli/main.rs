@@ -40,3 +40,4 @@ mod slurm;
 mod source_layers;
 mod templates;
 mod trust;
+mod versions;
