@@ -71,8 +71,12 @@ vars! {
     ROLE_RANK SET "`local` sets it to RANK";
     ROLE_WORLD_SIZE SET "`local` sets it to WORLD_SIZE";
     ROLE_NAME SET "`local` sets it to `default`";
-    TORCHELASTIC_USE_AGENT_STORE SET "`local` removes it: there is no agent of torchrun";
-    TORCHELASTIC_RUN_ID READ "set by torchrun: RANK is a real one";
+    TORCHELASTIC_USE_AGENT_STORE SET "False for the ranks of `local`: there is no agent of torchrun, rank 0 opens the store";
+    TORCHELASTIC_RUN_ID READ_AND_SET "set by torchrun: RANK is a real one; `local` sets it too";
+    TORCHELASTIC_RESTART_COUNT SET "0 for the ranks of `local`, as torchrun sets it";
+    TORCHELASTIC_MAX_RESTARTS SET "the same";
+    TORCH_NCCL_ASYNC_ERROR_HANDLING SET "1 for the ranks of `local` unless it is set, as torchrun does";
+    NCCL_ASYNC_ERROR_HANDLING SET "its name before torch 2.2";
 
     SLURM_JOB_ID READ "Slurm started this";
     SLURM_STEP_ID READ "`srun` started this task; without it this is a batch script or the shell of salloc";

@@ -13,7 +13,7 @@ use crate::command::defaults::ArgumentClass;
 use crate::command::option_names::{is_spelling, starts_dashed};
 use crate::command::python::Python;
 pub(crate) use kind::{Fault, Kind};
-pub(crate) use versions::{Versions, stand_in};
+pub(crate) use versions::{DASHES_SINCE, Versions, stand_in};
 
 /// A word of the command that the parser refuses.
 #[derive(Debug, PartialEq, Eq)]
@@ -76,6 +76,9 @@ impl Parser {
             return None;
         }
         let dashed = given.name.contains('-') && !given.name.contains('_');
+        if dashed && !self.mapping && versions.is_none_or(|versions| versions.refuse_dashes()) {
+            return refused(Fault::Unknown);
+        }
         let name = if dashed { Cow::Owned(given.name.replace('-', "_")) } else { Cow::Borrowed(given.name) };
         let kinds = self.kinds(&name, versions);
         if kinds.iter().all(|kind| kind.is_gone()) {

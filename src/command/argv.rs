@@ -55,6 +55,12 @@ struct Occurrence {
     at: usize,
 }
 
+impl Occurrence {
+    fn is_dashed(&self) -> bool {
+        self.spelled[2..].contains('-')
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Args {
     words: Vec<OsString>,
@@ -112,6 +118,17 @@ impl Args {
         let mut matches = option_names::all(all).filter(|name| strings(name) > 0);
         let (only, more) = (matches.next()?, matches.next());
         (more.is_none() && strings(only) == 1).then(|| fitting.find(|(name, _)| *name == only).copied())?
+    }
+
+    /// Whether an option is written with dashes that its name does not have.
+    pub(crate) fn has_dashes(&self) -> bool {
+        self.occurrences.iter().any(Occurrence::is_dashed)
+    }
+
+    /// As a parser reads them that knows the names with underscores only.
+    pub(crate) fn without_dashes(mut self) -> Self {
+        self.occurrences.retain(|occurrence| !occurrence.is_dashed());
+        self
     }
 
     /// The last occurrence counts, unless a later word may mean the same option.
@@ -291,6 +308,15 @@ mod tests {
         assert_eq!(micro("--per_device_train_batch_size 4 --per-device-train-batch-size 8"), Some(8));
         assert_eq!(micro("--per_device_train_batch_size 4 -- --per_device_train_batch_size 8"), Some(4));
         assert_eq!(micro("-per_device_train_batch_size 4"), None);
+    }
+
+    #[test]
+    fn a_parser_may_know_no_dashes() {
+        let args = args("--per_device_train_batch_size 4 --per-device-train-batch-size 8 --learning-rate 1");
+        assert!(args.has_dashes());
+        let args = args.without_dashes();
+        assert_eq!(args.int("per_device_train_batch_size").unwrap().unwrap().value, 4);
+        assert!(!args.is_given("learning_rate") && args.words().len() == 6 && !args.has_dashes());
     }
 
     #[test]

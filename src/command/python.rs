@@ -107,7 +107,9 @@ impl Python {
             is_same(name, distribution).then(|| Version(version.to_string()))
         };
         let egg = || self.sites.iter().find_map(|site| egg_version(site, distribution).map(Version));
-        self.installed.get_or_init(all).iter().find_map(in_name).or_else(egg)
+        let added = || self.sites.iter().flat_map(|site| added_by_pth(site)).flat_map(|folder| names(&folder));
+        let behind_pth = || added().find_map(|name| in_name(&name));
+        self.installed.get_or_init(all).iter().find_map(in_name).or_else(egg).or_else(behind_pth)
     }
 }
 

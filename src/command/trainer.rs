@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::base::options::SUBCOMMANDS;
 use crate::base::source::Sourced;
 use crate::base::vars;
+use crate::command::arguments::DASHES_SINCE;
 use crate::command::argv::{Args, Field};
 use crate::command::front_end::{COMMON_FIELDS, RankCommand};
 use crate::command::python::Python;
@@ -73,9 +74,10 @@ pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static
     let (python, blocker) = if python.is_some() { (python, None) } else { interpreter(command, host) };
     let fields: Vec<Field> = trainer.fields.iter().chain(COMMON_FIELDS).copied().collect();
     let options = (trainer.options)(&target);
-    let given = Args::read(args, &fields, options);
+    let read = |words| known_to(trainer, python.as_ref(), Args::read(words, &fields, options));
+    let given = read(args);
     let (args, given_args) = match effective_args {
-        Some(words) => (Args::read(words, &fields, options), Some(given)),
+        Some(words) => (read(words), Some(given)),
         None => (given, None),
     };
     problems.extend((trainer.refusals)(&args, &target, python.as_ref()));
@@ -98,6 +100,13 @@ pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static
         blocker,
         starts_ranks,
     }
+}
+
+/// The arguments that the installed parser knows: before 4.46 transformers' own has no names with dashes.
+fn known_to(trainer: &Trainer, python: Option<&Python>, args: Args) -> Args {
+    let transformers = || python?.version("transformers");
+    let old = trainer.is_hf() && args.has_dashes() && transformers().is_some_and(|found| found.is_before(DASHES_SINCE));
+    if old { args.without_dashes() } else { args }
 }
 
 /// The front end that runs a command as it stands, whatever it is.

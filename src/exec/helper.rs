@@ -107,6 +107,8 @@ fn become_rank(mut argv: impl Iterator<Item = OsString>) -> Option<u8> {
         return None;
     }
     signals::handled().collect::<SigSet>().thread_unblock().ok()?;
+    // In a process group of its own a rank is in the background. Under `stty tostop` its first line would stop it.
+    SigSet::from(Signal::SIGTTOU).thread_block().ok()?;
     let why = Command::new(program).args(argv).exec();
     let errno = why.raw_os_error().unwrap_or(Errno::EINVAL as i32);
     exec_error.write_all(&errno.to_ne_bytes()).ok()?;

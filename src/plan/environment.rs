@@ -112,7 +112,10 @@ impl EnvironmentInputs<'_> {
                     environment.single_rank(topology);
                 }
             }
-            Launcher::Local => environment.local_ranks(topology, self.machine),
+            Launcher::Local => {
+                environment.local_ranks(topology);
+                environment.as_agent_of_torchrun(job, self.machine);
+            }
             // `accelerate launch` runs torchrun in its own process.
             Launcher::Existing(_) => environment.signals_of_torchrun(false, self.host),
             Launcher::Deepspeed | Launcher::Srun | Launcher::Prefix(_) => {}
@@ -280,7 +283,7 @@ impl Environment {
     }
 
     /// The variables torchrun sets alike for all ranks; `local::PER_RANK` has those that differ.
-    fn local_ranks(&mut self, topology: &Topology, machine: &Host) {
+    fn local_ranks(&mut self, topology: &Topology) {
         let Some(nproc) = &topology.nproc_per_node else { return };
         for name in [vars::WORLD_SIZE, vars::LOCAL_WORLD_SIZE, vars::ROLE_WORLD_SIZE] {
             self.set(name, nproc.value.to_string(), nproc.from.to_string());
@@ -298,10 +301,23 @@ impl Environment {
             |sourced| (sourced.value, sourced.from.to_string()),
         );
         self.set(vars::MASTER_PORT, port.to_string(), from);
-        // With it, rank 0 would wait for a store that only torchrun's agent opens.
-        if machine.raw(vars::TORCHELASTIC_USE_AGENT_STORE).is_some() {
-            self.unset.push(vars::TORCHELASTIC_USE_AGENT_STORE.to_string());
+    }
+
+    /// What torchrun's agent says of itself, and its wish that ranks end when NCCL fails. Before torch 2.2 that variable
+    /// had another name.
+    fn as_agent_of_torchrun(&mut self, job: &Job, machine: &Host) {
+        let torch = job.python.as_ref().and_then(|python| python.version("torch"));
+        let old = torch.is_some_and(|torch| torch.is_before([2, 2, 0]));
+        let on_error = if old { vars::NCCL_ASYNC_ERROR_HANDLING } else { vars::TORCH_NCCL_ASYNC_ERROR_HANDLING };
+        let (count, most) = (vars::TORCHELASTIC_RESTART_COUNT, vars::TORCHELASTIC_MAX_RESTARTS);
+        for (name, value) in [(count, "0"), (most, "0"), (vars::TORCHELASTIC_RUN_ID, "none")] {
+            self.set(name, value, "as torchrun sets it".to_string());
         }
+        if machine.raw(on_error).is_none() && self.set.iter().all(|setting| setting.name != on_error) {
+            self.set(on_error, "1", "as torchrun sets it".to_string());
+        }
+        // Rank 0 opens the store. With `True`, it would wait for one that only torchrun's agent opens.
+        self.set(vars::TORCHELASTIC_USE_AGENT_STORE, "False", "rank 0 opens the store".to_string());
     }
 }
 

@@ -12,6 +12,7 @@ use crate::command::trainer::Job;
 use crate::config::auto::{Fill, LeftAuto, Resolved};
 use crate::config::template::Template;
 use crate::host::Host;
+use crate::ranks::launcher::ExistingLauncher;
 use crate::report::{self, Problem};
 
 /// The config and the file it will be written to.
@@ -27,11 +28,12 @@ pub(crate) struct PlannedConfig {
 }
 
 impl PlannedConfig {
-    /// `out`: where the user wants it.
+    /// `out`: where the user wants it. `wrapped`: the launcher in the command.
     pub(super) fn new(
         template: Template,
         resolved: Resolved,
         out: Option<&Sourced<PathBuf>>,
+        wrapped: Option<&ExistingLauncher>,
         job: &Job,
         host: &Host,
     ) -> Result<Self, Problem> {
@@ -44,7 +46,8 @@ impl PlannedConfig {
                 PlannedFile { path, kind: FileKind::Ours }
             }
         };
-        let run_file = run_file(&file.path, job, host);
+        let launchers = wrapped.and_then(|wrapped| launchers_run_file(&file.path, wrapped, job, host));
+        let run_file = launchers.or_else(|| run_file(&file.path, job, host));
         Ok(PlannedConfig { template, value: config, text, fills, left, file, run_file })
     }
 
@@ -87,6 +90,13 @@ fn run_file(config: &Path, job: &Job, host: &Host) -> Option<(PathBuf, String)> 
     let source = Path::new(job.rank_args(None).first()?).to_path_buf();
     let path = in_our_folder(&source.file_stem()?.to_string_lossy(), &text, source.extension()?.to_str()?, host);
     Some((path, text))
+}
+
+/// The run file of the launcher in the command, naming our config.
+fn launchers_run_file(config: &Path, wrapped: &ExistingLauncher, job: &Job, host: &Host) -> Option<(PathBuf, String)> {
+    let (source, text) = wrapped.run_file(job, config, host)?;
+    let ending = source.extension().map_or("yaml".into(), OsStr::to_string_lossy);
+    Some((in_our_folder(&source.file_stem()?.to_string_lossy(), &text, &ending, host), text))
 }
 
 /// A file named after its source and its content. Long names are cut: a file name has at most 255 bytes.

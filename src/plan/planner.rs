@@ -357,7 +357,8 @@ impl Draft<'_> {
         if let Some(out) = config_out {
             inputs::refuse_overwriting(out, &template, self.launch, &self.job, &self.host)?;
         }
-        let planned = PlannedConfig::new(template, resolved, config_out.as_ref(), &self.job, &self.host)?;
+        let (out, wrapped) = (config_out.as_ref(), self.wrapped.as_ref());
+        let planned = PlannedConfig::new(template, resolved, out, wrapped, &self.job, &self.host)?;
         if let Some(pool) = topology.pool.as_ref().filter(|pool| pool.0.len() > 1)
             && self.host.is_of_this_machine(&planned.file.path)
         {

@@ -180,7 +180,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn own_config(&self) -> Option<Sourced<String>> {
         let Draft { job, wrapped, .. } = self;
         let trainers = (!job.trainer.passes_through()).then(|| job.own_config(&self.host)).flatten();
-        let own = trainers.or_else(|| wrapped.as_ref()?.config(&self.host))?;
+        let own = trainers.or_else(|| wrapped.as_ref()?.config(job, &self.host))?;
         let text = job.trainer.reads_base64.then(|| base64::object_in(&own.value)).flatten();
         Some(Sourced { value: text.unwrap_or(own.value), from: own.from })
     }

@@ -146,8 +146,26 @@ fn the_environment_is_torchruns() {
         assert_eq!(others, ["0", "1", "default", "127.0.0.1"]);
         assert_eq!(env["MASTER_PORT"], all[0]["MASTER_PORT"]);
         assert!(env["MASTER_PORT"].parse::<u16>().unwrap() > 0 && env.contains_key("OMP_NUM_THREADS"));
-        assert!(!env.contains_key("TORCHELASTIC_USE_AGENT_STORE"));
+        let agent = ["USE_AGENT_STORE", "RESTART_COUNT", "MAX_RESTARTS", "RUN_ID"];
+        assert_eq!(agent.map(|name| env[&format!("TORCHELASTIC_{name}")].as_str()), ["False", "0", "0", "none"]);
+        assert_eq!(env["TORCH_NCCL_ASYNC_ERROR_HANDLING"], "1");
     }
+    // What the user says holds; before torch 2.2 torchrun's variable had another name.
+    sandbox.var("TORCH_NCCL_ASYNC_ERROR_HANDLING", "3");
+    sandbox.installed("torch", "2.1.2");
+    self::run(&sandbox, 1, &[], "env -0 > env.$RANK").succeeded();
+    let env = environment_of(&sandbox, 0);
+    assert_eq!(["TORCH_NCCL", "NCCL"].map(|name| env[&format!("{name}_ASYNC_ERROR_HANDLING")].as_str()), ["3", "1"]);
+}
+
+#[test]
+fn output_from_the_background_does_not_stop_a_rank() {
+    // `stty tostop` sends SIGTTOU to whoever writes from the background, unless it is blocked.
+    let sandbox = Sandbox::new();
+    let options = [LOCAL, &["--nproc-per-node", "1"]].concat();
+    let run = sandbox.launch(&options, &["grep", "SigBlk", "/proc/self/status"]);
+    let mask = u64::from_str_radix(run.stdout.split_whitespace().last().unwrap(), 16).unwrap();
+    assert_eq!(mask, 1 << (Signal::SIGTTOU as u32 - 1), "{run:?}");
 }
 
 #[test]
@@ -494,7 +512,8 @@ fn the_plan_shows_what_each_rank_runs_and_where_it_logs() {
     assert_eq!((&local["ranks"], &local["prefix"], &local["grace_seconds"]), (&2.into(), &true.into(), &120.0.into()));
     assert_eq!(local["log_dir"], sandbox.cwd().join("logs").to_str().unwrap());
     let text = sandbox.run(["-n"].iter().chain(&options).chain(&["--", "python", "x.py"]));
-    assert!(text.stdout.contains("RANK, LOCAL_RANK, ROLE_RANK  the number of the rank: 0 to 1"), "{}", text.stdout);
+    let per_rank = text.stdout.lines().find(|line| line.starts_with("  RANK, LOCAL_RANK, ROLE_RANK ")).unwrap();
+    assert!(per_rank.ends_with(" the number of the rank: 0 to 1"), "{}", text.stdout);
     assert!(text.stdout.contains("each rank runs") && text.stdout.contains("logs/rank0.log"), "{}", text.stdout);
     assert!(!sandbox.cwd().join("logs").exists());
 }

@@ -43,3 +43,4 @@ mod slurm;
 mod source_layers;
 mod templates;
 mod trust;
+mod versions;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The law, by generated cases: with zlaunch in front, the real HF Trainer reaches `deepspeed.initialize` with the same
-config as alone, or refuses on both sides. The cases follow from the seed; a case's name is its number, and with names its
-answers are printed.
+config as alone, or refuses on both sides, in every line of transformers. The cases follow from the seed; a case's name is its
+number, and with names its answers are printed.
 """
 import collections
 import concurrent.futures
@@ -12,9 +12,13 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from harness import HERE, Arguments, Checks, in_parallel
-from lab import answers, variables
+from harness import HERE, Arguments, Checks, environment, in_parallel
+from lab import answers, variables, versions
 
+MAIN = "main"
+# The environments, and how many cases each gets; the first one is the main one. `tests/real/setup NAME` makes them.
+STACKS = {MAIN: 5000, "early-2024": 1000, "transformers-4.41": 1000, "transformers-4.41-accelerate-1.1": 1000, "transformers-4.46": 1000,
+          "early-2025": 1000, "transformers-4.51": 1000, "older": 1000, "transformers-4.57": 1000, "early-2026": 1000}
 MODELS = [
     {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 1},
     {"model_type": "qwen2", "hidden_size": 3584, "num_attention_heads": 28, "num_key_value_heads": 4},
@@ -52,13 +56,14 @@ ARGUMENTS = {
 USUAL = {"per_device_train_batch_size", "gradient_accumulation_steps", "max_grad_norm", "learning_rate", "bf16"}
 
 
-def arguments(rng):
+def arguments(rng, underscores):
+    """`underscores`: how often a name is written with them."""
     words = []
     for name, values in ARGUMENTS.items():
         for _ in range(rng.choice([1, 1, 1, 2]) if rng.random() < (0.6 if name in USUAL else 0.2) else 0):
             # Mostly what works, or every case would be a refusal.
             value = rng.choice(values) if rng.random() < 0.03 else rng.choice([v for v in values if v is None or v.replace(".", "").replace("-", "").replace("e", "").isdigit() or v in ("true", "True", "false", "yes", "no")])
-            spelled = name if rng.random() < 0.7 else name.replace("_", "-")
+            spelled = name if rng.random() < underscores else name.replace("_", "-")
             if value is None:
                 words.append(f"--{spelled}")
             elif rng.random() < 0.3:
@@ -143,17 +148,18 @@ def config(rng, words, world):
     return {key: made[key] for key in order}
 
 
-def case(seed, number):
-    rng = random.Random(f"{seed}/{number}")
-    words, world = arguments(rng), rng.choice([1, 2, 2, 4, 5, 8, 16])
-    return {"number": number, "argv": words, "world": world, "config": config(rng, words, world), "model": rng.choice(MODELS)}
-
-
 class Bench:
     """A folder with every model, and what both sides make of a case there."""
 
     def __init__(self, binary, env):
         self.binary, self.env = binary, env
+        self.versions = versions(env, "transformers", "accelerate", "deepspeed")
+        # Before 4.46 a name with dashes is refused, so it stands in few cases.
+        major, minor = map(int, self.versions["transformers"].split(".")[:2])
+        self.underscores = 0.7 if (major, minor) >= (4, 46) else 0.99
+        asked = "from transformers import CONFIG_MAPPING as known, logging; logging.set_verbosity_error(); print(' '.join(known.keys()))"
+        known = subprocess.run([env / "bin/python", "-c", asked], capture_output=True, text=True, check=True).stdout.split()
+        self.known = [model for model in MODELS if model["model_type"] in known]
         self.folder = tempfile.TemporaryDirectory()
         self.root = Path(self.folder.name)
         self.models = {}
@@ -162,6 +168,11 @@ class Bench:
             folder.mkdir()
             (folder / "config.json").write_text(json.dumps(model))
             self.models[json.dumps(model)] = str(folder)
+
+    def case(self, seed, number):
+        rng = random.Random(f"{seed}/{number}")
+        words, world = arguments(rng, self.underscores), rng.choice([1, 2, 2, 4, 5, 8, 16])
+        return {"number": number, "argv": words, "world": world, "config": config(rng, words, world), "model": rng.choice(self.known)}
 
     def planned(self, it):
         """What zlaunch makes of the case: a config, or its refusal."""
@@ -187,14 +198,9 @@ class Bench:
         return [found[at % workers][at // workers] for at in range(len(cases))]
 
 
-def main():
-    parser = Arguments(__doc__, "bin", "env", "names")
-    parser.add_argument("--cases", type=int, default=5000)
-    parser.add_argument("--seed", default="zlaunch")
-    options = parser.parse_args()
-    checks = Checks(options.names)
-    bench = Bench(options.bin, options.env)
-    cases = [case(options.seed, number) for number in range(options.cases) if checks.wants(str(number))]
+def compare(bench, count, options, checks):
+    """Every case of an environment; how they ended."""
+    cases = [bench.case(options.seed, number) for number in range(count) if checks.wants(str(number))]
     with concurrent.futures.ThreadPoolExecutor(in_parallel()) as pool:
         plans = list(pool.map(bench.planned, cases))
     planned = [(it, plan) for it, plan in zip(cases, plans) if "config" in plan]
@@ -209,11 +215,25 @@ def main():
         elif "refused" in own and "refused" in ours:
             outcomes["refused earlier" if "refused" in plan else "refused by both"] += 1
         else:
-            wrong = f"the configs differ\n  {json.dumps(it)}\n  alone: {json.dumps(own)}\n  ours:  {json.dumps(ours)}"
+            wrong = f"the configs differ, {bench.versions}\n  {json.dumps(it)}\n  alone: {json.dumps(own)}\n  ours:  {json.dumps(ours)}"
         checks.judge(str(it["number"]), wrong)
         if options.names:
             print(*(json.dumps(part, indent=1) for part in (it, plan, own)), sep="\n")
-    print(", ".join(f"{count} {name}" for name, count in outcomes.items()))
+    return ", ".join(f"{count} {name}" for name, count in outcomes.items())
+
+
+def main():
+    parser = Arguments(__doc__, "bin", "names")
+    parser.add_argument("--stack", action="append", choices=STACKS, metavar="NAME", help="an environment that tests/real/setup makes (default: all of them)")
+    parser.add_argument("--env", type=Path, dest="other", metavar="FOLDER", help="another environment")
+    parser.add_argument("--cases", type=int, help="how many for each (default: 5000 for the main environment, 1000 for others)")
+    parser.add_argument("--seed", default="zlaunch")
+    options = parser.parse_args()
+    checks = Checks(options.names)
+    for stack in [None] if options.other else options.stack or STACKS:
+        bench = Bench(options.bin, options.other.resolve() if options.other else environment(*([] if stack == MAIN else [stack])))
+        said = compare(bench, options.cases or STACKS.get(stack, 1000), options, checks)
+        print(", ".join(f"{name} {version}" for name, version in bench.versions.items()) + f": {said}", flush=True)
     checks.finish()
 
 

@@ -8,7 +8,7 @@ The first line names the versions. Each other line is a case and its answer: the
 """
 import json
 
-from differential import Bench, case
+from differential import Bench
 from harness import Arguments
 from lab import versions
 
@@ -18,8 +18,9 @@ def main():
     parser.add_argument("--cases", type=int, default=480)
     options = parser.parse_args()
     print(json.dumps(versions(options.env, "transformers", "accelerate", "deepspeed", "torch")))
-    cases = [case("recorded", number) for number in range(options.cases)]
-    for it, answer in zip(cases, Bench(None, options.env).resolved(cases)):
+    bench = Bench(None, options.env)
+    cases = [bench.case("recorded", number) for number in range(options.cases)]
+    for it, answer in zip(cases, bench.resolved(cases)):
         # JSON has no infinity; accelerate writes it into every config.
         if "config" in answer:
             answer["config"]["steps_per_print"] = "inf"

@@ -6,6 +6,9 @@ use super::table::recorded;
 use crate::command::defaults::numbers;
 use crate::command::python::{Python, Version};
 
+/// From this transformers on, its parser takes every name with dashes too.
+pub(crate) const DASHES_SINCE: [u32; 3] = [4, 46, 0];
+
 /// One distribution: what is recorded of the version itself, or of those before and after it.
 struct Around {
     distribution: &'static str,
@@ -52,6 +55,11 @@ impl<'p> Versions<'p> {
             ask(&move |distribution: &str| self.around(distribution).map_or([0; 3], |it| it.versions[which]))
         };
         vec![at(0), at(1)]
+    }
+
+    /// Whether the parser is of a transformers that knows no names with dashes.
+    pub(super) fn refuse_dashes(&self) -> bool {
+        self.around("transformers").is_some() && self.all_within("transformers", [0; 3], DASHES_SINCE)
     }
 
     /// Whether what counts of a distribution is in a range of versions.

@@ -368,7 +368,6 @@ fn precision(args: &Args, name: &str, full_eval: &str, dtypes: &[&str]) -> Preci
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::laws::fake::Sandbox;
 
     #[test]

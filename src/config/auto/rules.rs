@@ -138,14 +138,14 @@ pub(crate) const RULES: &[AutoRule] = &[
     },
     AutoRule {
         key: "zero_optimization.stage3_prefetch_bucket_size",
-        doc: "⌊0.9 · hidden_size²⌋ (not rounded before transformers 4.45); ms-swift's GRPO sets 0",
+        doc: "⌊0.9 · hidden_size²⌋ (not rounded at stage 3 before transformers 4.45, below before accelerate 0.31); ms-swift's GRPO sets 0",
         compared: false,
         plain: Some("50000000"),
         value: |context| {
             if context.job.args.text("rlhf_type").is_some_and(|sourced| sourced.value == "grpo") {
                 return Err(Unfilled::deferred("ms-swift sets it to 0 for GRPO at stage 3"));
             }
-            if context.transformers_before([4, 45, 0]) {
+            if context.keeps_fractions() {
                 return context.sized(false, |h| (json!(0.9 * as_float(h) * as_float(h)), "0.9 · hidden_size²"));
             }
             context.sized(false, |h| (json!(nine_tenths_squared(h)), "⌊0.9 · hidden_size²⌋"))
@@ -295,8 +295,25 @@ impl FillContext<'_> {
 
     /// Whether the trainer's transformers is known to be older than that.
     pub(super) fn transformers_before(&self, version: [u32; 3]) -> bool {
+        self.installed_before("transformers", version)
+    }
+
+    fn installed_before(&self, distribution: &str, version: [u32; 3]) -> bool {
         let python = self.job.python.as_ref().filter(|_| self.job.trainer.is_hf());
-        python.and_then(|python| python.version("transformers")).is_some_and(|found| found.is_before(version))
+        python.and_then(|python| python.version(distribution)).is_some_and(|found| found.is_before(version))
+    }
+
+    /// transformers fills the sizes of stage 3 only; below it accelerate does, by rules of its own.
+    fn is_stage3(&self) -> bool {
+        json::get(self.config, "zero_optimization.stage") == Some(&json!(3))
+    }
+
+    /// Whether whoever fills the prefetch bucket does not round it.
+    fn keeps_fractions(&self) -> bool {
+        match self.is_stage3() {
+            true => self.transformers_before([4, 45, 0]),
+            false => self.installed_before("accelerate", [0, 31, 0]),
+        }
     }
 
     fn precision(&self, of: fn(&Args) -> Precision, name: &'static str) -> Answer {
@@ -315,8 +332,7 @@ impl FillContext<'_> {
     /// into a text model's section.
     fn sized(&self, at_every_stage: bool, of: fn(u64) -> (Value, &'static str)) -> Answer {
         let hidden = self.hidden_size()?;
-        let stage3 = json::get(self.config, "zero_optimization.stage") == Some(&json!(3));
-        if !at_every_stage && !stage3 && !hidden.at_top {
+        if !at_every_stage && !self.is_stage3() && !hidden.at_top {
             return Err(Unfilled::deferred("below stage 3 accelerate does not look into text_config"));
         }
         if !hidden.at_top && self.transformers_before([4, 46, 0]) {

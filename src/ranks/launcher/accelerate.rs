@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::context::LaunchContext;
 use super::kind::Launcher;
 use super::spec::{ConfigOption, CountMeaning, LauncherSpec, Variables, count, default};
+use crate::base::json;
 use crate::base::python_value;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
@@ -46,6 +47,9 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
         option: CONFIG,
         switch: "use_deepspeed",
         in_run_file: config_in_run_file,
+        run_file: "config_file",
+        run_file_wins: |python| python.version("accelerate").is_some_and(|found| found.is_before([1, 5, 0])),
+        run_file_with,
         as_torchrun: variables,
     }),
     rank_flags,
@@ -59,6 +63,13 @@ fn config_in_run_file(args: &Args, host: &Host) -> Option<Sourced<String>> {
     let (file, settings) = settings(args, host)?;
     let config = settings.get("deepspeed_config")?.get(CONFIG)?.as_str()?;
     Some(Sourced::new(config.to_string(), Source::Argument(format!("{}, {CONFIG}", file.display()))))
+}
+
+/// A copy of the run file that names another config. accelerate reads JSON in a YAML file too.
+fn run_file_with(args: &Args, config: &Path, host: &Host) -> Option<(PathBuf, String)> {
+    let (file, mut settings) = settings(args, host)?;
+    *settings.get_mut("deepspeed_config")?.get_mut(CONFIG)? = Value::from(config.to_string_lossy());
+    Some((file, json::write(&settings)))
 }
 
 /// Flags besides those about the ranks whose whole effect is known: on a variable, or none with DeepSpeed.

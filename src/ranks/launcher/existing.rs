@@ -2,6 +2,7 @@
 //! own flags add what they leave open.
 
 use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
 use super::context::LaunchContext;
 use super::spec::{ConfigOption, CountMeaning, LauncherSpec, Variables};
@@ -117,9 +118,19 @@ impl ExistingLauncher {
     }
 
     /// The config that a flag of the launcher or its run file names.
-    pub(crate) fn config(&self, host: &Host) -> Option<Sourced<String>> {
+    pub(crate) fn config(&self, job: &Job, host: &Host) -> Option<Sourced<String>> {
         let config = self.spec.config.as_ref()?;
-        self.args.text(config.option).or_else(|| (config.in_run_file)(&self.args, host))
+        let (flag, file) = (|| self.args.text(config.option), || (config.in_run_file)(&self.args, host));
+        let named = if config.run_file_wins(job) { file().or_else(flag) } else { flag().or_else(file) };
+        // A bare word that is a file here is that file, not a template.
+        let is_file = |word: &str| Path::new(word).extension().is_none() && host.cwd.join(word).is_file();
+        named.map(|named| named.map(|word| if is_file(&word) { format!("./{word}") } else { word }))
+    }
+
+    /// A copy of the launcher's run file that names this config, where the run file decides; and what it is made from.
+    pub(crate) fn run_file(&self, job: &Job, config: &Path, host: &Host) -> Option<(PathBuf, String)> {
+        let option = self.config_option(job).filter(|option| option.run_file_wins(job))?;
+        (option.run_file_with)(&self.args, config, host)
     }
 
     /// Whether the launcher itself takes a config.
@@ -144,17 +155,20 @@ impl ExistingLauncher {
     /// arguments, with the config in place.
     pub(crate) fn argv(&self, context: &LaunchContext<'_>, config: Option<&OsStr>) -> Vec<OsString> {
         let job = context.job;
-        let to_launcher = self.config_option(job).zip(config);
+        let to_launcher = self.config_option(job).zip(config).map(|(option, config)| {
+            let in_file = self.run_file(job, Path::new(config), context.host).is_some();
+            (option.switch, if in_file { option.run_file } else { option.option }, config)
+        });
         let mut words = self.program_words(context);
         let flags = match to_launcher {
-            Some((option, config)) if self.args.is_given(option.option) => self.args.with(option.option, config),
+            Some((_, option, config)) if self.args.is_given(option) => self.args.with(option, config),
             _ => self.flags.clone(),
         };
         let no_python = |flag: &OsString| flag == "--no_python" || flag == "--no-python";
         words.extend(flags.into_iter().filter(|flag| !(job.rewritten && no_python(flag))));
-        if let Some((option, config)) = to_launcher.filter(|(option, _)| !self.args.is_given(option.option)) {
-            let switch = (!self.args.is_given(option.switch)).then(|| OsString::from(format!("--{}", option.switch)));
-            words.extend(switch.into_iter().chain([format!("--{}", option.option).into(), config.to_os_string()]));
+        if let Some((switch, option, config)) = to_launcher.filter(|(_, option, _)| !self.args.is_given(option)) {
+            let switch = (!self.args.is_given(switch)).then(|| OsString::from(format!("--{switch}")));
+            words.extend(switch.into_iter().chain([format!("--{option}").into(), config.to_os_string()]));
         }
         words.extend(self.open_flags(context));
         words.extend(context.extra.iter().cloned());

@@ -1,13 +1,16 @@
 //! The command line of a launcher that the user's command may start with, as a table, and how it is parsed.
 
 use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
 use super::context::LaunchContext;
 use super::kind::Launcher;
 use crate::base::source::{Source, Sourced};
 use crate::command::argv::{Args, Field, Nargs, OptionList};
 use crate::command::option_names::name_of;
+use crate::command::python::Python;
 use crate::command::target::{base_name, is_python, is_script, of_python};
+use crate::command::trainer::Job;
 use crate::host::Host;
 use crate::ranks::topology::RankFlags;
 
@@ -54,8 +57,20 @@ pub(super) struct ConfigOption {
     pub(super) switch: &'static str,
     /// The config that its run file names.
     pub(super) in_run_file: fn(&Args, &Host) -> Option<Sourced<String>>,
+    /// The option that names the run file.
+    pub(super) run_file: &'static str,
+    /// Whether the run file beats the option, in the version that is installed.
+    pub(super) run_file_wins: fn(&Python) -> bool,
+    /// The run file with another config, and where it stands.
+    pub(super) run_file_with: fn(&Args, &Path, &Host) -> Option<(PathBuf, String)>,
     /// The variables with which torchrun makes exactly the same launch, if there are such.
     pub(super) as_torchrun: fn(&Args, &OsStr, &LaunchContext<'_>) -> Option<Variables>,
+}
+
+impl ConfigOption {
+    pub(super) fn run_file_wins(&self, job: &Job) -> bool {
+        job.python.as_ref().is_some_and(self.run_file_wins)
+    }
 }
 
 pub(super) type Variables = Vec<(&'static str, OsString)>;

@@ -1,0 +1,120 @@
+//! What depends on the versions that are installed. `tests/real/version_rows.py` sees the same on the real ones.
+
+use serde_json::json;
+
+use crate::fake::Sandbox;
+use crate::sandbox::{argv, read_json};
+
+#[test]
+fn whoever_fills_the_prefetch_bucket_decides_whether_it_is_rounded() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("CUDA_VISIBLE_DEVICES", "0,1");
+    sandbox.file("m/config.json", r#"{"hidden_size": 64}"#);
+    // The DeepSpeed of that time takes both.
+    sandbox.installed("deepspeed", "0.14.5");
+    for (transformers, accelerate, stage, bucket) in [
+        ("4.41.2", "0.30.1", 2, json!(3686.4)),
+        ("4.41.2", "0.31.0", 2, json!(3686)),
+        ("4.41.2", "1.1.1", 2, json!(3686)),
+        ("4.41.2", "1.1.1", 3, json!(3686.4)),
+        ("4.45.2", "0.30.1", 3, json!(3686)),
+        ("4.45.2", "0.30.1", 2, json!(3686.4)),
+    ] {
+        sandbox.installed("transformers", transformers);
+        sandbox.installed("accelerate", accelerate);
+        let config = json!({"train_micro_batch_size_per_gpu": "auto",
+            "zero_optimization": {"stage": stage, "stage3_prefetch_bucket_size": "auto"}});
+        let command = ["python", "x.py", "--model_name_or_path", "m"];
+        let plan = sandbox.plan(&["--deepspeed", &config.to_string()], &command);
+        let filled = &plan["config"]["zero_optimization"]["stage3_prefetch_bucket_size"];
+        assert_eq!(*filled, bucket, "transformers {transformers}, accelerate {accelerate}, stage {stage}");
+    }
+}
+
+#[test]
+fn before_1_5_the_run_file_of_accelerate_beats_its_flag() {
+    let sandbox = Sandbox::new();
+    let settings =
+        "num_processes: 2\nrate: 5.0e-7\ndeepspeed_config:\n  zero3_init_flag: true\n  deepspeed_config_file: zero1\n";
+    sandbox.file("acc.yaml", settings);
+    let both = ["accelerate", "launch", "--config_file", "acc.yaml", "--deepspeed_config_file", "zero2", "x.py"];
+    let named = |sandbox: &Sandbox| sandbox.plan(&[], &both)["template"]["name"].clone();
+    sandbox.installed("accelerate", "1.5.0");
+    assert_eq!(named(&sandbox), "zero2");
+    let ours = sandbox.plan(&["--deepspeed", "zero3"], &both[..4].iter().chain(&["x.py"]).copied().collect::<Vec<_>>());
+    assert_eq!(ours["run_file_path"], json!(null));
+
+    sandbox.installed("accelerate", "1.4.0");
+    assert_eq!(named(&sandbox), "zero1");
+    let plan = sandbox.plan(&["--deepspeed", "zero3"], &both);
+    let copy = plan["run_file_path"].as_str().unwrap();
+    assert!(copy.contains("/acc-") && copy.ends_with(".yaml"), "{copy}");
+    assert!(argv(&plan).join(" ").contains(&format!("launch --config_file {copy} ")), "{:?}", argv(&plan));
+    sandbox.launch(&["--deepspeed", "zero3"], &both).succeeded();
+    let written = read_json(copy);
+    assert_eq!(written["deepspeed_config"]["deepspeed_config_file"], plan["config_path"]);
+    assert_eq!(written["deepspeed_config"]["zero3_init_flag"], true);
+    assert_eq!(written["num_processes"], 2);
+
+    // The default run file has no flag to replace; one without a config leaves the flag alone.
+    sandbox.put("home/.cache/huggingface/accelerate/default_config.yaml", settings);
+    let plan = sandbox.plan(&["--deepspeed", "zero3"], &["accelerate", "launch", "x.py"]);
+    let copy = plan["run_file_path"].as_str().unwrap();
+    assert!(argv(&plan).join(" ").ends_with(&format!("launch --use_deepspeed --config_file {copy} x.py")));
+    sandbox.file("acc.yaml", "num_processes: 2\ndeepspeed_config:\n  zero3_init_flag: true\n");
+    let plan = sandbox.plan(&["--deepspeed", "zero3"], &["accelerate", "launch", "--config_file", "acc.yaml", "x.py"]);
+    let config = plan["config_path"].as_str().unwrap();
+    assert!(
+        argv(&plan).join(" ").ends_with(&format!("acc.yaml --use_deepspeed --deepspeed_config_file {config} x.py"))
+    );
+}
+
+#[test]
+fn before_4_46_names_with_dashes_are_unknown_to_transformers() {
+    let sandbox = Sandbox::new();
+    let script = "from transformers import HfArgumentParser, Trainer, TrainingArguments\n\
+        args, = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses()\nTrainer(args=args)\n";
+    sandbox.file("strict.py", script);
+    let planned = |sandbox: &Sandbox, option: &str| {
+        sandbox.config(&["--deepspeed", "zero2"], &["python", "x.py", option, "4"])["train_micro_batch_size_per_gpu"]
+            .clone()
+    };
+    let (dashed, plain) = ("--per-device-train-batch-size", "--per_device_train_batch_size");
+    for (version, filled) in [("4.46.3", json!(4)), ("4.45.2", json!("auto")), ("4.36.2", json!("auto"))] {
+        sandbox.installed("transformers", version);
+        assert_eq!((planned(&sandbox, dashed), planned(&sandbox, plain)), (filled.clone(), json!(4)), "{version}");
+        let strict = sandbox
+            .launch(&["check", "--nproc-per-node", "2", "--deepspeed", "zero2"], &["python", "strict.py", dashed, "4"]);
+        let told = strict.stdout.contains("has an option `--per-device-train-batch-size`")
+            && strict.stdout.contains("did you mean `--per_device_train_batch_size`");
+        assert_eq!(told, filled == "auto", "{version}: {}", strict.stdout);
+    }
+}
+
+#[test]
+fn a_package_that_only_a_pth_file_reaches_counts() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("CUDA_VISIBLE_DEVICES", "0,1");
+    sandbox.file("m/config.json", r#"{"hidden_size": 64}"#);
+    sandbox.installed("deepspeed", "0.14.5");
+    sandbox.put("other/transformers-4.41.2.dist-info/METADATA", "");
+    let other = sandbox.path("other");
+    sandbox.installed("transformers", "0");
+    std::fs::remove_dir(sandbox.site().join("transformers-0.dist-info")).unwrap();
+    std::fs::write(sandbox.site().join("zz.pth"), format!("{}\n", other.display())).unwrap();
+    let plan = sandbox.plan(&["--deepspeed", "zero3"], &["python", "x.py", "--model_name_or_path", "m"]);
+    assert_eq!(plan["config"]["zero_optimization"]["stage3_prefetch_bucket_size"], 3686.4);
+}
+
+#[test]
+fn a_file_with_the_name_of_a_template_is_what_accelerate_reads() {
+    let sandbox = Sandbox::new();
+    let command =
+        ["accelerate", "launch", "--num_processes", "2", "--use_deepspeed", "--deepspeed_config_file", "zero2", "x.py"];
+    assert_eq!(sandbox.plan(&[], &command)["config"]["zero_optimization"]["stage"], 2);
+    sandbox.file("zero2", r#"{"zero_optimization": {"stage": 1}, "train_micro_batch_size_per_gpu": 1}"#);
+    assert_eq!(sandbox.plan(&[], &command)["config"]["zero_optimization"]["stage"], 1);
+    // Our own option means ours.
+    let ours = sandbox.plan(&["--deepspeed", "zero2"], &["accelerate", "launch", "--num_processes", "2", "x.py"]);
+    assert_eq!(ours["config"]["zero_optimization"]["stage"], 2);
+}
