@@ -10,13 +10,16 @@ import tempfile
 import textwrap
 from pathlib import Path
 
-from harness import Arguments, Checks, check, environment
+from harness import Arguments, Checks, check, environment, free_port
 from lab import Lab, different
 
 LOOP = """
     import argparse
     import torch
-    from accelerate import Accelerator
+    from accelerate import Accelerator, PartialState
+
+    # Without a GPU, accelerate counts ranks only if it is told that there is none.
+    PartialState(cpu=True)
 
     class Tiny(torch.nn.Module):
         def __init__(self):
@@ -54,6 +57,7 @@ IN_CODE = """
 """
 
 LIGHTNING = """
+    import argparse
     import json
     import os
     import lightning as L
@@ -62,7 +66,9 @@ LIGHTNING = """
     from lightning.pytorch.accelerators import CPUAccelerator
 
     # Lightning lets DeepSpeed run on GPUs only. DeepSpeed itself also runs on the CPU.
-    module.CUDAAccelerator = CPUAccelerator
+    module.CUDAAccelerator, module._validate_device_index_selection = CPUAccelerator, lambda devices: None
+    on_cpu = argparse.Namespace(device_rank=int(os.environ["LOCAL_RANK"]))
+    module.argparse = argparse.Namespace(Namespace=lambda device_rank: on_cpu)
 
     class Tiny(L.LightningModule):
         def __init__(self):
@@ -78,7 +84,7 @@ LIGHTNING = """
     trainer = L.Trainer(strategy="deepspeed_stage_3", accelerator="cpu", devices=2, max_steps=2, accumulate_grad_batches=2, gradient_clip_val=0.5,
                         precision="bf16-mixed", logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False)
     trainer.fit(Tiny(), torch.utils.data.DataLoader(torch.randn(64, 8), batch_size=4))
-    os.write(1, f"SEEN {json.dumps([trainer.global_rank, trainer.world_size, trainer.strategy.config])}\n".encode())
+    os.write(1, f"SEEN {json.dumps([trainer.global_rank, trainer.world_size, trainer.strategy.config])}\\n".encode())
     torch.distributed.destroy_process_group()
 """
 
@@ -91,7 +97,7 @@ HYDRA = """
 
     @hydra.main(version_base=None, config_name="base")
     def main(settings):
-        os.write(1, f"GOT {settings.training.deepspeed} {settings.training.learning_rate}\n".encode())
+        os.write(1, f"GOT {settings.training.deepspeed} {settings.training.learning_rate}\\n".encode())
 
     main()
 """
@@ -111,7 +117,7 @@ TYRO = """
         training: Training
 
     settings = tyro.cli(Settings)
-    os.write(1, f"GOT {settings.training.deepspeed} {settings.training.learning_rate}\n".encode())
+    os.write(1, f"GOT {settings.training.deepspeed} {settings.training.learning_rate}\\n".encode())
 """
 
 
@@ -234,10 +240,11 @@ def a_config_made_in_code_excludes_another(lab):
     program = """
         import argparse, deepspeed, torch
         arguments = argparse.Namespace(deepspeed_config="ds.json", local_rank=0)
-        deepspeed.initialize(args=arguments, model=torch.nn.Linear(2, 2), config={"train_batch_size": 1}, dist_init_required=False)
+        deepspeed.initialize(args=arguments, model=torch.nn.Linear(2, 2), config={"train_batch_size": 1})
     """
-    result = lab.run([lab.python, "-c", textwrap.dedent(program)])
-    assert "AssertionError" in result.stdout and "deepspeed_config" in result.stdout, result.stdout[-2000:]
+    one = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    result = lab.run([lab.python, "-c", textwrap.dedent(program)], **one)
+    assert "we were given deepspeed configs in the deepspeed arguments and deepspeed.initialize()" in result.stdout, result.stdout[-2000:]
     chat = script(lab, "chat.py", """
         import deepspeed
         parser.add_argument("--zero_stage", type=int, default=0)
