@@ -42,6 +42,13 @@ pub(super) const RULES: &[Rule] = &[
         doc: "with AutoTP every rank counts in train_batch_size, though a tensor-parallel group reads the same samples",
         check: batch_tensor,
     },
+    Rule {
+        name: "lightning-accumulation",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "gradient_accumulation_steps for Lightning's Trainer, which sets it from accumulate_grad_batches and refuses it in the config",
+        check: lightning_accumulation,
+    },
 ];
 
 /// The three values as DeepSpeed reads them. null counts as missing.
@@ -83,7 +90,8 @@ impl Triangle {
 
 /// The three numbers, unless one is still "auto" or not a number. A config alone says nothing of what a trainer adds.
 fn triangle(subject: &Subject) -> Option<Triangle> {
-    if subject.job.trainer.sets(MICRO) || subject.job.trainer.passes_through() {
+    let trainer = subject.job.trainer;
+    if trainer.sets(MICRO) || trainer.sets_what_is_absent() || trainer.passes_through() {
         return None;
     }
     let size = |key: &str| match subject.get(key) {
@@ -91,7 +99,7 @@ fn triangle(subject: &Subject) -> Option<Triangle> {
         Some(value) => number(value).map(Some),
     };
     // accelerate fills in 1 where it is missing.
-    let missing = subject.is_hf() && subject.get(STEPS).is_none();
+    let missing = trainer.uses_accelerate() && subject.get(STEPS).is_none();
     let steps = if missing { Some(1.0) } else { size(STEPS)? };
     Some(Triangle { global: size(GLOBAL)?, micro: size(MICRO)?, steps })
 }
@@ -179,6 +187,15 @@ fn batch_tensor(subject: &Subject, found: &mut Findings) {
     if let Some(size) = subject.get(key).and_then(number).filter(|size| *size > 1.0) {
         let what = format!("`{GLOBAL}` counts every rank, though groups of {size} read the same samples");
         found.key(&[key], what, format!("the samples of a step are {GLOBAL} ÷ {size}"));
+    }
+}
+
+/// Fabric leaves it alone.
+fn lightning_accumulation(subject: &Subject, found: &mut Findings) {
+    let is_fabric = || subject.script().is_some_and(|text| text.contains("Fabric("));
+    if subject.job.trainer.name == "lightning" && subject.get(STEPS).is_some() && !is_fabric() {
+        let what = format!("Lightning's Trainer refuses `{STEPS}` in the config: accumulate_grad_batches says it");
+        found.key(&[STEPS], what, format!("--unset {STEPS}"));
     }
 }
 

@@ -123,7 +123,7 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 fn no_zero_section(subject: &Subject, found: &mut Findings) {
-    if subject.is_hf() && subject.get("zero_optimization").is_none() {
+    if subject.job.trainer.uses_accelerate() && subject.get("zero_optimization").is_none() {
         let what = "the config has no `zero_optimization` section, and accelerate refuses it".to_string();
         found.key(&["zero_optimization"], what, "--set zero_optimization.stage=0");
     }

@@ -240,7 +240,8 @@ fn clipping_ignored(subject: &Subject, found: &mut Findings) {
 
 fn default_clipping(subject: &Subject, found: &mut Findings) {
     let given = subject.is_hf() && subject.job.args.is_given("max_grad_norm");
-    let given = given || subject.job.trainer.sets("gradient_clipping");
+    let trainer = subject.job.trainer;
+    let given = given || trainer.sets("gradient_clipping") || trainer.sets_what_is_absent();
     if subject.get("gradient_clipping").is_none() && !given {
         let norm = if subject.is_before([0, 19, 3]) { "does not clip" } else { "clips at 1.0" };
         let help = if subject.is_hf() { "--set gradient_clipping=auto" } else { "--set gradient_clipping=1.0" };
@@ -249,7 +250,7 @@ fn default_clipping(subject: &Subject, found: &mut Findings) {
 }
 
 fn no_zero(subject: &Subject, found: &mut Findings) {
-    if !subject.is_hf() && subject.get("zero_optimization").is_none() {
+    if !subject.job.trainer.uses_accelerate() && subject.get("zero_optimization").is_none() {
         let what = "the config has no `zero_optimization` section: nothing is sharded".to_string();
         found.key(&["zero_optimization"], what, "--set zero_optimization.stage=2");
     }

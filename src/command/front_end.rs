@@ -96,9 +96,29 @@ impl Trainer {
         matches!(self.fills_auto, Some(FillsAuto::Nobody))
     }
 
+    /// Whether accelerate reads the config: for transformers' trainer, or for a script with a loop of its own.
+    pub(crate) fn uses_accelerate(&self) -> bool {
+        matches!(self.fills_auto, Some(FillsAuto::HfTrainer | FillsAuto::OwnLoop(_)))
+    }
+
+    /// Whether transformers' arguments come from the script's own code or settings, which are not read.
+    pub(crate) fn says_it_in_code(&self) -> bool {
+        self.is_hf() && matches!(self.hand_over, HandOver::Environment { .. } | HandOver::Nested)
+    }
+
+    /// Whether the trainer sets what is not in the config.
+    pub(crate) fn sets_what_is_absent(&self) -> bool {
+        matches!(self.fills_auto, Some(FillsAuto::WhenAbsent(_)))
+    }
+
+    /// Where the program itself takes the value of an "auto" from.
+    pub(crate) fn source_of_auto(&self, key: &str) -> Option<&'static str> {
+        self.fills_auto.and_then(FillsAuto::source)?(key)
+    }
+
     /// Whether the trainer itself fills or overwrites this key of the config.
     pub(crate) fn sets(&self, key: &str) -> bool {
-        matches!(self.fills_auto, Some(FillsAuto::Itself(source) | FillsAuto::WhenAbsent(source)) if source(key).is_some())
+        matches!(self.fills_auto, Some(FillsAuto::Itself(source)) if source(key).is_some())
     }
 }
 
@@ -117,12 +137,26 @@ pub(crate) struct Usage {
 pub(crate) enum FillsAuto {
     /// transformers and accelerate, by the rules of `config::auto`.
     HfTrainer,
-    /// The program itself, from values that zlaunch does not see. For the keys that it fills: where it takes the value from.
-    Itself(fn(key: &str) -> Option<&'static str>),
-    /// The program itself, as long as the key is not there: an "auto" is taken out. For the keys that it sets: from what.
-    WhenAbsent(fn(key: &str) -> Option<&'static str>),
+    /// The program itself, from values that zlaunch does not see; it overwrites what is not "auto".
+    Itself(SourceOf),
+    /// accelerate, from what the script's own loop prepares. What is not "auto" counts.
+    OwnLoop(SourceOf),
+    /// The program itself, as long as the key is not there: an "auto" is taken out.
+    WhenAbsent(SourceOf),
     /// Nobody: the script passes the config to `deepspeed.initialize` as it is.
     Nobody,
+}
+
+/// For the keys that a program fills: where it takes the value from.
+type SourceOf = fn(key: &str) -> Option<&'static str>;
+
+impl FillsAuto {
+    pub(crate) fn source(self) -> Option<SourceOf> {
+        match self {
+            FillsAuto::Itself(source) | FillsAuto::OwnLoop(source) | FillsAuto::WhenAbsent(source) => Some(source),
+            FillsAuto::HfTrainer | FillsAuto::Nobody => None,
+        }
+    }
 }
 
 /// How the config reaches the trainer.

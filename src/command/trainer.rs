@@ -37,6 +37,7 @@ front_ends! {
     axolotl
     trl
     xtuner
+    xtuner_v1
     openrlhf
     verl
     ray

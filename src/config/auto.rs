@@ -10,7 +10,6 @@ use serde_json::Value;
 use super::schema;
 use crate::base::json;
 use crate::base::python_value::number;
-use crate::command::trainer::FillsAuto;
 use crate::report::{self, Mismatch, Problem, Severity, When};
 
 pub(crate) use context::{FillContext, FillSource, hidden_size};
@@ -72,7 +71,7 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
         }
         let answer = match context.fills_auto {
             _ if by_nobody_else && rule.plain.is_none() => Err(Unfilled::deferred("nobody fills it")),
-            Some(FillsAuto::Itself(_) | FillsAuto::WhenAbsent(_)) => Err(Unfilled::deferred("the trainer does not")),
+            Some(fills) if fills.source().is_some() => Err(Unfilled::deferred("the trainer does not")),
             _ => (rule.value)(if auto { context } else { &comparing }),
         };
         match answer {
@@ -91,6 +90,9 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
             }
             Ok(_) if context.no_fill => leave(rule.key, "--no-fill"),
             Ok(FilledValue { value, from }) => fills.push(Fill { key: rule.key, value, from }),
+            Err(Unfilled::Deferred(_)) if auto && trainer.says_it_in_code() => {
+                leave(rule.key, "the script's own code says it");
+            }
             Err(Unfilled::Deferred(why)) if auto => leave(rule.key, &why),
             Err(Unfilled::Unsupported) if auto => problems.push(nobody_fills(rule.key, &place(rule.key))),
             Err(Unfilled::Deferred(_) | Unfilled::Unsupported) => {}
@@ -98,9 +100,9 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
     }
     let mut config = apply(context.config, &fills);
     if by_nobody_else {
-        let (theirs, unfilled) = left.into_iter().partition(|it: &LeftAuto| trainer.sets(&it.key));
+        let (theirs, unfilled) = left.into_iter().partition(|it: &LeftAuto| trainer.source_of_auto(&it.key).is_some());
         left = theirs;
-        if let Some(FillsAuto::WhenAbsent(_)) = context.fills_auto {
+        if trainer.sets_what_is_absent() {
             for it in &mut left {
                 take_out(&mut config, it);
             }

@@ -214,6 +214,9 @@ def lightning_gets_the_config(lab):
     assert config["zero_optimization"]["stage"] == 2, "the script itself says stage 3"
     assert (config["train_micro_batch_size_per_gpu"], config["gradient_accumulation_steps"], config["gradient_clipping"]) == (4, 2, 0.5), config
     assert config["bf16"] == {"enabled": True} and "fp16" not in config, config
+    # Fabric's strategy looks there too.
+    fabric = "from lightning.fabric.strategies import DeepSpeedStrategy as S; print(S(stage=3).config['zero_optimization']['stage'])"
+    assert lab.run([lab.python, "-c", fabric], PL_DEEPSPEED_CONFIG_PATH=str(template(lab, "zero2"))).stdout.split()[-1] == "2"
 
 
 @check

@@ -16,7 +16,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
         runs: "torchrun on a script with `Accelerator()` and a loop of its own, with the config in the variables that `accelerate launch` sets; accelerate fills \"auto\" (seen on 1.15.0)",
         runs_zh: "torchrun 运行使用 `Accelerator()`、自己写循环的脚本，配置放在 `accelerate launch` 会设的变量里；\"auto\" 由 accelerate 填写（在 1.15.0 上验证过）",
     }],
-    fills_auto: Some(FillsAuto::Itself(source_of)),
+    fills_auto: Some(FillsAuto::OwnLoop(source_of)),
     distribution: Some("accelerate"),
     hand_over: VARIABLES,
     inputs: &[],

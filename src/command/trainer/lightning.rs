@@ -4,7 +4,7 @@
 use super::hf;
 use crate::base::vars;
 use crate::command::front_end::{
-    ArgumentParser, DefaultArguments, FillsAuto, HandOver, NoConfig, RankCommand, Trainer, Usage, text_of,
+    ArgumentParser, DefaultArguments, FillsAuto, HandOver, NoConfig, RankCommand, Trainer, Usage, Variable, text_of,
 };
 use crate::command::signs::{calls, imports, is_text, keyword};
 use crate::command::target::ParsedCommand;
@@ -43,8 +43,22 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
         return None;
     }
     let mut recognised = RankCommand::unchanged(command);
+    recognised.variables = processes(text, host).into_iter().collect();
     recognised.no_config = in_code(text).or_else(|| other_strategy(text, &words));
     Some(recognised)
+}
+
+/// Lightning refuses another number of ranks than the script says.
+fn processes(text: &str, host: &Host) -> Option<Variable> {
+    const OTHERS: &[&str] =
+        &[vars::NPROC_PER_NODE, vars::PET_NPROC_PER_NODE, vars::RANK, vars::WORLD_SIZE, "SLURM_JOB_ID"];
+    let trainers = || TRAINERS.iter().flat_map(|name| calls(text, name));
+    let devices =
+        trainers().find_map(|call| keyword(call, "devices"))?.parse::<u32>().ok().filter(|count| *count > 0)?;
+    let one_machine = trainers().find_map(|call| keyword(call, "num_nodes")).is_none_or(|nodes| nodes == "1");
+    let is_open = one_machine && OTHERS.iter().all(|name| host.filled(name).is_none());
+    is_open
+        .then(|| Variable::new(vars::NPROC_PER_NODE, devices.to_string(), format!("devices={devices} in the script")))
 }
 
 /// A config that the script gives itself counts.
@@ -107,6 +121,15 @@ mod tests {
         ] {
             let job = job(script, words);
             assert_eq!((job.trainer.name, job.no_config), ("lightning", None), "{script}");
+        }
+    }
+
+    #[test]
+    fn the_script_says_how_many_ranks() {
+        let ranks = |script: &str| job(script, "").variables.first().map(|variable| variable.value.clone());
+        assert_eq!(ranks("import lightning as L\nL.Trainer(devices=4, num_nodes=1)\n").as_deref(), Some("4"));
+        for other in ["devices=-1", "devices='auto'", "devices=args.gpus", "devices=4, num_nodes=2", ""] {
+            assert_eq!(ranks(&format!("import lightning as L\nL.Trainer({other})\n")), None, "{other}");
         }
     }
 

@@ -55,10 +55,7 @@ impl<'a> FillContext<'a> {
 
     /// Why the trainer fills this key by rules of its own.
     pub(super) fn filled_by_trainer(&self, key: &str) -> Option<&'static str> {
-        match self.fills_auto {
-            Some(FillsAuto::Itself(source) | FillsAuto::WhenAbsent(source)) => source(key),
-            _ => None,
-        }
+        self.fills_auto.and_then(FillsAuto::source)?(key)
     }
 
     /// Looked up when a rule first asks for it: most configs need none, and it means reading files.
