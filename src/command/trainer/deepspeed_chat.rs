@@ -20,6 +20,12 @@ pub(crate) const TRAINER: Trainer = Trainer {
 
 fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     let text = text_of(command, host).filter(|text| text.contains("deepspeed"))?;
+    // An argument for it, or one that the command gives, may be read all the same.
+    let by_argument = ["args.deepspeed_config", "--deepspeed_config\"", "--deepspeed_config'"];
+    let is_given = command.args.iter().any(|word| word.to_string_lossy().starts_with("--deepspeed_config"));
+    if is_given || by_argument.iter().any(|sign| text.contains(sign)) {
+        return None;
+    }
     let made = calls(text, "deepspeed.initialize").find_map(|call| made_in_code(text, call))?;
     let option = ["--zero_stage", "--stage", "--zero-stage"].into_iter().find(|option| text.contains(option));
     let help = match option {
@@ -62,6 +68,7 @@ mod tests {
         }
         for script in [
             "deepspeed.initialize(args=args, model=m)\n",
+            "ds = {}\nif args.deepspeed_config:\n    ds = load(args.deepspeed_config)\ndeepspeed.initialize(model=m, config=ds)\n",
             "deepspeed.initialize(model=m, config=args.deepspeed_config)\n",
             "ds = json.load(open(args.deepspeed))\ndeepspeed.initialize(model=m, config=ds)\n",
         ] {

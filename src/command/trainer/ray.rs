@@ -41,7 +41,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
             "ROLL takes no DeepSpeed config: each of its workers has one in the pipeline's YAML",
             "drop it, and give the worker strategy_args: {strategy_name: deepspeed_train, strategy_config: ${deepspeed_zero3}}",
         )
-    } else if command.target.is_console("ray") || text().is_some_and(|text| text.contains("ray.init(")) {
+    } else if command.target.is_console("ray") || text().is_some_and(is_driver) {
         NoConfig::new(
             format!(
                 "`{}` starts its workers through Ray: zlaunch cannot hand them a DeepSpeed config",
@@ -53,4 +53,9 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
         return None;
     };
     Some(RankCommand::without_config(command, no_config))
+}
+
+/// A script that reads the arguments of transformers' trainer is one rank of several, whatever it uses Ray for.
+fn is_driver(text: &str) -> bool {
+    text.contains("ray.init(") && !text.contains("HfArgumentParser")
 }
