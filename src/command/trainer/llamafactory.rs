@@ -83,7 +83,8 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
         command.target.is_module(MODULE).then(|| RankCommand::unchanged(command))?
     };
     if let Some(file) = run_file::first(&recognised.args).cloned()
-        && let Some(mut entries) = recognised.read_run_file(&file, Dialect::OmegaConf, host)
+        && let dialect = dialect(recognised.python.as_ref())
+        && let Some(mut entries) = recognised.read_run_file(&file, dialect, host)
     {
         for word in &recognised.args[1..] {
             if let Some((key, value)) = word.to_str().and_then(|word| word.split_once('=')) {
@@ -91,9 +92,16 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
             }
         }
         recognised.unread = run_file::unread(&entries, false);
+        recognised.texts = run_file::texts(&entries);
         recognised.effective_args = Some(run_file::typed_words(&entries, false));
     }
     Some(recognised)
+}
+
+/// What reads the file: PyYAML, to which `1e-5` is a text, up to 0.9.3.
+fn dialect(python: Option<&Python>) -> Dialect {
+    let version = python.and_then(|python| python.version("llamafactory"));
+    if version.is_some_and(|version| version.is_before([0, 9, 4])) { Dialect::PyYaml } else { Dialect::OmegaConf }
 }
 
 /// `a.b=1` reaches into a section.
