@@ -5,20 +5,25 @@
 mod arguments;
 mod batch;
 mod combinations;
+mod datasets;
 pub(crate) mod devices;
 mod effects;
 mod environment;
 mod keys;
 pub(crate) mod machine;
 mod missing;
+mod models;
 mod offload;
+mod older;
 pub(crate) mod operators;
 mod optimizer;
 mod precision;
 mod refusals;
 mod rule;
 mod subject;
+mod texts;
 mod values;
+mod variables;
 
 use crate::report::{self, Problem, Severity};
 use rule::Findings;
@@ -35,12 +40,22 @@ const CONFIG: &[&[Rule]] = &[
     offload::RULES,
     combinations::RULES,
     optimizer::RULES,
+    older::RULES,
     effects::RULES,
     operators::RULES,
 ];
 
 /// Rules about the environment and the machine, which are also asked where there is no config.
-const LAUNCH: &[&[Rule]] = &[environment::RULES, devices::RULES, missing::RULES, arguments::RULES];
+const LAUNCH: &[&[Rule]] = &[
+    environment::RULES,
+    variables::RULES,
+    devices::RULES,
+    missing::RULES,
+    models::RULES,
+    datasets::RULES,
+    arguments::RULES,
+    texts::RULES,
+];
 
 /// Every rule.
 pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
@@ -49,7 +64,8 @@ pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
 
 /// Whether a rule is about what is on this machine, while a plan may be made for another one.
 pub(crate) fn is_about_this_machine(rule: &str) -> bool {
-    missing::RULES.iter().chain(devices::RULES).any(|it| it.name == rule)
+    let about = [missing::RULES, models::RULES, datasets::RULES, devices::RULES];
+    about.into_iter().flatten().any(|it| it.name == rule)
 }
 
 /// Whether a rule is one of those about the batch.

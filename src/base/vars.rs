@@ -119,6 +119,7 @@ vars! {
     PYTORCH_ALLOC_CONF READ_AND_SET "the same, axolotl with newer torch";
     OMP_NUM_THREADS READ_AND_SET "if unset: CPUs divided by processes (torchrun alone would set 1)";
 
+    TORCH_LOGS READ "a name that torch does not log by is reported: torch would stop on it";
     TORCH_EXTENSIONS_DIR READ "where DeepSpeed's operations are compiled: a lock that was left there is reported";
     TRITON_CACHE_DIR READ "shown by `doctor`, with its file system";
     CXX READ "the compiler that `doctor` looks for";
@@ -284,7 +285,18 @@ mod tests {
     }
 
     /// String literals that look like variables and are not.
-    const NO_VARIABLES: &[&str] = &["CARGO_PKG_VERSION", "END_OF_CONFIG", "PRETTY_NAME="];
+    const NO_VARIABLES: &[&str] = &[
+        "CARGO_PKG_VERSION",
+        "END_OF_CONFIG",
+        "PRETTY_NAME=",
+        // Tasks of peft.
+        "SEQ_CLS",
+        "SEQ_2_SEQ_LM",
+        "CAUSAL_LM",
+        "TOKEN_CLS",
+        "QUESTION_ANS",
+        "FEATURE_EXTRACTION",
+    ];
 
     /// Every variable named in the code, the templates and the shim has a row.
     #[test]

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::ffi::OsString;
 
-use super::refusals::REFUSALS;
+use super::refusals::{self, Refusal};
 use super::rule::{Findings, Rule};
 use super::subject::Subject;
 use crate::command::arguments::{Fault, Kind, Parser, Refused, Versions};
@@ -15,13 +15,22 @@ use crate::command::target::base_name;
 use crate::command::trainer::{ArgumentParser, UnknownOptions};
 use crate::report::{Severity, When, nearest};
 
-pub(super) const RULES: &[Rule] = &[Rule {
-    name: "argument",
-    severity: Severity::Error,
-    when: When::Start,
-    doc: "the trainer refuses one of its own arguments, minutes later (a warning where its version or its script leaves a doubt)",
-    check: argument,
-}];
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "argument",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "the trainer refuses one of its own arguments, minutes later (a warning where its version or its script leaves a doubt)",
+        check: argument,
+    },
+    Rule {
+        name: "argument-missing",
+        severity: Severity::Error,
+        when: When::Start,
+        doc: "the command leaves out what the trainer cannot do without: its model, its data (only where the sources of the trainer are there and say so)",
+        check: argument_missing,
+    },
+];
 
 /// What an option was called before, and what it is now.
 const RENAMED: &[(&str, &str)] = &[
@@ -61,22 +70,65 @@ fn argument(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// What transformers refuses though the parser took it.
+/// What the trainer refuses though its parser took it.
 fn tell_refusals(parser: &Parser, subject: &Subject, found: &mut Findings) {
     let words = subject.job.args.words();
     let given = words.iter().filter_map(|word| word.to_str()?.strip_prefix("--"));
     let given: Vec<&str> = given.map(|word| word.split('=').next().unwrap_or(word)).collect();
-    let is_given = |name: &str| given.iter().any(|word| is_spelling(word, name));
-    for refusal in REFUSALS.iter().filter(|refusal| is_given(refusal.argument())) {
-        let Some(given) = refusal.found(subject, |name| parser.keeps_default(name, words)) else { continue };
+    // Most arguments of the tables are told apart from those that are given by their lengths.
+    let lengths = given.iter().fold(0_u64, |lengths, word| lengths | 1 << (word.len() % 64));
+    let is_given =
+        |name: &str| lengths >> (name.len() % 64) & 1 == 1 && given.iter().any(|word| is_spelling(word, name));
+    let concerns = |refusal: &&Refusal| refusal.argument().is_some_and(is_given);
+    for refusal in refusals::all(subject.job.trainer).filter(concerns) {
+        let keeps_default = |name: &str| {
+            let keeps = if refusal.is_of_transformers() { Parser::keeps_default } else { Parser::is_left_out };
+            keeps(parser, name, words)
+        };
+        let Some((option, value)) = refusal.refuses(subject, keeps_default) else { continue };
         let versions = parser.versions(subject.job.python.as_ref());
-        if !versions.are_recorded() || !versions.all_within("transformers", refusal.since, refusal.until) {
+        if !versions.are_recorded() || !versions.all_within(refusal.distribution, refusal.since, refusal.until) {
             continue;
         }
-        let severity = if versions.certain() { Severity::Error } else { Severity::Warning };
+        let severity = if versions.certain() && refusal.certain { Severity::Error } else { Severity::Warning };
         let doubt = if versions.certain() { String::new() } else { format!(" ({})", versions.doubt()) };
-        let what = format!("the trainer refuses `{given}`: {}{doubt}", refusal.why);
-        found.at_with_severity(severity, &[given], what, refusal.help.to_string());
+        let name = if parser.mapping { option[2..].to_string() } else { option };
+        let in_file = subject.job.place_in_run_file(name.trim_start_matches('-'), subject.host);
+        let joined = joined(&name, &value, parser.mapping);
+        let what = format!("the trainer refuses `{joined}`: {}{doubt}", refusal.why);
+        let place = in_file.filter(|_| parser.mapping).unwrap_or(joined);
+        found.at_with_severity(severity, &[place], what, refusal.help.to_string());
+    }
+}
+
+/// What the trainer ends without.
+fn argument_missing(subject: &Subject, found: &mut Findings) {
+    let is_missing = |refusal: &&Refusal| refusal.needed().is_some_and(|name| subject.job.args.list(name).is_none());
+    let mut missing = refusals::all(subject.job.trainer).filter(is_missing).peekable();
+    if missing.peek().is_none() {
+        return;
+    }
+    let Some(Reading { parser, .. }) = reading(subject) else { return };
+    let versions = parser.versions(subject.job.python.as_ref());
+    let words = subject.job.args.words();
+    for refusal in missing.filter(|_| versions.are_recorded() && versions.certain()) {
+        let Some(name) = refusal.needed().filter(|_| refusal.holds(subject, |name| parser.is_left_out(name, words)))
+        else {
+            continue;
+        };
+        let name = if parser.mapping { name.to_string() } else { format!("--{name}") };
+        let what = format!("{} ends without `{name}`: {}", versions.first(), refusal.why);
+        found.at(&[subject.job.trainer.name.to_string()], what, refusal.help);
+    }
+}
+
+/// An argument with its value, as it stands in a command or in a run file.
+fn joined(name: &str, value: &str, mapping: bool) -> String {
+    match (mapping, value) {
+        (true, "True" | "False") => format!("{name}: {}", value.to_ascii_lowercase()),
+        (true, _) => format!("{name}: {value}"),
+        (false, "") => name.to_string(),
+        (false, _) => format!("{name} {value}"),
     }
 }
 
@@ -110,7 +162,7 @@ fn reading<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
 fn of_script<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
     let words = Cow::Borrowed(subject.job.command_line());
     let text = subject.script()?;
-    let refused = || REFUSALS.iter().any(|refusal| refusal.found(subject, |_| true).is_some());
+    let refused = || refusals::all(subject.job.trainer).any(|refusal| refusal.refuses(subject, |_| true).is_some());
     if !Parser::new(&[TRAINING_ARGUMENTS]).is_suspicious(&words, |name| text.contains(name)) && !refused() {
         return None;
     }
@@ -170,7 +222,14 @@ fn tell(reading: &Reading, refused: &Refused, versions: &Versions, subject: &Sub
         Fault::WrongValue(value, kind) => {
             let (wanted, example) = wanted(*kind, Some(value), versions);
             let joined = if mapping { format!("{name}: {value}") } else { format!("{option} {value}") };
-            let help = if mapping { format!("{name}: {example}") } else { format!("{option} {example}") };
+            let help = match example.as_str() {
+                "" => {
+                    severity = Severity::Warning;
+                    "drop it".to_string()
+                }
+                _ if mapping => format!("{name}: {example}"),
+                _ => format!("{option} {example}"),
+            };
             (format!("the trainer refuses `{joined}`: it wants {wanted}"), joined, help)
         }
     };

@@ -89,7 +89,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "tensor-parallel-size",
         severity: Severity::Error,
         when: When::Start,
-        doc: "tensor_parallel.tp.tp_size is neither 1 nor autotp_size",
+        doc: "tensor_parallel.tp.tp_size is neither 1 nor autotp_size, or there are fewer ranks than autotp_size",
         check: tensor_parallel_size,
     },
     Rule {
@@ -270,6 +270,13 @@ fn partition_size(subject: &Subject, found: &mut Findings) {
 fn tensor_parallel_size(subject: &Subject, found: &mut Findings) {
     let (inner, outer) = ("tensor_parallel.tp.tp_size", "tensor_parallel.autotp_size");
     let size = |key: &str| subject.get(key).and_then(schema::whole);
+    let ranks = subject.world().and_then(|world| u32::try_from(world).ok()).map(f64::from);
+    let since = schema::find("tensor_parallel").and_then(|entry| entry.since);
+    let is_read = || since.is_none_or(|since| !subject.is_before(since));
+    if let Some((ranks, size)) = ranks.zip(size(outer)).filter(|(ranks, size)| ranks < size && is_read()) {
+        let what = format!("`{outer}` is {size}, and there are {ranks} ranks");
+        found.key(&[outer], what, format!("--set {outer}={ranks}"));
+    }
     let (Some(one), Some(two)) = (size(inner), size(outer)) else { return };
     if two > 1.0 && (one - 1.0).abs() > 0.0 && (one - two).abs() > 0.0 {
         let what = format!("`{inner}` is {one}, but `{outer}` is {two}: they must agree");

@@ -3,15 +3,13 @@
 
 use std::path::Path;
 
-use serde_json::Value;
-
 use super::rule::{Findings, Rule};
 use super::subject::Subject;
 use crate::command::inputs::{self, MissingInput, is_missing};
 use crate::command::python::Presence;
 use crate::command::target::Target;
 use crate::ranks::topology::Topology;
-use crate::report::{Severity, When, nearest, reading};
+use crate::report::{Severity, When, nearest};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -34,13 +32,6 @@ pub(super) const RULES: &[Rule] = &[
         when: When::Start,
         doc: "a model, dataset or checkpoint that is written as a path (`/…`, `./…`, `../…`, `~/…`) is not there",
         check: path_missing,
-    },
-    Rule {
-        name: "model-unreadable",
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "the folder of the model has a config.json that is not JSON (a warning for a script), or none at all (a warning)",
-        check: model_unreadable,
     },
 ];
 
@@ -93,29 +84,6 @@ fn path_missing(subject: &Subject, found: &mut Findings) {
         let what = if certain { what } else { format!("{what}: the training ends there if the script reads it") };
         let severity = if certain { Severity::Error } else { Severity::Warning };
         found.at_with_severity(severity, &[place], what, help);
-    }
-}
-
-fn model_unreadable(subject: &Subject, found: &mut Findings) {
-    let Some(model) = subject.job.args.text(subject.job.trainer.model_argument).filter(|_| subject.runs_here()) else {
-        return;
-    };
-    let folder = subject.host.cwd.join(&model.value);
-    if !folder.is_dir() || folder.join("adapter_config.json").is_file() {
-        return;
-    }
-    let file = folder.join("config.json");
-    let (place, value) = (file.display().to_string(), &model.value);
-    let Some(text) = reading::text_if_any(&file) else {
-        let help = "name the folder that has the model's config.json".to_string();
-        let what = format!("the folder `{value}` has no config.json, so no model is known by it");
-        return found.at_with_severity(Severity::Warning, &[model.place()], what, help);
-    };
-    // Python takes NaN, too.
-    if serde_json::from_str::<Value>(&text).is_err() && !text.contains("NaN") && !text.contains("Infinity") {
-        let severity = if subject.job.trainer.consoles.is_empty() { Severity::Warning } else { Severity::Error };
-        let what = format!("the config.json of the model `{value}` is not JSON");
-        found.at_with_severity(severity, &[place], what, "download it again, or mend the file".to_string());
     }
 }
 

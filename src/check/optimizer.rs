@@ -154,6 +154,11 @@ fn optimizer_type(subject: &Subject, found: &mut Findings) {
     let Some(name) = named(subject) else { return };
     let lower = name.to_ascii_lowercase();
     let gone = GONE.contains(&lower.as_str());
+    // DeepSpeed has it since 0.17.6, and torch since 2.9.
+    if lower == "muon" && subject.is_before([0, 17, 6]) && subject.has_before("torch", [2, 9, 0]) {
+        let what = format!("{} has no optimizer `{name}`: it came with 0.17.6", subject.deepspeed());
+        return found.key(&["optimizer.type"], what, "--set optimizer.type=AdamW");
+    }
     if OPTIMIZERS.contains(&name.as_str()) || TORCH.contains(&name.as_str()) || gone && subject.is_before([0, 19, 7]) {
         return;
     }

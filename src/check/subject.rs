@@ -2,12 +2,13 @@
 
 use std::cell::OnceCell;
 use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
 use crate::base::json;
 use crate::command::argv::hf_bool;
-use crate::command::python::Version;
+use crate::command::python::{Presence, Version};
 use crate::command::target::Target;
 use crate::command::trainer::{self, Job};
 use crate::config::auto;
@@ -16,6 +17,7 @@ use crate::config::zero::Zero;
 use crate::host::Host;
 use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::{Role, Topology};
+use crate::report::reading;
 
 pub(super) const STAGE: &str = "zero_optimization.stage";
 
@@ -41,6 +43,7 @@ pub(crate) struct Derived<'a> {
     zero: Zero<'a>,
     version: OnceCell<Option<Version>>,
     script: OnceCell<Option<String>>,
+    model: OnceCell<Option<PathBuf>>,
 }
 
 impl<'a> Derived<'a> {
@@ -51,7 +54,7 @@ impl<'a> Derived<'a> {
         }
         let zero = Zero::of(config);
         let zero = if job.trainer.is_plain() { zero.without_auto() } else { zero };
-        Derived { keys, zero, version: OnceCell::new(), script: OnceCell::new() }
+        Derived { keys, zero, version: OnceCell::new(), script: OnceCell::new(), model: OnceCell::new() }
     }
 }
 
@@ -139,6 +142,34 @@ impl<'a> Subject<'a> {
 
     pub(super) fn package(&self, name: &str) -> Option<Version> {
         self.job.python.as_ref()?.version(name)
+    }
+
+    /// Whether a distribution is not installed and its module nowhere to be found.
+    pub(super) fn lacks(&self, distribution: &str, module: &str) -> bool {
+        let Some(python) = &self.job.python else { return false };
+        python.version(distribution).is_none() && python.seek(module, self.host) == Presence::Missing
+    }
+
+    /// Whether one of these files of an installed package says this: what is installed speaks for itself.
+    pub(super) fn source_says(&self, files: &[&str], text: &str) -> bool {
+        let Some(python) = &self.job.python else { return false };
+        let mut sources = files.iter().filter_map(|file| reading::text_if_any(&python.file(file)?));
+        sources.any(|source| source.contains(text))
+    }
+
+    /// Where the model is that the command names, if it is on this machine.
+    pub(super) fn model_folder(&self) -> Option<&Path> {
+        let seek = || {
+            let model = self.job.args.raw(self.job.trainer.model_argument)?;
+            Some(self.host.cwd.join(model.value)).filter(|folder| folder.is_dir())
+        };
+        self.derived.model.get_or_init(seek).as_deref()
+    }
+
+    /// Whether the config.json of a local model mentions a key; nothing where there is none to read.
+    pub(super) fn model_config_has(&self, key: &str) -> Option<bool> {
+        let text = reading::text_if_any(&self.model_folder()?.join("config.json"))?;
+        Some(text.contains(&format!("\"{key}\"")))
     }
 
     /// `DeepSpeed 0.16.9`.

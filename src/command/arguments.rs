@@ -95,7 +95,10 @@ impl Parser {
                 Fitting::None => refused(Fault::Unknown).filter(|_| !self.turns_off(&name, versions)),
             };
         }
-        if self.mapping && (given.values.is_empty() || !kinds.iter().all(|kind| kind.is_looked_up())) {
+        // Of a mapping, only what transformers looks up is judged; that a version lacks it is a suspicion.
+        let mut judged = kinds.iter().map(|kind| kind.is_looked_up() || versions.is_none() && kind.is_gone());
+        let judges = if versions.is_none() { judged.any(|it| it) } else { judged.all(|it| it) };
+        if self.mapping && (given.values.is_empty() || !judges) {
             return None;
         }
         let faults: Vec<Option<Fault>> = kinds.iter().map(|kind| kind.fault(&given.values, versions)).collect();
@@ -170,12 +173,23 @@ impl Parser {
     /// Whether an argument that is not given has the default of transformers.
     pub(crate) fn keeps_default(&self, name: &str, words: &[OsString]) -> bool {
         let mut changed = self.classes.iter().filter(|class| class.distribution != "transformers");
-        let abbreviated = |given: Given| name.starts_with(given.name) || starts_dashed(name, given.name);
-        let old_name = |given: Given| name == "eval_strategy" && given.name.starts_with("evaluation");
         !self.own.iter().any(|own| own == name)
             && changed.all(|class| table::row(*class, name).is_none())
-            && !options(words).any(abbreviated)
-            && !options(words).any(old_name)
+            && self.is_left_out(name, words)
+    }
+
+    /// Whether no word may mean an argument that does not stand there by its name.
+    pub(crate) fn is_left_out(&self, name: &str, words: &[OsString]) -> bool {
+        let abbreviated = |given: &Given| name.starts_with(given.name) || starts_dashed(name, given.name);
+        let old_name = |given: &Given| name == "eval_strategy" && given.name.starts_with("evaluation");
+        !options(words).any(|given| old_name(&given) || !self.mapping && abbreviated(&given))
+    }
+
+    /// Whether every version that has this argument takes this kind of value.
+    pub(crate) fn takes(&self, name: &str, is_it: fn(Kind) -> bool) -> bool {
+        let kinds = self.kinds(name, None);
+        let mut there = kinds.iter().filter(|kind| !kind.is_gone()).peekable();
+        there.peek().is_some() && there.all(|kind| is_it(*kind))
     }
 
     pub(crate) fn versions<'p>(&self, python: Option<&'p Python>) -> Versions<'p> {

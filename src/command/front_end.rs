@@ -277,6 +277,8 @@ pub(crate) struct RankCommand {
     pub(crate) run_file: Option<Map<String, Value>>,
     /// Arguments in a run file whose values are left to the trainer.
     pub(crate) unread: Vec<String>,
+    /// Arguments in a run file that are texts, and that nothing converts.
+    pub(crate) texts: Vec<(String, String)>,
     /// The interpreter, where the front end found a better one than the command's own.
     pub(crate) python: Option<Python>,
     /// Variables the front end's own launcher would set.
@@ -322,6 +324,7 @@ impl RankCommand {
             effective_args: None,
             run_file: None,
             unread: Vec::new(),
+            texts: Vec::new(),
             python: None,
             variables: Vec::new(),
             no_config: None,

@@ -27,6 +27,8 @@ enum Reads {
     SwiftDataset,
     /// Several, with commas between them.
     Commas,
+    /// A file, however it is written; `~` is the home folder.
+    File,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -58,6 +60,10 @@ impl Input {
 
     pub(crate) const fn with_home(name: &'static str) -> Self {
         Input { name, reads: Reads::Home, refused: Refused::Always }
+    }
+
+    pub(crate) const fn file(name: &'static str) -> Self {
+        Input { name, reads: Reads::File, refused: Refused::Always }
     }
 
     pub(crate) const fn swift_model(name: &'static str) -> Self {
@@ -98,9 +104,10 @@ impl Input {
 
     /// Where the trainer looks for a value that is written as a path, if nothing is there.
     fn missing_path(&self, value: &str, host: &Host) -> Option<PathBuf> {
-        let value = Some(value.trim()).filter(|value| is_path(value))?;
+        let is_file = self.reads == Reads::File && !value.contains(['$', '{']);
+        let value = Some(value.trim()).filter(|value| is_file || is_path(value))?;
         let at = |value: &str| match self.reads {
-            Reads::Home | Reads::SwiftModel | Reads::SwiftDataset => host.absolute(Path::new(value)),
+            Reads::Home | Reads::SwiftModel | Reads::SwiftDataset | Reads::File => host.absolute(Path::new(value)),
             Reads::Plain | Reads::Commas => host.cwd.join(value),
         };
         let subfolder = value.replacen(':', "/", 1);
@@ -120,7 +127,10 @@ const PLUGINS: &[&str] = &["external_plugins", "custom_register_path"];
 
 /// Everything that the arguments name as a path and that is not there.
 pub(crate) fn missing(inputs: &[Input], args: &Args, host: &Host) -> Vec<MissingInput> {
-    let value_of = |word: &str| is_path(word.split_once('=').filter(|_| word.starts_with('-')).map_or(word, |it| it.1));
+    let value_of = |word: &str| {
+        let value = word.split_once('=').filter(|_| word.starts_with('-')).map_or(word, |it| it.1);
+        is_path(value) || value.as_bytes().ends_with(b".py")
+    };
     // Most launches name no path at all.
     if !args.words().iter().any(|word| word.to_str().is_some_and(value_of)) {
         return Vec::new();
@@ -128,10 +138,13 @@ pub(crate) fn missing(inputs: &[Input], args: &Args, host: &Host) -> Vec<Missing
     inputs.iter().flat_map(|input| input.missing(args, host)).collect()
 }
 
-/// Whether it is written as a path of this machine, and nothing in it stands for something else.
+/// Whether it is written as a path of this machine, and nothing in it stands for something else. A name of a hub has one
+/// `/` at most.
 fn is_path(value: &str) -> bool {
     let starts = ["/", "./", "../", "~/"].iter().any(|start| value.starts_with(start));
-    (starts || value == "~" || value == "." || value == "..")
+    let is_deep =
+        || value.split([':', '#']).next().is_some_and(|name| name.bytes().filter(|b| *b == b'/').nth(1).is_some());
+    (starts || value == "~" || value == "." || value == ".." || is_deep())
         && !value.contains("://")
         && !value.contains(['$', '*', '?', '{', '['])
 }

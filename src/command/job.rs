@@ -30,6 +30,8 @@ pub(crate) struct Job {
     pub(crate) run_file: Option<Map<String, Value>>,
     /// Arguments in a run file whose values are left to the trainer.
     pub(crate) unread: Vec<String>,
+    /// Arguments in a run file that are texts, and that nothing converts.
+    pub(crate) texts: Vec<(String, String)>,
     pub(crate) python: Option<Python>,
     pub(crate) variables: Vec<Variable>,
     /// Why no config can be handed over, where that is so.

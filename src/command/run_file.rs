@@ -90,6 +90,12 @@ pub(crate) fn unread(entries: &Map<String, Value>, converts: bool) -> Vec<String
     entries.iter().filter(|(key, value)| !is_usable(key, value, converts)).map(|(key, _)| key.clone()).collect()
 }
 
+/// The entries that are texts, for a reader that converts nothing.
+pub(crate) fn texts(entries: &Map<String, Value>) -> Vec<(String, String)> {
+    let texts = entries.iter().filter_map(|(key, value)| Some((key, value.as_str()?)));
+    texts.filter(|(_, text)| !text.contains("${")).map(|(key, text)| (key.clone(), text.to_string())).collect()
+}
+
 fn is_usable(key: &str, value: &Value, converts: bool) -> bool {
     match value {
         Value::Number(_) => !SWITCHES.contains(&key),

@@ -70,8 +70,18 @@ pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static
     let is_recognised = recognised.is_some();
     let (trainer, rank) = recognised
         .unwrap_or_else(|| (named.map_or(&command::TRAINER, |named| named.value), RankCommand::unchanged(command)));
-    let RankCommand { target, args, effective_args, run_file, unread, python, variables, no_config, mut problems } =
-        rank;
+    let RankCommand {
+        target,
+        args,
+        effective_args,
+        run_file,
+        unread,
+        texts,
+        python,
+        variables,
+        no_config,
+        mut problems,
+    } = rank;
     let (python, blocker) = if python.is_some() { (python, None) } else { interpreter(command, host) };
     let fields: Vec<Field> = trainer.fields.iter().chain(COMMON_FIELDS).copied().collect();
     let options = (trainer.options)(&target);
@@ -94,6 +104,7 @@ pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static
         given_args,
         run_file,
         unread,
+        texts,
         python,
         variables,
         no_config,

@@ -36,6 +36,7 @@ mod prefixes;
 mod ranks;
 mod record;
 mod recorded;
+mod refusals;
 mod sandbox;
 mod secrets;
 mod shims;

@@ -7,6 +7,7 @@ it refuses, and `zlaunch check` must say the same. A check is a front end, a com
 """
 import json
 import os
+import re
 import subprocess
 import tempfile
 from pathlib import Path
@@ -64,7 +65,7 @@ FRONT_ENDS = {
 }
 # transformers looks these up after the parser; these zlaunch reads itself.
 # What transformers refuses of arguments together, and of numbers.
-TOGETHER = ["is on too", "must be between", "must not be negative", "must be greater", "needs "]
+TOGETHER = [text for file in (ROOT / "src/check/refusals").glob("*.rs") for text in re.findall(r'"([^"]* [^"]*)"', file.read_text())]
 LATER, OWN = {"lr_scheduler_type", "report_to"}, {"deepspeed", "use_ray", "fsdp", "ignore_args_error"}
 
 

@@ -8,7 +8,8 @@ That what is read is what the real parsers do is checked by `arguments.py` in th
 
 A line is a distribution, a class, an argument and what it takes, each with the first version that was seen to take it, sorted by bytes:
 `int`, `float`, `str`; `bool` (alone, it means true), `bool!` (there is `--no_NAME` too), `bool?` (never alone); `|a|b` or the name of a class of
-choices, whose lines are below its own name (`+`: it is one of them); a `+` in front for several words; `?` for anything else; `-` where there is no such argument.
+choices, whose lines are below its own name (`+`: it is one of them); a `+` in front for several words; `!` for a mapping or an object, which no word makes; `?` for
+anything else; `-` where there is no such argument.
 What all versions take alike has no version. The line `DISTRIBUTION *` has the versions that were read. `DISTRIBUTION CLASS ^` names the classes whose arguments it has besides.
 """
 import ast
@@ -20,7 +21,7 @@ from pathlib import Path
 from harness import ROOT, Arguments
 from record_defaults import BASE, TRL, Sources, number
 
-GONE, UNKNOWN, MEMBER = "-", "?", "+"
+GONE, UNKNOWN, MEMBER, NO_WORD = "-", "?", "+", "!"
 SEQ2SEQ = "Seq2SeqTrainingArguments"
 ENUMS = ["IntervalStrategy", "SaveStrategy", "HubStrategy", "SchedulerType", "OptimizerNames", "DebugOption"]
 REPORTERS = "ReportTo"
@@ -33,6 +34,8 @@ CONVERTED = {"lr_scheduler_type": "SchedulerType"}
 
 
 def type_name(node):
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
@@ -73,6 +76,9 @@ def kind(annotation, value):
             annotation = parts[0] if is_none(parts[1]) else parts[1]
         else:
             annotation = parts[0] if type_name(parts[1]) == "str" else parts[1]
+        # typing keeps one union for all orders of its types, so that the order of the imports decides which one this is.
+        if plain(annotation, default) == NO_WORD and any(type_name(part) == "str" for part in parts):
+            return UNKNOWN
     return plain(annotation, default)
 
 
@@ -82,8 +88,12 @@ def plain(annotation, default):
         return boolean(default, optional=False)
     if name in ("int", "float", "str") or name in ENUMS:
         return name
+    if name in ("dict", "Dict", "ParallelismConfig"):
+        return NO_WORD
     if isinstance(annotation, ast.Subscript):
         outer = type_name(annotation.value)
+        if outer in ("dict", "Dict"):
+            return NO_WORD
         if outer == "Literal":
             elements = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
             return "".join(f"|{ast.literal_eval(element)}" for element in elements)

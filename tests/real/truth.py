@@ -25,9 +25,12 @@ from truth_lab import Bench, Launch, Zygote, run_case, run_group, works_through_
 
 # Failures that nothing before the launch decides, by what the trainer says, and why.
 UNDECIDED = {
-    r"requires Ampere|no NVIDIA driver|can only be used on CUDA|is not supported on your device|device does not support|not been implemented on CPU": "a GPU decides it, and these cases run without one",
+    r"requires Ampere|no NVIDIA driver|can only be used on CUDA|is not supported on your device|device does not support|not been implemented on CPU|Cannot re-initialize CUDA": "a GPU decides it, and these cases run without one",
     r"is not equal to micro_batch_per_gpu": "on the CPU the ranks have not met when ZeRO-3 makes the model; on GPUs they have",
     r"KeyError: '(test|nothing)'|Unknown split": "which splits a dataset has is read from the dataset",
+    r"did not return a loss from the inputs|Cannot find valid samples|^StopIteration": "what the rows of a dataset hold, and how many there are, is read from the dataset",
+    r"EADDRINUSE": "who started the ranks may hold their port itself, as torchrun does",
+    r"ambiguous option: --(\w+) could match --\1\w+, --[\w-]+$": "whether two spellings of one option are ambiguous depends on the patch release of Python",
 }
 # Refusals of launches that the trainer takes, by kind and rule, and why.
 EXCUSED = {
@@ -36,6 +39,7 @@ EXCUSED = {
     ("file", "json"): "a repeated key or NaN: DeepSpeed's own reader refuses the first, and zlaunch writes JSON that every reader takes",
     ("file", "batch-size"): "an empty config: the trainer trains without DeepSpeed, which is less than was asked for",
     ("file", "no-zero-section"): "the same",
+    ("file", "template"): "a list as a config: the same",
 }
 COLUMNS = ["fails", "refused", "warned", "mended", "undecided", "missed", "works", "false errors", "excused", "warned, yet works"]
 

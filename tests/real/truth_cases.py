@@ -124,6 +124,13 @@ SPELLINGS = [{"words": row} for row in (
     ["--save_only_model", "true"], ["--no_such_option"], ["stray"], ["--max_steps"], ["--use_cpu"], ["--seed", " 7"], ["--seed", "0x7"], ["--seed", "1_0"], ["--per_device", "2"], ["--lr", "1e-4"],
 )]
 
+# Numbers that YAML reads as texts, and that nobody converts.
+TEXTS = {name: f'"{value}"' for name, value in {
+    "learning_rate": 1e-4, "weight_decay": 0.1, "adam_beta1": 0.9, "adam_beta2": 0.99, "adam_epsilon": 1e-6, "max_grad_norm": 1.0, "num_train_epochs": 2, "max_steps": 1, "warmup_steps": 2,
+    "warmup_ratio": 0.1, "logging_steps": 5, "save_steps": 5, "eval_steps": 5, "gradient_accumulation_steps": 2, "per_device_train_batch_size": 2, "per_device_eval_batch_size": 2, "seed": 7, "save_total_limit": 2,
+    "dataloader_num_workers": 0, "ddp_timeout": 1800, "neftune_noise_alpha": 5, "cutoff_len": 64, "max_samples": 5, "val_size": 0.1, "preprocessing_num_workers": 1, "preprocessing_batch_size": 8,
+    "lora_rank": 8, "label_smoothing_factor": 0.1, "torch_empty_cache_steps": 5, "buffer_size": 64, "ignore_pad_token_for_loss": "x",
+}.items()}
 # Arguments of one trainer.
 OWN = {
     "swift": [{"arguments": row} for row in (
@@ -154,6 +161,15 @@ OWN = {
         {"freeze_trainable_layers": 3, "finetuning_type": "freeze"}, {"image_max_pixels": 1, "image_min_pixels": 100}, {"overwrite_output_dir": "true"}, {"model_name_or_path": None}, {"shift_attn": "true"},
         {"report_to": "['none']"}, {"save_strategy": "NO"}, {"learning_rate": "1.0e-4"}, {"bf16": "yes"}, {"preprocessing_num_workers": "x"}, {"dataset": "tiny,tiny"}, {"template": None}, {"trust_remote_code": "true"}, {"use_unsloth": "true"},
         {"pref_loss": "x"}, {"compute_accuracy": "true"}, {"enable_liger_kernel": "true"}, {"template": "default"}, {"disable_gradient_checkpointing": "true"}, {"tokenized_path": "tokens"},
+    )] + [{"arguments": {name: value}} for name, value in TEXTS.items()] + [{"arguments": row} for row in (
+        # The same kind of thing, as it is meant.
+        {"learning_rate": "1e-4"}, {"weight_decay": "1e-2"}, {"stage": "pt"}, {"finetuning_type": "lora", "use_dora": "true"}, {"finetuning_type": "lora", "use_rslora": "true"}, {"finetuning_type": "lora", "pissa_init": "true"},
+        {"finetuning_type": "lora", "loraplus_lr_ratio": 16.0}, {"use_rslora": "true"}, {"finetuning_type": "lora", "use_galore": "true"}, {"finetuning_type": "freeze", "use_llama_pro": "true"}, {"streaming": "true"},
+        {"streaming": "true", "val_size": 0.1}, {"val_size": 0.1, "do_eval": "true"}, {"val_size": 0.1, "eval_strategy": "steps"}, {"eval_dataset": "tiny"}, {"eval_dataset": "tiny", "val_size": 0.1}, {"eval_dataset": "tiny", "do_eval": "true"},
+        {"train_on_prompt": "true"}, {"stage": "pt", "mask_history": "true"}, {"interleave_probs": "0.5,0.5", "mix_strategy": "interleave_under", "dataset": "tiny,tiny"}, {"interleave_probs": "1.0", "mix_strategy": "interleave_under", "dataset": "tiny,tiny"},
+        {"image_max_pixels": 4096}, {"image_max_pixels": 1000}, {"video_max_pixels": 100}, {"stage": "kto"}, {"stage": "dpo", "pissa_init": "true", "finetuning_type": "lora"}, {"do_train": "false"}, {"dataset": "tiny, tiny"},
+        {"dataset": "tiny,other"}, {"dataset_dir": None}, {"eval_dataset": "other"}, {"tokenized_path": "tokens", "dataset": "other"}, {"infer_backend": "huggingface"}, {"stage": "ppo", "reward_model": "model"},
+        {"adapter_name_or_path": "saves/a/b/c", "finetuning_type": "lora"}, {"predict_with_generate": "true", "eval_dataset": "tiny", "do_eval": "true"}, {"split_special_tokens": "true"}, {"enable_liger_kernel": "false"},
     )] + [{"arguments": row, "template": "zero3"} for row in (
         {"pissa_init": "true", "finetuning_type": "lora"}, {"use_badam": "true"}, {"finetuning_type": "lora", "quantization_bit": 4}, {"val_size": 0.1, "predict_with_generate": "true"}, {"use_unsloth": "true"}, {}, {"finetuning_type": "lora"},
     )],

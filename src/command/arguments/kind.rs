@@ -19,6 +19,9 @@ pub(crate) enum Fault {
     WrongValue(String, Kind),
 }
 
+/// A mapping or an object: argparse refuses every word.
+const NO_WORD: &str = "!";
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kind(pub(super) &'static str);
 
@@ -41,6 +44,18 @@ impl Kind {
         self.0.starts_with(|c: char| c.is_ascii_uppercase())
     }
 
+    pub(crate) fn is_number(self) -> bool {
+        matches!(self.0, "int" | "float")
+    }
+
+    pub(crate) fn is_mapping(self) -> bool {
+        self.0 == NO_WORD
+    }
+
+    pub(crate) fn is_bool(self) -> bool {
+        matches!(self.0, "bool" | "bool!" | "bool?")
+    }
+
     pub(super) fn has_negative(self) -> bool {
         self.0 == "bool!"
     }
@@ -54,7 +69,7 @@ impl Kind {
             return (!alone).then_some(Fault::NoValue(self));
         }
         // Something else puts a value there.
-        if values[..count].iter().any(|value| value.contains(['$', '`', '{', '<'])) {
+        if self.0 != NO_WORD && values[..count].iter().any(|value| value.contains(['$', '`', '{', '<'])) {
             return None;
         }
         let wrong = values[..count].iter().find(|value| !self.accepts(value, versions));
@@ -64,7 +79,7 @@ impl Kind {
     fn accepts(self, value: &str, versions: Option<&Versions>) -> bool {
         match self.0.trim_start_matches('+') {
             "str" | "?" => true,
-            "-" => false,
+            "-" | NO_WORD => false,
             "int" => python_value::large_int(value).is_some(),
             "float" => python_value::float(value).is_some(),
             "bool" | "bool!" | "bool?" => hf_bool(value).is_some(),
@@ -91,6 +106,7 @@ impl Kind {
             "float" => ("a number", "1e-5"),
             "bool" | "bool!" | "bool?" => ("true or false", "true"),
             "str" => ("a value", "VALUE"),
+            NO_WORD => ("a mapping, which no word makes", ""),
             _ => ("one of", ""),
         }
     }

@@ -109,6 +109,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     {
         recognised.effective_args = Some(run_file::typed_words(&entries, false));
         recognised.unread = run_file::unread(&entries, false);
+        recognised.texts = run_file::texts(&entries);
         recognised.run_file = Some(entries);
     }
     Some(recognised)

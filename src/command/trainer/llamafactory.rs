@@ -99,6 +99,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
             }
         }
         recognised.unread = run_file::unread(&entries, false);
+        recognised.texts = run_file::texts(&entries);
         recognised.effective_args = Some(run_file::typed_words(&entries, false));
         recognised.run_file = is_before([0, 9, 3]).then_some(entries);
     }

@@ -74,8 +74,8 @@ const INPUTS: &[Input] = &[
     Input::with_home("cached_val_dataset"),
     Input::with_home("custom_dataset_info"),
     Input::with_home("resume_from_checkpoint"),
-    Input::with_home("external_plugins"),
-    Input::with_home("custom_register_path"),
+    Input::file("external_plugins"),
+    Input::file("custom_register_path"),
 ];
 
 const FIELDS: &[Field] = &[
