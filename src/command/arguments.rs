@@ -76,7 +76,7 @@ impl Parser {
             return None;
         }
         let dashed = given.name.contains('-') && !given.name.contains('_');
-        if dashed && !self.mapping && versions.is_none_or(|versions| versions.refuse_dashes()) {
+        if dashed && !self.mapping && versions.is_none_or(Versions::refuse_dashes) {
             return refused(Fault::Unknown);
         }
         let name = if dashed { Cow::Owned(given.name.replace('-', "_")) } else { Cow::Borrowed(given.name) };

@@ -259,6 +259,8 @@ impl Draft<'_> {
                 self.own_file(own)
             }
         };
+        let refusal = self.wrapped.as_ref().and_then(|wrapped| wrapped.refuses_config(&self.job, &self.host));
+        diagnostics.warnings.extend(refusal);
         // A config of the trainer's package is read where the package is.
         if self.runs_elsewhere() && self.missing_shipped_config(&spec).is_some() {
             return None;

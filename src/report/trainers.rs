@@ -86,6 +86,14 @@ pub(crate) fn trainer_has_no_config(spec: &Sourced<String>, trainer: &str, meant
     Problem::warning("own-config-differs", what).at(spec.place()).help(help)
 }
 
+/// `entries` of a launcher's run file that it refuses beside a DeepSpeed config.
+pub(crate) fn refused_beside_config(launcher: &str, file: &Path, entries: &[&str]) -> Problem {
+    let listed = entries.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    Problem::warning("two-configs", format!("`{launcher}` refuses {listed} in its run file beside a DeepSpeed config"))
+        .at(file.display())
+        .help("drop them there; the DeepSpeed config says them, and --mixed_precision is taken as a flag")
+}
+
 /// `tolerant`: how this trainer is made to tolerate such options.
 pub(crate) fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&str>, tolerant: &str) -> Problem {
     Problem::error("argument", format!("{trainer} has no option `{word}`"))

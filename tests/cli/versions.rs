@@ -70,6 +70,25 @@ fn before_1_5_the_run_file_of_accelerate_beats_its_flag() {
 }
 
 #[test]
+fn what_accelerate_refuses_beside_a_config_is_told() {
+    let sandbox = Sandbox::new();
+    sandbox.file(
+        "acc.yaml",
+        "num_processes: 2\nmixed_precision: bf16\ndeepspeed_config:\n  zero_stage: 2\n  zero3_init_flag: true\n",
+    );
+    let told = |options: &[&str], more: &[&str]| {
+        let command = [&["accelerate", "launch", "--config_file", "acc.yaml"], more, &["x.py"]].concat();
+        sandbox.plan(options, &command)["diagnostics"].to_string()
+    };
+    let both = told(&["--deepspeed", "zero3"], &[]);
+    assert!(both.contains("refuses `zero_stage`, `mixed_precision` in its run file"), "{both}");
+    let one = told(&["--deepspeed", "zero3"], &["--mixed_precision", "bf16"]);
+    assert!(one.contains("refuses `zero_stage` in its run file"), "{one}");
+    // Without a config they are what decides.
+    assert_eq!(told(&[], &[]), "[]");
+}
+
+#[test]
 fn before_4_46_names_with_dashes_are_unknown_to_transformers() {
     let sandbox = Sandbox::new();
     let script = "from transformers import HfArgumentParser, Trainer, TrainingArguments\n\

@@ -310,9 +310,10 @@ impl FillContext<'_> {
 
     /// Whether whoever fills the prefetch bucket does not round it.
     fn keeps_fractions(&self) -> bool {
-        match self.is_stage3() {
-            true => self.transformers_before([4, 45, 0]),
-            false => self.installed_before("accelerate", [0, 31, 0]),
+        if self.is_stage3() {
+            self.transformers_before([4, 45, 0])
+        } else {
+            self.installed_before("accelerate", [0, 31, 0])
         }
     }
 

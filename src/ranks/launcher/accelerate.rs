@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::context::LaunchContext;
 use super::kind::Launcher;
-use super::spec::{ConfigOption, CountMeaning, LauncherSpec, Variables, count, default};
+use super::spec::{ConfigOption, CountMeaning, LauncherSpec, RefusedEntries, Variables, count, default};
 use crate::base::json;
 use crate::base::python_value;
 use crate::base::source::{Source, Sourced};
@@ -50,6 +50,7 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
         run_file: "config_file",
         run_file_wins: |python| python.version("accelerate").is_some_and(|found| found.is_before([1, 5, 0])),
         run_file_with,
+        refused_in_run_file,
         as_torchrun: variables,
     }),
     rank_flags,
@@ -70,6 +71,29 @@ fn run_file_with(args: &Args, config: &Path, host: &Host) -> Option<(PathBuf, St
     let (file, mut settings) = settings(args, host)?;
     *settings.get_mut("deepspeed_config")?.get_mut(CONFIG)? = Value::from(config.to_string_lossy());
     Some((file, json::write(&settings)))
+}
+
+/// What accelerate refuses in the section of its run file beside a config, because the config says it too.
+const REFUSED_BESIDE_CONFIG: &[&str] = &[
+    "gradient_accumulation_steps",
+    "gradient_clipping",
+    "zero_stage",
+    "offload_optimizer_device",
+    "offload_param_device",
+    "offload_optimizer_nvme_path",
+    "offload_param_nvme_path",
+    "zero3_save_16bit_model",
+];
+
+/// The entries of the run file that accelerate refuses beside a config, and the file. A precision as a flag it takes.
+fn refused_in_run_file(args: &Args, host: &Host) -> Option<RefusedEntries> {
+    let (file, settings) = settings(args, host)?;
+    let section = settings.get("deepspeed_config");
+    let mut refused: Vec<&str> = REFUSED_BESIDE_CONFIG.to_vec();
+    refused.retain(|name| section.is_some_and(|section| section.get(name).is_some()));
+    let precision = settings.get("mixed_precision").filter(|value| !value.is_null());
+    refused.extend(precision.filter(|_| !args.is_given("mixed_precision")).map(|_| "mixed_precision"));
+    (!refused.is_empty()).then_some((file, refused))
 }
 
 /// Flags besides those about the ranks whose whole effect is known: on a variable, or none with DeepSpeed.

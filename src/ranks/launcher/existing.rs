@@ -133,6 +133,12 @@ impl ExistingLauncher {
         (option.run_file_with)(&self.args, config, host)
     }
 
+    /// Why the launcher refuses a config, whichever it is.
+    pub(crate) fn refuses_config(&self, job: &Job, host: &Host) -> Option<Problem> {
+        let (file, entries) = (self.config_option(job)?.refused_in_run_file)(&self.args, host)?;
+        Some(report::refused_beside_config(&self.name(), &file, &entries))
+    }
+
     /// Whether the launcher itself takes a config.
     pub(crate) fn takes_config(&self) -> bool {
         self.spec.config.is_some()

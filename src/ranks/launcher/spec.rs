@@ -63,6 +63,8 @@ pub(super) struct ConfigOption {
     pub(super) run_file_wins: fn(&Python) -> bool,
     /// The run file with another config, and where it stands.
     pub(super) run_file_with: fn(&Args, &Path, &Host) -> Option<(PathBuf, String)>,
+    /// What it refuses in its run file beside a config, and the file.
+    pub(super) refused_in_run_file: fn(&Args, &Host) -> Option<RefusedEntries>,
     /// The variables with which torchrun makes exactly the same launch, if there are such.
     pub(super) as_torchrun: fn(&Args, &OsStr, &LaunchContext<'_>) -> Option<Variables>,
 }
@@ -72,6 +74,8 @@ impl ConfigOption {
         job.python.as_ref().is_some_and(self.run_file_wins)
     }
 }
+
+pub(super) type RefusedEntries = (PathBuf, Vec<&'static str>);
 
 pub(super) type Variables = Vec<(&'static str, OsString)>;
 
