@@ -16,7 +16,6 @@ use crate::report::{self, Problem};
 
 pub(crate) use crate::command::front_end::{
     ArgumentParser, DefaultArguments, FillsAuto, NoConfig, Precision, Ranks, Trainer, TrainingDefaults, UnknownOptions,
-    script_text,
 };
 pub(crate) use crate::command::job::Job;
 
@@ -69,8 +68,18 @@ pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static
     let is_recognised = recognised.is_some();
     let (trainer, rank) = recognised
         .unwrap_or_else(|| (named.map_or(&command::TRAINER, |named| named.value), RankCommand::unchanged(command)));
-    let RankCommand { target, args, effective_args, run_file, unread, python, variables, no_config, mut problems } =
-        rank;
+    let RankCommand {
+        target,
+        args,
+        effective_args,
+        run_file,
+        takes_config,
+        unread,
+        python,
+        variables,
+        no_config,
+        mut problems,
+    } = rank;
     let (python, blocker) = if python.is_some() { (python, None) } else { interpreter(command, host) };
     let fields: Vec<Field> = trainer.fields.iter().chain(COMMON_FIELDS).copied().collect();
     let options = (trainer.options)(&target);
@@ -92,6 +101,8 @@ pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static
         args,
         given_args,
         run_file,
+        takes_config,
+        source: command.known_source().filter(|_| !rewritten),
         unread,
         python,
         variables,

@@ -37,6 +37,7 @@ mod ranks;
 mod record;
 mod recorded;
 mod sandbox;
+mod scripts;
 mod secrets;
 mod shims;
 mod slurm;
