@@ -13,6 +13,7 @@ pub(crate) mod prefix;
 pub(crate) mod python;
 mod run_file;
 pub(crate) mod script;
+pub(crate) mod script_source;
 pub(crate) mod shipped;
 mod signs;
 pub(crate) mod target;

@@ -18,8 +18,18 @@ pub(crate) enum Source {
     Both(Box<Source>, Box<Source>),
     /// The trainer's own value of an argument that is not given.
     TrainerDefault(Box<TrainerDefault>),
+    /// An argument that something may change before the trainer gets it.
+    Doubtful(Box<DoubtfulArgument>),
     /// Nothing was given.
     Default,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DoubtfulArgument {
+    /// As it was spelled.
+    pub(crate) argument: String,
+    /// `train.py:57 sets learning_rate`.
+    pub(crate) why: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +48,7 @@ impl fmt::Display for Source {
             Source::Machine(what) => f.write_str(what),
             Source::Both(one, two) => write!(f, "{one}, {two}"),
             Source::TrainerDefault(default) => write!(f, "--{} ({})", default.argument, default.whose),
+            Source::Doubtful(doubtful) => f.write_str(&doubtful.argument),
             Source::Default => f.write_str("default"),
         }
     }
@@ -64,6 +75,11 @@ impl Source {
     /// The argument that is not given, where the trainer's default stands for it.
     pub(crate) fn trainer_default(&self) -> Option<&TrainerDefault> {
         if let Source::TrainerDefault(default) = self { Some(default) } else { None }
+    }
+
+    /// Why the trainer may get something else.
+    pub(crate) fn doubt(&self) -> Option<&str> {
+        if let Source::Doubtful(doubtful) = self { Some(&doubtful.why) } else { None }
     }
 
     /// Given for this launch. A variable may be set for a whole site.

@@ -3,6 +3,8 @@
 //!
 //! Also Python's way to turn the values back into words, which is how ms-swift hands a run file on.
 
+mod scalar;
+
 use std::collections::HashMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle};
@@ -11,11 +13,7 @@ use serde_json::{Map, Number, Value};
 use crate::base::json::SyntaxError;
 use crate::base::python_value::repr_float;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dialect {
-    PyYaml,
-    OmegaConf,
-}
+pub(crate) use scalar::{Dialect, scalar};
 
 /// Deeper than any real config.
 const DEEPEST: usize = 64;
@@ -24,7 +22,9 @@ const MOST_VALUES: usize = 100_000;
 
 /// The first document of the text; an empty one is null.
 pub(crate) fn parse(text: &str, dialect: Dialect) -> Result<Value, SyntaxError> {
-    let mut loader = Loader { parser: Parser::new_from_str(text), dialect, anchors: HashMap::new(), values: 0 };
+    let unfinished = (!text.ends_with('\n')).then(|| text.chars().count());
+    let parser = Parser::new_from_str(text);
+    let mut loader = Loader { parser, dialect, anchors: HashMap::new(), values: 0, unfinished, end: 0 };
     let value = loop {
         let (event, place) = loader.next()?;
         match event {
@@ -48,12 +48,19 @@ struct Loader<'a> {
     dialect: Dialect,
     anchors: HashMap<usize, Value>,
     values: usize,
+    /// Where the text ends, if it does so without a line feed.
+    unfinished: Option<usize>,
+    /// Where the last event ends.
+    end: usize,
 }
 
 impl<'a> Loader<'a> {
     fn next(&mut self) -> Result<(Event<'a>, (usize, usize)), SyntaxError> {
         match self.parser.next_event() {
-            Some(Ok((event, span))) => Ok((event, (span.start.line(), span.start.col() + 1))),
+            Some(Ok((event, span))) => {
+                self.end = span.end.index();
+                Ok((event, (span.start.line(), span.start.col() + 1)))
+            }
             Some(Err(why)) => Err(fault((why.marker().line(), why.marker().col() + 1), why.info())),
             None => Ok((Event::StreamEnd, (1, 1))),
         }
@@ -71,7 +78,10 @@ impl<'a> Loader<'a> {
                         return Err(fault(place, "a plain `=` has no value"));
                     }
                     None if style == ScalarStyle::Plain => scalar(&text, self.dialect),
-                    None | Some((true, "str")) => Value::from(text.as_ref()),
+                    // A block at the end of a text without a line feed has none either.
+                    None if self.ends_unfinished(style) => Value::from(text.strip_suffix('\n').unwrap_or(&text)),
+                    // Python has types for the last two, which no argument has.
+                    None | Some((true, "str" | "binary" | "timestamp")) => Value::from(text.as_ref()),
                     Some((true, "int" | "bool" | "null")) => scalar(&text, self.dialect),
                     Some((true, "float")) => text
                         .parse()
@@ -95,6 +105,11 @@ impl<'a> Loader<'a> {
             self.anchors.insert(anchor, value.clone());
         }
         Ok(value)
+    }
+
+    fn ends_unfinished(&self, style: ScalarStyle) -> bool {
+        let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+        is_block && self.unfinished.is_some_and(|end| self.end >= end)
     }
 
     fn sequence(&mut self, depth: usize) -> Result<Value, SyntaxError> {
@@ -130,14 +145,17 @@ impl<'a> Loader<'a> {
                     object.insert(python_str(&key), value);
                 }
                 (true, value @ Value::Object(_)) => merged.push(value),
-                (true, Value::Array(list)) => merged.extend(list),
+                // Of a list the first counts, of several `<<` the last.
+                (true, Value::Array(list)) => merged.extend(list.into_iter().rev()),
                 (true, _) => return Err(fault(place, "`<<` wants a mapping")),
             }
         }
         // PyYAML puts merged keys first; an own key keeps its place among them.
         let mut all = Map::new();
-        for (key, value) in merged.iter().filter_map(Value::as_object).flatten() {
-            all.entry(key).or_insert_with(|| value.clone());
+        for value in merged {
+            if let Value::Object(object) = value {
+                all.extend(object);
+            }
         }
         all.extend(object);
         Ok(Value::Object(all))
@@ -154,83 +172,6 @@ fn size(value: &Value) -> usize {
         Value::Object(object) => 1 + object.values().map(size).sum::<usize>(),
         _ => 1,
     }
-}
-
-/// A plain scalar by YAML 1.1's implicit types.
-pub(crate) fn scalar(text: &str, dialect: Dialect) -> Value {
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
-        "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => return Value::Bool(true),
-        "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => return Value::Bool(false),
-        _ => {}
-    }
-    let number = integer(text).map(Value::from).or_else(|| {
-        let float = float(text, dialect)?;
-        Some(Number::from_f64(float).map_or_else(|| Value::from(repr_float(float)), Value::Number))
-    });
-    number.unwrap_or_else(|| Value::from(text))
-}
-
-fn integer(text: &str) -> Option<i64> {
-    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let read = |digits: &str, radix: u32| {
-        let plain = digits.replace('_', "");
-        let lawful = plain.chars().all(|c| c.is_digit(radix));
-        i64::from_str_radix(&plain, radix).ok().filter(|_| lawful && !plain.is_empty())
-    };
-    let value = match digits.as_bytes() {
-        [b'0', b'b', ..] => read(&digits[2..], 2)?,
-        [b'0', b'x', ..] => read(&digits[2..], 16)?,
-        b"0" => 0,
-        [b'0', ..] => read(&digits[1..], 8)?,
-        _ if digits.contains(':') => sexagesimal(digits)?,
-        [b'0'..=b'9', ..] => read(digits, 10)?,
-        _ => return None,
-    };
-    Some(if text.starts_with('-') { -value } else { value })
-}
-
-/// `1:30` is 90.
-fn sexagesimal(text: &str) -> Option<i64> {
-    let mut parts = text.split(':');
-    let mut value: i64 = parts.next()?.replace('_', "").parse().ok()?;
-    for part in parts {
-        let digit: i64 = part.parse().ok().filter(|digit| (0..60).contains(digit) && part.len() <= 2)?;
-        value = value.checked_mul(60)?.checked_add(digit)?;
-    }
-    Some(value)
-}
-
-fn float(text: &str, dialect: Dialect) -> Option<f64> {
-    let bare = text.strip_prefix(['-', '+']).unwrap_or(text);
-    match bare {
-        ".inf" | ".Inf" | ".INF" => return Some(if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY }),
-        ".nan" | ".NaN" | ".NAN" if bare == text => return Some(f64::NAN),
-        _ => {}
-    }
-    let (mantissa, exponent) = match bare.find(['e', 'E']) {
-        Some(at) => (&bare[..at], Some(&bare[at + 1..])),
-        None => (bare, None),
-    };
-    let omegaconf = dialect == Dialect::OmegaConf;
-    let lawful_exponent = exponent.is_none_or(|exponent| {
-        let digits = exponent.strip_prefix(['-', '+']);
-        let digits = if omegaconf { Some(digits.unwrap_or(exponent)) } else { digits };
-        digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
-    });
-    let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit() || b == b'_');
-    let lawful_mantissa = match mantissa.split_once('.') {
-        Some(("", fraction)) => bare == text && fraction.starts_with(|c: char| c.is_ascii_digit()) && digits(fraction),
-        Some((whole, fraction)) => whole.starts_with(|c: char| c.is_ascii_digit()) && digits(whole) && digits(fraction),
-        // `1e-5` has no dot: a float for OmegaConf, a string for PyYAML.
-        None => {
-            omegaconf && exponent.is_some() && mantissa.starts_with(|c: char| c.is_ascii_digit()) && digits(mantissa)
-        }
-    };
-    if !lawful_exponent || !lawful_mantissa {
-        return None;
-    }
-    text.replace('_', "").parse().ok()
 }
 
 /// Python's `str(value)`.
@@ -271,6 +212,19 @@ pub(crate) fn python_json(value: &Value) -> String {
     }
 }
 
+/// The value in one line that PyYAML reads back with the same types: its floats need a dot.
+pub(crate) fn flow(value: &Value) -> String {
+    match value {
+        Value::Array(list) => in_brackets(list, flow),
+        Value::Object(object) => in_braces(object, flow),
+        Value::Number(number) if number.is_f64() => {
+            let text = repr_float(number.as_f64().unwrap_or_default());
+            if text.contains('.') { text } else { text.replacen('e', ".0e", 1) }
+        }
+        other => other.to_string(),
+    }
+}
+
 fn in_brackets(list: &[Value], write: fn(&Value) -> String) -> String {
     format!("[{}]", list.iter().map(write).collect::<Vec<_>>().join(", "))
 }
@@ -286,47 +240,29 @@ mod tests {
 
     use super::*;
 
-    /// Derived with PyYAML 6 and OmegaConf 2.3: `yaml.safe_load(text)`, `OmegaConf.create(text)`.
-    #[test]
-    fn plain_scalars_are_yaml_1_1() {
-        for (text, pyyaml, omegaconf) in [
-            ("1e-5", json!("1e-5"), json!(1e-5)),
-            ("1.0e-5", json!(1e-5), json!(1e-5)),
-            ("1.0e5", json!("1.0e5"), json!(1e5)),
-            ("1.e+3", json!(1000.0), json!(1000.0)),
-            (".5", json!(0.5), json!(0.5)),
-            ("-.5", json!("-.5"), json!("-.5")),
-            ("+1", json!(1), json!(1)),
-            ("1_000", json!(1000), json!(1000)),
-            ("010", json!(8), json!(8)),
-            ("08", json!("08"), json!("08")),
-            ("0x1F", json!(31), json!(31)),
-            ("0b11", json!(3), json!(3)),
-            ("1:30", json!(90), json!(90)),
-            ("1:60", json!("1:60"), json!("1:60")),
-            ("yes", json!(true), json!(true)),
-            ("Off", json!(false), json!(false)),
-            ("y", json!("y"), json!("y")),
-            ("NO", json!(false), json!(false)),
-            ("~", json!(null), json!(null)),
-            ("None", json!("None"), json!("None")),
-            ("4", json!(4), json!(4)),
-            ("4.0", json!(4.0), json!(4.0)),
-            ("1e5x", json!("1e5x"), json!("1e5x")),
-            (".inf", json!("inf"), json!("inf")),
-            ("-", json!("-"), json!("-")),
-            (".", json!("."), json!(".")),
-        ] {
-            assert_eq!(scalar(text, Dialect::PyYaml), pyyaml, "{text}");
-            assert_eq!(scalar(text, Dialect::OmegaConf), omegaconf, "{text}");
-        }
-    }
-
     #[test]
     fn anchors_merges_and_quotes() {
         let text = "base: &base\n  lr: 1.0e-4\n  bf16: yes\nrun:\n  <<: *base\n  lr: '1e-5'\n  list: [1, two, 3.0]\n  text: |\n    a\n    b\n";
         let value = parse(text, Dialect::PyYaml).unwrap();
         assert_eq!(value["run"], json!({"lr": "1e-5", "bf16": true, "list": [1, "two", 3.0], "text": "a\nb\n"}));
+        let text = "b: &b {lr: 1, x: 2}\nc: &c {lr: 3, y: 4}\none:\n  <<: [*b, *c]\ntwo:\n  <<: *b\n  <<: *c\nthree:\n  lr: 9\n  <<: *b\nfour: {\"<<\": 1}\n";
+        let value = parse(text, Dialect::PyYaml).unwrap();
+        assert_eq!(
+            (&value["one"], &value["two"]),
+            (&json!({"lr": 1, "y": 4, "x": 2}), &json!({"lr": 3, "x": 2, "y": 4}))
+        );
+        assert_eq!((&value["three"], &value["four"]), (&json!({"lr": 9, "x": 2}), &json!({"<<": 1})));
+        for (text, read) in [
+            ("a: |\n  b", "b"),
+            ("a: |\n  b\n", "b\n"),
+            ("a: |+\n  b", "b"),
+            ("a: >\n  b\n  c", "b c"),
+            ("a: >-\n  b", "b"),
+            ("a: !!binary aGVsbG8=\n", "aGVsbG8="),
+        ] {
+            assert_eq!(parse(text, Dialect::PyYaml), Ok(json!({"a": read})), "{text:?}");
+        }
+        assert!(parse("a: !!set {x, y}\nb: !!omap [a: 1]\n", Dialect::PyYaml).is_ok());
         assert_eq!(parse("", Dialect::PyYaml), Ok(Value::Null));
         assert_eq!(parse("a: 1\na: 2\n", Dialect::PyYaml), Ok(json!({"a": 2})));
         assert_eq!(parse("on: 1\n", Dialect::PyYaml), Ok(json!({"True": 1})));

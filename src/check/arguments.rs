@@ -168,7 +168,9 @@ fn of_script<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
     }
     let script = ScriptParser::read(text)?;
     let mut parser = Parser::new(&script.classes);
-    parser.own = script.own.iter().map(ToString::to_string).chain(["help".to_string()]).collect();
+    // A bool of its own that is true by default has a `--no_NAME` beside it.
+    let off = script.own.iter().map(|own| format!("no_{own}"));
+    parser.own = script.own.iter().map(ToString::to_string).chain(off).chain(["help".to_string()]).collect();
     parser.closed = script.closed;
     Some(Reading { parser, words, tolerant: script.closed.then_some(""), plain: script.plain })
 }

@@ -59,7 +59,7 @@ pub(crate) fn at_launch(config: &Value, job: &Job, host: &Host) -> Vec<Problem> 
     let python = job.python.as_ref();
     let mut problems: Vec<Problem> = python.into_iter().flat_map(missing_packages).collect();
     problems.extend(Wants::of(config).nvme.iter().filter_map(|(key, path)| unusable_nvme(key, path, host)));
-    let operators = operators::needed(config, job, host);
+    let operators = operators::needed(config, job);
     if !operators.is_empty()
         && let Some(all) = extensions_folder(host).filter(|folder| folder.is_dir())
     {

@@ -9,8 +9,7 @@ use super::rule::{Findings, Rule};
 use super::subject::Subject;
 use crate::base::{json, vars};
 use crate::command::python::Python;
-use crate::command::target::Target;
-use crate::command::trainer::{self, Job};
+use crate::command::trainer::Job;
 use crate::config::schema;
 use crate::config::zero::{Device, Zero};
 use crate::host::Host;
@@ -35,10 +34,10 @@ const OF_OPTIMIZERS: &[(&str, &str, Option<&str>)] = &[
 ];
 
 /// Operators with the key that asks for each.
-pub(super) fn needed(config: &Value, job: &Job, host: &Host) -> Vec<(&'static str, &'static str)> {
+pub(super) fn needed(config: &Value, job: &Job) -> Vec<(&'static str, &'static str)> {
     let zero = Zero::of(config);
     let zero = if job.trainer.is_plain() { zero.without_auto() } else { zero };
-    let mut needed: Vec<_> = of_optimizer(config, zero.optimizer.is_off_gpu(), job, host).into_iter().collect();
+    let mut needed: Vec<_> = of_optimizer(config, zero.optimizer.is_off_gpu(), job).into_iter().collect();
     if zero.stage != Some(3) {
         return needed;
     }
@@ -60,7 +59,7 @@ const QUANTIZED: &[&str] = &[
     "zero_optimization.zero_quantized_nontrainable_weights",
 ];
 
-fn of_optimizer(config: &Value, off_gpu: bool, job: &Job, host: &Host) -> Option<(&'static str, &'static str)> {
+fn of_optimizer(config: &Value, off_gpu: bool, job: &Job) -> Option<(&'static str, &'static str)> {
     if job.trainer.sets("optimizer.params.lr") {
         return None;
     }
@@ -74,12 +73,12 @@ fn of_optimizer(config: &Value, off_gpu: bool, job: &Job, host: &Host) -> Option
         return operator(&name).filter(|_| !by_torch).map(|found| (found, "optimizer.type"));
     }
     let forced = json::get(config, "zero_force_ds_cpu_optimizer").is_none_or(schema::is_true);
-    let name = if off_gpu && forced { own_optimizer(job, host) } else { None };
+    let name = if off_gpu && forced { own_optimizer(job) } else { None };
     operator(name?).map(|found| (found, OFFLOAD))
 }
 
 /// The optimizer of the trainer in host memory.
-fn own_optimizer(job: &Job, host: &Host) -> Option<&'static str> {
+fn own_optimizer(job: &Job) -> Option<&'static str> {
     if job.trainer.is_hf() {
         // accelerate puts DeepSpeed's own in its place.
         let optim = job.args.text("optim");
@@ -89,8 +88,7 @@ fn own_optimizer(job: &Job, host: &Host) -> Option<&'static str> {
             _ => "adam",
         });
     }
-    let Target::Script { path, .. } = &job.target else { return None };
-    let script = trainer::script_text(path, host)?;
+    let script = &job.source.as_ref()?.text;
     let named = [("DeepSpeedCPUAdam", "adam"), ("DeepSpeedCPULion", "lion"), ("DeepSpeedCPUAdagrad", "adagrad")];
     named.into_iter().find(|(class, _)| script.contains(&format!("{class}("))).map(|(_, name)| name)
 }
@@ -98,7 +96,7 @@ fn own_optimizer(job: &Job, host: &Host) -> Option<&'static str> {
 /// The operators of this launch that are neither built nor installed, and the folder where torch will build them. `None`
 /// where that folder is not known.
 fn not_built(config: &Value, job: &Job, host: &Host) -> Option<(Vec<(&'static str, &'static str)>, PathBuf)> {
-    let needed = needed(config, job, host);
+    let needed = needed(config, job);
     let python = job.python.as_ref().filter(|_| !needed.is_empty())?;
     let folder = build_folder(python, host)?;
     let installed = reading::read_text(&python.file("deepspeed/git_version_info_installed.py")?).ok()?;
@@ -110,8 +108,7 @@ fn not_built(config: &Value, job: &Job, host: &Host) -> Option<(Vec<(&'static st
 
 /// Whether the launch compiles an operator, or may.
 pub(crate) fn compiles(config: &Value, job: &Job, host: &Host) -> bool {
-    not_built(config, job, host)
-        .map_or_else(|| !needed(config, job, host).is_empty(), |(missing, _)| !missing.is_empty())
+    not_built(config, job, host).map_or_else(|| !needed(config, job).is_empty(), |(missing, _)| !missing.is_empty())
 }
 
 /// Where torch builds for this Python: `…/py311_cu128`, unless a variable names the folder. For ROCm the name differs by

@@ -9,8 +9,9 @@ use serde_json::{Map, Value};
 use crate::base::json;
 use crate::command::argv::hf_bool;
 use crate::command::python::{Presence, Version};
+use crate::command::script_source::ScriptSource;
 use crate::command::target::Target;
-use crate::command::trainer::{self, Job};
+use crate::command::trainer::Job;
 use crate::config::auto;
 use crate::config::schema::{self, KeySpec, UnknownKeys, ValueFault};
 use crate::config::zero::Zero;
@@ -180,10 +181,11 @@ impl<'a> Subject<'a> {
     /// The text of the script that is run, if it can be seen. Read only when a rule is in doubt.
     pub(super) fn script(&self) -> Option<&str> {
         let read = || match &self.job.target {
-            Target::Script { path, .. } => trainer::script_text(path, self.host),
+            Target::Script { path, .. } => ScriptSource::of_script(path, self.host).map(|source| source.text),
             _ => None,
         };
-        self.derived.script.get_or_init(read).as_deref()
+        let known = self.job.source.as_ref().map(|source| source.text.as_str());
+        known.or_else(|| self.derived.script.get_or_init(read).as_deref())
     }
 
     /// The model's hidden size, where its config.json is at hand. Read only when a rule needs it.

@@ -2,8 +2,6 @@
 //! are spelled and how the config reaches it. Each file in `trainer/` holds one.
 
 use std::ffi::{OsStr, OsString};
-use std::io::Read;
-use std::path::Path;
 
 use serde_json::{Map, Value};
 
@@ -13,11 +11,11 @@ use crate::command::defaults::ArgumentClass;
 use crate::command::inputs::Input;
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::python::{Python, Version};
-use crate::command::run_file;
+use crate::command::run_file::{self, RunFile};
 use crate::command::shipped::ShippedConfigs;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
-use crate::report::{Problem, reading};
+use crate::report::Problem;
 
 pub(crate) struct Trainer {
     pub(crate) name: &'static str,
@@ -174,6 +172,17 @@ pub(crate) enum HandOver {
     Environment { config: &'static str, switch: Option<&'static str> },
 }
 
+/// How a script takes the config.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TakesConfig {
+    /// `--name PATH`, by a name of its own.
+    Named(String),
+    /// `--name=PATH` in one word.
+    Joined,
+    /// `key=PATH` (hydra).
+    Key(String),
+}
+
 /// Who starts the ranks, as far as they must be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ranks {
@@ -274,7 +283,9 @@ pub(crate) struct RankCommand {
     /// The arguments as the trainer will read them, where a run file holds some.
     pub(crate) effective_args: Option<Vec<OsString>>,
     /// The run file that holds all arguments, where it must be written anew to name the config.
-    pub(crate) run_file: Option<Map<String, Value>>,
+    pub(crate) run_file: Option<RunFile>,
+    /// How the script takes the config, where it is not the front end's own way.
+    pub(crate) takes_config: Option<TakesConfig>,
     /// Arguments in a run file whose values are left to the trainer.
     pub(crate) unread: Vec<String>,
     /// Arguments in a run file that are texts, and that nothing converts.
@@ -323,6 +334,7 @@ impl RankCommand {
             args: command.args.clone(),
             effective_args: None,
             run_file: None,
+            takes_config: None,
             unread: Vec::new(),
             texts: Vec::new(),
             python: None,
@@ -371,22 +383,7 @@ pub(crate) fn console_python(command: &ParsedCommand, host: &Host) -> Option<Pyt
     }
 }
 
-/// The text of a script the user named, unless it is too large to be a script.
-pub(crate) fn script_text(path: &OsStr, host: &Host) -> Option<String> {
-    const LARGEST: u64 = 512 << 10;
-    let path = host.absolute(Path::new(path));
-    let (file, _) = reading::open(&path).ok()?.filter(|(_, size)| *size <= LARGEST)?;
-    let mut bytes = Vec::new();
-    file.take(LARGEST).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
-}
-
 /// The text of the script that a command runs, or of the module, if that is below the current folder.
 pub(crate) fn text_of<'a>(command: &'a ParsedCommand, host: &Host) -> Option<&'a str> {
-    let read = || match &command.target {
-        Target::Script { path, .. } => script_text(path, host),
-        Target::Module { name, .. } => script_text(format!("{}.py", name.to_str()?.replace('.', "/")).as_ref(), host),
-        Target::Program(_) => None,
-    };
-    command.text.get_or_init(read).as_deref()
+    command.source(host).map(|source| source.text.as_str())
 }

@@ -2,16 +2,17 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-
-use serde_json::{Map, Value};
+use std::rc::Rc;
 
 use crate::base::source::{Source, Sourced};
 use crate::command::argv::{Args, OptionList};
-use crate::command::front_end::{HandOver, NoConfig, Ranks, Trainer, Variable};
+use crate::command::front_end::{ArgumentParser, HandOver, NoConfig, Ranks, TakesConfig, Trainer, Variable};
 use crate::command::nested;
 use crate::command::option_names;
 use crate::command::python::{Python, Version};
-use crate::command::run_file;
+use crate::command::run_file::{self, RunFile};
+use crate::command::script::Way;
+use crate::command::script_source::ScriptSource;
 use crate::command::shipped::{self, ShippedConfig, ShippedConfigs};
 use crate::command::target::Target;
 use crate::host::Host;
@@ -27,7 +28,11 @@ pub(crate) struct Job {
     /// The arguments each rank gets, where they differ because one of them is a run file.
     pub(super) given_args: Option<Args>,
     /// The run file that holds all arguments.
-    pub(crate) run_file: Option<Map<String, Value>>,
+    pub(crate) run_file: Option<RunFile>,
+    /// How the script takes the config, where it is not the front end's own way.
+    pub(super) takes_config: Option<TakesConfig>,
+    /// The script, if it is the user's own and can be seen.
+    pub(crate) source: Option<Rc<ScriptSource>>,
     /// Arguments in a run file whose values are left to the trainer.
     pub(crate) unread: Vec<String>,
     /// Arguments in a run file that are texts, and that nothing converts.
@@ -48,9 +53,15 @@ impl Job {
         self.python.as_ref()?.version(self.trainer.distribution?)
     }
 
+    /// The way of the arguments through the user's own script, where one is seen.
+    pub(crate) fn way(&self) -> Option<Way<'_>> {
+        let is_script = self.trainer.is_hf() && matches!(self.trainer.parser, ArgumentParser::Script);
+        self.source.as_ref().filter(|_| is_script).map(|source| Way::read(source))
+    }
+
     /// The config that the command or a variable of the trainer names.
     pub(crate) fn own_config(&self, host: &Host) -> Option<Sourced<String>> {
-        let name = (self.trainer.config_argument)(&self.args);
+        let name = self.config_argument();
         match self.trainer.hand_over {
             HandOver::Environment { config, switch } => {
                 let is_on = |name| host.filled(name).is_some_and(|value| value.eq_ignore_ascii_case("true"));
@@ -82,12 +93,25 @@ impl Job {
         self.trainer.hand_over == HandOver::Dotted && run_file::first(self.command_line()).is_some()
     }
 
+    /// The argument that names the config.
+    pub(crate) fn config_argument(&self) -> &str {
+        match &self.takes_config {
+            Some(TakesConfig::Named(name)) => name,
+            _ => (self.trainer.config_argument)(&self.args),
+        }
+    }
+
     /// Whether the trainer has an argument of that name, as far as its options are known.
     pub(crate) fn takes(&self, name: &str) -> bool {
         match (self.trainer.options)(&self.target) {
             OptionList::Known(list) => option_names::contains(list, name),
             OptionList::Open => true,
         }
+    }
+
+    /// Whether it is known how the trainer takes a config.
+    pub(crate) fn takes_config(&self) -> bool {
+        !self.trainer.passes_through() && self.no_config.is_none() && self.takes(self.config_argument())
     }
 
     /// Whether the trainer's own argument, with this value, names a config of its package in some version.
@@ -153,7 +177,12 @@ impl Job {
         if self.run_file.is_some() {
             return vec![config.to_os_string()];
         }
-        let name = (self.trainer.config_argument)(given);
+        let name = self.config_argument();
+        match &self.takes_config {
+            Some(TakesConfig::Joined) => return with_joined(given.words(), "--", name, config),
+            Some(TakesConfig::Key(key)) => return with_key(given.words(), key, config),
+            Some(TakesConfig::Named(_)) | None => {}
+        }
         match self.trainer.hand_over {
             HandOver::Joined => with_joined(given.words(), "--", name, config),
             HandOver::Dotted if run_file::first(given.words()).is_some() => {
@@ -178,5 +207,20 @@ fn with_joined(words: &[OsString], dashes: &str, name: &str, value: &OsStr) -> V
     let mut word = OsString::from(format!("{dashes}{name}="));
     word.push(value);
     words.push(word);
+    words
+}
+
+/// The words with `key=value`, instead of the one that sets the same key. Hydra's `++` sets a key that is there or not.
+fn with_key(words: &[OsString], key: &str, value: &OsStr) -> Vec<OsString> {
+    let sets = |word: &OsString| {
+        word.to_str().is_some_and(|word| word.trim_start_matches('+').starts_with(&format!("{key}=")))
+    };
+    let mut words = words.to_vec();
+    let mut word = OsString::from(format!("++{key}="));
+    word.push(value);
+    match words.iter().position(sets) {
+        Some(at) => words[at] = word,
+        None => words.push(word),
+    }
     words
 }

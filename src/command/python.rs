@@ -16,7 +16,7 @@ use crate::base::vars;
 use crate::command::target::is_python;
 use crate::host::{Host, stays_below};
 use crate::report::reading;
-pub(crate) use modules::Presence;
+pub(crate) use modules::{Presence, is_standard};
 use packages::{added_by_pth, egg_version, is_same, mapped_by_finder, names, sites, version_of};
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -41,18 +41,74 @@ pub(crate) fn is_one(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ["json", "yaml", "yml"].iter().any(|it| ending == *it))
 }
 
+/// A run file as it was read.
+pub(crate) struct RunFile {
+    text: String,
+    is_json: bool,
+    pub(crate) entries: Map<String, Value>,
+}
+
+impl RunFile {
+    /// Nothing where it cannot be read, or is no mapping.
+    pub(crate) fn read(word: &OsStr, host: &Host) -> Option<Self> {
+        let path = host.absolute(Path::new(word));
+        let text = reading::read_text(&path).ok()?;
+        let entries = mapping(&text, &path, Dialect::PyYaml).ok().flatten()?;
+        Some(RunFile { text, is_json: is_json(&path), entries })
+    }
+
+    /// Its text with this entry. Everything else stays as it is written, because the reader has its own idea of types.
+    pub(crate) fn with(&self, key: &str, value: &str) -> String {
+        let mut entries = self.entries.clone();
+        entries.insert(key.to_string(), Value::from(value));
+        if self.is_json {
+            return json::write(&Value::Object(entries));
+        }
+        let wanted = Value::Object(entries);
+        let line = format!("{key}: {}", Value::from(value));
+        let reads = |text: &String| yaml::parse(text, Dialect::PyYaml).as_ref() == Ok(&wanted);
+        let edited = [replaced(&self.text, key, &line), inserted(&self.text, &line)];
+        edited.into_iter().flatten().find(reads).unwrap_or_else(|| yaml::flow(&wanted) + "\n")
+    }
+}
+
+/// The text with the line of a key at the top level replaced, and what belongs to it.
+fn replaced(text: &str, key: &str, line: &str) -> Option<String> {
+    let names = |text: &str| text.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(':'));
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let at = lines.iter().position(|line| names(line))?;
+    let belongs = |line: &&&str| line.starts_with([' ', '\t', '-']) || line.trim().is_empty();
+    let behind = at + 1 + lines[at + 1..].iter().take_while(belongs).count();
+    Some([&lines[..at], &[line, "\n"], &lines[behind..]].concat().concat())
+}
+
+/// The text with a line in front of its first key.
+fn inserted(text: &str, line: &str) -> Option<String> {
+    let is_key = |text: &&str| !text.starts_with(['#', '-', '%']) && !text.trim().is_empty();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let at = lines.iter().position(is_key)?;
+    Some([&lines[..at], &[line, "\n"], &lines[at..]].concat().concat())
+}
+
+fn is_json(path: &Path) -> bool {
+    path.extension().is_some_and(|it| it == "json")
+}
+
 /// The mapping in a run file; nothing if the file is empty.
 pub(crate) fn read(word: &OsStr, dialect: Dialect, host: &Host) -> Result<Option<Map<String, Value>>, Problem> {
     let path = host.absolute(Path::new(word));
-    let text = reading::read_text(&path)?;
-    let is_json = path.extension().is_some_and(|it| it == "json");
-    let value = if is_json { json::parse_exactly(&text) } else { yaml::parse(&text, dialect) };
+    mapping(&reading::read_text(&path)?, &path, dialect)
+}
+
+fn mapping(text: &str, path: &Path, dialect: Dialect) -> Result<Option<Map<String, Value>>, Problem> {
+    let is_json = is_json(path);
+    let value = if is_json { json::parse_exactly(text) } else { yaml::parse(text, dialect) };
     match value.map_err(|fault| {
         fault.problem_in_run_file(if is_json { "JSON" } else { "YAML" }, &path.display().to_string())
     })? {
         Value::Object(object) => Ok(Some(object)),
         Value::Null => Ok(None),
-        _ => Err(report::run_file_is_no_mapping(&path)),
+        _ => Err(report::run_file_is_no_mapping(path)),
     }
 }
 

@@ -4,8 +4,12 @@
 
 mod calls;
 mod classes;
+mod declared;
+mod family;
+mod model;
 mod parser;
 mod tokens;
+mod way;
 
 use std::ops::Range;
 
@@ -14,7 +18,9 @@ use classes::{Class, Classes, keyword, value};
 use tokens::{Kind, Token, tokens};
 
 pub(crate) use classes::ScriptDefault;
+pub(crate) use family::{Family, RunFileReader, family, run_file_reader};
 pub(crate) use parser::ScriptParser;
+pub(crate) use way::{Passage, Way};
 
 /// What one script says about its arguments. `None`: it is not known to train with transformers.
 pub(crate) struct Script<'a> {

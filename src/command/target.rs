@@ -4,6 +4,10 @@
 use std::cell::OnceCell;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use std::rc::Rc;
+
+use crate::command::script_source::ScriptSource;
+use crate::host::Host;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
@@ -67,13 +71,13 @@ pub(crate) struct ParsedCommand {
     pub(crate) python: Option<OsString>,
     /// The program whose first line names the interpreter, where the command does not.
     pub(crate) owner: Option<OsString>,
-    /// The text of the script, read when the first front end asks for it.
-    pub(crate) text: OnceCell<Option<String>>,
+    /// The script, read when the first front end asks for it.
+    source: OnceCell<Option<Rc<ScriptSource>>>,
 }
 
 impl ParsedCommand {
     pub(crate) fn new(target: Target, args: &[OsString], python: Option<OsString>, owner: Option<OsString>) -> Self {
-        ParsedCommand { target, args: args.to_vec(), python, owner, text: OnceCell::new() }
+        ParsedCommand { target, args: args.to_vec(), python, owner, source: OnceCell::new() }
     }
 
     pub(crate) fn parse(words: &[OsString]) -> Self {
@@ -85,6 +89,21 @@ impl ParsedCommand {
         }
         let target = if is_script(first) { Target::script(first) } else { Target::Program(first.clone()) };
         Self::new(target, rest, None, Some(first.clone()))
+    }
+
+    /// The script that is run, if it can be seen: read once.
+    pub(crate) fn source(&self, host: &Host) -> Option<&Rc<ScriptSource>> {
+        let read = || match &self.target {
+            Target::Script { path, .. } => ScriptSource::of_script(path, host),
+            Target::Module { name, .. } => ScriptSource::of_module(name, host),
+            Target::Program(_) => None,
+        };
+        self.source.get_or_init(|| read().map(Rc::new)).as_ref()
+    }
+
+    /// The same, where a front end has read it already.
+    pub(crate) fn known_source(&self) -> Option<Rc<ScriptSource>> {
+        self.source.get().cloned().flatten()
     }
 }
 

@@ -16,7 +16,6 @@ use crate::report::{self, Problem};
 
 pub(crate) use crate::command::front_end::{
     ArgumentParser, DefaultArguments, FillsAuto, NoConfig, Precision, Ranks, Trainer, TrainingDefaults, UnknownOptions,
-    script_text,
 };
 pub(crate) use crate::command::job::Job;
 
@@ -75,6 +74,7 @@ pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static
         args,
         effective_args,
         run_file,
+        takes_config,
         unread,
         texts,
         python,
@@ -103,6 +103,8 @@ pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static
         args,
         given_args,
         run_file,
+        takes_config,
+        source: command.known_source().filter(|_| !rewritten),
         unread,
         texts,
         python,

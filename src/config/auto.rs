@@ -3,6 +3,7 @@
 
 mod context;
 mod defaults;
+mod given;
 mod rules;
 
 use serde_json::Value;
@@ -82,8 +83,10 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
                 if !python_equal(value, &wanted) {
                     let AutoRule { key, doc, .. } = rule;
                     let (defaults, place) = (from.defaults().collect(), place(key));
-                    let (from, wanted) = (from.to_string(), &wanted);
-                    let found = Mismatch { key, doc, value, place: &place, wanted, from, defaults }.problem();
+                    let doubt = from.doubt();
+                    let (shown, wanted) = (from.to_string(), &wanted);
+                    let found =
+                        Mismatch { key, doc, value, place: &place, wanted, from: shown, doubt, defaults }.problem();
                     mismatched |= found.severity == Severity::Error;
                     if found.severity == Severity::Error { problems.push(found) } else { warnings.push(found) }
                 }

@@ -42,4 +42,6 @@ pub(crate) struct TrainerFacts {
     pub(crate) python: Option<PathBuf>,
     /// What the ranks run, in words for a person.
     pub(crate) runs: String,
+    /// How the user's own script reads its arguments, where somebody reads the plan.
+    pub(crate) reads: Option<String>,
 }

@@ -83,10 +83,7 @@ fn named_file(out: &Sourced<PathBuf>, host: &Host) -> Result<PlannedFile, Proble
 
 /// The run file that holds all arguments, naming our config.
 fn run_file(config: &Path, job: &Job, host: &Host) -> Option<(PathBuf, String)> {
-    let mut entries = job.run_file.clone()?;
-    let name = (job.trainer.config_argument)(&job.args);
-    entries.insert(name.to_string(), Value::from(config.to_string_lossy()));
-    let text = json::write(&Value::Object(entries));
+    let text = job.run_file.as_ref()?.with(job.config_argument(), &config.to_string_lossy());
     let source = Path::new(job.rank_args(None).first()?).to_path_buf();
     let path = in_our_folder(&source.file_stem()?.to_string_lossy(), &text, source.extension()?.to_str()?, host);
     Some((path, text))

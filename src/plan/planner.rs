@@ -236,6 +236,7 @@ impl Draft<'_> {
             version: version.map(|version| version.0),
             python: job.python.as_ref().map(|python| python.program.clone()),
             runs: print::what_runs(job, self.command()),
+            reads: is_read.then(|| job.way()).flatten().map(|way| way.in_words()),
         }
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::decision::Plan;
+use super::decision::{Plan, TrainerFacts};
 use super::file::{FileKind, PlannedConfig};
 use crate::base::layout::{TextTable, harmless};
 use crate::base::shell::{Run, printed, quoted, runs};
@@ -64,6 +64,7 @@ impl Plan {
             .unwrap_or_default();
         rows.push(("trainer", format!("{}{version}: {}{python}", self.trainer.name, self.trainer.runs)));
         rows.extend(self.trainer.stand_in.as_ref().map(|note| ("", note.clone())));
+        rows.extend(self.trainer.reads.as_ref().map(|reads| ("", reads.clone())));
         rows.push(("ranks", self.ranks_text()));
         if let Some(folder) = self.local.as_ref().and_then(|local| local.log_dir.as_ref()) {
             rows.push(("", format!("→ {} and so on", self.short(folder.join("rank0.log").as_os_str()))));
@@ -149,11 +150,7 @@ impl Plan {
                 "chain": it.template.chain,
                 "chosen": self.chosen,
             })),
-            "trainer": {
-                "name": self.trainer.name,
-                "version": self.trainer.version,
-                "python": self.trainer.python.as_deref().map(Path::to_string_lossy),
-            },
+            "trainer": self.trainer_json(),
             "topology": self.topology_json(),
             "launcher": self.launcher.to_string(),
             "local": self.local.as_ref().map(|it| json!({
@@ -174,6 +171,17 @@ impl Plan {
             "argv": self.argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
             "diagnostics": diagnostics_json(&self.all_diagnostics()),
         })
+    }
+
+    fn trainer_json(&self) -> Value {
+        let TrainerFacts { name, version, python, reads, .. } = &self.trainer;
+        let mut facts =
+            json!({"name": name, "version": version, "python": python.as_deref().map(Path::to_string_lossy)});
+        // Only of the user's own script.
+        if let (Some(reads), Some(facts)) = (reads, facts.as_object_mut()) {
+            facts.insert("reads".to_string(), json!(reads));
+        }
+        facts
     }
 
     /// Includes what prevents a start on this machine, as a warning: a plan may be made for another machine.

@@ -14,6 +14,8 @@ pub(crate) struct Mismatch<'a> {
     pub(crate) place: &'a str,
     pub(crate) wanted: &'a Value,
     pub(crate) from: String,
+    /// Why the trainer may get another argument than the one that is given.
+    pub(crate) doubt: Option<&'a str>,
     /// The arguments that are not given, where a default counts.
     pub(crate) defaults: Vec<&'a TrainerDefault>,
 }
@@ -26,6 +28,10 @@ impl Mismatch<'_> {
         let names: Vec<String> = defaults.iter().map(|default| format!("--{}", default.argument)).collect();
         let names = format!("{} {} not given", names.join(" and "), if names.len() == 1 { "is" } else { "are" });
         let found = match defaults.iter().find_map(|default| default.unless) {
+            _ if let Some(doubt) = self.doubt => {
+                let unless = format!("unless the script changes that ({doubt})");
+                Problem::warning("doubtful-mismatch", format!("{differs} computes {wanted} from {doc}, {unless}"))
+            }
             _ if defaults.is_empty() => Problem::error("mismatch", format!("{differs} computes {wanted} from {doc}")),
             None => Problem::error("mismatch", format!("{differs} takes {wanted} by default: {names}")),
             Some(unless) => {

@@ -27,6 +27,7 @@ const ABOUT_THE_LAUNCH: &[&str] = &[
     "not-understood",
     "packages-not-seen",
     "default-mismatch",
+    "doubtful-mismatch",
 ];
 
 /// Those of the sentences in `machine.rs`.

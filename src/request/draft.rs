@@ -219,9 +219,7 @@ impl<'a> Draft<'a> {
 
     /// The config can be given to the launcher of the command, or to the script.
     pub(crate) fn takes_config(&self) -> bool {
-        let job = &self.job;
-        let takes = || !job.trainer.passes_through() && job.takes((job.trainer.config_argument)(&job.args));
-        job.no_config.is_none() && (self.launcher_takes_config() || takes())
+        self.job.no_config.is_none() && (self.launcher_takes_config() || self.job.takes_config())
     }
 
     /// The config is given to the launcher of the command, not to the script.

@@ -38,6 +38,7 @@ mod record;
 mod recorded;
 mod refusals;
 mod sandbox;
+mod scripts;
 mod secrets;
 mod shims;
 mod slurm;

@@ -21,10 +21,15 @@ const STANDARD_LIBRARY: &str = include_str!("../../recorded/python_stdlib.txt");
 /// Files in site-packages that run code at the start, and add no module.
 const HARMLESS: &[&str] = &["distutils-precedence.pth", "_virtualenv.pth"];
 
+/// Whether a module of that name comes with Python.
+pub(crate) fn is_standard(name: &str) -> bool {
+    STANDARD_LIBRARY.lines().any(|it| it == name)
+}
+
 /// `folders` is `sys.path` but for what the site folders among them (`sites`) add.
 pub(super) fn seek(dotted: &str, folders: &[PathBuf], sites: &[PathBuf]) -> Presence {
     let parts: Vec<&str> = dotted.split('.').collect();
-    if parts.iter().any(|part| part.is_empty()) || STANDARD_LIBRARY.lines().any(|name| name == parts[0]) {
+    if parts.iter().any(|part| part.is_empty()) || is_standard(parts[0]) {
         return Presence::Unknown;
     }
     let added = sites.iter().flat_map(|site| added_by_pth(site));

@@ -71,8 +71,8 @@ fn token(rest: &str, first: char) -> (Kind, usize, &str) {
         let length = length_of(|c| c.is_alphanumeric() || c == '_');
         return (Kind::Name, length, &rest[..length]);
     }
-    let two = ["**", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", ":=", "->"];
-    let length = two.iter().find(|sign| rest.starts_with(**sign)).map_or(first.len_utf8(), |sign| sign.len());
+    let signs = ["//=", "**=", "**", "//", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", "%=", "|=", ":=", "->"];
+    let length = signs.iter().find(|sign| rest.starts_with(**sign)).map_or(first.len_utf8(), |sign| sign.len());
     (Kind::Sign, length, &rest[..length])
 }
 

@@ -3,7 +3,9 @@
 
 use super::hf;
 use crate::command::argv::{Args, Field, Nargs, OptionList};
-use crate::command::front_end::{FillsAuto, RankCommand, Trainer, Usage, script_text};
+use crate::command::front_end::{FillsAuto, RankCommand, TakesConfig, Trainer, Usage};
+use crate::command::script::{Family, family};
+use crate::command::script_source::ScriptSource;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
 
@@ -25,24 +27,39 @@ pub(crate) const TRAINER: Trainer = Trainer {
 const FIELDS: &[Field] =
     &[("deepspeed_config", Nargs::One), ("deepspeed", Nargs::Optional), ("model_name_or_path", Nargs::One)];
 
+const CONFIG_ARGUMENTS: [&str; 2] = ["deepspeed_config", "deepspeed"];
+
 fn config_argument(args: &Args) -> &'static str {
     let own_file = !args.is_given("deepspeed_config") && args.raw("deepspeed").is_some();
     if own_file { "deepspeed" } else { "deepspeed_config" }
 }
 
-/// By its arguments if they are enough, else by what the script calls.
+/// By what the script calls; where that is not seen, by its arguments.
 fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
+    if matches!(command.target, Target::Program(_)) {
+        return None;
+    }
     let given = Args::read(command.args.clone(), FIELDS, OptionList::Open);
-    let plain = match &command.target {
-        Target::Program(_) => false,
-        _ if given.is_given("deepspeed_config") || given.is_bare("deepspeed") => true,
-        Target::Script { path, .. } => script_text(path, host).is_some_and(|text| calls_deepspeed(&text)),
-        Target::Module { .. } => false,
+    let plain = match command.source(host).map_or(Family::Unknown, |source| family(source)) {
+        Family::Plain => true,
+        Family::Hf => false,
+        Family::Unknown => given.is_given("deepspeed_config") || given.is_bare("deepspeed"),
     };
-    plain.then(|| RankCommand::unchanged(command))
+    plain.then(|| {
+        let mut recognised = RankCommand::unchanged(command);
+        let named = CONFIG_ARGUMENTS.iter().any(|name| given.raw(name).is_some());
+        recognised.takes_config = command.source(host).filter(|_| !named).and_then(|source| own_option(source));
+        recognised
+    })
 }
 
-fn calls_deepspeed(text: &str) -> bool {
-    let own = text.contains("deepspeed.initialize(") || text.contains("add_config_arguments(");
-    own && !["TrainingArguments", "HfArgumentParser", "import Trainer"].iter().any(|sign| text.contains(sign))
+/// The option of its own by which the script takes a config, where it does not use DeepSpeed's.
+fn own_option(source: &ScriptSource) -> Option<TakesConfig> {
+    if source.mentions("add_config_arguments") || source.mentions_option("deepspeed_config") {
+        return None;
+    }
+    hf::CONFIG_OPTIONS
+        .iter()
+        .find(|name| source.mentions_option(name))
+        .map(|name| TakesConfig::Named((*name).to_string()))
 }

@@ -1,17 +1,19 @@
 //! Scripts built on transformers' `Trainer`: `python train.py --deepspeed …`, any module, and whatever else
 //! `HfArgumentParser` reads. The other front ends of the family start from this one.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use crate::base::yaml::Dialect;
 use crate::command::argv::{Args, Field, Nargs, OptionList};
 use crate::command::front_end::{
-    ArgumentParser, DefaultArguments, FillsAuto, HandOver, Precision, RankCommand, Trainer, TrainingDefaults, Usage,
+    ArgumentParser, DefaultArguments, FillsAuto, HandOver, NoConfig, Precision, RankCommand, TakesConfig, Trainer,
+    TrainingDefaults, Usage,
 };
 use crate::command::inputs::Input;
 use crate::command::model::{HiddenSizeLookup, Hub};
-use crate::command::run_file;
+use crate::command::run_file::{self, RunFile};
+use crate::command::script::{RunFileReader, Way, run_file_reader};
+use crate::command::script_source::ScriptSource;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
 use crate::report::reading;
@@ -23,7 +25,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     consoles: &[],
     console_modules: &[],
     distribution: Some("transformers"),
-    config_argument: |_| "deepspeed",
+    config_argument,
     hand_over: HandOver::Argument,
     shipped_configs: None,
     launcher_args: |_, _| &[],
@@ -51,8 +53,8 @@ pub(crate) const TRAINER: Trainer = Trainer {
 const USAGE: &[Usage] = &[
     Usage {
         commands: &["python hf.py …", "python -m hf …"],
-        runs: "torchrun on it with `--deepspeed`; if its only argument is a JSON or YAML file, a copy of that file with the config in it",
-        runs_zh: "torchrun 运行它，加上 `--deepspeed`；如果唯一的参数是 JSON 或 YAML 文件，就另写一份带配置的",
+        runs: "torchrun on it with `--deepspeed`; if its only argument is a JSON or YAML file that transformers reads, a copy of that file with the config in it",
+        runs_zh: "torchrun 运行它，加上 `--deepspeed`；如果唯一的参数是由 transformers 读取的 JSON 或 YAML 文件，就另写一份带配置的",
     },
     Usage {
         commands: &["torchrun script.py …", "python -m torch.distributed.run script.py …", "deepspeed script.py …"],
@@ -86,7 +88,17 @@ const INPUTS: &[Input] = &[
     Input::plain("resume_from_checkpoint").perhaps(),
 ];
 
-const FIELDS: &[Field] = &[("model_name_or_path", Nargs::One)];
+const FIELDS: &[Field] = &[
+    ("model_name_or_path", Nargs::One),
+    ("deepspeed_config", Nargs::One),
+    ("ds_config", Nargs::One),
+    ("deepspeed_config_file", Nargs::One),
+    ("deepspeed_config_path", Nargs::One),
+    ("ds_config_path", Nargs::One),
+    ("ds_config_file", Nargs::One),
+    ("deepspeed_path", Nargs::One),
+    ("deepspeed_file", Nargs::One),
+];
 
 /// Any Python program: a script that calls `deepspeed.initialize` itself was recognised before. A file `script.args`
 /// beside the script holds arguments that `HfArgumentParser` reads first.
@@ -101,18 +113,70 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
         let words = text.iter().flat_map(|text| text.split_whitespace()).map(OsString::from);
         recognised.effective_args = text.as_ref().map(|_| words.chain(command.args.iter().cloned()).collect());
     }
-    // A JSON or YAML file that is the only argument holds all the others (`parse_json_file`). If it cannot be read, the
-    // script is not an HF script and the file is its data.
-    if let Some(file) = run_file::first(&command.args)
-        && command.args.len() == 1
-        && let Ok(Some(entries)) = run_file::read(file, Dialect::PyYaml, host)
-    {
-        recognised.effective_args = Some(run_file::typed_words(&entries, false));
-        recognised.unread = run_file::unread(&entries, false);
-        recognised.texts = run_file::texts(&entries);
-        recognised.run_file = Some(entries);
+    let source = command.source(host);
+    recognised.takes_config = source.and_then(|source| takes_config(source, &command.args));
+    if source.is_some_and(|source| is_hydra(source)) && recognised.takes_config.is_none() {
+        let why = "hydra reads its arguments, and it is not seen which key names the config";
+        recognised.no_config = Some(NoConfig::new(why, "name it in the command, as hydra has it: KEY.deepspeed=zero3"));
+    }
+    if let Some(file) = run_file::first(&command.args) {
+        take_run_file(&mut recognised, file, command.args.len() == 1, source.map(|source| &**source), host);
     }
     Some(recognised)
+}
+
+/// A JSON or YAML file that is the only argument holds all the others (`parse_json_file`), unless the script shows that
+/// the file is its own. If it cannot be read, the script is not an HF script and the file is its data.
+fn take_run_file(recognised: &mut RankCommand, file: &OsStr, alone: bool, source: Option<&ScriptSource>, host: &Host) {
+    let reads = source.map_or(RunFileReader::Transformers, run_file_reader);
+    // Only the parser of the alignment handbook takes more behind it.
+    if reads == RunFileReader::Nobody || !alone && reads != RunFileReader::Handbook {
+        return;
+    }
+    let Some(run_file) = RunFile::read(file, host) else { return };
+    let mut words = run_file::typed_words(&run_file.entries, false);
+    words.extend(recognised.args.iter().skip(1).cloned());
+    recognised.effective_args = Some(words);
+    recognised.unread = run_file::unread(&run_file.entries, false);
+    recognised.texts = run_file::texts(&run_file.entries);
+    if reads == RunFileReader::Transformers {
+        recognised.run_file = Some(run_file);
+    }
+}
+
+/// The names by which scripts take a config that they hand to `TrainingArguments`.
+pub(super) const CONFIG_OPTIONS: &[&str] = &[
+    "deepspeed",
+    "deepspeed_config",
+    "ds_config",
+    "deepspeed_config_file",
+    "deepspeed_config_path",
+    "ds_config_path",
+    "ds_config_file",
+    "deepspeed_path",
+    "deepspeed_file",
+];
+
+fn config_argument(args: &Args) -> &'static str {
+    CONFIG_OPTIONS.iter().find(|name| args.raw(name).is_some()).unwrap_or(&CONFIG_OPTIONS[0])
+}
+
+/// A command that names a config in a section is recognised before.
+fn is_hydra(source: &ScriptSource) -> bool {
+    source.text.contains("hydra.main")
+}
+
+/// How the script takes the config, where the usual way would not do.
+fn takes_config(source: &ScriptSource, words: &[OsString]) -> Option<TakesConfig> {
+    if run_file_reader(source) == RunFileReader::Handbook && run_file::first(words).is_some() {
+        return Some(TakesConfig::Joined);
+    }
+    if is_hydra(source) {
+        return Way::read(source).config_key().map(TakesConfig::Key);
+    }
+    // `TrainingArguments(deepspeed=args.ds_config)`
+    let named = source.text.contains("deepspeed=").then(|| Way::read(source).config_option()).flatten()?;
+    (named != CONFIG_OPTIONS[0]).then(|| TakesConfig::Named(named.to_string()))
 }
 
 /// The flag or its `_full_eval`. When the *other* precision is on, this one is off: transformers refuses both.

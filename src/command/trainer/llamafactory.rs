@@ -14,7 +14,7 @@ use crate::command::front_end::{
 use crate::command::inputs::Input;
 use crate::command::model::Hub;
 use crate::command::python::{Python, Version};
-use crate::command::run_file;
+use crate::command::run_file::{self, RunFile};
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
 use crate::report;
@@ -101,7 +101,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
         recognised.unread = run_file::unread(&entries, false);
         recognised.texts = run_file::texts(&entries);
         recognised.effective_args = Some(run_file::typed_words(&entries, false));
-        recognised.run_file = is_before([0, 9, 3]).then_some(entries);
+        recognised.run_file = is_before([0, 9, 3]).then(|| RunFile::read(&file, host)).flatten();
     }
     Some(recognised)
 }

@@ -33,6 +33,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     Input::plain("chat_template_path"),
         Input::plain("resume_from_checkpoint").perhaps(),
     ],
+    config_argument: |_| "deepspeed",
     recognise,
     // What the script does not know is for accelerate, which `trl` would start.
     parser: ArgumentParser::Recorded { class: |target, _| parser_of(target), unknown: UnknownOptions::Ignored },

@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::base::source::{Source, Sourced, TrainerDefault};
 use crate::command::argv::ArgumentError;
 use crate::command::model::{self, HiddenSize};
-use crate::command::target::Target;
-use crate::command::trainer::{FillsAuto, Job, script_text};
+use crate::command::script::Way;
+use crate::command::trainer::{FillsAuto, Job};
 use crate::host::Host;
 use crate::ranks::topology::Topology;
 use crate::report::Problem;
@@ -28,14 +28,14 @@ pub(crate) struct FillContext<'a> {
     /// A value of the config is compared: what the trainer takes for an argument that is not given counts too.
     pub(super) compares: bool,
     hidden_size: OnceCell<Result<HiddenSize, String>>,
-    script: OnceCell<Option<String>>,
+    way: OnceCell<Option<Way<'a>>>,
 }
 
 impl<'a> FillContext<'a> {
     pub(crate) fn new(job: &'a Job, topology: &'a Topology, config: &'a Value, host: &'a Host) -> Self {
         let fills_auto = job.trainer.fills_auto;
-        let (hidden_size, script) = (OnceCell::new(), OnceCell::new());
-        FillContext { job, topology, config, host, fills_auto, no_fill: false, compares: false, hidden_size, script }
+        let (hidden_size, way) = (OnceCell::new(), OnceCell::new());
+        FillContext { job, topology, config, host, fills_auto, no_fill: false, compares: false, hidden_size, way }
     }
 
     /// The same for the values that the config has.
@@ -44,13 +44,14 @@ impl<'a> FillContext<'a> {
         FillContext { fills_auto, compares: true, ..Self::new(self.job, self.topology, self.config, self.host) }
     }
 
-    /// The text of the script that is run, if it can be seen. Read only when an argument is not given.
+    /// The text of the script that is run, if it can be seen.
     pub(super) fn script(&self) -> Option<&str> {
-        let read = || match &self.job.target {
-            Target::Script { path, .. } => script_text(path, self.host),
-            _ => None,
-        };
-        self.script.get_or_init(read).as_deref()
+        self.job.source.as_ref().map(|source| source.text.as_str())
+    }
+
+    /// The way of the arguments through the user's script. Read only where one of them decides something.
+    pub(super) fn way(&self) -> Option<&Way<'a>> {
+        self.way.get_or_init(|| self.job.way()).as_ref()
     }
 
     /// Why the trainer fills this key by rules of its own.
@@ -60,7 +61,13 @@ impl<'a> FillContext<'a> {
 
     /// Looked up when a rule first asks for it: most configs need none, and it means reading files.
     pub(super) fn hidden_size(&self) -> Result<&HiddenSize, Unfilled> {
-        let size = self.hidden_size.get_or_init(|| hidden_size(self.job, self.host));
+        let name = self.job.trainer.model_argument;
+        let doubt = || self.way().filter(|_| self.job.args.is_given(name))?.doubt_about_model(name);
+        let look = || match doubt() {
+            Some(why) => Err(format!("needs the model's hidden_size: {why}")),
+            None => hidden_size(self.job, self.host),
+        };
+        let size = self.hidden_size.get_or_init(look);
         size.as_ref().map_err(|why| Unfilled::Deferred(why.clone()))
     }
 }
@@ -71,6 +78,9 @@ pub(crate) fn hidden_size(job: &Job, host: &Host) -> Result<HiddenSize, String> 
     let Some(model) = job.args.text(name) else {
         return Err(format!("needs the model's hidden_size: --{name} is not given"));
     };
+    if let Some((option, _)) = ["config_name", "config_overrides"].iter().find_map(|name| job.args.list(name)) {
+        return Err(format!("needs the model's hidden_size: {option} decides too"));
+    }
     let hub = (job.trainer.hub)(&job.args, host);
     let revision = job.args.text("model_revision").map(|revision| revision.value);
     model::hidden_size(&model.value, revision.as_deref(), hub, job.trainer.hidden_size, host)
@@ -130,6 +140,11 @@ impl FillSource {
             FillSource::HiddenSize { .. } | FillSource::Constant(_) => (None, None),
         };
         one.into_iter().chain(two)
+    }
+
+    /// Why the trainer may compute something else.
+    pub(super) fn doubt(&self) -> Option<&str> {
+        self.sources().find_map(Source::doubt)
     }
 
     /// The arguments that are not given.

@@ -5,10 +5,8 @@ use serde_json::{Value, json};
 use super::context::{Answer, FillContext, FillSource, FilledValue, Unfilled};
 use crate::base::json;
 use crate::base::python_value;
-use crate::base::source::{Source, Sourced};
+use crate::base::source::Sourced;
 use crate::base::vars;
-use crate::command::argv::Args;
-use crate::command::trainer::Precision;
 
 /// One key that may be "auto".
 pub(crate) struct AutoRule {
@@ -104,7 +102,7 @@ pub(crate) const RULES: &[AutoRule] = &[
         compared: true,
         plain: Some("1000"),
         value: |context| {
-            let steps = context.job.args.int("max_steps")?.filter(|steps| steps.value > 0);
+            let steps = context.given("max_steps", |args| args.int("max_steps"))?.filter(|steps| steps.value > 0);
             Ok(steps.ok_or_else(|| Unfilled::deferred(NEEDS_DATASET))?.into())
         },
     },
@@ -220,7 +218,7 @@ pub(crate) const RULES: &[AutoRule] = &[
 impl FillContext<'_> {
     /// A float argument as JSON; Python keeps `1` given to a float as 1.0.
     fn float(&self, name: &'static str) -> Result<Sourced<Value>, Unfilled> {
-        let given = self.job.args.float(name)?.or_else(|| self.default(name, python_value::float));
+        let given = self.given(name, |args| args.float(name))?.or_else(|| self.default(name, python_value::float));
         let Some(argument) = given else { return Err(self.not_given(name)) };
         match serde_json::Number::from_f64(argument.value) {
             Some(number) => Ok(Sourced::new(Value::Number(number), argument.from)),
@@ -228,7 +226,7 @@ impl FillContext<'_> {
         }
     }
 
-    fn not_given(&self, name: &str) -> Unfilled {
+    pub(super) fn not_given(&self, name: &str) -> Unfilled {
         Unfilled::Deferred(match self.job.args.unclear(name) {
             Some(word) => format!("{word} may abbreviate --{name}: write it out"),
             None => format!("--{name} is not given"),
@@ -238,7 +236,7 @@ impl FillContext<'_> {
     /// A batch argument, unless something rewrites the batch later.
     fn batch(&self, name: &'static str) -> Result<Sourced<i64>, Unfilled> {
         self.batch_is_final()?;
-        let given = self.job.args.int(name)?.or_else(|| self.default(name, python_value::int));
+        let given = self.given(name, |args| args.int(name))?.or_else(|| self.default(name, python_value::int));
         given.ok_or_else(|| self.not_given(name))
     }
 
@@ -282,7 +280,7 @@ impl FillContext<'_> {
 
     /// From 1 on it is a number of steps. Below, it is a share of the steps, which depend on the dataset.
     fn warmup_steps(&self) -> Answer {
-        let Some(warmup) = self.job.args.float("warmup_steps")? else {
+        let Some(warmup) = self.given("warmup_steps", |args| args.float("warmup_steps"))? else {
             return self.no_warmup().ok_or_else(|| self.not_given("warmup_steps"));
         };
         if warmup.value < 1.0 || warmup.value > 1e15 || self.job.args.is_given("warmup_ratio") {
@@ -314,18 +312,6 @@ impl FillContext<'_> {
             self.transformers_before([4, 45, 0])
         } else {
             self.installed_before("accelerate", [0, 31, 0])
-        }
-    }
-
-    fn precision(&self, of: fn(&Args) -> Precision, name: &'static str) -> Answer {
-        // Apex changes which section is used, in the versions that have these arguments.
-        if ["half_precision_backend", "fp16_backend"].iter().any(|name| self.job.args.is_given(name)) {
-            return Err(Unfilled::deferred("--half_precision_backend decides too"));
-        }
-        match (of(&self.job.args)?, self.job.trainer.precision_unknown) {
-            (Some((on, from)), _) => Ok(FilledValue::new(on, FillSource::Argument(Source::Argument(from)))),
-            (None, Some(why)) => Err(Unfilled::deferred(why)),
-            (None, None) => self.default_precision(name).ok_or_else(|| self.not_given(name)),
         }
     }
 

@@ -42,6 +42,11 @@ const RULES: &[(&str, &str)] = &[
         "A number of the config differs from what the trainer takes by default, as far as its version and its script are \
          known. The HF Trainer refuses that after loading the model.",
     ),
+    (
+        "doubtful-mismatch",
+        "A number of the config differs from what the trainer computes from its arguments, if the script hands them on as \
+         they are given. The HF Trainer refuses that after loading the model.",
+    ),
     ("auto", "An \"auto\" that nobody fills: the key is not one of those that transformers and accelerate fill."),
     ("ranks", "The number of processes, their machines or their rendezvous is unknown or contradictory."),
     ("launcher", "The launcher that was asked for cannot start this command, or not with these options."),

@@ -1,0 +1,153 @@
+//! Plain scalars: what a word without quotes is.
+
+use serde_json::{Number, Value};
+
+use crate::base::python_value::repr_float;
+
+/// Whose rules count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    PyYaml,
+    OmegaConf,
+}
+
+/// A plain scalar by YAML 1.1's implicit types.
+pub(crate) fn scalar(text: &str, dialect: Dialect) -> Value {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
+        "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => return Value::Bool(true),
+        "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => return Value::Bool(false),
+        _ => {}
+    }
+    let number = integer(text).map(Value::from).or_else(|| {
+        let float = float(text, dialect)?;
+        Some(Number::from_f64(float).map_or_else(|| Value::from(repr_float(float)), Value::Number))
+    });
+    number.unwrap_or_else(|| Value::from(text))
+}
+
+fn integer(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let read = |digits: &str, radix: u32| {
+        let plain = digits.replace('_', "");
+        let lawful = plain.chars().all(|c| c.is_digit(radix));
+        i64::from_str_radix(&plain, radix).ok().filter(|_| lawful && !plain.is_empty())
+    };
+    let value = match digits.as_bytes() {
+        [b'0', b'b', ..] => read(&digits[2..], 2)?,
+        [b'0', b'x', ..] => read(&digits[2..], 16)?,
+        b"0" => 0,
+        [b'0', ..] => read(&digits[1..], 8)?,
+        _ if digits.contains(':') => sexagesimal(digits)?,
+        [b'0'..=b'9', ..] => read(digits, 10)?,
+        _ => return None,
+    };
+    Some(if text.starts_with('-') { -value } else { value })
+}
+
+/// `1:30.5` is 90.5.
+fn sexagesimal_float(text: &str) -> Option<f64> {
+    let (whole, fraction) = text.split_once('.')?;
+    let fraction = fraction.replace('_', "");
+    let lawful = whole.contains(':') && whole.starts_with(|c: char| c.is_ascii_digit());
+    let digits = fraction.bytes().all(|b| b.is_ascii_digit());
+    // PyYAML adds up the parts, the last of them with its fraction.
+    let (above, last) = whole.rsplit_once(':').filter(|_| lawful && digits)?;
+    sexagesimal(whole)?;
+    #[expect(clippy::cast_precision_loss, reason = "minutes and hours")]
+    let above = if above.contains(':') { sexagesimal(above)? } else { above.replace('_', "").parse().ok()? } as f64;
+    Some(above * 60.0 + format!("{last}.{fraction}").parse::<f64>().ok()?)
+}
+
+/// `1:30` is 90.
+fn sexagesimal(text: &str) -> Option<i64> {
+    let mut parts = text.split(':');
+    let mut value: i64 = parts.next()?.replace('_', "").parse().ok()?;
+    for part in parts {
+        let digit: i64 = part.parse().ok().filter(|digit| (0..60).contains(digit) && part.len() <= 2)?;
+        value = value.checked_mul(60)?.checked_add(digit)?;
+    }
+    Some(value)
+}
+
+fn float(text: &str, dialect: Dialect) -> Option<f64> {
+    let bare = text.strip_prefix(['-', '+']).unwrap_or(text);
+    match bare {
+        ".inf" | ".Inf" | ".INF" => return Some(if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY }),
+        ".nan" | ".NaN" | ".NAN" if bare == text => return Some(f64::NAN),
+        _ => {}
+    }
+    if let Some(value) = sexagesimal_float(bare) {
+        return Some(if text.starts_with('-') { -value } else { value });
+    }
+    let (mantissa, exponent) = match bare.find(['e', 'E']) {
+        Some(at) => (&bare[..at], Some(&bare[at + 1..])),
+        None => (bare, None),
+    };
+    let omegaconf = dialect == Dialect::OmegaConf;
+    let lawful_exponent = exponent.is_none_or(|exponent| {
+        let digits = exponent.strip_prefix(['-', '+']);
+        let digits = if omegaconf { Some(digits.unwrap_or(exponent)) } else { digits };
+        digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+    });
+    let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit() || b == b'_');
+    let lawful_mantissa = match mantissa.split_once('.') {
+        Some(("", fraction)) => bare == text && fraction.starts_with(|c: char| c.is_ascii_digit()) && digits(fraction),
+        Some((whole, fraction)) => whole.starts_with(|c: char| c.is_ascii_digit()) && digits(whole) && digits(fraction),
+        // `1e-5` has no dot: a float for OmegaConf, a string for PyYAML.
+        None => {
+            omegaconf && exponent.is_some() && mantissa.starts_with(|c: char| c.is_ascii_digit()) && digits(mantissa)
+        }
+    };
+    if !lawful_exponent || !lawful_mantissa {
+        return None;
+    }
+    text.replace('_', "").parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Derived with PyYAML 6 and OmegaConf 2.3: `yaml.safe_load(text)`, `OmegaConf.create(text)`.
+    #[test]
+    fn plain_scalars_are_yaml_1_1() {
+        for (text, pyyaml, omegaconf) in [
+            ("1e-5", json!("1e-5"), json!(1e-5)),
+            ("1.0e-5", json!(1e-5), json!(1e-5)),
+            ("1.0e5", json!("1.0e5"), json!(1e5)),
+            ("1.e+3", json!(1000.0), json!(1000.0)),
+            (".5", json!(0.5), json!(0.5)),
+            ("-.5", json!("-.5"), json!("-.5")),
+            ("+1", json!(1), json!(1)),
+            ("1_000", json!(1000), json!(1000)),
+            ("010", json!(8), json!(8)),
+            ("08", json!("08"), json!("08")),
+            ("0x1F", json!(31), json!(31)),
+            ("0b11", json!(3), json!(3)),
+            ("1:30", json!(90), json!(90)),
+            ("1:60", json!("1:60"), json!("1:60")),
+            ("1:30.5", json!(90.5), json!(90.5)),
+            ("-1:30.5", json!(-90.5), json!(-90.5)),
+            ("190:20:30.15", json!(685_230.15), json!(685_230.15)),
+            ("1:60.5", json!("1:60.5"), json!("1:60.5")),
+            ("yes", json!(true), json!(true)),
+            ("Off", json!(false), json!(false)),
+            ("y", json!("y"), json!("y")),
+            ("NO", json!(false), json!(false)),
+            ("~", json!(null), json!(null)),
+            ("None", json!("None"), json!("None")),
+            ("4", json!(4), json!(4)),
+            ("4.0", json!(4.0), json!(4.0)),
+            ("1e5x", json!("1e5x"), json!("1e5x")),
+            (".inf", json!("inf"), json!("inf")),
+            ("-", json!("-"), json!("-")),
+            (".", json!("."), json!(".")),
+        ] {
+            assert_eq!(scalar(text, Dialect::PyYaml), pyyaml, "{text}");
+            assert_eq!(scalar(text, Dialect::OmegaConf), omegaconf, "{text}");
+        }
+    }
+}

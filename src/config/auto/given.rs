@@ -1,0 +1,85 @@
+//! Arguments that the command gives. They count where the trainer gets them as they are. Where a script may change one on
+//! the way, it fills nothing, and what contradicts it is no error.
+
+use std::ffi::OsString;
+
+use super::context::{Answer, FillContext, FillSource, FilledValue, Unfilled};
+use crate::base::source::{DoubtfulArgument, Source, Sourced};
+use crate::command::argv::{Args, ArgumentError};
+use crate::command::option_names::is_spelling;
+use crate::command::script::Passage;
+use crate::command::trainer::Precision;
+
+/// Every argument that speaks of half precision.
+const PRECISIONS: &[&str] = &["fp16", "fp16_full_eval", "bf16", "bf16_full_eval"];
+
+impl FillContext<'_> {
+    /// What becomes of an argument that is given.
+    pub(super) fn passage(&self, argument: &str) -> Passage {
+        // HfArgumentParser has it for a bool that is true by default.
+        let off = |word: &OsString| word.to_str().is_some_and(|word| is_spelling(word, &format!("--no_{argument}")));
+        if self.job.args.words().iter().any(off) {
+            return Passage::Doubtful(format!("--no_{argument} is given too"));
+        }
+        self.way().map_or(Passage::AsGiven, |way| way.passage(argument))
+    }
+
+    /// An argument that is given: where the trainer may get something else, it fills nothing, and a difference is no error.
+    pub(super) fn given<T>(
+        &self,
+        name: &str,
+        read: impl Fn(&Args) -> Result<Option<Sourced<T>>, ArgumentError>,
+    ) -> Result<Option<Sourced<T>>, Unfilled> {
+        let args = &self.job.args;
+        if !args.is_given(name) {
+            return Ok(None);
+        }
+        let Passage::Doubtful(why) = self.passage(name) else { return Ok(read(args)?) };
+        if !self.compares {
+            return Err(Unfilled::Deferred(why));
+        }
+        Ok(read(args).ok().flatten().map(|given| doubtful(given, why)))
+    }
+
+    /// What an argument of half precision says.
+    pub(super) fn precision(&self, of: fn(&Args) -> Precision, name: &'static str) -> Answer {
+        // Apex changes which section is used, in the versions that have these arguments.
+        if ["half_precision_backend", "fp16_backend"].iter().any(|name| self.job.args.is_given(name)) {
+            return Err(Unfilled::deferred("--half_precision_backend decides too"));
+        }
+        let args = &self.job.args;
+        let given = PRECISIONS.iter().filter(|name| args.is_given(name)).map(|name| self.passage(name));
+        let passages: Vec<Passage> = given.collect();
+        let doubt = passages.iter().find_map(Passage::doubt);
+        let said = match doubt {
+            Some(why) if !self.compares => return Err(Unfilled::deferred(why)),
+            Some(_) => of(args).ok().flatten(),
+            None if passages.contains(&Passage::Switch) => switched(args, name),
+            None => of(args)?,
+        };
+        match (said, self.job.trainer.precision_unknown) {
+            (Some((on, from)), _) => {
+                let from = Source::Argument(from);
+                Ok(match doubt {
+                    Some(why) => doubtful(Sourced::new(on, from), why.to_string()).into(),
+                    None => FilledValue::new(on, FillSource::Argument(from)),
+                })
+            }
+            (None, Some(why)) => Err(Unfilled::deferred(why)),
+            (None, None) => self.default_precision(name).ok_or_else(|| self.not_given(name)),
+        }
+    }
+}
+
+/// Of arguments without a value, those that are there are on.
+fn switched(args: &Args, name: &str) -> Option<(bool, String)> {
+    let is_on = |name: &&&str| args.is_given(name);
+    let own = PRECISIONS.iter().filter(|it| it.starts_with(name)).find(is_on);
+    let other = || PRECISIONS.iter().filter(|it| ["fp16", "bf16"].contains(it)).find(is_on);
+    own.map(|own| (true, format!("--{own}"))).or_else(|| Some((false, format!("--{} excludes it", other()?))))
+}
+
+fn doubtful<T>(given: Sourced<T>, why: String) -> Sourced<T> {
+    let argument = given.from.to_string();
+    Sourced::new(given.value, Source::Doubtful(Box::new(DoubtfulArgument { argument, why })))
+}
