@@ -8,6 +8,7 @@ mod combinations;
 pub(crate) mod devices;
 mod effects;
 mod environment;
+mod former;
 mod keys;
 pub(crate) mod machine;
 mod missing;
@@ -34,6 +35,7 @@ const CONFIG: &[&[Rule]] = &[
     precision::RULES,
     offload::RULES,
     combinations::RULES,
+    former::RULES,
     optimizer::RULES,
     effects::RULES,
     operators::RULES,

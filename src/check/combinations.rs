@@ -291,8 +291,7 @@ fn data_efficiency(subject: &Subject, found: &mut Findings) {
             // Python's int() is called on it.
             Some(value) => needed == "max_tokens" && !schema::can_be_int(value),
         };
-        let since = schema::find(&format!("{sampling}.{section}")).and_then(|entry| entry.since);
-        if on && missing && since.is_none_or(|since| !subject.is_before(since)) {
+        if on && missing && subject.reads(&format!("{sampling}.{section}")) {
             let what = format!("`{sampling}.{section}` is enabled and needs `{needed}`");
             found.key(&[&format!("{sampling}.{section}")], what, format!("--set {key}=…"));
         }
