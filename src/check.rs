@@ -9,6 +9,7 @@ mod datasets;
 pub(crate) mod devices;
 mod effects;
 mod environment;
+mod former;
 mod keys;
 pub(crate) mod machine;
 mod missing;
@@ -39,6 +40,7 @@ const CONFIG: &[&[Rule]] = &[
     precision::RULES,
     offload::RULES,
     combinations::RULES,
+    former::RULES,
     optimizer::RULES,
     older::RULES,
     effects::RULES,

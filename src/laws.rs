@@ -12,6 +12,8 @@ mod man;
 mod properties;
 #[cfg(test)]
 mod tables;
+#[cfg(test)]
+mod versions;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;

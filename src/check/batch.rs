@@ -2,16 +2,21 @@
 
 use serde_json::Value;
 
+use super::former::is_elastic;
 use super::rule::{Findings, Rule};
 use super::subject::Subject;
 use crate::base::json;
 use crate::base::python_value::number;
+use crate::config::schema::{self, Release};
 use crate::report::{Severity, When, typed};
 
 const GLOBAL: &str = "train_batch_size";
 const MICRO: &str = "train_micro_batch_size_per_gpu";
 const STEPS: &str = "gradient_accumulation_steps";
+pub(super) const SIZES: [&str; 3] = [GLOBAL, MICRO, STEPS];
 const SEQUENCE: &str = "sequence_parallel_size";
+/// Since then a size that does not divide is an error. Before, DeepSpeed went on as if there were one rank.
+const SEQUENCE_JUDGED: Release = [0, 19, 3];
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -91,7 +96,7 @@ impl Triangle {
 /// The three numbers, unless one is still "auto" or not a number. A config alone says nothing of what a trainer adds.
 fn triangle(subject: &Subject) -> Option<Triangle> {
     let trainer = subject.job.trainer;
-    if trainer.sets(MICRO) || trainer.sets_what_is_absent() || trainer.passes_through() {
+    if trainer.sets(MICRO) || trainer.sets_what_is_absent() || trainer.passes_through() || is_elastic(subject) {
         return None;
     }
     let size = |key: &str| match subject.get(key) {
@@ -110,17 +115,20 @@ fn ranks(subject: &Subject) -> Option<f64> {
     let world = subject.world()? as f64;
     match sequence(subject) {
         None => Some(world),
-        Some(size) => number(size).filter(|size| *size != 0.0).map(|size| world / size),
+        Some(size) => match number(size).filter(|size| *size != 0.0) {
+            Some(size) => Some(world / size),
+            None => subject.is_before(SEQUENCE_JUDGED).then_some(1.0),
+        },
     }
 }
 
 /// Older versions do not divide the ranks by it when they read a config.
 fn sequence<'a>(subject: &Subject<'a>) -> Option<&'a Value> {
-    subject.get(SEQUENCE).filter(|_| !subject.is_before([0, 17, 0]))
+    subject.get(SEQUENCE).filter(|_| !subject.is_before(schema::SEQUENCE_DIVIDES))
 }
 
 fn batch_size(subject: &Subject, found: &mut Findings) {
-    for key in [GLOBAL, MICRO, STEPS] {
+    for key in SIZES.into_iter().filter(|_| !is_elastic(subject)) {
         let Some(value) = subject.get(key).filter(|value| !value.is_null() && *value != "auto") else { continue };
         if number(value).is_none_or(|size| size <= 0.0) {
             let what = format!("`{key}` is {}, but DeepSpeed wants a number above 0", typed(value));
@@ -128,7 +136,8 @@ fn batch_size(subject: &Subject, found: &mut Findings) {
         }
     }
     let divides = |size: &&Value| number(size).is_some_and(|size| size != 0.0);
-    if let Some(size) = sequence(subject).filter(|size| *size != "auto" && !divides(size)) {
+    let wrong = |size: &&Value| *size != "auto" && !divides(size) && !subject.is_before(SEQUENCE_JUDGED);
+    if let Some(size) = sequence(subject).filter(wrong) {
         let what = format!("`{SEQUENCE}` is {}, but DeepSpeed divides the ranks by it", typed(size));
         found.key(&[SEQUENCE], what, format!("--set {SEQUENCE}=1"));
     }
@@ -155,8 +164,7 @@ fn batch_product(subject: &Subject, found: &mut Findings) {
     );
     let help =
         if subject.is_hf() { format!("--set {GLOBAL}=auto") } else { format!("--unset {GLOBAL}: it is inferred") };
-    let keys: Vec<&str> =
-        [GLOBAL, MICRO, STEPS].into_iter().filter(|key| json::get(subject.config, key).is_some()).collect();
+    let keys: Vec<&str> = SIZES.into_iter().filter(|key| json::get(subject.config, key).is_some()).collect();
     // A script that splits the model has fewer data-parallel ranks than ranks.
     let fewer = global / (micro * steps);
     let splits =

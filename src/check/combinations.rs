@@ -271,8 +271,7 @@ fn tensor_parallel_size(subject: &Subject, found: &mut Findings) {
     let (inner, outer) = ("tensor_parallel.tp.tp_size", "tensor_parallel.autotp_size");
     let size = |key: &str| subject.get(key).and_then(schema::whole);
     let ranks = subject.world().and_then(|world| u32::try_from(world).ok()).map(f64::from);
-    let since = schema::find("tensor_parallel").and_then(|entry| entry.since);
-    let is_read = || since.is_none_or(|since| !subject.is_before(since));
+    let is_read = || subject.reads("tensor_parallel");
     if let Some((ranks, size)) = ranks.zip(size(outer)).filter(|(ranks, size)| ranks < size && is_read()) {
         let what = format!("`{outer}` is {size}, and there are {ranks} ranks");
         found.key(&[outer], what, format!("--set {outer}={ranks}"));
@@ -298,8 +297,7 @@ fn data_efficiency(subject: &Subject, found: &mut Findings) {
             // Python's int() is called on it.
             Some(value) => needed == "max_tokens" && !schema::can_be_int(value),
         };
-        let since = schema::find(&format!("{sampling}.{section}")).and_then(|entry| entry.since);
-        if on && missing && since.is_none_or(|since| !subject.is_before(since)) {
+        if on && missing && subject.reads(&format!("{sampling}.{section}")) {
             let what = format!("`{sampling}.{section}` is enabled and needs `{needed}`");
             found.key(&[&format!("{sampling}.{section}")], what, format!("--set {key}=…"));
         }

@@ -1,8 +1,8 @@
 //! Keys that DeepSpeed does not know, no longer knows, or knows by two names.
 
 use super::rule::{Findings, Rule};
-use super::subject::{Key, Subject};
-use crate::config::schema::{self, KeySpec, UnknownKeys};
+use super::subject::{Key, Subject, dotted};
+use crate::config::schema::{self, Judge, KeySpec, Known, UnknownKeys};
 use crate::report::{Severity, When, nearest};
 
 pub(super) const RULES: &[Rule] = &[
@@ -28,6 +28,13 @@ pub(super) const RULES: &[Rule] = &[
         check: removed_key,
     },
     Rule {
+        name: "between-versions",
+        severity: Severity::Note,
+        when: When::Silent,
+        doc: "a DeepSpeed that was not recorded: of its two neighbours, which differ about a key, the older one's word is taken",
+        check: between_versions,
+    },
+    Rule {
         name: "two-names",
         severity: Severity::Error,
         when: When::Parse,
@@ -43,48 +50,21 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// Keys that this version or an older one introduced count as known. Most configs have one of them, and finding the
-/// installed version means listing site-packages.
-const TAKEN_AS_KNOWN: [u32; 3] = [0, 12, 4];
-
-/// Why this version does not know the key; `None` if it does.
+/// Why this version does not know the key; `None` if it does, or if another rule speaks of it.
 fn why_unknown(key: &Key, subject: &Subject) -> Option<String> {
-    match key.entry {
-        None => Some(format!("DeepSpeed knows no `{}`", key.path)),
-        Some(KeySpec { since: Some(since), .. }) if since > TAKEN_AS_KNOWN && subject.is_before(since) => {
-            // The section that came with it has been named already.
-            (!is_in_unknown_section(key, subject)).then(|| {
-                format!("{} does not know `{}` yet: it came with {}", subject.deepspeed(), key.path, dotted(since))
-            })
+    let Some(entry) = key.entry else {
+        return Some(format!("{} knows no `{}`", subject.judging_deepspeed(), key.path));
+    };
+    let (deepspeed, path) = (|| subject.deepspeed(), &key.path);
+    match entry.known() {
+        Known::Yes | Known::Refused(_) => None,
+        Known::Later(since) => {
+            Some(format!("{} does not know `{path}` yet: it came with {}", deepspeed(), dotted(since)))
         }
-        Some(KeySpec { removed: Some(removed), .. }) if !removed.refused && !subject.is_before(removed.version) => {
-            Some(format!(
-                "{} no longer knows `{}`: it was dropped in {}",
-                subject.deepspeed(),
-                key.path,
-                dotted(removed.version)
-            ))
+        Known::Dropped(since) => {
+            Some(format!("{} no longer knows `{path}`: it was dropped in {}", deepspeed(), dotted(since)))
         }
-        Some(_) => None,
-    }
-}
-
-/// Whether a section around the key came after the version that is there.
-pub(super) fn is_in_unknown_section(key: &Key, subject: &Subject) -> bool {
-    let sections = key.path.match_indices('.').filter_map(|(end, _)| schema::find(&key.path[..end])?.since);
-    sections.into_iter().any(|since| since > TAKEN_AS_KNOWN && subject.is_before(since))
-}
-
-fn dotted(version: [u32; 3]) -> String {
-    version.map(|part| part.to_string()).join(".")
-}
-
-/// Whether the section refuses what it does not know, in the version that is there. Where it does not, it was a plain
-/// dict, whose values nobody looked at either.
-pub(super) fn refuses(policy: UnknownKeys, subject: &Subject) -> bool {
-    match policy {
-        UnknownKeys::Ignored => false,
-        UnknownKeys::Refused(since) => since.is_none_or(|since| !subject.is_before(since)),
+        Known::Paused => Some(format!("{} does not read `{path}`, though older and newer versions do", deepspeed())),
     }
 }
 
@@ -92,19 +72,34 @@ fn unknown_key(subject: &Subject, found: &mut Findings) {
     for key in subject.keys().iter().filter(|key| key.policy != UnknownKeys::Ignored) {
         // pydantic drops an "auto" before it looks at the names.
         let dropped = key.value == "auto" && !key.keeps_auto;
-        if let Some(why) = why_unknown(key, subject).filter(|_| !dropped && refuses(key.policy, subject)) {
-            found.key(&[&key.path], format!("{why}, and the section refuses the whole config"), advice(key));
+        if let Some(why) = why_unknown(key, subject).filter(|_| !dropped) {
+            let what = format!("{why}, and the section refuses the whole config");
+            found.key_with_severity(subject.severity_of_keys(), &[&key.path], what, advice(key, subject));
         }
     }
 }
 
 fn ignored_key(subject: &Subject, found: &mut Findings) {
-    for key in subject.keys() {
-        if is_comment(&key.path) {
-            continue;
+    for key in subject.keys().iter().filter(|key| key.policy == UnknownKeys::Ignored && !is_comment(&key.path)) {
+        if let Some(why) = why_unknown(key, subject) {
+            found.key(&[&key.path], format!("{why}: it is ignored without a word"), advice(key, subject));
         }
-        if let Some(why) = why_unknown(key, subject).filter(|_| !refuses(key.policy, subject)) {
-            found.key(&[&key.path], format!("{why}: it is ignored without a word"), advice(key));
+    }
+}
+
+/// Where the two neighbours of a version that was not recorded differ about a key.
+fn between_versions(subject: &Subject, found: &mut Findings) {
+    let Judge::Older(_, newer) = subject.judge() else { return };
+    for key in subject.keys() {
+        let (Some(one), Some(two)) = (key.entry, schema::find(&key.path, newer)) else { continue };
+        if one.known() != two.known() || one.fault(key.value) != two.fault(key.value) {
+            let what = format!(
+                "`{}` is judged as {} would: DeepSpeed {} takes it otherwise",
+                key.path,
+                subject.deepspeed(),
+                dotted(newer)
+            );
+            found.key(&[&key.path], what, "nothing to do, unless DeepSpeed refuses it");
         }
     }
 }
@@ -116,7 +111,7 @@ fn is_comment(path: &str) -> bool {
 }
 
 /// The key that was probably meant, or the section it belongs in.
-fn advice(key: &Key) -> String {
+fn advice(key: &Key, subject: &Subject) -> String {
     let (section, name) = key.path.rsplit_once('.').unwrap_or(("", &key.path));
     let remove = format!("--unset {}", key.path);
     if let Some(now) = key.entry.and_then(|entry| entry.replaced_by) {
@@ -126,7 +121,8 @@ fn advice(key: &Key) -> String {
     if key.entry.is_some_and(|entry| entry.since.is_some()) {
         return remove;
     }
-    let elsewhere = schema::named(name).find(|entry| entry.key != key.path && entry.removed.is_none());
+    let reads = |entry: &KeySpec| entry.key != key.path && entry.removed.is_none() && subject.reads(entry.key);
+    let elsewhere = schema::named(name, subject.version()).find(reads);
     if let Some(entry) = elsewhere {
         return format!("its place is `{}`: {remove} --set {}={}", entry.key, entry.key, key.value);
     }
@@ -141,20 +137,16 @@ fn advice(key: &Key) -> String {
 
 fn removed_key(subject: &Subject, found: &mut Findings) {
     for key in subject.keys() {
-        let Some(removed) = key.entry.and_then(|entry| entry.removed).filter(|removed| removed.refused) else {
-            continue;
-        };
-        if subject.is_before(removed.version) {
-            continue;
-        }
-        let now = key.entry.and_then(|entry| entry.replaced_by).map(|now| format!(", now `{now}`")).unwrap_or_default();
+        let Some(entry) = key.entry else { continue };
+        let Known::Refused(since) = entry.known() else { continue };
+        let now = entry.replaced_by.map(|now| format!(", now `{now}`")).unwrap_or_default();
         let what = format!(
             "`{}` was removed{now}: {} refuses a config that holds it, since {}",
             key.path,
             subject.deepspeed(),
-            dotted(removed.version)
+            dotted(since)
         );
-        found.key(&[&key.path], what, format!("--unset {}", key.path));
+        found.key_with_severity(subject.severity_of_keys(), &[&key.path], what, format!("--unset {}", key.path));
     }
 }
 
@@ -195,10 +187,5 @@ mod tests {
             assert!(is_comment(name), "{name}");
         }
         assert!(!is_comment("use_dynamic_tiling") && !is_comment("zero_optimization.comment_x"));
-    }
-
-    #[test]
-    fn versions_are_written_with_dots() {
-        assert_eq!(dotted([0, 19, 8]), "0.19.8");
     }
 }

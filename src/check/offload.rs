@@ -130,7 +130,7 @@ fn partial_offload(subject: &Subject, found: &mut Findings) {
     let key = "zero_optimization.offload_optimizer.ratio";
     let partial = subject.get(key).and_then(schema::real).is_some_and(|ratio| ratio < 1.0);
     // With pydantic 1 the check looked at nothing.
-    if partial && subject.stage_is(&[0, 1, 2]) && !subject.is_before([0, 15, 1]) {
+    if partial && subject.stage_is(&[0, 1, 2]) && !subject.is_before([0, 15, 0]) {
         let what = format!("`{key}` is {}: a part of the optimizer is offloaded at stage 3 only", subject.shown(key));
         found.key(&[key, STAGE], what, format!("--set {key}=1"));
     }

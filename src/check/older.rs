@@ -17,11 +17,11 @@ pub(super) const RULES: &[Rule] = &[
         check: one_bit_zero,
     },
     Rule {
-        name: "section-incomplete",
+        name: "curriculum",
         severity: Severity::Error,
         when: When::Start,
-        doc: "elasticity or curriculum_learning that is enabled without what it needs, before DeepSpeed 0.19.8",
-        check: section_incomplete,
+        doc: "curriculum_learning that is enabled without what it needs, before DeepSpeed 0.19.8",
+        check: curriculum,
     },
     Rule {
         name: "optimizer-without-type",
@@ -70,19 +70,15 @@ fn optimizer_without_type(subject: &Subject, found: &mut Findings) {
     }
 }
 
-fn section_incomplete(subject: &Subject, found: &mut Findings) {
-    const NEEDED: &[(&str, &[&str])] = &[
-        ("elasticity", &["max_train_batch_size", "micro_batch_sizes"]),
-        ("curriculum_learning", &["min_difficulty", "max_difficulty", "schedule_type"]),
-    ];
-    for (section, needed) in NEEDED {
-        let Some(object) = subject.get(section).and_then(Value::as_object) else { continue };
-        let missing: Vec<&str> = needed.iter().copied().filter(|key| !object.contains_key(*key)).collect();
-        let on = object.get("enabled").is_some_and(schema::is_true);
-        if on && !missing.is_empty() && subject.is_before([0, 19, 8]) {
-            let what = format!("`{section}` is enabled and needs `{}`", missing.join("` and `"));
-            found.key(&[section], what, format!("--unset {section}"));
-        }
+fn curriculum(subject: &Subject, found: &mut Findings) {
+    const SECTION: &str = "curriculum_learning";
+    let Some(object) = subject.get(SECTION).and_then(Value::as_object) else { return };
+    let needed = ["min_difficulty", "max_difficulty", "schedule_type"];
+    let missing: Vec<&str> = needed.into_iter().filter(|key| !object.contains_key(*key)).collect();
+    let on = object.get("enabled").is_some_and(schema::is_true);
+    if on && !missing.is_empty() && subject.is_before([0, 19, 8]) {
+        let what = format!("`{SECTION}` is enabled and needs `{}`", missing.join("` and `"));
+        found.key(&[SECTION], what, format!("--unset {SECTION}"));
     }
 }
 

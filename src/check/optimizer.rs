@@ -192,7 +192,7 @@ fn optimizer_parameter(subject: &Subject, found: &mut Findings) {
     if params.get("torch_adam").is_some_and(schema::is_true) {
         return;
     }
-    let mut known = schema::parameters("optimizer", &name).peekable();
+    let mut known = schema::parameters("optimizer", &name, subject.version()).peekable();
     if known.peek().is_none() {
         return;
     }
@@ -343,7 +343,7 @@ fn scheduler_parameter(subject: &Subject, found: &mut Findings) {
     let Some(name) = text(subject, "scheduler.type").filter(|name| SCHEDULERS.contains(name)) else { return };
     let empty = Map::new();
     let params = parameters(subject, "scheduler").unwrap_or(&empty);
-    let known: Vec<schema::KeySpec> = schema::parameters("scheduler", name).collect();
+    let known: Vec<schema::KeySpec> = schema::parameters("scheduler", name, subject.version()).collect();
     let names: Vec<&str> = known.iter().map(schema::KeySpec::name).collect();
     for given in params.keys().filter(|given| !names.contains(&given.as_str())) {
         let key = format!("scheduler.params.{given}");
@@ -393,8 +393,8 @@ mod tests {
     #[test]
     fn the_schedulers_are_recorded() {
         for name in SCHEDULERS {
-            assert!(schema::parameters("scheduler", name).count() > 3, "{name}");
+            assert!(schema::parameters("scheduler", name, schema::NEWEST).count() > 3, "{name}");
         }
-        assert!(schema::parameters("optimizer", "adamw").count() > 8);
+        assert!(schema::parameters("optimizer", "adamw", schema::NEWEST).count() > 8);
     }
 }

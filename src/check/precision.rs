@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::rule::{Findings, Rule};
 use super::subject::{STAGE, Subject};
-use crate::config::schema;
+use crate::config::schema::{self, Release};
 use crate::host::machine::is_model;
-use crate::report::{Severity, When};
+use crate::report::{Severity, When, typed};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -20,14 +20,14 @@ pub(super) const RULES: &[Rule] = &[
         name: "loss-scale",
         severity: Severity::Error,
         when: When::Parse,
-        doc: "dynamic loss scaling with a window or a least scale that is not above 0",
+        doc: "dynamic loss scaling with a window or a least scale that is not above 0, or a power that is no number",
         check: loss_scale,
     },
     Rule {
         name: "master-weights",
         severity: Severity::Error,
         when: When::Parse,
-        doc: "master weights or optimizer states in 16 bits at stage 0",
+        doc: "master weights or optimizer states in 16 bits at stage 0, or before 0.18.3 at any stage but 2",
         check: master_weights,
     },
     Rule {
@@ -73,18 +73,31 @@ fn bf16(subject: &Subject, key: &str) -> Option<bool> {
     section.get(key).and_then(schema::truth)
 }
 
-/// Both sections are pydantic's since then.
-const MODELS: [u32; 3] = [0, 17, 1];
+/// Both sections are pydantic's since then. Before, whatever Python takes for true was true, and an "auto" that nobody fills too.
+const MODELS: Release = [0, 17, 1];
+
+/// Whether a precision is on.
+fn is_enabled(subject: &Subject, section: &str) -> bool {
+    if !subject.is_before(MODELS) {
+        return is_on_in(subject, section, "enabled");
+    }
+    // The new name counts, whatever it holds.
+    let old_name = section == "bf16" && subject.get("bf16").is_none();
+    let enabled = subject.get(&format!("{}.enabled", if old_name { "bfloat16" } else { section }));
+    enabled.is_some_and(|it| schema::is_true(it) && (it != "auto" || subject.is_plain()))
+}
 
 fn two_precisions(subject: &Subject, found: &mut Findings) {
-    let both = subject.is_on("fp16.enabled") == Some(true) && bf16(subject, "enabled") == Some(true);
-    if both && !subject.job.trainer.sets("fp16.enabled") {
+    if is_enabled(subject, "fp16") && is_enabled(subject, "bf16") && !subject.job.trainer.sets("fp16.enabled") {
         let what = "`fp16` and `bf16` are both enabled".to_string();
         found.key(&["fp16.enabled", "bf16.enabled"], what, "--set fp16.enabled=false");
     }
 }
 
 fn loss_scale(subject: &Subject, found: &mut Findings) {
+    if subject.is_before(MODELS) {
+        return initial_scale(subject, found);
+    }
     let scale = subject.get("fp16.loss_scale").filter(|scale| *scale != "auto");
     let dynamic = scale.is_none_or(|scale| schema::real(scale) == Some(0.0));
     if subject.is_on("fp16.enabled") != Some(true) || !dynamic {
@@ -100,34 +113,50 @@ fn loss_scale(subject: &Subject, found: &mut Findings) {
     }
 }
 
+/// Once DeepSpeed computed 2 to the power of it as it stood there.
+fn initial_scale(subject: &Subject, found: &mut Findings) {
+    let key = "fp16.initial_scale_power";
+    let Some(power) = subject.get(key).filter(|_| is_enabled(subject, "fp16")) else { return };
+    let is_power = power.is_boolean() || schema::is_whole(power) || power.as_f64().is_some_and(|power| power < 1024.0);
+    if !is_power && (power != "auto" || subject.is_plain()) {
+        let what = format!("`{key}` is {}, but DeepSpeed wants a number", typed(power));
+        found.key(&[key], what, format!("--set {key}=16"));
+    }
+}
+
 const MASTERS: [(&str, &str); 2] =
     [("fp16", "fp16_master_weights_and_grads"), ("bf16", "bf16_master_weights_and_grads")];
 
+/// A key of either section, which it has by two names.
 fn is_on_in(subject: &Subject, section: &str, key: &str) -> bool {
     let on = if section == "bf16" { bf16(subject, key) } else { subject.is_on(&format!("{section}.{key}")) };
     on == Some(true)
 }
 
-/// Whether this version looks at the key: those of bf16 came later, and that of fp16 once counted only where fp16 is on.
-fn is_read(subject: &Subject, section: &str, key: &str) -> bool {
-    let since = schema::find(&format!("{section}.{key}")).and_then(|entry| entry.since);
-    let on = || is_on_in(subject, section, "enabled") || !subject.is_before(MODELS);
-    since.is_none_or(|since| !subject.is_before(since)) && on()
+/// Whether a key of either section is on and read: those of bf16 came later, and that of fp16 once counted only where fp16 is on.
+fn counts(subject: &Subject, section: &str, key: &str) -> bool {
+    if !subject.is_before(MODELS) {
+        return is_on_in(subject, section, key) && subject.reads(&format!("{section}.{key}"));
+    }
+    let value = subject.get(&format!("{section}.{key}"));
+    section == "fp16" && is_enabled(subject, section) && value.is_some_and(schema::is_true)
 }
+
+/// Since then the stages 1 and 3 can keep master weights in 16 bits too.
+const ALL_STAGES: Release = [0, 18, 3];
 
 fn master_weights(subject: &Subject, found: &mut Findings) {
     let states = ("bf16", "bf16_optimizer_states");
+    let (wrong, needs): (&[u8], _) =
+        if subject.is_before(ALL_STAGES) { (&[0, 1, 3], "stage 2") } else { (&[0], "stage 1, 2 or 3") };
     for (section, key) in MASTERS.into_iter().chain([states]) {
-        if subject.stage_is(&[0]) && is_on_in(subject, section, key) && is_read(subject, section, key) {
+        if subject.stage_is(wrong) && counts(subject, section, key) {
             let key = format!("{section}.{key}");
-            let what = format!("`{key}` is on, and ZeRO is off: it needs stage 1, 2 or 3");
+            let what = format!("`{key}` is on, and {} wants ZeRO {needs} for it", subject.deepspeed());
             found.key(&[&key, STAGE], what, format!("--set {key}=false"));
         }
     }
-    if is_on_in(subject, states.0, states.1)
-        && !is_on_in(subject, MASTERS[1].0, MASTERS[1].1)
-        && is_read(subject, states.0, states.1)
-    {
+    if counts(subject, states.0, states.1) && !is_on_in(subject, MASTERS[1].0, MASTERS[1].1) {
         let what = "`bf16.bf16_optimizer_states` needs `bf16.bf16_master_weights_and_grads`".to_string();
         found.key(&["bf16.bf16_optimizer_states"], what, "--set bf16.bf16_master_weights_and_grads=true");
     }
@@ -136,12 +165,7 @@ fn master_weights(subject: &Subject, found: &mut Findings) {
 fn master_weights_offload(subject: &Subject, found: &mut Findings) {
     for (section, key) in MASTERS {
         let states = section == "bf16" && is_on_in(subject, "bf16", "bf16_optimizer_states");
-        if subject.stage_is(&[1, 2, 3])
-            && is_on_in(subject, section, key)
-            && !subject.offloads_optimizer()
-            && !states
-            && is_read(subject, section, key)
-        {
+        if subject.stage_is(&[1, 2, 3]) && counts(subject, section, key) && !subject.offloads_optimizer() && !states {
             let key = format!("{section}.{key}");
             let what = format!("`{key}` needs the optimizer in host memory (DeepSpeedCPUAdam)");
             found.key(&[&key], what, "--set zero_optimization.offload_optimizer.device=cpu");

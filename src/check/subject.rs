@@ -13,12 +13,12 @@ use crate::command::script_source::ScriptSource;
 use crate::command::target::Target;
 use crate::command::trainer::Job;
 use crate::config::auto;
-use crate::config::schema::{self, KeySpec, UnknownKeys, ValueFault};
+use crate::config::schema::{self, Judge, KeySpec, Known, Release, UnknownKeys, ValueFault};
 use crate::config::zero::Zero;
 use crate::host::Host;
 use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::{Role, Topology};
-use crate::report::reading;
+use crate::report::{Severity, reading};
 
 pub(super) const STAGE: &str = "zero_optimization.stage";
 
@@ -42,20 +42,21 @@ pub(crate) struct Subject<'a> {
 pub(crate) struct Derived<'a> {
     keys: Vec<Key<'a>>,
     zero: Zero<'a>,
-    version: OnceCell<Option<Version>>,
+    judge: Judge,
     script: OnceCell<Option<String>>,
     model: OnceCell<Option<PathBuf>>,
 }
 
 impl<'a> Derived<'a> {
     pub(crate) fn new(config: &'a Value, job: &Job) -> Self {
+        let judge = Judge::in_environment(job.python.as_ref());
         let mut keys = Vec::new();
         if let Some(object) = config.as_object() {
-            walk(&mut String::new(), object, UnknownKeys::Ignored, &mut keys);
+            walk(&mut String::new(), object, UnknownKeys::Ignored, judge.version(), &mut keys);
         }
         let zero = Zero::of(config);
         let zero = if job.trainer.is_plain() { zero.without_auto() } else { zero };
-        Derived { keys, zero, version: OnceCell::new(), script: OnceCell::new(), model: OnceCell::new() }
+        Derived { keys, zero, judge, script: OnceCell::new(), model: OnceCell::new() }
     }
 }
 
@@ -68,7 +69,7 @@ pub(super) struct Key<'a> {
     pub(super) policy: UnknownKeys,
     /// The section says `"strict": true`, so that its "auto" is not dropped.
     pub(super) keeps_auto: bool,
-    /// Why the newest version refuses the value.
+    /// Why DeepSpeed refuses the value.
     pub(super) fault: Option<ValueFault>,
 }
 
@@ -126,14 +127,33 @@ impl<'a> Subject<'a> {
         self.topology?.world_size.as_ref().map(|world| world.value)
     }
 
-    /// Whether the installed DeepSpeed is older than that. If none is found, the newest counts.
-    pub(super) fn is_before(&self, version: [u32; 3]) -> bool {
-        self.version().is_some_and(|found| found.is_before(version))
+    /// The recorded DeepSpeed whose rules count; the newest if none is found.
+    pub(super) fn version(&self) -> Release {
+        self.derived.judge.version()
     }
 
-    /// Looked up only when a rule depends on it: it means listing site-packages.
-    pub(super) fn version(&self) -> Option<&Version> {
-        self.derived.version.get_or_init(|| self.job.python.as_ref()?.version("deepspeed")).as_ref()
+    pub(super) fn is_before(&self, version: Release) -> bool {
+        self.version() < version
+    }
+
+    pub(super) fn judge(&self) -> Judge {
+        self.derived.judge
+    }
+
+    /// A key as this version knows it.
+    pub(super) fn spec(&self, key: &str) -> Option<KeySpec> {
+        schema::find(key, self.version())
+    }
+
+    /// Whether this version reads the key, and the sections around it.
+    pub(super) fn reads(&self, key: &str) -> bool {
+        let ends = key.match_indices('.').map(|(end, _)| end).chain([key.len()]);
+        ends.into_iter().all(|end| self.spec(&key[..end]).is_some_and(|entry| entry.known() == Known::Yes))
+    }
+
+    /// How sure it is that DeepSpeed refuses a key: less so where nobody recorded the installed version.
+    pub(super) fn severity_of_keys(&self) -> Severity {
+        if matches!(self.derived.judge, Judge::Nearest(_)) { Severity::Warning } else { Severity::Error }
     }
 
     /// Whether another package is installed and older than that.
@@ -173,9 +193,19 @@ impl<'a> Subject<'a> {
         Some(text.contains(&format!("\"{key}\"")))
     }
 
-    /// `DeepSpeed 0.16.9`.
+    /// `DeepSpeed`, with versions only where another one judges.
+    pub(super) fn judging_deepspeed(&self) -> String {
+        if matches!(self.derived.judge, Judge::Itself(_)) { "DeepSpeed".to_string() } else { self.deepspeed() }
+    }
+
+    /// `DeepSpeed 0.16.9`, and which version judges for it if that is another.
     pub(super) fn deepspeed(&self) -> String {
-        self.version().map_or_else(|| format!("DeepSpeed {}", schema::NEWEST), |version| format!("DeepSpeed {version}"))
+        let judge = dotted(self.version());
+        match (self.derived.judge, self.package("deepspeed")) {
+            (Judge::Itself(_), Some(installed)) => format!("DeepSpeed {installed}"),
+            (_, None) => format!("DeepSpeed {judge}"),
+            (_, Some(installed)) => format!("DeepSpeed {judge} ({installed} is installed, which is not recorded)"),
+        }
     }
 
     /// The text of the script that is run, if it can be seen. Read only when a rule is in doubt.
@@ -225,14 +255,24 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Collects the keys of all sections that DeepSpeed knows.
-fn walk<'a>(prefix: &mut String, section: &'a Map<String, Value>, policy: UnknownKeys, keys: &mut Vec<Key<'a>>) {
+pub(super) fn dotted(version: Release) -> String {
+    version.map(|part| part.to_string()).join(".")
+}
+
+/// Collects the keys of all sections that this version reads.
+fn walk<'a>(
+    prefix: &mut String,
+    section: &'a Map<String, Value>,
+    policy: UnknownKeys,
+    version: Release,
+    keys: &mut Vec<Key<'a>>,
+) {
     let length = prefix.len();
-    let strict = matches!(policy, UnknownKeys::Refused(_));
-    let keeps_auto = strict && section.get("strict").is_some_and(schema::is_true);
+    let strict = policy == UnknownKeys::Refused && section.get("strict").is_some_and(schema::is_true);
+    let keeps_auto = strict || policy == UnknownKeys::RefusedPlainly;
     for (name, value) in section {
         // Every pydantic model of DeepSpeed accepts it.
-        if strict && name == "strict" {
+        if policy == UnknownKeys::Refused && name == "strict" {
             continue;
         }
         // The old name only counts where the new one is missing.
@@ -243,12 +283,13 @@ fn walk<'a>(prefix: &mut String, section: &'a Map<String, Value>, policy: Unknow
             prefix.push('.');
         }
         prefix.push_str(name);
-        let entry = schema::find(prefix);
-        let judged = entry.filter(|entry| entry.checked && (keeps_auto || value != "auto"));
-        let fault = judged.and_then(|entry| entry.fault(value, |_| false));
+        let entry = schema::find(prefix, version);
+        let known = entry.filter(|entry| entry.known() == Known::Yes);
+        let judged = known.filter(|entry| entry.checked && (keeps_auto || value != "auto"));
+        let fault = judged.and_then(|entry| entry.fault(value));
         keys.push(Key { path: prefix.clone(), value, entry, policy, keeps_auto, fault });
-        if let (Some(inner), Some(object)) = (entry.and_then(|entry| entry.policy()), value.as_object()) {
-            walk(prefix, object, inner, keys);
+        if let (Some(inner), Some(object)) = (known.and_then(|entry| entry.policy()), value.as_object()) {
+            walk(prefix, object, inner, version, keys);
         }
         prefix.truncate(length);
     }

@@ -2,11 +2,10 @@
 
 use serde_json::Value;
 
-use super::keys::{is_in_unknown_section, refuses};
 use super::rule::{Findings, Rule};
 use super::subject::{Key, Subject};
 use crate::base::python_value::number;
-use crate::config::schema::{self, KeySpec, UnknownKeys, ValueFault};
+use crate::config::schema::{self, KeySpec, ValueFault};
 use crate::report::{Severity, When, nearest, typed};
 
 pub(super) const RULES: &[Rule] = &[
@@ -38,16 +37,9 @@ pub(super) const RULES: &[Rule] = &[
 
 fn judge(subject: &Subject, found: &mut Findings, kind: ValueFault) {
     for key in subject.keys().iter().filter(|key| key.fault == Some(kind)) {
-        // The version is only looked up for values that the newest DeepSpeed refuses.
-        let read = |entry: &KeySpec| {
-            entry.removed.is_none()
-                && (key.policy == UnknownKeys::Ignored || refuses(key.policy, subject))
-                && !is_in_unknown_section(key, subject)
-                && entry.since.is_none_or(|since| !subject.is_before(since))
-                && entry.fault(key.value, |version| subject.is_before(version)) == Some(kind)
-        };
-        if let Some(entry) = key.entry.filter(read) {
-            found.key(&[&key.path], sentence(key, &entry), advice(key, &entry));
+        if let Some(entry) = key.entry {
+            let severity = subject.severity_of_keys();
+            found.key_with_severity(severity, &[&key.path], sentence(key, &entry), advice(key, &entry));
         }
     }
 }
@@ -91,8 +83,8 @@ const UNLISTED: &[Unlisted] = &[
     // The old form of ZeRO takes its one size from the top.
     ("allgather_size", "wants a whole number, 0 or more", |subject| {
         subject.get("zero_optimization").filter(|zero| **zero == Value::Bool(true))?;
-        let entry = schema::find("zero_optimization.allgather_bucket_size")?;
-        let wrong = |size: &&Value| *size != "auto" && entry.fault(size, |_| false).is_some();
+        let entry = subject.spec("zero_optimization.allgather_bucket_size")?;
+        let wrong = |size: &&Value| *size != "auto" && entry.fault(size).is_some();
         subject.get("allgather_size").filter(wrong).map(typed)
     }),
 ];

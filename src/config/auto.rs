@@ -8,7 +8,7 @@ mod rules;
 
 use serde_json::Value;
 
-use super::schema;
+use super::schema::{self, Judge};
 use crate::base::json;
 use crate::base::python_value::number;
 use crate::report::{self, Mismatch, Problem, Severity, When};
@@ -97,7 +97,7 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
                 leave(rule.key, "the script's own code says it");
             }
             Err(Unfilled::Deferred(why)) if auto => leave(rule.key, &why),
-            Err(Unfilled::Unsupported) if auto => problems.push(nobody_fills(rule.key, &place(rule.key))),
+            Err(Unfilled::Unsupported) if auto => problems.push(nobody_fills(rule.key, &place(rule.key), context)),
             Err(Unfilled::Deferred(_) | Unfilled::Unsupported) => {}
         }
     }
@@ -110,12 +110,12 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
                 take_out(&mut config, it);
             }
         }
-        left.extend(plain_leftovers(&mut config, unfilled, &place, &mut problems));
+        left.extend(plain_leftovers(&mut config, unfilled, &place, context, &mut problems));
     }
     for key in json::leaves(&config, is_auto) {
         let in_table = RULES.iter().any(|rule| rule.key == key);
         if !(in_table || by_nobody_else && deepspeed_knows_auto(&key)) {
-            problems.push(nobody_fills(&key, &place(&key)));
+            problems.push(nobody_fills(&key, &place(&key), context));
         }
     }
     (Resolved { config, fills, left, mismatched, warnings }, problems)
@@ -126,6 +126,7 @@ fn plain_leftovers(
     config: &mut Value,
     left: Vec<LeftAuto>,
     place: impl Fn(&str) -> String,
+    context: &FillContext,
     problems: &mut Vec<Problem>,
 ) -> Vec<LeftAuto> {
     let mut kept = Vec::new();
@@ -137,7 +138,7 @@ fn plain_leftovers(
             }
             None => {
                 let found = report::left_for_nobody(&it.key, &place(&it.key), &it.why, example(&it.key));
-                problems.push(found.when(noticed(&it.key)));
+                problems.push(found.when(noticed(&it.key, context)));
             }
         }
     }
@@ -155,13 +156,14 @@ fn take_out(config: &mut Value, left: &mut LeftAuto) {
     left.why = format!("removed: {}", left.why);
 }
 
-fn nobody_fills(key: &str, place: &str) -> Problem {
-    report::nobody_fills(key, place).when(noticed(key))
+fn nobody_fills(key: &str, place: &str, context: &FillContext) -> Problem {
+    report::nobody_fills(key, place).when(noticed(key, context))
 }
 
 /// When DeepSpeed notices an "auto" there.
-fn noticed(key: &str) -> Option<When> {
-    schema::refuses_auto(key).then_some(When::Parse)
+fn noticed(key: &str, context: &FillContext) -> Option<When> {
+    let version = Judge::in_environment(context.job.python.as_ref()).version();
+    schema::refuses_auto(key, version).then_some(When::Parse)
 }
 
 fn example(key: &str) -> &'static str {

@@ -3,7 +3,9 @@
 
 Configs (the built-in templates, samples of every section, and those of the corpus) and seeded mutations of them (keys misspelt, moved,
 retyped, out of range, combined) go to `deepspeed.DeepSpeedConfig` in one process, for several world sizes, and to `zlaunch check` for a
-plain DeepSpeed script. The verdicts must be equal. Prints the disagreements, then how often each rule fires. A case's name is its number.
+plain DeepSpeed script. The verdicts must be equal, for the last version of every recorded line of DeepSpeed (`tests/real/setup
+deepspeed-VERSION`) or for those that `--deepspeed` names. Prints the disagreements, then how often each rule fires. A case's name is the
+version and its number. `--record` keeps a sample of the verdicts for `cargo test`.
 """
 import collections
 import concurrent.futures
@@ -14,11 +16,13 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from harness import ROOT, Arguments, Checks
+from harness import ROOT, Arguments, Checks, environment
 from lab import answers
+from record_schema import LINES
 
 BATCH = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
 WORLDS = (1, 1, 2, 8)
+VERDICTS = ROOT / "tests/data/deepspeed-verdicts.jsonl"
 
 PARSER = r'''
 import copy, json, logging, sys
@@ -53,6 +57,14 @@ SAMPLES = [
     {"train_micro_batch_size_per_gpu": 1, "data_efficiency": {"enabled": True, "seed": 1, "data_sampling": {"enabled": True, "num_workers": 0, "curriculum_learning": {"enabled": True, "curriculum_metrics": {"seqlen": {}}}, "dynamic_batching": {"enabled": True, "max_tokens": 100, "min_batch_size": 1, "max_batch_size": 10}}, "data_routing": {"enabled": False, "random_ltd": {"enabled": False, "total_layer_num": 12}}}},
     {"train_micro_batch_size_per_gpu": 1, "autotuning": {"enabled": False, "results_dir": "r", "exps_dir": "e", "model_info": {"num_params": 1}}, "expert_parallel": {"enabled": False, "autoep_size": 1, "load_balance_coeff": None}, "pipeline": {"stages": "auto", "partition": "best"}, "aio": {"block_size": 1048576, "queue_depth": 8}},
     {"train_micro_batch_size_per_gpu": 4, "optimizer": {"type": "AdamW", "params": {"lr": 1e-5, "betas": [0.9, 0.95], "eps": 1e-8, "weight_decay": 0.1}}, "scheduler": {"type": "WarmupLR", "params": {"warmup_min_lr": 0, "warmup_max_lr": 1e-5, "warmup_num_steps": 100}}, "gradient_clipping": 1.0, "communication_data_type": "fp16", "seq_parallel_communication_data_type": "bf16", "gradient_allreduce_op": "mean", "activation_checkpointing": {"partition_activations": True, "number_checkpoints": 4}},
+    # What older versions read too.
+    {"train_micro_batch_size_per_gpu": 2, "amp": {"enabled": False, "opt_level": "O1"}, "sparse_gradients": False, "disable_allgather": False, "graph_harvesting": False, "progressive_layer_drop": {"enabled": True, "theta": 0.5, "gamma": 0.001}, "nebula": {"enabled": False, "persistent_storage_path": "x", "persistent_time_interval": 100}},
+    {"train_micro_batch_size_per_gpu": 2, "elasticity": {"enabled": False, "max_train_batch_size": 2000, "micro_batch_sizes": [2, 4, 6], "min_gpus": 1, "max_gpus": 10000, "min_time": 20, "version": 0.1}},
+    {"elasticity": {"enabled": True, "max_train_batch_size": 2000, "micro_batch_sizes": [2, 4, 6], "min_gpus": 1, "max_gpus": 10000, "min_time": 20, "version": 0.1}},
+    {"train_micro_batch_size_per_gpu": 2, "curriculum_learning": {"enabled": True, "curriculum_type": "seqlen", "min_difficulty": 8, "max_difficulty": 1024, "schedule_type": "fixed_linear", "schedule_config": {"total_curriculum_step": 40000, "difficulty_step": 8}}, "sparse_attention": {"mode": "fixed", "block": 16, "different_layout_per_head": True, "num_local_blocks": 4, "num_global_blocks": 1, "attention": "bidirectional"}},
+    {"train_micro_batch_size_per_gpu": 2, "compression_training": {"weight_quantization": {"shared_parameters": {"enabled": True, "quantizer_kernel": False, "schedule_offset": 0, "quantize_groups": 1, "quantization_type": "symmetric", "rounding": "nearest"}, "different_groups": {"wq1": {"params": {"start_bits": 8, "target_bits": 8}, "modules": ["attention.self"]}}}, "layer_reduction": {"enabled": True, "keep_number_layer": 6}}, "quantize_training": {"enabled": False}, "eigenvalue": {"enabled": False, "max_iter": 100}},
+    {"train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 3, "mics_shard_size": -1, "mics_hierarchical_params_gather": False, "zeropp_loco_param": {"err_beta": 0.8, "reset_T": 1024}, "offload_param": {"device": "nvme", "nvme_path": "/tmp/x", "buffer_count": 5}}, "aio": {"thread_count": 1, "single_submit": False}, "compile": {"enabled": True, "backend": "inductor", "kwargs": {}}},
+    {"train_micro_batch_size_per_gpu": 2, "fp16": {"enabled": True, "fp16_master_weights_and_grads": True, "consecutive_hysteresis": False, "initial_scale_power": 12}, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}, "optimizer": {"type": "OneBitAdam", "params": {"lr": 1e-4, "freeze_step": 400, "cuda_aware": False}}},
     {"train_batch_size": 8, "gradient_accumulation_steps": 1, "sequence_parallel_size": 1, "vocabulary_size": 1000, "prescale_gradients": False, "gradient_predivide_factor": 1.0, "steps_per_print": 10, "dump_state": False, "datastates_ckpt": {"host_cache_size": 1}, "dataloader_drop_last": False, "log_level": "info"},
 ]
 VALUES = [None, True, False, 0, 1, 2, 3, 4, -1, 7, 0.5, 1.5, -0.1, 1e9, 1e30, "", "auto", "true", "False", "yes", "none", "cpu", "nvme", "0", "1", "2", " 3 ",
@@ -81,19 +93,21 @@ def sections(node, path=()):
 class Mutator:
     def __init__(self, seed, bases, schema):
         self.random, self.bases, self.schema = random.Random(seed), bases, schema
-        self.removed = {"amp", "elasticity", "sparse_gradients", "sparse_attention", "mics_shard_size", "curriculum_learning"}
+        # What one version or another refuses by name.
+        self.removed = {key.split(".")[-1] for key, _, refused in schema if refused}
 
     def case(self):
         config = copy.deepcopy(self.random.choice(self.bases))
-        # Old keys and an open batch would hide everything else.
+        # An open batch would hide everything else, and in newer versions old keys would.
         if self.random.random() < 0.95:
+            removed = self.removed if self.random.random() < 0.5 else ()
             for key in BATCH:
                 if config.get(key) == "auto":
                     del config[key]
             if not any(key in config for key in BATCH[:2]):
                 config["train_micro_batch_size_per_gpu"] = 2
             for _, node in sections(config):
-                for key in [key for key in node if key in self.removed]:
+                for key in [key for key in node if key in removed]:
                     del node[key]
         for _ in range(self.random.choice((1, 1, 1, 2, 2, 3))):
             self.random.choice((self.misspell, self.move, self.retype, self.retype, self.add, self.add, self.add_combined, self.drop, self.batch))(config)
@@ -131,7 +145,7 @@ class Mutator:
 
     def add(self, config):
         """A key that DeepSpeed knows, at its place, with any value or its own default."""
-        key, default = self.random.choice(self.schema)
+        key, default, _ = self.random.choice(self.schema)
         self.put(config, key, copy.deepcopy(self.random.choice(VALUES) if self.random.random() < 0.7 else default))
 
     def put(self, config, key, value):
@@ -174,7 +188,8 @@ class Mutator:
 def schema_keys():
     rows = [line.split("\t") for line in (ROOT / "src/recorded/deepspeed-schema.txt").read_text().splitlines()]
     default = lambda text: None if text in ("-", "required") else json.loads(text)
-    return [(row[0], default(row[3])) for row in rows if "@" not in row[0]]
+    newest = lambda text: text.split(";")[0].rsplit("@", 1)[0] if ";" in text else text
+    return [(row[0], default(newest(row[3])), row[5].endswith("!")) for row in rows if "@" not in row[0]]
 
 
 def bases(binary, corpus):
@@ -198,9 +213,10 @@ def handed_over(config):
 
 
 def usable(config):
-    """A GPU decides about this one key."""
-    aio = config.get("aio")
-    return not (isinstance(aio, dict) and aio.get("use_gds"))
+    """A GPU decides about GDS, and elastic training about batch sizes that it is not given."""
+    aio, elastic = config.get("aio"), config.get("elasticity")
+    decides = isinstance(elastic, dict) and elastic.get("enabled") and (elastic.get("ignore_non_elastic_batch_info") or not any(key in config for key in BATCH))
+    return not (isinstance(aio, dict) and aio.get("use_gds")) and not decides
 
 
 def ours(binary, env, folder, number, case):
@@ -227,30 +243,53 @@ def generated(options):
     return [case for case in cases if usable(case["config"])]
 
 
-def main():
-    parser = Arguments(__doc__, "bin", "env", "corpus", "names")
-    parser.add_argument("--cases", type=int, default=12000)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    checks = Checks(options.names)
-    cases = {number: case for number, case in enumerate(generated(options)) if checks.wants(str(number))}
+def compared(version, env, cases, options, checks):
+    """The verdicts of one version, judged; and how often each of zlaunch's rules spoke."""
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(3) as pool:
         folder = Path(folder)
         (folder / "train.py").write_text("import deepspeed\ndeepspeed.initialize()\n")
-        env = {"PATH": f"{options.env}/bin:/usr/bin:/bin", "HOME": str(folder)}
-        theirs = pool.submit(answers, options.env, folder, ["-c", PARSER], [case | {"config": handed_over(case["config"])} for case in cases.values()])
-        found = list(pool.map(lambda it: ours(options.bin, env, folder, *it), cases.items()))
+        variables = {"PATH": f"{env}/bin:/usr/bin:/bin", "HOME": str(folder)}
+        theirs = pool.submit(answers, env, folder, ["-c", PARSER], [case | {"config": handed_over(case["config"])} for case in cases.values()])
+        found = list(pool.map(lambda it: ours(options.bin, variables, folder, *it), cases.items()))
         verdicts = theirs.result()
     fired = collections.Counter()
     for (number, case), verdict, diagnostics in zip(cases.items(), verdicts, found):
         fired.update({diagnostic["rule"] for diagnostic in diagnostics})
         refused = [it for it in diagnostics if it["severity"] == "error" and it["when"] == "parse"]
         said = "; ".join(f"{it['rule']}: {it['message']}" for it in refused)
-        checks.judge(str(number), bool(refused) != bool(verdict) and (
+        checks.judge(f"{version}-{number}", bool(refused) != bool(verdict) and (
             f"world {case['world']}  {json.dumps(case['config'])[:1500]}\n  DeepSpeed: {verdict or 'accepts it'}\n  zlaunch:   {said[:600] or 'accepts it'}"))
-    print(f"{'accepted by DeepSpeed':40} {sum(not verdict for verdict in verdicts):6}\n{'refused by DeepSpeed':40} {sum(map(bool, verdicts)):6}")
+    print(f"DeepSpeed {version}: {sum(not verdict for verdict in verdicts)} accepted, {sum(map(bool, verdicts))} refused; {checks.failed} disagreements so far", flush=True)
+    return verdicts, fired
+
+
+def sample(cases, verdicts, count=240, longest=700):
+    """Configs that the versions take differently before those that they agree about, short ones only."""
+    rows = [{"config": case["config"], "world": case["world"], "refused": "".join(str(int(bool(verdict))) for verdict in column)}
+            for case, *column in zip(cases.values(), *verdicts.values())]
+    rows = [row for row in rows if len(json.dumps(row)) < longest]
+    rows.sort(key=lambda row: len(set(row["refused"])) == 1)
+    return "".join(json.dumps(row) + "\n" for row in [list(verdicts), *rows[:count]])
+
+
+def main():
+    parser = Arguments(__doc__, "bin", "corpus", "names")
+    parser.add_argument("--deepspeed", action="append", metavar="VERSION", help="this version only (may be repeated)")
+    parser.add_argument("--cases", type=int, default=3000, help="mutations for each version (default: 3000)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--record", action="store_true", help=f"write {VERDICTS.relative_to(ROOT)} too")
+    options = parser.parse_args()
+    checks, verdicts, fired = Checks(options.names), {}, collections.Counter()
+    drawn = list(enumerate(generated(options)))
+    for version in options.deepspeed or LINES:
+        cases = {number: case for number, case in drawn if checks.wants(f"{version}-{number}")}
+        if cases:
+            verdicts[version], spoke = compared(version, environment(f"deepspeed-{version}"), cases, options, checks)
+            fired += spoke
     for rule, count in fired.most_common():
         print(f"  {rule:38} {count:6}")
+    if options.record:
+        VERDICTS.write_text(sample(cases, verdicts))
     checks.finish()
 
 

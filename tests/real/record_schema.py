@@ -1,58 +1,78 @@
 #!/usr/bin/env python3
-"""Records DeepSpeed's config keys again: src/recorded/deepspeed-schema.txt.
+"""Records DeepSpeed's config keys: src/recorded/deepspeed-schema.txt, and deepspeed-versions.txt beside it.
 
-What pydantic models and the signatures of the schedulers and optimizers say is read from the installed DeepSpeed: type, range, default, alias.
-Keys that DeepSpeed reads with `.get()` are lines that are kept as they are, as are `since` and `removed` of every key; a key that is new
-or gone gets the installed version there. Columns, separated by tabs: key, type, range, default, since, removed, now (`=key` an alias of,
-`>key` replaced by). `~` before a type: DeepSpeed checks nothing when it reads the config. `@version` after a type or range: checked since then.
+What pydantic models and the signatures of the schedulers and optimizers say is read from each real DeepSpeed that is named, the older ones
+first (`tests/real/setup deepspeed-VERSION` makes its environment): type, range, default, alias. A key has one line. Where versions differ, a
+column has what holds since when, the newest first: `model@0.17.1;section`. A new version is recorded by naming it; what changed is printed.
+`--check` compares instead, by default with the last version of every line. Keys that DeepSpeed reads with `.get()` are lines that are kept
+as they are, and so is what holds before the first version that was looked at.
+
+Columns, separated by tabs: key, type, range, default, since, removed (`!`: refused by name since then), now (`=key` an alias of, `>key`
+replaced by). `~` before a type: DeepSpeed checks nothing when it reads the config. `unread`: nothing reads it in those versions.
 """
 import json
+import os
 import subprocess
 
-from harness import ROOT, Arguments, Checks
+from harness import ROOT, Arguments, Checks, environment
 
 FILE = ROOT / "src/recorded/deepspeed-schema.txt"
+VERSIONS = FILE.with_name("deepspeed-versions.txt")
 
 INSIDE = r'''
-import os
-os.environ["DS_ACCELERATOR"] = "cpu"
-import enum, inspect, json, logging, pathlib, typing
+import enum, importlib, inspect, json, logging, pathlib, sys, typing
 logging.disable(logging.CRITICAL)
 import deepspeed
-from pydantic import BaseModel
-from pydantic_core import PydanticUndefined
-from deepspeed.comm.config import CommsLoggerConfig
-from deepspeed.compile.config import CompileConfig
-from deepspeed.inference.config import WeightQuantConfig
-from deepspeed.monitor.config import CometConfig, CSVConfig, TensorBoardConfig, WandbConfig
-from deepspeed.ops.adam import DeepSpeedCPUAdam, FusedAdam
-from deepspeed.ops.lamb import FusedLamb
-from deepspeed.ops.lion import DeepSpeedCPULion, FusedLion
-from deepspeed.runtime import lr_schedules
-from deepspeed.runtime.config import HybridEngineConfig, _REMOVED_TOP_LEVEL_CONFIG_KEYS, _REMOVED_ZERO_CONFIG_KEYS
-from deepspeed.runtime.precision_config import DeepSpeedBF16Config, DeepSpeedFP16Config
-from deepspeed.runtime.tensor_parallel.config import TPTrainingConfig
-from deepspeed.runtime.zero.config import DeepSpeedZeroConfig
-from deepspeed.utils.config import DeepSpeedThroughputTimerConfig
+from deepspeed.runtime import config as ds_config, constants as ds_constants, lr_schedules
+from deepspeed.runtime.config_utils import DeepSpeedConfigModel
 
-MODELS = {"zero_optimization": DeepSpeedZeroConfig, "fp16": DeepSpeedFP16Config, "bf16": DeepSpeedBF16Config, "bfloat16": DeepSpeedBF16Config,
-          "tensorboard": TensorBoardConfig, "wandb": WandbConfig, "csv_monitor": CSVConfig, "comet": CometConfig, "comms_logger": CommsLoggerConfig,
-          "compile": CompileConfig, "tensor_parallel": TPTrainingConfig, "hybrid_engine": HybridEngineConfig,
-          "timers.throughput": DeepSpeedThroughputTimerConfig, "weight_quantization": WeightQuantConfig}
+# The sections that pydantic describes, and the class of each; those that a version lacks are left out.
+MODELS = {"zero_optimization": "runtime.zero.config.DeepSpeedZeroConfig", "fp16": "runtime.precision_config.DeepSpeedFP16Config",
+          "bf16": "runtime.precision_config.DeepSpeedBF16Config", "bfloat16": "runtime.precision_config.DeepSpeedBF16Config",
+          "tensorboard": "monitor.config.TensorBoardConfig", "wandb": "monitor.config.WandbConfig", "csv_monitor": "monitor.config.CSVConfig",
+          "comet": "monitor.config.CometConfig", "comms_logger": "comm.config.CommsLoggerConfig", "compile": "compile.config.CompileConfig",
+          "tensor_parallel": "runtime.tensor_parallel.config.TPTrainingConfig", "hybrid_engine": "runtime.config.HybridEngineConfig",
+          "timers.throughput": "utils.config.DeepSpeedThroughputTimerConfig", "weight_quantization": "inference.config.WeightQuantConfig"}
+OLD = {"compile": "runtime.compiler.CompileConfig"}
 # How a section that stands at the top is read, where that is not `**section`.
-SECTIONS = {"zero_optimization": "model|bool", "bf16": "model?@0.17.1", "bfloat16": "model@0.17.1", "fp16": "model@0.17.1", "compile": "model@0.16.6"}
-# What validators say, which no signature shows.
-VALIDATORS = {"fp16.loss_scale": ("scale", ""), "fp16.loss_scale_window": ("count", ""), "fp16.min_loss_scale": ("count", ""),
-              "zero_optimization.zenflow.select_strategy": ("str", "auto|step|epoch"),
+SECTIONS = {"zero_optimization": "model|bool", "bf16": "model?"}
+# What validators say, which no signature shows: the validator that must be there.
+VALIDATED = {"fp16.loss_scale": ("scale", "", "_validate_loss_scale"), "fp16.loss_scale_window": ("count", "", "_reject_non_integer_scale_params"),
+             "fp16.min_loss_scale": ("count", "", "_reject_non_integer_scale_params")}
+VALIDATORS = {"zero_optimization.zenflow.select_strategy": ("str", "auto|step|epoch"),
               "zero_optimization.zenflow.select_interval": ("interval", ""), "zero_optimization.zenflow.update_interval": ("interval", ">=1"),
               "zero_optimization.leaf_module": ("model?", ""), "zero_optimization.leaf_module.classes": ("str|strings", ""),
               "zero_optimization.leaf_module.names": ("str|strings", ""), "zero_optimization.leaf_module.name_suffixes": ("str|strings", "")}
 SCHEDULERS = ["LRRangeTest", "OneCycle", "WarmupLR", "WarmupDecayLR", "WarmupCosineLR"]
-OPTIMIZERS = {"adam": [FusedAdam, DeepSpeedCPUAdam], "adamw": [FusedAdam, DeepSpeedCPUAdam], "lamb": [FusedLamb], "lion": [FusedLion, DeepSpeedCPULion]}
+OPTIMIZERS = {"adam": ["ops.adam.FusedAdam", "ops.adam.DeepSpeedCPUAdam"], "adamw": ["ops.adam.FusedAdam", "ops.adam.DeepSpeedCPUAdam"],
+              "lamb": ["ops.lamb.FusedLamb"], "lion": ["ops.lion.FusedLion", "ops.lion.DeepSpeedCPULion"]}
 # What the engine takes out of the parameters before it hands them on.
 TAKEN_OUT = {"adam": ["adam_w_mode", "torch_adam", "fp32_optimizer_states"], "adamw": ["adam_w_mode", "torch_adam", "fp32_optimizer_states"],
              "lion": ["fp32_optimizer_states"]}
 lines = {}
+
+def named(path):
+    module, name = ("deepspeed." + path).rsplit(".", 1)
+    try:
+        return getattr(importlib.import_module(module), name, None)
+    except ImportError:
+        return None
+
+def is_model(it):
+    return isinstance(it, type) and (hasattr(it, "model_fields") or hasattr(it, "__fields__"))
+
+def fields(model):
+    """(name, alias, annotation, nullable, default, bounds, extra) of each, by pydantic 2 or 1."""
+    if not hasattr(model, "model_fields"):
+        for name, field in model.__fields__.items():
+            info = field.field_info
+            bounds = {it: getattr(info, it) for it in ("ge", "gt", "le", "lt") if getattr(info, it) is not None}
+            annotation = field.outer_type_
+            yield name, field.alias if field.has_alias else None, annotation, field.allow_none, field.get_default(), bounds, info.extra
+        return
+    for name, field in model.model_fields.items():
+        bounds = {it: getattr(meta, it) for meta in field.metadata for it in ("ge", "gt", "le", "lt") if getattr(meta, it, None) is not None}
+        yield name, field.alias, field.annotation, False, field.get_default(call_default_factory=True), bounds, field.json_schema_extra or {}
 
 def kind(annotation):
     """(type, choices) of an annotation."""
@@ -71,20 +91,17 @@ def kind(annotation):
         return "strings", ""
     if origin in (dict, list) or annotation in (dict, list, typing.Dict):
         return ("list" if list in (origin, annotation) else "object"), ""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    if is_model(annotation):
         return "model", ""
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
         return ("int" if issubclass(annotation, int) else "str"), "|".join(str(it.value) for it in annotation)
+    # pydantic 1 makes a class of its own for a number with bounds.
+    annotation = next((it for it in (int, float) if isinstance(annotation, type) and issubclass(annotation, it) and annotation is not bool), annotation)
     names = {bool: "bool", int: "int", float: "float", str: "str", pathlib.Path: "path", object: "any", tuple: "list"}
     return names.get(annotation, "none"), ""
 
-def bounds(field):
+def span(found):
     """`>0`, `>=0`, `0..1`, `(0..1)`."""
-    found = {}
-    for it in field.metadata:
-        for name in ("ge", "gt", "le", "lt"):
-            if getattr(it, name, None) is not None:
-                found[name] = getattr(it, name)
     short = lambda number: f"{number:g}"
     if "ge" in found and "le" in found:
         return f"{short(found['ge'])}..{short(found['le'])}"
@@ -92,10 +109,9 @@ def bounds(field):
         return f"({short(found['gt'])}..{short(found['lt'])})"
     return f">={short(found['ge'])}" if "ge" in found else f">{short(found['gt'])}" if "gt" in found else ""
 
-def default(field):
-    value = field.get_default(call_default_factory=True)
+def written(value):
     value = value.value if isinstance(value, enum.Enum) else value
-    if value is PydanticUndefined or isinstance(value, BaseModel):
+    if hasattr(value, "model_fields") or hasattr(value, "__fields__"):
         return "-"
     try:
         return json.dumps(value)
@@ -103,24 +119,24 @@ def default(field):
         return "-"
 
 def walk(prefix, model):
-    for name, field in model.model_fields.items():
-        key = f"{prefix}.{field.alias or name}"
-        type_, range_ = kind(field.annotation)
-        type_, range_ = VALIDATORS.get(key.replace("bfloat16.", "bf16."), (type_, range_ or bounds(field)))
-        extra = field.json_schema_extra or {}
+    names = {name: alias or name for name, alias, *_ in fields(model)}
+    for name, alias, annotation, nullable, default, bounds, extra in fields(model):
+        key = f"{prefix}.{alias or name}"
+        type_, range_ = kind(annotation)
+        type_ = type_ + "?" if nullable and not type_.endswith("?") else type_
+        type_, range_ = VALIDATORS.get(key, (type_, range_ or span(bounds)))
+        if key in VALIDATED and hasattr(model, VALIDATED[key][2]):
+            type_, range_ = VALIDATED[key][:2]
         target = extra.get("new_param") if extra.get("deprecated") else None
-        now = ""
-        if target and extra.get("set_new_param", True):
-            alias = model.model_fields[target].alias or target
-            now = f">{prefix}.{alias}"
-        lines[key] = [type_, range_, default(field), now]
-        if field.alias and field.alias != name:
-            lines[f"{prefix}.{name}"] = [type_, range_, default(field), f"={key}"]
-        inner = [it for it in (field.annotation, *typing.get_args(field.annotation)) if isinstance(it, type) and issubclass(it, BaseModel)]
-        for it in inner:
-            walk(key, it)
-            if field.alias and field.alias != name:
-                walk(f"{prefix}.{name}", it)
+        now = f">{prefix}.{names[target]}" if target and extra.get("set_new_param", True) else ""
+        lines[key] = [type_, range_, written(default), now]
+        if alias and alias != name:
+            lines[f"{prefix}.{name}"] = [type_, range_, written(default), f"={key}"]
+        for it in (annotation, *typing.get_args(annotation)):
+            if is_model(it):
+                walk(key, it)
+                if alias and alias != name:
+                    walk(f"{prefix}.{name}", it)
 
 def parameters(prefix, functions, more=()):
     for function in functions:
@@ -135,60 +151,127 @@ def parameters(prefix, functions, more=()):
     for name in more:
         lines.setdefault(f"{prefix}.{name}", ["~bool", "", "-", ""])
 
-for section, model in MODELS.items():
-    lines[section] = [SECTIONS.get(section, "model"), "", "-", ">bf16" if section == "bfloat16" else ""]
+def constants(section, prefix):
+    """A section that was read key by key, from the names in DeepSpeed's constants."""
+    for name, key in vars(ds_constants).items():
+        default = getattr(ds_constants, name + "_DEFAULT", None)
+        if name.startswith(prefix + "_") and isinstance(key, str) and name + "_DEFAULT" in vars(ds_constants):
+            type_ = "float" if key == "loss_scale" else type(default).__name__
+            lines[f"{section}.{key}"] = ["~" + type_, "", json.dumps(default), ""]
+
+for section, prefix in {"fp16": "FP16", "bf16": "BFLOAT16", "bfloat16": "BFLOAT16"}.items():
+    lines[section] = ["section", "", "-", ">bf16" if section == "bfloat16" else ""]
+    if named(MODELS[section]) is None:
+        constants(section, prefix)
+for section, path in MODELS.items():
+    model = named(path) or named(OLD.get(section, "x.y"))
+    if model is None or section == "compile" and not hasattr(ds_config, "CompileConfig") and not hasattr(ds_config, "get_compile_config"):
+        continue
+    plain = "" if issubclass(model, DeepSpeedConfigModel) else "plain"
+    lines[section] = [plain + SECTIONS.get(section, "model"), "", "-", ">bf16" if section == "bfloat16" else ""]
     walk(section, model)
 for name in SCHEDULERS:
-    parameters(f"scheduler.params@{name}", [getattr(lr_schedules, name)])
-for name, classes in OPTIMIZERS.items():
-    parameters(f"optimizer.params@{name}", classes, TAKEN_OUT.get(name, []))
-for name in [*_REMOVED_TOP_LEVEL_CONFIG_KEYS, *("zero_optimization." + it for it in _REMOVED_ZERO_CONFIG_KEYS)]:
-    lines[name] = ["any", "", "-", ""]
-removed = sorted([*_REMOVED_TOP_LEVEL_CONFIG_KEYS, *("zero_optimization." + it for it in _REMOVED_ZERO_CONFIG_KEYS)])
-print(json.dumps({"version": deepspeed.__version__.split("+")[0], "lines": lines, "removed": removed}))
+    if hasattr(lr_schedules, name):
+        parameters(f"scheduler.params@{name}", [getattr(lr_schedules, name)])
+for name, paths in OPTIMIZERS.items():
+    parameters(f"optimizer.params@{name}", [it for it in map(named, paths) if it], TAKEN_OUT.get(name, []))
+top, zero = (getattr(ds_config, name, ()) for name in ("_REMOVED_TOP_LEVEL_CONFIG_KEYS", "_REMOVED_ZERO_CONFIG_KEYS"))
+removed = sorted([*top, *("zero_optimization." + it for it in zero)])
+optimizers = sorted(ds_config.DEEPSPEED_OPTIMIZERS)
+schedulers = sorted(lr_schedules.VALID_LR_SCHEDULES)
+print(json.dumps({"version": deepspeed.__version__.split("+")[0], "lines": lines, "removed": removed, "optimizers": optimizers, "schedulers": schedulers}))
 '''
 
 
-def read():
-    rows = [line.split("\t") for line in FILE.read_text().splitlines()] if FILE.exists() else []
-    return {row[0]: row[1:] for row in rows}
+def numbers(version):
+    return [int(part) for part in version.split(".")]
+
+
+RECORDED = VERSIONS.read_text().split()
+# The last version of every line.
+LINES = list({version.rpartition(".")[0]: version for version in RECORDED}.values())
+
+
+def seen(version):
+    env = environment(f"deepspeed-{version}")
+    variables = os.environ | {"PYTHONWARNINGS": "ignore"}
+    result = subprocess.run([env / "bin/python", "-c", INSIDE], env=variables, capture_output=True, text=True)
+    assert result.returncode == 0, f"DeepSpeed {version}: {result.stderr[-2000:]}"
+    return json.loads(result.stdout.splitlines()[-1])
+
+
+def at(column, version):
+    """What a column says of a version."""
+    if ";" not in column:
+        return column
+    parts = (part.rpartition("@") if "@" in part else (part, "", "") for part in column.split(";"))
+    return next((text for text, _, since in parts if not since or numbers(since) <= numbers(version)), "-")
+
+
+def known(row, version):
+    """Whether a line says that this version reads the key."""
+    since, removed = row[3], row[4].rstrip("!")
+    after = since == "-" or numbers(since) <= numbers(version)
+    return after and (removed == "-" or numbers(version) < numbers(removed)) and at(row[0], version) != "unread"
+
+
+def differences(table, found, version):
+    """What the table says otherwise than the package: (key, said, seen)."""
+    for key, (type_, range_, default, now) in sorted(found["lines"].items()):
+        real, row = [type_, range_ or "-", default], table.get(key)
+        said = row and known(row, version) and [at(column, version) for column in row[:3]]
+        if said != real:
+            yield key, said or "nothing", real
+    models = {key for key, (type_, *_) in found["lines"].items() if type_.lstrip("plain").startswith("model")}
+    for key, row in sorted(table.items()):
+        section = key.rpartition(".")[0]
+        if key not in found["lines"] and known(row, version) and (section in models or "params@" in key):
+            yield key, row[:3], "nothing"
+    for key in found["removed"]:
+        if known(table[key], version) or not table[key][4].endswith("!"):
+            yield key, table[key][4], "refused by name"
+
+
+def changed(old, new, version):
+    """A column with what is new in front."""
+    return old if at(old, version) == new else f"{new}@{version};{old}"
+
+
+def record(table, found, version):
+    for key, said, real in list(differences(table, found, version)):
+        if real == "refused by name":
+            table[key][4] = version + "!"
+        elif real == "nothing":
+            table[key][4] = version
+        elif key not in table:
+            now = found["lines"][key][3]
+            table[key] = [*real, version, "-", now or "-"]
+        else:
+            table[key][:3] = [changed(old, new, version) for old, new in zip(table[key][:3], real)]
+        print(f"{version}: {key}: {said} -> {real}")
 
 
 def main():
-    parser = Arguments(__doc__, "env")
+    parser = Arguments(__doc__)
+    parser.add_argument("versions", nargs="*", metavar="VERSION", help="versions of DeepSpeed (default: the last of every recorded line)")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if the file is not what DeepSpeed says")
     options = parser.parse_args()
-    result = subprocess.run([options.env / "bin/python", "-c", INSIDE], capture_output=True, text=True, check=True)
-    seen = json.loads(result.stdout.splitlines()[-1])
-    version, known = seen["version"], read()
-    written = {}
-    for key, (type_, range_, default, now) in seen["lines"].items():
-        old = known.get(key)
-        since, removed = (old[3], old[4]) if old else (version, "-")
-        # A version at a range is history that the models do not tell.
-        if old and old[1].split("@")[0] == range_:
-            range_ = old[1]
-        now = now or (old[5] if old and key in seen["removed"] else "")
-        if key in seen["removed"] and removed == "-":
-            removed = version + "!"
-        written[key] = [type_, range_ or "-", default, since, removed, now or "-"]
-    for key, old in known.items():
-        if key in written:
-            continue
-        section = key.rpartition(".")[0]
-        was_model = section in seen["lines"] and seen["lines"][section][0].startswith("model") or "@" in key
-        gone = old[4] == "-" and was_model and not old[0].startswith("~")
-        written[key] = [*old[:4], version if gone else old[4], old[5]]
-    text = "".join("\t".join([key, *row]) + "\n" for key, row in sorted(written.items(), key=lambda it: it[0].encode()))
+    rows = [line.split("\t") for line in FILE.read_text().splitlines()]
+    table, checks = {row[0]: row[1:] for row in rows}, Checks()
+    versions = sorted(options.versions or LINES, key=numbers)
+    for version in versions:
+        found = seen(version)
+        if options.check:
+            wrong = {key: f"recorded as {said}, DeepSpeed {version} has {real}" for key, said, real in differences(table, found, version)}
+            for key in sorted(found["lines"].keys() | wrong.keys()):
+                checks.judge(f"{version}-{key}", wrong.get(key))
+        else:
+            record(table, found, version)
+        print(f"DeepSpeed {version}: {len(found['lines'])} keys", flush=True)
     if options.check:
-        checks = Checks()
-        print(f"{len(written)} keys of DeepSpeed {version}")
-        for key in sorted(written.keys() | known.keys()):
-            now = written.get(key)
-            checks.judge(key, now != known.get(key) and f"recorded as {known.get(key)}, now {now}; record_schema.py without --check records it")
         checks.finish()
-    FILE.write_text(text)
-    print(f"{len(written)} keys of DeepSpeed {version}")
+    FILE.write_text("".join("\t".join([key, *row]) + "\n" for key, row in sorted(table.items(), key=lambda it: it[0].encode())))
+    VERSIONS.write_text("".join(version + "\n" for version in sorted({*RECORDED, *versions}, key=numbers)))
 
 
 if __name__ == "__main__":

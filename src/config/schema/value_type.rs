@@ -44,15 +44,23 @@ pub(super) enum ValueType {
     /// A Python object, which JSON cannot express.
     Nothing,
     ModelOrBool,
+    /// A model of pydantic itself, which knows neither "auto" nor `strict`.
+    PlainModel,
     SectionOrFalsy,
     SectionOrIterable,
+    /// A section from which `enabled` is taken out, so that it must be there.
+    Switched,
+    /// Nothing reads it.
+    Unread,
 }
 
 /// How a section treats keys it does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnknownKeys {
-    /// They are refused, since that version.
-    Refused(Option<[u32; 3]>),
+    /// They are refused, and an "auto" is dropped.
+    Refused,
+    /// They are refused, and an "auto" is a value like any other.
+    RefusedPlainly,
     /// They are ignored silently.
     Ignored,
 }
@@ -94,19 +102,29 @@ impl ValueType {
             "castint" => ValueType::CastInt,
             "none" => ValueType::Nothing,
             "model|bool" => ValueType::ModelOrBool,
+            "plainmodel" => ValueType::PlainModel,
+            "switched" => ValueType::Switched,
+            "unread" => ValueType::Unread,
             "section|falsy" => ValueType::SectionOrFalsy,
             "section|iterable" => ValueType::SectionOrIterable,
             _ => return None,
         })
     }
 
-    /// What a section of known keys does with others; `strict_since`: a model refuses them since then.
-    pub(super) fn policy(self, strict_since: Option<[u32; 3]>) -> Option<UnknownKeys> {
+    /// What a section of known keys does with others.
+    pub(super) fn policy(self) -> Option<UnknownKeys> {
         match self {
-            ValueType::Model | ValueType::ModelOrBool => Some(UnknownKeys::Refused(strict_since)),
-            ValueType::Section | ValueType::SectionOrFalsy | ValueType::SectionOrIterable => Some(UnknownKeys::Ignored),
+            ValueType::Model | ValueType::ModelOrBool => Some(UnknownKeys::Refused),
+            ValueType::PlainModel => Some(UnknownKeys::RefusedPlainly),
+            ValueType::Section | ValueType::SectionOrFalsy | ValueType::SectionOrIterable | ValueType::Switched => {
+                Some(UnknownKeys::Ignored)
+            }
             _ => None,
         }
+    }
+
+    pub(super) fn is_model(self) -> bool {
+        matches!(self, ValueType::Model | ValueType::ModelOrBool | ValueType::PlainModel)
     }
 
     /// What is wrong with a value that is not null.
@@ -133,8 +151,9 @@ impl ValueType {
                 }
                 _ => false,
             },
-            ValueType::Any => true,
+            ValueType::Any | ValueType::Unread => true,
             ValueType::Nothing => false,
+            ValueType::Switched => value.get("enabled").is_some(),
             ValueType::Bool => truth(value).is_some(),
             ValueType::Flag => is_flag(value),
             ValueType::Bits => value.is_boolean() || value.is_i64() || value.is_u64() || value.is_object(),
@@ -145,7 +164,7 @@ impl ValueType {
             ValueType::StrOrStrings => value.is_string() || are_texts(value),
             ValueType::AutoOrStrings => *value == "auto" || are_texts(value),
             ValueType::Names => value.is_string() || value.is_object() || are_texts(value),
-            ValueType::Object | ValueType::Model | ValueType::Section => value.is_object(),
+            ValueType::Object | ValueType::Model | ValueType::PlainModel | ValueType::Section => value.is_object(),
             ValueType::ModelOrBool => value.is_object() || value.is_boolean(),
             ValueType::SectionOrFalsy => value.is_object() || !is_true(value),
             ValueType::SectionOrIterable => match value {
@@ -176,9 +195,12 @@ impl ValueType {
             ValueType::AutoOrStrings => "\"auto\" or a list of texts",
             ValueType::Truthy => "a text that is not empty",
             ValueType::Nothing => "nothing that JSON can say",
+            ValueType::Switched => "an object with `enabled`",
             ValueType::Any
+            | ValueType::Unread
             | ValueType::Object
             | ValueType::Model
+            | ValueType::PlainModel
             | ValueType::ModelOrBool
             | ValueType::Section
             | ValueType::SectionOrFalsy
@@ -229,7 +251,7 @@ impl ValueRange {
         Some(if inner.is_some() { ValueRange::Between(least, most) } else { ValueRange::Within(least, most) })
     }
 
-    fn holds(self, number: f64) -> bool {
+    pub(super) fn holds(self, number: f64) -> bool {
         match self {
             ValueRange::All => true,
             ValueRange::AtLeast(least) => number >= least,

@@ -1,0 +1,53 @@
+//! What real versions of DeepSpeed said about configs, recorded by `tests/real/check_agreement.py --record`: zlaunch says the same
+//! where that version is installed.
+
+use std::ffi::OsString;
+
+use serde_json::Value;
+
+use super::fake::Sandbox;
+use crate::cli::{self, Request};
+use crate::plan::Plan;
+use crate::report::{Severity, When};
+
+/// The versions, then one config a line: the number of ranks, and for each version whether DeepSpeed refused it (1).
+const VERDICTS: &str = include_str!("../../tests/data/deepspeed-verdicts.jsonl");
+
+/// What zlaunch would refuse because DeepSpeed does, when it reads the config.
+fn refusals(config: &Value, world: u64, sandbox: &Sandbox) -> Vec<String> {
+    sandbox.file("ds.json", config.to_string());
+    let world = world.to_string();
+    let words =
+        ["zlaunch", "check", "--nproc-per-node", &world, "--", "python", "plain.py", "--deepspeed_config", "ds.json"];
+    let host = sandbox.host();
+    let Ok(Request::Check(launch)) = cli::parse(words.map(OsString::from).to_vec(), &host) else { panic!("{words:?}") };
+    let found = match Plan::new(&launch, &host) {
+        Ok(plan) => plan.diagnostics,
+        Err(problems) => problems,
+    };
+    let refused = found.into_iter().filter(|it| it.severity == Severity::Error && it.when == Some(When::Parse));
+    refused.map(|it| format!("{}: {}", it.rule, it.what)).collect()
+}
+
+#[test]
+fn every_recorded_verdict_is_zlaunch_s_own() {
+    let mut lines = VERDICTS.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let versions: Vec<String> = serde_json::from_value(lines.next().unwrap()).unwrap();
+    let cases: Vec<Value> = lines.collect();
+    let mut sandbox = Sandbox::new();
+    sandbox.file("plain.py", "import deepspeed\ndeepspeed.initialize()\n");
+    let path = sandbox.bin();
+    sandbox.var("PATH", path);
+    let mut wrong = Vec::new();
+    for (at, version) in versions.iter().enumerate() {
+        sandbox.installed("deepspeed", version);
+        for case in &cases {
+            let ours = refusals(&case["config"], case["world"].as_u64().unwrap(), &sandbox);
+            let theirs = case["refused"].as_str().unwrap().as_bytes()[at] == b'1';
+            if theirs == ours.is_empty() {
+                wrong.push(format!("DeepSpeed {version} refuses it: {theirs}, zlaunch says {ours:?}\n   {case}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ\n{}", wrong.len(), wrong.join("\n"));
+}
