@@ -137,7 +137,7 @@ def factory_run(lab):
     (data / "dataset_info.json").write_text(json.dumps(info))
     return {"model_name_or_path": model, "stage": "sft", "do_train": "true", "finetuning_type": "full", "dataset": "tiny", "dataset_dir": data, "template": "qwen",
             "cutoff_len": 64, "per_device_train_batch_size": 2, "gradient_accumulation_steps": 2, "learning_rate": "1.0e-4", "max_steps": 2, "max_grad_norm": 0.7,
-            "bf16": "true", "use_cpu": "true", "report_to": "none", "save_strategy": "'no'", "preprocessing_num_workers": 1, "output_dir": lab.root / "lf-out"}
+            "bf16": "true", "use_cpu": "true", "report_to": "none", "save_strategy": "'no'", "preprocessing_num_workers": 1, "output_dir": lab.root / "lf-out", "overwrite_output_dir": "true"}
 
 
 def a_run_file_that_takes_nothing_behind_it_is_written_anew(lab):
