@@ -102,15 +102,10 @@ def overlay(lab, edit):
 
 
 def swift_sft(lab, *more):
-    """A training by the ms-swift of this environment: its option for the tuner was renamed in 3.0 and 4.0."""
+    """A training by the ms-swift of this environment: its option for the tuner was renamed in 4.0."""
     package_names = [path.name for path in package(lab, "swift").parent.glob("ms_swift-*.dist-info")]
     major = int(package_names[0].split("-")[1].split(".")[0])
     common = ["--max_steps", "2", "--logging_steps", "1", "--gradient_accumulation_steps", "2", "--max_grad_norm", "0.7", "--output_dir", lab.root / "out", *more]
-    if major == 2:
-        lab.model()
-        return ["swift", "sft", "--sft_type", "full", "--model_type", "qwen2-0_5b", "--model_id_or_path", lab.root / "model", "--template_type", "default-generation",
-                "--dataset", lab.root / "data.jsonl", "--dtype", "fp32", "--batch_size", "2", "--max_length", "128", "--report_to", "none", "--save_strategy", "no",
-                "--use_flash_attn", "false", "--eval_steps", "1000", "--check_model_is_latest", "false", *common]
     tuner = "--tuner_type" if major >= 4 else "--train_type"
     return lab.swift_sft(tuner, "full", "--torch_dtype", "float32", "--per_device_train_batch_size", "2", *common)
 
@@ -118,8 +113,7 @@ def swift_sft(lab, *more):
 def the_trainers_word_means_the_file_that_is_installed(lab):
     """Somebody edited it: alone and behind zlaunch, the training gets what is in it. zlaunch's own option means zlaunch's, and says so."""
     path = overlay(lab, lambda config: config["zero_optimization"].update(reduce_bucket_size=12345678))
-    word = "default-zero2" if (package(lab, "swift") / "llm/utils/argument.py").exists() else "zero2"
-    swift = swift_sft(lab, "--deepspeed", word)
+    swift = swift_sft(lab, "--deepspeed", "zero2")
     alone = lab.trained(swift, "train_loss", NPROC_PER_NODE="2", PYTHONPATH=path)
     ours = lab.trained([lab.binary, "--nproc-per-node", "2", "--", *swift], "train_loss", PYTHONPATH=path)
     assert ours == alone and alone["zero_optimization"]["reduce_bucket_size"] == 12345678, different(alone, ours)
@@ -137,7 +131,7 @@ def factory_run(lab):
     (data / "dataset_info.json").write_text(json.dumps(info))
     return {"model_name_or_path": model, "stage": "sft", "do_train": "true", "finetuning_type": "full", "dataset": "tiny", "dataset_dir": data, "template": "qwen",
             "cutoff_len": 64, "per_device_train_batch_size": 2, "gradient_accumulation_steps": 2, "learning_rate": "1.0e-4", "max_steps": 2, "max_grad_norm": 0.7,
-            "bf16": "true", "use_cpu": "true", "report_to": "none", "save_strategy": "'no'", "preprocessing_num_workers": 1, "output_dir": lab.root / "lf-out"}
+            "bf16": "true", "use_cpu": "true", "report_to": "none", "save_strategy": "'no'", "preprocessing_num_workers": 1, "output_dir": lab.root / "lf-out", "overwrite_output_dir": "true"}
 
 
 def a_run_file_that_takes_nothing_behind_it_is_written_anew(lab):
@@ -173,7 +167,6 @@ CHECKS_BY_STACK = {
     "": [a_launcher_is_seen_however_it_is_named, what_launchers_do_besides_is_done_once, trainers_are_seen_behind_their_modules, trl_trains_by_its_module,
          the_trainers_word_means_the_file_that_is_installed],
     "older": [trainers_are_seen_behind_their_modules, the_trainers_word_means_the_file_that_is_installed],
-    "swift2": [the_trainers_word_means_the_file_that_is_installed],
     "llamafactory-2024": [a_run_file_that_takes_nothing_behind_it_is_written_anew],
 }
 
