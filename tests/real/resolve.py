@@ -19,6 +19,7 @@ from types import SimpleNamespace
 
 os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
 
+import accelerate  # noqa: E402
 import deepspeed  # noqa: E402
 import torch  # noqa: E402
 import transformers  # noqa: E402
@@ -50,6 +51,13 @@ class Uncompiled:
 
 
 cpu_adam.CPUAdamBuilder = Uncompiled
+# Before 1.0 accelerate knows DeepSpeed on GPUs only: it is off with --use_cpu, and without it a device and NCCL are asked for.
+ON_CPU = ["--use_cpu", "true"]
+if accelerate.__version__.startswith("0."):
+    ON_CPU = []
+    torch.cuda.set_device = lambda *_: None
+    deepspeed.comm.torch.build_shm_op = lambda *_: None
+    deepspeed.init_distributed("gloo", auto_mpi_discovery=False)
 # Trainer collects garbage at every start, which is most of the time a case takes.
 COLLECT, gc.collect = gc.collect, lambda *_: 0
 TrainingArguments.world_size = property(lambda self: WORLD)
@@ -96,7 +104,7 @@ def resolve(case, folder):
     WORLD = case["world"]
     config_file = Path(folder) / "config.json"
     config_file.write_text(json.dumps(case["config"]))
-    argv = [*case["argv"], "--output_dir", folder, "--report_to", "none", "--use_cpu", "true", "--deepspeed", str(config_file)]
+    argv = [*case["argv"], "--output_dir", folder, "--report_to", "none", *ON_CPU, "--deepspeed", str(config_file)]
     AcceleratorState._reset_state(reset_partial_state=True)
     GradientState._reset_state()
     unset_hf_deepspeed_config()
