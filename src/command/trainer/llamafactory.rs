@@ -87,8 +87,8 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     let Some(file) = run_file::first(&recognised.args).cloned() else { return Some(recognised) };
     let version = version_of(&recognised, command, host);
     let is_before = |other| version.as_ref().is_some_and(|version| version.is_before(other));
-    // PyYAML reads the file before 0.9.4. Where it is not written anew, a number that only OmegaConf sees fails either way.
-    let dialect = if is_before([0, 9, 3]) { Dialect::PyYaml } else { Dialect::OmegaConf };
+    // To PyYAML `1e-5` is a text.
+    let dialect = if is_before([0, 9, 4]) { Dialect::PyYaml } else { Dialect::OmegaConf };
     // Up to 0.9.2 a run file is the only argument, or none at all.
     if is_before([0, 9, 3]) && recognised.args.len() > 1 {
         let version = version.map(|version| version.0).unwrap_or_default();
@@ -180,6 +180,6 @@ mod tests {
         assert_eq!((says("0.9.3"), says("0.9.2")), (Vec::new(), vec!["run-file"]));
         // OmegaConf reads it as a number, PyYAML as text.
         let rate = |version: &str| job(version, "").args.text("learning_rate").map(|rate| rate.value);
-        assert_eq!((rate("0.9.3").is_some(), rate("0.9.2")), (true, None));
+        assert_eq!((rate("0.9.4").is_some(), rate("0.9.3")), (true, None));
     }
 }
