@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::former::is_elastic;
 use super::rule::{Findings, Rule};
 use super::subject::Subject;
 use crate::base::json;
@@ -125,6 +124,11 @@ fn ranks(subject: &Subject) -> Option<f64> {
 /// Older versions do not divide the ranks by it when they read a config.
 fn sequence<'a>(subject: &Subject<'a>) -> Option<&'a Value> {
     subject.get(SEQUENCE).filter(|_| !subject.is_before(schema::SEQUENCE_DIVIDES))
+}
+
+/// Whether elastic training decides the batch. Which sizes it allows is DeepSpeed's own arithmetic.
+pub(super) fn is_elastic(subject: &Subject) -> bool {
+    subject.get("elasticity.enabled").is_some_and(schema::is_true) && subject.reads("elasticity")
 }
 
 fn batch_size(subject: &Subject, found: &mut Findings) {

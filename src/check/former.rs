@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::batch::SIZES;
+use super::batch::{SIZES, is_elastic};
 use super::rule::{Findings, Rule};
 use super::subject::Subject;
 use crate::base::python_value::number;
@@ -25,11 +25,6 @@ pub(super) const RULES: &[Rule] = &[
         check: compression,
     },
 ];
-
-/// Whether elastic training decides the batch. Which sizes it allows is DeepSpeed's own arithmetic.
-pub(super) fn is_elastic(subject: &Subject) -> bool {
-    subject.get("elasticity.enabled").is_some_and(schema::is_true) && subject.reads("elasticity")
-}
 
 fn elasticity(subject: &Subject, found: &mut Findings) {
     if !is_elastic(subject) {

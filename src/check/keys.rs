@@ -118,7 +118,7 @@ fn advice(key: &Key, subject: &Subject) -> String {
         return format!("{remove} --set {now}={}", key.value);
     }
     // Right, but for a newer version.
-    if key.entry.is_some_and(|entry| entry.since.is_some()) {
+    if key.entry.is_some_and(|entry| entry.since.is_some() || entry.known() == Known::Paused) {
         return remove;
     }
     let reads = |entry: &KeySpec| entry.key != key.path && entry.removed.is_none() && subject.reads(entry.key);

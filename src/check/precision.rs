@@ -147,12 +147,13 @@ const ALL_STAGES: Release = [0, 18, 3];
 
 fn master_weights(subject: &Subject, found: &mut Findings) {
     let states = ("bf16", "bf16_optimizer_states");
+    let off = if subject.stage_is(&[0]) { "off" } else { "at another stage" };
     let (wrong, needs): (&[u8], _) =
         if subject.is_before(ALL_STAGES) { (&[0, 1, 3], "stage 2") } else { (&[0], "stage 1, 2 or 3") };
     for (section, key) in MASTERS.into_iter().chain([states]) {
         if subject.stage_is(wrong) && counts(subject, section, key) {
             let key = format!("{section}.{key}");
-            let what = format!("`{key}` is on, and {} wants ZeRO {needs} for it", subject.deepspeed());
+            let what = format!("`{key}` is on, and ZeRO is {off}: it needs {needs}");
             found.key(&[&key, STAGE], what, format!("--set {key}=false"));
         }
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::rule::{Findings, Rule};
 use super::subject::{Key, Subject};
 use crate::base::python_value::number;
-use crate::config::schema::{self, KeySpec, ValueFault};
+use crate::config::schema::{self, KeySpec, Known, ValueFault};
 use crate::report::{Severity, When, nearest, typed};
 
 pub(super) const RULES: &[Rule] = &[
@@ -112,10 +112,14 @@ fn optimizer_params<'a>(subject: &Subject<'a>) -> Option<&'a Value> {
     subject.get("optimizer.params").filter(|params| !params.is_null())
 }
 
+fn is_odd(entry: &KeySpec, value: &Value) -> bool {
+    !entry.checked && entry.known() == Known::Yes && entry.is_odd(value)
+}
+
 fn odd_value(subject: &Subject, found: &mut Findings) {
     const BATCH: &[&str] = &["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"];
     for key in subject.keys() {
-        let Some(entry) = key.entry.filter(|entry| !entry.checked && entry.is_odd(key.value)) else { continue };
+        let Some(entry) = key.entry.filter(|entry| is_odd(entry, key.value)) else { continue };
         // "auto" and the batch sizes have rules of their own; accelerate overwrites the third.
         let overwritten = key.path == "steps_per_print" && subject.is_hf();
         if key.value == "auto" || BATCH.contains(&key.path.as_str()) || overwritten {

@@ -116,9 +116,7 @@ impl ValueType {
         match self {
             ValueType::Model | ValueType::ModelOrBool => Some(UnknownKeys::Refused),
             ValueType::PlainModel => Some(UnknownKeys::RefusedPlainly),
-            ValueType::Section | ValueType::SectionOrFalsy | ValueType::SectionOrIterable | ValueType::Switched => {
-                Some(UnknownKeys::Ignored)
-            }
+            ValueType::Section | ValueType::SectionOrFalsy | ValueType::SectionOrIterable => Some(UnknownKeys::Ignored),
             _ => None,
         }
     }
