@@ -48,7 +48,7 @@ fn before_1_5_the_run_file_of_accelerate_beats_its_flag() {
     assert_eq!(named(&sandbox), "zero1");
     let plan = sandbox.plan(&["--deepspeed", "zero3"], &both);
     let copy = plan["run_file_path"].as_str().unwrap();
-    assert!(copy.contains("/acc-") && copy.ends_with(".yaml"), "{copy}");
+    assert!(copy.contains("/acc-") && copy.contains(".yaml"), "{copy}");
     assert!(argv(&plan).join(" ").contains(&format!("launch --config_file {copy} ")), "{:?}", argv(&plan));
     sandbox.launch(&["--deepspeed", "zero3"], &both).succeeded();
     let written = read_json(copy);

@@ -30,7 +30,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
         Input::plain("model_name_or_path"),
         Input::plain("dataset_name"),
         Input::plain("datasets"),
-    Input::plain("chat_template_path"),
+        Input::plain("chat_template_path"),
         Input::plain("resume_from_checkpoint").perhaps(),
     ],
     config_argument: |_| "deepspeed",
