@@ -172,7 +172,9 @@ fn example(key: &str) -> &'static str {
 
 /// Keys whose "auto" `DeepSpeed` itself understands (accelerate refuses them all the same).
 fn deepspeed_knows_auto(key: &str) -> bool {
-    ["zero_optimization.zenflow.", "expert_parallel."].iter().any(|section| key.starts_with(section))
+    // It takes null alone.
+    let refused = key == "expert_parallel.load_balance_coeff";
+    ["zero_optimization.zenflow.", "expert_parallel."].iter().any(|section| key.starts_with(section)) && !refused
         || ["data_types.keep_in_fp32_modules", "pipeline.stages"].contains(&key)
 }
 
