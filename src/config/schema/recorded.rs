@@ -6,24 +6,33 @@ use crate::command::python::Python;
 pub(crate) type Release = [u32; 3];
 
 /// From the oldest to the newest, one a line.
-const VERSIONS: &str = include_str!("../../recorded/deepspeed-versions.txt");
+const TEXT: &[u8] = include_bytes!("../../recorded/deepspeed-versions.txt");
+const VERSIONS: [Release; count()] = versions();
 
 /// Judges where no DeepSpeed is found.
-pub(crate) const NEWEST: Release = newest();
+pub(crate) const NEWEST: Release = VERSIONS[VERSIONS.len() - 1];
 
-const fn newest() -> Release {
-    let text = VERSIONS.as_bytes();
-    let (mut version, mut part, mut at) = ([0; 3], 0, 0);
-    while at < text.len() {
-        match text[at] {
+const fn count() -> usize {
+    let (mut lines, mut at) = (0, 0);
+    while at < TEXT.len() {
+        lines += if TEXT[at] == b'\n' { 1 } else { 0 };
+        at += 1;
+    }
+    lines
+}
+
+const fn versions() -> [Release; count()] {
+    let mut versions = [[0; 3]; count()];
+    let (mut line, mut part, mut at) = (0, 0, 0);
+    while at < TEXT.len() {
+        match TEXT[at] {
             b'.' => part += 1,
-            b'\n' if at + 1 < text.len() => (version, part) = ([0; 3], 0),
-            b'\n' => {}
-            digit => version[part] = version[part] * 10 + (digit - b'0') as u32,
+            b'\n' => (line, part) = (line + 1, 0),
+            digit => versions[line][part] = versions[line][part] * 10 + (digit - b'0') as u32,
         }
         at += 1;
     }
-    version
+    versions
 }
 
 /// Which recorded version judges for the installed one.
@@ -42,7 +51,7 @@ impl Judge {
             return Judge::Nearest(NEWEST);
         }
         let mut older = None;
-        for version in VERSIONS.lines().filter_map(release) {
+        for version in VERSIONS {
             match older {
                 _ if version == installed => return Judge::Itself(version),
                 _ if version < installed => older = Some(version),
@@ -81,13 +90,14 @@ mod tests {
 
     #[test]
     fn a_version_is_judged_by_itself_or_by_its_neighbours() {
-        let list: Vec<Release> = VERSIONS.lines().filter_map(release).collect();
-        assert!(list.is_sorted() && list.len() == VERSIONS.lines().count() && list.last() == Some(&NEWEST));
-        for version in &list {
+        assert!(VERSIONS.is_sorted());
+        let text = std::str::from_utf8(TEXT).unwrap();
+        assert!(text.lines().map(release).eq(VERSIONS.map(Some)));
+        for version in &VERSIONS {
             assert_eq!(Judge::of(*version), Judge::Itself(*version));
         }
         assert_eq!(Judge::of([0, 16, 99]), Judge::Older([0, 16, 9], [0, 17, 0]));
         assert_eq!(Judge::of([0, 99, 0]), Judge::Nearest(NEWEST));
-        assert_eq!(Judge::of([0, 1, 0]), Judge::Nearest(list[0]));
+        assert_eq!(Judge::of([0, 1, 0]), Judge::Nearest(VERSIONS[0]));
     }
 }
