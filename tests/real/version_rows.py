@@ -16,7 +16,9 @@ from harness import Arguments, Checks, check, environment, until
 from lab import variables
 
 # What a rank was given by `accelerate launch`.
-SHOW_STAGE = "import json, os\nprint('STAGE', json.load(open(os.environ['ACCELERATE_DEEPSPEED_CONFIG_FILE']))['zero_optimization']['stage'])\n"
+# One write a rank: lines of two ranks must not mix.
+SHOW_STAGE = ("import json, os\nstage = json.load(open(os.environ['ACCELERATE_DEEPSPEED_CONFIG_FILE']))['zero_optimization']['stage']\n"
+              "os.write(1, f'STAGE {stage}\\n'.encode())\n")
 
 
 class Place:
