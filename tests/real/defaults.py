@@ -74,11 +74,13 @@ for line in sys.stdin:
 '''
 SCRIPT = "from transformers import HfArgumentParser, Trainer, TrainingArguments\nparser = HfArgumentParser((TrainingArguments,))\n"
 
+# ms-swift ends without one.
+DATASET = ["--dataset", "AI-ModelScope/alpaca-gpt4-data-en"]
 # The front end, what is asked for, how zlaunch is told, and the arguments that are given.
 FRONT_ENDS = {
     "hf": [("", ["python", "train.py"], []), ("", ["torchrun", "train.py"], ["--per_device_train_batch_size", "2"])],
-    "swift": [("sft", ["swift", "sft", "--model", "model"], []), ("pt", ["swift", "pt", "--model", "model"], ["--per_device_train_batch_size", "3"]),
-              ("rlhf", ["swift", "rlhf", "--model", "model"], ["--rlhf_type", "dpo"])],
+    "swift": [("sft", ["swift", "sft", "--model", "model", *DATASET], []), ("pt", ["swift", "pt", "--model", "model", *DATASET], ["--per_device_train_batch_size", "3"]),
+              ("rlhf", ["swift", "rlhf", "--model", "model", *DATASET], ["--rlhf_type", "dpo"])],
     "trl": [("SFTConfig", ["trl", "sft"], []), ("DPOConfig", ["trl", "dpo"], []), ("GRPOConfig", ["trl", "grpo"], []), ("RewardConfig", ["trl", "reward"], [])],
     "llamafactory": [("", ["llamafactory-cli", "train"], [])],
 }

@@ -280,7 +280,7 @@ def hidden_sizes_are_those_transformers_finds(lab):
     assert len(models) > 400, len(models)
     folder = lab.root / "any-model"
     folder.mkdir()
-    script, swift = ["python", "x.py", "--model_name_or_path", folder], ["swift", "sft", "--model", folder]
+    script, swift = ["python", "x.py", "--model_name_or_path", folder], ["swift", "sft", "--model", folder, "--dataset", "AI-ModelScope/alpaca-gpt4-data-en"]
     equal = 0
     for model in models:
         (folder / "config.json").write_text(json.dumps(model["json"]))
