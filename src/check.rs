@@ -5,11 +5,11 @@
 mod arguments;
 mod batch;
 mod combinations;
+mod compression;
 mod datasets;
 pub(crate) mod devices;
 mod effects;
 mod environment;
-mod former;
 mod keys;
 pub(crate) mod machine;
 mod missing;
@@ -40,9 +40,9 @@ const CONFIG: &[&[Rule]] = &[
     precision::RULES,
     offload::RULES,
     combinations::RULES,
-    former::RULES,
     optimizer::RULES,
     older::RULES,
+    compression::RULES,
     effects::RULES,
     operators::RULES,
 ];
@@ -56,6 +56,7 @@ const LAUNCH: &[&[Rule]] = &[
     models::RULES,
     datasets::RULES,
     arguments::RULES,
+    arguments::INCOMPLETE,
     texts::RULES,
 ];
 
@@ -64,9 +65,10 @@ pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
     CONFIG.iter().chain(LAUNCH).copied().flatten()
 }
 
-/// Whether a rule is about what is on this machine, while a plan may be made for another one.
-pub(crate) fn is_about_this_machine(rule: &str) -> bool {
-    let about = [missing::RULES, models::RULES, datasets::RULES, devices::RULES];
+/// Whether a rule is about what a start needs and a plan does not: what is on this machine, while a plan may be made for
+/// another one, and a complete command.
+pub(crate) fn is_about_the_start(rule: &str) -> bool {
+    let about = [missing::RULES, models::RULES, datasets::RULES, devices::RULES, arguments::INCOMPLETE];
     about.into_iter().flatten().any(|it| it.name == rule)
 }
 

@@ -15,22 +15,22 @@ use crate::command::target::base_name;
 use crate::command::trainer::{ArgumentParser, UnknownOptions};
 use crate::report::{Severity, When, nearest};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "argument",
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "the trainer refuses one of its own arguments, minutes later (a warning where its version or its script leaves a doubt)",
-        check: argument,
-    },
-    Rule {
-        name: "argument-missing",
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "the command leaves out what the trainer cannot do without: its model, its data (only where the sources of the trainer are there and say so)",
-        check: argument_missing,
-    },
-];
+pub(super) const RULES: &[Rule] = &[Rule {
+    name: "argument",
+    severity: Severity::Error,
+    when: When::Start,
+    doc: "the trainer refuses one of its own arguments, minutes later (a warning where its version or its script leaves a doubt)",
+    check: argument,
+}];
+
+/// A command that is not complete can be planned.
+pub(super) const INCOMPLETE: &[Rule] = &[Rule {
+    name: "argument-missing",
+    severity: Severity::Error,
+    when: When::Start,
+    doc: "the command leaves out what the trainer cannot do without: its model, its data (only where the sources of the trainer are there and say so)",
+    check: argument_missing,
+}];
 
 /// What an option was called before, and what it is now.
 const RENAMED: &[(&str, &str)] = &[
@@ -111,13 +111,14 @@ fn argument_missing(subject: &Subject, found: &mut Findings) {
     let Some(Reading { parser, .. }) = reading(subject) else { return };
     let versions = parser.versions(subject.job.python.as_ref());
     let words = subject.job.args.words();
-    for refusal in missing.filter(|_| versions.are_recorded() && versions.certain()) {
-        let Some(name) = refusal.needed().filter(|_| refusal.holds(subject, |name| parser.is_left_out(name, words)))
-        else {
-            continue;
-        };
+    let stands = |refusal: &&Refusal| {
+        let is_left_out = |name: &str| parser.is_left_out(name, words);
+        refusal.holds(subject, is_left_out) && versions.are_recorded() && versions.certain()
+    };
+    for refusal in missing.filter(stands) {
+        let name = refusal.needed().unwrap_or_default();
         let name = if parser.mapping { name.to_string() } else { format!("--{name}") };
-        let what = format!("{} ends without `{name}`: {}", versions.first(), refusal.why);
+        let what = format!("{} needs `{name}`: {}", versions.first(), refusal.why);
         found.at(&[subject.job.trainer.name.to_string()], what, refusal.help);
     }
 }

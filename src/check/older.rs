@@ -3,8 +3,10 @@
 
 use serde_json::Value;
 
+use super::batch::{SIZES, is_elastic};
 use super::rule::{Findings, Rule};
 use super::subject::{STAGE, Subject};
+use crate::base::python_value::number;
 use crate::config::schema;
 use crate::report::{Severity, When};
 
@@ -15,6 +17,13 @@ pub(super) const RULES: &[Rule] = &[
         when: When::Start,
         doc: "an optimizer of the 1-bit family with ZeRO, before DeepSpeed 0.19.7",
         check: one_bit_zero,
+    },
+    Rule {
+        name: "elasticity",
+        severity: Severity::Error,
+        when: When::Parse,
+        doc: "elasticity beside batch sizes, or without its own (before 0.19.8, which refuses the section)",
+        check: elasticity,
     },
     Rule {
         name: "curriculum",
@@ -56,6 +65,29 @@ fn one_bit_zero(subject: &Subject, found: &mut Findings) {
     {
         let what = format!("{} does not combine `{}` with ZeRO", subject.deepspeed(), subject.shown(KEY));
         found.key(&[KEY, STAGE], what, format!("--set {KEY}=AdamW, or --set {STAGE}=0"));
+    }
+}
+
+fn elasticity(subject: &Subject, found: &mut Findings) {
+    if !is_elastic(subject) {
+        return;
+    }
+    let given: Vec<&str> = SIZES.into_iter().filter(|key| subject.get(key).is_some()).collect();
+    let ignored = subject.get("elasticity.ignore_non_elastic_batch_info").is_some_and(schema::is_true);
+    if !given.is_empty() && !ignored {
+        let what = "`elasticity` is enabled, and decides the batch sizes that the config has too".to_string();
+        found.key(&given, what, "--set elasticity.ignore_non_elastic_batch_info=true");
+    }
+    for key in ["elasticity.max_train_batch_size", "elasticity.micro_batch_sizes"] {
+        if subject.get(key).is_none() {
+            found.key(&["elasticity"], format!("`elasticity` is enabled and needs `{key}`"), format!("--set {key}=…"));
+        }
+    }
+    let is_size = |size: &Value| schema::is_whole(size) && number(size).is_some_and(|size| size > 0.0);
+    let key = "elasticity.micro_batch_sizes";
+    if subject.get(key).is_some_and(|sizes| !sizes.as_array().is_some_and(|sizes| sizes.iter().all(is_size))) {
+        let what = format!("`{key}` is {}, but DeepSpeed wants a list of whole numbers above 0", subject.shown(key));
+        found.key(&[key], what, format!("--set '{key}=[2,4]'"));
     }
 }
 

@@ -173,8 +173,7 @@ impl<'a> Subject<'a> {
 
     /// Whether one of these files of an installed package says this: what is installed speaks for itself.
     pub(super) fn source_says(&self, files: &[&str], text: &str) -> bool {
-        let Some(python) = &self.job.python else { return false };
-        let mut sources = files.iter().filter_map(|file| reading::text_if_any(&python.file(file)?));
+        let mut sources = files.iter().filter_map(|file| reading::text_if_any(&self.job.installed_file(file)?));
         sources.any(|source| source.contains(text))
     }
 

@@ -125,10 +125,7 @@ impl Job {
     pub(crate) fn own_file(&self, word: &str, host: &Host) -> Option<PathBuf> {
         let local = || Some(host.cwd.join(word)).filter(|path| path.is_file());
         let config = || shipped::by_word(self.trainer.distribution?, self.version().as_ref(), word);
-        let installed = |config: ShippedConfig| {
-            let elsewhere = || self.python.as_ref()?.file(config.file);
-            self.in_same_package(config.file).or_else(elsewhere)
-        };
+        let installed = |config: ShippedConfig| self.installed_file(config.file);
         match self.trainer.shipped_configs {
             None => local(),
             Some(ShippedConfigs { yields_to_file: true, .. }) => local().or_else(|| config().and_then(installed)),
@@ -140,15 +137,23 @@ impl Job {
     pub(crate) fn own_config_of_name(&self, name: &str) -> Option<(ShippedConfig, PathBuf)> {
         self.trainer.shipped_configs?;
         let config = shipped::by_name(self.trainer.distribution?, self.version().as_ref(), name)?;
-        Some((config, self.in_same_package(config.file)?))
+        Some((config, self.beside_target(config.file).filter(|path| path.is_file())?))
     }
 
-    /// A file of the package that the target is in.
-    fn in_same_package(&self, inside: &str) -> Option<PathBuf> {
+    /// A file of an installed package. Other folders are looked through only where the target is not in that package.
+    pub(crate) fn installed_file(&self, inside: &str) -> Option<PathBuf> {
+        match self.beside_target(inside) {
+            Some(path) => Some(path).filter(|path| path.is_file()),
+            None => self.python.as_ref()?.file(inside),
+        }
+    }
+
+    /// Where a file of the package is that the target is in.
+    fn beside_target(&self, inside: &str) -> Option<PathBuf> {
         let Target::Script { path, .. } = &self.target else { return None };
         let (package, _) = inside.split_once('/')?;
         let (site, _) = path.to_str()?.rsplit_once(&format!("/{package}/"))?;
-        Some(Path::new(site).join(inside)).filter(|path| path.is_file())
+        Some(Path::new(site).join(inside))
     }
 
     /// Where a run file of the command has this value: `run.yaml:3:8`.

@@ -24,8 +24,7 @@ impl Diagnostics {
 
     /// Sorts what the rules found into errors and warnings.
     pub(super) fn sort_findings(&mut self, output: Output) {
-        // A plan that is only printed may be for another machine.
-        let elsewhere = output.dry_run.is_some() && !output.check;
+        let only_printed = output.dry_run.is_some() && !output.check;
         // The mismatch already says what the rules about the batch would.
         let sourced = |found: &Problem| self.mismatched && check::is_about_batch(found.rule);
         for found in self.findings.drain(..).filter(|found| !sourced(found)) {
@@ -34,7 +33,7 @@ impl Diagnostics {
             if self.errors.iter().any(is_told) {
                 continue;
             }
-            let warns = elsewhere && check::is_about_this_machine(found.rule) && found.severity == Severity::Error;
+            let warns = only_printed && check::is_about_the_start(found.rule) && found.severity == Severity::Error;
             let found = if warns { found.into_warning() } else { found };
             if found.severity == Severity::Error { self.errors.push(found) } else { self.warnings.push(found) }
         }

@@ -280,6 +280,23 @@ fn what_a_trainer_ends_without_is_told_where_its_sources_say_so() {
         one(&said(&refusing(packages), command, "zero2"), "error[argument-missing]", missing);
         assert_eq!(said(&sandbox(packages), command, "zero2"), Vec::<String>::new(), "{command}");
     }
+    // A plan is for looking: what is left out can still be added.
+    let looked = refusing(SWIFT).run([
+        "-n",
+        "--deepspeed",
+        "zero2",
+        "--nproc-per-node",
+        "2",
+        "--",
+        "swift",
+        "sft",
+        "--model",
+        "a/b",
+    ]);
+    assert!(
+        looked.stderr.starts_with("warning[argument-missing]: ") && looked.stdout.contains("\nruns\n"),
+        "{looked:?}"
+    );
     let resumed = "swift sft --resume_from_checkpoint data --torch_dtype bfloat16";
     assert_eq!(said(&refusing(SWIFT), resumed, "zero2"), Vec::<String>::new());
 }

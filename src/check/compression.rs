@@ -1,53 +1,20 @@
-//! Sections that DeepSpeed read until 0.19, and what it refused in them. Newer versions refuse the sections themselves.
+//! `compression_training`, which DeepSpeed read until 0.19.6, and what it refused in it. Newer versions refuse the section itself.
 
 use serde_json::{Map, Value};
 
-use super::batch::{SIZES, is_elastic};
 use super::rule::{Findings, Rule};
 use super::subject::Subject;
 use crate::base::python_value::number;
 use crate::config::schema;
 use crate::report::{Severity, When};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "elasticity",
-        severity: Severity::Error,
-        when: When::Parse,
-        doc: "elasticity beside batch sizes, or without its own (before 0.19.8, which refuses the section)",
-        check: elasticity,
-    },
-    Rule {
-        name: "compression",
-        severity: Severity::Error,
-        when: When::Parse,
-        doc: "compression_training without the groups or the parameters it needs (before 0.19.7, which refuses the section)",
-        check: compression,
-    },
-];
-
-fn elasticity(subject: &Subject, found: &mut Findings) {
-    if !is_elastic(subject) {
-        return;
-    }
-    let given: Vec<&str> = SIZES.into_iter().filter(|key| subject.get(key).is_some()).collect();
-    let ignored = subject.get("elasticity.ignore_non_elastic_batch_info").is_some_and(schema::is_true);
-    if !given.is_empty() && !ignored {
-        let what = "`elasticity` is enabled, and decides the batch sizes that the config has too".to_string();
-        found.key(&given, what, "--set elasticity.ignore_non_elastic_batch_info=true");
-    }
-    for key in ["elasticity.max_train_batch_size", "elasticity.micro_batch_sizes"] {
-        if subject.get(key).is_none() {
-            found.key(&["elasticity"], format!("`elasticity` is enabled and needs `{key}`"), format!("--set {key}=…"));
-        }
-    }
-    let is_size = |size: &Value| schema::is_whole(size) && number(size).is_some_and(|size| size > 0.0);
-    let key = "elasticity.micro_batch_sizes";
-    if subject.get(key).is_some_and(|sizes| !sizes.as_array().is_some_and(|sizes| sizes.iter().all(is_size))) {
-        let what = format!("`{key}` is {}, but DeepSpeed wants a list of whole numbers above 0", subject.shown(key));
-        found.key(&[key], what, format!("--set '{key}=[2,4]'"));
-    }
-}
+pub(super) const RULES: &[Rule] = &[Rule {
+    name: "compression",
+    severity: Severity::Error,
+    when: When::Parse,
+    doc: "compression_training without the groups or the parameters it needs (before 0.19.7, which refuses the section)",
+    check: compression,
+}];
 
 /// A way to compress: the words that its shared parameters take, and what each of its groups must have.
 struct Technique {
