@@ -15,6 +15,5 @@ mod run_file;
 pub(crate) mod script;
 pub(crate) mod script_source;
 pub(crate) mod shipped;
-mod signs;
 pub(crate) mod target;
 pub(crate) mod trainer;

@@ -8,6 +8,7 @@ mod declared;
 mod family;
 mod model;
 mod parser;
+pub(crate) mod signs;
 mod tokens;
 mod way;
 

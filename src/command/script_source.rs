@@ -105,7 +105,7 @@ impl ScriptSource {
 }
 
 /// `import a.b as c`, `from a.b import c, d`: each module with the names that are taken from it.
-fn imports(text: &str) -> Vec<(&str, Vec<&str>)> {
+pub(super) fn imports(text: &str) -> Vec<(&str, Vec<&str>)> {
     let mut found = Vec::new();
     let mut at = 0;
     for whole in text.split_inclusive('\n') {

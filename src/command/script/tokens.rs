@@ -13,6 +13,8 @@ pub(super) enum Kind {
 pub(super) struct Token<'a> {
     pub(super) kind: Kind,
     pub(super) text: &'a str,
+    /// The byte of the source where it starts, quotes included.
+    pub(super) at: usize,
     /// Counted from 1.
     pub(super) line: usize,
     /// Where it starts, if it is the first of a statement's line.
@@ -47,7 +49,7 @@ pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
                     _ => {}
                 }
                 let indent = std::mem::take(&mut starts_line).then_some(at - line_start);
-                tokens.push(Token { kind, text, line, indent });
+                tokens.push(Token { kind, text, at, line, indent });
                 line += rest[..length].matches('\n').count();
                 length
             }

@@ -5,7 +5,7 @@ use super::hf;
 use crate::command::front_end::{
     ArgumentParser, DefaultArguments, FillsAuto, HandOver, NoConfig, RankCommand, Trainer, Usage, text_of,
 };
-use crate::command::signs::{calls, imports, keyword};
+use crate::command::script::signs::{calls, imports, keyword};
 use crate::command::target::ParsedCommand;
 use crate::host::Host;
 

@@ -3,7 +3,7 @@
 
 use super::deepspeed;
 use crate::command::front_end::{NoConfig, RankCommand, Trainer, Usage, text_of};
-use crate::command::signs::{calls, keyword};
+use crate::command::script::signs::{calls, keyword};
 use crate::command::target::ParsedCommand;
 use crate::host::Host;
 

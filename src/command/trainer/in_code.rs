@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 
 use super::{accelerate, hf};
 use crate::command::front_end::{NoConfig, RankCommand, Trainer, Usage, text_of};
-use crate::command::signs::{calls, imports, is_text, keyword};
+use crate::command::script::signs::{calls, imports, is_text, keyword};
 use crate::command::target::ParsedCommand;
 use crate::host::Host;
 

@@ -6,7 +6,7 @@ use crate::base::vars;
 use crate::command::front_end::{
     ArgumentParser, DefaultArguments, FillsAuto, HandOver, NoConfig, RankCommand, Trainer, Usage, Variable, text_of,
 };
-use crate::command::signs::{calls, imports, is_text, keyword};
+use crate::command::script::signs::{calls, imports, is_text, keyword};
 use crate::command::target::ParsedCommand;
 use crate::host::Host;
 

@@ -4,7 +4,7 @@
 use super::verl::NO_DEEPSPEED;
 use super::{command, openrlhf};
 use crate::command::front_end::{NoConfig, RankCommand, Trainer, Usage, text_of};
-use crate::command::signs::imports;
+use crate::command::script::signs::imports;
 use crate::command::target::ParsedCommand;
 use crate::host::Host;
 

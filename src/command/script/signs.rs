@@ -1,0 +1,95 @@
+//! What the text of a script shows at a glance: the modules that it imports, and what it hands to a call. A front end is
+//! recognised by such signs; the script is not run.
+
+use super::classes;
+use super::tokens::{Token, tokens};
+use crate::command::script_source;
+
+/// Whether the script imports one of these modules, or something below it.
+pub(crate) fn imports(text: &str, modules: &[&str]) -> bool {
+    let is_below = |name: &str, module: &str| {
+        name.strip_prefix(module).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let imported = script_source::imports(text);
+    imported.iter().any(|(name, _)| modules.iter().any(|module| is_below(name, module)))
+}
+
+/// What stands between the parentheses of every call of this name, which may be a dotted one.
+pub(crate) fn calls<'a>(text: &'a str, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
+    let mut found = Vec::new();
+    // Most scripts have none, and need not be split into words.
+    if text.contains(name) {
+        let tokens = tokens(text);
+        let last = name.rsplit('.').next().unwrap_or(name);
+        for call in super::calls::calls(&tokens, |token| token.is(last)) {
+            let head = &tokens[..call.start - 1];
+            let is_it = name.split('.').rev().enumerate().all(|(at, part)| {
+                let part_at = head.len().checked_sub(1 + 2 * at);
+                part_at.is_some_and(|part_at| head[part_at].is(part) && (at == 0 || head[part_at + 1].is(".")))
+            });
+            if is_it {
+                found.push(between(text, &tokens, call.start, call.end));
+            }
+        }
+    }
+    found.into_iter()
+}
+
+/// What a call gives to a keyword; nothing where it hands over more that is not written out.
+pub(crate) fn keyword<'a>(call: &'a str, name: &str) -> Option<&'a str> {
+    let tokens = call.contains(name).then(|| tokens(call))?;
+    let start = tokens.len() - classes::keyword(&tokens, name)?.len();
+    let mut depth = 0_i32;
+    let ends = |token: &Token| {
+        depth += i32::from(["(", "[", "{"].iter().any(|sign| token.is(sign)));
+        depth -= i32::from([")", "]", "}"].iter().any(|sign| token.is(sign)));
+        depth == 0 && token.is(",")
+    };
+    let end = tokens[start..].iter().position(ends).map_or(tokens.len(), |at| start + at);
+    Some(between(call, &tokens, start, end)).filter(|value| !value.starts_with("**"))
+}
+
+/// The text from one word to another, the last one excluded.
+fn between<'a>(text: &'a str, tokens: &[Token], start: usize, end: usize) -> &'a str {
+    let at = |index: usize| tokens.get(index).map_or(text.len(), |token| token.at);
+    text[at(start)..at(end)].trim()
+}
+
+/// Whether a value is written out as text.
+pub(crate) fn is_text(value: &str) -> bool {
+    value.starts_with(['"', '\''])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn imports_of_all_kinds() {
+        for text in
+            ["import ray\n", "import os, ray.data as d\n", "    from ray.util import x\n", "from ray import init"]
+        {
+            assert!(imports(text, &["lightning", "ray"]), "{text}");
+        }
+        for text in ["import rays\n", "# import ray\n", "from .ray import x\n", "x = 'import ray'\n", ""] {
+            assert!(!imports(text, &["ray"]), "{text}");
+        }
+    }
+
+    #[test]
+    fn calls_and_their_keywords() {
+        let text = "# Trainer(a=1)\nclass Trainer(Base):\n    x = L.Trainer(\n        strategy=\"ddp\", n=f(1)[2])\nMyTrainer(b=2)\n";
+        let found: Vec<_> = calls(text, "Trainer").collect();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!((keyword(found[0], "strategy"), keyword(found[0], "n")), (Some("\"ddp\""), Some("f(1)[2]")));
+        assert_eq!((keyword(found[0], "rategy"), keyword("a==1", "a")), (None, None));
+        assert_eq!(calls("f(1", "f").collect::<Vec<_>>(), ["1"]);
+        // Neither a docstring nor a text calls, and what is nested has commas of its own.
+        let text = "\"\"\"f(1)\"\"\"\nx = 'f(2)'\na.f(k={'b': 1, 'c': [2, 3]}, m=4)\nother.f(5)\n";
+        assert_eq!(calls(text, "a.f").collect::<Vec<_>>(), ["k={'b': 1, 'c': [2, 3]}, m=4"]);
+        assert_eq!(calls(text, "f").count(), 2);
+        assert_eq!(keyword("k={'b': 1, 'c': [2, 3]}, m=4", "k"), Some("{'b': 1, 'c': [2, 3]}"));
+        assert_eq!(keyword("**more, k=1", "k"), None);
+        assert!(is_text("\"ddp\"") && !is_text("args.strategy"));
+    }
+}
