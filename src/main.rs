@@ -56,14 +56,15 @@ use tools::shims::{Action, Shims};
 use tools::{doctor, explain, generate, shims};
 
 fn main() -> ExitCode {
-    let host = Host::read();
+    // What is there until the process ends is never freed: that would only cost time.
+    let host = Box::leak(Box::new(Host::read()));
     if let Some(status) = exec::run_if_helper(host.words.iter().cloned()) {
         return ExitCode::from(status);
     }
-    match run(&host) {
+    match run(host) {
         Ok(status) => ExitCode::from(status),
         Err(problems) => {
-            report::report(&problems, &Secrets::of(&host));
+            report::report(&problems, &Secrets::of(host));
             ExitCode::from(problems.first().map_or(REFUSED, |problem| problem.status))
         }
     }
@@ -72,7 +73,7 @@ fn main() -> ExitCode {
 /// The exit status, where zlaunch does not become another program.
 fn run(host: &Host) -> Result<u8, Vec<Problem>> {
     let shown = match cli::parse(host.words.clone(), host)? {
-        Request::Launch(launch) => return run_launch(&launch, host),
+        Request::Launch(launch) => return run_launch(Box::leak(launch), host),
         Request::Check(launch) => return run_check(&launch, host),
         Request::CheckConfigs(launch) => return run_check_configs(&launch, host),
         Request::Fit(request) => return run_fit(&request, host),
@@ -223,7 +224,9 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
         // A plan can be read on another machine than the one it is for.
         let blocker = plan.blocker.clone().filter(|_| !quiet).map(Problem::into_warning);
         report::report(blocker.as_slice(), &secrets);
-        return out_bytes(&plan.render(format, &secrets)).map(|()| 0);
+        let shown = out_bytes(&plan.render(format, &secrets));
+        std::mem::forget(plan);
+        return shown.map(|()| 0);
     }
     if verbose && !quiet {
         err(&plan.text(&secrets));

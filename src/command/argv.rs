@@ -201,13 +201,13 @@ impl Args {
     /// The option of this name as it is spelled, and all the words that belong to it. Of several, the last counts.
     pub(crate) fn list(&self, name: &str) -> Option<(String, Vec<&OsStr>)> {
         let words = &self.words[..options_end(&self.words)];
-        let spelled = |word: &'_ OsString| {
-            let text = word.to_str()?.strip_prefix("--")?;
-            let length = text.find('=').unwrap_or(text.len());
-            is_spelling(&text[..length], name).then_some(length + "--".len())
+        let is_it = |word: &OsString| {
+            let option = word.as_bytes().strip_prefix(b"--").and_then(|text| text.split_at_checked(name.len()));
+            let option = option.filter(|(_, behind)| matches!(behind, [] | [b'=', ..]));
+            option.is_some_and(|(option, _)| str::from_utf8(option).is_ok_and(|option| is_spelling(option, name)))
         };
-        let (at, length) = words.iter().enumerate().rev().find_map(|(at, word)| Some((at, spelled(word)?)))?;
-        let word = words[at].to_str()?;
+        let at = words.iter().rposition(is_it)?;
+        let (word, length) = (words[at].to_str()?, "--".len() + name.len());
         let values = match word.get(length + 1..) {
             Some(value) => vec![OsStr::new(value)],
             None => words[at + 1..].iter().take_while(|word| is_value(word)).map(OsString::as_os_str).collect(),

@@ -1,8 +1,6 @@
 //! Arguments that the command gives. They count where the trainer gets them as they are. Where a script may change one on
 //! the way, it fills nothing, and what contradicts it is no error.
 
-use std::ffi::OsString;
-
 use super::context::{Answer, FillContext, FillSource, FilledValue, Unfilled};
 use crate::base::source::{DoubtfulArgument, Source, Sourced};
 use crate::command::argv::{Args, ArgumentError};
@@ -17,9 +15,9 @@ impl FillContext<'_> {
     /// What becomes of an argument that is given.
     pub(super) fn passage(&self, argument: &str) -> Passage {
         // HfArgumentParser has it for a bool that is true by default.
-        let off = |word: &OsString| word.to_str().is_some_and(|word| is_spelling(word, &format!("--no_{argument}")));
-        if self.job.args.words().iter().any(off) {
-            return Passage::Doubtful(format!("--no_{argument} is given too"));
+        let off = format!("--no_{argument}");
+        if self.job.args.words().iter().any(|word| word.to_str().is_some_and(|word| is_spelling(word, &off))) {
+            return Passage::Doubtful(format!("{off} is given too"));
         }
         self.way().map_or(Passage::AsGiven, |way| way.passage(argument))
     }

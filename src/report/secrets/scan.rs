@@ -31,7 +31,7 @@ pub(super) fn scan(words: &[impl AsRef<[u8]>]) -> Vec<Vec<Span>> {
     let mut asks: Option<(Name, &str)> = None;
     let (mut last, mut found) = ("", Vec::new());
     for word in &words {
-        if asks.is_none() && !may_name_secret(word) && !word.contains("://") {
+        if asks.is_none() && !may_name_secret(word) && !word.contains(':') {
             found.push(Vec::new());
             last = word;
             continue;
