@@ -36,7 +36,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "optimizer-without-type",
         severity: Severity::Error,
         when: When::Start,
-        doc: "an optimizer section without a type, with ZeRO and transformers, before DeepSpeed 0.19.8",
+        doc: "an optimizer section without a type, with transformers and ZeRO (from DeepSpeed 0.19.8 on, stage 3 is not refused)",
         check: optimizer_without_type,
     },
     Rule {
@@ -96,7 +96,8 @@ fn optimizer_without_type(subject: &Subject, found: &mut Findings) {
     const KEY: &str = "optimizer";
     let nameless =
         subject.get(KEY).and_then(Value::as_object).is_some_and(|it| it.get("type").is_none_or(Value::is_null));
-    if nameless && subject.is_hf() && subject.stage_is(&[1, 2, 3]) && subject.is_before([0, 19, 8]) {
+    let refused = subject.stage_is(&[1, 2]) || subject.stage_is(&[3]) && subject.is_before([0, 19, 8]);
+    if nameless && subject.is_hf() && refused {
         let what = format!("`{KEY}` has no `type`, and ZeRO needs an optimizer");
         found.key(&[KEY], what, format!("--set {KEY}.type=AdamW, or --unset {KEY}"));
     }
