@@ -43,7 +43,7 @@ pub(crate) fn carry_out(plan: Plan) -> Result<u8, Problem> {
     if let Some(config) = plan.config.as_ref().filter(|_| writes) {
         write_config(config)?;
     }
-    if let Some((path, text)) = &plan.environment_file {
+    for (path, text) in &plan.environment_files {
         files::write(path, text, FileKind::Ours, OutputFile::VARIABLES)?;
     }
     if let Some(record) = plan.record.as_ref().filter(|_| writes && plan.topology.is_first()) {

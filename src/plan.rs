@@ -12,6 +12,7 @@ mod planner;
 mod print;
 pub(crate) mod record;
 mod recording;
+mod travel;
 
 pub(crate) use decision::Plan;
 pub(crate) use file::{FileKind, PlannedConfig};

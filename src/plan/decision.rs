@@ -26,8 +26,8 @@ pub(crate) struct Plan {
     pub(crate) diagnostics: Vec<Problem>,
     /// Why this cannot be started here, though it can be planned.
     pub(crate) blocker: Option<Problem>,
-    /// The file of variables for the other machines of a hostfile, and its text.
-    pub(crate) environment_file: Option<(PathBuf, String)>,
+    /// Files with variables for the other machines of a hostfile, and their texts.
+    pub(crate) environment_files: Vec<(PathBuf, String)>,
     /// The port of the rendezvous, if it is on this machine.
     pub(crate) opens: Option<Sourced<u16>>,
     pub(crate) record: Option<Record>,

@@ -11,8 +11,6 @@ use crate::config::template::Template;
 use crate::host::Host;
 use crate::ranks::launcher::{Launcher, srun};
 use crate::ranks::topology::{Role, Task, Topology};
-use crate::report::reading;
-use crate::report::{self, Problem};
 use crate::request::EnvironmentFlags;
 
 #[derive(Debug, Default)]
@@ -322,43 +320,3 @@ impl Environment {
 }
 
 const SCHEDULED: &str = "the scheduler's signals reach the ranks (torch 2.10 and later)";
-
-/// The file with the variables that must reach every machine of a hostfile.
-pub(crate) fn for_other_machines(
-    topology: &Topology,
-    settings: &[Setting],
-    host: &Host,
-) -> Result<Option<String>, Vec<Problem>> {
-    let several = topology.pool.as_ref().is_some_and(|pool| pool.0.len() > 1);
-    several.then(|| environment_file(settings, host)).transpose()
-}
-
-/// DeepSpeed's runner exports variables whose names begin like this.
-const TRAVELS: &[&str] = &["MLFLOW", "PYTHON", "MV2", "UCX", "NCCL"];
-
-/// All others go into a file. It replaces the user's own `.deepspeed_env` files, so it starts with their lines.
-fn environment_file(settings: &[Setting], host: &Host) -> Result<String, Vec<Problem>> {
-    let name = host.filled(vars::DS_ENV_FILE).unwrap_or(".deepspeed_env");
-    let mut text = String::new();
-    let mut problems = Vec::new();
-    for folder in host.home().into_iter().chain([host.cwd.clone()]) {
-        let path = folder.join(name);
-        let Some(own) = path.is_file().then(|| reading::read_text(&path)).transpose()? else {
-            continue;
-        };
-        for (number, line) in (1..).zip(own.lines()) {
-            if !line.contains('=') {
-                problems.push(report::bad_environment_line(&format!("{}:{number}", path.display()), line));
-            }
-            text += &format!("{line}\n");
-        }
-    }
-    let stays = |setting: &&Setting| !TRAVELS.iter().any(|prefix| setting.name.starts_with(prefix));
-    for Setting { name, value, .. } in settings.iter().filter(stays) {
-        match value.to_str().filter(|value| !value.contains('\n')) {
-            Some(value) => text += &format!("{name}={value}\n"),
-            None => problems.push(report::value_cannot_travel(name)),
-        }
-    }
-    if problems.is_empty() { Ok(text) } else { Err(problems) }
-}

@@ -7,12 +7,11 @@ use serde_json::Value;
 
 use super::decision::{Plan, TrainerFacts};
 use super::diagnostics::Diagnostics;
-use super::environment::{self, Environment, EnvironmentInputs};
+use super::environment::{Environment, EnvironmentInputs};
 use super::file::PlannedConfig;
+use super::travel::Travel;
 use super::{inputs, own_config, print};
-use crate::base::hash::fnv1a;
 use crate::base::source::{Source, Sourced};
-use crate::base::vars;
 use crate::check::{self, Derived, Subject, machine};
 use crate::command::arguments;
 use crate::command::trainer::{FillsAuto, Job, NoConfig, Ranks};
@@ -22,6 +21,7 @@ use crate::config::places::Places;
 use crate::config::template::{self, Template};
 use crate::fit;
 use crate::host::Host;
+use crate::ranks::launcher::carrier::Carrier;
 use crate::ranks::launcher::local::LocalRanks;
 use crate::ranks::launcher::srun;
 use crate::ranks::launcher::{self, LaunchContext, Launcher};
@@ -117,12 +117,15 @@ impl Draft<'_> {
         if !kind.runs_zlaunch() {
             self.hand_over_by_variables(path, &mut environment);
         }
-        let environment_file = self.environment_file(&topology, &mut environment)?;
+        let mut context = self.launch_context(&topology);
+        let Travel { files: environment_files, named, warnings } = Travel::plan(&context, &mut environment)?;
+        let extra = Carrier::of(&context).options(context.extra, &named);
+        context.extra = &extra;
         let translated = !kind.runs_zlaunch() && self.translate(&topology, path, &mut environment);
         let kind = if translated { Launcher::Torchrun } else { kind };
         let argv = match self.prefix() {
             Some(prefix) => self.behind(prefix, seen),
-            None => self.argv(kind, translated, &topology, path)?,
+            None => self.argv(kind, translated, context, path)?,
         };
         let mut plan = Plan {
             trainer: self.trainer_facts(),
@@ -132,10 +135,10 @@ impl Draft<'_> {
             chosen,
             environment,
             argv,
-            diagnostics,
+            diagnostics: [diagnostics, warnings].concat(),
             // What is missing here may be there where it runs.
             blocker: self.blocker(Some(kind), seen),
-            environment_file,
+            environment_files,
             opens: topology.opens_port(kind == Launcher::Torchrun).cloned(),
             topology,
             record: None,
@@ -143,20 +146,6 @@ impl Draft<'_> {
         };
         plan.record = plan.record(launch, job, host, seen)?;
         Ok(plan)
-    }
-
-    /// The file in which DeepSpeed's runner finds the variables for the other machines.
-    fn environment_file(
-        &self,
-        topology: &Topology,
-        environment: &mut Environment,
-    ) -> Result<Option<(PathBuf, String)>, Vec<Problem>> {
-        let Some(text) = environment::for_other_machines(topology, &environment.set, &self.host)? else {
-            return Ok(None);
-        };
-        let path = self.host.configs_folder().join(format!("deepspeed_env-{:016x}", fnv1a(text.as_bytes())));
-        environment.set(vars::DS_ENV_FILE, path.as_os_str(), "for the other machines".to_string());
-        Ok(Some((path, text)))
     }
 
     /// Sets the variables in which the front end looks for its config. A launcher that takes the config sets its own.
@@ -185,31 +174,30 @@ impl Draft<'_> {
         &self,
         kind: Launcher,
         translated: bool,
-        topology: &Topology,
+        mut context: LaunchContext<'_>,
         config: Option<&OsStr>,
-    ) -> Result<Vec<OsString>, Problem> {
-        let mut context = self.launch_context(topology);
+    ) -> Result<Vec<OsString>, Vec<Problem>> {
         if kind == Launcher::Srun {
             // Options for another launcher are for zlaunch on each node.
             let asked = self.launch.launcher.as_ref().is_some_and(|asked| asked.value == Launcher::Srun);
             context.extra = if asked { context.extra } else { &[] };
             let (options, command) = (self.launch.forwarded_options(), &self.launch.command);
             let prefix = if let Some(Front::Srun(prefix)) = &self.front { Some(prefix) } else { None };
-            return srun::argv(prefix, &options, command, &context);
+            return Ok(srun::argv(prefix, &options, command, &context)?);
         }
-        let mut argv = match self.wrapped.as_ref().filter(|_| !translated) {
-            Some(wrapped) => wrapped.argv(&context, config),
-            None => {
-                let mut argv = launcher::prefix(kind, &context);
-                argv.extend(self.job.rank_args(config.filter(|_| !translated)));
-                argv
-            }
-        };
         // Behind a launcher in the command, a script keeps the arguments it was given.
-        if self.wrapped.is_none() || self.job.rewritten {
-            argv.extend(self.job.launcher_args(ranks(topology)));
+        let added = self.wrapped.is_none() || self.job.rewritten;
+        let added = added.then(|| self.job.launcher_args(ranks(context.topology))).into_iter().flatten();
+        if let Some(wrapped) = self.wrapped.as_ref().filter(|_| !translated) {
+            return Ok(wrapped.argv(&context, config).into_iter().chain(added).collect());
         }
-        Ok(argv)
+        let mut words = self.job.rank_args(config.filter(|_| !translated));
+        words.extend(added);
+        let problems = Carrier::of(&context).check(&context, &words);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        Ok([launcher::prefix(kind, &context), launcher::arguments(kind, &context, words)].concat())
     }
 
     fn launch_context<'b>(&'b self, topology: &'b Topology) -> LaunchContext<'b> {

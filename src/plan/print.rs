@@ -234,7 +234,7 @@ impl Plan {
             files.push((&config.file.path, &config.text, config.file.kind));
             files.extend(config.run_file.iter().map(|(path, text)| (path, text, FileKind::Ours)));
         }
-        files.extend(self.environment_file.iter().map(|(path, text)| (path, text, FileKind::Ours)));
+        files.extend(self.environment_files.iter().map(|(path, text)| (path, text, FileKind::Ours)));
         if !files.is_empty() {
             script.extend(b"umask_before=$(umask); umask 077\n");
             for (path, text, kind) in files {

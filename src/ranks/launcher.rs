@@ -2,6 +2,7 @@
 //! between them. A command that starts with a launcher already is an `ExistingLauncher`.
 
 mod accelerate;
+pub(crate) mod carrier;
 mod context;
 mod deepspeed;
 mod existing;
@@ -104,6 +105,11 @@ pub(crate) fn prefix(launcher: Launcher, context: &LaunchContext<'_>) -> Vec<OsS
         Launcher::Local => local::prefix(context),
         Launcher::Direct | Launcher::Srun | Launcher::Existing(_) | Launcher::Prefix(_) => context.process_words(),
     }
+}
+
+/// The trainer's arguments, as the launcher must be given them so that they arrive as they are.
+pub(crate) fn arguments(launcher: Launcher, context: &LaunchContext<'_>, words: Vec<OsString>) -> Vec<OsString> {
+    if launcher == Launcher::Deepspeed { deepspeed::arguments(context, words) } else { words }
 }
 
 /// Options for the launcher that state ranks: zlaunch must know those itself.

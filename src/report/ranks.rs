@@ -211,6 +211,36 @@ pub(crate) fn value_cannot_travel(name: &str) -> Problem {
         .help(format!("--unset-env {name}, or set it on the machines"))
 }
 
+/// `sourced` stands in a line that the shell of every machine reads, and DeepSpeed does not quote it.
+pub(crate) fn read_by_shells(sourced: &Sourced<String>) -> Problem {
+    let what = format!("`{}` would be read by the shell of every machine: deepspeed's runner does not quote it", sourced.value);
+    Problem::error("hosts", what).at(&sourced.from).help("use letters, digits and `_-./=:,@+` there, or a link with such a name")
+}
+
+pub(crate) fn colon_divides_commands() -> Problem {
+    Problem::error("hosts", "`mpirun` starts another program after the word `:`")
+        .at("`:` in the command")
+        .help("drop it, or --launcher-arg=--launcher=pdsh")
+}
+
+pub(crate) fn secrets_not_shared<'a>(path: &Path, names: impl Iterator<Item = &'a String>) -> Problem {
+    let names = names.map(String::as_str).collect::<Vec<_>>().join(", ");
+    let what = format!("every machine must read {names} from a file, but only this one sees its folder");
+    Problem::error("hosts", what)
+        .at(path.display())
+        .help("set XDG_CACHE_HOME to a folder that all machines share, or set the variables on the machines")
+}
+
+/// The runner of an MPI or of Slurm hands `name` on with its value in its arguments.
+pub(crate) fn shown_in_arguments(name: &str, is_secret: bool) -> Problem {
+    let what = if is_secret {
+        format!("deepspeed's runner puts the value of {name} into the arguments of a program, where every user can read it")
+    } else {
+        format!("deepspeed's runner quotes the value of {name} for a shell, and no shell reads it: it arrives with the quotes")
+    };
+    Problem::warning("shown-in-arguments", what).at(name).help(format!("--unset-env {name}, and set it on the machines"))
+}
+
 pub(crate) fn machines_differ(nproc: &Sourced<u32>) -> Problem {
     Problem::warning(
         "machines-differ",

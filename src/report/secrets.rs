@@ -38,6 +38,11 @@ pub(crate) struct Secrets<'h> {
     known: OnceCell<BTreeMap<Vec<u8>, String>>,
 }
 
+/// Whether the value of that variable is a secret.
+pub(crate) fn is_secret(name: &str, value: &str) -> bool {
+    Sensitivity::of(name).is_some_and(|kind| kind.hides(value))
+}
+
 impl<'h> Secrets<'h> {
     pub(crate) fn of(host: &'h Host) -> Self {
         Secrets { host, known: OnceCell::new() }
@@ -55,8 +60,7 @@ impl<'h> Secrets<'h> {
 
     /// The pieces of a variable's value.
     pub(crate) fn in_value<'a>(&self, name: &str, value: &'a OsStr) -> Vec<Piece<'a>> {
-        let is_secret = Sensitivity::of(name).is_some_and(|kind| kind.hides(&value.to_string_lossy()));
-        let whole = is_secret.then(|| Span { start: 0, end: value.len(), name: name.to_string() });
+        let whole = is_secret(name, &value.to_string_lossy()).then(|| Span { start: 0, end: value.len(), name: name.to_string() });
         self.pieces(value.as_bytes(), whole.into_iter().chain(scan(&[value.as_bytes()]).into_iter().flatten()))
     }
 

@@ -7,13 +7,15 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use super::carrier::{Carrier, Word};
 use super::context::LaunchContext;
 use super::kind::Launcher;
 use super::spec::{CountMeaning, LauncherSpec, count, default};
 use crate::base::base64;
 use crate::base::source::Sourced;
 use crate::base::vars;
-use crate::command::argv::{Args, Nargs::One};
+use crate::command::argv::Args;
+use crate::command::argv::Nargs::{Nothing, One};
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags, Topology};
 use crate::report::{self, Problem};
@@ -25,7 +27,18 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
     options: include_str!("../../recorded/deepspeed.txt"),
     short_options: &[("-H", "hostfile"), ("-i", "include"), ("-e", "exclude"), ("-q", "quiet"), ("-h", "help")],
     rank_options: ["num_gpus", "num_nodes", "node_rank", "master_addr", "master_port"],
-    fields: &[("num_accelerators", One), ("include", One), ("exclude", One), ("hostfile", One)],
+    fields: &[
+        ("num_accelerators", One),
+        ("include", One),
+        ("exclude", One),
+        ("hostfile", One),
+        ("launcher", One),
+        ("launcher_args", One),
+        ("venv_script", One),
+        ("enable_each_rank_log", One),
+        ("force_multi", Nothing),
+        ("no_ssh", Nothing),
+    ],
     count_options: &["num_gpus", "num_accelerators", "include", "exclude"],
     count_meaning: CountMeaning::PerNode,
     config: None,
@@ -63,11 +76,28 @@ pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
         words.push("--no_local_rank".into());
     }
     words.extend(context.extra.iter().cloned());
-    words.extend(context.rank_words("--module"));
+    words.extend(script_words(context));
     words
 }
 
-/// With a hostfile: the runner reaches the hosts through ssh.
+/// The script, and the words that belong to it, as the runner must be given them.
+fn script_words(context: &LaunchContext<'_>) -> Vec<OsString> {
+    let mut words = context.rank_words("--module");
+    let carrier = Carrier::of(context);
+    let script = words.iter().position(|word| word != "--module" && word != "--no_python").unwrap_or(words.len());
+    for (at, word) in words.iter_mut().enumerate().skip(script) {
+        *word = carrier.word(word, if at == script { Word::Script } else { Word::Argument });
+    }
+    words
+}
+
+/// The arguments of the script, in the same way.
+pub(super) fn arguments(context: &LaunchContext<'_>, words: Vec<OsString>) -> Vec<OsString> {
+    let carrier = Carrier::of(context);
+    words.into_iter().map(|word| carrier.word(&word, Word::Argument)).collect()
+}
+
+/// With a hostfile: the runner reaches the hosts through a `Carrier`.
 fn runner_words(context: &LaunchContext<'_>) -> Vec<OsString> {
     let LaunchContext { topology, hosts, host, .. } = context;
     let mut words: Vec<OsString> = vec![context.python(), "-m".into(), SPEC.module().into()];

@@ -56,6 +56,18 @@ const RULES: &[(&str, &str)] = &[
         "machines-differ",
         "The machines of a job may have different numbers of GPUs, so the number of ranks is not known.",
     ),
+    (
+        "shown-in-arguments",
+        "DeepSpeed's runner for an MPI or Slurm would show a secret in its arguments, or add quotes to a value.",
+    ),
+    (
+        "config-not-shared",
+        "The machines of a hostfile read the config by its path, and its file system may be of this machine alone.",
+    ),
+    (
+        "changed-by-shells",
+        "`deepspeed --hostfile` sends its words through the shell of every machine, which reads more into this one.",
+    ),
     ("stray-variable", "A variable such as NNODES or PET_NNODES contradicts the launch, and is ignored."),
     ("contradicts-scheduler", "The number of machines, or the rank of this one, was given and is not the scheduler's."),
     ("ranks-without-effect", "A number of processes was given for a command that is executed once, as it is."),

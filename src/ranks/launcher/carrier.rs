@@ -1,0 +1,158 @@
+//! How DeepSpeed's runner reaches the machines of a hostfile, and what happens to the words of a command on the way.
+//!
+//! pdsh joins its words by blanks and gives the line to ssh, so that the login shell of every machine reads it. DeepSpeed
+//! (`PDSHRunner.parse_user_args`, alike in 0.14 to 0.19) puts an argument with a blank into double quotes and escapes only
+//! the quotes in it; all else, the script included, it leaves as it is. pdsh itself replaces `%h`, `%n` and `%u`.
+//! `mpirun` and `srun` send the words in a message of their own, which no shell reads.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use super::context::LaunchContext;
+use super::deepspeed::SPEC;
+use crate::base::source::{Source, Sourced};
+use crate::report::{self, Problem};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    /// Nothing: the ranks run on this machine.
+    Nothing,
+    Pdsh,
+    OpenMpi,
+    /// The `mpirun` of MPICH, Intel MPI and MVAPICH, which hands on the whole environment.
+    Hydra,
+    /// Hands on the whole environment as well.
+    Slurm,
+}
+
+/// What a word is to the runner.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Word {
+    /// The script, or the program after `--no_python`: taken as it is.
+    Script,
+    /// What follows it.
+    Argument,
+}
+
+impl Carrier {
+    pub(crate) fn of(context: &LaunchContext<'_>) -> Self {
+        let Some(pool) = &context.topology.pool else { return Carrier::Nothing };
+        let options = SPEC.parse(context.extra);
+        let several = pool.0.len() > 1 || options.is_given("force_multi");
+        if !several || options.is_given("no_ssh") {
+            return Carrier::Nothing;
+        }
+        let name = options.text("launcher").map(|name| name.value.to_lowercase());
+        match name.as_deref() {
+            Some("openmpi") => Carrier::OpenMpi,
+            Some("mpich" | "impi" | "mvapich") => Carrier::Hydra,
+            Some("slurm") => Carrier::Slurm,
+            _ => Carrier::Pdsh,
+        }
+    }
+
+    /// The word that the runner must be given, so that this one arrives.
+    pub(super) fn word(self, word: &OsStr, kind: Word) -> OsString {
+        let bytes = word.as_bytes();
+        if self != Carrier::Pdsh || is_harmless(bytes) {
+            return word.to_os_string();
+        }
+        // The runner itself adds the quotes around such an argument, and escapes those in it.
+        if kind == Word::Argument && bytes.contains(&b' ') {
+            return OsString::from_vec(in_double_quotes(bytes, b"\\$`"));
+        }
+        OsString::from_vec([b"\"", in_double_quotes(bytes, b"\\$`\"").as_slice(), b"\""].concat())
+    }
+
+    /// What the runner hands on in a way that zlaunch cannot make safe.
+    pub(crate) fn check(self, context: &LaunchContext<'_>, words: &[OsString]) -> Vec<Problem> {
+        match self {
+            Carrier::Pdsh => read_by_shells(context),
+            Carrier::OpenMpi | Carrier::Hydra if words.iter().any(|word| word == ":") => {
+                vec![report::colon_divides_commands()]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The user's options for the runner, and one that names variables for `mpirun` to hand on.
+    pub(crate) fn options(self, extra: &[OsString], variables: &[String]) -> Vec<OsString> {
+        if self != Carrier::OpenMpi || variables.is_empty() {
+            return extra.to_vec();
+        }
+        let options = SPEC.parse(extra);
+        let own = options.text("launcher_args").map(|own| own.value).into_iter();
+        let named = variables.iter().map(|name| format!("-x {name}"));
+        let value = own.chain(named).collect::<Vec<_>>().join(" ");
+        if options.is_given("launcher_args") {
+            return options.with("launcher_args", OsStr::new(&value));
+        }
+        // Joined, because argparse would take a value that begins with a dash for an option.
+        [extra, &[format!("--launcher_args={value}").into()]].concat()
+    }
+}
+
+/// What DeepSpeed puts between the words without quotes: `cd FOLDER; PYTHON -m … --master_addr=ADDRESS`.
+fn read_by_shells(context: &LaunchContext<'_>) -> Vec<Problem> {
+    let options = SPEC.parse(context.extra);
+    let option = |name: &str| options.text(name);
+    let folder = Sourced::new(context.host.cwd.clone().into_os_string(), Source::Machine("the folder you are in"));
+    let python = Sourced::new(context.python(), Source::Machine("the interpreter"));
+    let stated = [context.topology.master_addr.clone(), option("venv_script"), option("enable_each_rank_log")];
+    let stated = stated.into_iter().flatten().map(|sourced| sourced.map(OsString::from));
+    let unsafe_ones = [folder, python].into_iter().chain(stated).filter(|it| !is_harmless(it.value.as_bytes()));
+    unsafe_ones.map(|it| report::read_by_shells(&it.map(|value| value.to_string_lossy().into_owned()))).collect()
+}
+
+/// Whether neither pdsh nor any shell reads more into these bytes.
+pub(crate) fn is_harmless(bytes: &[u8]) -> bool {
+    let harmless = |b: &u8| b.is_ascii_alphanumeric() || b"_-./=:,@+".contains(b);
+    !bytes.is_empty() && !bytes.starts_with(b"=") && bytes.iter().all(harmless)
+}
+
+/// A text for between double quotes, and through pdsh.
+pub(crate) fn in_double_quotes(text: &[u8], special: &[u8]) -> Vec<u8> {
+    let mut escaped = Vec::with_capacity(text.len() + 8);
+    for byte in text {
+        match byte {
+            b'%' => escaped.push(b'%'),
+            _ if special.contains(byte) => escaped.push(b'\\'),
+            _ => {}
+        }
+        escaped.push(*byte);
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_for_pdsh() {
+        let word = |word: &str, kind| Carrier::Pdsh.word(OsStr::new(word), kind).into_string().unwrap();
+        for (said, argument, script) in [
+            ("train.py", "train.py", "train.py"),
+            ("", r#""""#, r#""""#),
+            (r#"{"a":1}"#, r#""{\"a\":1}""#, r#""{\"a\":1}""#),
+            (r#"{"a": 1}"#, r#"{"a": 1}"#, r#""{\"a\": 1}""#),
+            ("$(touch x)", r"\$(touch x)", r#""\$(touch x)""#),
+            ("it's", r#""it's""#, r#""it's""#),
+            ("100%n", r#""100%%n""#, r#""100%%n""#),
+            (r"a\ `b`", r"a\\ \`b\`", r#""a\\ \`b\`""#),
+        ] {
+            assert_eq!((word(said, Word::Argument), word(said, Word::Script)), (argument.into(), script.into()), "{said}");
+        }
+        assert_eq!(Carrier::Hydra.word(OsStr::new("$x"), Word::Script), "$x");
+    }
+
+    #[test]
+    fn mpirun_is_told_which_variables_to_hand_on() {
+        let names = ["A".to_string(), "B".to_string()];
+        let words = |text: &str| text.split('|').map(OsString::from).collect::<Vec<_>>();
+        let options = |extra: &str| Carrier::OpenMpi.options(&words(extra), &names).join(OsStr::new("|"));
+        assert_eq!(options("--launcher|openmpi"), "--launcher|openmpi|--launcher_args=-x A -x B");
+        assert_eq!(options("--launcher_args=-q|--launcher|openmpi"), "--launcher_args=-q -x A -x B|--launcher|openmpi");
+        assert_eq!(Carrier::Slurm.options(&words("--launcher|slurm"), &names), words("--launcher|slurm"));
+    }
+}
