@@ -5,10 +5,12 @@ mod args;
 pub(crate) mod completions;
 mod fit;
 mod generate;
+mod help;
 mod launch;
 mod meant;
 mod refusal;
 mod tools;
+mod unknown;
 mod values;
 
 use std::ffi::OsString;
@@ -17,7 +19,7 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, Command};
 
 use crate::base::options::{
-    CHECK, COMPLETIONS, DOCTOR, EXPLAIN, FIT, GENERATE, REPLAY, SHIMS, Subcommand, TEMPLATES, USAGE,
+    CHECK, COMPLETIONS, DOCTOR, EXPLAIN, FIT, GENERATE, HELP, REPLAY, SHIMS, Subcommand, TEMPLATES, USAGE,
 };
 use crate::fit::FitRequest;
 use crate::host::Host;
@@ -47,6 +49,22 @@ pub(crate) enum Request {
     Shims(Shims),
     /// `--help`, `--version`, completions: text for stdout.
     Show(String),
+    /// Nothing was said: the overview, which is no success.
+    Overview(String),
+}
+
+impl Request {
+    /// The launch that it is about.
+    pub(crate) fn launch_mut(&mut self) -> Option<&mut Launch> {
+        match self {
+            Request::Launch(launch)
+            | Request::Check(launch)
+            | Request::CheckConfigs(launch)
+            | Request::Doctor(launch) => Some(launch),
+            Request::Fit(fit) => Some(&mut fit.launch),
+            _ => None,
+        }
+    }
 }
 
 type Describe = fn(Command) -> Command;
@@ -54,15 +72,16 @@ type Read = fn(ParsedArgs) -> Result<Request, Vec<Problem>>;
 
 /// Each sub-command: what its arguments are, and what they ask for.
 const SUBCOMMANDS: &[(Subcommand, Describe, Read)] = &[
-    (CHECK, launch::describe_report, |args| launch::read_check(args).map(check)),
+    (CHECK, launch::describe_check, |args| launch::read_check(args).map(check)),
     (TEMPLATES, tools::describe_templates, |args| tools::read_templates(args).map(Request::Templates)),
     (EXPLAIN, tools::describe_explain, |args| tools::read_explain(args).map(Request::Explain)),
     (FIT, fit::describe, |args| fit::read(args).map(|it| Request::Fit(Box::new(it)))),
     (GENERATE, generate::describe, |args| generate::read(args).map(Request::Generate)),
-    (DOCTOR, launch::describe_report, |args| launch::read(args, Mode::Doctor).map(|it| Request::Doctor(Box::new(it)))),
+    (DOCTOR, launch::describe_doctor, |args| launch::read(args, Mode::Doctor).map(|it| Request::Doctor(Box::new(it)))),
     (REPLAY, tools::describe_replay, |args| tools::read_replay(args).map(Request::Replay)),
     (SHIMS, tools::describe_shims, |args| tools::read_shims(args).map(Request::Shims)),
     (COMPLETIONS, completions::describe, |args| completions::read(args, command()).map(Request::Show)),
+    (HELP, help::describe, |args| help::read(args, command()).map(Request::Show)),
 ];
 
 fn check(checked: Checked) -> Request {
@@ -92,20 +111,26 @@ pub(crate) fn command() -> Command {
     });
     args::parser(launch::describe)
         .version(VERSION)
-        .about("Turn a training command and a DeepSpeed shorthand into one exact launch")
+        .about(help::FIRST)
         .override_usage(USAGE)
         .after_help(after_help)
         .max_term_width(110)
         // Behind an option, the first word is a program: `zlaunch -n check` runs one of that name.
         .args_conflicts_with_subcommands(true)
+        // `HELP` is ours.
+        .disable_help_subcommand(true)
         .subcommands(subcommands)
 }
 
 pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Problem>> {
     let mut words: Vec<_> = argv.into_iter().skip(1).collect();
     let mut problems = Vec::new();
-    let is_subcommand = |word: &OsString| word == "help" || SUBCOMMANDS.iter().any(|(known, ..)| word == known.name);
+    if words.is_empty() {
+        return Ok(Request::Overview(help::overview()));
+    }
+    let is_subcommand = |word: &OsString| SUBCOMMANDS.iter().any(|(known, ..)| word == known.name);
     let mut whole = words.first().is_some_and(is_subcommand);
+    let is_launch = !whole;
     // clap stops at the first mistake: without that word, it finds the next one.
     let matches = loop {
         // Most command lines are a launch that is right. For all others, clap must know more.
@@ -114,26 +139,49 @@ pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
             Ok(matches) => break matches,
             Err(_) if !whole => whole = true,
             Err(why) if matches!(why.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
-                return if problems.is_empty() {
-                    Ok(Request::Show(why.render().ansi().to_string()))
-                } else {
-                    Err(problems)
+                return match problems.is_empty() {
+                    true if is_launch && asks_briefly(&words) => Ok(Request::Show(help::overview())),
+                    true => Ok(Request::Show(why.render().ansi().to_string())),
+                    false => Err(problems),
                 };
             }
             Err(why) => {
-                problems.push(refusal(&why, usage_of(&words)));
-                match position_of_refused(&why, &words) {
-                    Some(at) if words.len() > 1 && problems.len() <= MOST_REFUSED => drop(words.remove(at)),
-                    _ => return Err(problems),
-                }
+                let at = position_of_refused(&why, &words).filter(|_| problems.len() < MOST_REFUSED);
+                let Some(at) = at.filter(|_| words.len() > 1) else {
+                    problems.push(refusal(&why, usage_of(&words)));
+                    return Err(problems);
+                };
+                problems.push(without_refused(&why, at, &mut words, host));
             }
         }
     };
-    match read(&words, &matches, host) {
-        Ok(request) if problems.is_empty() => Ok(request),
-        Ok(_) => Err(problems),
-        Err(more) => Err(problems.into_iter().chain(more).collect()),
+    if problems.is_empty() {
+        return read(&words, &matches, host);
     }
+    let more = read(&words, &matches, host).err().into_iter().flatten();
+    let line = unknown::line(&words);
+    let problems =
+        problems.into_iter().map(|problem| if problem.help.is_empty() { problem.help(&line) } else { problem });
+    Err(problems.chain(more).collect())
+}
+
+/// Takes what clap refuses out of the words, or puts it behind the command if it belongs there.
+fn without_refused(why: &clap::Error, at: usize, words: &mut Vec<OsString>, host: &Host) -> Problem {
+    match refused_argument(why).filter(|given| why.kind() == ErrorKind::UnknownArgument && given.starts_with('-')) {
+        Some(given) => unknown::unknown_option(&given, at, words, host),
+        None => {
+            let problem = refusal(why, usage_of(words));
+            words.remove(at);
+            problem
+        }
+    }
+}
+
+/// `-h`, not `--help`.
+fn asks_briefly(words: &[OsString]) -> bool {
+    let short = |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains('h');
+    let asks = words.iter().filter_map(|word| word.to_str()).find(|word| *word == "--help" || short(word));
+    asks.is_some_and(short)
 }
 
 /// So many words that clap refuses are told at once.

@@ -32,11 +32,10 @@ use files::PendingFile;
 pub(crate) use files::{remove, write_new, write_program};
 pub(crate) use helper::run_if_helper;
 
-/// Writes the files of the plan and replaces this process. Returns only with a problem, or with the exit status of ranks
-/// that zlaunch started itself.
-pub(crate) fn carry_out(plan: Plan) -> Result<u8, Problem> {
-    if let Some(problem) = plan.blocker {
-        return Err(problem);
+/// Everything that must be done, and can fail, before the ranks are started: writes the files of the plan.
+pub(crate) fn prepare(plan: &Plan) -> Result<(), Problem> {
+    if let Some(problem) = &plan.blocker {
+        return Err(problem.clone());
     }
     // Behind srun or another prefix, zlaunch runs again and writes its own files.
     let writes = !plan.launcher.runs_zlaunch();
@@ -52,6 +51,11 @@ pub(crate) fn carry_out(plan: Plan) -> Result<u8, Problem> {
     if let Some(port) = &plan.opens {
         check_port(port)?;
     }
+    Ok(())
+}
+
+/// Replaces this process. Returns only with a problem, or with the exit status of ranks that zlaunch started itself.
+pub(crate) fn start(plan: &Plan) -> Result<u8, Problem> {
     raise_memlock_limit();
     let Some((program, arguments)) = plan.argv.split_first() else { return Err(report::nothing_to_launch()) };
     if let Some(local) = &plan.local {

@@ -72,7 +72,11 @@ fn main() -> ExitCode {
 
 /// The exit status, where zlaunch does not become another program.
 fn run(host: &Host) -> Result<u8, Vec<Problem>> {
-    let shown = match cli::parse(host.words.clone(), host)? {
+    let mut request = cli::parse(host.words.clone(), host)?;
+    if let Some(launch) = request.launch_mut() {
+        launch.read_piped_config()?;
+    }
+    let shown = match request {
         Request::Launch(launch) => return run_launch(Box::leak(launch), host),
         Request::Check(launch) => return run_check(&launch, host),
         Request::CheckConfigs(launch) => return run_check_configs(&launch, host),
@@ -86,6 +90,10 @@ fn run(host: &Host) -> Result<u8, Vec<Problem>> {
             out(&explain::explain(&words, &search, host)?)
         }
         Request::Doctor(launch) => out(&doctor::doctor(&launch, host)),
+        Request::Overview(text) => {
+            out_bytes(&styled(|stream| stream.write_all(text.as_bytes())))?;
+            return Ok(REFUSED);
+        }
         Request::Show(text) => out_bytes(&styled(|stream| stream.write_all(text.as_bytes()))),
     };
     shown.map(|()| 0)
@@ -183,7 +191,8 @@ fn replay(request: &ReplayRequest) -> Result<u8, Vec<Problem>> {
     for line in differences {
         err(&format!("differs: {line}\n"));
     }
-    Ok(exec::carry_out(plan)?)
+    let headline = plan.headline().map(|line| Secrets::of(&host).hide_known(line));
+    carry_out(&plan, headline)
 }
 
 fn run_shims(shims: &Shims, host: &Host) -> Result<(), Vec<Problem>> {
@@ -212,7 +221,7 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     let Output { dry_run, quiet, verbose, check: _ } = launch.output;
     if dry_run.is_none() && matches!(plan.launcher, Launcher::Prefix(_)) {
         // zlaunch reports everything again behind the prefix.
-        return Ok(exec::carry_out(plan)?);
+        return carry_out(&plan, None);
     }
     if !quiet && (plan.topology.is_first() || verbose) {
         report::report(&plan.diagnostics, &secrets);
@@ -231,7 +240,17 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     if verbose && !quiet {
         err(&plan.text(&secrets));
     }
-    Ok(exec::carry_out(plan)?)
+    let says = !quiet && !verbose;
+    carry_out(&plan, plan.headline().filter(|_| says).map(|line| secrets.hide_known(line)))
+}
+
+/// Prepares the launch, says in one line what it is, and becomes it.
+fn carry_out(plan: &Plan, headline: Option<String>) -> Result<u8, Vec<Problem>> {
+    exec::prepare(plan)?;
+    if let Some(line) = headline {
+        err(&format!("zlaunch: {line}\n"));
+    }
+    Ok(exec::start(plan)?)
 }
 
 /// Exit status 1: nothing fits.

@@ -6,6 +6,7 @@ mod decision;
 mod diagnostics;
 pub(crate) mod environment;
 mod file;
+mod headline;
 mod inputs;
 mod own_config;
 mod planner;

@@ -1,6 +1,7 @@
 //! What was asked for, as plain values: `cli` makes them, everything behind reads them.
 
 pub(crate) mod draft;
+pub(crate) mod piped;
 mod unknown;
 
 use std::ffi::OsString;
@@ -11,7 +12,7 @@ use crate::base::source::{Source, Sourced};
 use crate::command::trainer;
 use crate::config::layers::Layers;
 use crate::config::template::Search;
-use crate::ranks::launcher::{Launcher, local};
+use crate::ranks::launcher::{Launcher, OutputFlags};
 use crate::ranks::topology::{HostFlags, RankFlags};
 use crate::report::Problem;
 
@@ -28,7 +29,7 @@ pub(crate) struct Launch {
     pub(crate) topology: RankFlags,
     pub(crate) hosts: HostFlags,
     pub(crate) launcher_args: Vec<OsString>,
-    pub(crate) rank_output: local::OutputFlags,
+    pub(crate) rank_output: OutputFlags,
     pub(crate) environment: EnvironmentFlags,
     pub(crate) config_out: Option<Sourced<PathBuf>>,
     pub(crate) record: Option<Sourced<PathBuf>>,

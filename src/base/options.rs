@@ -64,7 +64,7 @@ options! {
     /// The options of a launch; `check` and `doctor` take them too.
     launch {
         "Config" {
-            DEEPSPEED = "deepspeed", One "NAME|PATH|JSON|auto", "The DeepSpeed config, or `auto` for the fastest that fits; by default the trainer's own --deepspeed";
+            DEEPSPEED = "deepspeed", One "CONFIG", "The DeepSpeed config: a template, a file, JSON, `-` (standard input) or `auto` (the fastest that fits); by default the trainer's own";
             TEMPLATE_DIR = "template-dir", Many "DIR" ["template_dir"], "Search this folder for templates first";
             PATCH = "patch", Many "FILE", "Apply a JSON Patch (a list) or a merge patch (an object)";
             UNSET = "unset", Many "KEY", "Remove a dotted key";
@@ -75,7 +75,7 @@ options! {
             HOST_MEMORY = "host-memory", One "SIZE" ["host_memory"], "Memory of each machine for `auto` and `fit`; by default detected";
         }
         "Ranks" {
-            NPROC_PER_NODE = "nproc-per-node", One "N" ["nproc_per_node", "num-gpus", "num_gpus", "gpus"], "Number of processes on this machine, or `gpu` or `cpu`: one for each";
+            NPROC_PER_NODE = "nproc-per-node", One "N" ["nproc_per_node", "num-gpus", "num_gpus", "gpus"], "Number of ranks on each machine, or `gpu` or `cpu`: one for each";
             NNODES = "nnodes", One "N" ["num-nodes", "num_nodes"], "Number of machines";
             NODE_RANK = "node-rank", One "N" ["node_rank"], "Rank of this machine, from 0";
             MASTER_ADDR = "master-addr", One "HOST" ["master_addr"], "Address of machine 0";
@@ -83,10 +83,10 @@ options! {
             HOSTFILE = "hostfile", One "FILE", "Machines for DeepSpeed's runner: lines of `host slots=N`";
             INCLUDE = "include", One "HOST:GPUS", "Use only these GPUs: `host:0,1@host`, or `localhost:0,1` without a hostfile";
             EXCLUDE = "exclude", One "HOST:GPUS", "Use all GPUs but these";
-            LAUNCHER = "launcher", One "NAME", "What starts the ranks: auto, torchrun, deepspeed, srun, direct or local (zlaunch itself)";
+            LAUNCHER = "launcher", One "NAME", "What starts the ranks: auto, torchrun, deepspeed, srun, direct, or local (zlaunch)";
             LAUNCHER_ARG = "launcher-arg", Many "ARG" ["launcher_arg"], "Pass ARG through to the launcher";
-            LOG_DIR = "log-dir", One "DIR" ["log_dir"], "With `local`: write the output of rank N to DIR/rankN.log; with --prefix print it too";
-            PREFIX = "prefix", Switch, "With `local`: start every line of output with its rank";
+            LOG_DIR = "log-dir", One "DIR" ["log_dir"], "Write the output of each rank to a file in this folder; with --prefix print it too";
+            PREFIX = "prefix", Switch, "Start every line of output with its rank";
             TRAINER = "trainer", One "NAME", "What the command is, if zlaunch cannot tell: swift, llamafactory, axolotl, trl, hf, deepspeed …";
         }
         "Environment" {
@@ -94,7 +94,7 @@ options! {
             UNSET_ENV = "unset-env", Many "K" ["unset_env"], "Remove a variable";
         }
         "Output" {
-            RECORD = "record", One "DIR|auto", "Write a record of the launch to this folder; `auto`: to the trainer's output_dir";
+            RECORD = "record", One "DIR|auto", "Write a record of the launch to this folder; `auto`: the trainer's output_dir";
             DRY_RUN = "dry-run" / 'n', Switch ["dry_run"], "Print the plan and do nothing";
             FORMAT = "format", One "FORMAT", "Format of the plan: text, json or shell; `check` and `doctor`: text or json";
             STRICT = "strict", Switch, "Treat warnings as errors";
@@ -177,6 +177,55 @@ pub(crate) const FIT_OF_LAUNCH: &[Opt] = &[
     launch::FORMAT,
 ];
 
+/// The options of a launch that the help of `check` shows. The others are accepted, so that a command can be pasted.
+pub(crate) const CHECK_OF_LAUNCH: &[Opt] = &[
+    launch::DEEPSPEED,
+    launch::TEMPLATE_DIR,
+    launch::PATCH,
+    launch::UNSET,
+    launch::SET,
+    launch::NO_FILL,
+    launch::NPROC_PER_NODE,
+    launch::NNODES,
+    launch::LAUNCHER,
+    launch::TRAINER,
+    launch::ENV,
+    launch::FORMAT,
+    launch::STRICT,
+    launch::ALLOW,
+    launch::QUIET,
+];
+
+/// The same for `doctor`.
+pub(crate) const DOCTOR_OF_LAUNCH: &[Opt] = &[
+    launch::DEEPSPEED,
+    launch::TEMPLATE_DIR,
+    launch::NPROC_PER_NODE,
+    launch::NNODES,
+    launch::NODE_RANK,
+    launch::MASTER_ADDR,
+    launch::MASTER_PORT,
+    launch::LAUNCHER,
+    launch::TRAINER,
+    launch::ENV,
+    launch::UNSET_ENV,
+    launch::FORMAT,
+];
+
+/// The options that `zlaunch -h` shows.
+pub(crate) const MOST_USED: &[Opt] = &[
+    launch::DEEPSPEED,
+    launch::SET,
+    launch::NPROC_PER_NODE,
+    launch::NNODES,
+    launch::LAUNCHER,
+    launch::ENV,
+    launch::RECORD,
+    launch::DRY_RUN,
+    launch::QUIET,
+    launch::VERBOSE,
+];
+
 /// A word in the place of the first argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Subcommand {
@@ -197,15 +246,16 @@ macro_rules! subcommands {
 
 subcommands! {
     "zlaunch [OPTIONS] [--] COMMAND [ARGS]..."
-    CHECK = "check" "[OPTIONS] FILE.json...|-- COMMAND [ARGS]...", "Report everything wrong or odd about a launch or a config, without launching it";
+    CHECK = "check" "[OPTIONS] FILE.json...|-- COMMAND [ARGS]...", "Report everything wrong or odd about a launch or a config";
     TEMPLATES = "templates" "[OPTIONS] [NAME]", "List the templates, or print one resolved";
-    EXPLAIN = "explain" "[OPTIONS] [WORD]...", "Explain a DeepSpeed key, a stage, a variable, a template or a diagnostic";
-    FIT = "fit" "[OPTIONS] [-- COMMAND [ARGS]...]", "Tell what a training needs under each template, and which one to take";
+    EXPLAIN = "explain" "[OPTIONS] [WORD]...", "Explain a DeepSpeed key, a variable, a template or a rule";
+    FIT = "fit" "[OPTIONS] [-- COMMAND [ARGS]...]", "Tell whether a training fits, and which template to take";
     GENERATE = "generate" "[OPTIONS]", "Write a ready DeepSpeed config from a few numbers";
-    DOCTOR = "doctor" "[OPTIONS] [-- COMMAND [ARGS]...]", "Report what zlaunch sees here, for this command or in general";
-    REPLAY = "replay" "DIR [-n|--dry-run]", "Launch a record (--record) again, or show what differs today";
-    SHIMS = "shims" "install|remove|list [DIR]", "Install, remove or list PATH shims, so that scripts run unchanged";
+    DOCTOR = "doctor" "[OPTIONS] [-- COMMAND [ARGS]...]", "Report what zlaunch sees on this machine";
+    REPLAY = "replay" "DIR [-n|--dry-run]", "Launch what --record wrote again, or show what differs";
+    SHIMS = "shims" "install|remove|list [DIR]", "Put shims on PATH, so that existing scripts run unchanged";
     COMPLETIONS = "completions" "bash|zsh|fish", "Print completions for a shell";
+    HELP = "help" "[COMMAND]", "Print this overview, or the help of a command";
 }
 
 #[cfg(test)]

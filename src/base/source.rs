@@ -20,6 +20,8 @@ pub(crate) enum Source {
     TrainerDefault(Box<TrainerDefault>),
     /// An argument that something may change before the trainer gets it.
     Doubtful(Box<DoubtfulArgument>),
+    /// Standard input or another pipe.
+    Input,
     /// Nothing was given.
     Default,
 }
@@ -49,6 +51,7 @@ impl fmt::Display for Source {
             Source::Both(one, two) => write!(f, "{one}, {two}"),
             Source::TrainerDefault(default) => write!(f, "--{} ({})", default.argument, default.whose),
             Source::Doubtful(doubtful) => f.write_str(&doubtful.argument),
+            Source::Input => f.write_str("a pipe"),
             Source::Default => f.write_str("default"),
         }
     }

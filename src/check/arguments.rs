@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use super::refusals::{self, Refusal};
 use super::rule::{Findings, Rule};
 use super::subject::Subject;
+use crate::base::options::launch_option;
 use crate::command::arguments::{Fault, Kind, Parser, Refused, Versions};
 use crate::command::defaults::TRAINING_ARGUMENTS;
 use crate::command::option_names::is_spelling;
@@ -194,10 +195,14 @@ fn tell(reading: &Reading, refused: &Refused, versions: &Versions, subject: &Sub
             }
             let suggestion = suggestion(&name, &reading.parser, versions)
                 .map(|name| if mapping { name } else { format!("--{name}") });
+            let ours = launch_option(option.trim_start_matches('-')).filter(|_| !mapping && !once);
             let tolerant = reading.tolerant.unwrap_or_default();
             let otherwise = if tolerant.is_empty() { "drop it" } else { tolerant };
-            let help =
-                suggestion.map_or_else(|| otherwise.to_string(), |near| format!("did you mean `{near}`? {tolerant}"));
+            let help = match (ours, suggestion) {
+                (Some(ours), _) => format!("{} is an option of zlaunch: put it in front of the command", ours.flag()),
+                (None, Some(near)) => format!("did you mean `{near}`? {tolerant}"),
+                (None, None) => otherwise.to_string(),
+            };
             let noun = if mapping { "argument" } else { "option" };
             let what = match subject.job.trainer.parser {
                 ArgumentParser::Script => {

@@ -136,7 +136,8 @@ fn batch_size(subject: &Subject, found: &mut Findings) {
         let Some(value) = subject.get(key).filter(|value| !value.is_null() && *value != "auto") else { continue };
         if number(value).is_none_or(|size| size <= 0.0) {
             let what = format!("`{key}` is {}, but DeepSpeed wants a number above 0", typed(value));
-            found.key(&[key], what, format!("--set {key}=1, without quotes"));
+            let meant = value.as_str().and_then(|text| text.trim().parse::<u32>().ok()).filter(|size| *size > 0);
+            found.key(&[key], what, format!("--set {key}={}", meant.unwrap_or(1)));
         }
     }
     let divides = |size: &&Value| number(size).is_some_and(|size| size != 0.0);

@@ -52,7 +52,11 @@ fn advice(key: &Key, entry: &KeySpec) -> String {
     let choices: Vec<String> = entry.wanted().trim_start_matches("one of ").split(", ").map(str::to_string).collect();
     let meant = key.value.as_str().and_then(|word| nearest(word, choices.iter().map(String::as_str)));
     let default = Some(entry.default.trim_matches('"')).filter(|it| !matches!(*it, "-" | "null" | "" | "{}" | "[]"));
-    match meant.filter(|_| choices.len() > 1).or(default) {
+    // A number between quotes.
+    let unquoted = key.value.as_str().map(str::trim).filter(|text| {
+        serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_number() && entry.fault(&value).is_none())
+    });
+    match unquoted.or(meant.filter(|_| choices.len() > 1)).or(default) {
         Some(value) => format!("--set {}={value}, or --unset {}", key.path, key.path),
         None => format!("--unset {}", key.path),
     }

@@ -26,7 +26,9 @@ pub(super) fn describe(command: Command) -> Command {
         .after_help(AFTER_HELP)
         .args(opt::ALL.iter().map(fit_arg))
         .args(of_launch)
-        .mut_arg(NPROC_PER_NODE.name, |arg| arg.help("GPUs of each machine; also --gpus"))
+        .mut_arg(NPROC_PER_NODE.name, |arg| {
+            arg.long("gpus").alias(NPROC_PER_NODE.name).help("Number of GPUs of each machine; also --nproc-per-node")
+        })
         .mut_arg(FORMAT.name, |arg| arg.help("text or json").value_parser(Suggested(launch::REPORT_FORMATS)))
         .arg(trailing_command())
 }

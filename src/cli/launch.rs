@@ -7,13 +7,13 @@ use clap::{Arg, Command};
 use super::args::{ParsedArgs, arg, bare_arg, trailing_command};
 use super::meant::meant;
 use super::values::{self, Suggested, Words, one_of};
-use crate::base::options::{CHECK, DOCTOR, Opt, launch as opt};
+use crate::base::options::{CHECK, CHECK_OF_LAUNCH, DOCTOR, DOCTOR_OF_LAUNCH, Opt, launch as opt};
 use crate::base::size::parse_bytes;
 use crate::base::source::Sourced;
 use crate::check;
 use crate::command::trainer;
 use crate::config::layers::Layers;
-use crate::ranks::launcher::{Launcher, local};
+use crate::ranks::launcher::{Launcher, OutputFlags};
 use crate::ranks::topology::{HostFlags, RankFlags};
 use crate::report::{self, Problem};
 use crate::request::{EnvironmentFlags, Format, Launch, MemoryFlags, Output};
@@ -27,11 +27,33 @@ pub(super) fn describe_words(command: Command) -> Command {
     command.disable_help_flag(true).args(opt::ALL.iter().map(bare_arg)).arg(trailing_command())
 }
 
-/// `check` and `doctor` print a report, which is nothing to run.
-pub(super) fn describe_report(command: Command) -> Command {
-    describe(command).version(env!("CARGO_PKG_VERSION")).display_name("zlaunch").mut_arg(opt::FORMAT.name, |arg| {
-        arg.help("Format of the report: text or json").value_parser(Suggested(REPORT_FORMATS))
-    })
+/// `check` and `doctor` print a report, which is nothing to run. Of the options of a launch, their help shows a few.
+fn describe_report(command: Command, shown: &[Opt]) -> Command {
+    command
+        .args(opt::ALL.iter().map(|option| launch_arg(option).hide(!shown.contains(option))))
+        .arg(trailing_command())
+        .mut_arg(opt::FORMAT.name, |arg| arg.help("text or json").value_parser(Suggested(REPORT_FORMATS)))
+}
+
+pub(super) fn describe_check(command: Command) -> Command {
+    describe_report(command, CHECK_OF_LAUNCH).after_help(
+        "Nothing is launched. All options of a launch are accepted: `zlaunch --help`.
+Exit status: 1 if there is an error (with --strict: or a warning), else 0.
+
+\x1b[1m\x1b[4mExamples:\x1b[0m
+  zlaunch check ds_config.json
+  zlaunch check --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B",
+    )
+}
+
+pub(super) fn describe_doctor(command: Command) -> Command {
+    describe_report(command, DOCTOR_OF_LAUNCH).after_help(
+        "Without secrets, so that it can be pasted into an issue. All options of a launch are accepted: `zlaunch --help`.
+
+\x1b[1m\x1b[4mExamples:\x1b[0m
+  zlaunch doctor
+  zlaunch doctor --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B",
+    )
 }
 
 const FORMATS: Words<Format> = || vec![("text", Format::Text), ("json", Format::Json), ("shell", Format::Shell)];
@@ -130,7 +152,7 @@ pub(super) fn read_described(args: &mut ParsedArgs) -> Launch {
             exclude: args.one(&opt::EXCLUDE, values::text),
         },
         launcher_args: args.many(&opt::LAUNCHER_ARG, values::raw).into_iter().map(|sourced| sourced.value).collect(),
-        rank_output: local::OutputFlags {
+        rank_output: OutputFlags {
             log_dir: args.one(&opt::LOG_DIR, values::path),
             prefix: args.switched_on(&opt::PREFIX),
         },

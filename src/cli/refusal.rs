@@ -2,7 +2,6 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::config::template::Search;
 use crate::report::{self, Problem};
 
 /// The option or argument that clap refuses.
@@ -23,11 +22,7 @@ pub(super) fn refusal(why: &clap::Error, usage: &str) -> Problem {
     let given = refused_argument(why).unwrap_or_default();
     match why.kind() {
         ErrorKind::UnknownArgument if !given.starts_with('-') => report::unexpected_argument(&given, usage),
-        ErrorKind::UnknownArgument => {
-            let name = given.trim_start_matches('-');
-            let template = Search::default().knows(name).then(|| format!("--deepspeed {name}"));
-            report::unknown_option(&given, template.or(context(why, ContextKind::SuggestedArg)).as_deref())
-        }
+        ErrorKind::UnknownArgument => report::unknown_option(&given, None),
         ErrorKind::TooManyValues => {
             report::takes_no_value(&given, &context(why, ContextKind::InvalidValue).unwrap_or_default())
         }

@@ -23,6 +23,11 @@ pub(crate) struct Refused {
     pub(crate) fault: Fault,
 }
 
+/// Whether some version of some trainer has an option of this name, spelt with `_`.
+pub(crate) fn is_recorded(name: &str) -> bool {
+    table::has(name)
+}
+
 /// The classes whose fields are the options of a parser, the first that has a name counts.
 pub(crate) struct Parser {
     classes: Vec<ArgumentClass>,

@@ -13,7 +13,7 @@ use crate::config::places::Places;
 use crate::config::template;
 use crate::host::Host;
 use crate::report::Problem;
-use crate::request::Launch;
+use crate::request::{Launch, piped};
 
 /// Printed below the problems.
 pub(crate) const NOT_JUDGED: &str =
@@ -30,7 +30,12 @@ pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Vec<Problem> {
     let words = words.map(|word| Sourced::new(word, Source::Argument("check".to_string())));
     let specs: Vec<Sourced<String>> = launch.deepspeed.iter().cloned().chain(words).collect();
     let mut problems = launch.warnings.clone();
-    problems.extend(specs.iter().flat_map(|spec| check_config(spec, launch, host)));
+    for mut spec in specs {
+        problems.extend(match piped::read_if_piped(&mut spec) {
+            Ok(_) => check_config(&spec, launch, host),
+            Err(problem) => vec![problem],
+        });
+    }
     problems.retain(|problem| !(problem.allowable && launch.allow.iter().any(|rule| rule == problem.rule)));
     problems
 }

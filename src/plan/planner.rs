@@ -76,13 +76,16 @@ impl Draft<'_> {
             mismatched: false,
         };
         diagnostics.warnings.extend(self.ranks_without_effect());
+        diagnostics.warnings.extend(self.dry_run_behind());
         let (errors, warnings): (Vec<_>, Vec<_>) =
             self.not_understood().into_iter().partition(|problem| problem.severity == Severity::Error);
         diagnostics.errors.extend(errors);
         diagnostics.warnings.extend(warnings);
         let topology = diagnostics.keep(self.topology());
         let kind = topology.as_ref().and_then(|topology| diagnostics.keep(self.launcher(topology)));
-        diagnostics.warnings.extend(kind.into_iter().flat_map(|kind| launch.rank_output.without_effect(kind)));
+        diagnostics
+            .warnings
+            .extend(kind.into_iter().flat_map(|kind| launch.rank_output.without_effect(kind, self.wrapped.is_some())));
         let (template, chosen) = self.template(topology.as_ref(), &mut diagnostics).unzip();
         let ranks = DecidedRanks { topology: topology.as_ref(), launcher: kind };
         let config = self.config(template, ranks, &mut diagnostics);
@@ -208,6 +211,7 @@ impl Draft<'_> {
             flags: &launch.topology,
             hosts: &launch.hosts,
             extra: &launch.launcher_args,
+            output: self.wrapped.is_none().then_some(&launch.rank_output),
             host,
         }
     }

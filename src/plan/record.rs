@@ -28,6 +28,8 @@ pub(crate) struct Record {
 impl Record {
     pub(crate) const FILE: &'static str = "launch.json";
     pub(crate) const CONFIG: &'static str = "config.json";
+    /// Where `--record auto` writes it, in the trainer's output folder.
+    pub(crate) const AUTO: &'static str = "zlaunch";
 
     /// The text of the file, written at that time.
     pub(crate) fn text(&self, now: SystemTime) -> String {
@@ -103,6 +105,10 @@ pub(crate) struct Recorded {
 
 impl Recorded {
     pub(crate) fn read(place: &Path) -> Result<Self, Problem> {
+        // `--record auto` writes to a folder inside of the trainer's output.
+        let inside = Some(place.join(Record::AUTO)).filter(|_| !place.join(Record::FILE).exists());
+        let inside = inside.filter(|inside| inside.join(Record::FILE).exists());
+        let place = inside.as_deref().unwrap_or(place);
         let path = place.join(Record::FILE);
         let text = reading::read_text(&path)?;
         let bad = || report::not_a_record(&path);

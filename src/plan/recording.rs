@@ -131,5 +131,5 @@ fn folder(asked: &Sourced<PathBuf>, job: &Job, host: &Host) -> Result<PathBuf, P
         return Ok(host.absolute(&asked.value));
     }
     let output = job.args.text("output_dir").ok_or_else(|| report::no_output_folder(asked))?;
-    Ok(host.absolute(&PathBuf::from(output.value)).join("zlaunch"))
+    Ok(host.absolute(&PathBuf::from(output.value)).join(Record::AUTO))
 }

@@ -8,6 +8,7 @@ mod deepspeed;
 mod existing;
 mod kind;
 pub(crate) mod local;
+mod output;
 mod spec;
 pub(crate) mod srun;
 mod torchrun;
@@ -22,6 +23,7 @@ use crate::report::{self, Problem};
 pub(crate) use context::LaunchContext;
 pub(crate) use existing::ExistingLauncher;
 pub(crate) use kind::Launcher;
+pub(crate) use output::OutputFlags;
 
 /// The launcher that was asked for, if it is possible; else the default. A variable may be set for a whole site: if it
 /// cannot be followed, or zlaunch does not know the command, the default is taken.

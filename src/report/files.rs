@@ -50,3 +50,9 @@ pub(crate) fn not_json(name: &str, line: usize, column: usize, what: &str) -> Pr
         .at(format!("{name}:{line}:{column}"))
         .help("JSON is expected; comments and trailing commas are allowed")
 }
+
+pub(crate) fn input_is_a_terminal() -> Problem {
+    Problem::error("template", "standard input is a terminal: there is no config to read")
+        .at("-")
+        .help("zlaunch --deepspeed - … < ds_config.json")
+}

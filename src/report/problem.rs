@@ -19,6 +19,7 @@ const ABOUT_THE_LAUNCH: &[&str] = &[
     "two-configs",
     "own-config-differs",
     "unknown-variable",
+    "behind-the-command",
     "ranks-without-effect",
     "output-without-effect",
     "machines-differ",

@@ -10,13 +10,13 @@ use crate::base::source::{Source, Sourced};
 pub(crate) fn unknown_gpu_count(from: &str) -> Problem {
     Problem::error("ranks", "the number of GPUs is unknown, and so is the number of processes")
         .at(format!("{from} lists none, CUDA_VISIBLE_DEVICES is not set"))
-        .help("--nproc-per-node 8")
+        .help("--nproc-per-node N, where N is the number of GPUs of the machine that trains; without a GPU, --nproc-per-node 1")
 }
 
 pub(crate) fn every_gpu_is_hidden(variable: &str) -> Problem {
     Problem::error("ranks", format!("`{variable}` hides every GPU, so the number of processes is unknown"))
         .at(variable)
-        .help("--nproc-per-node 8")
+        .help(format!("--unset-env {variable}, or --nproc-per-node 1 for one process without a GPU"))
 }
 
 /// `what` is wrong with the variable's list, so that no GPU is left.
@@ -355,10 +355,10 @@ pub(crate) fn local_is_one_machine(asked: &Sourced<impl fmt::Display>, nnodes: &
 pub(crate) fn output_without_effect(from: &Source, kind: &impl fmt::Display) -> Problem {
     Problem::warning(
         "output-without-effect",
-        format!("{from} has no effect: it is for the ranks of `--launcher local`, not of `{kind}`"),
+        format!("{from} has no effect: the ranks are started by `{kind}`, and neither by zlaunch nor by a torchrun of its own"),
     )
     .at(from)
-    .help("--launcher local; torchrun has --log-dir and --tee of its own: --launcher-arg --tee=3")
+    .help("let zlaunch start the ranks, or use the launcher's own option")
 }
 
 pub(crate) fn deepspeed_needs_a_hostfile(asked: &Sourced<impl fmt::Display>) -> Problem {

@@ -1,8 +1,8 @@
 //! Files that the user named: read whole, with a problem that says where.
 
 use std::fs;
-use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, IsTerminal, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 use nix::fcntl::OFlag;
@@ -30,6 +30,38 @@ impl SyntaxError {
 pub(crate) fn read(path: &Path) -> Result<Value, Problem> {
     let text = read_text(path)?;
     parse(&text).map_err(|fault| fault.problem(&path.display().to_string()))
+}
+
+/// The config behind `-` or the name that a shell gives to `<(…)`, read to its end. `None` if the word is neither. Any other
+/// pipe stays closed: nobody may ever write to it.
+pub(crate) fn piped(word: &str) -> Option<Result<Value, Problem>> {
+    const STANDARD_INPUT: &str = "standard input";
+    let is_stdin = ["-", "/dev/stdin", "/dev/fd/0"].contains(&word);
+    let is_pipe = || fs::metadata(word).is_ok_and(|seen| seen.file_type().is_fifo());
+    let by_shell = word.starts_with("/dev/fd/") || word.starts_with("/proc/self/fd/");
+    if is_stdin {
+        let stdin = io::stdin();
+        if stdin.is_terminal() {
+            return Some(Err(files::input_is_a_terminal()));
+        }
+        return Some(read_pipe(stdin.lock(), STANDARD_INPUT));
+    }
+    (by_shell && is_pipe()).then(|| match fs::File::open(word) {
+        Ok(pipe) => read_pipe(pipe, word),
+        Err(why) => Err(files::unreadable_file(Path::new(word), &why)),
+    })
+}
+
+fn read_pipe(pipe: impl Read, name: &str) -> Result<Value, Problem> {
+    let mut text = String::new();
+    let size = pipe.take(LARGEST_FILE + 1).read_to_string(&mut text);
+    match size.map_err(|why| files::unreadable_file(Path::new(name), &why))? {
+        size if size as u64 > LARGEST_FILE => Err(files::file_too_large(Path::new(name), size as u64, LARGEST_FILE)),
+        _ => match parse(&text).map_err(|fault| fault.problem(name))? {
+            config @ Value::Object(_) => Ok(config),
+            _ => Err(super::not_an_object(&name)),
+        },
+    }
 }
 
 /// The text of a file that may be missing, or be none of those that are read.

@@ -12,6 +12,13 @@ pub(crate) fn unknown_template(spec: &Sourced<String>, nearest: Option<&str>) ->
         .help(did_you_mean(nearest, "`zlaunch templates` lists all of them"))
 }
 
+/// `zero4`.
+pub(crate) fn no_such_stage(spec: &Sourced<String>, nearest: &str) -> Problem {
+    Problem::error("template", format!("no DeepSpeed template is named `{}`: ZeRO has the stages 0 to 3", spec.value))
+        .at(spec.place())
+        .help(format!("did you mean `{nearest}`? `zlaunch templates` lists all of them"))
+}
+
 pub(crate) fn missing_config(spec: &Sourced<String>, template: Option<&str>) -> Problem {
     let help = match template {
         Some(name) => format!("check the path, or take the template of that name: --deepspeed {name}"),

@@ -22,13 +22,29 @@ pub(crate) fn unknown_option(given: &str, nearest: Option<&str>) -> Problem {
     Problem::error("usage", format!("zlaunch has no option `{given}`")).at(given).help(did_you_mean(nearest, all))
 }
 
+/// Its help is the whole line with the option where it belongs.
+pub(crate) fn option_of_the_trainer(given: &str) -> Problem {
+    let what = format!("zlaunch has no option `{given}`: the options of the training come behind its command");
+    Problem::error("usage", what).at(given)
+}
+
+/// `line`: the command line with the option in front.
+pub(crate) fn dry_run_behind(word: &str, line: &str) -> Problem {
+    let what = format!("`{word}` stands behind the command: the training gets it, and is started");
+    Problem::warning("behind-the-command", what).at(word).help(line)
+}
+
 pub(crate) fn option_needs_value(given: &str) -> Problem {
     let name = given.split(' ').next().unwrap_or(given);
     Problem::error("usage", format!("`{name}` needs a value")).at(given).help(format!("{given}: `zlaunch --help`"))
 }
 
 pub(crate) fn takes_no_value(name: &str, value: &str) -> Problem {
-    let help = if name == "--dry-run" { format!("--dry-run --format {value}") } else { name.to_string() };
+    let help = match value.to_ascii_lowercase().as_str() {
+        "text" | "json" | "shell" if name == "--dry-run" => format!("--dry-run --format {value}"),
+        "0" | "false" | "no" | "off" => format!("leave {name} out"),
+        _ => name.to_string(),
+    };
     Problem::error("usage", format!("`{name}` takes no value")).at(format!("{name}={value}")).help(help)
 }
 
@@ -87,6 +103,13 @@ pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>) -> Problem {
 pub(crate) fn missing_argument(name: &str, usage: &str) -> Problem {
     let command = sub_command(usage);
     Problem::error("usage", format!("`{command}` needs {name}")).at(command).help(usage)
+}
+
+pub(crate) fn no_such_command(name: &str, nearest: Option<&str>) -> Problem {
+    Problem::error("usage", format!("zlaunch has no command `{name}`")).at(format!("help {name}")).help(did_you_mean(
+        nearest,
+        "`zlaunch help` lists them; `zlaunch explain WORD` explains keys, variables and rules",
+    ))
 }
 
 pub(crate) fn unexpected_argument(word: &str, usage: &str) -> Problem {

@@ -39,6 +39,27 @@ impl Draft<'_> {
         (!is_missing).then(|| report::not_understood(program, &help)).into_iter().collect()
     }
 
+    /// `-n` behind the command, where the training does not know it.
+    pub(crate) fn dry_run_behind(&self) -> Option<Problem> {
+        const DRY_RUN: &[&str] = &["-n", "--dry-run", "--dry_run"];
+        let words = self.job.command_line();
+        let at = words.iter().position(|word| DRY_RUN.iter().any(|it| word == it))?;
+        // With a value it is something else.
+        let alone = words.get(at + 1).is_none_or(|next| next.as_encoded_bytes().starts_with(b"-"));
+        let known = || match &self.job.source {
+            Some(source) => ["-n\"", "-n'", "dry-run", "dry_run"].iter().any(|word| source.mentions(word)),
+            None => !self.job.rewritten,
+        };
+        if !alone || self.launch.output.only_shows() || !self.is_understood() || known() {
+            return None;
+        }
+        let word = words[at].to_string_lossy();
+        let (command, options) = (&self.launch.command, self.launch.forwarded_options());
+        let rest: Vec<OsString> = command.iter().filter(|it| **it != words[at]).cloned().collect();
+        let line = [&["zlaunch".into(), "-n".into()], &options[..], &["--".into()], &rest[..]].concat();
+        Some(report::dry_run_behind(&word, &shell::line(&line).to_string_lossy()))
+    }
+
     /// Everything that says that the command is for several machines. A sub-command that a front end runs as one process
     /// may well stand in a job of several.
     fn several_machines(&self, is_console: bool) -> Vec<String> {

@@ -57,7 +57,7 @@ fn stages_variables_rules_and_templates_are_explained() {
         ("ds_reuse_buffers", "Read by nothing"),
         ("OMP_NUM_THREADS", "CPUs divided by processes"),
         ("SLURM_NODEID", "number of this machine"),
-        ("ZLAUNCH_DEEPSPEED", "--deepspeed NAME"),
+        ("ZLAUNCH_DEEPSPEED", "--deepspeed CONFIG"),
         ("mismatch", "a rule"),
         ("old-spelling", "--allow old-spelling"),
         ("zero3_offload", "extends"),

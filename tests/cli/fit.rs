@@ -197,7 +197,7 @@ fn parameters_are_counted_by_the_headers_of_safetensors() {
 #[test]
 fn what_cannot_be_known_is_asked_for() {
     let sandbox = Sandbox::new();
-    fit(&sandbox, &[]).refused(&["--nproc-per-node 8"]);
+    fit(&sandbox, &[]).refused(&["--nproc-per-node N"]);
     fit(&sandbox, &["--gpus", "1"]).refused(&["no model", "--params 8B"]);
     fit(&sandbox, &["--gpus", "1", "--model", "a/b"]).refused(&["a/b", "neither a folder nor"]);
     fit(&sandbox, &["--gpus", "1", "--params", "8Q"]).refused(&["8Q", "--params 8B"]);

@@ -569,12 +569,23 @@ fn zlaunch_starts_the_ranks_where_there_is_no_torchrun() {
 }
 
 #[test]
-fn options_of_local_ranks_have_no_effect_under_torchrun() {
+fn options_for_the_output_of_ranks_become_those_of_torchrun() {
     let mut sandbox = Sandbox::new();
-    let plan = sandbox.plan(&["--nproc-per-node", "2", "--prefix", "--log-dir", "x"], &["python", "x.py"]);
+    let argv = |sandbox: &Sandbox, options: &[&str]| {
+        let plan = sandbox.plan(&[&["--nproc-per-node", "2"], options].concat(), &["python", "x.py"]);
+        assert_eq!(plan["diagnostics"], serde_json::json!([]));
+        let words = plan["argv"].as_array().unwrap().iter().map(|word| word.as_str().unwrap());
+        words.skip_while(|word| *word != "--standalone").skip(1).collect::<Vec<_>>().join(" ")
+    };
+    let folder = sandbox.cwd().join("x");
+    assert_eq!(argv(&sandbox, &["--log-dir", "x"]), format!("--log_dir {} --redirects 3 x.py", folder.display()));
+    let both = format!("--log_dir {} --tee 3 x.py", folder.display());
+    assert_eq!(argv(&sandbox, &["--log-dir", "x", "--prefix"]), both);
+    sandbox.var("ZLAUNCH_PREFIX", "1");
+    assert_eq!(argv(&sandbox, &[]), "--tee 3 x.py");
+    // A launcher in the command has its own.
+    let plan = sandbox.plan(&["--prefix", "--log-dir", "x"], &["torchrun", "--nproc_per_node", "2", "x.py"]);
     for at in 0..2 {
         assert_eq!(plan["diagnostics"][at]["rule"], "output-without-effect");
     }
-    sandbox.var("ZLAUNCH_PREFIX", "1");
-    assert_eq!(sandbox.plan(&["--nproc-per-node", "2"], &["python", "x.py"])["diagnostics"], serde_json::json!([]));
 }

@@ -44,5 +44,6 @@ mod shims;
 mod slurm;
 mod source_layers;
 mod templates;
+mod terminal;
 mod trust;
 mod versions;

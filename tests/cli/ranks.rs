@@ -32,7 +32,7 @@ fn the_number_of_hidden_gpus_is_asked_for() {
     let mut sandbox = Sandbox::new();
     for hidden in ["", "-1", "NoDevFiles"] {
         sandbox.var("CUDA_VISIBLE_DEVICES", hidden);
-        sandbox.launch(ZERO2, SWIFT).refused(&["`CUDA_VISIBLE_DEVICES` hides every GPU", "--nproc-per-node 8"]);
+        sandbox.launch(ZERO2, SWIFT).refused(&["`CUDA_VISIBLE_DEVICES` hides every GPU", "--nproc-per-node 1"]);
     }
 }
 

@@ -173,16 +173,23 @@ pub(crate) struct Run {
     pub(crate) status: Option<i32>,
     pub(crate) signal: Option<i32>,
     pub(crate) stdout: String,
+    /// Without the headline.
     pub(crate) stderr: String,
+    /// The line that a launch says about itself: `zlaunch: zero2 · 2 ranks on this machine · torchrun`.
+    pub(crate) headline: String,
 }
 
 impl From<Output> for Run {
     fn from(output: Output) -> Self {
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        let (headline, stderr): (Vec<_>, Vec<_>) =
+            stderr.split_inclusive('\n').partition(|line| line.starts_with("zlaunch: "));
         Run {
             status: output.status.code(),
             signal: output.status.signal(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            stderr: stderr.concat(),
+            headline: headline.concat(),
         }
     }
 }

@@ -50,6 +50,12 @@ pub(super) fn row(class: ArgumentClass, argument: &str) -> Option<&'static str> 
     behind(&[class.distribution, " ", class.name, " ", argument, " "].concat())
 }
 
+/// Whether any class has an argument of this name.
+pub(super) fn has(argument: &str) -> bool {
+    let named = |line: &str| line.split(' ').nth(2) == Some(argument);
+    argument.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && TABLE.lines().any(named)
+}
+
 /// The other classes whose arguments it has.
 pub(super) fn parts(class: ArgumentClass) -> impl Iterator<Item = &'static str> {
     row(class, PARTS).into_iter().flat_map(|parts| parts.split(' '))

@@ -9,7 +9,7 @@ use super::document::{Document, RequiredKey};
 use super::search::{Origin, Search, alias, built_in_text, is_name};
 use crate::base::json;
 use crate::base::layout;
-use crate::base::source::Sourced;
+use crate::base::source::{Source, Sourced};
 use crate::config::patch;
 use crate::host::Host;
 use crate::report::reading;
@@ -110,7 +110,11 @@ fn first_link(
     };
     match form(&spec.value) {
         SpecForm::Inline => {
-            let link = Link { name: "inline".to_string(), origin: Origin::Inline, at: None };
+            let (name, origin) = match spec.from {
+                Source::Input => ("piped", Origin::Piped),
+                _ => ("inline", Origin::Inline),
+            };
+            let link = Link { name: name.to_string(), origin, at: None };
             Ok((link, Some(spec.value.clone()), Vec::new()))
         }
         SpecForm::Path(path) => {
@@ -226,7 +230,6 @@ pub(crate) fn raw(spec: &Sourced<String>, search: &Search, host: &Host) -> Resul
 mod tests {
     use super::super::search::{ALIASES, BUILT_IN};
     use super::*;
-    use crate::base::source::Source;
 
     fn named(name: &str) -> Template {
         let spec = Sourced::new(name.to_string(), Source::Flag("--deepspeed".to_string()));

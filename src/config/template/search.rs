@@ -47,6 +47,7 @@ pub(crate) enum Origin {
     BuiltIn,
     File(PathBuf),
     Inline,
+    Piped,
 }
 
 impl fmt::Display for Origin {
@@ -54,6 +55,7 @@ impl fmt::Display for Origin {
         match self {
             Origin::BuiltIn => f.write_str("built in"),
             Origin::File(path) => write!(f, "{}", path.display()),
+            Origin::Piped => f.write_str("a pipe"),
             Origin::Inline => f.write_str("the command line"),
         }
     }
@@ -141,6 +143,9 @@ impl Search {
     /// Whether a word names a config by its form, or is a template's name.
     pub(crate) fn is_config(&self, word: &str) -> bool {
         word.trim_start().starts_with('{')
+            || word == "-"
+            || word.starts_with("/dev/fd/")
+            || word.starts_with("/proc/self/fd/")
             || Path::new(word).extension().is_some_and(|it| it == "json")
             || self.knows(word)
     }
@@ -162,6 +167,12 @@ impl Search {
 
     pub(super) fn unknown(&self, spec: &Sourced<String>, name: &str) -> Problem {
         let known: Vec<String> = self.all().into_iter().map(|(name, _)| name).collect();
+        if let Some((stage, meant)) = stage_meant(name).filter(|(_, meant)| known.contains(meant)) {
+            return match stage {
+                0..=3 => report::unknown_template(spec, Some(&meant)),
+                _ => report::no_such_stage(spec, &meant),
+            };
+        }
         let known = known.iter().map(String::as_str).chain(ALIASES.iter().map(|(old, _)| *old));
         report::unknown_template(spec, report::nearest(name, known))
     }
@@ -171,6 +182,23 @@ pub(super) fn is_name(word: &str) -> bool {
     let mut bytes = word.bytes();
     bytes.next().is_some_and(|b| b.is_ascii_alphanumeric())
         && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+}
+
+/// The stage that a name speaks of, and the template of that stage, or of the last one there is: `3`, `stage3`, `zero4`,
+/// `ZeRO-5_offload`.
+fn stage_meant(name: &str) -> Option<(u32, String)> {
+    let name = name.to_ascii_lowercase().replace(['-', '_', ' ', '.'], "");
+    let name = name.trim_start_matches("deepspeed").trim_start_matches("ds");
+    let name = name.strip_prefix("zero").or_else(|| name.strip_prefix('z')).unwrap_or(name);
+    let name = name.strip_prefix("stage").unwrap_or(name);
+    let digits = name.bytes().take_while(u8::is_ascii_digit).count();
+    let (stage, rest) = (name[..digits].parse::<u32>().ok()?, &name[digits..]);
+    let ending = match rest {
+        "" | "config" => "",
+        "offload" | "offloading" | "cpu" | "cpuoffload" | "offloadconfig" => "_offload",
+        _ => return None,
+    };
+    Some((stage, format!("zero{}{ending}", stage.min(3))))
 }
 
 pub(super) fn alias(old: &str) -> Option<&'static str> {

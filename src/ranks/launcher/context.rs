@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::slice::from_ref;
 
+use super::output::OutputFlags;
 use crate::command::target::Target;
 use crate::command::trainer::Job;
 use crate::host::Host;
@@ -17,6 +18,8 @@ pub(crate) struct LaunchContext<'a> {
     pub(crate) hosts: &'a HostFlags,
     /// The user's options for the launcher.
     pub(crate) extra: &'a [OsString],
+    /// What to do with the output of the ranks. `None`: the command's own launcher decides.
+    pub(crate) output: Option<&'a OutputFlags>,
     pub(crate) host: &'a Host,
 }
 

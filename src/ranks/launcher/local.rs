@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use super::context::LaunchContext;
 use super::kind::Launcher;
-use crate::base::source::{Source, Sourced};
+use super::output::OutputFlags;
+use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::target::Target;
 use crate::command::trainer::Job;
@@ -20,23 +21,6 @@ pub(crate) const PER_RANK: &[&str] = &[vars::RANK, vars::LOCAL_RANK, vars::ROLE_
 
 /// How long ranks have to stop before they are killed, as in torchrun.
 const DEFAULT_GRACE: Duration = Duration::from_secs(30);
-
-/// Our flags about the output of the ranks.
-#[derive(Default)]
-pub(crate) struct OutputFlags {
-    pub(crate) log_dir: Option<Sourced<PathBuf>>,
-    pub(crate) prefix: Option<Source>,
-}
-
-impl OutputFlags {
-    /// zlaunch has the output only of ranks that it starts itself. A variable may be set for a whole site, so only flags
-    /// are reported.
-    pub(crate) fn without_effect(&self, launcher: Launcher) -> Vec<Problem> {
-        let given = self.log_dir.as_ref().map(|folder| &folder.from).into_iter().chain(&self.prefix);
-        let flags = given.filter(|from| launcher != Launcher::Local && matches!(from, Source::Flag(_)));
-        flags.map(|from| report::output_without_effect(from, &launcher)).collect()
-    }
-}
 
 /// The ranks to start, besides their argv and environment.
 #[derive(Debug)]

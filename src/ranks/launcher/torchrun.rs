@@ -5,6 +5,7 @@ use std::ffi::OsString;
 
 use super::context::LaunchContext;
 use super::kind::Launcher;
+use super::output::OutputFlags;
 use super::spec::{CountMeaning, LauncherSpec, count, default};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
@@ -48,9 +49,24 @@ pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
         None if nnodes == 1 && topology.rendezvous_address().is_none() => words.push("--standalone".into()),
         None => {}
     }
+    words.extend(output(context));
     words.extend(context.extra.iter().cloned());
     words.extend(context.rank_words("-m"));
     words
+}
+
+/// torchrun's own options for the output of the ranks. It writes files only where the output is redirected to them, and
+/// puts the rank in front of a line only where it copies it.
+fn output(context: &LaunchContext<'_>) -> Vec<OsString> {
+    let Some(OutputFlags { log_dir, prefix }) = context.output else { return Vec::new() };
+    let folder = log_dir.as_ref().map(|folder| context.host.absolute(&folder.value).into_os_string());
+    let both = match (prefix, &folder) {
+        (Some(_), _) => "--tee",
+        (None, Some(_)) => "--redirects",
+        (None, None) => return Vec::new(),
+    };
+    let folder = folder.into_iter().flat_map(|folder| ["--log_dir".into(), folder]);
+    folder.chain([both.into(), "3".into()]).collect()
 }
 
 /// By default torchrun starts one process on one node. A range of nodes leaves their number open.

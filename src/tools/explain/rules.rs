@@ -10,6 +10,7 @@ pub(crate) fn rules() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// The rules whose sentences are in `report`.
 const RULES: &[(&str, &str)] = &[
     ("usage", "zlaunch's own command line, or one of its variables, is not valid."),
+    ("behind-the-command", "-n or --dry-run stands behind the command: the training gets it, and is started."),
     ("unknown-variable", "A variable starts with ZLAUNCH_ and belongs to no option: probably misspelt."),
     ("file", "A file that was named is missing, unreadable, too large or not text."),
     (
@@ -80,7 +81,7 @@ const RULES: &[(&str, &str)] = &[
         "packages-not-seen",
         "`uv run` and the like bring a Python of their own. A check from outside cannot see its packages; the launch checks again, behind it.",
     ),
-    ("output-without-effect", "--log-dir and --prefix are for the ranks that zlaunch starts itself."),
+    ("output-without-effect", "--log-dir and --prefix are for ranks that zlaunch starts, itself or by torchrun."),
     ("hosts", "Something is wrong with the hostfile, --include, --exclude or .deepspeed_env."),
     ("write", "The resolved config, a record, a log or a generated config cannot be written."),
     ("port", "The rendezvous port is already in use on this machine."),
