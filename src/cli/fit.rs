@@ -36,7 +36,7 @@ pub(super) fn describe(command: Command) -> Command {
 const TUNERS: Words<Tuner> = || vec![("full", Tuner::Full), ("lora", Tuner::Lora), ("qlora", Tuner::Quantised(4))];
 const BITS: Words<u64> = || vec![("4", 4), ("8", 8)];
 const DTYPES: Words<Dtype> = || Dtype::NAMES.to_vec();
-const OPTIMIZERS: Words<Optimizer> = || Optimizer::ALL.iter().map(|it| (it.name, *it)).collect();
+const OPTIMIZERS: Words<Optimizer> = || Optimizer::of_trainers().collect();
 const BOOLS: Words<bool> = || vec![("true", true), ("false", false)];
 const ATTENTIONS: Words<Attention> =
     || vec![("flash", Attention::Flash), ("sdpa", Attention::Flash), ("eager", Attention::Eager)];

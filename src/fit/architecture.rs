@@ -30,10 +30,16 @@ pub(crate) struct Shape {
     pub(crate) norm_bytes: u64,
     /// Elements of the embedding: the largest tensor.
     pub(crate) embedding: u64,
+    /// Embedding and head are the same tensor.
+    pub(crate) tied: bool,
+    /// The logits are capped, which keeps them once more.
+    pub(crate) softcapped: bool,
     /// Parameters of one layer.
     pub(crate) layer: u64,
     /// Linear modules of one layer that LoRA can adapt.
     pub(crate) linears: Vec<Linear>,
+    /// Inputs and outputs of what LoRA adapts in the routed experts of all layers.
+    pub(crate) routed: u64,
 }
 
 /// What a config.json says about the model.
@@ -160,7 +166,6 @@ impl ModelConfig<'_> {
         let embedding = vocab * hidden;
         let head = if self.is_tied() { 0 } else { embedding };
         let outside = embedding + positions + head + self.norm(hidden);
-        // LoRA does not adapt the routed experts, which are one tensor in newer releases of transformers.
         let (inner, adapted) =
             if sparse == 0 { (intermediate, intermediate) } else { (experts.active, experts.shared) };
         let gated = self.architecture.mlp == Mlp::Gated;
@@ -181,8 +186,11 @@ impl ModelConfig<'_> {
             norms: self.architecture.norms,
             norm_bytes: if self.architecture.norm == Norm::Rms { 8 } else { 4 },
             embedding,
+            tied: self.is_tied(),
+            softcapped: self.text.get("final_logit_softcapping").is_some_and(Value::is_number),
             layer: in_layers / layers,
             linears,
+            routed: sparse * experts.adapted,
         };
         let (params, unquantised) = (outside + in_layers, outside + norms);
         Some(CountedModel { shape, params, unquantised, ..CountedModel::default() })
@@ -244,7 +252,9 @@ impl ModelConfig<'_> {
         let router = hidden * count;
         let each = 3 * hidden * inner;
         let active = self.number("num_experts_per_tok").unwrap_or(2) * inner + shared;
-        Experts { params: count * each + 3 * hidden * shared + gate + router, shared, active }
+        // transformers 5 joins gate and up, and PEFT adapts the joined tensor once for each of them.
+        let adapted = count * (2 * (hidden + 2 * inner) + inner + hidden) + hidden + count;
+        Experts { params: count * each + 3 * hidden * shared + gate + router, shared, active, adapted }
     }
 
     /// Numbers of layers with a plain MLP and with a mixture of experts.
@@ -279,6 +289,8 @@ struct Experts {
     shared: u64,
     /// Intermediate size of all experts that one token goes through.
     active: u64,
+    /// Inputs and outputs of what LoRA adapts, the router included.
+    adapted: u64,
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The settings of a training as its command spells them. Every front end has names of its own for them.
 
-use super::settings::{Attention, Dtype, Optimizer, TrainingArgs, Tuner};
-use crate::base::source::Sourced;
+use super::optimizer::Optimizer;
+use super::settings::{Attention, Dtype, TrainingArgs, Tuner};
+use crate::base::source::{Source, Sourced};
 use crate::command::argv::{Args, Field, Nargs, OptionList, hf_bool};
 use crate::command::trainer::Job;
 
@@ -56,12 +57,22 @@ pub(super) fn of_command(job: &Job) -> TrainingArgs {
         lora_rank: reader.count(RANK_NAMES),
         lora_targets: reader.targets(),
         dtype: reader.dtype(),
-        optimizer: reader.text(OPTIMIZER_NAMES).map(|it| it.map(|name| Optimizer::named(&name))),
+        optimizer: reader.optimizer().or_else(|| default_optimizer(job)),
         checkpointing: reader.checkpointing(),
         attention: reader.text(ATTENTION_NAMES).map(|it| it.map(|name| attention(&name))),
         fused_loss: reader.switch(LIGER_NAMES),
         dropout: args.float("lora_dropout").ok().flatten().map(|it| it.map(|value| value > 0.0)),
     }
+}
+
+/// What transformers takes where no optimizer is named: torch's fused AdamW from these versions on, before them the one by
+/// foreach. Unknown versions are taken to be new.
+fn default_optimizer(job: &Job) -> Option<Sourced<Optimizer>> {
+    const FUSED_SINCE: &[(&str, [u32; 3])] = &[("transformers", [4, 54, 0]), ("torch", [2, 8, 0])];
+    let python = job.python.as_ref()?;
+    let is_older = |(name, since): &(&str, [u32; 3])| python.version(name).is_some_and(|it| it.is_before(*since));
+    let is_old = FUSED_SINCE.iter().any(is_older);
+    is_old.then(|| Sourced::new(Optimizer::named("adamw_torch"), Source::Default))
 }
 
 /// Whether the training also keeps a reference or reward model in memory.
@@ -99,6 +110,10 @@ impl ArgumentReader<'_> {
 
     fn switch(&self, names: &[&str]) -> Option<Sourced<bool>> {
         names.iter().find_map(|name| self.0.bool(name, true).ok().flatten())
+    }
+
+    fn optimizer(&self) -> Option<Sourced<Optimizer>> {
+        self.text(OPTIMIZER_NAMES).map(|it| it.map(|name| Optimizer::named(&name)))
     }
 
     fn tuner(&self) -> Option<Sourced<Tuner>> {

@@ -6,6 +6,7 @@
 //! largest sum counts.
 
 use super::need::{Cluster, GpuUsage, MemoryNeed, StepPhase, WORKSPACE};
+use super::optimizer::Optimizer;
 use super::settings::Attention;
 use super::strategy::{StateLocation, Strategy};
 use super::workload::Workload;
@@ -22,7 +23,11 @@ const OFFLOADING: u64 = 600_000_000;
 const ALLREDUCE: u64 = 500_000_000;
 /// Bytes per logit while its gradient is computed: its fp32 log-softmax and two gradients of that.
 const LOGIT: u64 = 12;
+/// Bytes per logit that capping them (Gemma 2) adds.
+const SOFTCAP: u64 = 2;
 const FP32: u64 = 4;
+/// Bytes of Adam's two states.
+const ADAM_STATES: u64 = 8;
 
 pub(crate) fn need(workload: &Workload, strategy: &Strategy, cluster: Cluster) -> MemoryNeed {
     let model = MemoryModel { workload, strategy, cluster, world_size: cluster.world_size().max(1) };
@@ -95,46 +100,75 @@ impl MemoryModel<'_> {
         self.strategy.optimizer != StateLocation::Gpu
     }
 
+    fn optimizer_kind(&self) -> Optimizer {
+        self.strategy.own_optimizer.unwrap_or(self.workload.optimizer)
+    }
+
+    /// ZeRO 1 to 3 update flat fp32 tensors, of which each rank has its share.
+    fn is_flat(&self) -> bool {
+        self.strategy.stage.is_some_and(|stage| stage >= 1)
+    }
+
     /// The fp32 copy of the weights and the optimizer's states.
     fn optimizer(&self) -> u64 {
-        let Workload { trainable, optimizer, element, .. } = self.workload;
+        let trainable = self.workload.trainable;
         if self.offloads_optimizer() {
             return 0;
         }
-        // Stages 1 and 2 make a flat fp32 copy even of fp32 weights.
-        let copy = match self.strategy.stage {
-            None => 0,
-            Some(1 | 2) => FP32,
-            _ if self.is_mixed_precision() => FP32,
-            _ => 0,
-        };
-        let states = match self.strategy.stage {
-            None if optimizer.follows_dtype => optimizer.bytes * element / FP32,
-            _ => optimizer.bytes,
-        };
-        let whole = (copy + states) * trainable;
-        if self.strategy.stage.is_some_and(|stage| stage >= 1) { self.share(whole) } else { whole }
+        // ZeRO makes a flat fp32 copy even of fp32 weights.
+        let has_copy = self.is_flat() || self.strategy.stage.is_some() && self.is_mixed_precision();
+        let copy = if has_copy { FP32 * trainable } else { 0 };
+        if self.is_flat() { self.share(copy + self.states()) } else { copy + self.states() }
+    }
+
+    /// Bytes of the optimizer's states for all trained parameters.
+    fn states(&self) -> u64 {
+        let Workload { trainable, params, shape, .. } = self.workload;
+        let Optimizer { flat, shaped, outside, embedding, .. } = self.optimizer_kind();
+        let each = if self.is_flat() { flat.states } else { shaped.states };
+        let embedding = embedding.filter(|_| self.strategy.stage.is_none()).map(|states| (states, shape.embedding));
+        let outside = outside.map(|states| (states, params.saturating_sub(shape.layers * shape.layer)));
+        let more = embedding.or(outside).map_or(0, |(states, elements)| (states - each) * elements.min(*trainable));
+        self.in_dtype_of_states((each * trainable + more) / 100)
+    }
+
+    /// Bytes that the update makes on top, for this many parameters of the flat tensors.
+    fn scratch(&self, own: u64) -> u64 {
+        let Optimizer { flat, shaped, all_at_once, casts, .. } = self.optimizer_kind();
+        if self.is_flat() {
+            return flat.step * own / 100;
+        }
+        let elements = if all_at_once { self.workload.trainable } else { self.largest() };
+        let cast = if casts && self.strategy.stage.is_none() && self.is_mixed_precision() { 2 * FP32 } else { 0 };
+        self.in_dtype_of_states(shaped.step * elements / 100) + cast * elements
+    }
+
+    fn in_dtype_of_states(&self, bytes: u64) -> u64 {
+        let follows = self.strategy.stage.is_none() && self.optimizer_kind().follows_dtype;
+        if follows { bytes * self.workload.element / FP32 } else { bytes }
+    }
+
+    /// Parameters of this rank that stage 3 updates at a time, or all of them.
+    fn updated_at_once(&self) -> u64 {
+        let own = self.share(self.workload.trainable);
+        if self.strategy.stage == Some(3) { own.min(self.strategy.sub_group_size) } else { own }
     }
 
     fn gradients_at(&self, phase: StepPhase) -> u64 {
         let whole = self.gradients();
         let share = self.share(whole);
         let share_on_gpu = if self.offloads_optimizer() { 0 } else { share };
-        // While a group of parameters is updated, copies of its gradients exist.
-        let fp32_copy = if self.is_mixed_precision() { FP32 } else { 0 };
-        let copies = |elements: u64| (self.workload.element + fp32_copy) * elements;
         match (self.strategy.stage, phase) {
             // With offload, gradients move to the host as soon as they are computed.
             (Some(3), _) | (Some(1 | 2), StepPhase::OptimizerStep) if self.offloads_optimizer() => 0,
-            (Some(3), StepPhase::OptimizerStep) => {
-                share + copies(self.share(self.workload.trainable).min(self.strategy.sub_group_size))
-            }
+            // The update reads an fp32 copy.
+            (Some(1..=3), StepPhase::OptimizerStep) => share + FP32 * self.updated_at_once(),
             // Stage 3 keeps a buffer for them at all times.
             (Some(3), _) => share,
-            (Some(1 | 2), StepPhase::OptimizerStep) => share + copies(self.share(self.workload.trainable)),
             (Some(0), StepPhase::OptimizerStep) if self.is_mixed_precision() => whole + FP32 * self.workload.trainable,
+            // Those of the previous micro batches are kept beside the new ones until both are added.
+            (Some(2), StepPhase::Backward | StepPhase::EndOfBackward) if self.workload.accumulates => 2 * share_on_gpu,
             (Some(2), StepPhase::EndOfBackward) => share_on_gpu,
-            (Some(1), StepPhase::EndOfBackward) => whole + share_on_gpu,
             (_, StepPhase::OptimizerStep | StepPhase::EndOfBackward) => whole,
             // Earlier in the step, only the gradients of previous micro batches are there.
             _ if !self.workload.accumulates => 0,
@@ -148,37 +182,79 @@ impl MemoryModel<'_> {
         let in_backward = matches!(phase, StepPhase::Backward | StepPhase::EndOfBackward);
         // The embedding's gradient is computed whole before it is split.
         let embedding = if in_backward { element * self.largest() } else { 0 };
+        if phase == StepPhase::OptimizerStep && !self.offloads_optimizer() {
+            return self.buffers_of_update();
+        }
         match self.strategy.stage {
-            None | Some(0) if self.world_size == 1 => 0,
+            None if self.world_size == 1 => 0,
             None => self.gradients(),
             Some(0) if phase == StepPhase::EndOfBackward => element * self.workload.trainable.min(ALLREDUCE),
             Some(0) => 0,
-            Some(3) => {
-                let gathered = if phase == StepPhase::OptimizerStep { 0 } else { self.gathered() };
-                element * self.strategy.bucket_size + gathered + embedding
-            }
+            Some(3) => element * self.strategy.bucket_size + self.gathered_at(phase) + self.stage3_gradients(phase),
             Some(stage) => {
                 // Stage 1 keeps its bucket from one micro batch to the next.
                 let is_kept = stage == 1 && self.workload.accumulates && phase == StepPhase::Loss;
                 let bucket = element * self.strategy.bucket_size * self.strategy.buckets;
                 let bucket = if in_backward || is_kept { bucket } else { 0 };
-                // On its way to the host the largest gradient is copied, cast and staged.
-                let offloaded = self.offloads_optimizer();
-                let staged = if offloaded { element * self.largest() } else { 0 };
-                let cast = if offloaded && in_backward { (element + FP32) * self.largest() } else { 0 };
-                bucket + embedding + staged + cast
+                bucket + embedding + self.copies_of_largest(phase)
             }
         }
     }
 
+    /// Copies of the largest gradient at stages 1 and 2: while several ranks reduce it, and on its way to the host.
+    fn copies_of_largest(&self, phase: StepPhase) -> u64 {
+        let Workload { element, accumulates, .. } = self.workload;
+        let (gradient, largest) = (element * self.largest(), self.largest());
+        let reduced = if phase == StepPhase::Backward && self.world_size > 1 { gradient } else { 0 };
+        if !self.offloads_optimizer() {
+            return reduced;
+        }
+        let staged = if *accumulates { gradient } else { 0 };
+        if phase != StepPhase::Backward && phase != StepPhase::EndOfBackward {
+            return staged;
+        }
+        // A gradient larger than the bucket is reduced beside it.
+        let beside = if largest > self.strategy.bucket_size { element * self.strategy.bucket_size } else { 0 };
+        // Seen only where the config names the optimizer.
+        let own = if self.strategy.own_optimizer.is_some() { FP32 * largest } else { 0 };
+        reduced + beside + staged + (element + FP32) * self.share(largest) + own
+    }
+
+    /// The largest gradient at stage 3. A head of its own gets its gradient first, while most parameters are gathered; one
+    /// that is shared with the embedding gets it last.
+    fn stage3_gradients(&self, phase: StepPhase) -> u64 {
+        let largest = self.largest();
+        let is_reduced = phase == StepPhase::EndOfBackward || phase == StepPhase::Backward && !self.workload.shape.tied;
+        match phase {
+            // On its way to the host it is copied and cast.
+            _ if is_reduced && self.offloads_optimizer() => (3 * self.workload.element + FP32) * largest,
+            StepPhase::Backward | StepPhase::EndOfBackward => self.workload.element * largest,
+            _ => 0,
+        }
+    }
+
+    /// First the 16-bit gradients are joined to be cast, then the update makes what it needs.
+    fn buffers_of_update(&self) -> u64 {
+        let own = self.updated_at_once();
+        let joined = if self.is_flat() && self.is_mixed_precision() { self.workload.element * own } else { 0 };
+        let bucket = match self.strategy.stage {
+            None if self.world_size > 1 => self.gradients(),
+            Some(3) => self.workload.element * self.strategy.bucket_size,
+            _ => 0,
+        };
+        bucket + joined.max(self.scratch(own))
+    }
+
     /// Bytes of the parameters that stage 3 has gathered: as many as it may keep, and the current layer. A single rank
     /// gathers nothing, unless the parameters are offloaded.
-    fn gathered(&self) -> u64 {
-        if self.world_size == 1 && self.strategy.params == StateLocation::Gpu {
+    fn gathered_at(&self, phase: StepPhase) -> u64 {
+        if phase == StepPhase::OptimizerStep || self.world_size == 1 && self.strategy.params == StateLocation::Gpu {
             return 0;
         }
         let Workload { params, weights, shape, .. } = self.workload;
-        let kept = self.strategy.live_params.saturating_add(shape.layer).min(*params);
+        // In the backward pass a layer is released once it was used.
+        let live = if phase == StepPhase::EndOfBackward { shape.embedding } else { self.strategy.live_params };
+        let kept = live.saturating_add(shape.layer).min(*params);
         let bytes = u128::from(*weights) * u128::from(kept) / u128::from((*params).max(1));
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
@@ -194,10 +270,17 @@ impl MemoryModel<'_> {
         let recomputed = if *checkpointing { layer } else { 0 };
         match phase {
             StepPhase::Loss => {
-                let logits = if *fused_loss { 0 } else { LOGIT * tokens * shape.vocab };
+                let each = LOGIT + if shape.softcapped { SOFTCAP } else { 0 };
+                let logits = if *fused_loss { 0 } else { each * tokens * shape.vocab };
                 (tokens * (all_layers + self.norm_bytes() * shape.hidden), logits)
             }
-            StepPhase::Backward => (tokens * (all_layers + recomputed + gradients), 0),
+            StepPhase::Backward => {
+                // A head of its own gets its gradient from that of the logits.
+                let is_trained = self.workload.adapted_inputs == 0 && !shape.tied;
+                let none = *fused_loss || !is_trained || self.offloads_optimizer();
+                let logits = if none { 0 } else { element * tokens * shape.vocab };
+                (tokens * (all_layers + recomputed + gradients), logits)
+            }
             StepPhase::EndOfBackward => (tokens * (layer + gradients), 0),
             StepPhase::OptimizerStep | StepPhase::Whole => (0, 0),
         }
@@ -239,7 +322,8 @@ impl MemoryModel<'_> {
 
     /// Host memory of one rank for its share of the optimizer.
     fn offloaded_optimizer(&self) -> u64 {
-        let Workload { trainable, element, accumulates, optimizer, .. } = self.workload;
+        let Workload { trainable, element, accumulates, .. } = self.workload;
+        let states = self.host_states();
         let own = self.share(*trainable);
         match (self.strategy.stage, self.strategy.optimizer) {
             (_, StateLocation::Gpu) => 0,
@@ -247,13 +331,19 @@ impl MemoryModel<'_> {
                 let group = own.min(self.strategy.sub_group_size);
                 self.strategy.disk_buffers * pinned(FP32 * group) + pinned(element * group)
             }
-            (Some(3), _) => pinned(element * own) + self.subgroups(own) + (FP32 + optimizer.bytes) * own,
+            (Some(3), _) => pinned(element * own) + self.subgroups(own) + FP32 * own + states,
             _ => {
                 let accumulated = if *accumulates { self.pieces(*trainable, 1) / self.world_size } else { 0 };
                 let staged = pinned(element * self.largest());
-                2 * pinned(FP32 * own) + pinned(element * own) + optimizer.bytes * own + accumulated + staged
+                2 * pinned(FP32 * own) + pinned(element * own) + states + accumulated + staged
             }
         }
+    }
+
+    /// Bytes of the states of one rank's share on the host. DeepSpeed's optimizer for the CPU is Adam whatever the trainer
+    /// asks for, and the others were seen to take no less.
+    fn host_states(&self) -> u64 {
+        ADAM_STATES * self.share(self.workload.trainable)
     }
 
     /// Host memory of one rank for its share of the parameters.
@@ -287,7 +377,7 @@ impl MemoryModel<'_> {
 
     fn disk(&self) -> u64 {
         let ranks = self.cluster.gpus;
-        let states = (2 * FP32 + self.workload.optimizer.bytes) * self.share(self.workload.trainable);
+        let states = 2 * FP32 * self.share(self.workload.trainable) + self.host_states();
         let on_disk = |location, bytes| if location == StateLocation::Disk { ranks * bytes } else { 0 };
         on_disk(self.strategy.optimizer, states) + on_disk(self.strategy.params, self.share(self.workload.weights))
     }

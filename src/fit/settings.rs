@@ -1,6 +1,7 @@
 //! The settings of a training that decide how much memory it needs. Our own options win over the arguments of the training
 //! command, and those over the front end's defaults.
 
+use super::optimizer::Optimizer;
 use crate::base::source::{Source, Sourced};
 use crate::command::trainer::{Trainer, TrainingDefaults};
 
@@ -35,39 +36,6 @@ impl Dtype {
 
     pub(crate) fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(_, dtype)| *dtype == self).map_or("", |(name, _)| name)
-    }
-}
-
-/// An optimizer, by the states it keeps for each parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Optimizer {
-    pub(crate) name: &'static str,
-    /// Bytes of the states for each parameter, if they are fp32.
-    pub(crate) bytes: u64,
-    /// Without DeepSpeed the states have the dtype of the parameter.
-    pub(crate) follows_dtype: bool,
-    /// What the names that trainers give it have in common.
-    part_of_name: &'static str,
-}
-
-impl Optimizer {
-    const fn new(name: &'static str, bytes: u64, follows_dtype: bool, part_of_name: &'static str) -> Self {
-        Optimizer { name, bytes, follows_dtype, part_of_name }
-    }
-
-    /// Searched in this order by a part of the name; adamw comes last and matches everything.
-    pub(crate) const ALL: &'static [Optimizer] = &[
-        Optimizer::new("adamw_8bit", 2, false, "8bit"),
-        Optimizer::new("adafactor", 0, true, "adafactor"),
-        Optimizer::new("lion", 4, true, "lion"),
-        Optimizer::new("muon", 4, true, "muon"),
-        Optimizer::new("sgd", 0, true, "sgd"),
-        Optimizer::new("adamw", 8, true, ""),
-    ];
-
-    pub(crate) fn named(name: &str) -> Self {
-        let adamw = Self::ALL[Self::ALL.len() - 1];
-        Self::ALL.iter().copied().find(|it| name.to_lowercase().contains(it.part_of_name)).unwrap_or(adamw)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::optimizer::Optimizer;
 use crate::base::json;
 use crate::config::zero::{Device, Zero};
 
@@ -36,6 +37,8 @@ pub(crate) struct Strategy {
     /// Parameters that stage 3 may keep gathered.
     pub(super) live_params: u64,
     pub(super) disk_buffers: u64,
+    /// Of the config's own `optimizer` section, which wins over the trainer's.
+    pub(super) own_optimizer: Option<Optimizer>,
 }
 
 impl Strategy {
@@ -48,6 +51,7 @@ impl Strategy {
         sub_group_size: 0,
         live_params: 0,
         disk_buffers: 0,
+        own_optimizer: None,
     };
 
     /// `hidden`: the model's hidden size, from which the trainer fills an "auto" bucket size.
@@ -71,10 +75,18 @@ impl Strategy {
             live_params: number("stage3_max_reuse_distance", 1_000_000_000)
                 .max(number("stage3_max_live_parameters", 1_000_000_000)),
             disk_buffers: number("offload_optimizer.buffer_count", 4),
+            own_optimizer: own_optimizer(config),
         }
     }
 
     pub(crate) fn offloads(&self) -> bool {
         self.optimizer != StateLocation::Gpu || self.params != StateLocation::Gpu
     }
+}
+
+fn own_optimizer(config: &Value) -> Option<Optimizer> {
+    let name = json::get(config, "optimizer.type")?.as_str()?;
+    let is_adam = name.to_lowercase().starts_with("adam");
+    let by_torch = json::get(config, "optimizer.params.torch_adam").and_then(Value::as_bool).unwrap_or(false);
+    Some(if is_adam && by_torch { Optimizer::named("adamw_torch") } else { Optimizer::of_deepspeed(name) })
 }

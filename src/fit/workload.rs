@@ -2,7 +2,8 @@
 
 use super::architecture::Shape;
 use super::need::Cluster;
-use super::settings::{Attention, Optimizer, TrainingSettings, Tuner};
+use super::optimizer::Optimizer;
+use super::settings::{Attention, TrainingSettings, Tuner};
 use super::weights::Weights;
 
 #[derive(Clone, Debug)]
@@ -44,7 +45,8 @@ impl Adapters {
         let all = ["all-linear", "all", "default"].contains(&targets.as_str());
         let is_target = |name: &str| all || targets.split(',').any(|target| target.trim() == name);
         let rank = settings.lora_rank.value;
-        let mut adapters = Adapters { params: 0, kept: 0, inputs: 0 };
+        let routed = if all { rank * shape.routed } else { 0 };
+        let mut adapters = Adapters { params: routed, kept: 0, inputs: 0 };
         for (_, inputs, outputs) in shape.linears.iter().filter(|(name, ..)| is_target(name)) {
             adapters.params += shape.layers * rank * (inputs + outputs);
             adapters.kept += rank + if settings.dropout.value { inputs + inputs / 2 } else { 0 };

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""Trains on a GPU of which torch may reserve only a part, one process for each case: does a training that `zlaunch fit` says fits train?
+
+usage: capped.py CASES SEEN [--room GB] [--seconds N] [--from N]      both files: a JSON object a line; `capped_cases.py` makes the first
+
+A case says the model's config.json (`config`), the DeepSpeed config (`ds`), `dtype`, `optim`, `mb`, `seq`, `gc`, `lora`, `ga`, `dpo`, `bits`,
+`liger`, `alloc` (the allocator's variable), `ranks` (this process is rank 0 of that many; `one_of_many.py` beside this file), and `cap`: the
+bytes torch may reserve. Parameters are zero, which a run checks by its finite losses and that no step was skipped.
+"""
+import argparse
+import gc
+import json
+import os
+import resource
+import select
+import socket
+import sys
+import time
+import traceback
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+os.environ.update(PYTORCH_NVML_BASED_CUDA_CHECK="1", DS_SKIP_CUDA_CHECK="1", TRANSFORMERS_VERBOSITY="error", TORCH_CUDA_ARCH_LIST="9.0", HF_HUB_OFFLINE="1")
+os.environ.setdefault("TORCH_EXTENSIONS_DIR", "/tmp/ext")
+
+import torch  # noqa: E402
+import transformers  # noqa: E402
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText, Trainer, TrainingArguments, initialization  # noqa: E402
+
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
+
+
+class Tokens(torch.utils.data.Dataset):
+    def __init__(self, length):
+        self.length = length
+
+    def __len__(self):
+        return 4096
+
+    def __getitem__(self, index):
+        ids = torch.randint(0, 900, (self.length,), generator=torch.Generator().manual_seed(index))
+        return {"input_ids": ids, "labels": ids}
+
+
+def make_model(case):
+    config = AutoConfig.for_model(**case["config"])
+    config._attn_implementation = "sdpa"
+    kind = AutoModelForImageTextToText if hasattr(config, "vision_config") else AutoModelForCausalLM
+    with initialization.no_init_weights():
+        model = kind.from_config(config, dtype=DTYPES[case.get("dtype", "bf16")])
+    model.tie_weights()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            (parameter.ds_tensor if hasattr(parameter, "ds_tensor") else parameter.data).zero_()
+    return model
+
+
+def quantised(model):
+    """Its linear layers in four bits, as `BitsAndBytesConfig(load_in_4bit=True)` leaves them."""
+    import bitsandbytes
+    for name, module in list(model.named_modules()):
+        if isinstance(module, torch.nn.Linear) and "lm_head" not in name:
+            parent = model.get_submodule(name.rpartition(".")[0])
+            new = bitsandbytes.nn.Linear4bit(module.in_features, module.out_features, bias=module.bias is not None, compute_dtype=torch.bfloat16, quant_type="nf4")
+            new.weight = bitsandbytes.nn.Params4bit(module.weight.data, requires_grad=False, quant_type="nf4")
+            setattr(parent, name.rpartition(".")[2], new)
+    model.is_loaded_in_4bit = model.is_quantized = True
+    return model.cuda()
+
+
+def with_adapters(model, rank):
+    from peft import LoraConfig, get_peft_model
+    model = get_peft_model(model, LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear"))
+    model.enable_input_require_grads()
+    return model
+
+
+def preferences(length):
+    """A tokenizer of a thousand words, and pairs of answers."""
+    from datasets import Dataset
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    words = Tokenizer(models.WordLevel({**{f"w{n}": n for n in range(900)}, "[PAD]": 900, "[EOS]": 901}, unk_token="[PAD]"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=words, pad_token="[PAD]", eos_token="[EOS]")
+    half = length // 2
+    text = lambda start, count: " ".join(f"w{(start + n) % 900}" for n in range(count))  # noqa: E731
+    rows = [{"prompt": text(n, half), "chosen": " " + text(n + 1, length - half), "rejected": " " + text(n + 2, length - half)} for n in range(64)]
+    return tokenizer, Dataset.from_list(rows)
+
+
+def arguments(case, out, ds):
+    dtype = case.get("dtype", "bf16")
+    return dict(output_dir=out, deepspeed=ds, bf16=dtype == "bf16", fp16=dtype == "fp16", per_device_train_batch_size=case.get("mb", 1), gradient_accumulation_steps=case.get("ga", 2),
+                max_steps=case.get("steps", 5), learning_rate=1e-5, max_grad_norm=1.0, gradient_checkpointing=case.get("gc", True), report_to="none", save_strategy="no", disable_tqdm=True,
+                logging_steps=1, optim=case.get("optim", "adamw_torch_fused"), use_liger_kernel=case.get("liger", False))
+
+
+def free_port():
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return server.getsockname()[1]
+
+
+def set_up(case):
+    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = case.get("alloc", "")
+    os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
+    if case.get("ranks", 1) > 1:
+        os.environ.update(ONE_OF_MANY=str(case["ranks"]), ONE_OF_MANY_LOCAL=str(min(case["ranks"], 8)))
+        import one_of_many  # noqa: F401
+        import deepspeed
+        deepspeed.init_distributed()
+    if case.get("cap"):
+        torch.cuda.set_per_process_memory_fraction(case["cap"] / torch.cuda.get_device_properties(0).total_memory)
+
+
+def make_trainer(case, out, times):
+    class Times(transformers.TrainerCallback):
+        def on_step_end(self, *_, **__):
+            torch.cuda.synchronize()
+            times.append(time.monotonic())
+    given, length = arguments(case, out, case.get("ds")), case.get("seq", 512)
+    if case.get("dpo"):
+        from trl import DPOConfig, DPOTrainer
+        config = DPOConfig(**given, max_length=length, dataset_num_proc=None)
+        model, reference = make_model(case), None if case.get("lora") else make_model(case)
+        tokenizer, pairs = preferences(length)
+        peft = None
+        if case.get("lora"):
+            from peft import LoraConfig
+            peft = LoraConfig(r=case["lora"], lora_alpha=2 * case["lora"], target_modules="all-linear")
+        return DPOTrainer(model=model, ref_model=reference, args=config, processing_class=tokenizer, train_dataset=pairs, peft_config=peft, callbacks=[Times()])
+    config = TrainingArguments(**given)
+    model = make_model(case)
+    if case.get("bits"):
+        model = quantised(model)
+    if case.get("lora"):
+        model = with_adapters(model, case["lora"])
+    return Trainer(model=model, args=config, train_dataset=Tokens(length), callbacks=[Times()])
+
+
+def train(case, out):
+    set_up(case)
+    times = []
+    trainer = make_trainer(case, out, times)
+    model = trainer.model
+    count = lambda trained: sum(getattr(p, "ds_numel", p.numel()) for p in model.parameters() if p.requires_grad or not trained)  # noqa: E731
+    params, trainable = count(False), count(True)
+    gc.collect()
+    torch.cuda.reset_peak_memory_stats()
+    trainer.train()
+    losses = [row["loss"] for row in trainer.state.log_history if "loss" in row]
+    free, total = torch.cuda.mem_get_info()
+    return {"trained": len(losses) == case.get("steps", 5), "params": params, "trainable": trainable, "peak_alloc": torch.cuda.max_memory_allocated(), "peak_reserved": torch.cuda.max_memory_reserved(),
+            "device_used": total - free, "retries": torch.cuda.memory_stats()["num_alloc_retries"], "host_peak_rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            "finite": all(loss == loss and abs(loss) < 1e6 for loss in losses), "skipped": getattr(getattr(trainer, "deepspeed", None), "skipped_steps", None),
+            "step_s": [round(b - a, 4) for a, b in zip(times, times[1:])]}
+
+
+def child(case, write):
+    log = os.open(f"/tmp/log-{os.getpid()}", os.O_CREAT | os.O_WRONLY)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    start = time.monotonic()
+    try:
+        seen = train(case, f"/tmp/out-{os.getpid()}")
+    except BaseException as why:  # noqa: BLE001
+        seen = {"trained": False, "failed": f"{type(why).__name__}: {why}"[:160], "where": traceback.format_exc()[-700:]}
+        if isinstance(why, torch.cuda.OutOfMemoryError):
+            seen.pop("where")
+    os.write(write, json.dumps({**case, **seen, "secs": round(time.monotonic() - start, 1)}).encode() + b"\n")
+    os._exit(0)
+
+
+def run(cases, out, room, seconds):
+    """Several at a time, as many as there is room for by their caps."""
+    start, running, waiting = time.monotonic(), {}, list(cases)
+    while waiting or running:
+        used = sum(case["gb"] for case, *_ in running.values())
+        if waiting and (not running or used + waiting[0]["gb"] <= room and len(running) < 7) and time.monotonic() - start < seconds:
+            case = waiting.pop(0)
+            read, write = os.pipe()
+            pid = os.fork()
+            if pid == 0:
+                os.close(read)
+                child(case, write)
+            os.close(write)
+            running[read] = (case, pid, time.monotonic())
+            continue
+        if not running:
+            break
+        for ready in select.select(list(running), [], [], 3)[0]:
+            case, pid, _ = running.pop(ready)
+            with os.fdopen(ready, "rb") as pipe:
+                line = pipe.read()
+            os.waitpid(pid, 0)
+            out.write((line or json.dumps({**case, "trained": False, "failed": "ended without a word"}).encode() + b"\n").decode())
+        for case, pid, began in running.values():
+            if time.monotonic() - began > case.get("patience", 100):
+                os.kill(pid, 9)
+    print(f"{len(cases) - len(waiting)} of {len(cases)} in {time.monotonic() - start:.0f} s", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("cases")
+    parser.add_argument("seen")
+    parser.add_argument("--room", type=float, default=130, help="GB of the GPU that are used at once")
+    parser.add_argument("--seconds", type=float, default=540)
+    parser.add_argument("--from", dest="first", type=int, default=0)
+    options = parser.parse_args()
+    sys.path.insert(0, str(HERE))
+    cases = [json.loads(line) for line in open(options.cases)][options.first:]
+    assert not torch.cuda.is_initialized()
+    with open(options.seen, "a", buffering=1) as out:
+        run(cases, out, options.room, options.seconds)
+
+
+if __name__ == "__main__":
+    main()
