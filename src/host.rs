@@ -2,6 +2,7 @@
 
 pub(crate) mod machine;
 mod programs;
+pub(crate) mod terminal;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
