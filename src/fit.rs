@@ -4,6 +4,8 @@
 mod advice;
 mod architecture;
 mod arguments;
+mod bars;
+mod candidates;
 pub(crate) mod cards;
 mod checkpoint;
 mod choice;
@@ -12,11 +14,14 @@ mod measured;
 mod memory;
 mod need;
 mod optimizer;
+mod picture;
 mod print;
 mod remedies;
 mod settings;
 mod strategy;
+mod svg;
 mod textbook;
+mod view;
 mod weights;
 mod workload;
 
@@ -25,37 +30,45 @@ use serde_json::Value;
 use crate::base::source::{Source, Sourced};
 use crate::command::model::Hub;
 use crate::command::trainer::{Job, Trainer};
-use crate::config::template::{self, Template};
+use crate::config::template;
 use crate::host::Host;
 use crate::host::machine::Machine;
 use crate::ranks::topology::{HostFlags, Processes, RankFlags, Topology};
 use crate::report::{self, Problem};
+use crate::request::Launch;
 use crate::request::draft::Draft;
-use crate::request::{Format, Launch};
 
 use advice::Advice;
-use choice::{Recommendation, Scenario, TemplateRow};
+pub(crate) use candidates::AUTO;
+use candidates::Candidates;
+use choice::{MemoryKind, Recommendation, Scenario, TemplateRow, Verdict};
 pub(crate) use need::Accounting;
 use need::Cluster;
 pub(crate) use optimizer::Optimizer;
+use remedies::Remedy;
 use settings::TrainingSettings;
 pub(crate) use settings::{Attention, Dtype, TrainingArgs, Tuner};
 use strategy::Strategy;
+pub(crate) use view::View;
 use weights::{ModelLookup, Weights};
 use workload::Workload;
-
-/// The value of `--deepspeed` that asks for a template to be chosen.
-pub(crate) const AUTO: &str = "auto";
-
-/// The templates that are compared, after a row without DeepSpeed.
-const TEMPLATES: &[&str] = &["zero0", "zero1", "zero2", "zero2_offload", "zero3", "zero3_offload", "zero3_nvme"];
 
 /// The command line of `zlaunch fit`.
 pub(crate) struct FitRequest {
     pub(crate) launch: Launch,
+    /// The card that `--gpu` names.
+    pub(crate) card: Option<&'static str>,
     pub(crate) training: TrainingArgs,
     pub(crate) accounting: Accounting,
-    pub(crate) format: Format,
+    pub(crate) format: FitFormat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FitFormat {
+    Text,
+    Json,
+    /// A picture.
+    Svg,
 }
 
 pub(crate) struct FitReport {
@@ -64,33 +77,61 @@ pub(crate) struct FitReport {
     pub(crate) settings: TrainingSettings,
     pub(crate) workload: Workload,
     pub(crate) cluster: Cluster,
+    pub(crate) card: Option<&'static str>,
     pub(crate) gpu_memory: Option<Sourced<u64>>,
     pub(crate) host_memory: Option<Sourced<u64>>,
+    /// On the disk that the named config offloads to.
+    pub(crate) free_disk: Option<u64>,
     pub(crate) accounting: Accounting,
     pub(crate) rows: Vec<TemplateRow>,
+    /// The config that the user named.
+    pub(crate) named: Option<NamedConfig>,
     pub(crate) recommended: Option<Recommendation>,
-    /// Changes that would make it fit, if nothing does.
-    pub(crate) remedies: Vec<String>,
+    /// Changes that would make the named config fit, or some template.
+    pub(crate) remedies: Vec<Remedy>,
     pub(crate) rules_of_thumb: Vec<String>,
     pub(crate) assumed: Vec<String>,
 }
 
+pub(crate) struct NamedConfig {
+    row: usize,
+    pub(crate) largest_micro_batch: u64,
+}
+
 impl FitReport {
-    /// The memory of the GPUs is known, and too small.
-    pub(crate) fn nothing_fits(&self) -> bool {
-        self.gpu_memory.is_some() && self.recommended.is_none()
+    pub(crate) fn named(&self) -> Option<&TemplateRow> {
+        self.rows.get(self.named.as_ref()?.row)
+    }
+
+    /// The config that was named does not fit; or none was named, and no template fits.
+    pub(crate) fn does_not_fit(&self) -> bool {
+        match self.named() {
+            Some(row) => row.verdict() == Verdict::Not,
+            None => self.recommended.is_none() && self.if_host_allows().is_none() && self.gpu_memory.is_some(),
+        }
+    }
+
+    /// The first template that fits on the GPUs, of which only the memory of the hosts is not known.
+    pub(crate) fn if_host_allows(&self) -> Option<&TemplateRow> {
+        self.rows.iter().find(|row| row.judgement.unknown == [MemoryKind::Host] && row.verdict() == Verdict::Unknown)
     }
 }
 
 /// `zlaunch fit`.
 pub(crate) fn answer(request: &FitRequest, host: &Host) -> Result<FitReport, Vec<Problem>> {
-    let FitRequest { launch, training, accounting, .. } = request;
+    let FitRequest { launch, card, training, accounting, format: _ } = request;
+    let is_elsewhere = |cluster: Cluster| is_elsewhere(launch, cluster, host);
     if launch.command.is_empty() {
+        let cluster = cluster(&launch.topology, None, host)?;
         let inputs = FitInputs {
             args: training.clone(),
             trainer: None,
             lookup: ModelLookup { hub: Hub::HuggingFace, revision: None, trusts_names: true },
-            cluster: cluster(&launch.topology, None, host)?,
+            config: launch.deepspeed.clone(),
+            unread: None,
+            card: *card,
+            is_elsewhere: is_elsewhere(cluster),
+            cluster,
             launch,
             accounting: *accounting,
             more_models: false,
@@ -104,6 +145,16 @@ pub(crate) fn answer(request: &FitRequest, host: &Host) -> Result<FitReport, Vec
     let cluster = cluster(&launch.topology, Some(draft.topology()), &draft.host)?;
     let mut inputs = FitInputs::of_job(&draft.job, cluster, launch, &draft.host);
     inputs.accounting = *accounting;
+    inputs.card = *card;
+    inputs.is_elsewhere = is_elsewhere(cluster);
+    if inputs.config.is_none() {
+        let own = draft.own_config().filter(|own| !own.value.is_empty()).map(|own| draft.own_file(own));
+        let is_here = |own: &Sourced<String>| template::resolve(own, &launch.search, &draft.host).is_ok();
+        (inputs.config, inputs.unread) = match own {
+            Some(own) if own.value == AUTO || is_here(&own) => (Some(own), None),
+            own => (None, own),
+        };
+    }
     inputs.args = training.clone().or(inputs.args);
     inputs.lookup.trusts_names = true;
     inputs.report(&draft.host)
@@ -129,7 +180,10 @@ pub(crate) fn choose(
     let report = inputs.report(host)?;
     match (&report.gpu_memory, &report.recommended) {
         (None, _) => Err(report::auto_without_memory(spec, report.lines()).into()),
-        (Some(_), None) => Err(report::auto_fits_nothing(spec, report.lines(), &report.remedies).into()),
+        (Some(_), None) => {
+            let would: Vec<String> = report.remedies.iter().map(Remedy::sentence).collect();
+            Err(report::auto_fits_nothing(spec, report.lines(), &would).into())
+        }
         (Some(_), Some(chosen)) => Ok((chosen.template.clone(), report.sentence(chosen))),
     }
 }
@@ -142,6 +196,11 @@ pub(crate) fn host_memory(job: &Job, topology: &Topology, config: &Value, launch
     let strategy = Strategy::of(config, weights.shape.hidden);
     let is_known = strategy.offloads() && workload.is_plausible(inputs.cluster);
     is_known.then(|| memory::need(&workload, &strategy, inputs.cluster).host)
+}
+
+/// Whether the GPUs are not those of this machine: their memory was described, or there are more than here.
+fn is_elsewhere(launch: &Launch, cluster: Cluster, host: &Host) -> bool {
+    launch.memory.gpu.is_some() || host.nvidia_gpus.is_none_or(|here| cluster.gpus > here as u64)
 }
 
 fn count(number: Option<&Sourced<u32>>) -> Option<u64> {
@@ -180,6 +239,13 @@ struct FitInputs<'a> {
     /// The front end whose defaults apply.
     trainer: Option<&'static Trainer>,
     lookup: ModelLookup,
+    /// The config that is judged, besides the templates.
+    config: Option<Sourced<String>>,
+    /// The config of the command, if it is not here.
+    unread: Option<Sourced<String>>,
+    card: Option<&'static str>,
+    /// Not on this machine, so its memory says nothing.
+    is_elsewhere: bool,
     cluster: Cluster,
     launch: &'a Launch,
     accounting: Accounting,
@@ -197,6 +263,10 @@ impl<'a> FitInputs<'a> {
                 revision: job.args.text("model_revision").map(|revision| revision.value),
                 trusts_names: false,
             },
+            config: launch.deepspeed.clone(),
+            unread: None,
+            card: None,
+            is_elsewhere: false,
             cluster,
             launch,
             accounting: Accounting::Real,
@@ -216,24 +286,36 @@ impl<'a> FitInputs<'a> {
         let is_real = self.accounting == Accounting::Real;
         let (gpu_memory, host_memory) = (self.gpu_memory(host), self.host_memory());
         let advice = Advice::read();
+        let candidates = Candidates::read(self.config.as_ref(), self.launch, weights.shape.hidden, host)?;
+        let free_disk = if self.is_elsewhere { None } else { candidates.free_disk(&Machine::here()) };
         let scenario = Scenario {
             weights: &weights,
             settings: &settings,
             cluster: self.cluster,
             gpu_memory: gpu_memory.as_ref().map(|memory| memory.value),
             host_memory: host_memory.as_ref().map(|memory| memory.value),
+            disk: free_disk,
             accounting: self.accounting,
-            templates: &self.templates(weights.shape.hidden, host)?,
+            templates: &candidates.all,
             order: &advice.order(self.cluster.world_size()),
         };
         let rows = scenario.rows();
         let recommended = scenario.recommend(&rows, &advice);
-        let nothing_fits = recommended.is_none() && gpu_memory.is_some();
-        let remedies = if is_real && nothing_fits { remedies::remedies(&scenario) } else { Vec::new() };
+        let named = candidates
+            .named
+            .map(|row| NamedConfig { row, largest_micro_batch: scenario.largest_micro_batch(&rows[row].strategy) });
+        let judged = named.as_ref().map(|named| &rows[named.row]);
+        let fits = judged.map_or(recommended.is_some(), |row| row.verdict() != Verdict::Not);
+        let remedies = match judged {
+            _ if fits || !is_real || gpu_memory.is_none() => Vec::new(),
+            Some(row) => remedies::remedies(&Scenario { order: &[&row.name], ..scenario }, &scenario),
+            None => remedies::remedies(&scenario, &scenario),
+        };
         let rules = advice.rules_of_thumb(weights.params, settings.tuner.value, scenario.gpu_memory);
         Ok(FitReport {
             model: self.args.model.as_ref().map(|model| model.value.clone()),
             cluster: self.cluster,
+            card: self.card,
             accounting: self.accounting,
             rules_of_thumb: rules.into_iter().map(str::to_string).collect(),
             assumed: if is_real { self.assumed(&weights, &settings) } else { Vec::new() },
@@ -242,7 +324,9 @@ impl<'a> FitInputs<'a> {
             workload,
             gpu_memory,
             host_memory,
+            free_disk,
             rows,
+            named,
             recommended,
             remedies,
         })
@@ -258,22 +342,10 @@ impl<'a> FitInputs<'a> {
 
     fn host_memory(&self) -> Option<Sourced<u64>> {
         self.launch.memory.host.clone().or_else(|| {
-            let here = Machine::here().memory().most().filter(|_| self.accounting == Accounting::Real);
+            let is_here = self.accounting == Accounting::Real && !self.is_elsewhere;
+            let here = Machine::here().memory().most().filter(|_| is_here);
             here.map(|bytes| Sourced::new(bytes, Source::Machine("this machine")))
         })
-    }
-
-    /// No DeepSpeed, the templates as they are found here, and the user's own config.
-    fn templates(&self, hidden: u64, host: &Host) -> Result<Vec<(String, Strategy)>, Vec<Problem>> {
-        let listed = TEMPLATES.iter().map(|name| Sourced::new((*name).to_string(), Source::Default));
-        let own = self.launch.deepspeed.clone();
-        let own = own.filter(|own| own.value != AUTO && !TEMPLATES.contains(&own.value.as_str()));
-        let mut all = vec![("none".to_string(), Strategy::NONE)];
-        for spec in listed.chain(own) {
-            let Template { name, config, .. } = template::resolve(&spec, &self.launch.search, host)?;
-            all.push((name, Strategy::of(&config, hidden)));
-        }
-        Ok(all)
     }
 
     fn assumed(&self, weights: &Weights, settings: &TrainingSettings) -> Vec<String> {
@@ -287,6 +359,9 @@ impl<'a> FitInputs<'a> {
         if settings.micro_batch.from == Source::Default {
             assumed.push(format!("a micro batch of {}", settings.micro_batch.value));
         }
+        if let Some(unread) = &self.unread {
+            assumed.push(format!("nothing about {}, which is not here", unread.place()));
+        }
         if self.more_models {
             assumed.push("one model: a reference or reward model comes on top".to_string());
         }
@@ -297,7 +372,7 @@ impl<'a> FitInputs<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::template::Search;
+    use crate::config::template::{Search, Template};
 
     pub(super) fn template(name: &str) -> Template {
         let spec = Sourced::new(name.to_string(), Source::Default);

@@ -155,7 +155,10 @@ fn requested(words: &[OsString], host: &Host) {
     match cli::parse(argv, host) {
         Err(problems) => assert!(!problems.is_empty(), "refused without a word"),
         Ok(Request::Launch(launch) | Request::Check(launch)) => planned(*launch, host),
-        Ok(Request::Fit(request)) => drop(fit::answer(&request, host).map(|it| (it.json(), it.text(false)))),
+        Ok(Request::Fit(request)) => {
+            let view = fit::View { width: Some(70), colour: true };
+            drop(fit::answer(&request, host).map(|it| (it.json(), it.text(view), it.svg())));
+        }
         Ok(Request::Generate(request)) => drop(generate::generate(&request, host)),
         Ok(Request::Explain(ExplainRequest { words: Some(words), search })) => {
             drop(explain::explain(&words, &search, host));

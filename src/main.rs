@@ -36,16 +36,17 @@ mod report;
 mod request;
 mod tools;
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
-use anstream::AutoStream;
+use anstream::{AutoStream, ColorChoice};
 use base::json;
 use base::layout::harmless;
 use base::source::{Source, Sourced};
 use cli::{ExplainRequest, ReplayRequest, Request, TemplatesRequest};
 use config::template;
-use host::Host;
+use fit::FitFormat;
+use host::{Host, terminal};
 use plan::record::Recorded;
 use plan::{Plan, configs};
 use ranks::launcher::Launcher;
@@ -253,15 +254,17 @@ fn carry_out(plan: &Plan, headline: Option<String>) -> Result<u8, Vec<Problem>> 
     Ok(exec::start(plan)?)
 }
 
-/// Exit status 1: nothing fits.
+/// Exit status 1: it does not fit.
 fn run_fit(request: &fit::FitRequest, host: &Host) -> Result<u8, Vec<Problem>> {
     let report = fit::answer(request, host)?;
     report::report(&request.launch.warnings, &Secrets::of(host));
+    let colour = AutoStream::choice(&std::io::stdout()) != ColorChoice::Never;
     let text = match request.format {
-        Format::Json => format!("{:#}\n", report.json()),
-        Format::Text | Format::Shell => report.text(std::io::stdout().is_terminal()),
+        FitFormat::Json => harmless(&format!("{:#}\n", report.json())).into_owned(),
+        FitFormat::Svg => report.svg(),
+        FitFormat::Text => report.text(fit::View { width: terminal::width(), colour }),
     };
-    out(&text).map(|()| u8::from(report.nothing_fits()))
+    out_bytes(text.as_bytes()).map(|()| u8::from(report.does_not_fit()))
 }
 
 fn run_generate(request: &generate::GenerateRequest, host: &Host) -> Result<(), Vec<Problem>> {

@@ -108,6 +108,7 @@ options! {
         "Model" {
             MODEL = "model", One "MODEL", "A folder, or a name in the Hugging Face or ModelScope cache";
             PARAMS = "params", One "N", "The number of parameters: 8B, 350M";
+            GPU = "gpu", One "NAME", "The GPUs by their name, with their number: H100x8, \"RTX 4090\"";
         }
         "Training" {
             TUNER = "tuner", One "NAME", "full, lora or qlora";

@@ -9,15 +9,19 @@ use crate::base::options::launch::{ALL as LAUNCH, FORMAT, NPROC_PER_NODE};
 use crate::base::options::{FIT_OF_LAUNCH, Opt, fit as opt};
 use crate::base::size::parse_count;
 use crate::base::source::Sourced;
-use crate::fit::{Accounting, Attention, Dtype, FitRequest, Optimizer, TrainingArgs, Tuner};
+use crate::fit::cards::Cards;
+use crate::fit::{Accounting, Attention, Dtype, FitFormat, FitRequest, Optimizer, TrainingArgs, Tuner};
+use crate::ranks::topology::Processes;
 use crate::report::{self, Problem};
-use crate::request::Format;
+use crate::request::Launch;
 
 const AFTER_HELP: &str =
-    "What is not given here is taken from the training command. Exit status: 0, or 1 if nothing fits.
+    "What is not given here is taken from the training command. Exit status: 0, or 1 if nothing fits, or if the config that
+--deepspeed names does not.
 
 \x1b[1m\x1b[4mExamples:\x1b[0m
-  zlaunch fit --params 8B --gpus 8 --gpu-memory 80GiB
+  zlaunch fit --params 8B --gpu H100x8
+  zlaunch fit --params 8B --gpus 2 --gpu-memory 80GiB --host-memory 1TiB --deepspeed zero3_offload
   zlaunch fit --gpus 8 -- swift sft --model Qwen/Qwen3-8B --tuner_type full --max_length 4096";
 
 pub(super) fn describe(command: Command) -> Command {
@@ -29,10 +33,12 @@ pub(super) fn describe(command: Command) -> Command {
         .mut_arg(NPROC_PER_NODE.name, |arg| {
             arg.long("gpus").alias(NPROC_PER_NODE.name).help("Number of GPUs of each machine; also --nproc-per-node")
         })
-        .mut_arg(FORMAT.name, |arg| arg.help("text or json").value_parser(Suggested(launch::REPORT_FORMATS)))
+        .mut_arg(FORMAT.name, |arg| arg.help("text, json or svg").value_parser(Suggested(FORMATS)))
         .arg(trailing_command())
 }
 
+const FORMATS: Words<FitFormat> =
+    || vec![("text", FitFormat::Text), ("json", FitFormat::Json), ("svg", FitFormat::Svg)];
 const TUNERS: Words<Tuner> = || vec![("full", Tuner::Full), ("lora", Tuner::Lora), ("qlora", Tuner::Quantised(4))];
 const BITS: Words<u64> = || vec![("4", 4), ("8", 8)];
 const DTYPES: Words<Dtype> = || Dtype::NAMES.to_vec();
@@ -58,13 +64,30 @@ fn fit_arg(option: &Opt) -> Arg {
 
 pub(super) fn read(args: ParsedArgs) -> Result<FitRequest, Vec<Problem>> {
     let mut args = args.with_variables(launch::describe);
-    let launch = launch::read_described(&mut args);
+    let mut launch = launch::read_described(&mut args);
+    let card = read_cards(&mut args, &mut launch);
     // ZLAUNCH_FORMAT is about plans.
-    let format = args.flag(&FORMAT, one_of(launch::REPORT_FORMATS)).map_or(Format::Text, |format| format.value);
+    let format = args.flag(&FORMAT, one_of(FORMATS)).map_or(FitFormat::Text, |format| format.value);
     let accounting =
         args.one(&opt::ACCOUNTING, one_of(ACCOUNTINGS)).map_or(Accounting::Real, |accounting| accounting.value);
     let training = read_training(&mut args);
-    args.finish(FitRequest { launch, training, accounting, format })
+    args.finish(FitRequest { launch, card, training, accounting, format })
+}
+
+/// `--gpu H100x8` says what `--gpus 8 --gpu-memory …` says too. The more exact word counts: a card can be divided.
+fn read_cards(args: &mut ParsedArgs, launch: &mut Launch) -> Option<&'static str> {
+    let Sourced { value: Cards { card, count }, from } = args.flag(&opt::GPU, values::cards)?;
+    let said = launch.memory.gpu.take().filter(|memory| memory.from.is_flag());
+    launch.memory.gpu = said.or_else(|| Some(Sourced::new(card.memory, from.clone())));
+    let Some(count) = count.map(Processes::Count) else { return Some(card.name) };
+    match launch.topology.nproc_per_node.as_ref().filter(|nproc| nproc.from.is_flag() && nproc.value != count) {
+        Some(nproc) => {
+            let one = format!("--gpu {}x{count}", card.name);
+            args.problems.push(report::contradicting_options(&one, &nproc.place(), &one));
+        }
+        None => launch.topology.nproc_per_node = Some(Sourced::new(count, from)),
+    }
+    Some(card.name)
 }
 
 fn read_training(args: &mut ParsedArgs) -> TrainingArgs {

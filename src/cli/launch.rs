@@ -13,6 +13,7 @@ use crate::base::source::Sourced;
 use crate::check;
 use crate::command::trainer;
 use crate::config::layers::Layers;
+use crate::fit::cards;
 use crate::ranks::launcher::{Launcher, OutputFlags};
 use crate::ranks::topology::{HostFlags, RankFlags};
 use crate::report::{self, Problem};
@@ -131,8 +132,8 @@ pub(super) fn read_described(args: &mut ParsedArgs) -> Launch {
             set: args.many(&opt::SET, values::config_assignment),
         },
         memory: MemoryFlags {
-            gpu: args.one(&opt::GPU_MEMORY, values::size(parse_bytes, "80GiB")),
-            host: args.one(&opt::HOST_MEMORY, values::size(parse_bytes, "1TiB")),
+            gpu: args.one(&opt::GPU_MEMORY, values::memory(cards::parse_memory, "80GiB")),
+            host: args.one(&opt::HOST_MEMORY, values::memory(parse_bytes, "1TiB")),
         },
         no_fill: args.is_on(&opt::NO_FILL),
         trainer: args.one(&opt::TRAINER, one_of(TRAINERS)),

@@ -11,8 +11,9 @@ use serde_json::Value as Json;
 use crate::base::json;
 use crate::base::source::Sourced;
 use crate::base::vars;
+use crate::fit::cards::{self, Cards};
 use crate::ranks::topology::Processes;
-use crate::report::{self, Problem};
+use crate::report::{self, Problem, nearest};
 
 /// A value as it was given.
 pub(super) type Given = Sourced<OsString>;
@@ -58,6 +59,30 @@ pub(super) fn number<T: Copy + TryFrom<u64> + Into<u64>>(
 /// A number with a unit.
 pub(super) fn size(read: fn(&str) -> Option<u64>, example: &'static str) -> impl Fn(&Given) -> Result<u64, Problem> {
     move |given| parse(given, read, |text| report::is_not("a size", text, example))
+}
+
+/// Memory. Nobody means 24 bytes, so a small number without a unit is asked back.
+pub(super) fn memory(read: fn(&str) -> Option<u64>, example: &'static str) -> impl Fn(&Given) -> Result<u64, Problem> {
+    let is_whole =
+        move |text: &str| text.trim().parse::<f64>().is_err() || read(text).is_some_and(|bytes| bytes >= 1 << 30);
+    move |given| {
+        parse(
+            given,
+            |text| read(text).filter(|_| is_whole(text)),
+            |text| {
+                if is_whole(&text.value) {
+                    report::is_not("a size", text, example)
+                } else {
+                    report::size_without_unit(text)
+                }
+            },
+        )
+    }
+}
+
+/// GPUs by the name of their card.
+pub(super) fn cards(given: &Given) -> Result<Cards, Problem> {
+    parse(given, cards::parse, |text| report::unknown_card(text, nearest(&text.value, cards::names())))
 }
 
 /// A number of processes, or what to count.

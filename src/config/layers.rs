@@ -21,6 +21,12 @@ pub(crate) struct Layers {
     pub(crate) set: Vec<Sourced<(String, Value)>>,
 }
 
+impl Layers {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.patch.is_empty() && self.unset.is_empty() && self.set.is_empty()
+    }
+}
+
 /// Of how many keys that are not there it is said which one was probably meant.
 const COMPARED: usize = 20;
 

@@ -9,7 +9,7 @@ use super::workload::Workload;
 use super::{memory, textbook};
 
 /// The largest micro batch that is tried.
-const LARGEST_MICRO_BATCH: u64 = 4096;
+pub(super) const LARGEST_MICRO_BATCH: u64 = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -20,13 +20,36 @@ pub(crate) enum Verdict {
     Unknown,
 }
 
+/// A memory that can be short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MemoryKind {
+    Gpu,
+    Host,
+    Disk,
+}
+
+/// A verdict, and the memories behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Judgement {
+    pub(crate) verdict: Verdict,
+    pub(crate) short: Vec<MemoryKind>,
+    /// Needed, and of unknown size.
+    pub(crate) unknown: Vec<MemoryKind>,
+}
+
 /// What one template needs, and whether that is there.
 #[derive(Clone, Debug)]
 pub(crate) struct TemplateRow {
     pub(crate) name: String,
     pub(crate) strategy: Strategy,
     pub(crate) need: MemoryNeed,
-    pub(crate) verdict: Verdict,
+    pub(crate) judgement: Judgement,
+}
+
+impl TemplateRow {
+    pub(crate) fn verdict(&self) -> Verdict {
+        self.judgement.verdict
+    }
 }
 
 pub(crate) struct Recommendation {
@@ -52,6 +75,8 @@ pub(super) struct Scenario<'a> {
     pub(super) gpu_memory: Option<u64>,
     /// Bytes of each node.
     pub(super) host_memory: Option<u64>,
+    /// Bytes that are free on the disk of each node.
+    pub(super) disk: Option<u64>,
     pub(super) accounting: Accounting,
     pub(super) templates: &'a [(String, Strategy)],
     /// Names of templates, the fastest first.
@@ -67,8 +92,8 @@ impl<'a> Scenario<'a> {
         let workload = self.workload();
         let row = |(name, strategy): &(String, Strategy)| {
             let need = self.need(&workload, strategy);
-            let verdict = self.verdict(&need, strategy);
-            TemplateRow { name: name.clone(), strategy: strategy.clone(), need, verdict }
+            let judgement = self.judge(&need, strategy);
+            TemplateRow { name: name.clone(), strategy: strategy.clone(), need, judgement }
         };
         self.templates.iter().map(row).collect()
     }
@@ -80,34 +105,46 @@ impl<'a> Scenario<'a> {
         }
     }
 
-    fn verdict(&self, need: &MemoryNeed, strategy: &Strategy) -> Verdict {
-        let Some(gpu_memory) = self.gpu_memory else { return Verdict::Unknown };
+    fn judge(&self, need: &MemoryNeed, strategy: &Strategy) -> Judgement {
+        let memories = [
+            (MemoryKind::Gpu, need.gpu(), self.gpu_memory, true),
+            // What loading takes for a moment is no reason to doubt a template.
+            (MemoryKind::Host, need.host, self.host_memory, strategy.offloads()),
+            (MemoryKind::Disk, need.disk, self.disk, need.disk > 0),
+        ];
+        let kinds = |is_it: &dyn Fn(u64, Option<u64>, bool) -> bool| {
+            let those = memories.iter().filter(|(_, need, there, asked)| is_it(*need, *there, *asked));
+            those.map(|(kind, ..)| *kind).collect::<Vec<_>>()
+        };
+        let short = kinds(&|need, there, _| there.is_some_and(|there| need > there));
+        let unknown = kinds(&|_, there, asked| there.is_none() && asked);
         let with_margin = if self.accounting == Accounting::Real { with_margin(need) } else { need.gpu() };
-        match self.host_memory {
-            _ if need.gpu() > gpu_memory => Verdict::Not,
-            Some(host_memory) if need.host > host_memory => Verdict::Not,
-            None if strategy.offloads() => Verdict::Unknown,
-            _ if with_margin > gpu_memory => Verdict::Tight,
+        let verdict = match self.gpu_memory {
+            _ if !short.is_empty() => Verdict::Not,
+            _ if !unknown.is_empty() => Verdict::Unknown,
+            Some(gpu_memory) if with_margin > gpu_memory => Verdict::Tight,
             _ => Verdict::Fits,
-        }
+        };
+        Judgement { verdict, short, unknown }
     }
 
     pub(super) fn fits(&self, workload: &Workload, strategy: &Strategy) -> bool {
-        self.verdict(&self.need(workload, strategy), strategy) == Verdict::Fits
+        self.judge(&self.need(workload, strategy), strategy).verdict == Verdict::Fits
     }
 
-    /// The fastest template that fits.
-    pub(super) fn first_fit(&self) -> Option<&'a str> {
+    /// The fastest template that fits, and what it needs.
+    pub(super) fn first_fit(&self) -> Option<(&'a str, MemoryNeed)> {
         let workload = self.workload();
-        self.order.iter().copied().find(|name| {
-            let template = self.templates.iter().find(|(known, _)| known == name);
-            template.is_some_and(|(_, strategy)| self.fits(&workload, strategy))
+        self.order.iter().find_map(|name| {
+            let (_, strategy) = self.templates.iter().find(|(known, _)| known == name)?;
+            let need = self.need(&workload, strategy);
+            (self.judge(&need, strategy).verdict == Verdict::Fits).then_some((*name, need))
         })
     }
 
     pub(super) fn recommend(&self, rows: &[TemplateRow], advice: &Advice) -> Option<Recommendation> {
         let mut known = self.order.iter().filter_map(|name| rows.iter().find(|row| row.name == **name));
-        let row = known.find(|row| row.verdict == Verdict::Fits)?;
+        let row = known.find(|row| row.verdict() == Verdict::Fits)?;
         let faster: Vec<&str> = self.order.iter().copied().take_while(|name| *name != row.name).collect();
         let mut why = if faster.is_empty() {
             "the fastest, and it fits".to_string()
@@ -124,7 +161,7 @@ impl<'a> Scenario<'a> {
         Some(Recommendation { template: row.name.clone(), why, largest_micro_batch })
     }
 
-    fn largest_micro_batch(&self, strategy: &Strategy) -> u64 {
+    pub(super) fn largest_micro_batch(&self, strategy: &Strategy) -> u64 {
         let workload = self.workload();
         let fits = |micro_batch| self.fits(&Workload { micro_batch, ..workload.clone() }, strategy);
         largest(LARGEST_MICRO_BATCH, fits)

@@ -2,15 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::choice::{Recommendation, TemplateRow, Verdict};
+use super::choice::{Judgement, MemoryKind, Recommendation, TemplateRow, Verdict};
 use super::need::{Cluster, GpuUsage};
-use super::{Accounting, Attention, FitReport, Tuner};
-use crate::base::layout::{Line, TextTable};
+use super::remedies::Remedy;
+use super::{Accounting, Attention, FitReport, Tuner, View};
+use crate::base::layout::{Line, TextTable, columns, visible, wrapped};
 use crate::base::size::Size;
 use crate::base::source::{Source, Sourced};
-
-/// Characters of a bar that stands for all the memory of a GPU.
-const BAR: usize = 24;
 
 /// Short titles for the columns of `GpuUsage::NAMES`.
 const HEADS: [&str; 7] = ["params", "grads", "optim", "activ", "buffers", "logits", "other"];
@@ -26,13 +24,65 @@ impl Verdict {
     }
 }
 
-impl FitReport {
-    /// `bars`: also draw how full each GPU would be, for a terminal.
-    pub(crate) fn text(&self, bars: bool) -> String {
-        format!("{}\n{}\n{}", self.head(), self.table(bars), self.conclusion())
+impl MemoryKind {
+    fn name(self) -> &'static str {
+        match self {
+            MemoryKind::Gpu => "gpu",
+            MemoryKind::Host => "host",
+            MemoryKind::Disk => "disk",
+        }
     }
 
-    fn head(&self) -> TextTable {
+    fn whose(self) -> &'static str {
+        match self {
+            MemoryKind::Gpu => "each GPU",
+            MemoryKind::Host => "the host",
+            MemoryKind::Disk => "the disk",
+        }
+    }
+
+    fn word(self) -> &'static str {
+        if self == MemoryKind::Gpu { "GPU" } else { self.name() }
+    }
+}
+
+fn names(kinds: &[MemoryKind]) -> Vec<&'static str> {
+    kinds.iter().map(|kind| kind.name()).collect()
+}
+
+impl Remedy {
+    fn json(&self) -> Value {
+        json!({
+            "change": self.change,
+            "template": self.template,
+            "gpu_bytes": self.need.gpu(),
+            "host_bytes": self.need.host,
+            "disk_bytes": self.need.disk,
+        })
+    }
+}
+
+impl Judgement {
+    /// `no: GPU, host`, `? host`.
+    pub(super) fn words(&self) -> String {
+        let word = self.verdict.word();
+        let kinds = match self.verdict {
+            Verdict::Not => &self.short,
+            Verdict::Unknown => &self.unknown,
+            Verdict::Fits | Verdict::Tight => return word.to_string(),
+        };
+        let kinds: Vec<&str> = kinds.iter().map(|kind| kind.word()).collect();
+        format!("{word}{} {}", if self.verdict == Verdict::Not { ":" } else { "" }, kinds.join(", "))
+    }
+}
+
+impl FitReport {
+    /// What is in it came from files and arguments, and is made harmless here, since colours come on top.
+    pub(crate) fn text(&self, view: View) -> String {
+        format!("{}\n{}\n{}\n{}", self.head(view), self.table(view), self.bars(view), self.conclusion(view))
+    }
+
+    fn head(&self, view: View) -> TextTable {
         let mut rows = vec![("model", self.model_line())];
         if self.accounting == Accounting::Textbook {
             rows.push(("bytes", "2 per weight, 2 per gradient, 8 for Adam, nothing else (textbook)".to_string()));
@@ -43,16 +93,20 @@ impl FitReport {
         if !self.assumed.is_empty() {
             rows.push(("assumed", self.assumed.join("; ")));
         }
-        // As wide as "assumed", even if that is missing.
-        TextTable::of_pairs(0, rows.into_iter().map(|(name, value)| (format!("{name:<7}"), value)))
+        let line = |(name, value): (&str, String)| {
+            // As wide as "assumed", even if that is missing.
+            let cells = vec![format!("{name:<7}"), value];
+            view.width.map_or(Line::Row(cells.clone()), |width| Line::Wrapped(cells, width))
+        };
+        TextTable { lines: rows.into_iter().map(line).collect(), ..TextTable::new(0) }
     }
 
-    fn model_line(&self) -> String {
+    pub(super) fn model_line(&self) -> String {
         let name = self.model.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
         format!("{name}{} parameters ({})", billions(self.weights.params), self.weights.from)
     }
 
-    fn training_line(&self) -> String {
+    pub(super) fn training_line(&self) -> String {
         let settings = &self.settings;
         let tuner = match settings.tuner.value {
             Tuner::Full => "all parameters".to_string(),
@@ -71,21 +125,21 @@ impl FitReport {
         words.join(", ")
     }
 
-    fn machine_line(&self) -> String {
+    pub(super) fn machine_line(&self) -> String {
         let size = |memory: &Sourced<u64>| match &memory.from {
             Source::Flag(_) | Source::Variable(_) => self.size(memory.value),
             from => format!("{} ({from})", self.size(memory.value)),
         };
         let Cluster { nodes, gpus } = self.cluster;
         let each = if nodes > 1 { format!("{nodes} machines, each ") } else { String::new() };
-        let plural = if gpus == 1 { "GPU" } else { "GPUs" };
+        let plural = self.card.unwrap_or(if gpus == 1 { "GPU" } else { "GPUs" });
         let gpu = self.gpu_memory.as_ref().map_or("unknown size".to_string(), size);
         let host = self.host_memory.as_ref().map(|memory| format!(" and {} of host memory", size(memory)));
         format!("{each}{gpus} {plural} of {gpu}{}", host.unwrap_or_default())
     }
 
     /// The textbook accounting uses decimal units.
-    fn size(&self, bytes: u64) -> String {
+    pub(super) fn size(&self, bytes: u64) -> String {
         if self.accounting == Accounting::Textbook {
             format!("{} GB", self.number(bytes))
         } else {
@@ -106,51 +160,119 @@ impl FitReport {
         (0..HEADS.len()).filter(|column| self.rows.iter().any(|row| row.need.usage.values()[*column] > 0)).collect()
     }
 
-    fn table(&self, bars: bool) -> TextTable {
-        let columns = self.columns();
+    /// The parts in columns, or only their sum where the terminal is too narrow.
+    fn table(&self, view: View) -> String {
+        let whole = self.table_of(&self.columns()).to_string();
+        let is_too_wide = |width| whole.lines().any(|line| columns(line) > width);
+        let text = if view.width.is_some_and(is_too_wide) { self.table_of(&[]).to_string() } else { whole };
+        let mut lines = text.lines();
+        let head = lines.next().unwrap_or_default();
+        let painted = lines.zip(&self.rows).map(|(line, row)| {
+            let words = row.judgement.words();
+            let verdict = view.painted(&words, row.verdict().style());
+            line.strip_suffix(&words).map_or_else(|| line.to_string(), |line| format!("{line}{verdict}")) + "\n"
+        });
+        format!("{head}\n{}", painted.collect::<String>())
+    }
+
+    fn table_of(&self, parts: &[usize]) -> TextTable {
         let unit = if self.accounting == Accounting::Real { "GiB" } else { "GB" };
-        let heads = columns.iter().map(|column| HEADS[*column]);
+        let heads = parts.iter().map(|part| HEADS[*part]);
         let head = [unit].into_iter().chain(heads).chain(["each GPU", "host"]);
         let mut lines = vec![Line::Row(head.map(str::to_string).collect())];
         let cell = |bytes: u64| if bytes == 0 { "-".to_string() } else { self.number(bytes) };
         for row in &self.rows {
             let values = row.need.usage.values();
             let mut cells = vec![row.name.clone()];
-            cells.extend(columns.iter().map(|column| cell(values[*column])));
+            cells.extend(parts.iter().map(|part| cell(values[*part])));
             cells.extend([self.number(row.need.gpu()), cell(row.need.host)]);
-            if let Some(memory) = &self.gpu_memory {
-                cells.extend(bars.then(|| bar(row.need.gpu(), memory.value)));
-                cells.push(row.verdict.word().to_string());
+            if self.gpu_memory.is_some() {
+                cells.push(row.judgement.words());
             }
             lines.push(Line::Row(cells));
         }
-        TextTable { numbers: 1..columns.len() + 3, lines, ..TextTable::new(0) }
+        TextTable { numbers: 1..parts.len() + 3, lines, ..TextTable::new(0) }
     }
 
-    fn conclusion(&self) -> String {
-        let mut text = String::new();
-        match (&self.recommended, &self.gpu_memory) {
-            (Some(chosen), _) => {
-                text += &format!("use {}: {}\n", chosen.template, chosen.why);
-                if self.accounting == Accounting::Real {
-                    text += &format!("the largest micro batch that fits is {}\n", chosen.largest_micro_batch);
-                }
-            }
-            (None, None) => text += "the memory of the GPUs is not known here: --gpu-memory 80GiB\n",
-            (None, Some(_)) => {
-                text += "nothing fits\n";
-                for remedy in &self.remedies {
-                    text += &format!("  with {remedy}\n");
-                }
-            }
+    fn conclusion(&self, view: View) -> String {
+        let line = |(indent, line): (usize, String)| match view.width {
+            Some(width) => wrapped(&line, indent, width),
+            None => format!("{:indent$}{}\n", "", visible(&line)),
+        };
+        self.conclusions().into_iter().map(line).collect()
+    }
+
+    /// Lines, and how far each is indented.
+    fn conclusions(&self) -> Vec<(usize, String)> {
+        let line = |line: String| (0, line);
+        let mut lines = Vec::new();
+        let remedies = || self.remedies.iter().map(|remedy| (2, format!("with {}", remedy.sentence())));
+        if let Some(row) = self.named() {
+            lines.push(line(self.judgement_of(row)));
+            lines.extend(remedies());
         }
-        for rule in &self.rules_of_thumb {
-            text += &format!("rule of thumb: {rule}\n");
+        lines.extend(self.recommendation().into_iter().map(line));
+        if self.named.is_none() {
+            lines.extend(remedies());
         }
+        lines.extend(self.rules_of_thumb.iter().map(|rule| line(format!("rule of thumb: {rule}"))));
         if self.accounting == Accounting::Real && self.gpu_memory.is_some() {
-            text += "this is an estimate; `fits` leaves a tenth for fragmentation\n";
+            lines.push(line("this is an estimate; `fits` leaves a tenth for fragmentation".to_string()));
         }
-        text
+        lines
+    }
+
+    fn recommendation(&self) -> Vec<String> {
+        let one = |line: &str| vec![line.to_string()];
+        match (&self.recommended, &self.gpu_memory, self.if_host_allows()) {
+            (Some(chosen), ..) => {
+                let mut lines = vec![format!("use {}: {}", chosen.template, chosen.why)];
+                if self.accounting == Accounting::Real {
+                    lines.push(format!("the largest micro batch that fits is {}", chosen.largest_micro_batch));
+                }
+                lines
+            }
+            (None, None, _) => one("the memory of the GPUs is not known here: --gpu-memory 80GiB"),
+            (None, Some(_), Some(_)) => {
+                one("nothing fits on the GPUs alone, and the memory of the host is not known: --host-memory 1TiB")
+            }
+            (None, Some(_), None) if self.remedies.is_empty() => {
+                one("nothing fits; LoRA, shorter sequences or more of these GPUs would not be enough")
+            }
+            (None, Some(_), None) if self.named.is_some() => one("no other template fits either"),
+            (None, Some(_), None) => one("nothing fits"),
+        }
+    }
+
+    /// What is to be said about the config that was named: `zero0 does not fit: each GPU is 12.3 GiB short`.
+    fn judgement_of(&self, row: &TemplateRow) -> String {
+        let Judgement { verdict, short, unknown } = &row.judgement;
+        let words = match verdict {
+            Verdict::Fits if self.accounting == Accounting::Textbook => "fits".to_string(),
+            Verdict::Fits => {
+                let most = self.named.as_ref().map_or(0, |named| named.largest_micro_batch);
+                format!("fits, up to a micro batch of {most}")
+            }
+            Verdict::Tight => "is tight: nothing is left for gaps between allocations".to_string(),
+            Verdict::Not => {
+                let short: Vec<String> = short.iter().map(|kind| self.shortage(row, *kind)).collect();
+                format!("does not fit: {}", short.join(", "))
+            }
+            Verdict::Unknown => {
+                let of: Vec<&str> = unknown.iter().map(|kind| kind.whose()).collect();
+                format!("may fit: the memory of {} is not known", of.join(" and "))
+            }
+        };
+        format!("{} {words}", row.name)
+    }
+
+    fn shortage(&self, row: &TemplateRow, kind: MemoryKind) -> String {
+        let (need, there) = match kind {
+            MemoryKind::Gpu => (row.need.gpu(), self.gpu_memory.as_ref().map(|it| it.value)),
+            MemoryKind::Host => (row.need.host, self.host_memory.as_ref().map(|it| it.value)),
+            MemoryKind::Disk => (row.need.disk, self.free_disk),
+        };
+        format!("{} is {} short", kind.whose(), self.size(need.saturating_sub(there.unwrap_or(0))))
     }
 
     /// One line per template, for an error.
@@ -201,13 +323,15 @@ impl FitReport {
             },
             "nodes": self.cluster.nodes,
             "gpus_per_node": self.cluster.gpus,
+            "gpu": self.card,
             "gpu_memory": bytes(&self.gpu_memory),
             "host_memory": bytes(&self.host_memory),
             "rows": rows,
+            "judged": self.named().map(|row| row.name.clone()),
             "recommended": chosen.map(|it| it.template.clone()),
             "why": chosen.map(|it| it.why.clone()),
             "largest_micro_batch": chosen.map(|it| it.largest_micro_batch),
-            "would_fit": self.remedies,
+            "would_fit": self.remedies.iter().map(Remedy::json).collect::<Vec<_>>(),
             "rules_of_thumb": self.rules_of_thumb,
             "assumed": self.assumed,
         })
@@ -224,19 +348,12 @@ impl FitReport {
             "fullest_at": row.need.peak.name(),
             "host_bytes": row.need.host,
             "disk_bytes": row.need.disk,
-            "fits": match row.verdict { Verdict::Fits => json!(true), Verdict::Unknown => Value::Null, _ => json!(false) },
-            "verdict": row.verdict.word(),
+            "fits": match row.verdict() { Verdict::Fits => json!(true), Verdict::Unknown => Value::Null, _ => json!(false) },
+            "verdict": row.verdict().word(),
+            "short": names(&row.judgement.short),
+            "unknown": names(&row.judgement.unknown),
         })
     }
-}
-
-/// `███·····│`: how full a GPU would be, with `▶` if the need is larger than its memory.
-fn bar(need: u64, memory: u64) -> String {
-    let full = u128::from(need) * BAR as u128 / u128::from(memory.max(1));
-    let full = usize::try_from(full).unwrap_or(usize::MAX);
-    let end = if full > BAR { "▶" } else { "│" };
-    let full = full.min(BAR);
-    format!("{}{}{end}", "█".repeat(full), "·".repeat(BAR - full))
 }
 
 /// `8.19 B`, `40.4 M`.

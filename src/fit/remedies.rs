@@ -1,75 +1,116 @@
-//! What would help if no template fits. Each change is tried with the same sums.
+//! What would make a training fit, from the cheapest change to the dearest. Each is tried with the same sums.
 
-use super::choice::{Scenario, largest};
-use super::need::Cluster;
+use super::choice::{LARGEST_MICRO_BATCH, Scenario, largest};
+use super::need::{Cluster, MemoryNeed};
 use super::settings::{TrainingSettings, Tuner};
+use super::strategy::Strategy;
 use crate::base::size::Size;
 
 /// Sequences are shortened in steps of this many tokens.
 const SEQ_LEN_STEP: u64 = 64;
+/// Shorter sequences are not worth training on.
+const SHORTEST: u64 = 256;
 
-type Change = fn(&mut TrainingSettings);
+/// A change, and the template that then fits.
+#[derive(Clone, Debug)]
+pub(crate) struct Remedy {
+    pub(crate) change: String,
+    pub(crate) template: String,
+    pub(crate) need: MemoryNeed,
+}
 
-/// Changes that save memory. Applying one that is already in use changes nothing, so it will not help either.
-const CHANGES: &[(&str, Change)] = &[
-    ("a micro batch of 1", |settings| settings.micro_batch.value = 1),
+impl Remedy {
+    /// `LoRA: zero3, 41.0 GiB on each GPU`.
+    pub(crate) fn sentence(&self) -> String {
+        format!("{}: {}, {} on each GPU", self.change, self.template, Size(self.need.gpu()))
+    }
+}
+
+type Change = (&'static str, fn(&mut TrainingSettings));
+
+/// Changes of one setting that cost time or nothing. One that is already in use changes nothing, so it will not help either.
+const CHEAP: &[Change] = &[
     ("gradient checkpointing", |settings| settings.checkpointing.value = true),
     ("a fused loss (Liger)", |settings| settings.fused_loss.value = true),
+];
+
+/// Changes that train less.
+const DEAR: &[Change] = &[
     ("LoRA", |settings| settings.tuner.value = Tuner::Lora),
     ("QLoRA in 4 bits", |settings| settings.tuner.value = Tuner::Quantised(4)),
 ];
 
-/// One sentence for each change that makes a template fit, with that template.
-pub(super) fn remedies(scenario: &Scenario) -> Vec<String> {
-    let changes = CHANGES.iter().filter_map(|(name, apply)| {
-        let mut settings = scenario.settings.clone();
-        apply(&mut settings);
-        let changed = Scenario { settings: &settings, ..*scenario };
-        changed.first_fit().map(|template| format!("{name}: {template}"))
-    });
-    let mut found: Vec<String> = changes.collect();
+/// `others`: the templates to fall back to, if the scenario is about one config.
+pub(super) fn remedies(scenario: &Scenario, others: &Scenario) -> Vec<Remedy> {
+    let of_settings =
+        |changes: &'static [Change]| changes.iter().filter_map(|(name, apply)| with_settings(scenario, name, apply));
+    let mut found: Vec<Remedy> = Vec::new();
+    found.extend(smaller_batch(scenario));
+    found.extend(of_settings(CHEAP));
     found.extend(shorter_sequences(scenario));
-    found.extend(more_gpus(scenario));
-    found.extend(disk(scenario));
-    if found.is_empty() {
-        found.push(
-            "machines with more memory: LoRA, shorter sequences or more of these GPUs would not be enough".to_string(),
-        );
+    if others.first_fit().is_none() {
+        found.extend(offload(others));
+        found.extend(disk(others));
     }
+    found.extend(of_settings(DEAR));
+    found.extend(more_gpus(scenario));
     found
 }
 
-fn shorter_sequences(scenario: &Scenario) -> Option<String> {
-    let fit_with = |steps: u64| {
-        let mut settings = scenario.settings.clone();
-        settings.seq_len.value = SEQ_LEN_STEP * steps;
-        let changed = Scenario { settings: &settings, ..*scenario };
-        changed.first_fit().map(str::to_string)
+fn fit(scenario: &Scenario, change: impl FnOnce() -> String) -> Option<Remedy> {
+    let (template, need) = scenario.first_fit()?;
+    Some(Remedy { change: change(), template: template.to_string(), need })
+}
+
+fn with_settings(scenario: &Scenario, name: &str, apply: impl Fn(&mut TrainingSettings)) -> Option<Remedy> {
+    let mut settings = scenario.settings.clone();
+    apply(&mut settings);
+    fit(&Scenario { settings: &settings, ..*scenario }, || name.to_string())
+}
+
+fn smaller_batch(scenario: &Scenario) -> Option<Remedy> {
+    let with = |micro_batch| with_settings(scenario, "", |settings| settings.micro_batch.value = micro_batch);
+    let now = scenario.settings.micro_batch.value;
+    let most = largest((now - 1).min(LARGEST_MICRO_BATCH), |micro_batch| with(micro_batch).is_some());
+    Some(Remedy { change: format!("a micro batch of {most}"), ..with(most).filter(|_| most > 0)? })
+}
+
+fn shorter_sequences(scenario: &Scenario) -> Option<Remedy> {
+    let with = |steps| with_settings(scenario, "", |settings| settings.seq_len.value = SEQ_LEN_STEP * steps);
+    let now = scenario.settings.seq_len.value;
+    let steps = largest(now.saturating_sub(1) / SEQ_LEN_STEP, |steps| with(steps).is_some());
+    let tokens = SEQ_LEN_STEP * steps;
+    Some(Remedy { change: format!("sequences of {tokens} tokens"), ..with(steps).filter(|_| tokens >= SHORTEST)? })
+}
+
+/// Where only offload helps: to the memory that is there, or that would have to be.
+fn offload(scenario: &Scenario) -> Option<Remedy> {
+    let remedy = fit(&Scenario { host_memory: Some(u64::MAX), ..*scenario }, String::new)?;
+    let offloads = |(name, strategy): &(String, Strategy)| *name == remedy.template && strategy.offloads();
+    scenario.templates.iter().find(|template| offloads(template))?;
+    let is_there = scenario.host_memory.is_some_and(|memory| remedy.need.host <= memory);
+    let change = match scenario.host_memory {
+        Some(_) if is_there => "offload".to_string(),
+        _ => format!("offload to machines with {} of memory", Size(remedy.need.host)),
     };
-    let steps = largest(scenario.settings.seq_len.value / SEQ_LEN_STEP, |steps| fit_with(steps).is_some());
-    let template = fit_with(steps).filter(|_| steps > 0)?;
-    Some(format!("sequences of {} tokens: {template}", SEQ_LEN_STEP * steps))
+    Some(Remedy { change, ..remedy })
+}
+
+fn disk(scenario: &Scenario) -> Option<Remedy> {
+    let with_disk = Scenario { order: &["zero3_nvme"], disk: Some(u64::MAX), ..*scenario };
+    let remedy = fit(&with_disk, String::new)?;
+    Some(Remedy { change: format!("a local NVMe disk with {} free", Size(remedy.need.disk)), ..remedy })
 }
 
 /// More GPUs in each node, up to eight, then more nodes.
-fn more_gpus(scenario: &Scenario) -> Option<String> {
+fn more_gpus(scenario: &Scenario) -> Option<Remedy> {
     let Cluster { nodes, gpus } = scenario.cluster;
     let wider = (1..=3).map(|power| Cluster { nodes, gpus: gpus << power }).filter(|cluster| cluster.gpus <= 8);
     let more = (1..=10).map(|power| Cluster { nodes: nodes << power, gpus });
     wider.chain(more).find_map(|cluster| {
-        let changed = Scenario { cluster, ..*scenario };
-        let template = changed.first_fit()?;
         let Cluster { nodes, gpus } = cluster;
-        let machines =
-            if nodes > 1 { format!("{nodes} machines with {gpus} GPUs each") } else { format!("{gpus} GPUs") };
-        Some(format!("{machines}: {template}"))
+        fit(&Scenario { cluster, ..*scenario }, || {
+            if nodes > 1 { format!("{nodes} machines with {gpus} GPUs each") } else { format!("{gpus} GPUs") }
+        })
     })
-}
-
-fn disk(scenario: &Scenario) -> Option<String> {
-    let workload = scenario.workload();
-    let (name, strategy) = scenario.templates.iter().find(|(name, _)| name == "zero3_nvme")?;
-    let need = scenario.need(&workload, strategy);
-    let fits = scenario.fits(&workload, strategy);
-    fits.then(|| format!("a local NVMe disk with {} free: {name}", Size(need.disk)))
 }

@@ -139,6 +139,15 @@ impl Machine {
         mounted(&self.text("/proc/self/mountinfo")?, &existing)
     }
 
+    /// Bytes that are free where a path is, or will be, if that is a disk of this machine: a file server may not answer.
+    pub(crate) fn free(&self, path: &Path) -> Option<u64> {
+        const LOCAL: &[&str] = &["ext4", "ext3", "xfs", "btrfs", "zfs", "f2fs", "overlay", "tmpfs"];
+        let kind = self.file_system(path)?;
+        let existing = path.ancestors().find(|folder| folder.exists()).filter(|_| LOCAL.contains(&kind.as_str()))?;
+        let seen = statvfs(existing).ok()?;
+        Some(seen.blocks_available() * seen.fragment_size())
+    }
+
     /// Whether a process of this machine listens on a port.
     pub(crate) fn listens(&self, port: u16) -> bool {
         let tables = ["/proc/net/tcp", "/proc/net/tcp6"].iter().filter_map(|path| self.text(path));

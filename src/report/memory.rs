@@ -39,6 +39,23 @@ pub(crate) fn nothing_to_fit() -> Problem {
         .help("zlaunch fit --model Qwen/Qwen3-8B --gpus 8, or zlaunch fit --params 8B --gpus 8, or zlaunch fit -- swift sft …")
 }
 
+/// A number of nvidia-smi is in MiB; what people know of a machine is in GiB.
+pub(crate) fn size_without_unit(size: &Sourced<String>) -> Problem {
+    let number = size.value.trim();
+    let unit = if number.parse::<f64>().is_ok_and(|number| number >= 4096.0) { "MiB" } else { "GiB" };
+    Problem::error("usage", format!("`{number}` has no unit"))
+        .at(size.place())
+        .help(size.from.with(format!("{number}{unit}")))
+}
+
+pub(crate) fn unknown_card(name: &Sourced<String>, nearest: Option<&str>) -> Problem {
+    let quoted = nearest.map(|name| if name.contains(' ') { format!("\"{name}\"") } else { name.to_string() });
+    let meant = quoted.map(|name| format!("did you mean --gpu {name}? ")).unwrap_or_default();
+    Problem::error("usage", format!("zlaunch knows no GPU named `{}`", name.value))
+        .at(name.place())
+        .help(format!("{meant}say its memory instead: --gpus 8 --gpu-memory 80GiB"))
+}
+
 pub(crate) fn gpus_not_said() -> Problem {
     Problem::error("usage", "the command does not say how many GPUs it runs on").at("zlaunch fit").help("--gpus 8")
 }

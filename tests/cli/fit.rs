@@ -105,7 +105,114 @@ fn where_nothing_fits_other_ways_are_named() {
     assert_eq!(fit(&sandbox, &more).status, Some(0));
     let huge = fit(&sandbox, &["--params", "400B", "--gpus", "1", "--gpu-memory", "24GiB", "--host-memory", "64GiB"]);
     assert_eq!(huge.status, Some(1));
-    assert!(huge.stdout.contains("machines with more memory"), "{}", huge.stdout);
+    assert!(huge.stdout.contains("would not be enough"), "{}", huge.stdout);
+}
+
+/// From the cheapest change to the dearest, each with what it then takes; and each holds.
+#[test]
+fn what_would_fit_is_ordered_by_its_price() {
+    let sandbox = Sandbox::new();
+    let base = ["--params", "8B", "--gpu", "H100x4", "--host-memory", "1TiB"];
+    let large = ["--micro-batch", "4", "--seq-len", "4096", "--gradient-checkpointing", "false"];
+    let options = [&base[..], &large].concat();
+    let report = json(&sandbox, &options);
+    let would = report["would_fit"].as_array().unwrap();
+    let words: Vec<&str> = would.iter().map(|it| it["change"].as_str().unwrap()).collect();
+    let kinds: Vec<&str> = words.iter().map(|change| change.split(' ').next().unwrap()).collect();
+    assert_eq!(kinds, ["a", "gradient", "sequences"], "{would:?}");
+    for (remedy, option) in would.iter().zip(["--micro-batch", "--gradient-checkpointing", "--seq-len"]) {
+        let number = remedy["change"].as_str().unwrap().split(' ').find(|word| word.parse::<u64>().is_ok());
+        let changed = json(&sandbox, &[&options[..], &[option, number.unwrap_or("true")]].concat());
+        assert_eq!(changed["recommended"], remedy["template"], "{option}");
+        assert_eq!(row(&changed, remedy["template"].as_str().unwrap())["gpu_bytes"], remedy["gpu_bytes"], "{option}");
+    }
+    let run = fit(&sandbox, &[&options[..], &["--deepspeed", "zero3_offload"]].concat());
+    assert!(run.stdout.contains("zero3_offload does not fit: each GPU is "), "{}", run.stdout);
+    assert!(run.stdout.contains("  with a micro batch of "), "{}", run.stdout);
+}
+
+#[test]
+fn a_card_says_memory_and_number() {
+    let sandbox = Sandbox::new();
+    let report = json(&sandbox, &["--params", "8B", "--gpu", "H100x8"]);
+    assert_eq!(report["gpu"], "H100");
+    assert_eq!((&report["gpus_per_node"], &report["gpu_memory"]), (&8.into(), &(81559_u64 << 20).into()));
+    let text = fit(&sandbox, &["--params", "8B", "--gpu", "rtx4090", "--gpus", "2", "--nnodes", "2"]).stdout;
+    assert!(text.contains("on       2 machines, each 2 RTX 4090 of 24.0 GiB\n"), "{text}");
+    // A part of a card, and what makers call a gigabyte.
+    let part = ["--params", "8B", "--gpu", "H100x8", "--gpu-memory", "40GiB"];
+    assert_eq!(json(&sandbox, &part)["gpu_memory"], 40_u64 << 30);
+    let sold = ["--params", "8B", "--gpus", "1", "--gpu-memory", "80GB"];
+    assert_eq!(json(&sandbox, &sold)["gpu_memory"], 81559_u64 << 20);
+    let refused = |words: &[&str], says: &[&str]| fit(&sandbox, &[&["--params", "8B"], words].concat()).refused(says);
+    refused(&["--gpu", "H101x8"], &["`H101x8`", "--gpu-memory 80GiB"]);
+    refused(&["--gpu", "RTX4091"], &["did you mean --gpu \"RTX 4090\"?"]);
+    refused(&["--gpu", "H100x8", "--gpus", "4"], &["--gpu H100x8", "--nproc-per-node 4"]);
+    refused(&["--gpus", "1", "--gpu-memory", "24"], &["`24` has no unit", "--gpu-memory 24GiB"]);
+    refused(&["--gpus", "1", "--gpu-memory", "81559"], &["--gpu-memory 81559MiB"]);
+    refused(&["--gpus", "1", "--host-memory", "512"], &["--host-memory 512GiB"]);
+}
+
+/// The memory of this machine says nothing about GPUs that are elsewhere.
+#[test]
+fn each_row_says_which_memory_is_short_or_unknown() {
+    let sandbox = Sandbox::new();
+    let memories = |row: &Value| (row["verdict"].clone(), row["short"].clone(), row["unknown"].clone());
+    let expected = |verdict: &str, short: &[&str], unknown: &[&str]| (verdict.into(), short.into(), unknown.into());
+    let report = json(&sandbox, &["--params", "70B", "--gpu", "H100x8"]);
+    assert_eq!(report["host_memory"], Value::Null);
+    assert_eq!(memories(row(&report, "zero3")), expected("no", &["gpu"], &[]));
+    assert_eq!(memories(row(&report, "zero3_offload")), expected("?", &[], &["host"]));
+    assert_eq!(memories(row(&report, "zero3_nvme")), expected("?", &[], &["host", "disk"]));
+    assert_eq!(report["would_fit"][0]["template"], "zero3_offload");
+    // That nothing fits is not known.
+    assert_eq!(fit(&sandbox, &["--params", "70B", "--gpu", "H100x8"]).status, Some(0));
+    let small = ["--params", "70B", "--gpu", "H100", "--gpus", "1", "--host-memory", "64GiB"];
+    let report = json(&sandbox, &small);
+    assert_eq!(memories(row(&report, "zero2_offload")), expected("no", &["gpu", "host"], &[]));
+    let run = fit(&sandbox, &small);
+    assert_eq!(run.status, Some(1));
+    assert!(run.stdout.contains("no: GPU, host\n") && run.stdout.contains("no: host\n"), "{}", run.stdout);
+}
+
+#[test]
+fn the_config_that_is_named_decides_the_status() {
+    let sandbox = Sandbox::new();
+    let base = ["--params", "8B", "--gpu", "H100x2", "--host-memory", "1TiB"];
+    let status = |more: &[&str]| fit(&sandbox, &[&base[..], more].concat()).status;
+    assert_eq!((status(&[]), status(&["--deepspeed", "zero1"])), (Some(0), Some(1)));
+    assert_eq!((status(&["--deepspeed", "zero3"]), status(&["--deepspeed", "auto"])), (Some(0), Some(0)));
+    // As it would be launched.
+    let changed = ["--deepspeed", "zero2", "--set", "zero_optimization.offload_optimizer.device=cpu"];
+    assert_eq!((status(&changed[..2]), status(&changed)), (Some(1), Some(0)));
+    let report = json(&sandbox, &[&base[..], &changed].concat());
+    assert_eq!(report["judged"], "zero2, yours");
+    assert_eq!(row(&report, "zero2, yours")["gpu_bytes"], row(&report, "zero2_offload")["gpu_bytes"]);
+    // The command's own.
+    sandbox.file("m/config.json", QWEN3_8B);
+    let command = ["--", "swift", "sft", "--model", "m", "--tuner_type", "full", "--deepspeed"];
+    let of_command = |name: &'static str| [&base[2..], &command, &[name]].concat();
+    assert_eq!(fit(&sandbox, &of_command("zero1")).status, Some(1));
+    assert_eq!(fit(&sandbox, &of_command("zero3")).status, Some(0));
+    let missing = json(&sandbox, &of_command("nowhere.json"));
+    assert_eq!(missing["judged"], Value::Null);
+    assert!(missing["assumed"].to_string().contains("nowhere.json"), "{}", missing["assumed"]);
+}
+
+#[test]
+fn the_picture_has_a_bar_for_each_template() {
+    let sandbox = Sandbox::new();
+    let base = ["--params", "8B", "--gpus", "8", "--gpu-memory", "80GiB", "--host-memory", "1TiB"];
+    let text = fit(&sandbox, &base).stdout;
+    let bars: Vec<&str> = text.lines().filter(|line| line.contains('│') && line.ends_with(" GiB")).collect();
+    assert_eq!(bars.len(), 9, "{text}");
+    assert!(bars[2].starts_with("zero1          ppp") && bars[8].starts_with("p parameters  g gradients"), "{text}");
+    let line = bars[0].chars().position(|c| c == '│');
+    assert!(bars[..8].iter().all(|bar| bar.chars().position(|c| c == '│') == line), "{text}");
+    let svg = fit(&sandbox, &[&base[..], &["--format", "svg", "--model", "a<b>&c-8B"]].concat());
+    svg.succeeded();
+    assert!(svg.stdout.starts_with("<svg ") && svg.stdout.contains("a&lt;b&gt;&amp;c-8B"), "{}", svg.stdout);
+    assert_eq!(svg.stdout.matches(">zero3_offload<").count(), 1);
 }
 
 #[test]

@@ -1,0 +1,72 @@
+//! The configs that are compared: no DeepSpeed, the templates, and the one that the user named.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::strategy::Strategy;
+use crate::base::json;
+use crate::base::source::{Source, Sourced};
+use crate::config::layers;
+use crate::config::template::{self, Template};
+use crate::host::Host;
+use crate::host::machine::Machine;
+use crate::report::Problem;
+use crate::request::Launch;
+
+/// The value of `--deepspeed` that asks for a template to be chosen.
+pub(crate) const AUTO: &str = "auto";
+
+/// The templates that are compared, after a row without DeepSpeed.
+const TEMPLATES: &[&str] = &["zero0", "zero1", "zero2", "zero2_offload", "zero3", "zero3_offload", "zero3_nvme"];
+
+pub(super) struct Candidates {
+    pub(super) all: Vec<(String, Strategy)>,
+    /// Which of them the user named.
+    pub(super) named: Option<usize>,
+    /// Folders on disks that the named config offloads to.
+    nvme_paths: Vec<String>,
+}
+
+impl Candidates {
+    /// `config`: what the user named. `hidden`: the model's hidden size.
+    pub(super) fn read(
+        config: Option<&Sourced<String>>,
+        launch: &Launch,
+        hidden: u64,
+        host: &Host,
+    ) -> Result<Self, Vec<Problem>> {
+        let resolve = |spec: &Sourced<String>| template::resolve(spec, &launch.search, host);
+        let mut all = vec![("none".to_string(), Strategy::NONE)];
+        for name in TEMPLATES {
+            let Template { name, config, .. } = resolve(&Sourced::new((*name).to_string(), Source::Default))?;
+            all.push((name, Strategy::of(&config, hidden)));
+        }
+        let mut candidates = Candidates { all, named: None, nvme_paths: Vec::new() };
+        let Some(spec) = config.filter(|spec| spec.value != AUTO) else { return Ok(candidates) };
+        let listed = candidates.all.iter().position(|(name, _)| *name == spec.value);
+        candidates.named = listed.filter(|_| launch.layers.is_empty());
+        if candidates.named.is_none() {
+            let template = resolve(spec)?;
+            let config = layers::with_layers(&template, &launch.layers, host)?;
+            candidates.add(&template.name, &config, hidden);
+        }
+        Ok(candidates)
+    }
+
+    fn add(&mut self, name: &str, config: &Value, hidden: u64) {
+        let is_taken = self.all.iter().any(|(known, _)| known == name);
+        self.named = Some(self.all.len());
+        let name = if is_taken { format!("{name}, yours") } else { name.to_string() };
+        self.all.push((name, Strategy::of(config, hidden)));
+        let path = |section: &str| json::get(config, &format!("zero_optimization.{section}.nvme_path"))?.as_str();
+        let paths = ["offload_optimizer", "offload_param"].into_iter().filter_map(path);
+        self.nvme_paths = paths.map(str::to_string).collect();
+    }
+
+    /// Bytes that are free on the fullest disk that the named config offloads to, if all of them are of this machine.
+    pub(super) fn free_disk(&self, machine: &Machine) -> Option<u64> {
+        let free: Option<Vec<u64>> = self.nvme_paths.iter().map(|path| machine.free(Path::new(path))).collect();
+        free?.into_iter().min()
+    }
+}
