@@ -109,10 +109,21 @@ pub(crate) fn unusable_nvme(key: &str, path: &Path, host: &Host) -> Option<Probl
     (!can_be_written(&host.absolute(path))).then(|| report::nvme_not_writable(key, path))
 }
 
+/// Whether other machines see this kind of file system too.
+fn is_shared(kind: &str) -> bool {
+    WITHOUT_GOOD_LOCKS.contains(&kind) || SHARED.contains(&kind)
+}
+
 /// `kind`: the file system of the folder.
 pub(crate) fn shared_nvme(key: &str, path: &Path, kind: Option<&str>) -> Option<Problem> {
-    let kind = kind.filter(|kind| WITHOUT_GOOD_LOCKS.contains(kind) || SHARED.contains(kind))?;
+    let kind = kind.filter(|kind| is_shared(kind))?;
     Some(report::nvme_is_shared(key, path, kind))
+}
+
+/// A config that several machines read. This one may export the folder to the others, so it is no error.
+pub(crate) fn config_may_be_local(path: &Path, machines: usize, kind: Option<&str>) -> Option<Problem> {
+    let kind = kind.filter(|kind| !is_shared(kind) && !kind.starts_with("fuse"))?;
+    Some(report::config_may_be_local(path, machines, kind))
 }
 
 /// A folder in which ranks take locks.

@@ -5,6 +5,7 @@ use crate::report::{Problem, Severity};
 use crate::request::{Launch, Output};
 
 /// Everything that is wrong or odd, gathered while the plan is made.
+#[derive(Default)]
 pub(super) struct Diagnostics {
     /// Each of them refuses the launch.
     pub(super) errors: Vec<Problem>,

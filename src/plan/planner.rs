@@ -21,7 +21,7 @@ use crate::config::places::Places;
 use crate::config::template::{self, Template};
 use crate::fit;
 use crate::host::Host;
-use crate::ranks::launcher::carrier::Carrier;
+use crate::host::machine::Machine;
 use crate::ranks::launcher::local::LocalRanks;
 use crate::ranks::launcher::srun;
 use crate::ranks::launcher::{self, LaunchContext, Launcher};
@@ -69,18 +69,16 @@ impl Draft<'_> {
     /// How many ranks, who starts them, and with which config. `seen` is the machine as it was found.
     fn decide(&self, seen: &Host) -> Result<Decided, Vec<Problem>> {
         let Draft { launch, host, job, .. } = self;
-        let mut diagnostics = Diagnostics {
-            errors: job.problems.clone(),
-            warnings: launch.warnings.clone(),
-            findings: Vec::new(),
-            mismatched: false,
-        };
+        let mut diagnostics =
+            Diagnostics { errors: job.problems.clone(), warnings: launch.warnings.clone(), ..Diagnostics::default() };
         diagnostics.warnings.extend(self.ranks_without_effect());
         diagnostics.warnings.extend(self.dry_run_behind());
         let (errors, warnings): (Vec<_>, Vec<_>) =
             self.not_understood().into_iter().partition(|problem| problem.severity == Severity::Error);
         diagnostics.errors.extend(errors);
         diagnostics.warnings.extend(warnings);
+        let wrapped = self.wrapped.as_ref();
+        diagnostics.warnings.extend(wrapped.and_then(|wrapped| wrapped.changed_by_shells(job, host)));
         let topology = diagnostics.keep(self.topology());
         let kind = topology.as_ref().and_then(|topology| diagnostics.keep(self.launcher(topology)));
         diagnostics
@@ -122,8 +120,9 @@ impl Draft<'_> {
         }
         let mut context = self.launch_context(&topology);
         let Travel { files: environment_files, named, warnings } = Travel::plan(&context, &mut environment)?;
-        let extra = Carrier::of(&context).options(context.extra, &named);
-        context.extra = &extra;
+        let warnings = Diagnostics { warnings, ..Diagnostics::default() }.verdict(launch)?;
+        let extra = if named.is_empty() { Vec::new() } else { launcher::options(&context, &named) };
+        context.extra = if named.is_empty() { context.extra } else { &extra };
         let translated = !kind.runs_zlaunch() && self.translate(&topology, path, &mut environment);
         let kind = if translated { Launcher::Torchrun } else { kind };
         let argv = match self.prefix() {
@@ -196,11 +195,7 @@ impl Draft<'_> {
         }
         let mut words = self.job.rank_args(config.filter(|_| !translated));
         words.extend(added);
-        let problems = Carrier::of(&context).check(&context, &words);
-        if !problems.is_empty() {
-            return Err(problems);
-        }
-        Ok([launcher::prefix(kind, &context), launcher::arguments(kind, &context, words)].concat())
+        Ok([launcher::prefix(kind, &context), launcher::arguments(kind, &context, words)?].concat())
     }
 
     fn launch_context<'b>(&'b self, topology: &'b Topology) -> LaunchContext<'b> {
@@ -354,10 +349,15 @@ impl Draft<'_> {
         }
         let (out, wrapped) = (config_out.as_ref(), self.wrapped.as_ref());
         let planned = PlannedConfig::new(template, resolved, out, wrapped, &self.job, &self.host)?;
-        if let Some(pool) = topology.pool.as_ref().filter(|pool| pool.0.len() > 1)
-            && self.host.is_of_this_machine(&planned.file.path)
-        {
-            return Err(vec![report::config_not_shared(&planned.file.path, pool.0.len())]);
+        let machines = topology.pool.as_ref().map_or(1, |pool| pool.0.len());
+        let path = &planned.file.path;
+        if machines > 1 && self.host.is_of_this_machine(path) {
+            return Err(vec![report::config_not_shared(path, machines)]);
+        }
+        // Whoever says where it goes knows who sees it.
+        if machines > 1 && out.is_none() {
+            let kind = Machine::here().file_system(path);
+            diagnostics.warnings.extend(machine::config_may_be_local(path, machines, kind.as_deref()));
         }
         Ok(planned)
     }

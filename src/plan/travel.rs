@@ -13,9 +13,9 @@ use crate::base::hash::fnv1a;
 use crate::base::shell;
 use crate::base::vars;
 use crate::host::Host;
-use crate::ranks::launcher::LaunchContext;
 use crate::ranks::launcher::carrier::{Carrier, in_double_quotes, is_harmless};
-use crate::report::secrets;
+use crate::ranks::launcher::{self, LaunchContext};
+use crate::report::secrets::{self, READ_FROM_FILE};
 use crate::report::{self, Problem, reading};
 
 /// DeepSpeed's runner hands on variables whose names begin like this by itself; the last only where it finds CUDA.
@@ -33,7 +33,7 @@ pub(super) struct Travel {
 
 impl Travel {
     pub(super) fn plan(context: &LaunchContext<'_>, environment: &mut Environment) -> Result<Self, Vec<Problem>> {
-        let carrier = Carrier::of(context);
+        let carrier = launcher::carrier(context);
         if carrier == Carrier::Pdsh {
             return through_pdsh(context, environment);
         }
@@ -92,7 +92,8 @@ struct Lines<'a> {
 fn through_pdsh(context: &LaunchContext<'_>, environment: &mut Environment) -> Result<Travel, Vec<Problem>> {
     let host = context.host;
     // Named after the command, not after its content: the name is in the arguments of pdsh.
-    let command = [&host.words[..], &[host.cwd.clone().into_os_string()]].concat().join(OsStr::new("\0"));
+    let named = [&context.job.rank_args(None)[..], &[host.cwd.clone().into_os_string()]].concat();
+    let command = named.join(OsStr::new("\0"));
     let folder = host.configs_folder();
     let apart_path = folder.join(format!("deepspeed_secrets-{:016x}", fnv1a(command.as_encoded_bytes())));
     let apart_file = String::from_utf8_lossy(&shell::quoted(apart_path.as_os_str())).replace('%', "%%");
@@ -121,7 +122,7 @@ fn through_pdsh(context: &LaunchContext<'_>, environment: &mut Environment) -> R
     let mut travel = Travel { files: vec![(path, exported)], ..Travel::default() };
     if !apart.is_empty() {
         if host.is_of_this_machine(&apart_path) {
-            return Err(vec![report::secrets_not_shared(&apart_path, apart.keys())]);
+            travel.warnings.push(report::secrets_may_be_local(&apart_path, apart.keys()));
         }
         let text = apart.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
         travel.files.push((apart_path, text));
@@ -164,7 +165,8 @@ impl Lines<'_> {
             String::from_utf8_lossy(&in_double_quotes(value.as_bytes(), b"\\$`\"")).into_owned()
         } else {
             self.apart.insert(name.to_string(), value.to_string());
-            format!("$(sed -n 's/^{name}=//p' {} || kill $$)", self.apart_file)
+            // In brackets, lest a script that hides secrets finds one behind `NAME=`.
+            format!("{READ_FROM_FILE} -n 's/^{name}[=]//p' {} || kill $$)", self.apart_file)
         };
         let quote = if self.bare && !is_harmless(text.as_bytes()) { "\"" } else { "" };
         self.exported += &format!("{name}={quote}{text}{quote}\n");

@@ -21,6 +21,7 @@ use crate::ranks::topology::{Role, Topology};
 use crate::report::{self, Problem};
 
 pub(crate) use context::LaunchContext;
+pub(crate) use deepspeed::{carrier, options};
 pub(crate) use existing::ExistingLauncher;
 pub(crate) use kind::Launcher;
 pub(crate) use output::OutputFlags;
@@ -110,8 +111,12 @@ pub(crate) fn prefix(launcher: Launcher, context: &LaunchContext<'_>) -> Vec<OsS
 }
 
 /// The trainer's arguments, as the launcher must be given them so that they arrive as they are.
-pub(crate) fn arguments(launcher: Launcher, context: &LaunchContext<'_>, words: Vec<OsString>) -> Vec<OsString> {
-    if launcher == Launcher::Deepspeed { deepspeed::arguments(context, words) } else { words }
+pub(crate) fn arguments(
+    launcher: Launcher,
+    context: &LaunchContext<'_>,
+    words: Vec<OsString>,
+) -> Result<Vec<OsString>, Vec<Problem>> {
+    if launcher == Launcher::Deepspeed { deepspeed::arguments(context, &words) } else { Ok(words) }
 }
 
 /// Options for the launcher that state ranks: zlaunch must know those itself.

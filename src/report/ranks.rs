@@ -213,8 +213,13 @@ pub(crate) fn value_cannot_travel(name: &str) -> Problem {
 
 /// `sourced` stands in a line that the shell of every machine reads, and DeepSpeed does not quote it.
 pub(crate) fn read_by_shells(sourced: &Sourced<String>) -> Problem {
-    let what = format!("`{}` would be read by the shell of every machine: deepspeed's runner does not quote it", sourced.value);
-    Problem::error("hosts", what).at(&sourced.from).help("use letters, digits and `_-./=:,@+` there, or a link with such a name")
+    let what = format!(
+        "`{}` would be read by the shell of every machine: deepspeed's runner does not quote it",
+        sourced.value
+    );
+    Problem::error("hosts", what)
+        .at(&sourced.from)
+        .help("use letters, digits and `_-./=:,@+` there, or a link with such a name")
 }
 
 pub(crate) fn colon_divides_commands() -> Problem {
@@ -223,10 +228,10 @@ pub(crate) fn colon_divides_commands() -> Problem {
         .help("drop it, or --launcher-arg=--launcher=pdsh")
 }
 
-pub(crate) fn secrets_not_shared<'a>(path: &Path, names: impl Iterator<Item = &'a String>) -> Problem {
+pub(crate) fn secrets_may_be_local<'a>(path: &Path, names: impl Iterator<Item = &'a String>) -> Problem {
     let names = names.map(String::as_str).collect::<Vec<_>>().join(", ");
-    let what = format!("every machine must read {names} from a file, but only this one sees its folder");
-    Problem::error("hosts", what)
+    let what = format!("every machine must read {names} from this file: do they all see its folder?");
+    Problem::warning("config-not-shared", what)
         .at(path.display())
         .help("set XDG_CACHE_HOME to a folder that all machines share, or set the variables on the machines")
 }
@@ -234,11 +239,17 @@ pub(crate) fn secrets_not_shared<'a>(path: &Path, names: impl Iterator<Item = &'
 /// The runner of an MPI or of Slurm hands `name` on with its value in its arguments.
 pub(crate) fn shown_in_arguments(name: &str, is_secret: bool) -> Problem {
     let what = if is_secret {
-        format!("deepspeed's runner puts the value of {name} into the arguments of a program, where every user can read it")
+        format!(
+            "deepspeed's runner puts the value of {name} into the arguments of a program, where every user can read it"
+        )
     } else {
-        format!("deepspeed's runner quotes the value of {name} for a shell, and no shell reads it: it arrives with the quotes")
+        format!(
+            "deepspeed's runner quotes the value of {name} for a shell, and no shell reads it: it arrives with the quotes"
+        )
     };
-    Problem::warning("shown-in-arguments", what).at(name).help(format!("--unset-env {name}, and set it on the machines"))
+    Problem::warning("shown-in-arguments", what)
+        .at(name)
+        .help(format!("--unset-env {name}, and set it on the machines"))
 }
 
 pub(crate) fn machines_differ(nproc: &Sourced<u32>) -> Problem {
@@ -422,6 +433,22 @@ pub(crate) fn config_not_shared(path: &Path, machines: usize) -> Problem {
     Problem::error("hosts", format!("{machines} machines must read the config, but only this one sees its folder"))
         .at(path.display())
         .help("--config-out PATH, in a folder that all machines share")
+}
+
+/// `kind`: the file system of the folder.
+pub(crate) fn config_may_be_local(path: &Path, machines: usize, kind: &str) -> Problem {
+    let what =
+        format!("{machines} machines must read the config at this path, and it is on {kind}: do they all see it?");
+    Problem::warning("config-not-shared", what)
+        .at(path.display())
+        .help("--config-out PATH, in a folder that all machines share, or --allow config-not-shared")
+}
+
+pub(crate) fn changed_by_shells(word: &str, program: &str) -> Problem {
+    let what = format!("`{program}` sends `{word}` through the shell of every machine, which reads more into it");
+    Problem::warning("changed-by-shells", what)
+        .at(format!("{program} --hostfile"))
+        .help("zlaunch --hostfile FILE -- COMMAND without the launcher: every word arrives as it stands")
 }
 
 pub(crate) fn bad_environment_line(place: &str, line: &str) -> Problem {

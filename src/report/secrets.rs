@@ -15,7 +15,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use serde_json::Value;
 
 use crate::host::Host;
-pub(crate) use names::Sensitivity;
+pub(crate) use names::{READ_FROM_FILE, Sensitivity};
 use scan::{END, Span, scan};
 
 /// What is shown instead of a secret.
@@ -60,7 +60,11 @@ impl<'h> Secrets<'h> {
 
     /// The pieces of a variable's value.
     pub(crate) fn in_value<'a>(&self, name: &str, value: &'a OsStr) -> Vec<Piece<'a>> {
-        let whole = is_secret(name, &value.to_string_lossy()).then(|| Span { start: 0, end: value.len(), name: name.to_string() });
+        let whole = is_secret(name, &value.to_string_lossy()).then(|| Span {
+            start: 0,
+            end: value.len(),
+            name: name.to_string(),
+        });
         self.pieces(value.as_bytes(), whole.into_iter().chain(scan(&[value.as_bytes()]).into_iter().flatten()))
     }
 

@@ -37,6 +37,7 @@ mod ranks;
 mod record;
 mod recorded;
 mod refusals;
+mod runners;
 mod sandbox;
 mod scripts;
 mod secrets;

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 
 use crate::sandbox::{Run, SWIFT, Sandbox};
 
@@ -33,6 +34,12 @@ fn a_script_for_several_machines_writes_their_variables() {
     let carried = sandbox.recorded_env()["DS_ENV_FILE"].clone();
     let text = std::fs::read_to_string(&carried).unwrap();
     std::fs::remove_file(&carried).unwrap();
+    // The arguments of pdsh and DeepSpeed's log have the value of each line, so a secret is in a file of its own.
+    let (_, apart) = text.split_once("HF_TOKEN=$(sed -n 's/^HF_TOKEN[=]//p' ").unwrap();
+    let apart = apart.split_once(' ').unwrap().0;
+    assert_eq!(std::fs::read_to_string(apart).unwrap(), "HF_TOKEN=abc abcabc\n");
+    assert_eq!(std::fs::metadata(apart).unwrap().permissions().mode() & 0o777, 0o600);
+    std::fs::remove_file(apart).unwrap();
     let script = script(&sandbox, &options, &command, &["abcabc"]);
     sandbox.forget_execution();
     assert_ne!(sandbox.script(&script).status, Some(0), "{script}");
@@ -40,6 +47,7 @@ fn a_script_for_several_machines_writes_their_variables() {
     sandbox.script_with(&script, &[("HF_TOKEN", "abc abcabc")]).succeeded();
     assert_eq!(sandbox.recorded(), argv);
     assert_eq!(std::fs::read_to_string(&carried).unwrap(), text);
+    assert_eq!(std::fs::read_to_string(apart).unwrap(), "HF_TOKEN=abc abcabc\n");
 }
 
 #[test]

@@ -7,11 +7,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
 
 use super::context::LaunchContext;
-use super::deepspeed::SPEC;
 use crate::base::source::{Source, Sourced};
-use crate::report::{self, Problem};
+use crate::command::argv::Args;
+use crate::host::Host;
+use crate::report::{self, Problem, reading};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Carrier {
@@ -35,10 +37,9 @@ pub(super) enum Word {
 }
 
 impl Carrier {
-    pub(crate) fn of(context: &LaunchContext<'_>) -> Self {
-        let Some(pool) = &context.topology.pool else { return Carrier::Nothing };
-        let options = SPEC.parse(context.extra);
-        let several = pool.0.len() > 1 || options.is_given("force_multi");
+    /// `options`: the user's own for the runner.
+    pub(super) fn of(machines: usize, options: &Args) -> Self {
+        let several = machines > 1 || options.is_given("force_multi");
         if !several || options.is_given("no_ssh") {
             return Carrier::Nothing;
         }
@@ -65,9 +66,9 @@ impl Carrier {
     }
 
     /// What the runner hands on in a way that zlaunch cannot make safe.
-    pub(crate) fn check(self, context: &LaunchContext<'_>, words: &[OsString]) -> Vec<Problem> {
+    pub(super) fn check(self, context: &LaunchContext<'_>, options: &Args, words: &[OsString]) -> Vec<Problem> {
         match self {
-            Carrier::Pdsh => read_by_shells(context),
+            Carrier::Pdsh => read_by_shells(context, options),
             Carrier::OpenMpi | Carrier::Hydra if words.iter().any(|word| word == ":") => {
                 vec![report::colon_divides_commands()]
             }
@@ -76,11 +77,10 @@ impl Carrier {
     }
 
     /// The user's options for the runner, and one that names variables for `mpirun` to hand on.
-    pub(crate) fn options(self, extra: &[OsString], variables: &[String]) -> Vec<OsString> {
+    pub(super) fn options(self, options: &Args, variables: &[String]) -> Vec<OsString> {
         if self != Carrier::OpenMpi || variables.is_empty() {
-            return extra.to_vec();
+            return options.words().to_vec();
         }
-        let options = SPEC.parse(extra);
         let own = options.text("launcher_args").map(|own| own.value).into_iter();
         let named = variables.iter().map(|name| format!("-x {name}"));
         let value = own.chain(named).collect::<Vec<_>>().join(" ");
@@ -88,13 +88,12 @@ impl Carrier {
             return options.with("launcher_args", OsStr::new(&value));
         }
         // Joined, because argparse would take a value that begins with a dash for an option.
-        [extra, &[format!("--launcher_args={value}").into()]].concat()
+        [options.words(), &[format!("--launcher_args={value}").into()]].concat()
     }
 }
 
 /// What DeepSpeed puts between the words without quotes: `cd FOLDER; PYTHON -m … --master_addr=ADDRESS`.
-fn read_by_shells(context: &LaunchContext<'_>) -> Vec<Problem> {
-    let options = SPEC.parse(context.extra);
+fn read_by_shells(context: &LaunchContext<'_>, options: &Args) -> Vec<Problem> {
     let option = |name: &str| options.text(name);
     let folder = Sourced::new(context.host.cwd.clone().into_os_string(), Source::Machine("the folder you are in"));
     let python = Sourced::new(context.python(), Source::Machine("the interpreter"));
@@ -102,6 +101,26 @@ fn read_by_shells(context: &LaunchContext<'_>) -> Vec<Problem> {
     let stated = stated.into_iter().flatten().map(|sourced| sourced.map(OsString::from));
     let unsafe_ones = [folder, python].into_iter().chain(stated).filter(|it| !is_harmless(it.value.as_bytes()));
     unsafe_ones.map(|it| report::read_by_shells(&it.map(|value| value.to_string_lossy().into_owned()))).collect()
+}
+
+/// The first word of a command that `deepspeed --hostfile` would send through the shells of several machines, and that they
+/// would change. One that is quoted for them already is meant so.
+pub(super) fn changed_word<'w>(options: &Args, words: &'w [OsString], host: &Host) -> Option<&'w OsStr> {
+    let file = host.absolute(Path::new(&options.text("hostfile")?.value));
+    let pdsh = options.text("launcher").is_none_or(|name| name.value.eq_ignore_ascii_case("pdsh"));
+    if !pdsh || options.is_given("no_ssh") {
+        return None;
+    }
+    let machines = reading::text_if_any(&file)?.lines().filter(|line| line.contains("slots=")).count();
+    let word = words.iter().find(|word| is_changed(word.as_bytes()));
+    word.filter(|_| machines > 1).map(OsString::as_os_str)
+}
+
+fn is_changed(word: &[u8]) -> bool {
+    let quoted = |quote: u8| word.len() > 1 && word.starts_with(&[quote]) && word.ends_with(&[quote]);
+    // The runner itself quotes an argument with a blank, though not for `$`.
+    let special: &[u8] = if word.contains(&b' ') { b"$`\\" } else { b"\"'\\$`;&|<>()\n" };
+    word.is_empty() || !quoted(b'\'') && !quoted(b'"') && word.iter().any(|byte| special.contains(byte))
 }
 
 /// Whether neither pdsh nor any shell reads more into these bytes.
@@ -141,18 +160,12 @@ mod tests {
             ("100%n", r#""100%%n""#, r#""100%%n""#),
             (r"a\ `b`", r"a\\ \`b\`", r#""a\\ \`b\`""#),
         ] {
-            assert_eq!((word(said, Word::Argument), word(said, Word::Script)), (argument.into(), script.into()), "{said}");
+            assert_eq!(
+                (word(said, Word::Argument), word(said, Word::Script)),
+                (argument.into(), script.into()),
+                "{said}"
+            );
         }
         assert_eq!(Carrier::Hydra.word(OsStr::new("$x"), Word::Script), "$x");
-    }
-
-    #[test]
-    fn mpirun_is_told_which_variables_to_hand_on() {
-        let names = ["A".to_string(), "B".to_string()];
-        let words = |text: &str| text.split('|').map(OsString::from).collect::<Vec<_>>();
-        let options = |extra: &str| Carrier::OpenMpi.options(&words(extra), &names).join(OsStr::new("|"));
-        assert_eq!(options("--launcher|openmpi"), "--launcher|openmpi|--launcher_args=-x A -x B");
-        assert_eq!(options("--launcher_args=-q|--launcher|openmpi"), "--launcher_args=-q -x A -x B|--launcher|openmpi");
-        assert_eq!(Carrier::Slurm.options(&words("--launcher|slurm"), &names), words("--launcher|slurm"));
     }
 }

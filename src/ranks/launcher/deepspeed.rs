@@ -83,7 +83,7 @@ pub(super) fn prefix(context: &LaunchContext<'_>) -> Vec<OsString> {
 /// The script, and the words that belong to it, as the runner must be given them.
 fn script_words(context: &LaunchContext<'_>) -> Vec<OsString> {
     let mut words = context.rank_words("--module");
-    let carrier = Carrier::of(context);
+    let carrier = carrier(context);
     let script = words.iter().position(|word| word != "--module" && word != "--no_python").unwrap_or(words.len());
     for (at, word) in words.iter_mut().enumerate().skip(script) {
         *word = carrier.word(word, if at == script { Word::Script } else { Word::Argument });
@@ -92,9 +92,25 @@ fn script_words(context: &LaunchContext<'_>) -> Vec<OsString> {
 }
 
 /// The arguments of the script, in the same way.
-pub(super) fn arguments(context: &LaunchContext<'_>, words: Vec<OsString>) -> Vec<OsString> {
-    let carrier = Carrier::of(context);
-    words.into_iter().map(|word| carrier.word(&word, Word::Argument)).collect()
+pub(super) fn arguments(context: &LaunchContext<'_>, words: &[OsString]) -> Result<Vec<OsString>, Vec<Problem>> {
+    let carrier = carrier(context);
+    let problems = carrier.check(context, &SPEC.parse(context.extra), words);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    Ok(words.iter().map(|word| carrier.word(word, Word::Argument)).collect())
+}
+
+pub(crate) fn carrier(context: &LaunchContext<'_>) -> Carrier {
+    match &context.topology.pool {
+        Some(pool) => Carrier::of(pool.0.len(), &SPEC.parse(context.extra)),
+        None => Carrier::Nothing,
+    }
+}
+
+/// The user's options for the runner, and those that name these variables where it must be told of them.
+pub(crate) fn options(context: &LaunchContext<'_>, variables: &[String]) -> Vec<OsString> {
+    carrier(context).options(&SPEC.parse(context.extra), variables)
 }
 
 /// With a hostfile: the runner reaches the hosts through a `Carrier`.
@@ -184,4 +200,24 @@ fn counted(count: usize, filter: &Sourced<String>) -> Option<Sourced<Processes>>
 fn slots(filter: &Sourced<String>) -> Option<BTreeSet<&str>> {
     let (_, slots) = filter.value.split_once(':').filter(|_| !filter.value.contains('@'))?;
     Some(slots.split(',').map(str::trim).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::*;
+
+    #[test]
+    fn mpirun_is_told_which_variables_to_hand_on() {
+        let names = ["A".to_string(), "B".to_string()];
+        let words = |text: &str| text.split('|').map(OsString::from).collect::<Vec<_>>();
+        let options = |carrier: Carrier, extra: &str| {
+            carrier.options(&SPEC.parse(&words(extra)), &names).join(OsStr::new("|")).into_string().unwrap()
+        };
+        let mpi = Carrier::OpenMpi;
+        assert_eq!(options(mpi, "--launcher|openmpi"), "--launcher|openmpi|--launcher_args=-x A -x B");
+        assert_eq!(options(mpi, "--launcher_args=-q|--force_multi"), "--launcher_args=-q -x A -x B|--force_multi");
+        assert_eq!(options(Carrier::Slurm, "--launcher|slurm"), "--launcher|slurm");
+    }
 }

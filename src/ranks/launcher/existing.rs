@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::context::LaunchContext;
 use super::spec::{ConfigOption, CountMeaning, LauncherSpec, Variables};
-use super::{accelerate, deepspeed, torchrun};
+use super::{accelerate, carrier, deepspeed, torchrun};
 use crate::base::python_value;
 use crate::base::source::Sourced;
 use crate::command::argv::Args;
@@ -137,6 +137,14 @@ impl ExistingLauncher {
     pub(crate) fn refuses_config(&self, job: &Job, host: &Host) -> Option<Problem> {
         let (file, entries) = (self.config_option(job)?.refused_in_run_file)(&self.args, host)?;
         Some(report::refused_beside_config(&self.name(), &file, &entries))
+    }
+
+    /// A word that DeepSpeed's runner does not bring to the other machines as it stands.
+    pub(crate) fn changed_by_shells(&self, job: &Job, host: &Host) -> Option<Problem> {
+        let words = [&[job.target.word().to_os_string()], &job.rank_args(None)[..]].concat();
+        let is_runner = self.spec.launcher == deepspeed::SPEC.launcher;
+        let word = is_runner.then(|| carrier::changed_word(&self.args, &words, host)).flatten()?;
+        Some(report::changed_by_shells(&word.to_string_lossy(), &self.name()))
     }
 
     /// Whether the launcher itself takes a config.

@@ -18,6 +18,9 @@ const PLACES: &str = "FILE PATH DIR FOLDER";
 /// Values that are harmless under any name.
 const HARMLESS_VALUES: &str = "true false yes no on off none null auto default";
 
+/// How the value of a secret begins that the shells of other machines read from a file.
+pub(crate) const READ_FROM_FILE: &str = "$(sed";
+
 /// What a name says about its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Sensitivity {
@@ -61,7 +64,7 @@ impl Sensitivity {
 
     /// Whether that value is a secret.
     pub(super) fn hides(self, value: &str) -> bool {
-        let is_harmless = value.is_empty() || is_one_of(value, HARMLESS_VALUES);
+        let is_harmless = value.is_empty() || is_one_of(value, HARMLESS_VALUES) || value.starts_with(READ_FROM_FILE);
         !is_harmless
             && match self {
                 Sensitivity::Password => true,

@@ -15,6 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from harness import CACHE, PATIENCE, Arguments, Checks, Skip, environment, free_port, needs, port_was_taken  # noqa: E402
+from installed import wheels  # noqa: E402
 from ssh import Sshd  # noqa: E402
 
 WORDS = ["--a", '{"a":1}', '{"a": 1, "b": "$HOME"}', "$(touch executed)", "`touch executed`", "", "it's", "two words", " ", 'a"b', '"', "\\", "\\\\ \\", "a\\ b", "$HOME",
@@ -43,7 +44,8 @@ class Lab:
     def __init__(self, folder, binary, env, sshd):
         self.folder, self.binary, self.env, self.sshd = folder, binary, env, sshd
         self.arguments = folder / "arguments"
-        (folder / "home").mkdir(exist_ok=True)
+        for name in ("home", "tmp"):
+            (folder / name).mkdir(exist_ok=True)
         (folder / "home/train it's.py").write_text(RECORDER)
         (folder / "hosts").write_text("node1 slots=1\nnode2 slots=2\n")
         (folder / "equal").write_text("node1 slots=2\nnode2 slots=2\n")
@@ -62,7 +64,8 @@ class Lab:
             self.arguments.unlink(missing_ok=True)
             path = f"{self.folder}/keepers:{self.sshd.bin}:{self.env}/bin:/usr/sbin:/usr/bin:/sbin:/bin"
             environment = {"PATH": path, "HOME": str(self.folder / "home"), "LANG": "C.UTF-8", "PYTHONPATH": "/a b/$c", "MLFLOW_TRACKING_PASSWORD": "pw-of-mlflow",
-                           "TMPDIR": "/nonexistent"}
+                           "TMPDIR": str(self.folder / "tmp"),
+                           "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
             setting = [word for name, value in variables.items() for word in ("--env", f"{name}={value}")]
             command = [self.binary, "--hostfile", self.folder / hosts, "--master-addr", "127.0.0.1", "--master-port", str(free_port()), *setting, *options,
                        "--", f"{self.env}/bin/python", "train it's.py", *words]
@@ -97,6 +100,20 @@ def pdsh(folder, options, shell, env):
         return lab.arrives("hosts", 3)
 
 
+def mpi(folder, options, name):
+    """No shell reads the words here; a lone `:` would begin another program, and zlaunch refuses it."""
+    bin = wheels(name) / "bin"
+    runner = name.split("-")[0]
+    with Sshd(folder) as sshd:
+        lab = Lab(folder, options.bin, options.env, sshd)
+        for program in ("mpirun", "ompi_info"):
+            if (bin / program).exists():
+                lab.keep(program, bin / program)
+        # Values that DeepSpeed quotes for a shell that is not there, or shows: zlaunch warns of those.
+        variables = {name: value for name, value in VARIABLES.items() if name not in ("MLFLOW_TRACKING_TOKEN", "NCCL_ODD")}
+        return lab.arrives("equal", 4, [f"--launcher-arg=--launcher={runner}"], WORDS, variables, ("hf_Abc",))
+
+
 def main():
     arguments = Arguments(__doc__, "bin", "env", "names")
     arguments.add_argument("--short", action="store_true", help="one version of DeepSpeed and one shell")
@@ -113,6 +130,10 @@ def main():
                 within = folder / f"{version}-{shell}"
                 within.mkdir()
                 checks.run(f"pdsh-{shell}" + (f"-deepspeed-{version}" if version else ""), pdsh, within, options, shell, env)
+        for name in [] if options.short else ["openmpi-4", "openmpi-5", "mpich-4", "mpich-5", "impi"]:
+            within = folder / name
+            within.mkdir()
+            checks.run(name, mpi, within, options, name)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     checks.finish()

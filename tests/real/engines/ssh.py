@@ -12,20 +12,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness import Skip, free_port, kept, needs, until  # noqa: E402
+from harness import free_port, needs, until  # noqa: E402
+from installed import unpacked  # noqa: E402
 
 PACKAGES = ["openssh-server", "libwrap0"]
-
-
-def unpacked(folder, packages):
-    """Debian packages, unpacked and not installed: nothing of them is started."""
-    if not shutil.which("apt-get"):
-        raise Skip("apt-get is not installed")
-    subprocess.run(["apt-get", "update", "-qq"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    subprocess.run(["apt-get", "download", "-qq", *packages], cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    for package in folder.glob("*.deb"):
-        subprocess.run(["dpkg", "-x", package, folder / "root"], check=True)
-        package.unlink()
 
 
 class Sshd:
@@ -82,7 +72,7 @@ def sshd():
     env = dict(os.environ)
     program = shutil.which("sshd", path="/usr/sbin:/usr/bin")
     if not program:
-        root = kept(lambda folder: unpacked(folder, PACKAGES), "sshd", PACKAGES) / "root"
+        root = unpacked("sshd", PACKAGES)
         program = root / "usr/sbin/sshd"
         env["LD_LIBRARY_PATH"] = str(next(root.glob("usr/lib/*/libwrap.so.0")).parent)
     if os.geteuid() == 0:
