@@ -15,9 +15,8 @@ use crate::ranks::topology::Processes;
 use crate::report::{self, Problem};
 use crate::request::Launch;
 
-const AFTER_HELP: &str =
-    "What is not given here is taken from the training command. Exit status: 0, or 1 if nothing fits, or if the config that
---deepspeed names does not.
+const AFTER_HELP: &str = "What is not given here is taken from the training command.
+Exit status: 0, or 1 if nothing fits, or not the config that --deepspeed names.
 
 \x1b[1m\x1b[4mExamples:\x1b[0m
   zlaunch fit --params 8B --gpu H100x8

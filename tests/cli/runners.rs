@@ -133,7 +133,10 @@ fn values_are_quoted_and_secrets_are_in_a_file() {
         ("OWN_TOKEN", "of-the-file"),
         ("ENDS", " x "),
     ] {
-        assert!(text.contains(&format!("{name}=$(sed -n 's/^{name}[=]//p' ")) && !text.contains(value), "{name}: {text}");
+        assert!(
+            text.contains(&format!("{name}=$(sed -n 's/^{name}[=]//p' ")) && !text.contains(value),
+            "{name}: {text}"
+        );
     }
     // Before 0.15.2, DeepSpeed put no quotes around a value.
     sandbox.installed("deepspeed", "0.14.5");
