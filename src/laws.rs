@@ -3,6 +3,8 @@
 #![expect(clippy::missing_panics_doc, reason = "that is what they are for")]
 #![expect(clippy::expect_used, reason = "a law that is broken is told")]
 
+#[cfg(test)]
+mod engines;
 pub(crate) mod fake;
 #[cfg(test)]
 mod front_ends;

@@ -3,6 +3,7 @@
 
 mod auto;
 mod effects;
+mod engines;
 mod files;
 mod generated;
 mod layers;
@@ -23,6 +24,7 @@ mod usage;
 
 pub(crate) use auto::*;
 pub(crate) use effects::*;
+pub(crate) use engines::*;
 pub(crate) use files::*;
 pub(crate) use generated::*;
 pub(crate) use layers::*;

@@ -215,7 +215,7 @@ fn incomplete_ranks(subject: &Subject, found: &mut Findings) {
             found.at(
                 &[name.to_string()],
                 what,
-                format!("--env {name}={example}, or --unset-env RANK to start the ranks anew"),
+                format!("--env {name}={example}, or --nnodes 1 to start ranks anew here"),
             );
         }
     }

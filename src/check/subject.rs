@@ -226,7 +226,7 @@ impl<'a> Subject<'a> {
     pub(super) fn runs_here(&self) -> bool {
         let several = self.topology.is_some_and(Topology::has_several_nodes);
         let through_runner = several && self.launcher == Some(Launcher::Deepspeed);
-        let through_srun = self.topology.is_some_and(|topology| matches!(topology.role, Role::Shell { .. }));
+        let through_srun = self.topology.is_some_and(|topology| matches!(topology.role, Role::Shell(_)));
         !through_runner && !through_srun
     }
 

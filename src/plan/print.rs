@@ -83,7 +83,7 @@ impl Plan {
                 let (rank, world) = (task.rank.value, task.world_size.value);
                 return format!("rank {rank} of {world}, started by {}", topology.engine.unwrap_or("its engine"));
             }
-            Role::Shell { .. } | Role::Starter => {}
+            Role::Shell(_) | Role::Starter => {}
         }
         let by = match self.launcher {
             Launcher::Direct => "no launcher".to_string(),

@@ -52,7 +52,7 @@ fn default_launcher(job: &Job, topology: &Topology) -> Result<Launcher, Problem>
     }
     Ok(match &topology.role {
         _ if topology.pool.is_some() => Launcher::Deepspeed,
-        Role::Shell { .. } => Launcher::Srun,
+        Role::Shell(_) => Launcher::Srun,
         Role::Rank { .. } | Role::Task(_) => Launcher::Direct,
         // A command that zlaunch does not know may be a launcher itself.
         Role::Starter if topology.is_one_process() || opaque => Launcher::Direct,
@@ -71,8 +71,8 @@ fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Resul
     }
     match (&topology.role, asked.value) {
         // srun runs zlaunch on each node, which then starts the launcher that was asked for.
-        (Role::Shell { .. }, Launcher::Torchrun | Launcher::Deepspeed | Launcher::Srun) => return Ok(Launcher::Srun),
-        (Role::Shell { .. }, _) => return Err(report::not_in_a_job_shell(asked)),
+        (Role::Shell(_), Launcher::Torchrun | Launcher::Deepspeed | Launcher::Srun) => return Ok(Launcher::Srun),
+        (Role::Shell(_), _) => return Err(report::not_in_a_job_shell(asked)),
         (_, Launcher::Srun) => return Err(report::srun_not_here(asked)),
         (Role::Rank { .. } | Role::Task(_), Launcher::Direct) => {}
         (Role::Rank { .. }, _) => return Err(report::ranks_exist(asked)),

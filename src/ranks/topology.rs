@@ -16,7 +16,7 @@ use crate::report::{self, Problem};
 
 pub(crate) use device_list::DeviceFault;
 pub(crate) use devices::Devices;
-pub(crate) use engine::Task;
+pub(crate) use engine::{Starter, Task};
 pub(crate) use flags::{Processes, RankFlags};
 pub(crate) use hostfile::{HostFlags, ResourcePool};
 
@@ -50,8 +50,8 @@ pub(crate) enum Role {
     Rank { first: bool },
     /// It is a rank that its engine started, and zlaunch sets the variables of a rank.
     Task(Task),
-    /// It is the shell of a job (of so many heterogeneous groups). Nothing runs on the other nodes yet.
-    Shell { groups: u32 },
+    /// It is the shell of a job. Nothing runs on the other nodes yet.
+    Shell(Starter),
 }
 
 impl Topology {
@@ -99,7 +99,7 @@ impl Topology {
         match &self.role {
             Role::Task(task) => task.rank.value == 0,
             Role::Rank { first } => *first,
-            Role::Starter | Role::Shell { .. } => self.node_rank.value == 0,
+            Role::Starter | Role::Shell(_) => self.node_rank.value == 0,
         }
     }
 
@@ -121,7 +121,7 @@ impl Topology {
         let here = match &self.role {
             Role::Starter => starts && self.has_several_nodes() && self.node_rank.value == 0,
             Role::Task(task) => task.rank.value == 0 && task.world_size.value > 1,
-            Role::Rank { .. } | Role::Shell { .. } => false,
+            Role::Rank { .. } | Role::Shell(_) => false,
         };
         self.master_port.as_ref().filter(|_| here)
     }

@@ -28,6 +28,7 @@ const ABOUT_THE_LAUNCH: &[&str] = &[
     "changed-by-shells",
     "stray-variable",
     "contradicts-scheduler",
+    "uncounted-machines",
     "not-understood",
     "packages-not-seen",
     "default-mismatch",

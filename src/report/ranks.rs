@@ -27,7 +27,7 @@ pub(crate) fn no_gpu_in_list(variable: &str, what: &str, help: &str) -> Problem 
 pub(crate) fn ranks_exist(asked: &Sourced<impl fmt::Display>) -> Problem {
     Problem::error("launcher", "the ranks exist already (RANK, LOCAL_RANK, WORLD_SIZE), so no launcher is started")
         .at(asked.place())
-        .help(format!("drop {}, or launch again with --unset-env RANK", asked.from))
+        .help(format!("drop {}, or start ranks anew on this machine with --nnodes 1", asked.from))
 }
 
 pub(crate) fn say_it_to_us(sourced: &Sourced<String>, ours: &str) -> Problem {
@@ -71,18 +71,6 @@ pub(crate) fn rendezvous_on_loopback(address: &Sourced<String>, nnodes: &Sourced
         .help("give the name or address of machine 0 with --master-addr, or unset it under Slurm")
 }
 
-pub(crate) fn rank_0_is_elsewhere(first: &Sourced<String>, hostname: &str) -> Problem {
-    Problem::error("ranks", format!("rank 0 runs on {hostname}, but the first machine of the job is {}", first.value))
-        .at(first.place())
-        .help(format!("export MASTER_ADDR={hostname} for all ranks"))
-}
-
-pub(crate) fn not_among_the_hosts(here: &str, name: &str, hosts: &str) -> Problem {
-    Problem::error("ranks", format!("this machine is not in {hosts}"))
-        .at(format!("{name}={here}"))
-        .help("give --nnodes, --node-rank and --master-addr")
-}
-
 pub(crate) fn not_a_host_list(list: &Sourced<String>) -> Problem {
     Problem::error("ranks", "this is not a host list of Slurm")
         .at(list.place())
@@ -115,24 +103,6 @@ pub(crate) fn more_tasks_than_gpus(local: &Sourced<u32>, gpus: &Sourced<u32>) ->
         .help(format!("start the step with `srun --ntasks-per-node={}`, or with =1 for torchrun", gpus.value))
 }
 
-pub(crate) fn rank_of_unknown_kind(rank: &Sourced<String>, world: &Sourced<String>) -> Problem {
-    Problem::error("ranks", "without LOCAL_RANK these can count machines or ranks")
-        .at(rank.place())
-        .at(world.place())
-        .help(format!(
-            "for machines: --nnodes {} --node-rank {}; for ranks: set LOCAL_RANK too; or unset RANK WORLD_SIZE",
-            world.value, rank.value
-        ))
-}
-
-pub(crate) fn half_a_place(set: &Sourced<String>, missing: &[&str]) -> Problem {
-    let what = format!("`{}` is set, but not {}: a rank needs all three", set.from, missing.join(" and "));
-    Problem::error("ranks", what).at(set.place()).help(format!(
-        "for several machines: --nnodes N --node-rank I --master-addr HOST; for this machine alone: --nnodes 1, or unset {}",
-        set.from
-    ))
-}
-
 pub(crate) fn rank_too_large(rank: &Sourced<u64>, size: &Sourced<u64>) -> Problem {
     let what = format!("rank {} of {} does not exist: they are counted from 0", rank.value, size.value);
     Problem::error("ranks", what).at(rank.place()).at(size.place()).help(format!("{} below {}", rank.from, size.from))
@@ -151,19 +121,6 @@ pub(crate) fn not_the_schedulers_machines(sourced: &Sourced<u32>, seen: &Sourced
         .at(sourced.place())
         .at(seen.place())
         .help(format!("leave {} out to use all of them together", sourced.from))
-}
-
-pub(crate) fn mpi_tasks_spread_unevenly(size: &Sourced<u32>, local: &Sourced<u32>) -> Problem {
-    Problem::error("uneven-tasks", "the machines do not have equally many tasks")
-        .at(size.place())
-        .at(local.place())
-        .help("start equally many on each: mpirun --map-by ppr:N:node")
-}
-
-pub(crate) fn engine_not_understood(engine: &str, variable: &str) -> Problem {
-    Problem::error("ranks", format!("{engine} started this process, but its variables do not say on which machine"))
-        .at(variable)
-        .help("give --nnodes, --node-rank, --master-addr and --master-port")
 }
 
 pub(crate) fn hostfile_for_ranks_that_exist(file: &Sourced<PathBuf>) -> Problem {
@@ -286,7 +243,7 @@ pub(crate) fn node_rank_too_large(rank: &Sourced<u32>, nnodes: &Sourced<u32>) ->
     )
     .at(rank.place())
     .at(nnodes.place())
-    .help(format!("--node-rank {}", nnodes.value - 1))
+    .help(format!("{} below {}, or another number of machines with --nnodes", rank.from, nnodes.value))
 }
 
 pub(crate) fn ranks_without_effect(from: &Source, program: &str, starts_ranks: bool) -> Problem {

@@ -27,6 +27,7 @@ fn an_mpi_starts_one_task_for_each_rank() {
         ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
         ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
         ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"),
+        ("MVP_COMM_WORLD_RANK", "MVP_COMM_WORLD_SIZE", "MVP_COMM_WORLD_LOCAL_RANK", "MVP_COMM_WORLD_LOCAL_SIZE"),
         ("PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE"),
         ("JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_RANK", "JSM_NAMESPACE_LOCAL_SIZE"),
     ] {
@@ -59,6 +60,109 @@ fn one_task_of_an_mpi_on_each_machine_starts_torchrun() {
     let port = plan["topology"]["master_port"].clone();
     assert_eq!(topology(&plan), json!([2, 1, 4, 8, "n3", port]));
     assert_eq!((&plan["launcher"], &plan["topology"]["engine"]), (&json!("torchrun"), &json!("Open MPI")));
+}
+
+#[test]
+fn one_task_of_an_mpi_on_one_machine_uses_all_of_its_gpus() {
+    let one = [
+        ("OMPI_COMM_WORLD_RANK", "0"),
+        ("OMPI_COMM_WORLD_SIZE", "1"),
+        ("OMPI_COMM_WORLD_LOCAL_RANK", "0"),
+        ("OMPI_COMM_WORLD_LOCAL_SIZE", "1"),
+    ];
+    let plan = with(&one).plan(ZERO3, SWIFT);
+    assert_eq!((&plan["launcher"], &plan["topology"]["nproc_per_node"]), (&json!("torchrun"), &json!(4)));
+}
+
+#[test]
+fn machines_with_unequal_tasks_are_refused_where_they_are_counted() {
+    let mut sandbox = with(&[
+        ("OMPI_COMM_WORLD_RANK", "3"),
+        ("OMPI_COMM_WORLD_SIZE", "4"),
+        ("OMPI_COMM_WORLD_LOCAL_RANK", "0"),
+        ("OMPI_COMM_WORLD_LOCAL_SIZE", "1"),
+        ("OMPI_MCA_orte_num_nodes", "2"),
+        ("MASTER_ADDR", "n1"),
+        ("MASTER_PORT", "29500"),
+    ]);
+    sandbox.launch(ZERO3, SWIFT).refused(&["do not have equally many tasks", "--map-by ppr:N:node"]);
+    sandbox.var("OMPI_MCA_orte_num_nodes", "4");
+    assert_eq!(topology(&sandbox.plan(ZERO3, SWIFT)), json!([4, 3, 4, 16, "n1", 29500]));
+}
+
+#[test]
+fn each_start_of_an_mpi_has_a_port_of_its_own() {
+    let port = |more: &[(&str, &str)]| {
+        let mut sandbox =
+            with(&[("SLURM_JOB_ID", "7"), ("SLURM_JOB_NODELIST", "n[3-4]"), ("SLURM_JOB_NUM_NODES", "2")]);
+        sandbox.vars(more);
+        sandbox.plan(ZERO3, SWIFT)["topology"]["master_port"].clone()
+    };
+    let openmpi = |start: &'static str| {
+        let task = ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"].map(|name| (name, "1"));
+        let sizes = [("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_LOCAL_SIZE", "2"), ("PMIX_NAMESPACE", start)];
+        port(&[&task[..], &sizes].concat())
+    };
+    assert_ne!(openmpi("prterun-n3-1@1"), openmpi("prterun-n3-2@1"));
+    let intel = |start: &'static str| {
+        port(&[
+            ("PMI_RANK", "1"),
+            ("PMI_SIZE", "4"),
+            ("MPI_LOCALRANKID", "1"),
+            ("MPI_LOCALNRANKS", "2"),
+            ("I_MPI_HYDRA_UUID", start),
+        ])
+    };
+    assert_ne!(intel("13340000-c1ed"), intel("13350000-c1ed"));
+}
+
+#[test]
+fn half_a_place_is_refused_with_what_is_missing() {
+    for (variables, options, says) in [
+        (&[("OMPI_COMM_WORLD_RANK", "1")][..], &[][..], &["OMPI_COMM_WORLD_LOCAL_SIZE", "RANK=1"][..]),
+        (&[("PMI_RANK", "1"), ("PMI_SIZE", "2")], &[], &["PMI started this as one of several", "--nnodes 1"]),
+        (&[("PMIX_RANK", "0")], &[], &["PMIx started this as one of several", "PMIX_RANK=0"]),
+        (&[("SKYPILOT_NODE_RANK", "0")], &[], &["larger job of SkyPilot, but not how many", "--node-rank I"]),
+        (&[("SKYPILOT_NUM_NODES", "2")], &[], &["larger job of SkyPilot, but not which", "SKYPILOT_NUM_NODES=2"]),
+        (&[("NODE_RANK", "1"), ("MASTER_ADDR", "a")], &[], &["this is machine 1, but of how many", "--node-rank 1"]),
+        (&[("NODE_RANK", "0"), ("MASTER_ADDR", "a")], &[], &["this is machine 0, but of how many", "MASTER_ADDR=a"]),
+        (&[("RANK", "0"), ("MASTER_ADDR", "a")], &[], &["`RANK` is set, but not LOCAL_RANK and WORLD_SIZE"]),
+        (&[("LOCAL_RANK", "0"), ("WORLD_SIZE", "16")], &[], &["`WORLD_SIZE` is set, but not RANK"]),
+        (&[], &["--nnodes", "2", "--master-addr", "a", "--master-port", "1"], &["which of the 2 machines this is"]),
+        (&[("JOB_COMPLETION_INDEX", "0")], &[], &["Indexed Job", "JOB_COMPLETION_INDEX=0"]),
+        (&[("K_MPI_JOB_ROLE", "launcher")], &[], &["the launcher pod of an MPIJob", "mpirun zlaunch"]),
+        (&[("AZ_BATCH_NODE_LIST", "10.0.0.1;10.0.0.2")], &[], &["Azure job on 2 machines", "AZ_BATCH_HOST_LIST"]),
+        (&[("PBS_NODEFILE", "/nowhere")], &[], &["the machines of the PBS job cannot be read"]),
+    ] {
+        let sandbox = with(variables);
+        sandbox.launch(&[ZERO3, options].concat(), SWIFT).refused(says);
+        let alone = sandbox.plan(&[ZERO3, &["--nnodes", "1"]].concat(), SWIFT);
+        assert_eq!(alone["topology"]["nnodes"], 1, "{variables:?}");
+    }
+}
+
+#[test]
+fn a_place_that_is_stated_needs_no_engine() {
+    for engine in
+        [("PMIX_RANK", "1"), ("JOB_COMPLETION_INDEX", "1"), ("PBS_NODEFILE", "/nowhere"), ("LSB_HOSTS", "a b")]
+    {
+        let mut sandbox =
+            with(&[engine, ("NNODES", "2"), ("NODE_RANK", "1"), ("MASTER_ADDR", "a"), ("MASTER_PORT", "9")]);
+        assert_eq!(topology(&sandbox.plan(ZERO3, SWIFT)), json!([2, 1, 4, 8, "a", 9]), "{engine:?}");
+        sandbox.vars(&[("NNODES", ""), ("RANK", "3"), ("LOCAL_RANK", "1"), ("WORLD_SIZE", "4")]);
+        assert_eq!(sandbox.plan(ZERO3, SWIFT)["launcher"], "direct", "{engine:?}: the ranks exist");
+    }
+}
+
+#[test]
+fn what_may_have_more_machines_is_told() {
+    let sandbox = with(&[("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")]);
+    let run = sandbox.launch(&[&["-n"], ZERO3].concat(), SWIFT);
+    assert!(run.stderr.contains("warning[uncounted-machines]: this is the driver of a Ray job"), "{run:?}");
+    let run = sandbox.launch(&[&["-n"], ZERO3, &["--nnodes", "1"]].concat(), SWIFT);
+    assert!(!run.stderr.contains("uncounted-machines"), "{run:?}");
+    let notebook = with(&[("RAY_ADDRESS", "ray://head:10001")]).launch(&[&["-n"], ZERO3].concat(), SWIFT);
+    assert!(!notebook.stderr.contains("uncounted-machines"), "{notebook:?}");
 }
 
 #[test]

@@ -95,7 +95,8 @@ fn every_decision_sees_the_env_options() {
     assert_eq!(nproc(&sandbox, &["--env", "CUDA_VISIBLE_DEVICES=0,1"]), 2);
     assert_eq!(nproc(&sandbox, &["--env", "NPROC_PER_NODE=3"]), 3);
     sandbox.vars(&[("RANK", "1"), ("LOCAL_RANK", "1"), ("WORLD_SIZE", "2")]);
-    assert_eq!(sandbox.plan(&["--unset-env", "RANK"], &["python", "x.py"])["launcher"], "torchrun");
+    let anew = ["--unset-env", "RANK", "--unset-env", "LOCAL_RANK", "--unset-env", "WORLD_SIZE"];
+    assert_eq!(sandbox.plan(&anew, &["python", "x.py"])["launcher"], "torchrun");
     let options =
         ["--deepspeed", "zero2", "--set", "zero_optimization.stage=auto", "--env", "ACCELERATE_DEEPSPEED_ZERO_STAGE=3"];
     assert_eq!(sandbox.config(&options, &["python", "x.py"])["zero_optimization"]["stage"], "auto");

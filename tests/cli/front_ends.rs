@@ -655,9 +655,15 @@ fn rules_follow_the_versions_that_are_installed() {
     sandbox.var("NNODES", "2").var("RANK", "1").var("MASTER_ADDR", "h0").var("MASTER_PORT", "2950");
     for (version, machine, allocator) in [("0.9.0", 1, false), ("0.9.1", 0, false), ("0.9.5", 0, true)] {
         sandbox.installed("llamafactory", version);
+        if machine == 0 {
+            // Later versions do not read RANK, and every machine would be the first.
+            sandbox.launch(&[], &rank).refused(&["which of the 2 machines this is"]);
+            sandbox.var("NODE_RANK", "0");
+        }
         let plan = sandbox.plan(&[], &rank);
         assert_eq!(plan["topology"]["node_rank"], machine, "{version}");
         assert_eq!(plan["env"]["set"].get("PYTORCH_CUDA_ALLOC_CONF").is_some(), allocator, "{version}");
+        sandbox.unset("NODE_RANK");
     }
 }
 

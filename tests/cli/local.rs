@@ -490,7 +490,8 @@ fn too_few_descriptors_are_reported() {
 #[test]
 fn several_machines_need_torchrun() {
     let sandbox = Sandbox::new();
-    let several = ["--nproc-per-node", "2", "--nnodes", "2", "--master-addr", "h", "--master-port", "1"];
+    let several = "--nproc-per-node 2 --nnodes 2 --node-rank 0 --master-addr h --master-port 1";
+    let several: Vec<&str> = several.split(' ').collect();
     sandbox.launch(&[LOCAL, &several].concat(), &["python", "x.py"]).refused(&[
         "2 machines need torchrun",
         "--nnodes 2",

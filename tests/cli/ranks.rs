@@ -147,7 +147,9 @@ fn several_machines_need_an_address_and_a_port() {
             SWIFT,
         )
         .refused(&["machine 2 of 2"]);
-    let plan = sandbox.plan(&[&two[..], &["--master-addr", "h", "--master-port", "1234"]].concat(), SWIFT);
+    let meet = [&two[..], &["--master-addr", "h", "--master-port", "1234"]].concat();
+    sandbox.launch(&meet, SWIFT).refused(&["which of the 2 machines this is", "--node-rank I on each of them"]);
+    let plan = sandbox.plan(&[&meet[..], &["--node-rank", "0"]].concat(), SWIFT);
     assert_eq!((&plan["config"]["train_batch_size"], &plan["topology"]["world_size"]), (&64.into(), &4.into()));
     assert!(plan["fills"][2]["from"].as_str().unwrap().starts_with("2 × 2 × 1 × 16 ("), "{}", plan["fills"]);
 }
@@ -227,6 +229,8 @@ fn launcher_arguments_cannot_change_the_ranks() {
                 "direct",
                 "--nnodes",
                 "2",
+                "--node-rank",
+                "0",
                 "--nproc-per-node",
                 "1",
                 "--master-addr",

@@ -4,10 +4,12 @@
 use std::fmt::Display;
 use std::path::PathBuf;
 
-use super::engine::{Allocation, Placement};
+use super::engine::{Allocation, Placement, Starter};
 use super::rendezvous::{Rendezvous, is_loopback};
-use super::stray::stray_variables;
-use super::variables::{NNODES, NODE_RANK, NPROC_PER_NODE, VariableReader, all_are_set, check, first_text, text};
+use super::stray::{stray_variables, uncounted_machines};
+use super::variables::{
+    MASTER_ADDR, NNODES, NODE_RANK, NPROC_PER_NODE, VariableReader, all_are_set, check, first_text, text,
+};
 use super::{Devices, HostFlags, Processes, RankFlags, Role, Task, Topology, engines};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
@@ -51,7 +53,7 @@ impl Topology {
     /// The command starts with `srun`, and its tasks will decide.
     pub(crate) fn of_srun_tasks(host: &Host) -> Self {
         let mut topology = Self::new(None, None, Devices::detect(host));
-        topology.role = Role::Shell { groups: 1 };
+        topology.role = Role::Shell(Starter::Srun { groups: 1 });
         topology
     }
 
@@ -105,9 +107,10 @@ impl Inputs<'_> {
         };
         let topology = match &allocation.placement {
             Placement::Rank(task) => self.task_of_engine(task.clone(), &allocation),
-            Placement::Shell { groups, outside } if !self.stays_in_job_shell(*outside) => {
-                self.ranks_through_srun(*groups, &allocation)
-            }
+            Placement::Shell { starter, outside } if !self.stays_in_job_shell(*outside) => match starter {
+                Starter::ByHand(line) => Err(report::job_shell(engine, &allocation.nnodes, line).into()),
+                Starter::Srun { .. } => self.ranks_through_srun(*starter, &allocation),
+            },
             _ => self.ranks_to_start(Some(&allocation)),
         }?;
         Ok(Topology { engine: Some(engine), ..topology })
@@ -116,25 +119,38 @@ impl Inputs<'_> {
     /// Nothing but variables and this machine say what is started. A place in something larger must be a whole one.
     fn ranks_without_engine(self, nodes_by_flag: bool) -> Result<Topology, Vec<Problem>> {
         let host = self.host;
-        let stated = nodes_by_flag || first_text(&NNODES, host).is_some();
-        if let Some(problem) = ambiguous_rank(host).filter(|_| !stated) {
+        let stated = nodes_by_flag || self.flags.nnodes.is_some() || first_text(&NNODES, host).is_some();
+        if stated {
+            return self.ranks_to_start(None);
+        }
+        if let Some(problem) = ambiguous_rank(host).or_else(|| half_a_node(self.flags, host)) {
             return Err(problem.into());
         }
-        let topology = self.ranks_to_start(None)?;
-        match half_a_place(&topology, host).filter(|_| !stated) {
-            Some(problem) => Err(problem.into()),
-            None => Ok(topology),
+        let mut topology = self.ranks_to_start(None)?;
+        topology.notes.extend(uncounted_machines(host));
+        half_a_place(&topology, host).map_or(Ok(topology), |problem| Err(problem.into()))
+    }
+
+    /// If the place is stated, the engine's variables need not be understood.
+    fn detect_engine(&self) -> Result<Option<(&'static str, Allocation)>, Vec<Problem>> {
+        match engines::detect(self.host) {
+            Err(_) if self.place_is_stated() => Ok(None),
+            detected => detected,
         }
     }
 
-    /// If our flags state everything, the engine's variables need not be understood.
-    fn detect_engine(&self) -> Result<Option<(&'static str, Allocation)>, Vec<Problem>> {
+    /// Whether flags and variables say which node of how many this is, or there is one, or the ranks exist.
+    fn place_is_stated(&self) -> bool {
         let RankFlags { nnodes, node_rank, master_addr, .. } = self.flags;
-        let complete = nnodes.is_some() && node_rank.is_some() && master_addr.is_some();
-        match engines::detect(self.host) {
-            Err(_) if complete => Ok(None),
-            detected => detected,
-        }
+        let said = |names: &[&str]| first_text(names, self.host).is_some();
+        let alone = match nnodes {
+            Some(nnodes) => nnodes.value == 1,
+            None => first_text(&NNODES, self.host).is_some_and(|nnodes| nnodes.value.trim() == "1"),
+        };
+        let placed = (nnodes.is_some() || said(&NNODES))
+            && (node_rank.is_some() || said(&NODE_RANK))
+            && (master_addr.is_some() || said(&MASTER_ADDR));
+        alone || placed || self.hosts.hostfile.is_some() || all_are_set(&RANK_VARIABLES, self.host)
     }
 
     /// RANK, LOCAL_RANK and WORLD_SIZE are set: a launcher started this process as a rank.
@@ -171,7 +187,9 @@ impl Inputs<'_> {
         let default = |value: u32| Sourced::new(value, Source::Default);
         let mut variables = VariableReader::new(host);
         let nnodes = flags.nnodes.clone().or_else(|| variables.first_number(&NNODES, 1));
-        let node_rank = flags.node_rank.clone().or_else(|| variables.first_number(&NODE_RANK, 0));
+        // Who insists on one node by a flag need not take the number of this one out of the environment.
+        let insists = flags.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 1 && nnodes.from.is_flag());
+        let node_rank = flags.node_rank.clone().or_else(|| variables.first_number(&NODE_RANK, 0).filter(|_| !insists));
         let nnodes = nnodes.or_else(|| Some(allocation?.nnodes.clone())).unwrap_or(default(1));
         let same_nodes = allocation.filter(|allocation| allocation.nnodes.value == nnodes.value);
         let node_rank = node_rank.or_else(|| Some(same_nodes?.node_rank.clone())).unwrap_or(default(0));
@@ -185,10 +203,13 @@ impl Inputs<'_> {
         if node_rank.value >= nnodes.value {
             problems.push(report::node_rank_too_large(&node_rank, &nnodes));
         }
-        // With another number of nodes than the engine's, only the user can say which one this is.
-        let has_node_rank = nnodes.value == 1 || !matches!(node_rank.from, Source::Default);
-        if let Some(allocation) = allocation.filter(|_| same_nodes.is_none() && !has_node_rank) {
-            problems.push(report::other_number_of_machines(&nnodes, &allocation.nnodes));
+        // Without an engine, or with another number of nodes than its own, only the user can say which one this is.
+        let has_node_rank = nnodes.value == 1 || same_nodes.is_some() || !matches!(node_rank.from, Source::Default);
+        if !has_node_rank {
+            problems.push(match allocation {
+                Some(allocation) => report::other_number_of_machines(&nnodes, &allocation.nnodes),
+                None => report::which_machine(&nnodes),
+            });
         }
         check(problems)?;
         let several = nnodes.value > 1;
@@ -236,7 +257,7 @@ impl Inputs<'_> {
     }
 
     /// srun will start this same command on each node of the job.
-    fn ranks_through_srun(self, groups: u32, allocation: &Allocation) -> Result<Topology, Vec<Problem>> {
+    fn ranks_through_srun(self, starter: Starter, allocation: &Allocation) -> Result<Topology, Vec<Problem>> {
         let Inputs { flags, host, devices, .. } = self;
         let mut variables = VariableReader::new(host);
         let processes = stated_processes(flags, &mut variables);
@@ -252,7 +273,7 @@ impl Inputs<'_> {
         // A login node has no GPUs; the nodes will count theirs.
         let nproc = devices.process_count(processes, Some(allocation), host);
         let mut topology = Topology::new(Some(nnodes), nproc, devices);
-        topology.role = Role::Shell { groups };
+        topology.role = Role::Shell(starter);
         topology.note_unequal_nodes(allocation);
         Ok(topology)
     }
@@ -307,17 +328,34 @@ fn ambiguous_rank(host: &Host) -> Option<Problem> {
     host.filled(vars::LOCAL_RANK).is_none().then(|| report::rank_of_unknown_kind(&rank, &world))
 }
 
+/// The number of this node, without how many there are: another one than the first, or one that is to meet others at an
+/// address.
+fn half_a_node(flags: &RankFlags, host: &Host) -> Option<Problem> {
+    let mut variables = VariableReader::new(host);
+    let node_rank = flags.node_rank.clone().or_else(|| variables.first_number(&NODE_RANK, 0))?;
+    let address = flags.master_addr.clone().or_else(|| foreign_address(host));
+    (node_rank.value > 0 || address.is_some()).then(|| report::how_many_machines(&node_rank, address.as_ref()))
+}
+
+/// A MASTER_ADDR that is more than this machine's own.
+fn foreign_address(host: &Host) -> Option<Sourced<String>> {
+    first_text(&MASTER_ADDR, host).filter(|address| !is_loopback(&address.value))
+}
+
 /// A WORLD_SIZE that is not the number of these ranks, or the number of another rank than the first: part of what a
 /// launcher sets, while the rest is missing. Started like this, the ranks would be alone.
 fn half_a_place(topology: &Topology, host: &Host) -> Option<Problem> {
     let missing: Vec<&str> = RANK_VARIABLES.into_iter().filter(|name| host.filled(name).is_none()).collect();
-    // Without RANK alone, somebody has taken it out to start the ranks anew.
-    if missing.len() != 2 {
+    if missing.is_empty() {
         return None;
     }
     let world = topology.world_size.as_ref().map(|world| world.value.to_string());
-    let size = text(vars::WORLD_SIZE, host).filter(|size| size.value != "1" && Some(&size.value) != world.as_ref());
-    let rank = [vars::RANK, vars::LOCAL_RANK].iter().find_map(|name| text(name, host)).filter(|rank| rank.value != "0");
+    let meets_others = foreign_address(host).is_some();
+    let size = text(vars::WORLD_SIZE, host).filter(|size| size.value != "1");
+    let size = size.filter(|size| meets_others || Some(&size.value) != world.as_ref());
+    let another = |rank: &Sourced<String>| rank.value != "0" || meets_others;
+    let rank =
+        text(vars::RANK, host).filter(another).or_else(|| text(vars::LOCAL_RANK, host).filter(|it| it.value != "0"));
     size.or(rank).map(|set| report::half_a_place(&set, &missing))
 }
 

@@ -1,5 +1,5 @@
-//! What a scheduler, an MPI or a Kubernetes operator says about this process. Each is an `Engine`, and tells it by its own
-//! environment variables: no server is asked.
+//! What a scheduler, an MPI, a Kubernetes operator or a cloud says about this process. Each is an `Engine`, and tells it by
+//! its own environment variables: no server is asked.
 
 use crate::base::source::{Source, Sourced};
 use crate::host::Host;
@@ -7,9 +7,8 @@ use crate::report::Problem;
 
 pub(super) struct Engine {
     pub(super) name: &'static str,
-    /// The variable that shows that it is there.
-    pub(super) variable: &'static str,
-    /// Reads its variables. `None`: it did not start this process after all.
+    /// Reads its variables. `None`: they say nothing of a larger job. What they say, but not completely, is a problem:
+    /// half a place is none.
     pub(super) detect: fn(&Host) -> Option<Detected>,
 }
 
@@ -57,7 +56,16 @@ pub(super) enum Placement {
     /// One task for each rank.
     Rank(Task),
     /// The shell of a job, before anything runs on the other nodes. `outside`: it is on none of the job's nodes.
-    Shell { groups: u32, outside: bool },
+    Shell { starter: Starter, outside: bool },
+}
+
+/// How zlaunch gets from the shell of a job to all of its nodes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Starter {
+    /// `srun`, for so many groups of a heterogeneous job.
+    Srun { groups: u32 },
+    /// The user must, with such a line.
+    ByHand(&'static str),
 }
 
 /// A rank that an engine started.

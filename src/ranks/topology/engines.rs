@@ -1,42 +1,164 @@
 //! Every engine, one file each. Those that are no engine are what several of them share.
 
+mod aws_batch;
+mod azure;
+mod base_command;
+mod beaker;
+mod cobalt;
+mod condor;
+mod determined;
 mod dlc;
+mod dstack;
+mod flux;
+mod google_batch;
+mod gridengine;
 mod hostlist;
+mod indexed_job;
 mod job;
+mod job_shell;
 mod kubernetes;
+mod leader_worker_set;
+mod lepton;
 mod lsf;
+mod modelarts;
 mod mpi;
+mod mpi_job;
 mod mpich;
 mod mvapich;
+mod nodes;
+mod oar;
+mod oci;
 mod openmpi;
 mod pals;
+mod pbs;
+mod pmi;
+mod port;
 mod sagemaker;
+mod skypilot;
 pub(crate) mod slurm;
+mod submitit;
+mod taiji;
+mod torchx;
+mod vertex;
 mod volcano;
+mod volcengine;
+
+use std::ffi::OsStr;
 
 use super::engine::{Allocation, Engine};
 use crate::host::Host;
 use crate::report::Problem;
 
-/// In the order they are asked: an MPI inside a Slurm job knows its ranks better than Slurm does.
+/// Every sign of a larger job: how names of variables begin, and the engine that is then asked. Sorted, so that a name is
+/// found by its place, and none begins with another.
+const SIGNS: &[(&str, &Engine)] = &[
+    ("AWS_BATCH_JOB_", &aws_batch::ENGINE),
+    ("AZUREML_NODE_COUNT", &azure::ENGINE),
+    ("AZ_BATCHAI_", &azure::ENGINE),
+    ("AZ_BATCH_", &azure::ENGINE),
+    ("BATCH_MAIN_NODE_HOSTNAME", &google_batch::ENGINE),
+    ("BATCH_NODE_", &google_batch::ENGINE),
+    ("BEAKER_", &beaker::ENGINE),
+    ("CHIEF_IP", &taiji::ENGINE),
+    ("CLUSTER_NODES_METADATA_FILE", &oci::ENGINE),
+    ("CLUSTER_SPEC", &vertex::ENGINE),
+    ("COBALT_", &cobalt::ENGINE),
+    ("DET_", &determined::ENGINE),
+    ("DSTACK_", &dstack::ENGINE),
+    ("FLUX_", &flux::ENGINE),
+    ("HOST_NUM", &taiji::ENGINE),
+    ("INITIAL_CLUSTER_SIZE", &oci::ENGINE),
+    ("JOB_COMPLETION_INDEX", &indexed_job::ENGINE),
+    ("JSM_NAMESPACE_", &lsf::ENGINE),
+    ("KUBERNETES_SERVICE_HOST", &kubernetes::ENGINE),
+    ("K_MPI_JOB_ROLE", &mpi_job::ENGINE),
+    ("LEPTON_JOB_", &lepton::ENGINE),
+    ("LSB_", &lsf::ENGINE),
+    ("LWS_", &leader_worker_set::ENGINE),
+    ("MASTER_ADDR", &dlc::ENGINE),
+    ("MA_NUM_HOSTS", &modelarts::ENGINE),
+    ("MLP_", &volcengine::ENGINE),
+    ("MPI_LOCALNRANKS", &mpich::ENGINE),
+    ("MPI_LOCALRANKID", &mpich::ENGINE),
+    ("MV2_COMM_WORLD_", &mvapich::ENGINE),
+    ("MVP_COMM_WORLD_", &mvapich::ENGINE),
+    ("NGC_", &base_command::ENGINE),
+    ("NHOSTS", &gridengine::ENGINE),
+    ("OAR_", &oar::ENGINE),
+    ("OCI__WORKER_COUNT", &oci::ENGINE),
+    ("OMPI_COMM_WORLD_", &openmpi::ENGINE),
+    ("PALS_", &pals::ENGINE),
+    ("PBS_", &pbs::ENGINE),
+    ("PE", &gridengine::ENGINE),
+    ("PMIX_", &pmi::ENGINE),
+    ("PMI_", &pmi::ENGINE),
+    ("SKYPILOT_", &skypilot::ENGINE),
+    ("SLURM_", &slurm::ENGINE),
+    ("SM_", &sagemaker::ENGINE),
+    ("SUBMITIT_LOCAL_", &submitit::ENGINE),
+    ("TF_CONFIG", &vertex::ENGINE),
+    ("TORCHX_REPLICA_IDX", &torchx::ENGINE),
+    ("TRAINING_JOB_NAME", &sagemaker::ENGINE),
+    ("VC_", &volcano::ENGINE),
+    ("VK_TASK_INDEX", &volcano::ENGINE),
+    ("_CONDOR_", &condor::ENGINE),
+];
+
+/// In the order they are asked: an MPI inside a Slurm job knows its ranks better than Slurm does, and what others build on
+/// comes last.
 const ALL: &[&Engine] = &[
     &openmpi::ENGINE,
     &mpich::ENGINE,
     &mvapich::ENGINE,
     &pals::ENGINE,
-    &lsf::ENGINE,
+    &flux::ENGINE,
+    &submitit::ENGINE,
+    &skypilot::ENGINE,
+    &dstack::ENGINE,
     &slurm::ENGINE,
+    &lsf::ENGINE,
+    &pbs::ENGINE,
+    &gridengine::ENGINE,
+    &oar::ENGINE,
+    &cobalt::ENGINE,
+    &condor::ENGINE,
+    &determined::ENGINE,
     &sagemaker::ENGINE,
+    &aws_batch::ENGINE,
+    &azure::ENGINE,
+    &vertex::ENGINE,
+    &google_batch::ENGINE,
+    &oci::ENGINE,
+    &volcengine::ENGINE,
+    &taiji::ENGINE,
+    &modelarts::ENGINE,
+    &lepton::ENGINE,
+    &beaker::ENGINE,
+    &base_command::ENGINE,
+    &leader_worker_set::ENGINE,
     &volcano::ENGINE,
     &dlc::ENGINE,
     &kubernetes::ENGINE,
+    &mpi_job::ENGINE,
+    &torchx::ENGINE,
+    &indexed_job::ENGINE,
+    &pmi::ENGINE,
 ];
 
 /// The engine that started this process, by its name, and what it says.
 pub(super) fn detect(host: &Host) -> Result<Option<(&'static str, Allocation)>, Vec<Problem>> {
-    let mut present = ALL.iter().filter(|engine| host.filled(engine.variable).is_some());
-    let detected = present.find_map(|engine| Some((engine.name, (engine.detect)(host)?)));
+    let present: Vec<&str> = host.env.keys().filter_map(|name| engine_of(name)).collect();
+    let mut asked = ALL.iter().filter(|engine| present.contains(&engine.name));
+    let detected = asked.find_map(|engine| Some((engine.name, (engine.detect)(host)?)));
     detected.map(|(name, detected)| detected.map(|allocation| (name, allocation))).transpose()
+}
+
+/// The engine of which a variable is a sign.
+fn engine_of(variable: &OsStr) -> Option<&'static str> {
+    let name = variable.as_encoded_bytes();
+    let after = SIGNS.partition_point(|(sign, _)| sign.as_bytes() <= name);
+    let (sign, engine) = SIGNS.get(after.checked_sub(1)?)?;
+    name.starts_with(sign.as_bytes()).then_some(engine.name)
 }
 
 #[cfg(test)]
@@ -48,7 +170,21 @@ mod tests {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/ranks/topology/engines");
         let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         let files: Vec<_> = files.map(|path| path.file_stem().unwrap().to_str().unwrap().to_string()).collect();
-        let engines = files.iter().filter(|name| !["hostlist", "job", "mpi"].contains(&name.as_str())).count();
+        let shared = ["hostlist", "job", "job_shell", "mpi", "nodes", "port"];
+        let engines = files.iter().filter(|name| !shared.contains(&name.as_str())).count();
         assert_eq!(engines, ALL.len(), "{files:?}");
+    }
+
+    #[test]
+    fn every_engine_has_signs_of_its_own() {
+        for pair in SIGNS.windows(2) {
+            assert!(pair[0].0 < pair[1].0 && !pair[1].0.starts_with(pair[0].0), "{} and {}", pair[0].0, pair[1].0);
+        }
+        for engine in ALL {
+            assert_eq!(ALL.iter().filter(|other| other.name == engine.name).count(), 1, "{}", engine.name);
+            assert!(SIGNS.iter().any(|(_, signs)| signs.name == engine.name), "{} has no sign", engine.name);
+        }
+        assert_eq!(engine_of(OsStr::new("PMIX_RANK")), Some("PMI"));
+        assert_eq!(engine_of(OsStr::new("PATH")), None);
     }
 }

@@ -36,6 +36,21 @@ pub(super) fn stray_variables(topology: &Topology, allocation: Option<&Allocatio
     notes
 }
 
+/// What this process belongs to may have more machines, but no variable counts them: what it is, and what to do there.
+const UNCOUNTED: &[(&str, &str, &str)] = &[
+    (
+        "RAY_JOB_CONFIG_JSON_ENV_VAR",
+        "this is the driver of a Ray job",
+        "Ray Train starts a rank on each GPU of the cluster",
+    ),
+    ("FLUX_ENCLOSING_ID", "this is the shell of a Flux job", "flux run --nodes=N --tasks-per-node=1 zlaunch …"),
+];
+
+pub(super) fn uncounted_machines(host: &Host) -> impl Iterator<Item = Problem> {
+    let set = UNCOUNTED.iter().filter(|(name, ..)| host.filled(name).is_some());
+    set.map(|(name, what, help)| report::may_have_more_machines(name, what, help))
+}
+
 /// The variables of each decided value, and that value as text. On one node, only the numbers matter.
 fn decided_values(topology: &Topology) -> impl Iterator<Item = ([&'static str; 2], (String, Source))> {
     fn decided<T: ToString>(value: &Sourced<T>) -> (String, Source) {

@@ -70,6 +70,7 @@ const RULES: &[(&str, &str)] = &[
         "`deepspeed --hostfile` sends its words through the shell of every machine, which reads more into this one.",
     ),
     ("stray-variable", "A variable such as NNODES or PET_NNODES contradicts the launch, and is ignored."),
+    ("uncounted-machines", "This process belongs to a job that may have more machines, and no variable counts them."),
     ("contradicts-scheduler", "The number of machines, or the rank of this one, was given and is not the scheduler's."),
     ("ranks-without-effect", "A number of processes was given for a command that is executed once, as it is."),
     (

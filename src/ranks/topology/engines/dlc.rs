@@ -1,4 +1,4 @@
-//! Alibaba's PAI-DLC, which names its pods `dlc…-master-0`. WORLD_SIZE is the number of nodes, RANK that of this node,
+//! Alibaba's PAI-DLC (help.aliyun.com/zh/pai, "General environment variables"), which names its pods `dlc…-master-0`. WORLD_SIZE is the number of nodes, RANK that of this node,
 //! NPROC_PER_NODE the number of its GPUs.
 
 use super::kubernetes::detect_pods;
@@ -7,7 +7,6 @@ use crate::ranks::topology::engine::Engine;
 
 pub(super) const ENGINE: Engine = Engine {
     name: "PAI-DLC",
-    variable: vars::MASTER_ADDR,
     detect: |host| host.filled(vars::MASTER_ADDR).filter(|address| is_pod(address)).and_then(|_| detect_pods(host)),
 };
 

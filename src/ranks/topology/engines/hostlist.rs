@@ -27,7 +27,6 @@ impl<'a> HostList<'a> {
         items.filter(|items| !items.is_empty()).map(HostList)
     }
 
-    #[cfg(test)]
     pub(super) fn count(&self) -> u64 {
         self.0.iter().map(HostPattern::count).fold(0, u64::saturating_add)
     }

@@ -1,86 +1,56 @@
 //! The job that an MPI or a Slurm task runs in.
 
-use std::collections::BTreeSet;
-use std::path::Path;
-
 use super::hostlist::HostList;
-use crate::base::hash::fnv1a;
+use super::job_shell::hosts_in_file;
+use super::nodes::without_port;
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::host::Host;
 use crate::ranks::topology::variables::{first_text, text};
-use crate::report::reading;
 
-/// The first host of the job, as Slurm, PBS or LSF list them.
+/// The first host of the job, as the scheduler around an MPI lists them.
 pub(super) fn first_host(host: &Host) -> Option<Sourced<String>> {
     let slurm = || {
         let list = text(vars::SLURM_JOB_NODELIST, host)?;
         Some(Sourced::new(HostList::parse(&list.value)?.get(0)?, list.from))
     };
-    let pbs = || {
-        let hosts = hosts_in_file(vars::PBS_NODEFILE, host)?;
-        Some(Sourced::new(hosts.value.into_iter().next()?, hosts.from))
+    let in_file = |name: &&str| {
+        let file = text(name, host)?;
+        Some(Sourced::new(hosts_in_file(&file)?.into_iter().next()?, file.from))
     };
     // The first line of LSF's file is the launch node, which runs no rank.
     let lsf = || {
-        let hosts = hosts_in_file(vars::LSB_DJOB_RANKFILE, host)?;
-        let first = hosts.value.iter().find(|name| **name != hosts.value[0])?;
-        Some(Sourced::new(first.clone(), hosts.from))
+        let file = text(vars::LSB_DJOB_RANKFILE, host)?;
+        Some(Sourced::new(hosts_in_file(&file)?.into_iter().nth(1)?, file.from))
     };
-    slurm().or_else(pbs).or_else(lsf)
+    let azure = || Some(first_text(&AZURE_MASTERS, host)?.map(|address| without_port(&address)));
+    slurm().or_else(|| HOST_FILES.iter().find_map(in_file)).or_else(lsf).or_else(azure)
 }
 
-/// How many nodes the job has. PBS lists a host once for each of its slots.
+/// Files that list the machines of a job, one or several lines for each.
+const HOST_FILES: [&str; 4] = [vars::PBS_NODEFILE, "PE_HOSTFILE", "OAR_NODEFILE", "COBALT_NODEFILE"];
+
+/// Where the tasks of Azure's MPI jobs meet.
+const AZURE_MASTERS: [&str; 2] = ["AZ_BATCHAI_MPI_MASTER_NODE", "AZ_BATCH_MASTER_NODE"];
+
+/// How many nodes the job has at most. PBS lists a host once for each of its slots.
 pub(super) fn node_count(host: &Host) -> Option<u32> {
-    let slurm = host.filled(vars::SLURM_JOB_NUM_NODES).and_then(|count| count.parse().ok());
-    slurm.or_else(|| {
-        let names: BTreeSet<String> = hosts_in_file(vars::PBS_NODEFILE, host)?.value.into_iter().collect();
-        u32::try_from(names.len()).ok().filter(|count| *count > 0)
+    let counts = ["OMPI_MCA_orte_num_nodes", vars::SLURM_JOB_NUM_NODES];
+    let counted = counts.iter().find_map(|name| host.filled(name)?.parse().ok());
+    counted.or_else(|| {
+        let file = text(vars::PBS_NODEFILE, host)?;
+        u32::try_from(hosts_in_file(&file)?.len()).ok()
     })
 }
 
-/// The hosts in the file that a variable names.
-fn hosts_in_file(variable: &str, host: &Host) -> Option<Sourced<Vec<String>>> {
-    let file = text(variable, host)?;
-    let names = reading::text_if_any(Path::new(&file.value))?;
-    Some(Sourced::new(names.split_whitespace().map(str::to_string).collect(), file.from))
-}
-
-/// What all ranks of one job have in common, and no other job on the node has.
+/// What all ranks of one start have in common, and no other on the node has. A job may start several MPIs, so what they
+/// themselves say comes first.
 pub(super) fn job_id(host: &Host) -> Option<Sourced<String>> {
-    first_text(&[vars::SLURM_JOB_ID, vars::PBS_JOBID, vars::LSB_JOBID, vars::PMIX_NAMESPACE], host)
-}
-
-/// A port that every node of a job computes alike and two jobs rarely share. It lies below the range from which the
-/// system takes ports for outgoing connections.
-pub(super) fn port_of_job(job: &Sourced<String>) -> Sourced<u16> {
-    const FIRST: u16 = 20_000;
-    const COUNT: u64 = 12_000;
-    let hash = fnv1a(job.value.as_bytes());
-    // The low bits of this hash hardly differ for neighbouring job ids.
-    let number = (hash ^ (hash >> 32)) % COUNT;
-    Sourced::new(FIRST + u16::try_from(number).unwrap_or(0), job.from.clone())
+    first_text(&[vars::PMIX_NAMESPACE, vars::SLURM_JOB_ID, vars::PBS_JOBID, vars::LSB_JOBID], host)
 }
 
 /// Whether a name in a host list means this machine: with or without its domain.
 pub(super) fn is_this_host(name: &str, host: &Host) -> bool {
     let short = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
     host.hostname.is_empty() || short(name) == short(&host.hostname)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::base::source::Source;
-
-    #[test]
-    fn neighbouring_jobs_have_different_ports_below_the_ephemeral_range() {
-        let port = |job: u32| port_of_job(&Sourced::new(format!("{job}.0.0"), Source::Default)).value;
-        let mut ports: Vec<u16> = (4000..4100).map(port).collect();
-        assert!(ports.iter().all(|port| (20_000..32_768).contains(port)));
-        ports.sort_unstable();
-        ports.dedup();
-        // A hundred jobs in twelve thousand ports collide less than once on average.
-        assert!(ports.len() >= 97, "{}", ports.len());
-    }
 }

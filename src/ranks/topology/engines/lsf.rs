@@ -1,14 +1,66 @@
-//! LSF with `jsrun`. The first line of its host file is the machine that launches, which runs no rank.
+//! LSF: tasks of `jsrun`; tasks of `blaunch`, which LSF numbers from 1 in LSF_PM_TASKID (as PRRTE's ess/lsf reads it); and the
+//! shell of a job. LSB_MCPU_HOSTS has each machine with its slots. On machines with `jsrun` the first one of a job only
+//! launches.
 
+use super::job::is_this_host;
+use super::job_shell::{JobShell, Machines};
 use super::mpi::MpiVariables;
-use crate::ranks::topology::engine::Engine;
+use super::port::port_of_job;
+use crate::base::source::Sourced;
+use crate::base::vars;
+use crate::host::Host;
+use crate::ranks::topology::engine::{Allocation, Detected, Engine, Placement, Starter};
+use crate::ranks::topology::variables::text;
+use crate::report;
 
-pub(super) const ENGINE: Engine =
-    Engine { name: "LSF", variable: "JSM_NAMESPACE_SIZE", detect: |host| VARIABLES.detect(host) };
+pub(super) const ENGINE: Engine = Engine {
+    name: SHELL.engine,
+    detect: |host| {
+        JSRUN.detect(host).or_else(|| Some(SHELL.detect(host)?.and_then(|shell| task_of_blaunch(shell, host))))
+    },
+};
 
-const VARIABLES: MpiVariables = MpiVariables {
+const JSRUN: MpiVariables = MpiVariables {
+    engine: SHELL.engine,
     rank: "JSM_NAMESPACE_RANK",
     size: "JSM_NAMESPACE_SIZE",
     local_rank: "JSM_NAMESPACE_LOCAL_RANK",
     local_size: "JSM_NAMESPACE_LOCAL_SIZE",
+    ..MpiVariables::NONE
 };
+
+const SHELL: JobShell = JobShell {
+    engine: "LSF",
+    machines: &[
+        Machines::Pairs(MACHINES),
+        Machines::List("LSB_HOSTS"),
+        Machines::File("LSB_DJOB_HOSTFILE"),
+        Machines::File(vars::LSB_DJOB_RANKFILE),
+    ],
+    marks: &[vars::LSB_JOBID],
+    starter: Starter::ByHand(
+        "blaunch -z \"HOST HOST…\" zlaunch …, with each machine once; where there is jsrun: jsrun -r 1 -a 1 zlaunch …",
+    ),
+};
+
+const MACHINES: &str = "LSB_MCPU_HOSTS";
+
+/// If `blaunch` started this, its place among the machines; else the shell of the job.
+fn task_of_blaunch(mut allocation: Allocation, host: &Host) -> Detected {
+    let (Some(task), Some(machines)) = (text("LSF_PM_TASKID", host), text(MACHINES, host)) else {
+        return Ok(allocation);
+    };
+    let names: Vec<&str> = machines.value.split_whitespace().step_by(2).collect();
+    let here = names.iter().position(|name| is_this_host(name, host));
+    let index = here.and_then(|index| u32::try_from(index).ok());
+    // With more tasks than machines, several would start the ranks of one.
+    let is_one_of_each = task.value.parse::<u32>().is_ok_and(|task| (1..=allocation.nnodes.value).contains(&task));
+    let (Some(index), true) = (index, is_one_of_each) else {
+        let set = [task.place(), machines.place()];
+        return Err(report::place_unknown(ENGINE.name, &set, "not which of the machines this is").into());
+    };
+    allocation.node_rank = Sourced::new(index, machines.from.clone());
+    allocation.master_addr = names.first().map(|first| Sourced::new((*first).to_string(), machines.from.clone()));
+    allocation.master_port = text(vars::LSB_JOBID, host).as_ref().map(port_of_job);
+    Ok(Allocation { placement: Placement::Node, ..allocation })
+}

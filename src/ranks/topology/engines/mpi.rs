@@ -1,23 +1,38 @@
 //! An MPI starts one task for each rank, and sets four variables for it.
 
-use super::job::{first_host, is_this_host, job_id, node_count, port_of_job};
-use crate::base::source::Sourced;
-use crate::host::Host;
+use super::job::{first_host, is_this_host, job_id, node_count};
+use super::port::port_of_job;
+use crate::base::source::{Source, Sourced};
+use crate::host::{self, Host};
 use crate::ranks::topology::engine::{Allocation, Detected, Placement, Task};
-use crate::ranks::topology::variables::{VariableReader, all_are_set};
+use crate::ranks::topology::variables::{VariableReader, text};
 use crate::report;
 
-/// The names of the four variables.
+/// The names of the four variables, and what tells two jobs apart.
 pub(super) struct MpiVariables {
+    pub(super) engine: &'static str,
     pub(super) rank: &'static str,
     pub(super) size: &'static str,
     pub(super) local_rank: &'static str,
     pub(super) local_size: &'static str,
+    /// A variable that all tasks of one start have in common, and no other start has. Empty: there is none.
+    pub(super) job: &'static str,
+    /// The program that is above all tasks of a node, of which each start has its own. Empty: `job` says enough.
+    pub(super) proxy: &'static str,
 }
 
 impl MpiVariables {
+    pub(super) const NONE: Self =
+        MpiVariables { engine: "", rank: "", size: "", local_rank: "", local_size: "", job: "", proxy: "" };
+
     pub(super) fn detect(&self, host: &Host) -> Option<Detected> {
-        all_are_set(&[self.rank, self.size, self.local_rank, self.local_size], host).then(|| self.read(host))
+        let (set, missing) = unset(&[self.rank, self.size, self.local_rank, self.local_size], host);
+        if missing.is_empty() {
+            return Some(self.read(host));
+        }
+        // One task alone needs no place.
+        let larger = !set.is_empty() && host.filled(self.size) != Some("1");
+        larger.then(|| Err(report::tasks_unknown(self.engine, &set, &missing).into()))
     }
 
     fn read(&self, host: &Host) -> Detected {
@@ -31,12 +46,49 @@ impl MpiVariables {
         else {
             return Err(variables.problems);
         };
+        let is_one_node = world_size.value == local_world_size.value;
+        let mut allocation =
+            Tasks { rank, local_rank, world_size, local_world_size }.allocate(text(self.job, host), host)?;
+        // Two starts on one machine may be alike in all variables.
+        if let Some(proxy) = host::ancestor(self.proxy).filter(|_| is_one_node) {
+            let key = job_id(host).map(|job| job.value).unwrap_or_default();
+            let start = Sourced::new(format!("{key}.{proxy}"), Source::Machine(self.proxy));
+            allocation.master_port = Some(port_of_job(&start));
+        }
+        Ok(allocation)
+    }
+}
+
+/// Which of these are set, with their values, and which are missing.
+pub(super) fn unset<'a>(names: &[&'a str], host: &Host) -> (Vec<String>, Vec<&'a str>) {
+    let set = names.iter().filter_map(|name| text(name, host)).map(|set| set.place()).collect();
+    (set, names.iter().copied().filter(|name| host.filled(name).is_none()).collect())
+}
+
+/// The place of one task among the ranks.
+pub(super) struct Tasks {
+    pub(super) rank: Sourced<u32>,
+    pub(super) local_rank: Sourced<u32>,
+    pub(super) world_size: Sourced<u32>,
+    pub(super) local_world_size: Sourced<u32>,
+}
+
+impl Tasks {
+    /// `start`: what all tasks of one start have in common.
+    pub(super) fn allocate(self, start: Option<Sourced<String>>, host: &Host) -> Detected {
+        let Tasks { rank, local_rank, world_size, local_world_size } = self;
         let nnodes = world_size.value / local_world_size.value;
-        let divides = world_size.value % local_world_size.value == 0 && rank.value < world_size.value;
+        let divides = world_size.value % local_world_size.value == 0;
         // A node with one task cannot see that others have more, but then the job has too few nodes.
         let too_few_nodes = local_world_size.value == 1 && node_count(host).is_some_and(|nodes| nnodes > nodes);
         if !divides || too_few_nodes {
-            return Err(vec![report::mpi_tasks_spread_unevenly(&world_size, &local_world_size)]);
+            return Err(report::mpi_tasks_spread_unevenly(&world_size, &local_world_size).into());
+        }
+        for (rank, size) in [(&rank, &world_size), (&local_rank, &local_world_size)] {
+            if rank.value >= size.value {
+                let wide = |it: &Sourced<u32>| it.clone().map(u64::from);
+                return Err(report::rank_too_large(&wide(rank), &wide(size)).into());
+            }
         }
         let first = if nnodes == 1 { None } else { first_host(host) };
         // The other ranks would wait at the first host of the list for a rank 0 that runs elsewhere.
@@ -46,8 +98,9 @@ impl MpiVariables {
         let allocation = Allocation::task_per_node(Sourced::new(nnodes, world_size.from.clone()), node_rank, first);
         Ok(Allocation {
             address_problem,
-            master_port: job_id(host).map(|job| port_of_job(&job)),
-            placement: if local_world_size.value == 1 && nnodes > 1 {
+            master_port: start.or_else(|| job_id(host)).map(|job| port_of_job(&job)),
+            // The one task of a node starts as many ranks as it has GPUs, as under `srun --ntasks-per-node=1`.
+            placement: if local_world_size.value == 1 {
                 Placement::Node
             } else {
                 Placement::Rank(Task { rank, local_rank, world_size, local_world_size })

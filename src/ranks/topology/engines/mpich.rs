@@ -1,11 +1,17 @@
-//! MPICH and Intel MPI (hydra). `srun --mpi=pmi2` sets `PMI_RANK`, too, and there Slurm's variables say more, so hydra's
-//! own local variables must be there.
+//! MPICH and Intel MPI (hydra); seen with MPICH 5.0.2 and Intel MPI 2021.18. `srun --mpi=pmi2` sets `PMI_RANK`, too, and there
+//! Slurm's variables say more, so hydra's own local variables must be there. Only Intel's names the start.
 
 use super::mpi::MpiVariables;
 use crate::ranks::topology::engine::Engine;
 
-pub(super) const ENGINE: Engine =
-    Engine { name: "MPICH", variable: "MPI_LOCALNRANKS", detect: |host| VARIABLES.detect(host) };
+pub(super) const ENGINE: Engine = Engine { name: VARIABLES.engine, detect: |host| VARIABLES.detect(host) };
 
-const VARIABLES: MpiVariables =
-    MpiVariables { rank: "PMI_RANK", size: "PMI_SIZE", local_rank: "MPI_LOCALRANKID", local_size: "MPI_LOCALNRANKS" };
+const VARIABLES: MpiVariables = MpiVariables {
+    engine: "MPICH",
+    rank: "PMI_RANK",
+    size: "PMI_SIZE",
+    local_rank: "MPI_LOCALRANKID",
+    local_size: "MPI_LOCALNRANKS",
+    job: "I_MPI_HYDRA_UUID",
+    proxy: "hydra_pmi_proxy",
+};

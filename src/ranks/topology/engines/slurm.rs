@@ -2,19 +2,22 @@
 //! inherited from the batch shell.
 
 use super::hostlist::HostList;
-use super::job::{is_this_host, port_of_job};
+use super::job::is_this_host;
+use super::port::port_of_job;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
-use crate::ranks::topology::engine::{Allocation, Detected, Engine, PeerGpus, Placement, Task};
+use crate::ranks::topology::engine::{Allocation, Detected, Engine, PeerGpus, Placement, Starter, Task};
 use crate::ranks::topology::rendezvous::reachable_address;
 use crate::ranks::topology::variables::{VariableReader, check, first_text, text};
 use crate::report::{self, Problem};
 
 pub(super) const ENGINE: Engine = Engine {
     name: "Slurm",
-    variable: vars::SLURM_JOB_ID,
-    detect: |host| Some(if in_step(host) { detect_step(host) } else { detect_job_shell(host) }),
+    detect: |host| match host.filled(vars::SLURM_JOB_ID) {
+        Some(_) => Some(if in_step(host) { detect_step(host) } else { detect_job_shell(host) }),
+        None => half_a_job(host).map(|problem| Err(vec![problem])),
+    },
 };
 
 /// From here on, Slurm's step ids are special: interactive shells, the batch script, and two of its own.
@@ -26,10 +29,42 @@ pub(crate) fn in_step(host: &Host) -> bool {
     step.is_some_and(|step| step.parse::<u32>().is_ok_and(|step| step < FIRST_SPECIAL_STEP))
 }
 
+/// Without the job's id: a place among several, which somebody passed on in part.
+fn half_a_job(host: &Host) -> Option<Problem> {
+    let beyond = |names: &[&str], most: u32| {
+        let set = names.iter().filter_map(|name| text(name, host));
+        set.filter(|set| set.value.parse::<u32>().map_or(true, |value| value > most)).map(|set| set.place()).next()
+    };
+    let counts = [vars::SLURM_STEP_NUM_NODES, vars::SLURM_JOB_NUM_NODES, vars::SLURM_NNODES];
+    let places = [vars::SLURM_PROCID, vars::SLURM_NODEID, vars::SLURM_LOCALID];
+    let listed = listed_nodes(first_text(&[vars::SLURM_STEP_NODELIST, vars::SLURM_JOB_NODELIST], host).as_ref());
+    let listed = listed.filter(|listed| listed.value > 1).map(|listed| listed.from.to_string());
+    let set: Vec<String> = beyond(&counts, 1).into_iter().chain(beyond(&places, 0)).chain(listed).collect();
+    (!set.is_empty()).then(|| report::place_unknown(ENGINE.name, &set, "SLURM_JOB_ID is not set"))
+}
+
+fn nodes_not_counted(host: &Host) -> Problem {
+    let job = text(vars::SLURM_JOB_ID, host).map(|job| job.place());
+    report::place_unknown(ENGINE.name, job.as_slice(), "not how many machines it has")
+}
+
+/// How many nodes a list has, where their number is not told.
+fn listed_nodes(list: Option<&Sourced<String>>) -> Option<Sourced<u32>> {
+    let list = list?;
+    let count = u32::try_from(HostList::parse(&list.value)?.count()).ok().filter(|count| *count > 0)?;
+    Some(Sourced::new(count, list.from.clone()))
+}
+
 /// A batch script, or the shell of `salloc`.
 fn detect_job_shell(host: &Host) -> Detected {
     let mut variables = VariableReader::new(host);
     let nnodes = variables.first_number(&[vars::SLURM_JOB_NUM_NODES, vars::SLURM_NNODES], 1);
+    let nnodes = nnodes.or_else(|| listed_nodes(text(vars::SLURM_JOB_NODELIST, host).as_ref()));
+    // The shell of `salloc` runs on the login node.
+    let outside = [vars::SLURM_NODEID, vars::SLURMD_NODENAME].iter().all(|name| host.filled(name).is_none());
+    if nnodes.is_none() && !outside {
+        variables.problems.push(nodes_not_counted(host));
+    }
     let mut nnodes = nnodes.unwrap_or(Sourced::new(1, Source::Default));
     let groups = variables.number::<u8>(vars::SLURM_HET_SIZE, 1).map_or(1, |groups| groups.value);
     if groups > 1 {
@@ -41,11 +76,9 @@ fn detect_job_shell(host: &Host) -> Detected {
         nnodes.value = (0..groups).map(nodes_of).fold(0, u32::saturating_add);
     }
     check(variables.problems)?;
-    // The shell of `salloc` runs on the login node.
-    let outside = [vars::SLURM_NODEID, vars::SLURMD_NODENAME].iter().all(|name| host.filled(name).is_none());
     Ok(Allocation {
         placement: if nnodes.value > 1 || outside {
-            Placement::Shell { groups: groups.into(), outside }
+            Placement::Shell { starter: Starter::Srun { groups: groups.into() }, outside }
         } else {
             Placement::Node
         },
@@ -59,13 +92,21 @@ fn detect_job_shell(host: &Host) -> Detected {
 /// A task that `srun` started.
 fn detect_step(host: &Host) -> Detected {
     let mut variables = VariableReader::new(host);
+    let list = first_text(&[vars::SLURM_STEP_NODELIST, vars::SLURM_JOB_NODELIST], host);
     let nnodes = variables.first_number(&[vars::SLURM_STEP_NUM_NODES, vars::SLURM_NNODES], 1);
+    let nnodes = nnodes.or_else(|| listed_nodes(list.as_ref()));
+    if nnodes.is_none() {
+        variables.problems.push(nodes_not_counted(host));
+    }
     let nnodes = nnodes.unwrap_or(Sourced::new(1, Source::Default));
     let zero = Sourced::new(0, Source::Default);
-    let node_rank = variables.first_number(&[vars::SLURM_NODEID, vars::SLURM_PROCID], 0).unwrap_or(zero.clone());
-    let local_rank = variables.number(vars::SLURM_LOCALID, 0).unwrap_or(zero);
+    let node_rank = variables.first_number(&[vars::SLURM_NODEID, vars::SLURM_PROCID], 0);
+    let local_rank = variables.number(vars::SLURM_LOCALID, 0).unwrap_or(zero.clone());
     let mut problems = variables.problems;
-    let list = first_text(&[vars::SLURM_STEP_NODELIST, vars::SLURM_JOB_NODELIST], host);
+    if node_rank.is_none() && nnodes.value > 1 {
+        problems.push(report::place_unknown(ENGINE.name, &[nnodes.place()], "not which of the machines this is"));
+    }
+    let node_rank = node_rank.unwrap_or(zero);
     let hosts = list.as_ref().and_then(|list| HostList::parse(&list.value));
     problems.extend(list.as_ref().filter(|_| hosts.is_none()).map(report::not_a_host_list));
     let tasks = first_text(&[vars::SLURM_STEP_TASKS_PER_NODE, vars::SLURM_TASKS_PER_NODE], host);

@@ -1,0 +1,21 @@
+//! OAR: the shell of a job. Its file lists a machine once for each of its cores, under any of three names
+//! (oar.readthedocs.io, "oarsub"); `oarsh` reaches the others.
+
+use super::job_shell::{JobShell, Machines};
+use crate::ranks::topology::engine::{Engine, Starter};
+
+pub(super) const ENGINE: Engine = Engine { name: SHELL.engine, detect: |host| SHELL.detect(host) };
+
+const SHELL: JobShell = JobShell {
+    engine: "OAR",
+    machines: &[
+        Machines::File("OAR_NODEFILE"),
+        Machines::File("OAR_NODE_FILE"),
+        Machines::File("OAR_FILE_NODES"),
+        Machines::File("OAR_RESOURCE_FILE"),
+    ],
+    marks: &["OAR_JOB_ID", "OAR_JOBID"],
+    starter: Starter::ByHand(
+        "mpirun --mca plm_rsh_agent oarsh --hostfile $OAR_NODEFILE --map-by ppr:1:node zlaunch … (Open MPI)",
+    ),
+};
