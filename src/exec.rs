@@ -5,6 +5,7 @@ mod files;
 mod helper;
 mod output;
 mod signals;
+mod strays;
 mod supervisor;
 
 use std::fs::{self, File};

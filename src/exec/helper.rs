@@ -142,6 +142,10 @@ impl Watcher {
         Ok(Watcher { child, pipe })
     }
 
+    pub(super) fn pid(&self) -> Pid {
+        process_group(&self.child)
+    }
+
     pub(super) fn add(&mut self, group: Pid) {
         self.send(&format!("add {group}"));
     }

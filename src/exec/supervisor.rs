@@ -19,6 +19,7 @@ use nix::unistd::Pid;
 
 use super::helper::{RankSpawner, SpawnError, Watcher, process_group};
 use super::output::{Console, READ_SIZE, RankLog, RankStream};
+use super::strays::Strays;
 use super::{environment, files, signals};
 use crate::base::vars;
 use crate::host::IgnoredSignals;
@@ -78,6 +79,7 @@ struct Supervisor {
     consoles: Vec<Console>,
     signals: SignalFd,
     watcher: Watcher,
+    strays: Strays,
     grace_period: Duration,
     /// The first rank that failed before any was asked to stop.
     first_failure: Option<(usize, ExitStatus)>,
@@ -127,12 +129,16 @@ impl Supervisor {
         let signals = SignalFd::with_flags(&handled, flags).map_err(|why| failed(why.into()))?;
         // Processes whose rank is gone become our children, so that we learn when they exit.
         set_child_subreaper(true).map_err(|why| failed(why.into()))?;
+        let mut strays = Strays::new();
+        let watcher = Watcher::start().map_err(failed)?;
+        strays.know(watcher.pid());
         Ok(Supervisor {
             ranks: Vec::new(),
             streams: Vec::new(),
             consoles: Vec::new(),
             signals,
-            watcher: Watcher::start().map_err(failed)?,
+            watcher,
+            strays,
             grace_period,
             first_failure: None,
             stop_signal: None,
@@ -171,6 +177,7 @@ impl Supervisor {
 
     fn add_rank(&mut self, mut child: Child, rank: u32, log: Option<&RankLog>) -> io::Result<()> {
         let (stdout, stderr) = (child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from));
+        self.strays.know(process_group(&child));
         self.ranks.push(RankProcess { group: process_group(&child), child, status: None, group_is_empty: false });
         for (console, pipe) in [stdout, stderr].into_iter().enumerate() {
             let Some(pipe) = pipe else { continue };
@@ -184,7 +191,8 @@ impl Supervisor {
     fn run(&mut self) -> nix::Result<()> {
         loop {
             let given_up = self.has_given_up();
-            if self.ranks.iter().all(|rank| rank.has_exited() && (rank.group_is_empty || given_up)) {
+            let exited = self.ranks.iter().all(RankProcess::has_exited);
+            if exited && (given_up || !self.has_leftovers()) {
                 self.drain_streams();
                 // A slow reader of our output is waited for, unless we were asked to stop.
                 if given_up && self.stop_signal.is_some() || self.consoles.iter().all(Console::is_empty) {
@@ -258,6 +266,11 @@ impl Supervisor {
         }
     }
 
+    /// Whether processes are left that the ranks started.
+    fn has_leftovers(&self) -> bool {
+        self.ranks.iter().any(|rank| !rank.group_is_empty) || !self.strays.list().is_empty()
+    }
+
     /// Asks all ranks to stop. The first time starts the grace period.
     fn stop(&mut self, signal: Signal) {
         self.signal_ranks(signal);
@@ -275,6 +288,7 @@ impl Supervisor {
         if shutdown.escalation == Escalation::AskedToStop {
             *shutdown = Shutdown { escalation: Escalation::Killed, deadline: Some(Instant::now() + KILL_TIMEOUT) };
             self.signal_ranks(Signal::SIGKILL);
+            self.strays.signal(Signal::SIGKILL);
         } else {
             *shutdown = Shutdown { escalation: Escalation::GivenUp, deadline: None };
         }
@@ -314,11 +328,21 @@ impl Supervisor {
             }
         }
         let all_exited = self.ranks.iter().all(RankProcess::has_exited);
-        if all_exited && !self.all_exited && self.ranks.iter().any(|rank| !rank.group_is_empty) {
+        if all_exited && !self.all_exited && self.has_leftovers() {
             // Processes that the ranks left behind must not stay.
             self.stop(Signal::SIGTERM);
         }
         self.all_exited = all_exited;
+        if all_exited && self.shutdown.is_some() {
+            self.signal_strays();
+        }
+    }
+
+    /// Only when the ranks are gone: until then, a rank may count on what it started. Each that ends may leave others.
+    fn signal_strays(&mut self) {
+        let killed = self.shutdown.as_ref().is_some_and(|shutdown| shutdown.escalation != Escalation::AskedToStop);
+        self.strays.signal(if killed { Signal::SIGKILL } else { Signal::SIGTERM });
+        self.strays.signal(Signal::SIGCONT);
     }
 
     /// Notes which ranks have exited, `first` of all this one; whether there was any.

@@ -381,17 +381,32 @@ printf '%s\\n' \"$x\"; printf '\\r10%%\\r20%%\\n'; printf 'no end'";
 }
 
 #[test]
-fn a_daemon_of_a_rank_does_not_delay_the_end() {
-    let sandbox = Sandbox::new();
-    // In a session of its own, and never silent.
-    let script = "setsid sh -c 'echo $$ > daemon.$RANK; while :; do echo y; done' & \
-while [ ! -s daemon.$RANK ]; do sleep 0.01; done; echo done";
-    let run = run(&sandbox, 2, &["--prefix"], script);
-    for rank in 0..2 {
-        let daemon = fs::read_to_string(sandbox.cwd().join(format!("daemon.{rank}"))).unwrap();
-        let _ = kill(Pid::from_raw(daemon.trim().parse().unwrap()), Signal::SIGKILL);
+fn a_daemon_of_a_rank_goes_with_the_ranks() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "0.1");
+    // In a session of its own, never silent, and with a child that is in yet another.
+    for stubborn in ["", "trap '' TERM;"] {
+        let script = format!(
+            "rm -f daemon.$RANK; setsid sh -c \"{stubborn} setsid sleep 1000 & echo 1 > daemon.$RANK; while :; do echo y; done\" & \
+while [ ! -s daemon.$RANK ]; do sleep 0.01; done; echo done"
+        );
+        let run = run(&sandbox, 2, &["--prefix"], &script);
+        assert_eq!((run.status, run.stdout.matches("] done\n").count()), (Some(0), 2), "{stubborn}");
+        assert_eq!(processes(&sandbox), [], "{stubborn}");
     }
-    assert_eq!((run.status, run.stdout.matches("] done\n").count()), (Some(0), 2));
+}
+
+#[test]
+fn what_ran_before_zlaunch_is_left_alone() {
+    let sandbox = Sandbox::new();
+    let words = words(&sandbox, 2, &[], "setsid sleep 1000 & echo done");
+    let run = sandbox
+        .shell("setsid sleep 999 > /dev/null 2>&1 & echo $! > before; exec \"$0\" \"$@\" > /dev/null 2>&1", words);
+    run.succeeded();
+    let before: i32 = fs::read_to_string(sandbox.cwd().join("before")).unwrap().trim().parse().unwrap();
+    let left = processes(&sandbox);
+    left.iter().for_each(|pid| kill(*pid, Signal::SIGKILL).unwrap());
+    assert!(left.contains(&Pid::from_raw(before)), "{left:?}");
 }
 
 #[test]

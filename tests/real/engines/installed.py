@@ -15,6 +15,9 @@ WHEELS = {
     "mpich-4": ["mpich==4.3.2"],
     "mpich-5": ["mpich==5.0.2"],
     "impi": ["impi-rt==2021.18.1"],
+    "ray": ["ray[default]==2.60.0"],
+    "torchx": ["torchx==0.7.0"],
+    "submitit": ["submitit==1.5.4"],
 }
 
 
@@ -40,3 +43,11 @@ def unpacked(name, packages):
             subprocess.run(["dpkg", "-x", package, folder / "root"], check=True)
             package.unlink()
     return kept(make, name, packages) / "root"
+
+
+def own_address():
+    """One of this machine's that is not its loopback: zlaunch knows that other machines cannot reach that."""
+    words = subprocess.run(["hostname", "-I"], capture_output=True, text=True).stdout.split()
+    if not words:
+        raise Skip("this machine has no address but its loopback")
+    return words[0]

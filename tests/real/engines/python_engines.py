@@ -1,0 +1,126 @@
+"""Engines that are Python packages: submitit's local executor, TorchX's local scheduler, and a Ray cluster of several raylets."""
+import contextlib
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+from harness import PATIENCE, free_port, until
+from installed import own_address, wheels
+
+SUBMITIT = """
+import sys
+import submitit
+executor = submitit.AutoExecutor(folder=sys.argv[1], cluster="local")
+executor.update_parameters(nodes=1, tasks_per_node=int(sys.argv[2]), timeout_min=5)
+job = executor.submit(submitit.helpers.CommandFunction(sys.argv[3:], verbose=False))
+try:
+    job.results()
+except Exception as why:
+    print(job.stdout(), job.stderr(), why)
+    sys.exit(1)
+"""
+COMPONENT = """
+import shlex
+import torchx.specs as specs
+def replicas(command: str, count: int) -> specs.AppDef:
+    first, *rest = shlex.split(command)
+    return specs.AppDef(name="zlaunch", roles=[specs.Role(name="trainer", image="", entrypoint=first, args=rest, num_replicas=count)])
+"""
+# A task on each raylet, with the variables that Ray Train gives its workers.
+RAY = """
+import os, subprocess, sys, time
+import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+ray.init(address=sys.argv[1], log_to_driver=False)
+count, limit = int(sys.argv[2]), time.monotonic() + float(sys.argv[3])
+def alive():
+    return [node["NodeID"] for node in ray.nodes() if node["Alive"]]
+while len(alive()) < count:
+    assert time.monotonic() < limit, "not every raylet came"
+    time.sleep(0.2)
+given = {name: os.environ[name] for name in ("MASTER_ADDR", "MASTER_PORT", "MET", "CUDA_VISIBLE_DEVICES")}
+@ray.remote(num_cpus=0)
+def rank(number, command):
+    env = dict(os.environ, RANK=str(number), WORLD_SIZE=str(count), LOCAL_RANK="0", LOCAL_WORLD_SIZE="1", NODE_RANK=str(number), **given)
+    ran = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return ran.returncode, ran.stdout
+place = lambda node: NodeAffinitySchedulingStrategy(node, soft=False)
+ended = ray.get([rank.options(scheduling_strategy=place(node)).remote(at, sys.argv[4:]) for at, node in enumerate(alive())])
+print(*[output for _, output in ended])
+sys.exit(max(status for status, _ in ended))
+"""
+
+
+def submitit(lab):
+    """A task for each GPU on this machine."""
+    python, logs = wheels("submitit") / "bin/python", tempfile.mkdtemp(dir=lab.folder)
+    return lab.run(lambda env: [python, "-c", SUBMITIT, logs, 2, *lab.launch], 2)
+
+
+def torchx(*words):
+    return [wheels("torchx") / "bin/torchx", "run", "-s", "local_cwd", *words]
+
+
+def torchx_ddp(lab):
+    """`dist.ddp` starts torchrun, and that the ranks."""
+    within = lab.folder / "home/within.py"
+    within.write_text(f"import os\nos.execv({lab.launch[0]!r}, {lab.launch!r})\n")
+    return lab.run(lambda env: torchx("dist.ddp", "-j", "1x2", "--script", within), 2, CUDA_VISIBLE_DEVICES="0,1")
+
+
+def torchx_replicas(lab):
+    """Two replicas of a component: no variable says which is which."""
+    (lab.folder / "home/component.py").write_text(COMPONENT)
+    return lab.run(lambda env: torchx("component.py:replicas", "--command", shlex.join(lab.launch), "--count", 2), 4, CUDA_VISIBLE_DEVICES="0,1")
+
+
+@contextlib.contextmanager
+def raylets(lab, count):
+    """A cluster on this machine. Ray finds its ports itself, all but the first."""
+    ray = wheels("ray") / "bin/ray"
+    # The path of a socket is short.
+    folder = Path(tempfile.mkdtemp(prefix="ray-"))
+    env = lab.environment([ray.parent], RAY_USAGE_STATS_ENABLED=0)
+    small = ["--num-cpus", "1", "--object-store-memory", str(80 << 20), "--node-ip-address", "127.0.0.1"]
+    processes = []
+
+    def start(*words):
+        """Returns once this raylet runs: the next ones need the first."""
+        log = folder / f"log-{len(processes)}"
+        with open(log, "w") as file:
+            command = [str(ray), "start", "--block", *small, *words]
+            processes.append(subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True))
+        ended = processes[-1].poll
+        until(lambda: "Ray runtime started" in log.read_text() or ended() is not None, lambda: f"ray does not start: {log.read_text()}")
+        assert ended() is None, log.read_text()
+
+    try:
+        port = free_port()
+        start("--head", "--port", str(port), "--include-dashboard", "false", "--temp-dir", str(folder))
+        for _ in range(count - 1):
+            start("--address", f"127.0.0.1:{port}")
+        yield f"127.0.0.1:{port}"
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def ray(lab):
+    """A task on each of two raylets, with the variables that Ray Train gives its workers."""
+    with raylets(lab, 2) as address:
+        command = [wheels("ray") / "bin/python", "-c", RAY, address, 2, PATIENCE, *lab.launch]
+        return lab.run(lambda env: command, 2, MASTER_ADDR=own_address(), MASTER_PORT=free_port(), CUDA_VISIBLE_DEVICES="0")
+
+
+CHECKS = {"submitit": submitit, "torchx-ddp": torchx_ddp, "torchx-replicas": torchx_replicas, "ray": ray}
