@@ -3,6 +3,7 @@
 
 mod args;
 pub(crate) mod completions;
+mod diff;
 mod fit;
 mod generate;
 mod help;
@@ -19,12 +20,13 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, Command};
 
 use crate::base::options::{
-    CHECK, COMPLETIONS, DOCTOR, EXPLAIN, FIT, GENERATE, HELP, REPLAY, SHIMS, Subcommand, TEMPLATES, USAGE,
+    CHECK, COMPLETIONS, DIFF, DOCTOR, EXPLAIN, FIT, GENERATE, HELP, REPLAY, SHIMS, Subcommand, TEMPLATES, USAGE,
 };
 use crate::fit::FitRequest;
 use crate::host::Host;
 use crate::report::Problem;
 use crate::request::Launch;
+use crate::tools::diff::DiffRequest;
 use crate::tools::generate::GenerateRequest;
 use crate::tools::shims::Shims;
 
@@ -44,6 +46,7 @@ pub(crate) enum Request {
     Templates(TemplatesRequest),
     Explain(ExplainRequest),
     Fit(Box<FitRequest>),
+    Diff(Box<DiffRequest>),
     Generate(GenerateRequest),
     Replay(ReplayRequest),
     Shims(Shims),
@@ -62,6 +65,7 @@ impl Request {
             | Request::CheckConfigs(launch)
             | Request::Doctor(launch) => Some(launch),
             Request::Fit(fit) => Some(&mut fit.launch),
+            Request::Diff(diff) => Some(&mut diff.launch),
             _ => None,
         }
     }
@@ -78,6 +82,7 @@ const SUBCOMMANDS: &[(Subcommand, Describe, Read)] = &[
     (FIT, fit::describe, |args| fit::read(args).map(|it| Request::Fit(Box::new(it)))),
     (GENERATE, generate::describe, |args| generate::read(args).map(Request::Generate)),
     (DOCTOR, launch::describe_doctor, |args| launch::read(args, Mode::Doctor).map(|it| Request::Doctor(Box::new(it)))),
+    (DIFF, diff::describe, |args| diff::read(args).map(|it| Request::Diff(Box::new(it)))),
     (REPLAY, tools::describe_replay, |args| tools::read_replay(args).map(Request::Replay)),
     (SHIMS, tools::describe_shims, |args| tools::read_shims(args).map(Request::Shims)),
     (COMPLETIONS, completions::describe, |args| completions::read(args, command()).map(Request::Show)),

@@ -41,7 +41,7 @@ use std::process::ExitCode;
 
 use anstream::{AutoStream, ColorChoice};
 use base::json;
-use base::layout::harmless;
+use base::layout::{harmless, wrapped};
 use base::source::{Source, Sourced};
 use cli::{ExplainRequest, ReplayRequest, Request, TemplatesRequest};
 use config::template;
@@ -54,7 +54,10 @@ use report::secrets::Secrets;
 use report::{Problem, REFUSED, Severity};
 use request::{Format, Launch, Output};
 use tools::shims::{Action, Shims};
-use tools::{doctor, explain, generate, shims};
+use tools::{diff, doctor, explain, generate, shims};
+
+/// Columns of what is printed into a file or a pipe, where it is not a line for each thing.
+const WIDEST: usize = 110;
 
 fn main() -> ExitCode {
     // What is there until the process ends is never freed: that would only cost time.
@@ -82,20 +85,21 @@ fn run(host: &Host) -> Result<u8, Vec<Problem>> {
         Request::Check(launch) => return run_check(&launch, host),
         Request::CheckConfigs(launch) => return run_check_configs(&launch, host),
         Request::Fit(request) => return run_fit(&request, host),
+        Request::Diff(request) => run_diff(&request, host),
         Request::Generate(request) => run_generate(&request, host),
         Request::Templates(request) => show_templates(&request, host),
         Request::Replay(request) => return replay(&request),
         Request::Shims(shims) => run_shims(&shims, host),
         Request::Explain(ExplainRequest { words: None, search }) => out(&explain::subjects(&search)),
         Request::Explain(ExplainRequest { words: Some(words), search }) => {
-            out(&explain::explain(&words, &search, host)?)
+            show(&explain::explain(&words, &search, host)?)
         }
-        Request::Doctor(launch) => out(&doctor::doctor(&launch, host)),
+        Request::Doctor(launch) => show(&doctor::doctor(&launch, host)),
         Request::Overview(text) => {
-            out_bytes(&styled(|stream| stream.write_all(text.as_bytes())))?;
+            show(&text)?;
             return Ok(REFUSED);
         }
-        Request::Show(text) => out_bytes(&styled(|stream| stream.write_all(text.as_bytes()))),
+        Request::Show(text) => show(&text),
     };
     shown.map(|()| 0)
 }
@@ -157,8 +161,9 @@ fn show_checked(
     let counted = report::counted(count(Severity::Error), count(Severity::Warning), count(Severity::Note));
     problems.retain(|problem| !launch.output.quiet || problem.severity == Severity::Error);
     out_bytes(&styled(|stream| {
-        report::write(&problems, secrets, stream);
-        not_judged.filter(|_| !launch.output.quiet).map_or(Ok(()), |text| writeln!(stream, "{text}"))?;
+        report::write(&problems, secrets, terminal::width(), stream);
+        let width = terminal::width().unwrap_or(usize::MAX);
+        not_judged.filter(|_| !launch.output.quiet).map_or(Ok(()), |it| write!(stream, "{}", wrapped(it, 0, width)))?;
         writeln!(stream, "{counted}")
     }))?;
     Ok(status)
@@ -239,7 +244,7 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
         return shown.map(|()| 0);
     }
     if verbose && !quiet {
-        err(&plan.text(&secrets));
+        err(&plan.text(&secrets, report::width_of_stderr()));
     }
     let says = !quiet && !verbose;
     carry_out(&plan, plan.headline().filter(|_| says).map(|line| secrets.hide_known(line)))
@@ -267,6 +272,14 @@ fn run_fit(request: &fit::FitRequest, host: &Host) -> Result<u8, Vec<Problem>> {
     out_bytes(text.as_bytes()).map(|()| u8::from(report.does_not_fit()))
 }
 
+fn run_diff(request: &diff::DiffRequest, host: &Host) -> Result<(), Vec<Problem>> {
+    let comparison = diff::compare(request, host)?;
+    if request.format == Format::Json {
+        return out(&format!("{:#}\n", comparison.json()));
+    }
+    show(&comparison.text(terminal::width().unwrap_or(WIDEST)))
+}
+
 fn run_generate(request: &generate::GenerateRequest, host: &Host) -> Result<(), Vec<Problem>> {
     let generated = generate::generate(request, host)?;
     for (path, text) in &generated.files {
@@ -286,6 +299,11 @@ fn styled(write: impl FnOnce(&mut AutoStream<Vec<u8>>) -> std::io::Result<()>) -
     // Writing to a Vec cannot fail.
     let _ = write(&mut stream);
     stream.into_inner()
+}
+
+/// Writes a text that is harmless but for its colours, which only a terminal gets.
+fn show(text: &str) -> Result<(), Vec<Problem>> {
+    out_bytes(&styled(|stream| stream.write_all(text.as_bytes())))
 }
 
 /// Writes a text to standard output. What is in it came from files, variables and arguments, so nothing of it may deceive

@@ -10,6 +10,9 @@ pub(crate) fn columns(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().map(|c| if is_wide(c) { 2 } else { 1 }).sum() }
 }
 
+/// A column with less than this is hard to read.
+const NARROW: usize = 24;
+
 /// Cells in aligned columns, two spaces apart. Each column is as wide as its widest cell.
 pub(crate) struct TextTable {
     pub(crate) indent: usize,
@@ -37,6 +40,17 @@ impl TextTable {
         TextTable { lines, ..TextTable::new(indent) }
     }
 
+    /// With the last cell of every row wrapped, where there is a limit.
+    pub(crate) fn fitted(mut self, limit: Option<usize>) -> Self {
+        let Some(limit) = limit else { return self };
+        let wrapped = |line| match line {
+            Line::Row(cells) => Line::Wrapped(cells, limit),
+            line => line,
+        };
+        self.lines = self.lines.into_iter().map(wrapped).collect();
+        self
+    }
+
     fn widths(&self, rows: &[Vec<Cell>]) -> Vec<usize> {
         let mut widths = Vec::new();
         for cells in rows {
@@ -55,7 +69,17 @@ impl TextTable {
         for (column, cell) in cells.iter().enumerate() {
             let padding = widths[column].saturating_sub(cell.columns);
             match limit.filter(|_| column + 1 == cells.len()) {
-                Some(limit) => *text += wrapped(&cell.text, columns(&text[start..]), limit).trim_start(),
+                Some(limit) => {
+                    let at = columns(&text[start..]);
+                    // Rather on the next line than in a narrow column.
+                    if at + cell.columns > limit && at + NARROW > limit && limit > 2 * NARROW {
+                        text.truncate(start + text[start..].trim_end().len());
+                        text.push('\n');
+                        *text += &wrapped(&cell.text, self.indent + 4, limit);
+                    } else {
+                        *text += wrapped(&cell.text, at, limit).trim_start();
+                    }
+                }
                 None if self.numbers.contains(&column) => {
                     pad(text, padding);
                     *text += &cell.text;
@@ -168,11 +192,25 @@ pub(crate) fn visible(text: &str) -> String {
     }
 }
 
+/// A text that may be pasted, as `wrapped`. A command of ours that is too long goes on behind a backslash.
+pub(crate) fn wrapped_help(text: &str, indent: usize, limit: usize) -> String {
+    if !text.starts_with("zlaunch ") || indent + columns(text) <= limit {
+        return wrapped(text, indent, limit);
+    }
+    let text = wrapped(text, indent, limit.saturating_sub(2));
+    let lines: Vec<&str> = text.trim_end_matches('\n').split('\n').collect();
+    lines.join(" \\\n") + "\n"
+}
+
 /// Words filled into lines of at most `limit` columns, indented.
 pub(crate) fn wrapped(text: &str, indent: usize, limit: usize) -> String {
+    let text = visible(text);
+    if columns(&text) <= limit.saturating_sub(indent) {
+        return format!("{:indent$}{text}\n", "");
+    }
     let mut lines = String::new();
     let mut line = String::new();
-    for (piece, spaced) in pieces(&visible(text)) {
+    for (piece, spaced) in pieces(&text) {
         let space = usize::from(spaced && !line.is_empty());
         if !line.is_empty() && indent + columns(&line) + space + columns(piece) > limit {
             lines += &format!("{:indent$}{line}\n", "");

@@ -213,6 +213,9 @@ pub(crate) const DOCTOR_OF_LAUNCH: &[Opt] = &[
     launch::FORMAT,
 ];
 
+/// The options of a launch that the help of `diff` shows; the others are for the launch that is compared.
+pub(crate) const DIFF_OF_LAUNCH: &[Opt] = &[launch::DEEPSPEED, launch::TEMPLATE_DIR, launch::SET, launch::FORMAT];
+
 /// The options that `zlaunch -h` shows.
 pub(crate) const MOST_USED: &[Opt] = &[
     launch::DEEPSPEED,
@@ -253,6 +256,7 @@ subcommands! {
     FIT = "fit" "[OPTIONS] [-- COMMAND [ARGS]...]", "Tell whether a training fits, and which template to take";
     GENERATE = "generate" "[OPTIONS]", "Write a ready DeepSpeed config from a few numbers";
     DOCTOR = "doctor" "[OPTIONS] [-- COMMAND [ARGS]...]", "Report what zlaunch sees on this machine";
+    DIFF = "diff" "[OPTIONS] A B|A -- COMMAND [ARGS]...", "Compare two configs by key, with the defaults of DeepSpeed";
     REPLAY = "replay" "DIR [-n|--dry-run]", "Launch what --record wrote again, or show what differs";
     SHIMS = "shims" "install|remove|list [DIR]", "Put shims on PATH, so that existing scripts run unchanged";
     COMPLETIONS = "completions" "bash|zsh|fish", "Print completions for a shell";

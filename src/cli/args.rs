@@ -60,6 +60,11 @@ pub(super) fn trailing_command() -> Arg {
     Arg::new(COMMAND).num_args(1..).trailing_var_arg(true).value_parser(ValueParser::os_string()).hide(true)
 }
 
+/// The same where other words come first: the command stands behind `--`.
+pub(super) fn last_command() -> Arg {
+    Arg::new(COMMAND).num_args(1..).last(true).value_parser(ValueParser::os_string()).hide(true)
+}
+
 /// The command line of one sub-command, or of a launch.
 pub(super) struct ParsedArgs<'a> {
     /// The words, without the name of the sub-command.

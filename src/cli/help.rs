@@ -38,7 +38,7 @@ pub(super) const FIRST: &str =
 const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...";
 
 const EXAMPLES: &str = "  zlaunch --deepspeed zero3_offload -- swift sft --model Qwen/Qwen3-8B
-  zlaunch -n --deepspeed zero2 -- python train.py    # only show the launch
+  zlaunch -n --deepspeed zero2 -- python train.py  # only show it
 ";
 
 const MORE: &str = "`zlaunch --help` has all options, `zlaunch help COMMAND` those of a command.";

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use super::config_text::config_text;
 use super::decision::{Plan, TrainerFacts};
 use super::file::{FileKind, PlannedConfig};
 use crate::base::layout::{TextTable, harmless};
@@ -14,7 +15,7 @@ use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::target::{Target, base_name};
 use crate::command::trainer::{self, Job};
-use crate::host;
+use crate::host::{self, terminal};
 use crate::ranks::launcher::Launcher;
 use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
 use crate::ranks::topology::Role;
@@ -29,21 +30,22 @@ impl Plan {
     /// Nothing in it deceives a terminal: a script is bytes, the rest is text.
     pub(crate) fn render(&self, format: Format, secrets: &Secrets) -> Vec<u8> {
         match format {
-            Format::Text => harmless(&self.text(secrets)).into_owned().into_bytes(),
+            Format::Text => harmless(&self.text(secrets, terminal::width())).into_owned().into_bytes(),
             Format::Json => harmless(&format!("{:#}\n", secrets.hide(self.json()))).into_owned().into_bytes(),
             Format::Shell => self.shell(secrets),
         }
     }
 
     /// The plan for a person: what was chosen, what each "auto" became and why, what will be executed.
-    pub(crate) fn text(&self, secrets: &Secrets) -> String {
-        let config = self.config.as_ref().map(config_text).unwrap_or_default();
-        let decided = secrets.hide_known(self.head() + &config);
+    /// `width`: the columns of a terminal.
+    pub(crate) fn text(&self, secrets: &Secrets, width: Option<usize>) -> String {
+        let config = self.config.as_ref().map(|config| config_text(config, secrets, width)).unwrap_or_default();
+        let decided = secrets.hide_known(self.head(width) + &config);
         let runs = if self.local.is_some() { "\neach rank runs\n" } else { "\nruns\n" };
-        [&decided, &self.environment_text(secrets), runs, &self.command_text(secrets)].concat()
+        [&decided, &self.environment_text(secrets, width), runs, &self.command_text(secrets, width)].concat()
     }
 
-    fn head(&self) -> String {
+    fn head(&self, width: Option<usize>) -> String {
         let mut rows = Vec::new();
         if let Some(config) = &self.config {
             let extends = config.template.chain[1..].join(" → ");
@@ -69,7 +71,7 @@ impl Plan {
         if let Some(folder) = self.local.as_ref().and_then(|local| local.log_dir.as_ref()) {
             rows.push(("", format!("→ {} and so on", self.short(folder.join("rank0.log").as_os_str()))));
         }
-        TextTable::of_pairs(0, rows).to_string()
+        TextTable::of_pairs(0, rows).fitted(width).to_string()
     }
 
     fn ranks_text(&self) -> String {
@@ -93,7 +95,7 @@ impl Plan {
         format!("{}, {by}", topology.in_words())
     }
 
-    fn environment_text(&self, secrets: &Secrets) -> String {
+    fn environment_text(&self, secrets: &Secrets, width: Option<usize>) -> String {
         let mut rows: Vec<(String, String)> = Vec::new();
         for setting in &self.environment.set {
             rows.push((secrets.setting(&setting.name, &setting.value), secrets.hide_known(setting.why.clone())));
@@ -107,25 +109,30 @@ impl Plan {
         for (name, value) in &self.environment.kept {
             rows.push((secrets.setting(name, value), "yours, kept".to_string()));
         }
-        if rows.is_empty() { String::new() } else { format!("\nenvironment\n{}", TextTable::of_pairs(2, rows)) }
+        let table = TextTable::of_pairs(2, rows);
+        if table.lines.is_empty() { String::new() } else { format!("\nenvironment\n{}", table.fitted(width)) }
     }
 
     /// The command over several lines that can be pasted; an option and its values stay together.
-    fn command_text(&self, secrets: &Secrets) -> String {
+    fn command_text(&self, secrets: &Secrets, width: Option<usize>) -> String {
+        let limit = width.map_or(WIDTH, |width| width.saturating_sub(2).min(WIDTH));
         let words = secrets.hide_in_words(self.argv.iter().map(OsString::as_os_str));
         let words: Vec<String> = words.iter().map(|word| self.short(word)).collect();
         let mut text = String::from(" ");
-        let mut width = 1;
-        for group in words.chunk_by(|_, next| !next.starts_with('-')) {
-            let group = group.join(" ");
+        let mut at = 1;
+        let groups = words.chunk_by(|_, next| !next.starts_with('-')).flat_map(|group| {
+            let whole = group.join(" ");
+            if whole.chars().count() + 4 > limit { group.to_vec() } else { vec![whole] }
+        });
+        for group in groups {
             let needed = group.chars().count();
-            if width + needed > WIDTH && width > 1 {
+            if at + needed > limit && at > 1 {
                 text += " \\\n   ";
-                width = 3;
+                at = 3;
             }
             text += " ";
             text += &group;
-            width += 1 + needed;
+            at += 1 + needed;
         }
         text + "\n"
     }
@@ -165,6 +172,7 @@ impl Plan {
             "run_file_path": config.and_then(|it| it.run_file.as_ref()).map(|(path, _)| path.to_string_lossy()),
             "fills": config.map_or(&[][..], |it| &it.fills).iter()
                 .map(|fill| json!({"key": fill.key, "value": fill.value, "from": fill.from.to_string()})).collect::<Vec<_>>(),
+            "changed": config.map(PlannedConfig::changed).unwrap_or_default(),
             "left_auto": config.map_or(&[][..], |it| &it.left).iter()
                 .map(|left| json!({"key": left.key, "why": left.why})).collect::<Vec<_>>(),
             "env": self.environment_json(),
@@ -298,30 +306,12 @@ fn shell_word(pieces: &[Piece], names: &mut Names) -> Vec<u8> {
     words.collect::<Vec<_>>().concat()
 }
 
-fn config_text(config: &PlannedConfig) -> String {
-    let mut text = String::new();
-    if !config.fills.is_empty() {
-        let rows: Vec<_> =
-            config.fills.iter().map(|fill| (format!("{} = {}", fill.key, fill.value), fill.from.to_string())).collect();
-        text += &format!("\nfilled\n{}", TextTable::of_pairs(2, rows));
-    }
-    if !config.left.is_empty() {
-        let mut rows: Vec<(String, String)> = Vec::new();
-        for (at, left) in config.left.iter().enumerate() {
-            let again = at > 0 && config.left[at - 1].why == left.why;
-            rows.push((left.key.clone(), if again { "likewise".to_string() } else { left.why.clone() }));
-        }
-        text += &format!("\nleft \"auto\" for the trainer\n{}", TextTable::of_pairs(2, rows));
-    }
-    text
-}
-
 /// A refused plan: every field is there, and the diagnostics say why.
 pub(crate) fn refused_json(problems: &[Problem]) -> Value {
     let nothing = ["template", "trainer", "topology", "launcher", "local", "config", "config_path", "run_file_path"];
     let mut object: Map<String, Value> = [("version".to_string(), json!(1))].into_iter().collect();
     object.extend(nothing.map(|name| (name.to_string(), Value::Null)));
-    object.extend(["fills", "left_auto"].map(|name| (name.to_string(), json!([]))));
+    object.extend(["fills", "changed", "left_auto"].map(|name| (name.to_string(), json!([]))));
     object.extend(["env", "argv"].map(|name| (name.to_string(), Value::Null)));
     object.insert("diagnostics".to_string(), diagnostics_json(problems));
     Value::Object(object)

@@ -125,6 +125,11 @@ impl Recorded {
         Ok(Recorded { place: place.to_path_buf(), folder, words, content })
     }
 
+    /// The config that was launched with; null if there was none.
+    pub(crate) fn config(&self) -> &Value {
+        &self.content["plan"]["config"]
+    }
+
     /// Restores zlaunch's variables as they were recorded, for this process and for those it starts.
     pub(crate) fn restore_variables(&self, host: &mut Host) -> Environment {
         let mut environment = Environment::default();

@@ -6,17 +6,24 @@ use anstyle::{AnsiColor, Style};
 
 use super::problem::{Problem, Severity};
 use super::secrets::Secrets;
-use crate::base::layout::visible;
+use crate::base::layout::{wrapped, wrapped_help};
 
 /// Prints problems to standard error; colour only adds.
 pub(crate) fn report(problems: &[Problem], secrets: &Secrets) {
     if !problems.is_empty() {
-        write(problems, secrets, &mut anstream::stderr().lock());
+        write(problems, secrets, width_of_stderr(), &mut anstream::stderr().lock());
     }
 }
 
-/// Writes problems where somebody reads them.
-pub(crate) fn write(problems: &[Problem], secrets: &Secrets, stderr: &mut impl io::Write) {
+/// The columns of the terminal, if standard error is one.
+pub(crate) fn width_of_stderr() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+/// Writes problems where somebody reads them; `width`: the columns of a terminal.
+pub(crate) fn write(problems: &[Problem], secrets: &Secrets, width: Option<usize>, stderr: &mut impl io::Write) {
+    let width = width.unwrap_or(usize::MAX);
     let place = Style::new().fg_color(Some(AnsiColor::Blue.into()));
     let bold = Style::new().bold();
     for problem in problems {
@@ -29,13 +36,17 @@ pub(crate) fn write(problems: &[Problem], secrets: &Secrets, stderr: &mut impl i
         // The name of what `--allow` silences.
         let name = if problem.allowable { format!("[{}]", problem.rule) } else { String::new() };
         // If standard error itself is gone, nobody can be told.
-        let what = visible(&secrets.hide_in_text(&problem.what));
-        let _ = writeln!(stderr, "{word}{}{name}{word:#}: {what}", problem.severity);
+        let head = format!("{}{name}", problem.severity);
+        let what = format!("{head}: {}", secrets.hide_in_text(&problem.what));
+        let what = wrapped(&what, 2, width);
+        let _ = write!(stderr, "{word}{head}{word:#}{}", &what.trim_start()[head.len()..]);
         for it in &problem.places {
-            let _ = writeln!(stderr, "  {place}-->{place:#} {}", visible(&secrets.hide_in_text(it)));
+            let it = wrapped(&secrets.hide_in_text(it), 6, width);
+            let _ = write!(stderr, "  {place}-->{place:#} {}", it.trim_start());
         }
         if !problem.help.is_empty() {
-            let _ = writeln!(stderr, "  {bold}help{bold:#}: {}", visible(&secrets.hide_in_text(&problem.help)));
+            let help = wrapped_help(&secrets.hide_in_text(&problem.help), 8, width);
+            let _ = write!(stderr, "  {bold}help{bold:#}: {}", help.trim_start());
         }
     }
 }

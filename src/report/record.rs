@@ -63,3 +63,19 @@ pub(crate) fn record_of_another_version(path: &Path, found: &Value, known: u64) 
         .at(path.display())
         .help("replay it with the zlaunch that wrote it: its version is in `zlaunch`")
 }
+
+pub(crate) fn record_without_config(folder: &Path) -> Problem {
+    Problem::error("record", "this launch was recorded without a DeepSpeed config")
+        .at(folder.display())
+        .help("name a record with a config, a template or a file")
+}
+
+/// `diff` with a command.
+pub(crate) fn nothing_to_compare(what: &str) -> Problem {
+    Problem::error(
+        "no-config",
+        format!("`{what}` would run without a DeepSpeed config, so there is nothing to compare"),
+    )
+    .at(what)
+    .help("add --deepspeed zero2")
+}

@@ -7,19 +7,20 @@ mod page;
 mod system;
 mod variables;
 
-use crate::host::Host;
+use crate::base::layout::harmless;
 use crate::host::machine::Machine;
+use crate::host::{Host, terminal};
 use crate::request::{Format, Launch};
 
 use examination::Examination;
 use page::DoctorReport;
 
-/// The whole report, as text or as JSON.
+/// The whole report, as harmless text with colours or as JSON.
 pub(crate) fn doctor(launch: &Launch, host: &Host) -> String {
     let report = examine(launch, host, &Machine::here());
     match launch.output.dry_run {
-        Some(Format::Json) => format!("{:#}\n", report.json()),
-        _ => report.text(),
+        Some(Format::Json) => harmless(&format!("{:#}\n", report.json())).into_owned(),
+        _ => page::painted(&report.text(terminal::width())),
     }
 }
 
@@ -74,7 +75,7 @@ mod tests {
         let Ok(crate::cli::Request::Doctor(launch)) = crate::cli::parse(argv, &host) else { panic!("no doctor") };
         let report = examine(&launch, &host, &Machine::below(sandbox.root()));
         let words = |text: &str| text.split_whitespace().map(|word| format!("{word} ")).collect::<String>();
-        let (text, json) = (words(&report.text()), report.json());
+        let (text, json) = (words(&report.text(None)), report.json());
         for line in [
             "Rocky Linux 9.4, Linux 5.14.0-427",
             "host node01 CPUs",

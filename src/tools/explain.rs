@@ -5,10 +5,10 @@ mod glossary;
 mod language;
 mod rules;
 
-use crate::base::layout::wrapped;
+use crate::base::layout::{harmless, wrapped};
 use crate::base::vars;
 use crate::config::template::Search;
-use crate::host::Host;
+use crate::host::{Host, terminal};
 use crate::report::{self, Problem};
 
 use explanation::Explanation;
@@ -16,12 +16,16 @@ use glossary::{GlossaryEntry, Topic, entries, keys_by_section};
 use language::Language;
 use rules::rules;
 
-/// Columns of a line.
-const WIDTH: usize = 100;
+/// Columns of a line, unless the terminal has less.
+fn width() -> usize {
+    terminal::width().map_or(100, |width| width.min(100))
+}
+
 /// If a word has more meanings than this, they are only listed.
 const MOST_IN_FULL: usize = 3;
 
 /// Every meaning of a word.
+/// Harmless text with colours.
 pub(crate) fn explain(word: &str, search: &Search, host: &Host) -> Result<String, Problem> {
     let language = Language::of(host)?;
     let found = explanations(word, search, host, language);
@@ -29,10 +33,10 @@ pub(crate) fn explain(word: &str, search: &Search, host: &Host) -> Result<String
         return Err(unknown(word, search));
     }
     if found.len() > MOST_IN_FULL {
-        let rows = found.iter().map(|it| format!("{}\n{}", it.name, wrapped(&it.text, 2, WIDTH)));
+        let rows = found.iter().map(|it| format!("{}\n{}", harmless(&it.name), wrapped(&it.text, 2, width())));
         return Ok(rows.collect());
     }
-    let pages: Vec<String> = found.iter().map(|explanation| explanation.render(language, WIDTH)).collect();
+    let pages: Vec<String> = found.iter().map(|explanation| explanation.render(language, width())).collect();
     Ok(pages.join("\n"))
 }
 
@@ -73,12 +77,13 @@ fn unknown(word: &str, search: &Search) -> Problem {
 
 /// Everything that can be explained.
 pub(crate) fn subjects(search: &Search) -> String {
-    let mut text = String::from("zlaunch explain WORD: the last part of a key is enough if no other key ends in it\n");
+    let first = "zlaunch explain WORD: the last part of a key is enough if no other key ends in it";
+    let mut text = wrapped(first, 0, width());
     for topic in Topic::LISTED {
         text += &format!("\n{}\n", topic.plural());
         match topic {
-            Topic::Key => text += &keys_by_section(WIDTH),
-            _ => text += &wrapped(&names_of(topic, search).join(", "), 2, WIDTH),
+            Topic::Key => text += &keys_by_section(width()),
+            _ => text += &wrapped(&names_of(topic, search).join(", "), 2, width()),
         }
     }
     text
@@ -108,7 +113,7 @@ mod tests {
     use crate::laws::fake::host;
 
     fn asked(word: &str, env: &[(&str, &str)]) -> Result<String, Problem> {
-        explain(word, &Search::default(), &host(env))
+        explain(word, &Search::default(), &host(env)).map(|text| anstream::adapter::strip_str(&text).to_string())
     }
 
     #[test]

@@ -1,6 +1,131 @@
 //! What a person sees: the help, the line of a launch, suggestions, configs from a pipe.
 
+use std::fs::File;
+use std::io::Read;
+use std::process::Stdio;
+
+use nix::pty::{Winsize, openpty};
+
 use crate::sandbox::{Run, SWIFT, Sandbox};
+
+/// What a terminal with so many columns shows, with and without colours.
+fn on_terminal(sandbox: &Sandbox, columns: u16, words: &[&str]) -> (String, String) {
+    let size = Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    let pty = openpty(Some(&size), None).unwrap();
+    let end = |end: &std::os::fd::OwnedFd| Stdio::from(end.try_clone().unwrap());
+    let mut command = sandbox.command(words);
+    command.env("TERM", "xterm-256color").stdin(Stdio::null()).stdout(end(&pty.slave)).stderr(end(&pty.slave));
+    let mut child = command.spawn().unwrap();
+    drop((command, pty.slave));
+    let mut seen = Vec::new();
+    // Linux ends it with an error when the other side is closed.
+    let _ = File::from(pty.master).read_to_end(&mut seen);
+    child.wait().unwrap();
+    let shown = String::from_utf8(seen).unwrap().replace("\r\n", "\n");
+    let plain = shown
+        .split("\x1b[")
+        .enumerate()
+        .map(|(at, part)| if at == 0 { part } else { part.split_once('m').map_or("", |(_, rest)| rest) });
+    let plain = plain.collect();
+    (shown, plain)
+}
+
+#[test]
+fn lines_are_as_wide_as_the_terminal() {
+    let sandbox = Sandbox::new();
+    let config = r#"{"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpuu"}, "overlap_com": true}, "fp16": {"enabled": true}, "bf16": {"enabled": true}}"#;
+    sandbox.file("bad.json", config);
+    let plan =
+        [&["-n", "--deepspeed", "zero3", "--nproc-per-node", "2", "--unset", "steps_per_print", "--"], SWIFT].concat();
+    let verbose = [&["-v", "--deepspeed", "zero3", "--nproc-per-node", "2", "--"], SWIFT].concat();
+    let doctor = [&["doctor", "--deepspeed", "zero3_offload", "--"], SWIFT].concat();
+    let moved = [&["--model", "x", "--deepspeed", "zero3", "--"], SWIFT].concat();
+    let mut pages: Vec<&[&str]> = vec![&plan, &verbose, &doctor, &moved];
+    pages.extend([&["-h"][..], &["--help"], &["templates"], &["templates", "zero3_nvme"], &["explain"], &["doctor"]]);
+    pages.extend([&["explain", "device"][..], &["check", "bad.json"], &["diff", "zero2", "bad.json"]]);
+    for words in pages {
+        for width in [70, 80, 120] {
+            let (_, plain) = on_terminal(&sandbox, width, words);
+            // A single word cannot be broken.
+            let long =
+                plain.lines().find(|line| line.chars().count() > width.into() && line.split_whitespace().count() > 2);
+            assert_eq!(long, None, "{words:?} on {width} columns");
+            assert!(plain.lines().count() > 3, "{words:?}: {plain}");
+        }
+    }
+    // A command is still one that can be pasted.
+    let (_, plain) = on_terminal(&sandbox, 70, &moved);
+    let (_, help) = plain.split_once("help: ").unwrap();
+    assert!(help.trim_end().lines().rev().skip(1).all(|line| line.ends_with(" \\")), "{plain}");
+}
+
+#[test]
+fn colours_are_for_terminals() {
+    let mut sandbox = Sandbox::new();
+    sandbox.file("bad.json", r#"{"zero_optimization": {"stage": 7}}"#);
+    let pages: &[&[&str]] =
+        &[&["doctor"], &["check", "bad.json"], &["explain", "stage 3"], &["diff", "zero2", "zero3"], &["-h"]];
+    for words in pages {
+        assert!(on_terminal(&sandbox, 100, words).0.contains("\x1b["), "{words:?}");
+        assert!(!sandbox.run(*words).stdout.contains('\x1b'), "{words:?}");
+    }
+    sandbox.var("NO_COLOR", "1");
+    for words in pages {
+        assert!(!on_terminal(&sandbox, 100, words).0.contains('\x1b'), "{words:?}");
+    }
+}
+
+#[test]
+fn configs_are_compared_by_key() {
+    let sandbox = Sandbox::new();
+    let diff = |words: &[&str]| {
+        let run = sandbox.run([&["diff"], words].concat());
+        run.succeeded();
+        run.stdout
+    };
+    let text = diff(&["zero2", "zero3"]);
+    let row = |key: &str| {
+        let line = text.lines().find(|line| line.split(' ').nth(1) == Some(key));
+        line.unwrap_or_default().split_whitespace().map(str::to_string).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(row("zero_optimization.stage"), "~ zero_optimization.stage 2 3");
+    assert_eq!(row("zero_optimization.sub_group_size"), "= zero_optimization.sub_group_size (1000000000) 1000000000");
+    let threshold = "zero_optimization.stage3_param_persistence_threshold";
+    assert_eq!(row(threshold), format!("+ {threshold} (100000) \"auto\""));
+    sandbox.file("a.json", sandbox.run(["templates", "zero2"]).stdout);
+    assert_eq!(diff(&["a.json", "zero2"]), "a.json and zero2 are the same: 22 keys\n");
+    // What a launch would use, and what one has used.
+    let options = ["--nproc-per-node", "2", "--set", "steps_per_print=7", "--deepspeed", "zero2"];
+    let json = diff(&[&["zero2"], &options[..], &["--format", "json", "--"], SWIFT].concat());
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let of = |key: &str| json["differences"].as_array().unwrap().iter().find(|it| it["key"] == key).unwrap().clone();
+    assert_eq!(of("steps_per_print")["b"], 7);
+    assert_eq!(of("gradient_accumulation_steps")["kind"], "different");
+    sandbox.launch(&[&options[..], &["--record", "out/zlaunch"]].concat(), SWIFT).succeeded();
+    for record in ["out", "out/zlaunch", "out/zlaunch/config.json"] {
+        assert!(diff(&["zero2", record]).contains("~ steps_per_print"), "{record}");
+    }
+    sandbox.file("secret.json", r#"{"comet": {"api_key": "hunter2"}}"#);
+    let text = diff(&["secret.json", "zero2"]) + &diff(&["secret.json", "zero2", "--format", "json"]);
+    assert!(text.contains("comet.api_key") && !text.contains("hunter2"), "{text}");
+    sandbox.run(["diff", "zero2"]).refused(&["needs two configs"]);
+    sandbox.run(["diff", "zero2", "zero9"]).refused(&["ZeRO has the stages 0 to 3"]);
+    sandbox.run(["diff", "a", "b"]).refused(&["`a`", "`b`"]);
+    sandbox.run(["diff", "zero2", "--nproc-per-node", "1", "--", "python", "x.py"]).refused(&["nothing to compare"]);
+}
+
+#[test]
+fn a_plan_marks_what_differs_from_its_template() {
+    let sandbox = Sandbox::new();
+    let options = ["--nproc-per-node", "2", "--deepspeed", "zero2"];
+    let layers = ["--set", "zero_optimization.overlap_comm=true", "--unset", "steps_per_print", "--set", "zz=1"];
+    let plan = sandbox.run([&["-n", "--allow", "unknown-key"], &options[..], &layers, &["--"], SWIFT].concat()).stdout;
+    for line in ["~ zero_optimization.overlap_comm = true  false in the template", "- steps_per_print", "+ zz = 1"] {
+        assert!(plan.contains(&format!("\n  {line}")), "{line}: {plan}");
+    }
+    let plan = sandbox.run([&["-n"], &options[..], &["--"], SWIFT].concat()).stdout;
+    assert!(!plan.contains("differs from"), "{plan}");
+}
 
 /// A program that a shell runs in the sandbox, where `zlaunch` is on PATH.
 fn shell(sandbox: &Sandbox, script: &str) -> Run {

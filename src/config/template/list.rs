@@ -4,10 +4,11 @@ use super::resolve::resolve;
 use super::search::{Origin, Search};
 use crate::base::layout::{Line, TextTable};
 use crate::base::source::{Source, Sourced};
-use crate::host::Host;
+use crate::host::{Host, terminal};
 
 /// All of them, hidden ones included.
 pub(crate) fn list(search: &Search, host: &Host) -> String {
+    let width = terminal::width().map_or(110, |width| width.min(110));
     let all = search.all();
     let mut table = TextTable::new(0);
     for (at, (name, origin)) in all.iter().enumerate() {
@@ -31,7 +32,7 @@ pub(crate) fn list(search: &Search, host: &Host) -> String {
         let hidden = if hidden { " (hidden by one above)" } else { "" };
         table.lines.push(Line::Row(vec![name.clone(), format!("{origin}{hidden}")]));
         if !about.is_empty() {
-            table.lines.push(Line::Wrapped(vec![String::new(), about], 110));
+            table.lines.push(Line::Wrapped(vec![String::new(), about], width));
         }
     }
     table.to_string()

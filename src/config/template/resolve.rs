@@ -39,8 +39,9 @@ pub(crate) struct Template {
 impl Template {
     /// What the config itself does not show: where it comes from, what it is for, what it sets.
     pub(crate) fn summary(&self, secrets: &Secrets) -> String {
+        let width = report::width_of_stderr().map_or(110, |width| width.min(110));
         let mut text = format!("{} ({})\n", self.chain.join(" → "), self.origin);
-        text += &self.about.as_ref().map(|about| layout::wrapped(about, 2, 110)).unwrap_or_default();
+        text += &self.about.as_ref().map(|about| layout::wrapped(about, 2, width)).unwrap_or_default();
         for (name, value) in &self.env {
             text += &format!("  sets {}\n", secrets.setting(name, value));
         }

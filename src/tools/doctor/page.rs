@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use anstyle::{AnsiColor, Style};
 use serde_json::{Map, Value, json};
 
 use crate::base::layout::{Line, TextTable};
@@ -73,7 +74,9 @@ impl<'h> DoctorReport<'h> {
         }
     }
 
-    pub(super) fn text(&self) -> String {
+    /// `width`: the columns of a terminal.
+    pub(super) fn text(&self, width: Option<usize>) -> String {
+        let limit = width.map_or(WIDTH, |width| width.min(WIDTH));
         let first = format!("zlaunch {} ({})", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH);
         let mut lines = vec![Line::Heading(first)];
         for (title, rows) in &self.sections {
@@ -84,7 +87,7 @@ impl<'h> DoctorReport<'h> {
                 for problem in &row.problems {
                     let below = |text: String| vec![String::new(), String::new(), text];
                     let what = format!("{} [{}]", self.clean(&problem.what), problem.rule);
-                    lines.push(Line::Wrapped(below(what), WIDTH));
+                    lines.push(Line::Wrapped(below(what), limit));
                     lines.push(Line::Row(below(format!("help: {}", self.clean(&problem.help)))));
                 }
             }
@@ -94,7 +97,7 @@ impl<'h> DoctorReport<'h> {
             (0, 0) => "\nno problems found".to_string(),
             (bad, warned) => format!("\n{bad} bad, {warned} to look at; `zlaunch explain RULE` says more"),
         }));
-        TextTable { widest: 24, lines, ..TextTable::new(2) }.to_string()
+        TextTable { widest: 24, lines, ..TextTable::new(2) }.fitted(width.map(|_| limit)).to_string()
     }
 
     pub(super) fn json(&self) -> Value {
@@ -122,4 +125,27 @@ impl<'h> DoctorReport<'h> {
         all["diagnostics"] = problems.collect();
         all
     }
+}
+
+/// The marks in colour, the titles in bold.
+pub(super) fn painted(report: &str) -> String {
+    let mut text = String::new();
+    for line in report.lines() {
+        let coloured = |colour: AnsiColor| Style::new().bold().fg_color(Some(colour.into()));
+        let (before, word, style) = match line.split_once("  ").filter(|(before, _)| before.is_empty()) {
+            Some((_, row)) => {
+                let word = row.split(' ').next().unwrap_or_default();
+                let style = match word {
+                    "ok" => coloured(AnsiColor::Green),
+                    "warn" => coloured(AnsiColor::Yellow),
+                    "bad" => coloured(AnsiColor::Red),
+                    _ => Style::new(),
+                };
+                ("  ", word, style)
+            }
+            None => ("", line, Style::new().bold()),
+        };
+        text += &format!("{before}{style}{word}{style:#}{}\n", &line[before.len() + word.len()..]);
+    }
+    text
 }

@@ -1,8 +1,10 @@
 //! One explanation: where its parts come from, and how it is laid out.
 
+use anstyle::{AnsiColor, Style};
+
 use super::glossary::{GlossaryEntry, Topic, keys_below};
 use super::language::Language;
-use crate::base::layout::{Line, TextTable, wrapped};
+use crate::base::layout::{Line, TextTable, columns, harmless, wrapped};
 use crate::base::options::launch;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
@@ -22,7 +24,10 @@ pub(super) struct Explanation {
 
 impl Explanation {
     pub(super) fn render(&self, language: Language, width: usize) -> String {
-        let mut page = format!("{}  ({})\n", self.name, self.topic.title(language));
+        let bold = Style::new().bold();
+        let (name, title) = (harmless(&self.name), self.topic.title(language));
+        let between = if columns(&name) + columns(title) + 4 > width { "\n  " } else { "  " };
+        let mut page = format!("{bold}{name}{bold:#}{between}({title})\n");
         page += &wrapped(&self.text, 2, width);
         if self.rows.is_empty() {
             return page;
@@ -33,7 +38,20 @@ impl Explanation {
             let limit = if *label == language.word("example", "示例") { usize::MAX } else { width };
             table.lines.push(Line::Wrapped(vec![(*label).to_string(), text.clone()], limit));
         }
-        format!("{page}\n{table}")
+        format!("{page}\n{}", self.painted(&table.to_string()))
+    }
+
+    /// The labels in colour.
+    fn painted(&self, table: &str) -> String {
+        let style = Style::new().fg_color(Some(AnsiColor::Cyan.into()));
+        let line = |line: &str| {
+            let label = self.rows.iter().map(|(label, _)| *label).find(|label| {
+                line.strip_prefix("  ").and_then(|line| line.strip_prefix(label)).is_some_and(|it| it.starts_with(' '))
+            });
+            let Some(label) = label else { return format!("{line}\n") };
+            format!("  {style}{label}{style:#}{}\n", &line[2 + label.len()..])
+        };
+        table.lines().map(line).collect()
     }
 
     pub(super) fn of_entry(entry: &GlossaryEntry, language: Language) -> Self {

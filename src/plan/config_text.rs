@@ -1,0 +1,83 @@
+//! What the plan says about its config: what differs from the template, what each "auto" became and why.
+
+use serde_json::Value;
+
+use super::file::PlannedConfig;
+use crate::base::json;
+use crate::base::layout::TextTable;
+use crate::config::auto::Fill;
+use crate::report::secrets::Secrets;
+
+impl PlannedConfig {
+    /// The keys whose values are not the template's. An "auto" that was filled is no change.
+    pub(super) fn changed(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        compare(&mut Vec::new(), Some(&self.template.config), Some(&self.value), &mut found);
+        found.retain(|key| !self.fills.iter().any(|fill| fill.key == *key));
+        found
+    }
+
+    fn change_rows(&self, secrets: &Secrets) -> Vec<(String, String)> {
+        let changed = self.changed();
+        if changed.is_empty() {
+            return Vec::new();
+        }
+        let [template, value] = [&self.template.config, &self.value].map(|config| secrets.hide(config.clone()));
+        changed.iter().map(|key| change_row(key, json::get(&template, key), json::get(&value, key))).collect()
+    }
+}
+
+fn compare<'c>(
+    path: &mut Vec<&'c str>,
+    template: Option<&'c Value>,
+    value: Option<&'c Value>,
+    found: &mut Vec<String>,
+) {
+    if template == value {
+        return;
+    }
+    let section = |it: Option<&'c Value>| it.and_then(Value::as_object);
+    match (section(template), section(value)) {
+        (None, None) => found.push(path.join(".")),
+        (one, two) => {
+            let new = two.into_iter().flatten().filter(|(key, _)| one.is_none_or(|one| !one.contains_key(*key)));
+            for (key, _) in one.into_iter().flatten().chain(new) {
+                path.push(key);
+                compare(path, one.and_then(|one| one.get(key)), two.and_then(|two| two.get(key)), found);
+                path.pop();
+            }
+        }
+    }
+}
+
+/// The sections of the plan about the config. `width`: the columns of a terminal.
+pub(super) fn config_text(config: &PlannedConfig, secrets: &Secrets, width: Option<usize>) -> String {
+    let mut text = String::new();
+    let mut section = |title: &str, rows: Vec<(String, String)>| {
+        if !rows.is_empty() {
+            text += &format!("\n{title}\n{}", TextTable::of_pairs(2, rows).fitted(width));
+        }
+    };
+    section(&format!("differs from {}", config.template.name), config.change_rows(secrets));
+    let fill = |fill: &Fill| (format!("{} = {}", fill.key, fill.value), fill.from.to_string());
+    section("filled", config.fills.iter().map(fill).collect());
+    let mut rows: Vec<(String, String)> = Vec::new();
+    for (at, left) in config.left.iter().enumerate() {
+        let again = at > 0 && config.left[at - 1].why == left.why;
+        rows.push((left.key.clone(), if again { "likewise".to_string() } else { left.why.clone() }));
+    }
+    section("left \"auto\" for the trainer", rows);
+    text
+}
+
+/// The mark that `zlaunch diff` would give it.
+fn change_row(key: &str, template: Option<&Value>, value: Option<&Value>) -> (String, String) {
+    match (template, value) {
+        (Some(template), Some(value)) => (format!("~ {key} = {value}"), format!("{template} in the template")),
+        (Some(template), None) => (format!("- {key}"), format!("{template} in the template")),
+        (None, value) => {
+            let value = value.map(ToString::to_string).unwrap_or_default();
+            (format!("+ {key} = {value}"), "not in the template".to_string())
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! `zlaunch diff A B`: two configs side by side, by key. Where one is silent, DeepSpeed's default stands in its place.
+
+use std::cmp::Ordering;
+
+use anstyle::{AnsiColor, Style};
+use serde_json::{Value, json};
+
+use crate::base::json;
+use crate::base::layout::{Line, TextTable, columns, harmless, wrapped};
+use crate::base::source::{Source, Sourced};
+use crate::command::python::Python;
+use crate::config::schema::{self, Judge, Release};
+use crate::config::template::{self, Search};
+use crate::host::Host;
+use crate::plan::Plan;
+use crate::plan::record::Recorded;
+use crate::report::secrets::Secrets;
+use crate::report::{self, Problem};
+use crate::request::{Format, Launch, piped};
+
+pub(crate) struct DiffRequest {
+    /// Two, or one if a command follows.
+    pub(crate) specs: Vec<Sourced<String>>,
+    /// What the other one is compared with, if it has a command.
+    pub(crate) launch: Launch,
+    pub(crate) format: Format,
+}
+
+/// One of the two configs.
+struct Side {
+    name: String,
+    config: Value,
+}
+
+/// One key that is not the same on both sides.
+struct Difference {
+    key: String,
+    values: [Option<Value>; 2],
+    /// DeepSpeed's, where one side is silent: `None` where the key or its section has none.
+    default: Option<Value>,
+}
+
+pub(crate) struct Comparison<'h> {
+    sides: [Side; 2],
+    differences: Vec<Difference>,
+    /// How many keys have the same value.
+    equal: usize,
+    version: Release,
+    secrets: Secrets<'h>,
+}
+
+/// Compares the two configs that were asked for.
+pub(crate) fn compare<'h>(request: &DiffRequest, host: &'h Host) -> Result<Comparison<'h>, Vec<Problem>> {
+    let mut sides = Vec::new();
+    let mut problems = Vec::new();
+    for spec in &request.specs {
+        match side(spec, &request.launch.search, host) {
+            Ok(side) => sides.push(side),
+            Err(found) => problems.extend(found),
+        }
+    }
+    if !request.launch.command.is_empty() {
+        match launched(&request.launch, host) {
+            Ok(side) => sides.push(side),
+            Err(found) => problems.extend(found),
+        }
+    }
+    let sides: [Side; 2] = sides.try_into().map_err(|_| problems)?;
+    let version = Judge::in_environment(Python::on_path(host).as_ref()).version();
+    let (mut differences, equal) = differences(&sides, version);
+    // What is compared may be secret; what is shown is not.
+    let secrets = Secrets::of(host);
+    let shown = sides.each_ref().map(|side| secrets.hide(side.config.clone()));
+    for it in &mut differences {
+        it.values = shown.each_ref().map(|config| json::get(config, &it.key).cloned());
+    }
+    Ok(Comparison { sides, differences, equal, version, secrets })
+}
+
+/// A template, a file, JSON, a pipe, or the folder of a record.
+fn side(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<Side, Vec<Problem>> {
+    let mut spec = spec.clone();
+    let name = spec.value.clone();
+    piped::read_if_piped(&mut spec)?;
+    let folder = host.absolute(name.as_ref());
+    if spec.from != Source::Input && folder.is_dir() {
+        let config = Recorded::read(&folder)?.config().clone();
+        return if config.is_object() {
+            Ok(Side { name, config })
+        } else {
+            Err(report::record_without_config(&folder).into())
+        };
+    }
+    let template = template::resolve(&spec, search, host)?;
+    let name = if name.trim_start().starts_with('{') { template.name } else { name };
+    Ok(Side { name, config: template.config })
+}
+
+/// The config that a launch would use.
+fn launched(launch: &Launch, host: &Host) -> Result<Side, Vec<Problem>> {
+    let plan = Plan::new(launch, host)?;
+    match plan.config {
+        Some(config) => Ok(Side { name: format!("{} as launched", config.template.name), config: config.value }),
+        None => Err(report::nothing_to_compare(&plan.trainer.runs).into()),
+    }
+}
+
+fn differences(sides: &[Side; 2], version: Release) -> (Vec<Difference>, usize) {
+    let [one, two] = sides.each_ref().map(|side| json::leaves(&side.config, |_| true));
+    let only_two = two.iter().filter(|key| !one.contains(key));
+    let (mut found, mut equal) = (Vec::new(), 0);
+    for key in one.iter().chain(only_two) {
+        let values = sides.each_ref().map(|side| json::get(&side.config, key).cloned());
+        match &values {
+            [Some(one), Some(two)] if is_same(one, two) => equal += 1,
+            _ => found.push(Difference { key: key.clone(), default: default(key, sides, version), values }),
+        }
+    }
+    found.sort_by(|one, two| section(&one.key).cmp(section(&two.key)));
+    (found, equal)
+}
+
+/// 5e8 is 500000000.
+fn is_same(one: &Value, two: &Value) -> bool {
+    one == two || one.as_f64().zip(two.as_f64()).is_some_and(|(one, two)| one.total_cmp(&two) == Ordering::Equal)
+}
+
+/// What DeepSpeed takes where the key is missing. A section that is off as a whole has no values.
+fn default(key: &str, sides: &[Side; 2], version: Release) -> Option<Value> {
+    let silent = sides.iter().find(|side| json::get(&side.config, key).is_none())?;
+    let sections = key.match_indices('.').map(|(at, _)| &key[..at]);
+    let is_off = |section: &str| {
+        let absent = json::get(&silent.config, section).is_none();
+        absent && schema::find(section, version).is_some_and(|spec| spec.default == "null")
+    };
+    if sections.into_iter().any(is_off) {
+        return None;
+    }
+    serde_json::from_str(schema::find(key, version)?.default).ok()
+}
+
+/// The part of a key in front of its last name.
+fn section(key: &str) -> &str {
+    key.rsplit_once('.').map_or("", |(section, _)| section)
+}
+
+impl Difference {
+    /// Whether the other side only says what DeepSpeed takes anyway.
+    fn is_default(&self) -> bool {
+        let said = self.values.iter().flatten().next().filter(|_| self.values.contains(&None));
+        said.zip(self.default.as_ref()).is_some_and(|(said, default)| is_same(said, default))
+    }
+
+    fn mark(&self) -> &'static str {
+        match &self.values {
+            _ if self.is_default() => "=",
+            [Some(_), None] => "-",
+            [None, Some(_)] => "+",
+            _ => "~",
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        match &self.values {
+            [Some(_), None] => "only_a",
+            [None, Some(_)] => "only_b",
+            _ => "different",
+        }
+    }
+
+    /// The value of a side, or the default in parentheses.
+    fn cell(&self, side: usize) -> String {
+        match (&self.values[side], &self.default) {
+            (Some(value), _) => value.to_string(),
+            (None, Some(default)) => format!("({default})"),
+            (None, None) => "(off)".to_string(),
+        }
+    }
+}
+
+impl Comparison<'_> {
+    fn deepspeed(&self) -> String {
+        self.version.map(|part| part.to_string()).join(".")
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let rows = self.differences.iter().map(|it| {
+            let [a, b] = &it.values;
+            json!({"key": it.key, "kind": it.kind(), "a": a, "b": b, "default": it.default})
+        });
+        let all = json!({
+            "version": 1,
+            "a": self.sides[0].name,
+            "b": self.sides[1].name,
+            "deepspeed": self.deepspeed(),
+            "differences": rows.collect::<Vec<_>>(),
+            "equal": self.equal,
+        });
+        self.secrets.hide(all)
+    }
+
+    /// Harmless text with colours, for a terminal of that width: a line for each key; if that is too wide, by section; if
+    /// that is too wide, a line for each value.
+    pub(crate) fn text(&self, width: usize) -> String {
+        let rows: Vec<[String; 4]> = self.differences.iter().map(|it| self.row(it)).collect();
+        let names = self.sides.each_ref().map(|side| side.name.clone());
+        let widest = |column: usize| rows.iter().map(|row| columns(&row[column])).max().unwrap_or_default();
+        let values = [0, 1].map(|side| 2 + columns(&names[side]).max(widest(side + 2))).iter().sum::<usize>();
+        let longest_name = rows.iter().map(|row| columns(schema::name_of(&row[1]))).max().unwrap_or_default();
+        let table = match rows.is_empty() {
+            true => String::new(),
+            false if 2 + widest(1) + values <= width => side_by_side(&names, rows, false),
+            false if 5 + longest_name + values <= width => side_by_side(&names, rows, true),
+            false => below_each_other(&names, &rows, width),
+        };
+        format!("{}{}", painted(&table), self.summary(width))
+    }
+
+    fn row(&self, it: &Difference) -> [String; 4] {
+        [it.mark().to_string(), it.key.clone(), it.cell(0), it.cell(1)].map(|cell| self.secrets.hide_in_text(&cell))
+    }
+
+    fn summary(&self, width: usize) -> String {
+        let differing = self.differences.iter().filter(|it| !it.is_default()).count();
+        let by_default = self.differences.len() - differing;
+        let keys = |count: usize| if count == 1 { "1 key".to_string() } else { format!("{count} keys") };
+        let [one, two] = &self.sides;
+        if self.differences.is_empty() {
+            let text = format!("{} and {} are the same: {}", one.name, two.name, keys(self.equal));
+            return wrapped(&text, 0, width);
+        }
+        let verb = if differing == 1 { "differs" } else { "differ" };
+        let mut text = format!("{} {verb}, {} the same", keys(differing), self.equal + by_default);
+        if self.differences.iter().any(|it| it.values.contains(&None)) {
+            text += &format!("; (…): not said, so DeepSpeed {} takes it", self.deepspeed());
+        }
+        wrapped(&text, 0, width)
+    }
+}
+
+fn side_by_side(names: &[String; 2], rows: Vec<[String; 4]>, by_section: bool) -> String {
+    let mut lines = vec![Line::Row(vec![String::new(), names[0].clone(), names[1].clone()])];
+    let mut before = String::new();
+    for [mark, key, one, two] in rows {
+        let (section, name) = (section(&key), schema::name_of(&key));
+        if by_section && section != before {
+            lines.push(Line::Heading(format!("  {}", harmless(section))));
+            before = section.to_string();
+        }
+        let first = if by_section { format!("{mark}   {name}") } else { format!("{mark} {key}") };
+        lines.push(Line::Row(vec![first, one, two]));
+    }
+    TextTable { widest: usize::MAX, lines, ..TextTable::new(0) }.to_string()
+}
+
+fn below_each_other(names: &[String; 2], rows: &[[String; 4]], width: usize) -> String {
+    let mut table = TextTable::new(0);
+    for [mark, key, one, two] in rows {
+        table.lines.push(Line::Heading(harmless(&format!("{mark} {key}")).into_owned()));
+        for (name, value) in names.iter().zip([one, two]) {
+            table.lines.push(Line::Wrapped(vec![format!("    {name}"), value.clone()], width));
+        }
+    }
+    table.to_string()
+}
+
+/// A line is coloured by its mark.
+fn painted(table: &str) -> String {
+    let colour = |mark: u8| match mark {
+        b'-' => Some(AnsiColor::Red),
+        b'+' => Some(AnsiColor::Green),
+        b'~' => Some(AnsiColor::Yellow),
+        _ => None,
+    };
+    let mut text = String::new();
+    for line in table.lines() {
+        let style = match line.bytes().next() {
+            Some(b'=') => Style::new().dimmed(),
+            Some(mark) => Style::new().fg_color(colour(mark).map(Into::into)),
+            None => Style::new(),
+        };
+        text += &format!("{style}{line}{style:#}\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_key_has_the_default_unless_its_section_is_off() {
+        let sides = [json!({"zero_optimization": {"stage": 2, "reduce_bucket_size": 5e8}}), json!({"fp16": {}})];
+        let sides = sides.map(|config| Side { name: String::new(), config });
+        let default = |key: &str| default(key, &sides, schema::NEWEST);
+        assert_eq!(default("zero_optimization.stage"), Some(json!(0)));
+        assert_eq!(default("zero_optimization.offload_param.device"), None);
+        assert_eq!(default("no_such_key"), None);
+        let (found, equal) = differences(&sides, schema::NEWEST);
+        assert_eq!((found.len(), equal), (2, 0));
+        assert!(found[1].is_default(), "5e8 is the default");
+        assert_eq!(found[0].mark(), "-");
+    }
+}
