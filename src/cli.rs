@@ -19,8 +19,9 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command};
 
+use crate::base::options::launch::FORMAT;
 use crate::base::options::{
-    CHECK, COMPLETIONS, DIFF, DOCTOR, EXPLAIN, FIT, GENERATE, HELP, REPLAY, SHIMS, Subcommand, TEMPLATES, USAGE,
+    CHECK, COMPLETIONS, DIFF, DOCTOR, EXPLAIN, FIT, GENERATE, HELP, REPLAY, SCHEMA, SHIMS, Subcommand, TEMPLATES, USAGE,
 };
 use crate::fit::FitRequest;
 use crate::host::Host;
@@ -28,6 +29,7 @@ use crate::report::Problem;
 use crate::request::Launch;
 use crate::tools::diff::DiffRequest;
 use crate::tools::generate::GenerateRequest;
+use crate::tools::schema::SchemaRequest;
 use crate::tools::shims::Shims;
 
 use args::ParsedArgs;
@@ -50,6 +52,7 @@ pub(crate) enum Request {
     Generate(GenerateRequest),
     Replay(ReplayRequest),
     Shims(Shims),
+    Schema(SchemaRequest),
     /// `--help`, `--version`, completions: text for stdout.
     Show(String),
     /// Nothing was said: the overview, which is no success.
@@ -85,6 +88,7 @@ const SUBCOMMANDS: &[(Subcommand, Describe, Read)] = &[
     (DIFF, diff::describe, |args| diff::read(args).map(|it| Request::Diff(Box::new(it)))),
     (REPLAY, tools::describe_replay, |args| tools::read_replay(args).map(Request::Replay)),
     (SHIMS, tools::describe_shims, |args| tools::read_shims(args).map(Request::Shims)),
+    (SCHEMA, tools::describe_schema, |args| tools::read_schema(args).map(Request::Schema)),
     (COMPLETIONS, completions::describe, |args| completions::read(args, command()).map(Request::Show)),
     (HELP, help::describe, |args| help::read(args, command()).map(Request::Show)),
 ];
@@ -211,6 +215,14 @@ fn read(words: &[OsString], matches: &ArgMatches, host: &Host) -> Result<Request
     });
     let launch = || launch::read(ParsedArgs::new(words, matches, host), Mode::Launch);
     asked.unwrap_or_else(|| launch().map(|launch| Request::Launch(Box::new(launch))))
+}
+
+/// Whether the answer is for a program, as far as that can be told of words that may be wrong.
+pub(crate) fn asks_for_json(words: &[OsString]) -> bool {
+    let ours: Vec<&OsString> = words.iter().take_while(|word| *word != "--").collect();
+    let flag = FORMAT.flag();
+    ours.windows(2).any(|pair| *pair[0] == *flag && pair[1] == "json")
+        || ours.iter().any(|word| **word == *format!("{flag}=json"))
 }
 
 /// The words of a launch that was recorded: there is no sub-command among them.

@@ -6,7 +6,7 @@
 //! ```text
 //! laws      properties that must hold for any input, for tests and fuzzing
 //! cli       argv and ZLAUNCH_* become a Request; completions
-//! tools     explain, doctor, generate, shims
+//! tools     explain, doctor, generate, schema, shims
 //! exec      the effects: write files, exec, supervise the ranks of `--launcher local`
 //! plan      the decision as a value, its printing, the environment, the record
 //! fit       memory, and the choice for `--deepspeed auto`
@@ -36,6 +36,7 @@ mod report;
 mod request;
 mod tools;
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -44,6 +45,7 @@ use base::json;
 use base::layout::{harmless, wrapped};
 use base::source::{Source, Sourced};
 use cli::{ExplainRequest, ReplayRequest, Request, TemplatesRequest};
+use config::layers::with_layers;
 use config::template;
 use fit::FitFormat;
 use host::{Host, terminal};
@@ -54,7 +56,7 @@ use report::secrets::Secrets;
 use report::{Problem, REFUSED, Severity};
 use request::{Format, Launch, Output};
 use tools::shims::{Action, Shims};
-use tools::{diff, doctor, explain, generate, shims};
+use tools::{diff, doctor, explain, generate, schema, shims};
 
 /// Columns of what is printed into a file or a pipe, where it is not a line for each thing.
 const WIDEST: usize = 110;
@@ -68,7 +70,12 @@ fn main() -> ExitCode {
     match run(host) {
         Ok(status) => ExitCode::from(status),
         Err(problems) => {
-            report::report(&problems, &Secrets::of(host));
+            let secrets = Secrets::of(host);
+            report::report(&problems, &secrets);
+            if cli::asks_for_json(&host.words) {
+                // For a program; the status says that it was refused.
+                let _ = out(&format!("{:#}\n", secrets.hide(plan::refused_json(&problems))));
+            }
             ExitCode::from(problems.first().map_or(REFUSED, |problem| problem.status))
         }
     }
@@ -89,6 +96,11 @@ fn run(host: &Host) -> Result<u8, Vec<Problem>> {
         Request::Generate(request) => run_generate(&request, host),
         Request::Templates(request) => show_templates(&request, host),
         Request::Replay(request) => return replay(&request),
+        Request::Schema(request) => {
+            let (schema, note) = schema::schema(&request, host)?;
+            err(&note.map(|note| note + "\n").unwrap_or_default());
+            out(&format!("{schema:#}\n"))
+        }
         Request::Shims(shims) => run_shims(&shims, host),
         Request::Explain(ExplainRequest { words: None, search }) => out(&explain::subjects(&search)),
         Request::Explain(ExplainRequest { words: Some(words), search }) => {
@@ -105,7 +117,7 @@ fn run(host: &Host) -> Result<u8, Vec<Problem>> {
 }
 
 fn show_templates(request: &TemplatesRequest, host: &Host) -> Result<(), Vec<Problem>> {
-    let TemplatesRequest { name, raw, search } = request;
+    let TemplatesRequest { name, raw, search, layers } = request;
     let Some(name) = name else {
         return out(&template::list(search, host));
     };
@@ -116,7 +128,10 @@ fn show_templates(request: &TemplatesRequest, host: &Host) -> Result<(), Vec<Pro
     let secrets = Secrets::of(host);
     report::report(&template.notes, &secrets);
     err(&template.summary(&secrets));
-    out(&json::write(&template.config))
+    // Without them, keys that only the user can know may still be missing.
+    let config =
+        if layers.is_empty() { Cow::Borrowed(&template.config) } else { with_layers(&template, layers, host)? };
+    out(&json::write(&config))
 }
 
 /// `zlaunch check`: what was found is the data here.

@@ -153,6 +153,12 @@ options! {
             RAW = "raw", Switch, "Print the file as it is";
         }
     }
+    schema {
+        "Schema" {
+            DEEPSPEED_VERSION = "deepspeed-version", One "VERSION" ["deepspeed_version"], "For this version of DeepSpeed; by default the one that is installed, else the newest known";
+            TEMPLATE = "template", Switch, "For templates: with the `$zlaunch` header, and null removes a key";
+        }
+    }
     replay {
         "Output" {
             DRY_RUN = "dry-run" / 'n', Switch ["dry_run"], "Only show what differs today";
@@ -259,6 +265,7 @@ subcommands! {
     DIFF = "diff" "[OPTIONS] A B|A -- COMMAND [ARGS]...", "Compare two configs by key, with the defaults of DeepSpeed";
     REPLAY = "replay" "DIR [-n|--dry-run]", "Launch what --record wrote again, or show what differs";
     SHIMS = "shims" "install|remove|list [DIR]", "Put shims on PATH, so that existing scripts run unchanged";
+    SCHEMA = "schema" "[OPTIONS]", "Print a JSON Schema of DeepSpeed's config, for editors";
     COMPLETIONS = "completions" "bash|zsh|fish", "Print completions for a shell";
     HELP = "help" "[COMMAND]", "Print this overview, or the help of a command";
 }
@@ -269,7 +276,7 @@ mod tests {
 
     #[test]
     fn every_option_is_accepted_with_underscores() {
-        let tables = [launch::ALL, fit::ALL, generate::ALL, templates::ALL, replay::ALL];
+        let tables = [launch::ALL, fit::ALL, generate::ALL, templates::ALL, replay::ALL, schema::ALL];
         for option in tables.into_iter().flatten().filter(|option| option.name.contains('-')) {
             assert!(option.aliases.contains(&option.name.replace('-', "_").as_str()), "{}", option.name);
         }

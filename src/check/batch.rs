@@ -6,7 +6,7 @@ use super::rule::{Findings, Rule};
 use super::subject::Subject;
 use crate::base::json;
 use crate::base::python_value::number;
-use crate::config::schema::{self, Release};
+use crate::config::schema::{self, SEQUENCE_JUDGED};
 use crate::report::{Severity, When, typed};
 
 const GLOBAL: &str = "train_batch_size";
@@ -14,8 +14,6 @@ const MICRO: &str = "train_micro_batch_size_per_gpu";
 const STEPS: &str = "gradient_accumulation_steps";
 pub(super) const SIZES: [&str; 3] = [GLOBAL, MICRO, STEPS];
 const SEQUENCE: &str = "sequence_parallel_size";
-/// Since then a size that does not divide is an error. Before, DeepSpeed went on as if there were one rank.
-const SEQUENCE_JUDGED: Release = [0, 19, 3];
 
 pub(super) const RULES: &[Rule] = &[
     Rule {

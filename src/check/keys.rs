@@ -1,8 +1,8 @@
 //! Keys that DeepSpeed does not know, no longer knows, or knows by two names.
 
 use super::rule::{Findings, Rule};
-use super::subject::{Key, Subject, dotted};
-use crate::config::schema::{self, Judge, KeySpec, Known, UnknownKeys};
+use super::subject::{Key, Subject};
+use crate::config::schema::{self, Judge, KeySpec, Known, UnknownKeys, dotted};
 use crate::report::{Severity, When, nearest};
 
 pub(super) const RULES: &[Rule] = &[

@@ -13,7 +13,7 @@ use crate::command::script_source::ScriptSource;
 use crate::command::target::Target;
 use crate::command::trainer::Job;
 use crate::config::auto;
-use crate::config::schema::{self, Judge, KeySpec, Known, Release, UnknownKeys, ValueFault};
+use crate::config::schema::{self, Judge, KeySpec, Known, Release, UnknownKeys, ValueFault, dotted};
 use crate::config::zero::Zero;
 use crate::host::Host;
 use crate::ranks::launcher::Launcher;
@@ -252,10 +252,6 @@ impl<'a> Subject<'a> {
         let in_template = || self.template_env.iter().find(|(known, _)| known == name);
         self.host.raw(name).or_else(|| in_template().map(|(_, value)| OsStr::new(value)))
     }
-}
-
-pub(super) fn dotted(version: Release) -> String {
-    version.map(|part| part.to_string()).join(".")
 }
 
 /// Collects the keys of all sections that this version reads.

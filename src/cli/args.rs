@@ -12,6 +12,7 @@ use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::cli::refusal::refusal;
 use crate::cli::values::{self, Given};
+use crate::config::layers::Layers;
 use crate::config::template::Search;
 use crate::host::Host;
 use crate::report::{self, Problem};
@@ -175,6 +176,14 @@ impl<'a> ParsedArgs<'a> {
     pub(super) fn search(&mut self) -> Search {
         let folders = self.many(&launch::TEMPLATE_DIR, values::path);
         Search::new(folders.into_iter().map(|folder| folder.value).collect(), self.host)
+    }
+
+    pub(super) fn layers(&mut self) -> Layers {
+        Layers {
+            patch: self.many(&launch::PATCH, values::path),
+            unset: self.many(&launch::UNSET, values::dotted_key),
+            set: self.many(&launch::SET, values::config_assignment),
+        }
     }
 
     fn read<T>(&mut self, given: Given, read: impl Fn(&Given) -> Result<T, Problem>) -> Option<Sourced<T>> {

@@ -9,7 +9,8 @@ use clap::{Arg, ArgAction, Command, ValueHint};
 use super::args::ParsedArgs;
 use super::values::{Suggested, Words, one_of};
 use crate::base::options::{
-    CHECK, COMPLETIONS, DOCTOR, EXPLAIN, FIT, GENERATE, Opt, REPLAY, SHIMS, SUBCOMMANDS, TEMPLATES, generate, launch,
+    CHECK, COMPLETIONS, DOCTOR, EXPLAIN, FIT, GENERATE, Opt, REPLAY, SCHEMA, SHIMS, SUBCOMMANDS, TEMPLATES, generate,
+    launch,
 };
 use crate::report::Problem;
 
@@ -76,7 +77,7 @@ fn first_words(zlaunch: &Command, subcommand: &str) -> String {
 /// The places in a command line that have options, with those that are shown in their help.
 fn places(zlaunch: &Command) -> Vec<(String, Vec<&Arg>)> {
     let launch = ["launch", CHECK.name, DOCTOR.name].join(" ");
-    let others = [FIT, GENERATE, TEMPLATES, EXPLAIN, REPLAY].map(|subcommand| subcommand.name);
+    let others = [FIT, GENERATE, TEMPLATES, EXPLAIN, REPLAY, SCHEMA].map(|subcommand| subcommand.name);
     let others = others.into_iter().filter_map(|name| Some((name.to_string(), zlaunch.find_subcommand(name)?)));
     let places = std::iter::once((launch, zlaunch)).chain(others);
     places.map(|(place, command)| (place, shown_options(command).collect())).collect()

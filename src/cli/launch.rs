@@ -12,7 +12,6 @@ use crate::base::size::parse_bytes;
 use crate::base::source::Sourced;
 use crate::check;
 use crate::command::trainer;
-use crate::config::layers::Layers;
 use crate::fit::cards;
 use crate::ranks::launcher::{Launcher, OutputFlags};
 use crate::ranks::topology::{HostFlags, RankFlags};
@@ -126,11 +125,7 @@ pub(super) fn read_described(args: &mut ParsedArgs) -> Launch {
     Launch {
         deepspeed: args.one(&opt::DEEPSPEED, values::text),
         search: args.search(),
-        layers: Layers {
-            patch: args.many(&opt::PATCH, values::path),
-            unset: args.many(&opt::UNSET, values::dotted_key),
-            set: args.many(&opt::SET, values::config_assignment),
-        },
+        layers: args.layers(),
         memory: MemoryFlags {
             gpu: args.one(&opt::GPU_MEMORY, values::memory(cards::parse_memory, "80GiB")),
             host: args.one(&opt::HOST_MEMORY, values::memory(parse_bytes, "1TiB")),

@@ -1,4 +1,4 @@
-//! The sub-commands with few arguments: `templates`, `explain`, `replay` and `shims`.
+//! The sub-commands with few arguments: `templates`, `explain`, `replay`, `schema` and `shims`.
 
 use std::path::PathBuf;
 
@@ -7,11 +7,13 @@ use clap::{Arg, Command, ValueHint};
 
 use super::args::{ParsedArgs, arg};
 use super::values::{self, Suggested, Words, one_of};
-use crate::base::options::launch::TEMPLATE_DIR;
-use crate::base::options::{EXPLAIN, REPLAY, SHIMS, TEMPLATES, replay, templates};
+use crate::base::options::launch::{PATCH, SET, TEMPLATE_DIR, UNSET};
+use crate::base::options::{EXPLAIN, REPLAY, SHIMS, TEMPLATES, replay, schema, templates};
 use crate::base::source::Sourced;
+use crate::config::layers::Layers;
 use crate::config::template::Search;
 use crate::report::{self, Problem};
+use crate::tools::schema::SchemaRequest;
 use crate::tools::shims::{Action, Shims};
 
 pub(crate) struct TemplatesRequest {
@@ -19,6 +21,7 @@ pub(crate) struct TemplatesRequest {
     pub(crate) name: Option<Sourced<String>>,
     pub(crate) raw: bool,
     pub(crate) search: Search,
+    pub(crate) layers: Layers,
 }
 
 pub(crate) struct ExplainRequest {
@@ -42,11 +45,13 @@ pub(super) fn describe_templates(command: Command) -> Command {
         .arg(argument(NAME).help("Print this template"))
         .args(templates::ALL.iter().map(|option| arg(option).requires(NAME)))
         .arg(arg(&TEMPLATE_DIR))
+        .args([PATCH, UNSET, SET].iter().map(|option| arg(option).requires(NAME)))
 }
 
 pub(super) fn read_templates(mut args: ParsedArgs) -> Result<TemplatesRequest, Vec<Problem>> {
     let name = args.arguments(NAME, &TEMPLATES, values::text).pop();
-    let request = TemplatesRequest { name, raw: args.is_on(&templates::RAW), search: args.search() };
+    let (raw, search, layers) = (args.is_on(&templates::RAW), args.search(), args.layers());
+    let request = TemplatesRequest { name, raw, search, layers };
     args.finish(request)
 }
 
@@ -85,6 +90,18 @@ pub(super) fn read_replay(mut args: ParsedArgs) -> Result<ReplayRequest, Vec<Pro
         args.problems.push(report::missing_argument(DIR, REPLAY.usage));
     }
     let request = ReplayRequest { folder: args.host.absolute(&folder), dry_run: args.is_on(&replay::DRY_RUN) };
+    args.finish(request)
+}
+
+pub(super) fn describe_schema(command: Command) -> Command {
+    command
+        .after_help("The descriptions are in Chinese if ZLAUNCH_LANG or the locale is zh. docs/editor.md shows how editors use it.")
+        .args(schema::ALL.iter().map(arg))
+}
+
+pub(super) fn read_schema(mut args: ParsedArgs) -> Result<SchemaRequest, Vec<Problem>> {
+    let version = args.one(&schema::DEEPSPEED_VERSION, values::release).map(|version| version.value);
+    let request = SchemaRequest { version, template: args.is_on(&schema::TEMPLATE) };
     args.finish(request)
 }
 

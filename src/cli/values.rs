@@ -11,6 +11,7 @@ use serde_json::Value as Json;
 use crate::base::json;
 use crate::base::source::Sourced;
 use crate::base::vars;
+use crate::config::schema::Release;
 use crate::fit::cards::{self, Cards};
 use crate::ranks::topology::Processes;
 use crate::report::{self, Problem, nearest};
@@ -95,6 +96,16 @@ pub(super) fn one_of<T>(known: Words<T>) -> impl Fn(&Given) -> Result<T, Problem
     let find = move |text: &str| known().into_iter().find(|(word, _)| *word == text).map(|(_, value)| value);
     let words = move || known().into_iter().map(|(word, _)| word).collect::<Vec<_>>();
     move |given| parse(given, find, |text| report::not_one_of(text, &words()))
+}
+
+/// A version of DeepSpeed: `0.19.8`, `v0.19`.
+pub(super) fn release(given: &Given) -> Result<Release, Problem> {
+    let read = |text: &str| {
+        let mut parts = text.strip_prefix('v').unwrap_or(text).split('.').map(|part| part.parse().ok());
+        let numbers = [parts.next()??, parts.next()??, parts.next().unwrap_or(Some(0))?];
+        parts.next().is_none().then_some(numbers)
+    };
+    parse(given, read, |text| report::is_not("a version", text, "0.19.8"))
 }
 
 /// A key of a config: `zero_optimization.stage`.

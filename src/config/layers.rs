@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::base::json;
 use crate::base::source::Sourced;
 use crate::config::patch;
-use crate::config::template::Template;
+use crate::config::template::{SCHEMA_LINE, Template};
 use crate::host::Host;
 use crate::report::reading;
 use crate::report::{self, Problem};
@@ -59,6 +59,11 @@ pub(crate) fn with_layers<'t>(
             problems.push(report::set_below_a_value(key, &blocked, &assignment.from));
         }
     }
+    if config.get(SCHEMA_LINE).is_some()
+        && let Some(object) = config.to_mut().as_object_mut()
+    {
+        object.shift_remove(SCHEMA_LINE);
+    }
     match config.as_object() {
         Some(object) if object.contains_key("$zlaunch") => problems.push(report::header_in_config()),
         Some(_) => {}
@@ -76,7 +81,8 @@ pub(crate) fn with_layers<'t>(
 /// Removes keys. What is left keeps its order.
 fn remove(config: &mut Value, keys: &[Sourced<String>]) -> Vec<Problem> {
     let before = config.clone();
-    let missing: Vec<_> = keys.iter().filter(|key| !unset(config, &key.value)).collect();
+    // That line is gone already.
+    let missing: Vec<_> = keys.iter().filter(|key| !unset(config, &key.value) && key.value != SCHEMA_LINE).collect();
     json::restore_order(&before, config);
     let known = if missing.is_empty() { Vec::new() } else { json::leaves(config, |_| true) };
     let told = missing.into_iter().enumerate().map(|(at, key)| {

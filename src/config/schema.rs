@@ -1,90 +1,25 @@
 //! DeepSpeed's config keys: what each takes, in which versions. The data is a file that `tests/real/record_schema.py` records from
-//! the real packages; a key is looked up by binary search, and only its own line is read. A version that was not recorded is judged by
-//! a neighbour: `recorded.rs`. What a value must be is decided here as DeepSpeed decides it: by pydantic's coercions, or by the code
+//! the real packages (`table.rs`). A version that was not recorded is judged by a neighbour: `recorded.rs`. What a value must be is decided here as DeepSpeed decides it: by pydantic's coercions, or by the code
 //! that reads it.
 
 mod coercion;
+mod json_schema;
 mod pydantic1;
 mod recorded;
+mod table;
 mod value_type;
 
-use std::iter::Copied;
-use std::slice::Iter;
-
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 pub(crate) use coercion::{can_be_int, is_true, is_whole, real, truth, whole};
-#[cfg(test)]
-pub(crate) use recorded::NEWEST;
-pub(crate) use recorded::{Judge, Release, release};
+pub(crate) use recorded::{Judge, NEWEST, Release, release};
+use table::{at, columns, lines_from};
+pub(crate) use table::{name_of, names_below};
 pub(crate) use value_type::{UnknownKeys, ValueFault};
 use value_type::{ValueRange, ValueType, is_flag};
 
-/// Sorted by key; the columns are explained in `record_schema.py`.
-const TEXT: &str = include_str!("../recorded/deepspeed-schema.txt");
-
 /// Before that, DeepSpeed's models were those of pydantic 1.
 const PYDANTIC_2: Release = [0, 15, 0];
-
-/// Split while compiling, because every key of a config is looked up at every launch.
-static LINES: [&str; count_lines()] = lines();
-
-const fn count_lines() -> usize {
-    let (mut at, mut count) = (0, 0);
-    while at < TEXT.len() {
-        count += (TEXT.as_bytes()[at] == b'\n') as usize;
-        at += 1;
-    }
-    count
-}
-
-const fn lines() -> [&'static str; count_lines()] {
-    let mut lines = [""; count_lines()];
-    let (mut rest, mut number) = (TEXT, 0);
-    while number < lines.len() {
-        let mut end = 0;
-        while rest.as_bytes()[end] != b'\n' {
-            end += 1;
-        }
-        (lines[number], rest) = rest.split_at(end);
-        rest = rest.split_at(1).1;
-        number += 1;
-    }
-    lines
-}
-
-/// The last part of each line's key. Every unknown key of a config is compared with all of them.
-static NAMES: [&str; count_lines()] = names();
-
-const fn names() -> [&'static str; count_lines()] {
-    let mut names = lines();
-    let mut number = 0;
-    while number < names.len() {
-        let (line, mut end, mut start) = (names[number].as_bytes(), 0, 0);
-        while line[end] != b'\t' {
-            end += 1;
-            start = if line[end - 1] == b'.' { end } else { start };
-        }
-        names[number] = names[number].split_at(end).0.split_at(start).1;
-        number += 1;
-    }
-    names
-}
-
-fn key_of(line: &'static str) -> &'static str {
-    line.split('\t').next().unwrap_or(line)
-}
-
-/// The last part of a dotted key.
-pub(crate) fn name_of(key: &str) -> &str {
-    key.rsplit_once('.').map_or(key, |(_, name)| name)
-}
-
-/// The lines from the first one whose key is not smaller. Whole lines compare as their keys do: the tab behind a key is
-/// smaller than anything in one.
-fn lines_from(key: &str) -> Copied<Iter<'static, &'static str>> {
-    LINES[LINES.partition_point(|line| *line < key)..].iter().copied()
-}
 
 /// What a version of DeepSpeed knows about a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -133,17 +68,9 @@ pub(crate) fn find(key: &str, version: Release) -> Option<KeySpec> {
     Some(KeySpec::read(line, version)).filter(|entry| entry.key == key)
 }
 
-/// The names of the keys right below a section; `""` is the top.
-pub(crate) fn names_below(section: &str) -> impl Iterator<Item = &'static str> {
-    let prefix = if section.is_empty() { String::new() } else { format!("{section}.") };
-    let names = lines_from(&prefix).map_while(move |line| Some(key_of(line.strip_prefix(&prefix)?)));
-    names.filter(|name| !name.contains(['.', '@']))
-}
-
 /// Every key with that last part.
 pub(crate) fn named(name: &str, version: Release) -> impl Iterator<Item = KeySpec> {
-    let lines = LINES.iter().zip(&NAMES).filter(move |(line, own)| **own == name && !key_of(line).contains('@'));
-    lines.map(move |(line, _)| KeySpec::read(line, version))
+    table::lines_named(name).map(move |line| KeySpec::read(line, version))
 }
 
 /// The parameters an optimizer or a scheduler takes; none for those that are not recorded.
@@ -151,6 +78,18 @@ pub(crate) fn parameters(section: &str, name: &str, version: Release) -> impl It
     let prefix = format!("{section}.params@{name}.");
     let lines = lines_from(&prefix).take_while(move |line| line.starts_with(&prefix));
     lines.map(move |line| KeySpec::read(line, version)).filter(|entry| entry.known() == Known::Yes)
+}
+
+/// The parameters of every optimizer or scheduler that is recorded.
+pub(crate) fn all_parameters(section: &str, version: Release) -> impl Iterator<Item = KeySpec> {
+    let prefix = format!("{section}.params@");
+    let lines = lines_from(&prefix).take_while(move |line| line.starts_with(&prefix));
+    lines.map(move |line| KeySpec::read(line, version)).filter(|entry| entry.known() == Known::Yes)
+}
+
+/// `0.19.8`
+pub(crate) fn dotted(version: Release) -> String {
+    version.map(|part| part.to_string()).join(".")
 }
 
 impl KeySpec {
@@ -236,10 +175,35 @@ impl KeySpec {
         }
     }
 
+    /// What the key takes as JSON Schema: one of these must hold. Of a section, the object itself is left out.
+    pub(crate) fn forms(&self) -> Vec<Value> {
+        let range = self.bounds();
+        let mut forms = match self.kind {
+            _ if BATCH_SIZES.contains(&self.key) => vec![json_schema::batch_size()],
+            _ if self.key == "sequence_parallel_size" && self.version >= SEQUENCE_JUDGED => {
+                return vec![json!({"type": "integer", "not": {"const": 0}})];
+            }
+            kind if !self.checked => json_schema::as_it_is(kind, self.nullable).unwrap_or_else(|| kind.forms(range)),
+            kind if self.version < PYDANTIC_2 && self.is_in_model() => kind.forms_of_pydantic1(range),
+            kind => kind.forms(range),
+        };
+        if self.nullable {
+            forms.push(json!({"type": "null"}));
+        }
+        forms
+    }
+
     /// What the key takes, in words.
     pub(crate) fn wanted(&self) -> String {
         self.kind.wanted(self.bounds()) + if self.nullable { " or null" } else { "" }
     }
+}
+
+const BATCH_SIZES: [&str; 3] = ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"];
+
+/// What the forms of many keys refer to.
+pub(crate) fn definitions(version: Release) -> Map<String, Value> {
+    json_schema::definitions(version < PYDANTIC_2)
 }
 
 fn is_monitor(key: &str) -> bool {
@@ -261,82 +225,24 @@ pub(crate) fn refuses_auto(key: &str, version: Release) -> bool {
     };
     // `bfloat16` is only read where `bf16` is missing.
     let dropped = is_monitor(key) || key == "bfloat16" || in_model == Some(UnknownKeys::Refused);
-    let batch = ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"].contains(&key);
-    let compared = key == "vocabulary_size" || key == "sequence_parallel_size" && version >= [0, 19, 3];
+    let batch = BATCH_SIZES.contains(&key);
+    let compared = key == "vocabulary_size" || key == "sequence_parallel_size" && version >= SEQUENCE_JUDGED;
     !dropped && (batch || compared || entry.checked && entry.fault(&"auto".into()).is_some())
 }
+
+/// Since then a `sequence_parallel_size` that does not divide the ranks is an error. Before, DeepSpeed went on as if there were
+/// one rank.
+pub(crate) const SEQUENCE_JUDGED: Release = [0, 19, 3];
 
 /// Since then DeepSpeed divides the ranks by `sequence_parallel_size`.
 pub(crate) const SEQUENCE_DIVIDES: Release = [0, 17, 0];
 
-/// What a column says of a version. `new@0.17.1;old`: what holds since when, the newest first.
-fn at(column: &'static str, version: Release) -> &'static str {
-    if !column.contains(';') {
-        return column;
-    }
-    let parts = column.split(';').map(|part| part.rsplit_once('@').unwrap_or((part, "-")));
-    let holds = |(_, since): &(&str, &str)| release(since).is_none_or(|since| since <= version);
-    parts.into_iter().find(holds).map_or("-", |(text, _)| text)
-}
-
-/// The seven columns of a line. They are so short that looking at each byte beats a search for the tab.
-fn columns(line: &'static str) -> [&'static str; 7] {
-    let mut rest = line;
-    std::array::from_fn(|_| {
-        let (column, behind) = rest.split_at(rest.bytes().position(|b| b == b'\t').unwrap_or(rest.len()));
-        rest = behind.get(1..).unwrap_or_default();
-        column
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn fault(key: &str, value: &Value) -> Option<ValueFault> {
         find(key, NEWEST).unwrap().fault(value)
-    }
-
-    #[test]
-    fn the_file_is_sorted_and_every_line_is_found() {
-        let keys: Vec<&str> = TEXT.lines().map(key_of).collect();
-        assert!(TEXT.is_ascii() && keys.is_sorted() && keys.len() > 450);
-        for key in keys {
-            assert_eq!(find(key, NEWEST).unwrap().key, key);
-            assert!(find(&format!("{key}x"), NEWEST).is_none_or(|entry| entry.key != key));
-        }
-        for wrong in ["", "zzz", "zero_optimization."] {
-            assert!(find(wrong, NEWEST).is_none());
-        }
-        assert!(TEXT.lines().all(|line| line.split('\t').count() == 7));
-    }
-
-    #[test]
-    fn every_type_and_range_is_one_that_is_judged() {
-        for line in TEXT.lines() {
-            let [_, kind, range, ..] = columns(line);
-            for kind in history(kind) {
-                let kind = kind.trim_start_matches('~').trim_end_matches('?');
-                assert!(ValueType::parse(kind).is_some(), "{line}");
-            }
-            assert!(history(range).all(|range| range == "-" || ValueRange::parse(range).is_some()), "{line}");
-        }
-    }
-
-    fn history(column: &'static str) -> impl Iterator<Item = &'static str> {
-        column.split(';').map(|part| part.split('@').next().unwrap())
-    }
-
-    #[test]
-    fn sections_know_their_keys() {
-        let names: Vec<_> = names_below("zero_optimization.offload_param").collect();
-        assert!(names.len() == 6 && names.contains(&"max_in_cpu"), "{names:?}");
-        assert!(names_below("").any(|name| name == "train_batch_size"));
-        assert!(!names_below("").any(|name| name.contains('.')));
-        assert!(LINES.iter().zip(NAMES).all(|(line, name)| name_of(key_of(line)) == name));
-        assert_eq!(named("stage3_prefetch_bucket_size", NEWEST).count(), 1);
     }
 
     /// Each pair was seen on DeepSpeed 0.19.8 with pydantic 2.14.
@@ -375,15 +281,17 @@ mod tests {
     }
 
     #[test]
-    fn a_column_says_what_holds_in_a_version() {
-        assert_eq!(at("int", NEWEST), "int");
-        for (version, holds) in
-            [([0, 14, 3], "c"), ([0, 14, 4], "b"), ([0, 16, 5], "b"), ([0, 16, 6], "a"), (NEWEST, "a")]
-        {
-            assert_eq!(at("a@0.16.6;b@0.14.4;c", version), holds, "{version:?}");
-        }
+    fn a_range_is_that_of_the_version() {
         let fault = |version| find("zero_optimization.reduce_bucket_size", version).unwrap().fault(&json!(0));
         assert_eq!((fault([0, 19, 5]), fault([0, 19, 6])), (None, Some(ValueFault::Value)));
+    }
+
+    #[test]
+    fn a_key_is_found_by_its_whole_name() {
+        assert_eq!(find("zero_optimization.stage", NEWEST).unwrap().key, "zero_optimization.stage");
+        for wrong in ["", "zzz", "zero_optimization.", "zero_optimization.stag"] {
+            assert!(find(wrong, NEWEST).is_none());
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod list;
 mod resolve;
 mod search;
 
+pub(crate) use document::{SCHEMA_LINE, header_schema};
 pub(crate) use list::list;
 pub(crate) use resolve::{Template, raw, resolve};
 #[cfg(test)]

@@ -1,27 +1,29 @@
 //! `zlaunch check FILE.json…`: configs by themselves. What only a command decides is left open.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::print::diagnostics_json;
+use crate::base::json;
 use crate::base::source::{Source, Sourced};
 use crate::check::{self, Derived, Subject};
 use crate::command::python::Python;
 use crate::command::target::ParsedCommand;
 use crate::command::trainer;
+use crate::config::auto;
 use crate::config::layers;
 use crate::config::places::Places;
 use crate::config::template;
 use crate::host::Host;
-use crate::report::Problem;
+use crate::report::{self, Problem};
 use crate::request::{Launch, piped};
 
 /// Printed below the problems.
 pub(crate) const NOT_JUDGED: &str =
-    "without a command, \"auto\" values, batch sizes and what depends on the trainer or the ranks are not judged";
+    "without a command, what \"auto\" becomes, batch sizes and what depends on the trainer or the ranks are not judged";
 
 /// What was found, for a program.
 pub(crate) fn json(problems: &[Problem]) -> Value {
-    json!({"version": 1, "diagnostics": diagnostics_json(problems), "not_judged": NOT_JUDGED})
+    serde_json::json!({"version": 1, "diagnostics": diagnostics_json(problems), "not_judged": NOT_JUDGED})
 }
 
 /// Everything that is wrong or odd about the configs that stand in the place of a command, or that `--deepspeed` names.
@@ -65,5 +67,13 @@ fn check_config(spec: &Sourced<String>, launch: &Launch, host: &Host) -> Vec<Pro
         place: &place,
         derived: Derived::new(&config, &job),
     };
-    template.notes.iter().cloned().chain(check::diagnose_config(&subject, &launch.allow)).collect()
+    let found = check::diagnose_config(&subject, &launch.allow);
+    template.notes.iter().cloned().chain(found).chain(unfilled(&config, &places)).collect()
+}
+
+/// An "auto" that no trainer is known to fill. A trainer of one's own may.
+fn unfilled(config: &Value, places: &Places) -> Vec<Problem> {
+    let autos = json::leaves(config, |value| value == "auto").into_iter();
+    let unfilled = autos.filter(|key| !auto::may_be_filled(key));
+    unfilled.map(|key| report::nobody_fills(&key, &places.of(&key)).into_warning()).collect()
 }

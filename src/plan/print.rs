@@ -326,6 +326,7 @@ pub(super) fn diagnostics_json(problems: &[Problem]) -> Value {
             "where": problem.places,
             "help": problem.help,
             "when": problem.when.map(When::word),
+            "allowable": problem.allowable,
         })
     };
     problems.iter().map(row).collect()

@@ -4,6 +4,7 @@ mod explanation;
 mod glossary;
 mod language;
 mod rules;
+mod versions;
 
 use crate::base::layout::{harmless, wrapped};
 use crate::base::vars;
@@ -13,8 +14,10 @@ use crate::report::{self, Problem};
 
 use explanation::Explanation;
 use glossary::{GlossaryEntry, Topic, entries, keys_by_section};
-use language::Language;
+pub(crate) use language::Language;
 use rules::rules;
+use versions::Versions;
+pub(crate) use versions::fate;
 
 /// Columns of a line, unless the terminal has less.
 fn width() -> usize {
@@ -46,14 +49,27 @@ fn explanations(word: &str, search: &Search, host: &Host, language: Language) ->
     if found.is_empty() {
         found = entries().filter(|entry| entry.is_meant_by(&term)).collect();
     }
-    let mut all: Vec<_> = found.iter().map(|entry| Explanation::of_entry(entry, language)).collect();
+    let versions = Versions::of(host);
+    let mut all: Vec<_> = found.iter().map(|entry| Explanation::of_entry(entry, language, &versions)).collect();
     if !all.iter().any(|explanation| explanation.topic == Topic::Variable) {
         all.extend(Explanation::of_our_variable(&word.to_ascii_uppercase(), language));
+    }
+    if all.is_empty() {
+        all.extend(versions.find(word).and_then(|key| Explanation::of_recorded(&key, language, &versions)));
     }
     let rules = rules().filter(|(name, _)| *name == word);
     all.extend(rules.map(|(name, doc)| Explanation::of_rule(name, doc, language)));
     all.extend(Explanation::of_template(word, search, host, language));
     all
+}
+
+/// What a key is for, what its "auto" becomes, and what to do with it.
+pub(crate) fn about(key: &str, language: Language) -> Option<String> {
+    let entry = entries().find(|entry| entry.all_names().any(|name| name == key) && entry.topic() == Topic::Key)?;
+    let auto = explanation::value_of_auto(&entry, language).map(|becomes| format!("\"auto\": {becomes}"));
+    let texts =
+        [entry.text("en", language).map(str::to_string), auto, entry.text("advice", language).map(str::to_string)];
+    Some(texts.into_iter().flatten().collect::<Vec<_>>().join("\n\n"))
 }
 
 /// `stage 3`, `zero3`, `ZeRO-3`, `z3`.

@@ -2,7 +2,7 @@
 //!
 //! - `console`: each `$ command` is run by a shell in a sandbox, with stand-ins for the trainers, and its output is compared to the letter;
 //! - `sh FILE`: commands that need the real things; FILE runs them, and holds them word for word
-//!   (`tests/real/documents.py` and `tests/real/recipes.py` read them from the document instead);
+//!   (`READERS` read them from the document instead); `python FILE` likewise;
 //! - `json FILE`, `jsonc FILE`, `yaml FILE`, `sh > FILE`: not a command but a file, which stands in the sandbox for the commands after it;
 //! - `diff`: a change that is described; it fits the sources as they are;
 //! - `text`: nothing to run.
@@ -18,7 +18,8 @@ use crate::sandbox::{SYSTEM, Sandbox, plant};
 const ENGLISH: &str = "README.md";
 const CHINESE: &str = "README.zh-CN.md";
 /// These run what documents show by reading the documents.
-const READERS: &[&str] = &["tests/real/documents.py", "tests/real/recipes.py"];
+const READERS: &[&str] =
+    &["tests/real/documents.py", "tests/real/recipes.py", "tests/real/editor.py", "tests/real/python_package.py"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -185,7 +186,7 @@ fn every_block_is_executed_by_something() {
                 None if info == "diff" => fits(&name, &lines),
                 None if info == "text" => {}
                 Some(_) if file_of(info).is_some() => {}
-                Some(("sh", runner)) => {
+                Some(("sh" | "python", runner)) => {
                     let script = fs::read_to_string(root().join(runner)).unwrap_or_default();
                     assert!(!script.is_empty(), "{name}: there is no {runner}");
                     for line in lines.iter().filter(|line| !line.is_empty() && !line.starts_with('#')) {

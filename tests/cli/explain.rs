@@ -126,3 +126,23 @@ fn an_unknown_word_is_refused_with_the_nearest() {
     let help = sandbox.run(["explain", "--help"]);
     assert!(help.status == Some(0) && help.stdout.contains("WORD") && help.stdout.contains("ZLAUNCH_LANG"));
 }
+
+#[test]
+fn a_key_is_judged_by_the_installed_deepspeed() {
+    let sandbox = Sandbox::new();
+    let asked = |word: &str| sandbox.run(["explain", word]).stdout;
+    sandbox.installed("deepspeed", "0.16.3");
+    let later = asked("tensor_parallel.autotp_size");
+    assert!(later.contains("since    0.16.4\n"), "{later}");
+    assert!(later.contains("here     DeepSpeed 0.16.3 does not know it yet\n"), "{later}");
+    let still = asked("amp");
+    assert!(still.contains("removed in 0.19.8") && !still.contains("here "), "{still}");
+    sandbox.installed("deepspeed", "0.19.8");
+    assert!(asked("amp").contains("here    DeepSpeed 0.19.8 refuses a config that holds it\n"), "{}", asked("amp"));
+    assert!(!asked("tensor_parallel.autotp_size").contains("here "));
+    assert!(asked("bfloat16").contains("the old name of `bf16`"));
+    // Gone long ago, so that nothing else is told of it.
+    assert!(asked("compile.backend").contains("dropped in 0.14.4"), "{}", asked("compile.backend"));
+    sandbox.installed("deepspeed", "0.99.0");
+    assert!(asked("amp").contains("(judged as 0.19.8: this one was not"), "{}", asked("amp"));
+}

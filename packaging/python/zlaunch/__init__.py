@@ -1,1 +1,124 @@
-"""The Python side of zlaunch, a command: only `python -m zlaunch` is here."""
+"""zlaunch without a command line: for notebooks, Ray, Modal and scripts of one's own.
+
+    import zlaunch
+    args = TrainingArguments(deepspeed=zlaunch.config("zero3_offload", set={"zero_optimization.overlap_comm": True}), ...)
+    plan = zlaunch.plan(["swift", "sft", "--model", "Qwen/Qwen3-8B"], deepspeed="zero2", nproc_per_node=8)
+    zlaunch.fit(params="8B", gpus=8, gpu_memory="80GiB")
+
+Each function asks the executable that was installed with this package and returns its JSON. The keyword arguments are the options of
+the command line: `nproc_per_node=8` is `--nproc-per-node 8`, True is a switch, a list is the option several times, a dict is `KEY=VALUE`
+for each of its items, and None is nothing. What zlaunch refuses is a `Refused`.
+"""
+import json
+import os
+import subprocess
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+
+from ._executable import places
+
+__all__ = ["Refused", "config", "fit", "plan"]
+
+Path = Union[str, "os.PathLike[str]"]
+Value = Union[None, bool, int, float, Path, Sequence[Path], Mapping[str, Any]]
+# They describe a launch of the command line, and not a config that is asked for here.
+_OF_A_LAUNCH = ("ZLAUNCH_DEEPSPEED", "ZLAUNCH_PATCH", "ZLAUNCH_SET", "ZLAUNCH_UNSET")
+
+
+class Refused(Exception):
+    """What zlaunch would refuse on the command line, in the same words.
+
+    `diagnostics` has everything that was found, errors first: dicts with `rule`, `severity`, `message`, `where`, `help`. `status` is the exit status.
+    """
+
+    def __init__(self, text: str, diagnostics: List[Dict[str, Any]], status: int) -> None:
+        super().__init__(text)
+        self.diagnostics = diagnostics
+        self.status = status
+
+
+def config(
+    name: Union[Path, Mapping[str, Any]],
+    *,
+    set: Optional[Mapping[str, Any]] = None,
+    unset: Sequence[str] = (),
+    patch: Union[Path, Sequence[Path]] = (),
+    template_dir: Union[Path, Sequence[Path]] = (),
+    strict: bool = False,
+    allow: Sequence[str] = (),
+) -> Dict[str, Any]:
+    """The DeepSpeed config of a template, a file or a dict, changed by `set`, `unset` and `patch`.
+
+    It is checked by the rules of the DeepSpeed that is installed. Its "auto" values are left for the trainer.
+    """
+    spec = json.dumps(name) if isinstance(name, Mapping) else os.fspath(name)
+    layers = list(_options(template_dir=template_dir, patch=patch, unset=unset, set=set))
+    environment = {key: value for key, value in os.environ.items() if key not in _OF_A_LAUNCH}
+    switches = list(_options(strict=strict, allow=allow))
+    _ask(["check", "--format=json", f"--deepspeed={spec}", *layers, *switches], {0}, environment)
+    resolved: Dict[str, Any] = _ask(["templates", *layers, "--", spec], {0}, environment)
+    return resolved
+
+
+def plan(command: Sequence[Path], **options: Value) -> Dict[str, Any]:
+    """What `zlaunch OPTIONS -- COMMAND` would do: the config, the ranks, the environment and the words that are executed.
+
+    Nothing is launched. `docs/reference.md` lists the options; `deepspeed` may also be a dict.
+    """
+    answer: Dict[str, Any] = _ask(["--dry-run", "--format=json", *_options(**options), "--", *(os.fspath(word) for word in command)], {0})
+    return answer
+
+
+def fit(command: Sequence[Path] = (), **options: Value) -> Dict[str, Any]:
+    """Whether a training fits: the memory that each template needs, and which one to take. `docs/fit.md` lists the options."""
+    behind = ["--", *(os.fspath(word) for word in command)] if command else []
+    # 1: nothing fits, which is an answer.
+    answer: Dict[str, Any] = _ask(["fit", "--format=json", *_options(**options), *behind], {0, 1})
+    return answer
+
+
+def _options(**options: Value) -> Iterator[str]:
+    """Keyword arguments as words of the command line."""
+    for name, value in options.items():
+        flag = "--" + name.replace("_", "-")
+        if value is None or value is False:
+            continue
+        if value is True:
+            yield flag
+        elif isinstance(value, Mapping) and name == "deepspeed":
+            yield f"{flag}={json.dumps(value)}"
+        elif isinstance(value, Mapping):
+            yield from (f"{flag}={key}={_text(name, item)}" for key, item in value.items())
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            yield from (f"{flag}={os.fspath(item)}" for item in value)
+        else:
+            yield f"{flag}={value if isinstance(value, (int, float)) else os.fspath(value)}"
+
+
+def _text(option: str, item: Any) -> str:
+    """An item of `set` is JSON; one of `env` is the text itself."""
+    return json.dumps(item) if option == "set" else str(item)
+
+
+def _ask(words: List[str], answers: "set[int]", environment: Optional[Mapping[str, str]] = None) -> Any:
+    """The JSON that the executable prints, if it ends with one of these statuses."""
+    looked = places()
+    program = next((program for program in looked if os.access(program, os.X_OK) and os.path.isfile(program)), None)
+    if program is None:
+        raise FileNotFoundError(f"the executable of zlaunch is not installed: {', '.join(looked)}\nhelp: pip install --force-reinstall zlaunch")
+    asked = subprocess.run([program, *words], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, encoding="utf-8", errors="replace")
+    if asked.returncode in answers:
+        return json.loads(asked.stdout)
+    try:
+        diagnostics: List[Dict[str, Any]] = json.loads(asked.stdout)["diagnostics"]
+    except (ValueError, KeyError):
+        diagnostics = []
+    diagnostics.sort(key=lambda it: ["error", "warning", "note"].index(it["severity"]))
+    text = asked.stderr.strip() or "\n".join(_sentences(it) for it in diagnostics if it["severity"] != "note")
+    raise Refused(text, diagnostics, asked.returncode)
+
+
+def _sentences(it: Dict[str, Any]) -> str:
+    """A diagnostic as the command line prints it."""
+    name = f"[{it['rule']}]" if it.get("allowable") else ""
+    places = [f"  --> {place}" for place in it["where"]]
+    return "\n".join([f"{it['severity']}{name}: {it['message']}", *places, *([f"  help: {it['help']}"] if it["help"] else [])])

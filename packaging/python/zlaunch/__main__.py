@@ -1,21 +1,12 @@
 """`python -m zlaunch`: becomes the executable that was installed with this package."""
 import os
 import sys
-import sysconfig
+
+from ._executable import places
 
 
-def places():
-    """Where installers put scripts: this environment, `--user`, then beside this package (`--target`, `--prefix`)."""
-    yield sysconfig.get_path("scripts")
-    yield os.path.dirname(sys.executable)
-    yield sysconfig.get_path("scripts", "posix_user")
-    packages = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    yield os.path.join(packages, "bin")
-    yield os.path.join(packages, "../../../bin")
-
-
-def main():
-    looked = [os.path.join(place, "zlaunch") for place in places() if place]
+def main() -> int:
+    looked = places()
     there = [program for program in looked if os.path.isfile(program)]
     what = "is not installed"
     for program in there:

@@ -46,7 +46,7 @@ pub(crate) enum Judge {
 }
 
 impl Judge {
-    fn of(installed: Release) -> Self {
+    pub(crate) fn of(installed: Release) -> Self {
         if installed > NEWEST {
             return Judge::Nearest(NEWEST);
         }

@@ -1,13 +1,39 @@
 //! One template file: the `$zlaunch` header and the body.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::search::{Origin, is_name};
 use crate::base::vars;
 use crate::report::{self, Problem};
 
+/// Which schema a file follows: for editors, wherever a config is written. It never reaches DeepSpeed.
+pub(crate) const SCHEMA_LINE: &str = "$schema";
+
 /// What may stand in `$zlaunch`.
 const HEADER: &[&str] = &["about", "about.zh", "extends", "patch", "env", "needs"];
+
+/// The header as JSON Schema, for `zlaunch schema --template`.
+pub(crate) fn header_schema() -> Value {
+    let text = json!({"type": "string"});
+    let needed = json!({
+        "type": "object",
+        "properties": {"why": text, "example": text, "when": {"type": "object"}},
+        "required": ["why", "example"],
+    });
+    json!({
+        "type": "object",
+        "description": "zlaunch reads this header, and DeepSpeed never sees it.",
+        "properties": {
+            "about": {"type": "string", "description": "What the template is for."},
+            "about.zh": {"type": "string", "description": "The same in Chinese."},
+            "extends": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$", "description": "The template that the body changes: null removes a key."},
+            "patch": {"type": "array", "items": {"type": "object", "required": ["op", "path"]}, "description": "Operations of JSON Patch, after the merge."},
+            "env": {"type": "object", "additionalProperties": {"type": ["string", "number"]}, "description": "Variables to set where the user has none."},
+            "needs": {"type": "object", "additionalProperties": needed, "description": "Keys that only the user can know."},
+        },
+        "additionalProperties": false,
+    })
+}
 
 /// A key that only the user can know.
 #[derive(Debug)]
@@ -36,6 +62,7 @@ impl Document {
     pub(super) fn new(value: Value, origin: &Origin) -> Result<Self, Vec<Problem>> {
         let Value::Object(mut body) = value else { return Err(vec![report::not_an_object(origin)]) };
         let header = body.shift_remove("$zlaunch");
+        body.shift_remove(SCHEMA_LINE);
         let mut document = Document {
             about: None,
             about_zh: None,

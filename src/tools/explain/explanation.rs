@@ -4,12 +4,14 @@ use anstyle::{AnsiColor, Style};
 
 use super::glossary::{GlossaryEntry, Topic, keys_below};
 use super::language::Language;
+use super::versions::{Versions, fate};
 use crate::base::layout::{Line, TextTable, columns, harmless, wrapped};
 use crate::base::options::launch;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::check;
 use crate::config::auto;
+use crate::config::schema::{KeySpec, dotted};
 use crate::config::template::{self, Origin, Search};
 use crate::host::Host;
 use crate::report::secrets::Secrets;
@@ -54,7 +56,7 @@ impl Explanation {
         table.lines().map(line).collect()
     }
 
-    pub(super) fn of_entry(entry: &GlossaryEntry, language: Language) -> Self {
+    pub(super) fn of_entry(entry: &GlossaryEntry, language: Language, versions: &Versions) -> Self {
         let name = entry.name();
         let mut rows = Vec::new();
         let mut row = |english, chinese, text: Option<String>| {
@@ -68,13 +70,24 @@ impl Explanation {
         row("default", "默认值", field("default"));
         row("\"auto\"", "\"auto\"", value_of_auto(entry, language));
         row("stages", "适用阶段", field("stages"));
-        row("since", "起始版本", field("since"));
+        let key = versions.find(name);
+        let since = key.and_then(|key| key.since).map(dotted);
+        row("since", "起始版本", since.or_else(|| field("since")));
+        row("status", "状态", key.and_then(|key| fate(&key, language)));
+        row("here", "本机", key.and_then(|key| versions.here(&key, language)));
         row("keys", "子键", keys_below(name));
         row("zlaunch", "zlaunch", use_of_variable(entry, language));
         row("advice", "建议", text("advice"));
         row("careful", "注意", text("careful"));
         row("example", "示例", field("example").map(|text| with_key(name, text)));
         Explanation { name: name.to_string(), topic: entry.topic(), text: text("en").unwrap_or_default(), rows }
+    }
+
+    /// A key that is not in the glossary, because it is gone.
+    pub(super) fn of_recorded(key: &KeySpec, language: Language, versions: &Versions) -> Option<Self> {
+        let here = versions.here(key, language).map(|here| (language.word("here", "本机"), here));
+        let (name, text) = (key.key.to_string(), fate(key, language)?);
+        Some(Explanation { name, topic: Topic::Key, text, rows: here.into_iter().collect() })
     }
 
     /// A variable that is not in the glossary but in zlaunch's own tables.
@@ -128,7 +141,7 @@ fn with_key(key: &str, example: String) -> String {
 }
 
 /// What "auto" becomes at this key.
-fn value_of_auto(entry: &GlossaryEntry, language: Language) -> Option<String> {
+pub(super) fn value_of_auto(entry: &GlossaryEntry, language: Language) -> Option<String> {
     let rule = auto::RULES.iter().find(|rule| rule.key == entry.name())?;
     let compared = language.word("; a value of your own must equal it", "；自己写的值必须与之相等");
     let becomes = entry.text("auto", language).unwrap_or(rule.doc);

@@ -6,14 +6,14 @@ use crate::host::Host;
 use crate::report::{self, Problem};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Language {
+pub(crate) enum Language {
     English,
     Chinese,
 }
 
 impl Language {
     /// ZLAUNCH_LANG, else the locale: the variables the C library reads, in its order.
-    pub(super) fn of(host: &Host) -> Result<Self, Problem> {
+    pub(crate) fn of(host: &Host) -> Result<Self, Problem> {
         if let Some(value) = host.filled(vars::ZLAUNCH_LANG) {
             let sourced = || Sourced::new(value.to_string(), Source::Variable(vars::ZLAUNCH_LANG.to_string()));
             return Self::named(value).ok_or_else(|| report::not_one_of(&sourced(), &["en", "zh"]));

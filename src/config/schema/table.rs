@@ -1,0 +1,156 @@
+//! The recorded file of keys, line by line. A key is looked up by binary search, and only its own line is read.
+
+use std::iter::Copied;
+use std::slice::Iter;
+
+use super::recorded::{Release, release};
+
+/// Sorted by key; the columns are explained in `record_schema.py`.
+const TEXT: &str = include_str!("../../recorded/deepspeed-schema.txt");
+
+/// Split while compiling, because every key of a config is looked up at every launch.
+static LINES: [&str; count_lines()] = lines();
+
+const fn count_lines() -> usize {
+    let (mut at, mut count) = (0, 0);
+    while at < TEXT.len() {
+        count += (TEXT.as_bytes()[at] == b'\n') as usize;
+        at += 1;
+    }
+    count
+}
+
+const fn lines() -> [&'static str; count_lines()] {
+    let mut lines = [""; count_lines()];
+    let (mut rest, mut number) = (TEXT, 0);
+    while number < lines.len() {
+        let mut end = 0;
+        while rest.as_bytes()[end] != b'\n' {
+            end += 1;
+        }
+        (lines[number], rest) = rest.split_at(end);
+        rest = rest.split_at(1).1;
+        number += 1;
+    }
+    lines
+}
+
+/// The last part of each line's key. Every unknown key of a config is compared with all of them.
+static NAMES: [&str; count_lines()] = names();
+
+const fn names() -> [&'static str; count_lines()] {
+    let mut names = lines();
+    let mut number = 0;
+    while number < names.len() {
+        let (line, mut end, mut start) = (names[number].as_bytes(), 0, 0);
+        while line[end] != b'\t' {
+            end += 1;
+            start = if line[end - 1] == b'.' { end } else { start };
+        }
+        names[number] = names[number].split_at(end).0.split_at(start).1;
+        number += 1;
+    }
+    names
+}
+
+pub(super) fn key_of(line: &'static str) -> &'static str {
+    line.split('\t').next().unwrap_or(line)
+}
+
+/// The last part of a dotted key.
+pub(crate) fn name_of(key: &str) -> &str {
+    key.rsplit_once('.').map_or(key, |(_, name)| name)
+}
+
+/// The lines from the first one whose key is not smaller. Whole lines compare as their keys do: the tab behind a key is
+/// smaller than anything in one.
+pub(super) fn lines_from(key: &str) -> Copied<Iter<'static, &'static str>> {
+    LINES[LINES.partition_point(|line| *line < key)..].iter().copied()
+}
+
+/// The names of the keys right below a section; `""` is the top.
+pub(crate) fn names_below(section: &str) -> impl Iterator<Item = &'static str> {
+    let prefix = if section.is_empty() { String::new() } else { format!("{section}.") };
+    let names = lines_from(&prefix).map_while(move |line| Some(key_of(line.strip_prefix(&prefix)?)));
+    names.filter(|name| !name.contains(['.', '@']))
+}
+
+/// The lines of every key with that last part.
+pub(super) fn lines_named(name: &str) -> impl Iterator<Item = &'static str> {
+    let lines = LINES.iter().zip(&NAMES).filter(move |(line, own)| **own == name && !key_of(line).contains('@'));
+    lines.map(|(line, _)| *line)
+}
+
+/// What a column says of a version. `new@0.17.1;old`: what holds since when, the newest first.
+pub(super) fn at(column: &'static str, version: Release) -> &'static str {
+    if !column.contains(';') {
+        return column;
+    }
+    let parts = column.split(';').map(|part| part.rsplit_once('@').unwrap_or((part, "-")));
+    let holds = |(_, since): &(&str, &str)| release(since).is_none_or(|since| since <= version);
+    parts.into_iter().find(holds).map_or("-", |(text, _)| text)
+}
+
+/// The seven columns of a line. They are so short that looking at each byte beats a search for the tab.
+pub(super) fn columns(line: &'static str) -> [&'static str; 7] {
+    let mut rest = line;
+    std::array::from_fn(|_| {
+        let (column, behind) = rest.split_at(rest.bytes().position(|b| b == b'\t').unwrap_or(rest.len()));
+        rest = behind.get(1..).unwrap_or_default();
+        column
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::NEWEST;
+    use super::super::value_type::{ValueRange, ValueType};
+    use super::*;
+
+    #[test]
+    fn the_file_is_sorted_and_every_line_is_found() {
+        let keys: Vec<&str> = TEXT.lines().map(key_of).collect();
+        assert!(TEXT.is_ascii() && keys.is_sorted() && keys.len() > 450);
+        for key in keys {
+            assert_eq!(lines_from(key).next().map(key_of), Some(key));
+            assert!(lines_from(&format!("{key}x")).next().is_none_or(|line| key_of(line) != key));
+        }
+        assert!(TEXT.lines().all(|line| line.split('\t').count() == 7));
+    }
+
+    #[test]
+    fn every_type_and_range_is_one_that_is_judged() {
+        for line in TEXT.lines() {
+            let [_, kind, range, ..] = columns(line);
+            for kind in history(kind) {
+                let kind = kind.trim_start_matches('~').trim_end_matches('?');
+                assert!(ValueType::parse(kind).is_some(), "{line}");
+            }
+            assert!(history(range).all(|range| range == "-" || ValueRange::parse(range).is_some()), "{line}");
+        }
+    }
+
+    fn history(column: &'static str) -> impl Iterator<Item = &'static str> {
+        column.split(';').map(|part| part.split('@').next().unwrap())
+    }
+
+    #[test]
+    fn sections_know_their_keys() {
+        let names: Vec<_> = names_below("zero_optimization.offload_param").collect();
+        assert!(names.len() == 6 && names.contains(&"max_in_cpu"), "{names:?}");
+        assert!(names_below("").any(|name| name == "train_batch_size"));
+        assert!(!names_below("").any(|name| name.contains('.')));
+        assert!(LINES.iter().zip(NAMES).all(|(line, name)| name_of(key_of(line)) == name));
+        assert_eq!(lines_named("stage3_prefetch_bucket_size").count(), 1);
+    }
+
+    #[test]
+    fn a_column_says_what_holds_in_a_version() {
+        assert_eq!(at("int", NEWEST), "int");
+        for (version, holds) in
+            [([0, 14, 3], "c"), ([0, 14, 4], "b"), ([0, 16, 5], "b"), ([0, 16, 6], "a"), (NEWEST, "a")]
+        {
+            assert_eq!(at("a@0.16.6;b@0.14.4;c", version), holds, "{version:?}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What the recorded versions of DeepSpeed say of a key: since when it exists, what became of it, and whether the one that
+//! is installed reads it.
+
+use super::language::Language;
+use crate::command::python::Python;
+use crate::config::schema::{self, Judge, KeySpec, Known, dotted};
+use crate::host::Host;
+
+/// The DeepSpeed that is found here, if any, and the recorded one that speaks for it.
+pub(super) struct Versions {
+    installed: Option<String>,
+    judge: Judge,
+}
+
+impl Versions {
+    pub(super) fn of(host: &Host) -> Self {
+        let python = Python::on_path(host);
+        let installed = python.as_ref().and_then(|python| python.version("deepspeed")).map(|version| version.0);
+        Versions { installed, judge: Judge::in_environment(python.as_ref()) }
+    }
+
+    pub(super) fn find(&self, key: &str) -> Option<KeySpec> {
+        schema::find(key, self.judge.version())
+    }
+
+    /// Whether the installed version reads the key; nothing where it does, or where none is installed.
+    pub(super) fn here(&self, key: &KeySpec, language: Language) -> Option<String> {
+        let installed = self.installed.as_ref()?;
+        let says = match key.known() {
+            Known::Yes => return None,
+            Known::Later(_) => language.word("does not know it yet", "还不认识这个键"),
+            Known::Dropped(_) => language.word("no longer knows it", "已不认识这个键"),
+            Known::Refused(_) => language.word("refuses a config that holds it", "会拒绝含有它的配置"),
+            Known::Paused => language.word("does not read it", "不读取这个键"),
+        };
+        let stands_in = match self.judge {
+            Judge::Itself(_) => String::new(),
+            Judge::Older(version, _) | Judge::Nearest(version) if language == Language::Chinese => {
+                format!("（按 {} 判断，该版本未记录）", dotted(version))
+            }
+            Judge::Older(version, _) | Judge::Nearest(version) => {
+                format!(" (judged as {}: this one was not recorded)", dotted(version))
+            }
+        };
+        Some(format!("DeepSpeed {installed} {says}{stands_in}"))
+    }
+}
+
+/// What became of a key that was removed or renamed.
+pub(crate) fn fate(key: &KeySpec, language: Language) -> Option<String> {
+    let chinese = language == Language::Chinese;
+    let now = key.replaced_by.map(|now| if chinese { format!("，现在是 `{now}`") } else { format!(", now `{now}`") });
+    let now = now.unwrap_or_default();
+    let Some(removed) = key.removed else {
+        let old = |now| if chinese { format!("`{now}` 的旧名") } else { format!("the old name of `{now}`") };
+        let paused = language
+            .word("read by older and newer versions, not by this one", "更旧和更新的版本读取它，这个版本不读取");
+        return key.replaced_by.map(old).or_else(|| (key.known() == Known::Paused).then(|| paused.to_string()));
+    };
+    let since = dotted(removed.version);
+    Some(match (removed.refused, chinese) {
+        (true, false) => format!("removed in {since}{now}: a config that holds it is refused since"),
+        (false, false) => format!("dropped in {since}{now}"),
+        (true, true) => format!("{since} 移除{now}：此后会拒绝含有它的配置"),
+        (false, true) => format!("{since} 起不再使用{now}"),
+    })
+}

@@ -1,0 +1,273 @@
+//! `zlaunch schema`: a JSON Schema of DeepSpeed's config for editors, made from the keys that `check` knows, with the texts of
+//! `explain`. What `check` says about keys, types and ranges in a file alone is what a validator says by this schema.
+
+use serde_json::{Map, Value, json};
+
+use super::explain::{self, Language};
+use crate::command::python::Python;
+use crate::config::auto;
+use crate::config::schema::{self, Judge, KeySpec, Known, NEWEST, Release, UnknownKeys, dotted};
+use crate::config::template;
+use crate::host::Host;
+use crate::report::Problem;
+
+pub(crate) struct SchemaRequest {
+    /// Instead of the one that is installed.
+    pub(crate) version: Option<Release>,
+    /// For files with a `$zlaunch` header, where null removes what is inherited.
+    pub(crate) template: bool,
+}
+
+/// The schema, and a word about it where another version stands in for the one that is wanted.
+pub(crate) fn schema(request: &SchemaRequest, host: &Host) -> Result<(Value, Option<String>), Problem> {
+    let installed = || Some(Python::on_path(host)?.version("deepspeed")?.numbers());
+    let wanted = request.version.or_else(installed);
+    let version = wanted.map_or(NEWEST, |wanted| Judge::of(wanted).version());
+    let note = wanted.filter(|wanted| *wanted != version).map(|wanted| {
+        format!("note: DeepSpeed {} was not recorded: this is the schema of {}", dotted(wanted), dotted(version))
+    });
+    let writer = Writer { version, language: Language::of(host)?, template: request.template };
+    Ok((writer.document(), note))
+}
+
+#[derive(Clone, Copy)]
+struct Writer {
+    version: Release,
+    language: Language,
+    template: bool,
+}
+
+/// Names of comments in the sections that ignore unknown keys, as `check` takes them for such.
+const COMMENT: &str = "^([^A-Za-z]|$|(comments?|description)$)";
+
+impl Writer {
+    fn document(self) -> Value {
+        let what = if self.template { "template of zlaunch for DeepSpeed" } else { "config of DeepSpeed" };
+        let mut document = json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": format!("{what} {}", dotted(self.version)),
+        });
+        let mut body = self.section("", "", UnknownKeys::Ignored);
+        let properties = &mut body["properties"];
+        properties["$schema"] = json!({"type": "string"});
+        if self.template {
+            properties["$zlaunch"] = template::header_schema();
+        }
+        body["allOf"] = json!([read_instead_of_bf16(&mut properties["bfloat16"])]);
+        let mut definitions = schema::definitions(self.version);
+        definitions.insert("concrete".to_string(), free_object(Map::new()));
+        body["$defs"] = Value::Object(definitions);
+        merge(&mut document, body);
+        document
+    }
+
+    /// The object of a section. `told` is the section whose explanations it has, where it is another name of that one.
+    fn section(self, section: &str, told: &str, policy: UnknownKeys) -> Value {
+        let keys: Vec<KeySpec> =
+            schema::names_below(section).filter_map(|name| schema::find(&below(section, name), self.version)).collect();
+        let mut properties: Map<String, Value> = keys
+            .iter()
+            .filter_map(|key| Some((key.name().to_string(), self.property(key, &below(told, key.name()))?)))
+            .collect();
+        let mut object = Map::from_iter([("type".to_string(), json!("object"))]);
+        match policy {
+            UnknownKeys::Ignored => {
+                object.insert("patternProperties".to_string(), json!({COMMENT: {"$ref": "#/$defs/concrete"}}));
+            }
+            UnknownKeys::Refused => {
+                properties.insert("strict".to_string(), json!({"doNotSuggest": true}));
+            }
+            UnknownKeys::RefusedPlainly => {}
+        }
+        object.insert("properties".to_string(), Value::Object(properties));
+        object.insert("additionalProperties".to_string(), json!(false));
+        let pairs: Vec<Value> = keys.iter().filter_map(|key| not_both(key, section)).collect();
+        if policy != UnknownKeys::Ignored && !pairs.is_empty() {
+            object.insert("allOf".to_string(), Value::Array(pairs));
+        }
+        Value::Object(object)
+    }
+
+    /// What a key takes, and what there is to say about it; `None` for one that came later.
+    fn property(self, key: &KeySpec, told: &str) -> Option<Value> {
+        let mut property = match key.known() {
+            Known::Yes => self.value(key, told),
+            Known::Later(_) => return None,
+            Known::Dropped(_) | Known::Refused(_) | Known::Paused => {
+                Map::from_iter([("not".to_string(), json!({})), ("doNotSuggest".to_string(), json!(true))])
+            }
+        };
+        let about = explain::about(key.key, self.language).or_else(|| explain::about(told, self.language));
+        property.extend(about.map(|about| ("description".to_string(), json!(about))));
+        let default = serde_json::from_str::<Value>(key.default).ok().filter(|_| key.known() == Known::Yes);
+        property.extend(default.map(|default| ("default".to_string(), default)));
+        if let Some(gone) = explain::fate(key, self.language) {
+            property.insert("deprecated".to_string(), json!(true));
+            property.insert("deprecationMessage".to_string(), json!(gone));
+        }
+        Some(Value::Object(property))
+    }
+
+    fn value(self, key: &KeySpec, told: &str) -> Map<String, Value> {
+        let mut forms = key.forms();
+        if let Some(policy) = key.policy() {
+            forms.insert(0, self.section(key.key, key.alias_of.or(key.replaced_by).unwrap_or(told), policy));
+        }
+        for form in &mut forms {
+            if is_free(form) {
+                merge(form, self.parameters(key.key));
+            } else if takes_any_text(form) {
+                merge(form, json!({"not": {"const": "auto"}}));
+            }
+        }
+        if auto::may_be_filled(key.key) {
+            forms.push(json!({"const": "auto"}));
+        }
+        if self.template && forms.iter().all(|form| form["type"] != "null") {
+            forms.push(json!({"type": "null"}));
+        }
+        match <[Value; 1]>::try_from(forms) {
+            Ok([Value::Object(only)]) => only,
+            Ok(_) => Map::new(),
+            Err(forms) if forms.is_empty() => Map::from_iter([("not".to_string(), json!({}))]),
+            Err(forms) => Map::from_iter([("anyOf".to_string(), Value::Array(forms))]),
+        }
+    }
+
+    /// What may stand in an object without a schema: no "auto" but where a trainer fills it. Of an optimizer and a scheduler
+    /// the recorded parameters are offered.
+    fn parameters(self, key: &str) -> Value {
+        let mut properties = Map::new();
+        let recorded =
+            key.strip_suffix(".params").into_iter().flat_map(|owner| schema::all_parameters(owner, self.version));
+        for name in recorded.map(|it| it.name()).chain(auto::filled_below(key)) {
+            let full = below(key, name);
+            let auto = auto::may_be_filled(&full);
+            let mut property =
+                if auto { Map::new() } else { Map::from_iter([("$ref".to_string(), json!("#/$defs/concrete"))]) };
+            property
+                .extend(explain::about(&full, self.language).map(|about| ("description".to_string(), json!(about))));
+            properties.entry(name).or_insert(Value::Object(property));
+        }
+        free_object(properties)
+    }
+}
+
+/// The old name of `bf16` is read only where that one is missing.
+fn read_instead_of_bf16(property: &mut Value) -> Value {
+    let (told, read): (Map<_, _>, Map<_, _>) = match property.take() {
+        Value::Object(all) => all.into_iter().partition(|(name, _)| name.starts_with("de")),
+        _ => Default::default(),
+    };
+    *property = Value::Object(told);
+    let unread = json!({"required": ["bf16"], "properties": {"bf16": {"not": {"type": "null"}}}});
+    let of = |value: Value| json!({"properties": {"bfloat16": value}});
+    json!({"if": unread, "then": of(json!({"$ref": "#/$defs/concrete"})), "else": of(Value::Object(read))})
+}
+
+fn merge(one: &mut Value, two: Value) {
+    if let (Value::Object(one), Value::Object(two)) = (one, two) {
+        one.extend(two);
+    }
+}
+
+/// A text without a pattern.
+fn takes_any_text(form: &Value) -> bool {
+    has_type(form, "string") && form.get("pattern").is_none()
+}
+
+fn has_type(form: &Value, name: &str) -> bool {
+    form["type"] == name || form["type"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == name))
+}
+
+/// An object or anything, about whose content nothing is known.
+fn is_free(form: &Value) -> bool {
+    form.get("properties").is_none() && (has_type(form, "object") || *form == json!({}))
+}
+
+fn free_object(properties: Map<String, Value>) -> Value {
+    let mut object = json!({"not": {"const": "auto"}, "additionalProperties": {"$ref": "#/$defs/concrete"}});
+    if !properties.is_empty() {
+        object["properties"] = Value::Object(properties);
+    }
+    object
+}
+
+/// DeepSpeed refuses a key together with another name of it. An "auto" is dropped before.
+fn not_both(key: &KeySpec, section: &str) -> Option<Value> {
+    let other = key.alias_of.or(key.replaced_by)?.strip_prefix(section)?.strip_prefix('.')?;
+    let written = json!({"not": {"const": "auto"}});
+    Some(json!({"not": {"required": [key.name(), other], "properties": {key.name(): written, other: written}}}))
+}
+
+fn below(section: &str, name: &str) -> String {
+    if section.is_empty() { name.to_string() } else { format!("{section}.{name}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::json;
+    use crate::laws::fake::host;
+
+    fn made(version: Release, template: bool, env: &[(&str, &str)]) -> Value {
+        schema(&SchemaRequest { version: Some(version), template }, &host(env)).unwrap().0
+    }
+
+    fn property<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
+        schema.pointer(&format!("/properties/{}", key.replace('.', "/properties/")))
+    }
+
+    #[test]
+    fn keys_are_those_of_the_version() {
+        let (old, new) = (made([0, 16, 3], false, &[]), made([0, 19, 8], false, &[]));
+        assert!(property(&old, "tensor_parallel").is_none() && property(&new, "tensor_parallel").is_some());
+        assert_eq!(old["title"], "config of DeepSpeed 0.16.3");
+        assert_eq!(property(&new, "amp").unwrap()["deprecated"], true);
+        assert_eq!(property(&new, "amp").unwrap()["not"], json!({}));
+        // It is still read there, and gone in a later one.
+        assert_eq!(property(&old, "amp").unwrap()["type"], "object");
+        assert!(property(&old, "amp").unwrap()["deprecationMessage"].as_str().unwrap().contains("0.19.8"));
+        assert_eq!(property(&new, "bfloat16").unwrap()["deprecated"], true);
+    }
+
+    /// Every reference leads somewhere, and every known key has its place, a description and a type.
+    #[test]
+    fn every_key_is_described() {
+        let made = made([0, 19, 8], false, &[]);
+        let text = made.to_string();
+        for reference in text.match_indices("\"$ref\":\"#").map(|(at, it)| &text[at + it.len()..]) {
+            let pointer = reference.split('"').next().unwrap();
+            assert!(made.pointer(pointer).is_some(), "{pointer}");
+        }
+        let zero = made.pointer("/properties/zero_optimization/anyOf/0").unwrap();
+        for key in ["stage", "reduce_bucket_size", "overlap_comm", "stage3_prefetch_bucket_size"] {
+            let property = &zero["properties"][key];
+            assert!(property["description"].as_str().is_some_and(|text| text.len() > 20), "{key}: {property}");
+            assert!(property.get("default").is_some(), "{key}: {property}");
+        }
+        let autos = zero["properties"]["stage3_prefetch_bucket_size"]["anyOf"].as_array().unwrap();
+        assert!(autos.contains(&json!({"const": "auto"})));
+        assert!(!zero["properties"]["overlap_comm"].to_string().contains("auto\""));
+    }
+
+    #[test]
+    fn the_descriptions_have_a_language() {
+        let chinese = made([0, 19, 8], false, &[("ZLAUNCH_LANG", "zh")]);
+        let english = made([0, 19, 8], false, &[]);
+        let about =
+            |made: &Value| property(made, "train_batch_size").unwrap()["description"].as_str().unwrap().to_string();
+        assert!(about(&english).is_ascii() || about(&english).contains('×'));
+        assert!(about(&chinese).contains("样本"));
+        assert_eq!(chinese["$defs"], english["$defs"]);
+    }
+
+    #[test]
+    fn a_template_has_a_header_and_may_remove() {
+        let template = made([0, 19, 8], true, &[]);
+        assert!(property(&template, "$zlaunch.extends").is_some());
+        assert!(property(&template, "$schema").is_some());
+        let clipping = property(&template, "gradient_clipping").unwrap();
+        assert!(clipping["anyOf"].as_array().unwrap().contains(&json::parse(r#"{"type": "null"}"#).unwrap()));
+    }
+}
