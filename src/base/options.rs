@@ -113,7 +113,7 @@ options! {
         "Training" {
             TUNER = "tuner", One "NAME", "full, lora or qlora";
             LORA_RANK = "lora-rank", One "N" ["lora_rank"], "Rank of the adapters";
-            LORA_TARGETS = "lora-targets", One "NAMES" ["lora_targets"], "Layers with an adapter: all-linear, or names separated by commas";
+            LORA_TARGETS = "lora-targets", One "NAMES" ["lora_targets"], "Layers with an adapter: all-linear, or names with commas";
             QUANT_BITS = "quant-bits", One "N" ["quant_bits"], "Bits of the frozen weights: 4 or 8";
             DTYPE = "dtype", One "NAME", "bf16, fp16 or fp32";
             OPTIMIZER = "optimizer", One "NAME", "adamw, adamw_8bit, adafactor, lion, muon or sgd";

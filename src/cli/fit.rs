@@ -15,12 +15,11 @@ use crate::ranks::topology::Processes;
 use crate::report::{self, Problem};
 use crate::request::Launch;
 
-const AFTER_HELP: &str = "What is not given here is taken from the training command.
-Exit status: 0, or 1 if nothing fits, or not the config that --deepspeed names.
+const AFTER_HELP: &str =
+    "What is not given here is taken from the training command. Exit status: 0, or 1 if it does not fit.
 
 \x1b[1m\x1b[4mExamples:\x1b[0m
   zlaunch fit --params 8B --gpu H100x8
-  zlaunch fit --params 8B --gpus 2 --gpu-memory 80GiB --host-memory 1TiB --deepspeed zero3_offload
   zlaunch fit --gpus 8 -- swift sft --model Qwen/Qwen3-8B --tuner_type full --max_length 4096";
 
 pub(super) fn describe(command: Command) -> Command {

@@ -49,11 +49,14 @@ pub(crate) fn size_without_unit(size: &Sourced<String>) -> Problem {
 }
 
 pub(crate) fn unknown_card(name: &Sourced<String>, nearest: Option<&str>) -> Problem {
+    let is_number = name.value.trim().parse::<u32>().is_ok();
     let quoted = nearest.map(|name| if name.contains(' ') { format!("\"{name}\"") } else { name.to_string() });
-    let meant = quoted.map(|name| format!("did you mean --gpu {name}? ")).unwrap_or_default();
-    Problem::error("usage", format!("zlaunch knows no GPU named `{}`", name.value))
-        .at(name.place())
-        .help(format!("{meant}say its memory instead: --gpus 8 --gpu-memory 80GiB"))
+    let help = match quoted {
+        _ if is_number => format!("did you mean `--gpus`? --gpus {}", name.value.trim()),
+        Some(nearest) => format!("did you mean --gpu {nearest}? say its memory instead: --gpus 8 --gpu-memory 80GiB"),
+        None => "say its memory instead: --gpus 8 --gpu-memory 80GiB".to_string(),
+    };
+    Problem::error("usage", format!("zlaunch knows no GPU named `{}`", name.value)).at(name.place()).help(help)
 }
 
 pub(crate) fn gpus_not_said() -> Problem {
