@@ -16,9 +16,9 @@ fn place_flags(nnodes: Option<u32>, node_rank: Option<u32>, address: Option<&str
 
 const ALONE: &str = "for this machine alone: --nnodes 1";
 
-/// What `engine` set says that the job is larger than this process, but `missing` is not said.
+/// What `engine` set says that the job is larger than this process, but nothing says `missing`.
 pub(crate) fn place_unknown(engine: &str, set: &[String], missing: &str) -> Problem {
-    let what = format!("this seems to be part of a larger job of {engine}, but {missing}");
+    let what = format!("this seems to be part of a larger job of {engine}, but nothing says {missing}");
     let problem = set.iter().fold(Problem::error("ranks", what), Problem::at);
     problem.help(format!("{}; {ALONE}", place_flags(None, None, None)))
 }
@@ -63,14 +63,14 @@ pub(crate) fn host_file_unreadable(engine: &str, file: &Sourced<String>) -> Prob
 
 /// Several machines, and nothing says which of them this is.
 pub(crate) fn which_machine(nnodes: &Sourced<u32>) -> Problem {
-    Problem::error("ranks", format!("which of the {} machines this is was not said", nnodes.value))
+    Problem::error("ranks", format!("nothing says which of the {} machines this is", nnodes.value))
         .at(nnodes.place())
         .help(format!("--node-rank I on each of them: 0 on the first, {} on the last", nnodes.value - 1))
 }
 
 /// The number of a machine, but not how many there are.
 pub(crate) fn how_many_machines(node_rank: &Sourced<u32>, address: Option<&Sourced<String>>) -> Problem {
-    let what = format!("this is machine {}, but of how many was not said", node_rank.value);
+    let what = format!("this is machine {}, but nothing says of how many", node_rank.value);
     let problem = Problem::error("ranks", what).at(node_rank.place());
     let problem = address.iter().fold(problem, |problem, address| problem.at(address.place()));
     let flags = place_flags(None, Some(node_rank.value), address.map(|address| address.value.as_str()));

@@ -89,7 +89,7 @@ const SIGNS: &[(&str, &Engine)] = &[
     ("OMPI_COMM_WORLD_", &openmpi::ENGINE),
     ("PALS_", &pals::ENGINE),
     ("PBS_", &pbs::ENGINE),
-    ("PE", &gridengine::ENGINE),
+    ("PE_HOSTFILE", &gridengine::ENGINE),
     ("PMIX_", &pmi::ENGINE),
     ("PMI_", &pmi::ENGINE),
     ("SKYPILOT_", &skypilot::ENGINE),

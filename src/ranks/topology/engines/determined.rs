@@ -36,7 +36,7 @@ fn detect(host: &Host) -> Option<Detected> {
         (Some(_), Ok(None)) | (None, Ok(Some(0 | 1))) => None,
         _ => {
             let set = [slots, config].into_iter().flatten().map(|set| set.from.to_string()).collect::<Vec<_>>();
-            Some(Err(report::place_unknown(ENGINE.name, &set, "where its containers are is not in its file").into()))
+            Some(Err(report::place_unknown(ENGINE.name, &set, "where its containers are").into()))
         }
     }
 }

@@ -57,7 +57,7 @@ fn task_of_blaunch(mut allocation: Allocation, host: &Host) -> Detected {
     let is_one_of_each = task.value.parse::<u32>().is_ok_and(|task| (1..=allocation.nnodes.value).contains(&task));
     let (Some(index), true) = (index, is_one_of_each) else {
         let set = [task.place(), machines.place()];
-        return Err(report::place_unknown(ENGINE.name, &set, "not which of the machines this is").into());
+        return Err(report::place_unknown(ENGINE.name, &set, "which of its machines this is").into());
     };
     allocation.node_rank = Sourced::new(index, machines.from.clone());
     allocation.master_addr = names.first().map(|first| Sourced::new((*first).to_string(), machines.from.clone()));

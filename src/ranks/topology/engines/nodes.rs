@@ -73,7 +73,7 @@ impl Nodes {
                 return Err(report::counts_differ(engine, &count, &listed).into());
             }
             (Some(count), _) | (None, Some(count)) => count,
-            (None, None) => return Err(report::place_unknown(engine, &places, "not how many machines it has").into()),
+            (None, None) => return Err(report::place_unknown(engine, &places, "how many machines it has").into()),
         };
         let index = match index {
             Some(index) if index.value >= nnodes.value => {
@@ -81,7 +81,7 @@ impl Nodes {
             }
             Some(index) => index,
             None if nnodes.value == 1 => Sourced::new(0, Source::Default),
-            None => return Err(report::place_unknown(engine, &places, "not which of the machines this is").into()),
+            None => return Err(report::place_unknown(engine, &places, "which of its machines this is").into()),
         };
         Ok(Allocation::task_per_node(nnodes, index, first))
     }

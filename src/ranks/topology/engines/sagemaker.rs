@@ -24,7 +24,7 @@ fn detect(host: &Host) -> Option<Detected> {
         (None, None) => of_file(host),
         (hosts, here) => {
             let set: Vec<String> = hosts.iter().chain(&here).map(Sourced::place).collect();
-            Some(Err(report::place_unknown(ENGINE.name, &set, "not which of the machines this is").into()))
+            Some(Err(report::place_unknown(ENGINE.name, &set, "which of its machines this is").into()))
         }
     }
 }

@@ -40,12 +40,12 @@ fn half_a_job(host: &Host) -> Option<Problem> {
     let listed = listed_nodes(first_text(&[vars::SLURM_STEP_NODELIST, vars::SLURM_JOB_NODELIST], host).as_ref());
     let listed = listed.filter(|listed| listed.value > 1).map(|listed| listed.from.to_string());
     let set: Vec<String> = beyond(&counts, 1).into_iter().chain(beyond(&places, 0)).chain(listed).collect();
-    (!set.is_empty()).then(|| report::place_unknown(ENGINE.name, &set, "SLURM_JOB_ID is not set"))
+    (!set.is_empty()).then(|| report::place_unknown(ENGINE.name, &set, "which one: SLURM_JOB_ID is not set"))
 }
 
 fn nodes_not_counted(host: &Host) -> Problem {
     let job = text(vars::SLURM_JOB_ID, host).map(|job| job.place());
-    report::place_unknown(ENGINE.name, job.as_slice(), "not how many machines it has")
+    report::place_unknown(ENGINE.name, job.as_slice(), "how many machines it has")
 }
 
 /// How many nodes a list has, where their number is not told.
@@ -104,7 +104,7 @@ fn detect_step(host: &Host) -> Detected {
     let local_rank = variables.number(vars::SLURM_LOCALID, 0).unwrap_or(zero.clone());
     let mut problems = variables.problems;
     if node_rank.is_none() && nnodes.value > 1 {
-        problems.push(report::place_unknown(ENGINE.name, &[nnodes.place()], "not which of the machines this is"));
+        problems.push(report::place_unknown(ENGINE.name, &[nnodes.place()], "which of its machines this is"));
     }
     let node_rank = node_rank.unwrap_or(zero);
     let hosts = list.as_ref().and_then(|list| HostList::parse(&list.value));
