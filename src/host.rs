@@ -183,17 +183,17 @@ impl IgnoredSignals {
     }
 }
 
-/// The nearest process above this one that runs a program of this name (of at most 15 bytes, as /proc has them).
-pub(crate) fn ancestor(program: &str) -> Option<u32> {
+/// The nearest process above this one that runs one of these programs (by names of at most 15 bytes, as /proc has them).
+pub(crate) fn ancestor(programs: &[&'static str]) -> Option<(&'static str, u32)> {
     let mut process = "self".to_string();
     // A chain of parents has no cycle, but /proc may change while it is read.
     for _ in 0..64 {
-        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok().filter(|_| !program.is_empty())?;
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok().filter(|_| !programs.is_empty())?;
         // `13 (name) S 12 …`; a name may have blanks and parentheses.
         let (before, after) = stat.rsplit_once(')')?;
         let (id, name) = before.split_once(" (")?;
-        if name == program {
-            return id.parse().ok();
+        if let Some(program) = programs.iter().find(|program| **program == name) {
+            return Some((program, id.parse().ok()?));
         }
         process = after.split_ascii_whitespace().nth(1)?.to_string();
     }

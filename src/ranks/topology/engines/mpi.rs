@@ -17,13 +17,13 @@ pub(super) struct MpiVariables {
     pub(super) local_size: &'static str,
     /// A variable that all tasks of one start have in common, and no other start has. Empty: there is none.
     pub(super) job: &'static str,
-    /// The program that is above all tasks of a node, of which each start has its own. Empty: `job` says enough.
-    pub(super) proxy: &'static str,
+    /// Programs that are above all tasks of a node, and of which each start has its own. None: `job` says enough.
+    pub(super) proxies: &'static [&'static str],
 }
 
 impl MpiVariables {
     pub(super) const NONE: Self =
-        MpiVariables { engine: "", rank: "", size: "", local_rank: "", local_size: "", job: "", proxy: "" };
+        MpiVariables { engine: "", rank: "", size: "", local_rank: "", local_size: "", job: "", proxies: &[] };
 
     pub(super) fn detect(&self, host: &Host) -> Option<Detected> {
         let (set, missing) = unset(&[self.rank, self.size, self.local_rank, self.local_size], host);
@@ -50,9 +50,10 @@ impl MpiVariables {
         let mut allocation =
             Tasks { rank, local_rank, world_size, local_world_size }.allocate(text(self.job, host), host)?;
         // Two starts on one machine may be alike in all variables.
-        if let Some(proxy) = host::ancestor(self.proxy).filter(|_| is_one_node) {
+        let proxies = if is_one_node { self.proxies } else { &[] };
+        if let Some((proxy, process)) = host::ancestor(proxies) {
             let key = job_id(host).map(|job| job.value).unwrap_or_default();
-            let start = Sourced::new(format!("{key}.{proxy}"), Source::Machine(self.proxy));
+            let start = Sourced::new(format!("{key}.{process}"), Source::Machine(proxy));
             allocation.master_port = Some(port_of_job(&start));
         }
         Ok(allocation)

@@ -13,5 +13,5 @@ const VARIABLES: MpiVariables = MpiVariables {
     local_rank: "MPI_LOCALRANKID",
     local_size: "MPI_LOCALNRANKS",
     job: "I_MPI_HYDRA_UUID",
-    proxy: "hydra_pmi_proxy",
+    proxies: &["hydra_pmi_proxy"],
 };

@@ -14,5 +14,6 @@ const VARIABLES: MpiVariables = MpiVariables {
     local_rank: "OMPI_COMM_WORLD_LOCAL_RANK",
     local_size: "OMPI_COMM_WORLD_LOCAL_SIZE",
     job: "PMIX_NAMESPACE",
-    ..MpiVariables::NONE
+    // The namespace of Open MPI 4 is a hash of 16 bits, so that two starts may share one.
+    proxies: &["mpirun", "mpiexec", "orterun"],
 };

@@ -19,7 +19,7 @@ const FORKED: MpiVariables = MpiVariables {
     size: "PMI_SIZE",
     local_rank: "PMI_RANK",
     local_size: "PMI_SIZE",
-    proxy: "mpiexec.gforker",
+    proxies: &["mpiexec.gforker"],
     ..MpiVariables::NONE
 };
 
