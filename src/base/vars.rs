@@ -162,9 +162,9 @@ vars! {
     "I_MPI_HYDRA_UUID" READ "a port of its own for each start of Intel MPI";
     "OMPI_MCA_*" READ "orte_num_nodes, the number of machines of Open MPI 4: tells whether they have equally many tasks";
     "FLUX_TASK_RANK, FLUX_TASK_LOCAL_ID, FLUX_JOB_SIZE, FLUX_JOB_NNODES, FLUX_JOB_ID" READ "the place of a task of Flux";
-    "FLUX_ENCLOSING_ID, RAY_JOB_CONFIG_JSON_ENV_VAR" READ "the shell of a Flux job, the driver of a Ray job: reported, since nothing counts the machines";
+    "FLUX_ENCLOSING_ID, RAY_JOB_CONFIG_JSON_ENV_VAR, RAY_RAYLET_PID" READ "the shell of a Flux job, the driver of a Ray job, a task of Ray: reported, since nothing counts the machines";
     "SUBMITIT_LOCAL_GLOBALID, SUBMITIT_LOCAL_LOCALID, SUBMITIT_LOCAL_NTASKS, SUBMITIT_LOCAL_JOB_ID" READ "the place of a task of submitit's local executor";
-    "TORCHX_REPLICA_IDX" READ "number of this replica of a TorchX job, with NNODES";
+    "TORCHX_REPLICA_IDX, TORCHX_RANK0_HOST" READ "number of this replica of a TorchX job, with NNODES, and the host of the first";
     "SKYPILOT_NUM_NODES, SKYPILOT_NODE_RANK, SKYPILOT_NODE_IPS, SKYPILOT_NUM_GPUS_PER_NODE, SKYPILOT_TASK_ID" READ "the place of this machine in a SkyPilot task";
     "DSTACK_NODES_NUM, DSTACK_NODE_RANK, DSTACK_MASTER_NODE_IP, DSTACK_NODES_IPS, DSTACK_GPUS_PER_NODE, DSTACK_RUN_ID" READ "the place of this machine in a dstack task";
     "DET_SLOT_IDS, DET_EXPERIMENT_CONFIG" READ "a container of Determined: whether its trial has more of them";

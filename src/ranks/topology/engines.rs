@@ -97,6 +97,7 @@ const SIGNS: &[(&str, &Engine)] = &[
     ("SM_", &sagemaker::ENGINE),
     ("SUBMITIT_LOCAL_", &submitit::ENGINE),
     ("TF_CONFIG", &vertex::ENGINE),
+    ("TORCHX_RANK0_HOST", &torchx::ENGINE),
     ("TORCHX_REPLICA_IDX", &torchx::ENGINE),
     ("TRAINING_JOB_NAME", &sagemaker::ENGINE),
     ("VC_", &volcano::ENGINE),

@@ -43,6 +43,7 @@ const UNCOUNTED: &[(&str, &str, &str)] = &[
         "this is the driver of a Ray job",
         "Ray Train starts a rank on each GPU of the cluster",
     ),
+    ("RAY_RAYLET_PID", "this is a task of Ray", "Ray Train starts a rank on each GPU of the cluster"),
     ("FLUX_ENCLOSING_ID", "this is the shell of a Flux job", "flux run --nodes=N --tasks-per-node=1 zlaunch …"),
 ];
 
