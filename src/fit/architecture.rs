@@ -1,11 +1,12 @@
 //! Counts the parameters of a model from its config.json, and reads the sizes that decide what a training step keeps.
 //! `table` has one entry per architecture; `tests/data/parameter-counts.jsonl` holds what transformers itself counts.
 
+mod recurrent;
 mod table;
 
 use serde_json::Value;
 
-use table::{ALL, Architecture, LLAMA, Mlp, Norm, Presence, Projections, SYNONYMS, TEXT_SECTIONS};
+use table::{ALL, Architecture, LLAMA, Mlp, Norm, NormedBy, Presence, Projections, SYNONYMS, TEXT_SECTIONS};
 
 /// A linear module: name, inputs, outputs.
 pub(crate) type Linear = (&'static str, u64, u64);
@@ -54,6 +55,8 @@ pub(crate) struct CountedModel {
     pub(crate) known: bool,
     /// Only the language model of a multimodal one was counted.
     pub(crate) is_part: bool,
+    /// Some layers have attention, and some do not.
+    pub(crate) is_mixed: bool,
 }
 
 /// `None` if the config lacks the basic sizes, or has impossible ones.
@@ -98,6 +101,7 @@ impl ModelConfig<'_> {
             Presence::Never => false,
             Presence::Always => true,
             Presence::If(key) => self.flag(key).unwrap_or(false),
+            Presence::Unless(key) => self.flag(key).unwrap_or(true),
         }
     }
 
@@ -114,9 +118,21 @@ impl ModelConfig<'_> {
         if self.architecture.norm == Norm::Layer { 2 * size } else { size }
     }
 
+    /// Norms in each layer. Where attention and MLP work side by side, they may share one.
+    fn norms(&self) -> u64 {
+        let is_new = self.flag("new_decoder_architecture") == Some(true);
+        match self.number("num_ln_in_parallel_attn") {
+            _ if !self.holds(self.architecture.parallel) => self.architecture.norms,
+            Some(norms) => norms,
+            None if is_new => 2,
+            None => 1,
+        }
+    }
+
     fn is_tied(&self) -> bool {
         let tied = |config: &Value| config.get("tie_word_embeddings").and_then(Value::as_bool);
-        tied(self.text).or(tied(self.whole)).unwrap_or(self.architecture.tied)
+        // transformers asks the model that is built, not its part.
+        tied(self.whole).or(tied(self.text)).unwrap_or(self.architecture.tied)
     }
 
     /// No real model has such sizes. Below them, none of the sums can overflow.
@@ -128,6 +144,18 @@ impl ModelConfig<'_> {
             "num_experts",
             "n_shared_experts",
             "num_experts_per_tok",
+            "num_ln_in_parallel_attn",
+            "num_heads",
+            "n_groups",
+            "conv_kernel",
+            "expand",
+            "mamba_n_heads",
+            "mamba_n_groups",
+            "mamba_d_conv",
+            "mamba_expand",
+            "linear_num_key_heads",
+            "linear_num_value_heads",
+            "linear_conv_kernel_dim",
         ];
         const WIDTHS: &[&str] = &[
             "hidden_size",
@@ -140,11 +168,18 @@ impl ModelConfig<'_> {
             "v_head_dim",
             "kv_lora_rank",
             "q_lora_rank",
+            "intermediate_size_mlp",
+            "word_embed_proj_dim",
+            "state_size",
+            "time_step_rank",
+            "mamba_d_state",
+            "linear_key_head_dim",
+            "linear_value_head_dim",
         ];
         let above = |names: &[&str], most: u64| names.iter().any(|name| self.number(name).is_some_and(|n| n > most));
         above(COUNTS, 1 << 11)
             || above(WIDTHS, 1 << 18)
-            || above(&["vocab_size", self.architecture.positions.unwrap_or("vocab_size")], 1 << 28)
+            || above(&["vocab_size", self.architecture.positions.map_or("vocab_size", |(key, _)| key)], 1 << 28)
     }
 
     fn count(&self) -> Option<CountedModel> {
@@ -155,19 +190,31 @@ impl ModelConfig<'_> {
         let layers = self.number("num_hidden_layers").filter(|n| *n > 0)?;
         let vocab = self.number("vocab_size")?;
         let heads = self.number("num_attention_heads").filter(|n| *n > 0).unwrap_or(hidden.div_ceil(128));
+        let experts = self.number("num_experts");
         let intermediate = self.number("intermediate_size").unwrap_or(4 * hidden);
+        // Granite 4 without experts has only what others share.
+        let shared = self.number("shared_expert_intermediate_size").filter(|_| experts == Some(0));
+        let intermediate = shared.unwrap_or(intermediate);
         let attention = self.attention(hidden, heads);
+        let (recurrent_layers, recurrent) = self.recurrent(hidden, layers).unzip();
+        let recurrent_layers = recurrent_layers.unwrap_or(0);
         let experts = self.experts(hidden, intermediate);
         let (dense, sparse) = self.mixture_layers(layers);
-        let norms = layers * self.architecture.norms * self.norm(hidden);
-        let mlps = dense * self.mlp(hidden, intermediate) + sparse * experts.params;
-        let in_layers = layers * attention.params + norms + mlps;
-        let positions = self.architecture.positions.and_then(|key| self.number(key)).unwrap_or(0) * hidden;
-        let embedding = vocab * hidden;
-        let head = if self.is_tied() { 0 } else { embedding };
-        let outside = embedding + positions + head + self.norm(hidden);
-        let (inner, adapted) =
-            if sparse == 0 { (intermediate, intermediate) } else { (experts.active, experts.shared) };
+        let norms = layers * self.norms() * self.norm(hidden);
+        let dense_inner = self.number("intermediate_size_mlp").unwrap_or(intermediate);
+        let mlps = dense * self.mlp(hidden, dense_inner) + sparse * experts.params;
+        let mixers = (layers - recurrent_layers) * attention.params
+            + recurrent_layers * recurrent.as_ref().map_or(0, |recurrent| recurrent.params);
+        let in_layers = mixers + norms + mlps;
+        let embedding = vocab * self.number("word_embed_proj_dim").unwrap_or(hidden);
+        let outside = self.outside(hidden, vocab, embedding);
+        // Layers of two kinds are taken to be like most of them.
+        let attention = recurrent.filter(|_| 2 * recurrent_layers > layers).unwrap_or(attention);
+        let (inner, adapted) = match self.architecture.mlp {
+            Mlp::None => (0, 0),
+            _ if sparse == 0 => (dense_inner, dense_inner),
+            _ => (experts.active, experts.shared),
+        };
         let gated = self.architecture.mlp == Mlp::Gated;
         let mut linears = attention.linears;
         if adapted > 0 {
@@ -183,7 +230,7 @@ impl ModelConfig<'_> {
             normed: attention.normed,
             inner,
             inner_copies: if gated { 4 } else { 2 },
-            norms: self.architecture.norms,
+            norms: self.norms(),
             norm_bytes: if self.architecture.norm == Norm::Rms { 8 } else { 4 },
             embedding,
             tied: self.is_tied(),
@@ -193,7 +240,20 @@ impl ModelConfig<'_> {
             routed: sparse * experts.adapted,
         };
         let (params, unquantised) = (outside + in_layers, outside + norms);
-        Some(CountedModel { shape, params, unquantised, ..CountedModel::default() })
+        let is_mixed = (1..layers).contains(&recurrent_layers);
+        Some(CountedModel { shape, params, unquantised, is_mixed, ..CountedModel::default() })
+    }
+
+    /// Parameters of the embeddings, the head and the norms outside of the layers.
+    fn outside(&self, hidden: u64, vocab: u64, embedding: u64) -> u64 {
+        let positions = self.architecture.positions.and_then(|(key, more)| Some(self.number(key)? + more)).unwrap_or(0);
+        let head = if self.is_tied() { 0 } else { embedding };
+        let head_bias = if self.holds(self.architecture.head_bias) { vocab } else { 0 };
+        // An embedding of another width is projected to that of the layers and back.
+        let narrow = self.number("word_embed_proj_dim").filter(|narrow| *narrow != hidden).unwrap_or(0);
+        let norms = u64::from(self.holds(self.architecture.embedding_norm))
+            + u64::from(self.holds(self.architecture.final_norm));
+        embedding + positions * hidden + head + head_bias + 2 * narrow * hidden + norms * self.norm(hidden)
     }
 
     fn attention(&self, hidden: u64, heads: u64) -> AttentionSize {
@@ -201,23 +261,33 @@ impl ModelConfig<'_> {
             return self.latent_attention(hidden, heads);
         }
         let head = self.number("head_dim").unwrap_or(hidden / heads);
-        let shared = self.number("num_key_value_heads").unwrap_or(heads);
+        let is_shared_by_all =
+            self.holds(self.architecture.one_kv_head) && self.flag("new_decoder_architecture") != Some(true);
+        let shared = if is_shared_by_all { 1 } else { self.number("num_key_value_heads").unwrap_or(heads) };
         let (query, key) = (heads * head, shared * head);
-        let has_norm = self.holds(self.architecture.qk_norm);
-        let params = hidden * (query + 2 * key)
-            + self.bias(self.architecture.qkv_bias, query + 2 * key)
+        // A gate of the output is as wide as the queries, and computed with them.
+        let queries = if self.architecture.projections == Projections::Gated { 2 * query } else { query };
+        let norm = match self.architecture.qk_norm {
+            (when, _) if !self.holds(when) => 0,
+            (_, NormedBy::Head) => 2 * head,
+            (_, NormedBy::AllHeads) => query + key,
+        };
+        let params = hidden * (queries + 2 * key)
+            + self.bias(self.architecture.qkv_bias, queries + 2 * key)
             + query * hidden
             + self.bias(self.architecture.out_bias, hidden)
-            + if has_norm { 2 * head } else { 0 };
-        let normed = if has_norm { query + key } else { 0 };
+            + norm
+            + if self.holds(self.architecture.sinks) { heads } else { 0 };
+        let normed = if norm > 0 { query + key } else { 0 };
         let linears =
-            [("q_proj", hidden, query), ("k_proj", hidden, key), ("v_proj", hidden, key), ("o_proj", query, hidden)];
-        AttentionSize { params, normed, linears: linears.to_vec(), activations: 2 * query + 2 * key }
+            [("q_proj", hidden, queries), ("k_proj", hidden, key), ("v_proj", hidden, key), ("o_proj", query, hidden)];
+        AttentionSize { params, normed, linears: linears.to_vec(), activations: query + queries + 2 * key }
     }
 
     fn latent_attention(&self, hidden: u64, heads: u64) -> AttentionSize {
         let size = |name| self.number(name).unwrap_or(0);
         let (rope, nope, value) = (size("qk_rope_head_dim"), size("qk_nope_head_dim"), size("v_head_dim"));
+        let value = if value == 0 { hidden / heads } else { value };
         let (narrow, query) = (size("kv_lora_rank"), heads * (rope + nope));
         let mut linears = match self.number("q_lora_rank") {
             Some(rank) => vec![("q_a_proj", hidden, rank), ("q_b_proj", rank, query)],
@@ -236,7 +306,11 @@ impl ModelConfig<'_> {
 
     fn mlp(&self, hidden: u64, inner: u64) -> u64 {
         let (up, down) = (self.bias(self.architecture.mlp_bias, inner), self.bias(self.architecture.mlp_bias, hidden));
-        let ups = if self.architecture.mlp == Mlp::Gated { 2 } else { 1 };
+        let ups = match self.architecture.mlp {
+            Mlp::Gated => 2,
+            Mlp::Plain => 1,
+            Mlp::None => return 0,
+        };
         ups * (hidden * inner + up) + inner * hidden + down
     }
 
@@ -249,8 +323,9 @@ impl ModelConfig<'_> {
             .or_else(|| Some(self.number("n_shared_experts")? * inner))
             .unwrap_or(0);
         let gate = if self.architecture.shared_gate && shared > 0 { hidden } else { 0 };
-        let router = hidden * count;
-        let each = 3 * hidden * inner;
+        let biased = u64::from(self.holds(self.architecture.expert_bias));
+        let router = count * (hidden + biased);
+        let each = 3 * hidden * inner + biased * (2 * inner + hidden);
         let active = self.number("num_experts_per_tok").unwrap_or(2) * inner + shared;
         // transformers 5 joins gate and up, and PEFT adapts the joined tensor once for each of them.
         let adapted = count * (2 * (hidden + 2 * inner) + inner + hidden) + hidden + count;

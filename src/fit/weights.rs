@@ -122,6 +122,9 @@ fn of_config(model: CountedModel, config: &Value) -> Weights {
     if !model.known {
         assumed.push(format!("the architecture `{}` counts like llama", model.model_type));
     }
+    if model.is_mixed {
+        assumed.push("adapters and activations as if all layers were of the kind that most are".to_string());
+    }
     if model.is_part {
         let whole = config.get("model_type").and_then(Value::as_str).unwrap_or("this model");
         assumed.push(format!("only the language model of {whole} is counted"));
