@@ -87,7 +87,8 @@ fn first_words(zlaunch: &Command, subcommand: &str) -> String {
 
 /// The places in a command line that have options, with those that are shown in their help.
 fn places(zlaunch: &Command) -> Vec<(String, Vec<&Arg>)> {
-    let others = [CHECK, DOCTOR, FIT, DIFF, GENERATE, TEMPLATES, EXPLAIN, REPLAY, SCHEMA].map(|subcommand| subcommand.name);
+    let others =
+        [CHECK, DOCTOR, FIT, DIFF, GENERATE, TEMPLATES, EXPLAIN, REPLAY, SCHEMA].map(|subcommand| subcommand.name);
     let others = others.into_iter().filter_map(|name| Some((name.to_string(), zlaunch.find_subcommand(name)?)));
     let places = std::iter::once(("launch".to_string(), zlaunch)).chain(others);
     places.map(|(place, command)| (place, shown_options(command).collect())).collect()
