@@ -28,6 +28,9 @@ LOOKS = [
     (re.compile(r"^note(\[[a-z-]+\])?(?=:)"), "cyan b"),
     (re.compile(r"(?<=^  )-->"), "blue"),
     (re.compile(r"(?<=^  )help(?=:)"), "b"),
+    (re.compile(r"^~ .*"), "yellow"),
+    (re.compile(r"^\+ .*"), "green"),
+    (re.compile(r"^- .*"), "red"),
 ]
 
 

@@ -9,16 +9,24 @@ use clap::{Arg, ArgAction, Command, ValueHint};
 use super::args::ParsedArgs;
 use super::values::{Suggested, Words, one_of};
 use crate::base::options::{
-    CHECK, COMPLETIONS, DOCTOR, EXPLAIN, FIT, GENERATE, Opt, REPLAY, SCHEMA, SHIMS, SUBCOMMANDS, TEMPLATES, generate,
-    launch,
+    CHECK, COMPLETIONS, DIFF, DOCTOR, EXPLAIN, FIT, GENERATE, Opt, REPLAY, SCHEMA, SHIMS, SUBCOMMANDS, TEMPLATES,
+    generate, launch,
 };
 use crate::report::Problem;
+use crate::tools::explain;
 
 const SHELL: &str = "SHELL";
 
 type Script = fn(&Command) -> String;
 
-const SHELLS: Words<Script> = || vec![("bash", bash), ("zsh", zsh), ("fish", fish)];
+const SHELLS: Words<Script> = || vec![("bash", bash), ("zsh", zsh), ("fish", fish), (KEYS, keys)];
+
+/// What the scripts ask for: the keys of a config, one a line.
+const KEYS: &str = "keys";
+
+fn keys(_: &Command) -> String {
+    explain::keys().map(|key| format!("{key}\n")).collect()
+}
 
 pub(super) fn describe(command: Command) -> Command {
     command.arg(Arg::new(SHELL).required(true).value_parser(Suggested(SHELLS)))
@@ -30,7 +38,8 @@ pub(super) fn read(mut args: ParsedArgs, mut zlaunch: Command) -> Result<String,
     let script = args.arguments(SHELL, &COMPLETIONS, one_of(SHELLS)).pop().map(|script| (script.value)(&zlaunch));
     let script = script.unwrap_or_default();
     let script = script.replace("@ACTIONS@", &first_words(&zlaunch, SHIMS.name));
-    args.finish(script.replace("@SHELLS@", &first_words(&zlaunch, COMPLETIONS.name)))
+    let shells = first_words(&zlaunch, COMPLETIONS.name).replace(&format!(" {KEYS}"), "");
+    args.finish(script.replace("@SHELLS@", &shells))
 }
 
 /// What completes the value of an option in bash, zsh and fish.
@@ -49,6 +58,8 @@ fn completion(arg: &Arg) -> [String; 3] {
         _ if is(&launch::RECORD) => {
             ["-W auto -d", "folder:_zlaunch_record", "-x -a 'auto (__fish_complete_directories)'"]
         }
+        _ if is(&launch::SET) => ["set", "key:_zlaunch_set", "-x -a '(__zlaunch_keys)'"],
+        _ if is(&launch::UNSET) => ["unset", "key:_zlaunch_keys", "-x -a '(__zlaunch_keys)'"],
         _ if !words.is_empty() => {
             return [format!("-W '{words}'"), format!("word:({words})"), format!("-x -a '{words}'")];
         }
@@ -76,10 +87,10 @@ fn first_words(zlaunch: &Command, subcommand: &str) -> String {
 
 /// The places in a command line that have options, with those that are shown in their help.
 fn places(zlaunch: &Command) -> Vec<(String, Vec<&Arg>)> {
-    let launch = ["launch", CHECK.name, DOCTOR.name].join(" ");
-    let others = [FIT, GENERATE, TEMPLATES, EXPLAIN, REPLAY, SCHEMA].map(|subcommand| subcommand.name);
+    let others =
+        [CHECK, DOCTOR, FIT, DIFF, GENERATE, TEMPLATES, EXPLAIN, REPLAY, SCHEMA].map(|subcommand| subcommand.name);
     let others = others.into_iter().filter_map(|name| Some((name.to_string(), zlaunch.find_subcommand(name)?)));
-    let places = std::iter::once((launch, zlaunch)).chain(others);
+    let places = std::iter::once(("launch".to_string(), zlaunch)).chain(others);
     places.map(|(place, command)| (place, shown_options(command).collect())).collect()
 }
 
@@ -126,7 +137,12 @@ fn bash(zlaunch: &Command) -> String {
         lists += &format!("        {}) _zlaunch_reply -W '{}{more}' ;;\n", place.replace(' ', " | "), words.join(" "));
         for arg in args.into_iter().filter(|arg| takes_value(arg) && seen.insert(long(arg))) {
             let [bash, ..] = completion(arg);
-            let reply = if bash.is_empty() { bash } else { format!("_zlaunch_reply {bash}; ") };
+            let reply = match bash.as_str() {
+                "" => String::new(),
+                "set" => "_zlaunch_keys =; ".to_string(),
+                "unset" => "_zlaunch_keys ''; ".to_string(),
+                words => format!("_zlaunch_reply {words}; "),
+            };
             let short = short(arg).map(|short| format!(" | {short}")).unwrap_or_default();
             values += &format!("    {}{short}) {reply}return ;;\n", long(arg));
         }
@@ -146,7 +162,10 @@ fn zsh(zlaunch: &Command) -> String {
         script = script.replace(&format!("@{name}@"), &args.into_iter().map(zsh_spec).collect::<String>());
     }
     let commands = SUBCOMMANDS.iter().map(|it| format!("        '{}:{}'\n", it.name, zsh_quoted(it.about)));
-    script.replace("@COMMANDS@", &commands.collect::<String>()).replace("@NAMES@", &names("|"))
+    script
+        .replace("@COMMANDS@", &commands.collect::<String>())
+        .replace("@NAMES@", &names("|"))
+        .replace("@WORDS@", &names(" "))
 }
 
 fn zsh_quoted(text: &str) -> String {

@@ -105,6 +105,11 @@ pub(crate) fn subjects(search: &Search) -> String {
     text
 }
 
+/// Every key of DeepSpeed's config.
+pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
+    entries().filter(|entry| entry.topic() == Topic::Key).map(|entry| entry.name())
+}
+
 fn names_of(topic: Topic, search: &Search) -> Vec<String> {
     let mut names: Vec<String> = match topic {
         Topic::Template => search.names(),

@@ -398,6 +398,20 @@ fn completions_know_every_option_and_the_sites_templates() {
     assert_eq!(complete("zlaunch --deepspeed our"), ["ours"]);
     assert_eq!(complete("zlaunch --launcher d"), ["deepspeed", "direct"]);
     assert_eq!(complete("zlaunch --nproc"), ["--nproc-per-node"]);
+    assert_eq!(complete("zlaunch --set gradient_cl"), ["gradient_clipping="]);
+    assert_eq!(
+        complete("zlaunch --unset zero_optimization.offload_op"),
+        ["zero_optimization.offload_optimizer", "zero_optimization.offload_optimizer."]
+    );
+    assert_eq!(
+        complete("zlaunch --unset zero_optimization.offload_param.de"),
+        ["zero_optimization.offload_param.device"]
+    );
+    let ours = complete("zlaunch ''");
+    assert!(ours.contains(&"diff".to_string()) && !ours.contains(&"true".to_string()), "{ours:?}");
+    assert_eq!(complete("zlaunch fit --gpus"), ["--gpus"]);
+    assert_eq!(complete("zlaunch help gen"), ["generate"]);
+    assert_eq!(complete("zlaunch diff zero3_n"), ["zero3_nvme"]);
     assert_eq!(complete("zlaunch shims re"), ["remove"]);
     assert_eq!(complete("zlaunch replay -"), ["-n", "--dry-run", "--help"]);
     assert_eq!(complete("zlaunch --format s"), ["shell"]);

@@ -9,6 +9,16 @@ _zlaunch_templates() {
     zlaunch templates "${folders[@]}" 2>/dev/null | grep -o '^[^ ][^ ]*'
 }
 
+# The keys of a config up to the next dot; $1 stands behind a whole one.
+_zlaunch_keys() {
+    mapfile -t COMPREPLY < <(zlaunch completions keys 2>/dev/null | awk -v word="$word" -v end="$1" '
+        index($0, word) == 1 {
+            at = index(substr($0, length(word) + 1), ".")
+            print at ? substr($0, 1, length(word) + at) : $0 end
+        }' | sort -u)
+    compopt -o nospace 2>/dev/null
+}
+
 _zlaunch_subjects() {
     zlaunch explain "${folders[@]}" 2>/dev/null | sed -n 's/^  *//p' | tr -s ', ' '\n' | grep -v '^[0-9]*$'
 }
@@ -73,8 +83,13 @@ _zlaunch() {
         return
     fi
     case $place in
-    launch) if ((COMP_CWORD == 1)); then _zlaunch_reply -W '@SUBCOMMANDS@' -c; else _zlaunch_reply -c; fi ;;
-    check | doctor | fit) _zlaunch_reply -c ;;
+    launch)
+        ((COMP_CWORD == 1)) && _zlaunch_reply -W '@SUBCOMMANDS@'
+        [[ -n $word && ${#COMPREPLY[@]} -eq 0 ]] && _zlaunch_reply -c
+        ;;
+    check | doctor | fit) [[ -n $word ]] && _zlaunch_reply -c ;;
+    diff) _zlaunch_reply -W "$(_zlaunch_templates)" -f ;;
+    help) _zlaunch_reply -W '@SUBCOMMANDS@' ;;
     templates) _zlaunch_reply -W "$(_zlaunch_templates)" ;;
     explain) _zlaunch_reply -W "$(_zlaunch_subjects)" ;;
     replay) _zlaunch_reply -d ;;

@@ -67,12 +67,29 @@ function __zlaunch_formats
     __zlaunch_at launch; and echo shell
 end
 
+# The keys of a config up to the next dot.
+function __zlaunch_keys
+    zlaunch completions keys 2>/dev/null | awk -v word=(commandline -ct | string replace -r '^--[a-z]*=' '') '
+        index($0, word) == 1 {
+            at = index(substr($0, length(word) + 1), ".")
+            print at ? substr($0, 1, length(word) + at) : $0
+        }' | sort -u
+end
+
+# A command is only looked for when it has begun: nothing but ours stands behind `zlaunch`.
+function __zlaunch_wants_command
+    __zlaunch_at launch check doctor fit; and test -n (commandline -ct)
+end
+
 function __zlaunch_subjects
     zlaunch explain (__zlaunch_folders) 2>/dev/null | sed -n 's/^  *//p' | tr -s ', ' '\n' | grep -v '^[0-9]*$'
 end
 
 complete -c zlaunch -n '__zlaunch_at command' -x -a '(__zlaunch_command)'
-complete -c zlaunch -n '__zlaunch_at launch check doctor fit' -x -a '(__fish_complete_command)'
+complete -c zlaunch -n '__zlaunch_at launch check doctor fit' -f
+complete -c zlaunch -n __zlaunch_wants_command -x -a '(__fish_complete_command)'
+complete -c zlaunch -n '__zlaunch_at diff' -F -a '(__zlaunch_templates)'
+complete -c zlaunch -n '__zlaunch_at help' -x -a '@NAMES@'
 complete -c zlaunch -n '__zlaunch_at templates' -x -a '(__zlaunch_templates)'
 complete -c zlaunch -n '__zlaunch_at explain' -x -a '(__zlaunch_subjects)'
 complete -c zlaunch -n '__zlaunch_at generate completions' -f

@@ -37,6 +37,21 @@ _zlaunch_record() {
     _files -/
 }
 
+# The keys of a config up to the next dot.
+_zlaunch_keys() {
+    local -a names
+    names=(${(f)"$(zlaunch completions keys 2>/dev/null | awk -v word="$PREFIX" '
+        index($0, word) == 1 {
+            at = index(substr($0, length(word) + 1), ".")
+            print at ? substr($0, 1, length(word) + at) : $0
+        }' | sort -u)"})
+    compadd -S "$1" -a names
+}
+
+_zlaunch_set() {
+    _zlaunch_keys ''
+}
+
 _zlaunch_subjects() {
     local -a reply names
     _zlaunch_folders
@@ -51,8 +66,8 @@ _zlaunch_first() {
     fi
     local -a known=(
 @COMMANDS@    )
-    ((is_first)) && _describe command known
-    _command_names -e
+    ((is_first)) && _describe command known && return
+    [[ -n $PREFIX ]] && _command_names -e
 }
 
 _zlaunch() {
@@ -66,9 +81,21 @@ _zlaunch() {
     fi
     # What stands behind the first word of a command is the command's.
     case $place in
-    launch | check | doctor)
+    launch)
         _arguments -S -A '-*' : \
 @LAUNCH@            '*:::command:_zlaunch_first'
+        ;;
+    check)
+        _arguments -S -A '-*' : \
+@CHECK@            '*:::command:_zlaunch_first'
+        ;;
+    doctor)
+        _arguments -S -A '-*' : \
+@DOCTOR@            '*:::command:_zlaunch_first'
+        ;;
+    diff)
+        _arguments : \
+@DIFF@            '1:config:_zlaunch_config' '2:config:_zlaunch_config'
         ;;
     fit)
         _arguments -S -A '-*' : \
@@ -92,6 +119,7 @@ _zlaunch() {
         ;;
     shims) _arguments : '1:action:(@ACTIONS@)' '2:folder:_files -/' ;;
     completions) _arguments : '1:shell:(@SHELLS@)' ;;
+    help) _arguments : '1:command:(@WORDS@)' ;;
     esac
 }
 
