@@ -35,6 +35,22 @@ impl Line<'_> {
         shell::line(&words).to_string_lossy().into_owned()
     }
 
+    /// How many words behind the configs are options; 0 where the rest is something else.
+    fn options_behind_configs(&self) -> usize {
+        let is_option = |word: &&OsStr| word.as_encoded_bytes().starts_with(b"-");
+        let configs =
+            self.rest.iter().take_while(|word| Path::new(word).extension().is_some_and(|it| it == "json")).count();
+        if self.rest.get(configs).is_some_and(is_option) { self.rest.len() - configs } else { 0 }
+    }
+
+    /// The same line with those options in front.
+    fn options_first(&self, first: &str) -> String {
+        let (configs, options) = self.rest.split_at(self.rest.len() - self.options_behind_configs());
+        let words = ["zlaunch", self.mode].map(OsStr::new).into_iter().chain(self.options.iter().copied());
+        let words = words.chain(options.iter().copied()).chain([OsStr::new(first)]).chain(configs.iter().copied());
+        shell::line(&words.map(OsString::from).collect::<Vec<_>>()).to_string_lossy().into_owned()
+    }
+
     /// The whole line with these words in front of the options and of the command.
     fn with(&self, mode: &str, option: &[&str], program: &[&str]) -> String {
         let word = |word: &&str| OsString::from(word);
@@ -54,6 +70,9 @@ fn guess(word: &str, line: &Line) -> Option<(String, String)> {
     let is_template = || Search::default().knows(word);
     let subcommand = SUBCOMMANDS.iter().any(|known| known.name == word) || word == "help";
     let guessed = match ending {
+        Some("json") if line.mode == CHECK.name && line.options_behind_configs() > 0 => {
+            ("a config, and options come before it", line.options_first(word))
+        }
         Some("json") if line.rest.is_empty() => ("a config, not a command", line.with(CHECK.name, &[], &[word])),
         Some("json") => ("a config, not a command", line.with(line.mode, &["--deepspeed", word], &[])),
         Some("yaml" | "yml") => {

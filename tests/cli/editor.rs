@@ -77,6 +77,17 @@ fn several_files_are_checked_at_once() {
     assert!(checked.stdout.contains("bad.json:1:") && checked.stdout.contains("worse.json"), "{}", checked.stdout);
 }
 
+#[test]
+fn options_behind_files_are_put_in_front() {
+    let sandbox = Sandbox::new();
+    sandbox.file("a.json", "{}");
+    let run = sandbox.run(["check", "a.json", "b.json", "--format", "json"]);
+    run.refused(&[
+        "`a.json` is a config, and options come before it",
+        "help: zlaunch check --format json a.json b.json",
+    ]);
+}
+
 /// A file alone does not say which trainer reads it.
 #[test]
 fn an_auto_that_no_trainer_fills_is_pointed_out() {
