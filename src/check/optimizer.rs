@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::rule::{Findings, Rule};
-use super::subject::{STAGE, Subject, dotted};
+use super::subject::{STAGE, Subject};
 use crate::config::schema::{self, Release};
 use crate::report::{Severity, When, did_you_mean, nearest, typed};
 
@@ -204,7 +204,7 @@ fn optimizer_type(subject: &Subject, found: &mut Findings) {
     let replaced = format!("--set {key}=AdamW");
     if let Some(own) = OwnOptimizer::find(&name.to_ascii_lowercase()) {
         let what = if subject.is_before(own.since) {
-            format!("{} has no optimizer `{name}`: it came with {}", subject.deepspeed(), dotted(own.since))
+            format!("{} has no optimizer `{name}`: it came with {}", subject.deepspeed(), schema::dotted(own.since))
         } else {
             format!("{} no longer has the optimizer `{name}`", subject.deepspeed())
         };
