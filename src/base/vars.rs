@@ -198,7 +198,7 @@ vars! {
     "SLURM_TRES_BIND, SLURM_GPU_BIND, SLURM_CPUS_PER_TASK, SRUN_CPUS_PER_TASK" SET "removed for zlaunch's own `srun`: its one task gets the whole machine";
     "PET_RDZV_BACKEND, PET_RDZV_ENDPOINT, PET_RDZV_ID, PET_RDZV_CONF, PET_STANDALONE, PET_MODULE, PET_NO_PYTHON, PET_RUN_PATH" READ_AND_SET "torchrun's, for what zlaunch decides otherwise: reported and removed";
     "SWIFT_CONFIG_FILE" SET "the run file, as ms-swift sets it";
-    "XFORMERS_IGNORE_FLASH_VERSION_CHECK" SET "as axolotl sets it";
+    "XFORMERS_IGNORE_FLASH_VERSION_CHECK, HF_HUB_ENABLE_HF_TRANSFER" SET "as axolotl sets them, by version";
     "TORCH_NCCL_AVOID_RECORD_STREAMS" SET "as llamafactory-cli sets it";
     "ACCELERATE_USE_DEEPSPEED, ACCELERATE_DEEPSPEED_CONFIG_FILE" READ_AND_SET "hand the config to scripts with `Accelerator()`, and to those that make their `TrainingArguments` in code; set as `accelerate launch` sets them";
     "ACCELERATE_MIXED_PRECISION, ACCELERATE_CONFIG_DS_FIELDS, ACCELERATE_GRADIENT_ACCUMULATION_STEPS, ACCELERATE_GRADIENT_CLIPPING, ACCELERATE_DEEPSPEED_ZERO3_INIT" SET "as `accelerate launch` sets them, where torchrun runs instead";

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::rule::{Findings, Rule};
 use super::subject::{STAGE, Subject};
-use crate::config::schema;
+use crate::config::schema::{self, Release};
 use crate::report::{Severity, When, did_you_mean, nearest, typed};
 
 pub(super) const RULES: &[Rule] = &[
@@ -47,8 +47,8 @@ pub(super) const RULES: &[Rule] = &[
         name: "muon-reduce-scatter",
         severity: Severity::Error,
         when: When::Start,
-        doc: "Muon at stage 3 needs reduce_scatter false",
-        check: muon_reduce_scatter,
+        doc: "Muon at stage 3: refused before DeepSpeed 0.18.9, and since then without reduce_scatter false",
+        check: muon_stage3,
     },
     Rule {
         name: "optimizer-replaced",
@@ -115,10 +115,45 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// DeepSpeed's own optimizers; upper and lower case do not matter.
-const OPTIMIZERS: &[&str] = &["adagrad", "adam", "adamw", "lamb", "muadam", "muadamw", "musgd", "lion", "muon"];
-/// Gone in 0.19.7.
-const GONE: &[&str] = &["onebitadam", "zerooneadam", "onebitlamb"];
+/// An optimizer of DeepSpeed, and the releases that have it.
+struct OwnOptimizer {
+    name: &'static str,
+    since: Release,
+    /// The first that does not have it any more.
+    until: Release,
+}
+
+/// Upper and lower case do not matter.
+const OPTIMIZERS: &[OwnOptimizer] = &[
+    own("adagrad"),
+    own("adam"),
+    own("adamw"),
+    own("lamb"),
+    own("muadam"),
+    own("muadamw"),
+    own("musgd"),
+    own("lion"),
+    OwnOptimizer { since: [0, 17, 6], ..own("muon") },
+    OwnOptimizer { until: [0, 19, 7], ..own("onebitadam") },
+    OwnOptimizer { until: [0, 19, 7], ..own("onebitlamb") },
+    OwnOptimizer { until: [0, 19, 7], ..own("zerooneadam") },
+];
+
+/// One that every release has.
+const fn own(name: &'static str) -> OwnOptimizer {
+    OwnOptimizer { name, since: [0; 3], until: [u32::MAX; 3] }
+}
+
+impl OwnOptimizer {
+    fn find(name: &str) -> Option<&'static Self> {
+        OPTIMIZERS.iter().find(|own| own.name == name)
+    }
+
+    fn is_in(&self, version: Release) -> bool {
+        self.since <= version && version < self.until
+    }
+}
+
 /// Classes of `torch.optim`, by their exact names; newer torch may have more.
 const TORCH: &[&str] = &[
     "ASGD",
@@ -137,6 +172,9 @@ const TORCH: &[&str] = &[
     "SGD",
     "SparseAdam",
 ];
+/// Those that came later.
+const TORCH_SINCE: &[(&str, Release)] = &[("Adafactor", [2, 5, 0]), ("Muon", [2, 9, 0])];
+/// The same in every release.
 const SCHEDULERS: &[&str] = &["LRRangeTest", "OneCycle", "WarmupLR", "WarmupDecayLR", "WarmupCosineLR"];
 
 fn text<'a>(subject: &Subject<'a>, key: &str) -> Option<&'a str> {
@@ -147,32 +185,38 @@ fn text<'a>(subject: &Subject<'a>, key: &str) -> Option<&'a str> {
 fn named(subject: &Subject) -> Option<String> {
     let name = text(subject, "optimizer.type")?;
     let lower = name.to_ascii_lowercase();
-    Some(if OPTIMIZERS.contains(&lower.as_str()) { lower } else { name.to_string() })
+    Some(if is_own(subject, &lower) { lower } else { name.to_string() })
+}
+
+fn is_own(subject: &Subject, name: &str) -> bool {
+    OwnOptimizer::find(name).is_some_and(|own| own.is_in(subject.version()))
+}
+
+/// Whether `torch.optim` has it; every torch may be there that is not seen.
+fn is_torch(subject: &Subject, name: &str) -> bool {
+    let is_later = |(later, since): &(&str, Release)| *later == name && subject.has_before("torch", *since);
+    TORCH.contains(&name) && !TORCH_SINCE.iter().any(is_later)
 }
 
 fn optimizer_type(subject: &Subject, found: &mut Findings) {
-    let Some(name) = named(subject) else { return };
-    let lower = name.to_ascii_lowercase();
-    let gone = GONE.contains(&lower.as_str());
-    // DeepSpeed has it since 0.17.6, and torch since 2.9.
-    if lower == "muon" && subject.is_before([0, 17, 6]) && subject.has_before("torch", [2, 9, 0]) {
-        let what = format!("{} has no optimizer `{name}`: it came with 0.17.6", subject.deepspeed());
-        return found.key(&["optimizer.type"], what, "--set optimizer.type=AdamW");
-    }
-    if OPTIMIZERS.contains(&name.as_str()) || TORCH.contains(&name.as_str()) || gone && subject.is_before([0, 19, 7]) {
-        return;
-    }
+    let Some(name) = named(subject).filter(|name| !is_own(subject, name) && !is_torch(subject, name)) else { return };
     let key = "optimizer.type";
-    let what = if gone {
-        format!("{} no longer has the optimizer `{name}`", subject.deepspeed())
-    } else {
-        format!("neither DeepSpeed nor torch.optim has an optimizer `{name}`")
-    };
-    let known = OPTIMIZERS.iter().chain(TORCH).copied();
-    let help = did_you_mean(nearest(&name, known).filter(|_| !gone), &format!("--set {key}=AdamW"));
+    let replaced = format!("--set {key}=AdamW");
+    if let Some(own) = OwnOptimizer::find(&name.to_ascii_lowercase()) {
+        let what = if subject.is_before(own.since) {
+            format!("{} has no optimizer `{name}`: it came with {}", subject.deepspeed(), schema::dotted(own.since))
+        } else {
+            format!("{} no longer has the optimizer `{name}`", subject.deepspeed())
+        };
+        return found.key(&[key], what, replaced);
+    }
+    let what = format!("neither DeepSpeed nor torch.optim has an optimizer `{name}`");
+    let own = || OPTIMIZERS.iter().filter(|own| own.is_in(subject.version())).map(|own| own.name);
+    let torch = TORCH.iter().copied().filter(|torch| *torch != name);
+    let help = did_you_mean(nearest(&name, own().chain(torch)), &replaced);
     // torch may have a newer class of that name.
-    let severity =
-        if gone || nearest(&name, OPTIMIZERS.iter().copied()).is_some() { Severity::Error } else { Severity::Warning };
+    let is_wrong = TORCH.contains(&name.as_str()) || nearest(&name, own()).is_some();
+    let severity = if is_wrong { Severity::Error } else { Severity::Warning };
     found.key_with_severity(severity, &[key], what, help);
 }
 
@@ -205,12 +249,10 @@ fn optimizer_parameter(subject: &Subject, found: &mut Findings) {
 }
 
 fn untested_optimizer(subject: &Subject, found: &mut Findings) {
-    const TESTED: &[&str] =
-        &["adam", "adamw", "adagrad", "lion", "muon", "muadam", "muadamw", "Adam", "AdamW", "Adagrad"];
-    let Some(name) = named(subject).filter(|name| !TESTED.contains(&name.as_str())) else { return };
-    let known = OPTIMIZERS.contains(&name.as_str()) || TORCH.contains(&name.as_str());
+    let untested = |name: &String| matches!(name.as_str(), "lamb" | "musgd") || is_torch(subject, name);
+    let Some(name) = named(subject).filter(untested) else { return };
     let allowed = subject.get("zero_allow_untested_optimizer").is_some_and(schema::is_true);
-    if known && !allowed && subject.stage_is(&[1, 2, 3]) {
+    if !allowed && subject.stage_is(&[1, 2, 3]) {
         let what = format!("`{name}` is not tested with ZeRO: DeepSpeed refuses it");
         found.key(&["optimizer.type"], what, "--set zero_allow_untested_optimizer=true");
     }
@@ -236,15 +278,17 @@ fn partial_offload_optimizer(subject: &Subject, found: &mut Findings) {
     }
 }
 
-fn muon_reduce_scatter(subject: &Subject, found: &mut Findings) {
-    let muon = subject.stage_is(&[3]) && named(subject).as_deref() == Some("muon");
-    if muon && subject.zero_is_on("reduce_scatter") != Some(false) {
+fn muon_stage3(subject: &Subject, found: &mut Findings) {
+    let (key, scatter) = ("optimizer.type", "zero_optimization.reduce_scatter");
+    if !subject.stage_is(&[3]) || named(subject).as_deref() != Some("muon") {
+        return;
+    }
+    if subject.is_before([0, 18, 9]) {
+        let what = format!("{} does not run Muon at stage 3", subject.deepspeed());
+        found.key(&[key, STAGE], what, format!("--set {STAGE}=2, or --set {key}=AdamW"));
+    } else if subject.zero_is_on("reduce_scatter") != Some(false) {
         let what = "Muon at stage 3 needs `reduce_scatter` false".to_string();
-        found.key(
-            &["optimizer.type", "zero_optimization.reduce_scatter"],
-            what,
-            "--set zero_optimization.reduce_scatter=false",
-        );
+        found.key(&[key, scatter], what, format!("--set {scatter}=false"));
     }
 }
 

@@ -11,8 +11,9 @@ use std::ffi::OsString;
 use crate::command::argv::{is_value, options_end};
 use crate::command::defaults::ArgumentClass;
 use crate::command::option_names::{is_spelling, starts_dashed};
-use crate::command::python::Python;
+use crate::command::python::{Python, Version};
 pub(crate) use kind::{Fault, Kind};
+pub(crate) use table::names;
 pub(crate) use versions::{DASHES_SINCE, Versions, stand_in};
 
 /// A word of the command that the parser refuses.
@@ -26,6 +27,12 @@ pub(crate) struct Refused {
 /// Whether some version of some trainer has an option of this name, spelt with `_`.
 pub(crate) fn is_recorded(name: &str) -> bool {
     table::has(name)
+}
+
+/// What the table says of an argument in a version, or in the nearest older one; in the newest where none is named.
+pub(crate) fn kind_in(class: ArgumentClass, argument: &str, version: Option<&Version>) -> Option<&'static str> {
+    let kind = table::at(table::row(class, argument)?, version.map_or([u32::MAX; 3], Version::numbers));
+    (kind != table::GONE).then_some(kind)
 }
 
 /// The classes whose fields are the options of a parser, the first that has a name counts.

@@ -137,3 +137,56 @@ fn a_file_with_the_name_of_a_template_is_what_accelerate_reads() {
     let ours = sandbox.plan(&["--deepspeed", "zero2"], &["accelerate", "launch", "--num_processes", "2", "x.py"]);
     assert_eq!(ours["config"]["zero_optimization"]["stage"], 2);
 }
+
+#[test]
+fn axolotl_is_run_as_its_version_runs_it() {
+    let sandbox = Sandbox::new();
+    sandbox.file("a.yml", "base_model: a/b\nmicro_batch_size: 2\ngradient_accumulation_steps: 2\n");
+    let words =
+        |own: &[&'static str]| ["axolotl", "train", "a.yml"].into_iter().chain(own.to_vec()).collect::<Vec<_>>();
+    let ours = ["--nproc-per-node", "2", "--deepspeed", "zero2"];
+    // A switch since 0.15, and a value before.
+    let valued = words(&["--fp16", "true"]);
+    sandbox.installed("axolotl", "0.14.0");
+    let plan = sandbox.plan(&ours, &valued);
+    assert!(argv(&plan).join(" ").contains("-m axolotl.cli.train a.yml --fp16=true --deepspeed="), "{plan}");
+    assert_eq!(plan["config"]["train_batch_size"], 8);
+    sandbox.installed("axolotl", "0.15.0");
+    assert_eq!(sandbox.plan(&[], &valued)["trainer"]["name"], "command");
+    // What it does not know is for its launcher since 0.12, and refused before.
+    let own_launcher = words(&["--launcher", "torchrun"]);
+    assert_eq!(sandbox.plan(&[], &own_launcher)["trainer"]["name"], "command");
+    sandbox.installed("axolotl", "0.11.0");
+    sandbox.launch(&ours, &own_launcher).refused(&["axolotl 0.11.0 has no option `--launcher`"]);
+    sandbox.launch(&ours, &words(&["--lora-rr", "8"])).refused(&["`--lora-rr`", "`--lora-r`"]);
+
+    let set = |version: &str, torch: &str| {
+        sandbox.installed("axolotl", version);
+        sandbox.installed("torch", torch);
+        let plan = sandbox.plan(&ours, &words(&[]));
+        let set = plan["env"].as_object().unwrap().clone();
+        let names = ["PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "HF_HUB_ENABLE_HF_TRANSFER"];
+        names.map(|name| set.get(name).map(|value| value.as_str().unwrap().to_string()))
+    };
+    let (plain, rounded) = ("expandable_segments:True", "expandable_segments:True,roundup_power2_divisions:16");
+    let some = |text: &str| Some(text.to_string());
+    assert_eq!(set("0.6.0", "2.5.1"), [None, None, None]);
+    assert_eq!(set("0.7.0", "2.5.1"), [None, some(rounded), None]);
+    assert_eq!(set("0.12.2", "2.9.0"), [None, some(rounded), some("1")]);
+    assert_eq!(set("0.15.0", "2.9.0"), [some(rounded), None, None]);
+    assert_eq!(set("0.16.0", "2.9.0"), [some(plain), None, None]);
+    assert_eq!(set("0.16.0", "2.8.0"), [None, some(rounded), None]);
+}
+
+#[test]
+fn before_0_10_axolotl_gave_the_trainers_behind_rl_less() {
+    let sandbox = Sandbox::new();
+    sandbox.installed("transformers", "4.51.3");
+    sandbox.file("a.yml", "base_model: a/b\nrl: dpo\nmax_grad_norm: 0.5\nlearning_rate: 1e-5\n");
+    let clipping = |version: &str| {
+        sandbox.installed("axolotl", version);
+        let plan = sandbox.plan(&["--nproc-per-node", "2", "--deepspeed", "zero2"], &["axolotl", "train", "a.yml"]);
+        plan["config"]["gradient_clipping"].clone()
+    };
+    assert_eq!((clipping("0.10.0"), clipping("0.9.2")), (json!(0.5), json!("auto")));
+}

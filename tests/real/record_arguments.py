@@ -3,13 +3,13 @@
 
 usage: record_arguments.py WHEELS
 
-WHEELS is a folder with wheels of many versions (`pip download --no-deps`). Their sources are read, not imported, as `record_defaults.py` does it.
+WHEELS is a folder with wheels of many versions (`pip download --no-deps`), or source distributions where there is no wheel. Their sources are read, not imported, as `record_defaults.py` does it.
 That what is read is what the real parsers do is checked by `arguments.py` in the environments that are installed.
 
 A line is a distribution, a class, an argument and what it takes, each with the first version that was seen to take it, sorted by bytes:
 `int`, `float`, `str`; `bool` (alone, it means true), `bool!` (there is `--no_NAME` too), `bool?` (never alone); `|a|b` or the name of a class of
 choices, whose lines are below its own name (`+`: it is one of them); a `+` in front for several words; `!` for a mapping or an object, which no word makes; `?` for
-anything else; `-` where there is no such argument.
+anything else; `-` where there is no such argument. Of a click program (axolotl): `switch` (no value, and `--no-NAME` too), `launch` (it says how to launch).
 What all versions take alike has no version. The line `DISTRIBUTION *` has the versions that were read. `DISTRIBUTION CLASS ^` names the classes whose arguments it has besides.
 """
 import ast
@@ -18,15 +18,18 @@ import re
 import zipfile
 from pathlib import Path
 
+from axolotl_options import options as axolotl_options
 from harness import ROOT, Arguments
-from record_defaults import BASE, TRL, Sources, number
+from record_defaults import BASE, TRL, Sources, number, opened, packages
 
 GONE, UNKNOWN, MEMBER, NO_WORD = "-", "?", "+", "!"
 SEQ2SEQ = "Seq2SeqTrainingArguments"
 ENUMS = ["IntervalStrategy", "SaveStrategy", "HubStrategy", "SchedulerType", "OptimizerNames", "DebugOption"]
 REPORTERS = "ReportTo"
 TRL_COMMANDS = ["sft", "dpo", "grpo", "kto", "reward", "rloo"]
-TRL_CLASSES = [f"{name}Config" for name in TRL] + ["ModelConfig", "ScriptArguments", "DatasetMixtureConfig", "GRPOScriptArguments", "RLOOScriptArguments", "SFTScriptArguments"]
+TRL_CLASSES = [f"{name}Config" for name in TRL] + ["ModelConfig", "ScriptArguments", "DatasetMixtureConfig", "GRPOScriptArguments", "RLOOScriptArguments", "SFTScriptArguments", "DPOScriptArguments"]
+# Where the commands' own classes were before 0.13; the script of `kto` had one of its own.
+OLD_TRL = ("trl/commands/cli_utils.py", "trl/commands/scripts/kto.py", "trl/utils.py")
 SWIFT = {"sft": ["SftArguments", "TrainArguments"], "pt": ["PretrainArguments", "SftArguments", "TrainArguments"], "rlhf": ["RLHFArguments"]}
 LLAMAFACTORY = ["ModelArguments", "DataArguments", "TrainingArguments", "FinetuningArguments", "GeneratingArguments"]
 # What transformers takes for a class of choices whatever the parser says: `__post_init__` looks it up.
@@ -182,17 +185,17 @@ def transformers(wheel):
 
 
 def trl(wheel):
-    every = all_classes(Parsers(wheel, ("trl/trainer/", "trl/experimental/", "trl/scripts/")))
-    if "ScriptArguments" not in every:
-        return None
+    every = all_classes(Parsers(wheel, ("trl/trainer/", "trl/experimental/", "trl/scripts/", *OLD_TRL)))
     named = {name: every[name] for name in TRL_CLASSES if name in every and not any(hasattr(parent, "foreign") for parent in every[name].__mro__)}
     parts = {name: [BASE] for name, made in named.items() if derives(made)}
-    archive = zipfile.ZipFile(wheel)
+    archive = opened(wheel)
     for command in TRL_COMMANDS:
-        path = f"trl/scripts/{command}.py"
-        for node in ast.walk(ast.parse(archive.read(path))) if path in archive.namelist() else []:
+        path = next((path for folder in ("scripts", "commands/scripts") if (path := f"trl/{folder}/{command}.py") in archive.namelist()), None)
+        for node in ast.walk(ast.parse(archive.read(path))) if path else []:
             if isinstance(node, ast.Assign) and type_name(node.targets[0]) == "dataclass_types":
                 parts[command] = [type_name(item) for item in node.value.elts]
+            elif isinstance(node, ast.Call) and type_name(node.func).endswith("Parser") and "commands" in path:
+                parts[command] = [type_name(item) for item in node.args[0].elts]
     return {name: fields(made) for name, made in named.items()}, parts
 
 
@@ -217,13 +220,21 @@ def converted(own):
     return {name: CONVERTED[name] if name in CONVERTED and value == "str" else value for name, value in own.items()}
 
 
-PACKAGES = {"transformers": transformers, "trl": trl, "ms-swift": swift, "llamafactory": llamafactory}
+def axolotl(file):
+    """The options of its command, which is a click program."""
+    found = axolotl_options(opened(file), number(file.name.removesuffix(".tar.gz").split("-")[1]))
+    return found and ({"train": found}, {})
+
+
+PACKAGES = {"transformers": transformers, "trl": trl, "ms-swift": swift, "llamafactory": llamafactory, "axolotl": axolotl}
 
 
 def table(folder):
     lines = []
     for distribution, read in PACKAGES.items():
-        wheels = {wheel.name.split("-")[1]: wheel for wheel in folder.glob(f"{distribution.replace('-', '_')}-*.whl")}
+        wheels = packages(folder, distribution)
+        if not wheels:
+            continue
         plain_versions = [version for version in wheels if re.fullmatch(r"[\d.]+", version)]
         histories, versions, parts = collections.defaultdict(list), [], collections.defaultdict(list)
         for version in sorted(plain_versions, key=number):

@@ -3,7 +3,7 @@
 
 usage: record_defaults.py WHEELS
 
-WHEELS is a folder with wheels of many versions (`pip download --no-deps`). Their sources are read, not imported: most of them would want
+WHEELS is a folder with wheels of many versions (`pip download --no-deps`), or source distributions where there is no wheel. Their sources are read, not imported: most of them would want
 packages of their time. That what is read is what the real classes have is checked by `defaults.py` in the environments that are installed.
 
 A line is a distribution, a class (of ms-swift the command), an argument and its values, each with the first version that was seen to have
@@ -13,6 +13,7 @@ it. `-`: as in transformers. `?`: computed from something else. `none`: None, or
 import ast
 import collections
 import posixpath
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -36,11 +37,37 @@ BASE = "TrainingArguments"
 INHERITED, COMPUTED, NOTHING = "-", "?", "none"
 
 
+class Sdist:
+    """A source distribution, read like a wheel: older versions of axolotl have no other."""
+
+    def __init__(self, path):
+        self.archive = tarfile.open(path)
+        files = ((member.name.partition("/")[2], member) for member in self.archive.getmembers() if member.isfile())
+        self.files = {name.removeprefix("src/"): member for name, member in files}
+
+    def namelist(self):
+        return list(self.files)
+
+    def read(self, name):
+        return self.archive.extractfile(self.files[name]).read()
+
+
+def opened(path):
+    return zipfile.ZipFile(path) if path.suffix == ".whl" else Sdist(path)
+
+
+def packages(folder, distribution):
+    """{version: file} of a distribution; a wheel counts before a source distribution."""
+    name = distribution.replace("-", "_")
+    sdists = {file.name.removeprefix(f"{name}-").removesuffix(".tar.gz"): file for file in folder.glob(f"{name}-*.tar.gz")}
+    return sdists | {file.name.split("-")[1]: file for file in folder.glob(f"{name}-*.whl")}
+
+
 class Sources:
     """The classes of a package, made again with nothing in them but the defaults of their fields."""
 
     def __init__(self, wheel, below):
-        archive = zipfile.ZipFile(wheel)
+        archive = opened(wheel)
         names = [name for name in archive.namelist() if name.startswith(below) and name.endswith(".py")]
         nodes = {name: list(ast.walk(ast.parse(archive.read(name)))) for name in names}
         self.defined = {name: [node for node in found if isinstance(node, ast.ClassDef)] for name, found in nodes.items()}
@@ -135,10 +162,15 @@ def of_class(made, argument, distribution):
 
 def axolotl(wheel):
     """Its run file is no dataclass: what it hands to transformers only where it is set, and the defaults of its schema."""
-    archive = zipfile.ZipFile(wheel)
-    builder, schema = (ast.parse(archive.read(f"axolotl/{name}.py")) for name in ("core/builders/base", "utils/schemas/training"))
+    archive = opened(wheel)
+    there = lambda *names: ast.parse(archive.read(next(name for name in names if name in archive.namelist())))
+    builder = there("axolotl/core/builders/base.py", "axolotl/core/trainer_builder.py")
+    schema = there("axolotl/utils/schemas/training.py", "axolotl/utils/config/models/input/v0_4_1/__init__.py")
     lists = [[item.value for item in node.elts if isinstance(item, ast.Constant)] for node in ast.walk(builder) if isinstance(node, ast.List)]
-    handed = next(names for names in lists if "max_grad_norm" in names)
+    # Before 0.10 one by one: `kwargs["max_grad_norm"] = self.cfg.max_grad_norm`.
+    one_by_one = [node.targets[0].slice.value for node in ast.walk(builder)
+                  if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript) and isinstance(node.targets[0].slice, ast.Constant)]
+    handed = next((names for names in lists if "max_grad_norm" in names), one_by_one)
     fields = {node.target.id: node.value for node in ast.walk(schema) if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value}
     given = {name: default(fields[name]) for name in ("max_grad_norm", "weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon")}
     found = dict.fromkeys(ARGUMENTS, COMPUTED) | {name: INHERITED if value in (NOTHING, COMPUTED) else value for name, value in given.items() if name in handed}
@@ -152,7 +184,9 @@ def number(version):
 def table(folder):
     lines = []
     for distribution in [*PACKAGES, "axolotl"]:
-        wheels = {wheel.name.split("-")[1]: wheel for wheel in folder.glob(f"{distribution.replace('-', '_')}-*.whl")}
+        wheels = packages(folder, distribution)
+        if not wheels:
+            continue
         versions = sorted(wheels, key=number)
         lines.append(f"{distribution} * {versions[0]} {versions[-1]}")
         values = collections.defaultdict(list)

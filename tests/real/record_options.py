@@ -21,18 +21,6 @@ def lines(parser):
     return "".join(f"{name}{mark}\n" for name, mark in sorted(seen.items()))
 
 
-def axolotl():
-    """Those of `axolotl train`, which a click program knows with dashes only."""
-    import click
-    from axolotl.cli.main import cli
-
-    options = [option for option in cli.commands["train"].params if isinstance(option, click.Option)]
-    # `--section.key` is put together with the run file by the outer program.
-    options = [option for option in options if "." not in option.opts[0]]
-    assert all(option.opts == [f"--{option.name.replace('_', '-')}"] for option in options)
-    return "".join(sorted(f"{option.name}{'!' if option.is_flag else ''}\n" for option in options))
-
-
 def caught(parse_args):
     """The parser that a function builds for itself."""
     parsers = []
@@ -48,15 +36,12 @@ def caught(parse_args):
 def main():
     parser = Arguments(__doc__)
     parser.add_argument("out", type=Path, nargs="?", default=ROOT / "src/recorded", help="the folder for the lists (default: src/recorded)")
-    parser.add_argument("program", nargs="?", choices=["axolotl", "xtuner"], help="record this one only, which has an environment of its own")
+    parser.add_argument("program", nargs="?", choices=["xtuner"], help="record this one only, which has an environment of its own")
     options = parser.parse_args()
     out = options.out
     if options.program == "xtuner":
         from xtuner.tools import train
         (out / "xtuner.txt").write_text(lines(caught(train.parse_args)))
-        return
-    if options.program == "axolotl":
-        (out / "axolotl.txt").write_text(axolotl())
         return
     from swift.arguments import InferArguments, PretrainArguments, RLHFArguments, SftArguments
     from transformers import HfArgumentParser

@@ -62,7 +62,7 @@ pub(super) fn parts(class: ArgumentClass) -> impl Iterator<Item = &'static str> 
 }
 
 /// The names of its arguments.
-pub(super) fn names(class: ArgumentClass) -> impl Iterator<Item = &'static str> + use<> {
+pub(crate) fn names(class: ArgumentClass) -> impl Iterator<Item = &'static str> + use<> {
     let start = [class.distribution, " ", class.name, " "].concat();
     let lines = from(&start).lines();
     lines.map_while(move |line| line.strip_prefix(start.as_str())?.split(' ').next()).filter(|name| *name != PARTS)

@@ -1,5 +1,6 @@
 //! axolotl. `axolotl train x.yml --k v` execs accelerate on a module of its own; we run that module under torchrun. A
-//! command with arguments for its launcher (any that it does not know itself), or with another launcher, is left alone.
+//! command with arguments for its launcher (from 0.12 on any that it does not know itself), or with another launcher, is
+//! left alone.
 
 use std::ffi::OsString;
 
@@ -8,14 +9,13 @@ use serde_json::{Map, Value};
 use super::hf;
 use crate::base::vars;
 use crate::base::yaml::Dialect;
-use crate::command::argv::Nargs;
+use crate::command::arguments;
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
-    ArgumentParser, DefaultArguments, HandOver, RankCommand, Trainer, TrainingDefaults, Usage, Variable,
+    ArgumentParser, DefaultArguments, HandOver, RankCommand, Trainer, TrainingDefaults, Usage, Variable, console_python,
 };
 use crate::command::inputs::Input;
-use crate::command::option_names;
-use crate::command::python::Python;
+use crate::command::python::{Python, Version};
 use crate::command::run_file;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
@@ -48,9 +48,17 @@ pub(crate) const TRAINER: Trainer = Trainer {
 
 const MODULE: &str = "axolotl.cli.train";
 
-/// Its options, as the real one has them.
-const OPTIONS: &str = include_str!("../../recorded/axolotl.txt");
-const LAUNCH_OPTIONS: &[&str] = &["launcher", "cloud", "sweep", "use-ray"];
+/// The options of `axolotl train`.
+const COMMAND: ArgumentClass = ArgumentClass { distribution: "axolotl", name: "train" };
+/// What they are, as the table writes it.
+const VALUE: &str = "str";
+const SWITCH: &str = "switch";
+
+/// Older ones refuse an option that they do not know, and do not pass on that a switch is off.
+const PASSES_ON_SINCE: [u32; 3] = [0, 12, 0];
+
+/// What the trainers behind `rl` were not given before 0.10.
+const NOT_FOR_RL: &[&str] = &["fp16", "max_grad_norm", "warmup_ratio", "weight_decay"];
 
 /// Its own names for what transformers calls otherwise.
 const NAMES: &[(&str, &str)] =
@@ -61,11 +69,19 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
         let (_, rest) = command.args.split_first().filter(|(mode, _)| *mode == "train")?;
         // axolotl downloads a config that is a URL.
         run_file::first(rest).filter(|file| !file.to_string_lossy().contains("://"))?;
-        let (args, problems) = module_args(rest)?;
-        let behind = RankCommand::behind_console(command, MODULE, args, host);
-        let variables = variables(behind.python.as_ref(), host);
+        let python = console_python(command, host);
+        let version = python.as_ref().and_then(|python| python.version(COMMAND.distribution));
+        let (args, problems) = module_args(rest, version.as_ref())?;
+        let variables = variables(python.as_ref(), version.as_ref(), host);
         // By name, as axolotl itself does: the current folder is then on `sys.path`.
-        RankCommand { target: Target::module(MODULE), variables, problems, ..behind }
+        RankCommand {
+            target: Target::module(MODULE),
+            args,
+            python,
+            variables,
+            problems,
+            ..RankCommand::unchanged(command)
+        }
     } else {
         command.target.is_module(MODULE).then(|| RankCommand::unchanged(command))?
     };
@@ -73,7 +89,12 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
         && let Some(entries) = recognised.read_run_file(&file, Dialect::PyYaml, host)
     {
         let mut words = run_file::paths_of(&entries, "datasets");
-        let entries = renamed(entries);
+        let mut entries = renamed(entries);
+        if entries.contains_key("rl")
+            && version_of(&recognised, command, host).is_some_and(|it| it.is_before([0, 10, 0]))
+        {
+            entries.retain(|key, _| !NOT_FOR_RL.contains(&key.as_str()));
+        }
         recognised.unread = run_file::unread(&entries, true);
         words.extend(run_file::typed_words(&entries, true));
         let flags = recognised.args[1..].iter().map(renamed_flag);
@@ -82,28 +103,36 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     Some(recognised)
 }
 
+fn version_of(recognised: &RankCommand, command: &ParsedCommand, host: &Host) -> Option<Version> {
+    let named = || Some(Python::at(host.find_program(command.python.as_ref()?)?, host));
+    recognised.python.clone().or_else(named)?.version(COMMAND.distribution)
+}
+
 /// The arguments that `axolotl train` passes to its module: `--key=value`, and `--key=True` for a switch. `None`: some
 /// words are for its launcher.
-fn module_args(words: &[OsString]) -> Option<(Vec<OsString>, Vec<Problem>)> {
+fn module_args(words: &[OsString], version: Option<&Version>) -> Option<(Vec<OsString>, Vec<Problem>)> {
+    let is_old = version.is_some_and(|version| version.is_before(PASSES_ON_SINCE));
+    let kind = |name: &str| kind_of(name, version);
+    let is_switch = |name: &str| kind(name) == Some(SWITCH);
     let (file, rest) = words.split_first()?;
     let (mut args, mut problems) = (vec![file.clone()], Vec::new());
-    let mut rest = rest.iter();
+    let mut rest = rest.iter().peekable();
     while let Some(word) = rest.next() {
         let text = word.to_str()?.strip_prefix("--")?;
         let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
-        let (key, value) = match (nargs_of(name), value) {
-            (Some(Nargs::One), Some(value)) => (name, value.into()),
-            (Some(Nargs::One), None) => (name, rest.next()?.clone()),
-            (Some(Nargs::Nothing), None) => (name, "True".into()),
-            (None, None) if name.strip_prefix("no-").and_then(nargs_of) == Some(Nargs::Nothing) => {
+        let (key, value) = match (kind(name), value) {
+            (Some(VALUE), Some(value)) => (name, value.into()),
+            (Some(VALUE), None) => (name, rest.next()?.clone()),
+            (Some(SWITCH), None) => (name, "True".into()),
+            (None, None) if name.strip_prefix("no-").is_some_and(is_switch) => {
+                if is_old {
+                    continue;
+                }
                 (&name["no-".len()..], "False".into())
             }
-            (None, _) if nargs_of(&name.replace('_', "-")).is_some() => {
-                let dashes = format!("--{}", name.replace('_', "-"));
-                problems.push(report::trainer_has_no_option(TRAINER.name, &format!("--{name}"), Some(&dashes), ""));
-                if value.is_none() {
-                    rest.next();
-                }
+            (None, _) if is_old && !text.is_empty() || kind(&name.replace('_', "-")).is_some() => {
+                problems.push(no_option(name, version));
+                rest.next_if(|word| value.is_none() && !word.as_encoded_bytes().starts_with(b"-"));
                 continue;
             }
             _ => return None,
@@ -115,26 +144,37 @@ fn module_args(words: &[OsString]) -> Option<(Vec<OsString>, Vec<Problem>)> {
     Some((args, problems))
 }
 
-/// What an option of `axolotl train` takes, by its name with dashes. Options of the launch are left out.
-fn nargs_of(name: &str) -> Option<Nargs> {
-    if LAUNCH_OPTIONS.contains(&name) || name.contains('_') {
-        return None;
-    }
-    let own = name.replace('-', "_");
-    let line = OPTIONS.lines().find(|line| option_names::name_of(line) == own)?;
-    Some(if line.ends_with('!') { Nargs::Nothing } else { Nargs::One })
+/// What an option of `axolotl train` is, by its name with dashes.
+fn kind_of(name: &str, version: Option<&Version>) -> Option<&'static str> {
+    if name.contains('_') { None } else { arguments::kind_in(COMMAND, &name.replace('-', "_"), version) }
+}
+
+fn no_option(name: &str, version: Option<&Version>) -> Problem {
+    let known: Vec<String> = arguments::names(COMMAND).map(|name| name.replace('_', "-")).collect();
+    let known = known.iter().map(String::as_str).filter(|name| kind_of(name, version).is_some());
+    let meant = report::nearest(&name.replace('_', "-"), known).map(|name| format!("--{name}"));
+    let trainer = version.map_or_else(|| TRAINER.name.to_string(), |version| format!("{} {version}", TRAINER.name));
+    report::trainer_has_no_option(&trainer, &format!("--{name}"), meant.as_deref(), "")
 }
 
 fn renamed(entries: Map<String, Value>) -> Map<String, Value> {
-    // `bf16: auto` depends on the GPU, and `full` casts the whole model: neither says whether mixed precision is on.
-    let usable = |key: &str, value: &Value| !["bf16", "fp16"].contains(&key) || value.is_boolean();
+    let usable = |key: &str, value: &Value| match key {
+        // `bf16: auto` depends on the GPU, and `full` casts the whole model: neither says whether mixed precision is on.
+        "bf16" | "fp16" => value.is_boolean(),
+        // It makes two of one.
+        "warmup_steps" => *value != 1,
+        _ => true,
+    };
     let entries = entries.into_iter().filter(|(key, value)| usable(key, value));
     entries.map(|(key, value)| (hf_name(&key).unwrap_or(&key).to_string(), value)).collect()
 }
 
 fn renamed_flag(word: &OsString) -> OsString {
-    let text = word.to_str().and_then(|word| word.strip_prefix("--")?.split_once('='));
-    let renamed = text.and_then(|(name, value)| Some(format!("--{}={value}", hf_name(&name.replace('-', "_"))?)));
+    let renamed = word.to_str().and_then(|word| {
+        let flag = word.strip_prefix("--")?;
+        let name = flag.split('=').next()?;
+        Some(format!("--{}{}", hf_name(&name.replace('-', "_"))?, &flag[name.len()..]))
+    });
     renamed.map_or_else(|| word.clone(), OsString::from)
 }
 
@@ -142,21 +182,31 @@ fn hf_name(own: &str) -> Option<&'static str> {
     NAMES.iter().find(|(name, _)| *name == own).map(|(_, hf)| *hf)
 }
 
-/// What the console script exports before it launches.
-fn variables(python: Option<&Python>, host: &Host) -> Vec<Variable> {
+/// What the console script of that version exports before it launches.
+fn variables(python: Option<&Python>, version: Option<&Version>, host: &Host) -> Vec<Variable> {
+    let is_before = |other| version.is_some_and(|version| version.is_before(other));
     let torch = python.and_then(|python| python.version("torch"));
-    let from = |version| torch.as_ref().is_some_and(|torch| !torch.is_before(version));
-    let allocator = if from([2, 9, 0]) {
-        Some((vars::PYTORCH_ALLOC_CONF, "expandable_segments:True"))
-    } else if from([2, 2, 0]) {
-        Some((vars::PYTORCH_CUDA_ALLOC_CONF, "expandable_segments:True,roundup_power2_divisions:16"))
-    } else {
+    let torch_from = |version| torch.as_ref().is_some_and(|torch| !torch.is_before(version));
+    let unset = |name: &str| host.raw(name).is_none();
+    let rounded = "expandable_segments:True,roundup_power2_divisions:16";
+    let plain = if is_before([0, 16, 0]) { rounded } else { "expandable_segments:True" };
+    let allocator = if is_before([0, 7, 0]) {
         None
+    } else if torch_from([2, 9, 0]) && !is_before([0, 13, 0]) && unset(vars::PYTORCH_ALLOC_CONF) {
+        Some((vars::PYTORCH_ALLOC_CONF, plain))
+    } else {
+        let applies = torch_from([2, 2, 0]) && unset(vars::PYTORCH_CUDA_ALLOC_CONF);
+        applies.then_some((vars::PYTORCH_CUDA_ALLOC_CONF, rounded))
     };
-    let allocator = allocator.filter(|(name, _)| host.raw(name).is_none());
-    let check = "XFORMERS_IGNORE_FLASH_VERSION_CHECK";
-    let check = host.raw(check).is_none().then_some((check, "1"));
-    let set = allocator.into_iter().chain(check);
+    let other = if is_before([0, 9, 1]) {
+        None
+    } else if is_before([0, 13, 0]) {
+        Some("HF_HUB_ENABLE_HF_TRANSFER")
+    } else {
+        Some("XFORMERS_IGNORE_FLASH_VERSION_CHECK")
+    };
+    let other = other.filter(|name| unset(name)).map(|name| (name, "1"));
+    let set = allocator.into_iter().chain(other);
     set.map(|(name, value)| Variable::new(name, value, "as axolotl sets it")).collect()
 }
 
@@ -174,22 +224,62 @@ mod tests {
             ),
             ("x.yml --adapter lora --bf16=true", "x.yml --adapter=lora --bf16=true"),
         ];
-        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
         for (line, passed) in seen {
-            assert_eq!(module_args(&words(line)), Some((words(passed), Vec::new())), "{line}");
+            assert_eq!(passed_on(line, None), Some((words(passed), Vec::new())), "{line}");
         }
         for line in [
             "x.yml --nproc_per_node 2",
             "x.yml --launcher torchrun",
+            "x.yml --use-ray",
             "x.yml -- --num_processes 2",
             "x.yml y",
             "x.yml --fp16 true",
         ] {
-            assert_eq!(module_args(&words(line)), None, "{line}");
+            assert_eq!(passed_on(line, None), None, "{line}");
         }
-        let (_, problems) = module_args(&words("x.yml --max_steps 5 --micro_batch_size=2")).unwrap();
-        let helps: Vec<_> = problems.iter().map(|problem| problem.help.as_str()).collect();
-        assert_eq!(helps, ["did you mean `--max-steps`?", "did you mean `--micro-batch-size`?"]);
+        assert_eq!(
+            refused("x.yml --max_steps 5 --micro_batch_size=2", None),
+            ["did you mean `--max-steps`?", "did you mean `--micro-batch-size`?"]
+        );
         assert_eq!(renamed_flag(&"--micro-batch-size=4".into()), "--per_device_train_batch_size=4");
+        assert_eq!(renamed_flag(&"--micro_batch_size".into()), "--per_device_train_batch_size");
+    }
+
+    #[test]
+    fn options_are_those_of_the_installed_version() {
+        // `Optional[bool]` was a value in 0.6, a switch in 0.7, and from 0.8 to 0.14 a value again.
+        for (version, line, passed) in [
+            ("0.6.0", "x.yml --fp16 true --debug", Some("x.yml --fp16=true --debug=True")),
+            ("0.7.0", "x.yml --fp16 --no-tf32 --lora-r 8", Some("x.yml --fp16=True --lora-r=8")),
+            ("0.7.0", "x.yml --num-processes 4", None),
+            ("0.9.2", "x.yml --fp16 true --no-shard", Some("x.yml --fp16=true")),
+            ("0.9.2", "x.yml --no-accelerate", None),
+            ("0.11.0", "x.yml -- --num_processes 4", None),
+            ("0.12.2", "x.yml --fp16 true --no-shard", Some("x.yml --fp16=true --shard=False")),
+            ("0.12.2", "x.yml --num-processes 4", None),
+            ("0.14.0", "x.yml --trl x", Some("x.yml --trl=x")),
+            ("0.15.0", "x.yml --fp16", Some("x.yml --fp16=True")),
+            ("0.15.0", "x.yml --trl x", None),
+            ("0.13.0.dev0", "x.yml --dion-lr 1", None),
+            ("0.13.1", "x.yml --dion-lr 1", Some("x.yml --dion-lr=1")),
+        ] {
+            let passed = passed.map(|passed| (words(passed), Vec::new()));
+            assert_eq!(passed_on(line, Some(version)), passed, "{version} {line}");
+        }
+        assert_eq!(refused("x.yml --launcher torchrun --lora-rr=8 --zzzzzz", Some("0.11.0")).len(), 3);
+        assert_eq!(refused("x.yml --lora_r 8 --debug", Some("0.6.0")), ["did you mean `--lora-r`?"]);
+    }
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    fn passed_on(line: &str, version: Option<&str>) -> Option<(Vec<OsString>, Vec<Problem>)> {
+        module_args(&words(line), version.map(|version| Version(version.to_string())).as_ref())
+    }
+
+    fn refused(line: &str, version: Option<&str>) -> Vec<String> {
+        let (_, problems) = passed_on(line, version).unwrap();
+        problems.into_iter().map(|problem| problem.help).collect()
     }
 }

@@ -107,18 +107,16 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     Some(recognised)
 }
 
-/// What the scripts took before 0.13 is not recorded.
 fn parser_of(target: &Target) -> Option<ArgumentClass> {
-    let (name, _) = command_in(target, &FOLDERS[..1])?;
-    Some(ArgumentClass { distribution: "trl", name })
+    command_of(target).map(|(name, _)| ArgumentClass { distribution: "trl", name })
 }
 
 fn class_of(target: &Target) -> Option<&'static str> {
-    command_in(target, &FOLDERS).map(|(_, class)| *class)
+    command_of(target).map(|(_, class)| *class)
 }
 
-fn command_in(target: &Target, folders: &[&str]) -> Option<&'static (&'static str, &'static str)> {
-    let is_it = |name: &str| folders.iter().any(|folder| target.is_module(&format!("{folder}.{name}")));
+fn command_of(target: &Target) -> Option<&'static (&'static str, &'static str)> {
+    let is_it = |name: &str| FOLDERS.iter().any(|folder| target.is_module(&format!("{folder}.{name}")));
     COMMANDS.iter().find(|(name, _)| is_it(name))
 }
 
