@@ -405,7 +405,9 @@ fn what_ran_before_zlaunch_is_left_alone() {
     run.succeeded();
     let before: i32 = fs::read_to_string(sandbox.cwd().join("before")).unwrap().trim().parse().unwrap();
     let left = processes(&sandbox);
-    left.iter().for_each(|pid| kill(*pid, Signal::SIGKILL).unwrap());
+    for pid in &left {
+        kill(*pid, Signal::SIGKILL).unwrap();
+    }
     assert!(left.contains(&Pid::from_raw(before)), "{left:?}");
 }
 

@@ -11,7 +11,7 @@ const PARTS: &str = "^";
 pub(super) const GONE: &str = "-";
 
 /// Where each line starts: every option of a command is looked up at every launch.
-static STARTS: [usize; count()] = starts();
+static STARTS: [u32; count()] = starts();
 
 const fn count() -> usize {
     let (mut count, mut at) = (0, 0);
@@ -22,12 +22,13 @@ const fn count() -> usize {
     count
 }
 
-const fn starts() -> [usize; count()] {
+#[expect(clippy::cast_possible_truncation, reason = "the table is far shorter")]
+const fn starts() -> [u32; count()] {
     let mut starts = [0; count()];
     let (mut line, mut at) = (1, 0);
     while line < starts.len() {
         if TABLE.as_bytes()[at] == b'\n' {
-            starts[line] = at + 1;
+            starts[line] = at as u32 + 1;
             line += 1;
         }
         at += 1;
@@ -37,8 +38,8 @@ const fn starts() -> [usize; count()] {
 
 /// The table from the first line on that starts like this.
 fn from(start: &str) -> &'static str {
-    let at = STARTS.partition_point(|at| TABLE.as_bytes()[*at..] < *start.as_bytes());
-    STARTS.get(at).map_or("", |at| &TABLE[*at..])
+    let at = STARTS.partition_point(|at| TABLE.as_bytes()[*at as usize..] < *start.as_bytes());
+    STARTS.get(at).map_or("", |at| &TABLE[*at as usize..])
 }
 
 fn behind(start: &str) -> Option<&'static str> {
