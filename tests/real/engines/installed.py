@@ -38,7 +38,8 @@ def unpacked(name, packages):
             raise Skip("apt-get is not installed")
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         subprocess.run(["apt-get", "update", "-qq"], **quiet)
-        subprocess.run(["apt-get", "download", "-qq", *packages], cwd=folder, check=True, **quiet)
+        if subprocess.run(["apt-get", "download", "-qq", *packages], cwd=folder, **quiet).returncode:
+            raise Skip(f"{' and '.join(packages)} cannot be downloaded")
         for package in folder.glob("*.deb"):
             subprocess.run(["dpkg", "-x", package, folder / "root"], check=True)
             package.unlink()

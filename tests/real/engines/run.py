@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness import CACHE, HERE, PATIENCE, Arguments, Checks, free_port, port_was_taken, until  # noqa: E402
+from harness import CACHE, HERE, PATIENCE, Arguments, Checks, Skip, free_port, port_was_taken, until  # noqa: E402
 from installed import own_address, wheels  # noqa: E402
 import python_engines  # noqa: E402
 from ssh import Sshd  # noqa: E402
@@ -203,6 +203,8 @@ def main():
             checks.run(name, function, lab)
         for name in ["openmpi-4", "mpich-4"] if options.short else MPIS:
             checks.run(f"{name}-ports", ports, lab, name)
+    except Skip as why:
+        checks.skip_all("sshd", why)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     print(f"{lab.counts['placed']} layouts placed with {lab.counts['ranks']} ranks, {lab.counts['refused']} refused")
