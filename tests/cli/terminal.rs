@@ -238,7 +238,7 @@ fn what_was_meant_is_said() {
         ("--seed 42 --model x -- swift sft", "help: zlaunch -- swift sft --seed 42 --model x\n"),
         ("--seed=42 swift sft", "help: zlaunch swift sft --seed=42\n"),
         ("check --model x -- swift sft", "help: zlaunch check -- swift sft --model x\n"),
-        ("fit --gpu 8 --params 8B", "--gpus 8 --gpu-memory 80GiB"),
+        ("fit --gpu 8 --params 8B", "did you mean `--gpus`?"),
         ("generate --micro 2", "did you mean `--micro-batch`?"),
         ("--deepspeed zero4 -- swift sft", "did you mean `zero3`?"),
         ("--deepspeed stage3 -- swift sft", "did you mean `zero3`?"),
