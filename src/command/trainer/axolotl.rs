@@ -260,8 +260,8 @@ mod tests {
             ("0.14.0", "x.yml --trl x", Some("x.yml --trl=x")),
             ("0.15.0", "x.yml --fp16", Some("x.yml --fp16=True")),
             ("0.15.0", "x.yml --trl x", None),
-            ("0.13.0.dev0", "x.yml --dion-lr 1", None),
-            ("0.13.1", "x.yml --dion-lr 1", Some("x.yml --dion-lr=1")),
+            ("0.13.0.dev0", "x.yml --center-rewards-coefficient 1", None),
+            ("0.13.1", "x.yml --center-rewards-coefficient 1", Some("x.yml --center-rewards-coefficient=1")),
         ] {
             let passed = passed.map(|passed| (words(passed), Vec::new()));
             assert_eq!(passed_on(line, Some(version)), passed, "{version} {line}");
