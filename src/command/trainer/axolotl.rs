@@ -154,7 +154,8 @@ fn no_option(name: &str, version: Option<&Version>) -> Problem {
     let known = known.iter().map(String::as_str).filter(|name| kind_of(name, version).is_some());
     let meant = report::nearest(&name.replace('_', "-"), known).map(|name| format!("--{name}"));
     let trainer = version.map_or_else(|| TRAINER.name.to_string(), |version| format!("{} {version}", TRAINER.name));
-    report::trainer_has_no_option(&trainer, &format!("--{name}"), meant.as_deref(), "")
+    let help = if meant.is_some() { "" } else { "drop it: `axolotl train --help` lists those it has" };
+    report::trainer_has_no_option(&trainer, &format!("--{name}"), meant.as_deref(), help)
 }
 
 fn renamed(entries: Map<String, Value>) -> Map<String, Value> {
