@@ -164,7 +164,7 @@ fn axolotl_is_run_as_its_version_runs_it() {
         sandbox.installed("axolotl", version);
         sandbox.installed("torch", torch);
         let plan = sandbox.plan(&ours, &words(&[]));
-        let set = plan["env"].as_object().unwrap().clone();
+        let set = plan["env"]["set"].as_object().unwrap().clone();
         let names = ["PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "HF_HUB_ENABLE_HF_TRANSFER"];
         names.map(|name| set.get(name).map(|value| value.as_str().unwrap().to_string()))
     };

@@ -154,7 +154,8 @@ fn no_option(name: &str, version: Option<&Version>) -> Problem {
     let known = known.iter().map(String::as_str).filter(|name| kind_of(name, version).is_some());
     let meant = report::nearest(&name.replace('_', "-"), known).map(|name| format!("--{name}"));
     let trainer = version.map_or_else(|| TRAINER.name.to_string(), |version| format!("{} {version}", TRAINER.name));
-    report::trainer_has_no_option(&trainer, &format!("--{name}"), meant.as_deref(), "")
+    let help = if meant.is_some() { "" } else { "drop it: `axolotl train --help` lists those it has" };
+    report::trainer_has_no_option(&trainer, &format!("--{name}"), meant.as_deref(), help)
 }
 
 fn renamed(entries: Map<String, Value>) -> Map<String, Value> {
@@ -260,8 +261,8 @@ mod tests {
             ("0.14.0", "x.yml --trl x", Some("x.yml --trl=x")),
             ("0.15.0", "x.yml --fp16", Some("x.yml --fp16=True")),
             ("0.15.0", "x.yml --trl x", None),
-            ("0.13.0.dev0", "x.yml --dion-lr 1", None),
-            ("0.13.1", "x.yml --dion-lr 1", Some("x.yml --dion-lr=1")),
+            ("0.13.0.dev0", "x.yml --center-rewards-coefficient 1", None),
+            ("0.13.1", "x.yml --center-rewards-coefficient 1", Some("x.yml --center-rewards-coefficient=1")),
         ] {
             let passed = passed.map(|passed| (words(passed), Vec::new()));
             assert_eq!(passed_on(line, Some(version)), passed, "{version} {line}");
