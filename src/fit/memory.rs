@@ -204,20 +204,35 @@ impl MemoryModel<'_> {
     /// Copies of the largest gradient at stages 1 and 2: while several ranks reduce it, and on its way to the host.
     fn copies_of_largest(&self, phase: StepPhase) -> u64 {
         let Workload { element, accumulates, .. } = self.workload;
-        let (gradient, largest) = (element * self.largest(), self.largest());
-        let reduced = if phase == StepPhase::Backward && self.world_size > 1 { gradient } else { 0 };
+        let largest = self.largest();
+        let in_backward = matches!(phase, StepPhase::Backward | StepPhase::EndOfBackward);
+        let staged = if *accumulates && self.offloads_optimizer() { element * largest } else { 0 };
+        if !in_backward {
+            return staged;
+        }
+        let reduced = if self.world_size > 1 { self.reduced(phase) } else { 0 };
         if !self.offloads_optimizer() {
             return reduced;
         }
-        let staged = if *accumulates { gradient } else { 0 };
-        if phase != StepPhase::Backward && phase != StepPhase::EndOfBackward {
-            return staged;
-        }
-        // A gradient larger than the bucket is reduced beside it.
-        let beside = if largest > self.strategy.bucket_size { element * self.strategy.bucket_size } else { 0 };
+        // A gradient larger than the bucket goes beside it.
+        let is_beside = self.world_size == 1 && largest > self.strategy.bucket_size;
+        let beside = if is_beside { element * self.strategy.bucket_size } else { 0 };
         // Seen only where the config names the optimizer.
         let own = if self.strategy.own_optimizer.is_some() { FP32 * largest } else { 0 };
         reduced + beside + staged + (element + FP32) * self.share(largest) + own
+    }
+
+    /// What several ranks add while they reduce gradients: a second bucket and, for a gradient that is larger than one, its
+    /// copy. An embedding that is also the head has two gradients until both are added.
+    fn reduced(&self, phase: StepPhase) -> u64 {
+        let (element, largest) = (self.workload.element, self.largest());
+        let is_beside = largest > self.strategy.bucket_size;
+        if self.strategy.stage == Some(1) || !is_beside && self.cluster.nodes == 1 {
+            return 0;
+        }
+        let twice = self.workload.shape.tied && phase == StepPhase::EndOfBackward && !self.offloads_optimizer();
+        let copies = if is_beside { 1 + u64::from(twice) } else { 0 };
+        element * (self.strategy.bucket_size + copies * largest)
     }
 
     /// The largest gradient at stage 3. A head of its own gets its gradient first, while most parameters are gathered; one
@@ -227,7 +242,7 @@ impl MemoryModel<'_> {
         let is_reduced = phase == StepPhase::EndOfBackward || phase == StepPhase::Backward && !self.workload.shape.tied;
         match phase {
             // On its way to the host it is copied and cast.
-            _ if is_reduced && self.offloads_optimizer() => (3 * self.workload.element + FP32) * largest,
+            _ if is_reduced && self.offloads_optimizer() => 9 * self.workload.element * largest / 2,
             StepPhase::Backward | StepPhase::EndOfBackward => self.workload.element * largest,
             _ => 0,
         }
@@ -254,7 +269,10 @@ impl MemoryModel<'_> {
         let Workload { params, weights, shape, .. } = self.workload;
         // In the backward pass a layer is released once it was used.
         let live = if phase == StepPhase::EndOfBackward { shape.embedding } else { self.strategy.live_params };
-        let kept = live.saturating_add(shape.layer).min(*params);
+        // Parameters are gathered module by module; the experts of a layer are one.
+        let linear = shape.linears.iter().map(|(_, inputs, outputs)| inputs * outputs).max();
+        let module = linear.filter(|_| shape.routed == 0).unwrap_or(shape.layer);
+        let kept = live.saturating_add(module).min(*params);
         let bytes = u128::from(*weights) * u128::from(kept) / u128::from((*params).max(1));
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
@@ -274,13 +292,7 @@ impl MemoryModel<'_> {
                 let logits = if *fused_loss { 0 } else { each * tokens * shape.vocab };
                 (tokens * (all_layers + self.norm_bytes() * shape.hidden), logits)
             }
-            StepPhase::Backward => {
-                // A head of its own gets its gradient from that of the logits.
-                let is_trained = self.workload.adapted_inputs == 0 && !shape.tied;
-                let none = *fused_loss || !is_trained || self.offloads_optimizer();
-                let logits = if none { 0 } else { element * tokens * shape.vocab };
-                (tokens * (all_layers + recomputed + gradients), logits)
-            }
+            StepPhase::Backward => (tokens * (all_layers + recomputed + gradients), 0),
             StepPhase::EndOfBackward => (tokens * (layer + gradients), 0),
             StepPhase::OptimizerStep | StepPhase::Whole => (0, 0),
         }

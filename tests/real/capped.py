@@ -24,8 +24,7 @@ os.environ.update(PYTORCH_NVML_BASED_CUDA_CHECK="1", DS_SKIP_CUDA_CHECK="1", TRA
 os.environ.setdefault("TORCH_EXTENSIONS_DIR", "/tmp/ext")
 
 import torch  # noqa: E402
-import transformers  # noqa: E402
-from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText, Trainer, TrainingArguments, initialization  # noqa: E402
+from transformers import AutoConfig  # noqa: E402
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 
@@ -43,6 +42,7 @@ class Tokens(torch.utils.data.Dataset):
 
 
 def make_model(case):
+    from transformers import AutoModelForCausalLM, AutoModelForImageTextToText, initialization
     config = AutoConfig.for_model(**case["config"])
     config._attn_implementation = "sdpa"
     kind = AutoModelForImageTextToText if hasattr(config, "vision_config") else AutoModelForCausalLM
@@ -55,17 +55,12 @@ def make_model(case):
     return model
 
 
-def quantised(model):
-    """Its linear layers in four bits, as `BitsAndBytesConfig(load_in_4bit=True)` leaves them."""
-    import bitsandbytes
-    for name, module in list(model.named_modules()):
-        if isinstance(module, torch.nn.Linear) and "lm_head" not in name:
-            parent = model.get_submodule(name.rpartition(".")[0])
-            new = bitsandbytes.nn.Linear4bit(module.in_features, module.out_features, bias=module.bias is not None, compute_dtype=torch.bfloat16, quant_type="nf4")
-            new.weight = bitsandbytes.nn.Params4bit(module.weight.data, requires_grad=False, quant_type="nf4")
-            setattr(parent, name.rpartition(".")[2], new)
-    model.is_loaded_in_4bit = model.is_quantized = True
-    return model.cuda()
+def quantised(model, out):
+    """Loaded again in four bits, as QLoRA does it."""
+    from transformers import AutoModelForCausalLM, BitsAndBytesConfig
+    model.save_pretrained(out)
+    bits = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16)
+    return AutoModelForCausalLM.from_pretrained(out, quantization_config=bits, dtype=torch.bfloat16, device_map={"": 0})
 
 
 def with_adapters(model, rank):
@@ -79,9 +74,10 @@ def preferences(length):
     """A tokenizer of a thousand words, and pairs of answers."""
     from datasets import Dataset
     from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
     words = Tokenizer(models.WordLevel({**{f"w{n}": n for n in range(900)}, "[PAD]": 900, "[EOS]": 901}, unk_token="[PAD]"))
     words.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=words, pad_token="[PAD]", eos_token="[EOS]")
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, pad_token="[PAD]", eos_token="[EOS]")
     half = length // 2
     text = lambda start, count: " ".join(f"w{(start + n) % 900}" for n in range(count))  # noqa: E731
     rows = [{"prompt": text(n, half), "chosen": " " + text(n + 1, length - half), "rejected": " " + text(n + 2, length - half)} for n in range(64)]
@@ -114,7 +110,10 @@ def set_up(case):
 
 
 def make_trainer(case, out, times):
-    class Times(transformers.TrainerCallback):
+    # Imported here: some of it starts CUDA, which no fork survives.
+    from transformers import Trainer, TrainerCallback, TrainingArguments
+
+    class Times(TrainerCallback):
         def on_step_end(self, *_, **__):
             torch.cuda.synchronize()
             times.append(time.monotonic())
@@ -132,7 +131,7 @@ def make_trainer(case, out, times):
     config = TrainingArguments(**given)
     model = make_model(case)
     if case.get("bits"):
-        model = quantised(model)
+        model = quantised(model, f"{out}-model")
     if case.get("lora"):
         model = with_adapters(model, case["lora"])
     return Trainer(model=model, args=config, train_dataset=Tokens(length), callbacks=[Times()])
