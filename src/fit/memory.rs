@@ -23,6 +23,8 @@ const OFFLOADING: u64 = 600_000_000;
 const ALLREDUCE: u64 = 500_000_000;
 /// Bytes per logit while its gradient is computed: its fp32 log-softmax and two gradients of that.
 const LOGIT: u64 = 12;
+/// The same in TRL's DPO.
+const LOGIT_OF_PAIRS: u64 = 11;
 /// Bytes per logit that capping them (Gemma 2) adds.
 const SOFTCAP: u64 = 2;
 const FP32: u64 = 4;
@@ -57,7 +59,8 @@ impl MemoryModel<'_> {
     }
 
     fn tokens(&self) -> u64 {
-        self.workload.micro_batch * self.workload.seq_len
+        let pairs = if self.workload.pairs { 2 } else { 1 };
+        pairs * self.workload.micro_batch * self.workload.seq_len
     }
 
     /// Bytes of all gradients, in the dtype of the trained weights.
@@ -90,9 +93,9 @@ impl MemoryModel<'_> {
 
     fn parameters(&self) -> u64 {
         match (self.strategy.stage, self.strategy.params) {
-            (Some(3), StateLocation::Gpu) => self.share(self.workload.weights),
+            (Some(3), StateLocation::Gpu) => self.share(self.workload.weights + self.workload.reference),
             (Some(3), _) => 0,
-            _ => self.workload.weights,
+            _ => self.workload.weights + self.workload.reference,
         }
     }
 
@@ -288,7 +291,8 @@ impl MemoryModel<'_> {
         let recomputed = if *checkpointing { layer } else { 0 };
         match phase {
             StepPhase::Loss => {
-                let each = LOGIT + if shape.softcapped { SOFTCAP } else { 0 };
+                let each = if self.workload.pairs { LOGIT_OF_PAIRS } else { LOGIT };
+                let each = each + if shape.softcapped { SOFTCAP } else { 0 };
                 let logits = if *fused_loss { 0 } else { each * tokens * shape.vocab };
                 (tokens * (all_layers + self.norm_bytes() * shape.hidden), logits)
             }

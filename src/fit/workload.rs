@@ -24,6 +24,10 @@ pub(crate) struct Workload {
     pub(crate) attention: Attention,
     /// The loss is computed in pieces, so the logits of all tokens never exist at once.
     pub(crate) fused_loss: bool,
+    /// DPO: each sample is a pair of sequences.
+    pub(crate) pairs: bool,
+    /// Bytes of the weights of a reference model.
+    pub(crate) reference: u64,
     /// Elements that LoRA keeps per token and layer.
     pub(crate) adapters: u64,
     /// Elements per token and layer that enter the modules LoRA adapts, counted once per module.
@@ -85,6 +89,9 @@ impl Workload {
             checkpointing: settings.checkpointing.value,
             attention: settings.attention.value,
             fused_loss: settings.fused_loss.value,
+            pairs: settings.dpo.value,
+            // With LoRA the model without its adapters is the reference.
+            reference: if settings.dpo.value && settings.tuner.value == Tuner::Full { element * params } else { 0 },
             adapters: adapters.kept,
             adapted_inputs: adapters.inputs,
         }
