@@ -41,7 +41,7 @@ pub(crate) fn need(workload: &Workload, strategy: &Strategy, cluster: Cluster) -
             (peak, usage) = (phase, next);
         }
     }
-    MemoryNeed { usage, peak, host: model.host(), disk: model.disk() }
+    MemoryNeed { usage, peak, start: model.start(), host: model.host(), disk: model.disk() }
 }
 
 struct MemoryModel<'a> {
@@ -78,7 +78,6 @@ impl MemoryModel<'_> {
     }
 
     fn usage(&self, phase: StepPhase) -> GpuUsage {
-        let nccl = if self.world_size > 1 { NCCL } else { 0 };
         let (activations, logits) = self.activations_and_logits(phase);
         GpuUsage {
             parameters: self.parameters(),
@@ -87,8 +86,19 @@ impl MemoryModel<'_> {
             activations,
             buffers: self.buffers_at(phase),
             logits,
-            overhead: CONTEXT + WORKSPACE + nccl,
+            overhead: self.overhead(),
         }
+    }
+
+    /// Stages 1 and 2 first join the trained weights into one tensor: on the GPU if the driver says that it has room there,
+    /// which it also says of memory that torch may not take, else on the host.
+    fn start(&self) -> u64 {
+        let joined = matches!(self.strategy.stage, Some(1 | 2)).then(|| self.gradients());
+        joined.map_or(0, |joined| self.overhead() + self.parameters() + joined)
+    }
+
+    fn overhead(&self) -> u64 {
+        CONTEXT + WORKSPACE + if self.world_size > 1 { NCCL } else { 0 }
     }
 
     fn parameters(&self) -> u64 {
@@ -324,12 +334,12 @@ impl MemoryModel<'_> {
 
     /// Memory of one node: its processes, and the larger of what loading the model and what offloading takes.
     fn host(&self) -> u64 {
-        let Workload { element, weights, shape, .. } = self.workload;
+        let Workload { element, weights, reference, shape, .. } = self.workload;
         let ranks = self.cluster.gpus;
         let loading = match self.strategy.stage {
             // Rank 0 reads the weights and broadcasts them.
             Some(3) => 2 * weights + element * shape.embedding,
-            _ => ranks * weights,
+            _ => ranks * (weights + reference),
         };
         let offloaded = ranks * (self.offloaded_optimizer() + self.offloaded_params());
         let process = PROCESS + if self.strategy.offloads() { OFFLOADING } else { 0 };

@@ -48,7 +48,6 @@ impl Optimizer {
         measured: false,
     };
 
-    #[expect(dead_code, reason = "for the range of an unmeasured optimizer")]
     /// The least that such an optimizer can need: no states at all.
     pub(crate) const LEAST: Optimizer =
         Optimizer { flat: Bytes { states: 0, step: 0 }, shaped: Bytes { states: 0, step: 0 }, ..Self::MOST };

@@ -97,6 +97,11 @@ impl Workload {
         }
     }
 
+    /// The same with an optimizer that takes the least that one can.
+    pub(super) fn with_least_optimizer(&self) -> Self {
+        Workload { optimizer: Optimizer::LEAST, ..self.clone() }
+    }
+
     /// Whether the numbers are small enough to be summed without overflow. Larger ones can only be typing errors.
     pub(crate) fn is_plausible(&self, cluster: Cluster) -> bool {
         const MOST: u128 = 1 << 60;

@@ -175,7 +175,7 @@ def run(cases, out, room, seconds):
     start, running, waiting = time.monotonic(), {}, list(cases)
     while waiting or running:
         used = sum(case["gb"] for case, *_ in running.values())
-        if waiting and (not running or used + waiting[0]["gb"] <= room and len(running) < 7) and time.monotonic() - start < seconds:
+        if waiting and (not running or used + waiting[0]["gb"] <= room and len(running) < 9) and time.monotonic() - start < seconds:
             case = waiting.pop(0)
             read, write = os.pipe()
             pid = os.fork()
@@ -194,7 +194,7 @@ def run(cases, out, room, seconds):
             os.waitpid(pid, 0)
             out.write((line or json.dumps({**case, "trained": False, "failed": "ended without a word"}).encode() + b"\n").decode())
         for case, pid, began in running.values():
-            if time.monotonic() - began > case.get("patience", 100):
+            if time.monotonic() - began > case.get("patience", 180):
                 os.kill(pid, 9)
     print(f"{len(cases) - len(waiting)} of {len(cases)} in {time.monotonic() - start:.0f} s", flush=True)
 
