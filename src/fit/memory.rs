@@ -23,10 +23,9 @@ const OFFLOADING: u64 = 600_000_000;
 const ALLREDUCE: u64 = 500_000_000;
 /// Bytes per logit while its gradient is computed: its fp32 log-softmax and two gradients of that.
 const LOGIT: u64 = 12;
-/// The same in TRL's DPO.
-const LOGIT_OF_PAIRS: u64 = 11;
-/// Bytes per logit that capping them (Gemma 2) adds.
-const SOFTCAP: u64 = 2;
+/// The same in TRL's DPO, which takes one sequence after another, and what that adds for one of them.
+const LOGIT_OF_PAIRS: u64 = 8;
+const LOGIT_OF_ONE: u64 = 10;
 const FP32: u64 = 4;
 /// Bytes of Adam's two states.
 const ADAM_STATES: u64 = 8;
@@ -301,15 +300,22 @@ impl MemoryModel<'_> {
         let recomputed = if *checkpointing { layer } else { 0 };
         match phase {
             StepPhase::Loss => {
-                let each = if self.workload.pairs { LOGIT_OF_PAIRS } else { LOGIT };
-                let each = each + if shape.softcapped { SOFTCAP } else { 0 };
-                let logits = if *fused_loss { 0 } else { each * tokens * shape.vocab };
+                let logits = if *fused_loss { 0 } else { self.logits() };
                 (tokens * (all_layers + self.norm_bytes() * shape.hidden), logits)
             }
             StepPhase::Backward => (tokens * (all_layers + recomputed + gradients), 0),
             StepPhase::EndOfBackward => (tokens * (layer + gradients), 0),
             StepPhase::OptimizerStep | StepPhase::Whole => (0, 0),
         }
+    }
+
+    /// Bytes of the logits while their gradient is computed.
+    fn logits(&self) -> u64 {
+        let Workload { shape, element, pairs, seq_len, .. } = self.workload;
+        let (each, one) = if *pairs { (LOGIT_OF_PAIRS, LOGIT_OF_ONE) } else { (LOGIT, 0) };
+        // Capped logits (Gemma 2) are kept once more.
+        let each = each + if shape.softcapped { *element } else { 0 };
+        (each * self.tokens() + one * seq_len) * shape.vocab
     }
 
     /// Bytes that a norm keeps per element: its input and output, and the factor of its weight if that is trained.

@@ -13,7 +13,6 @@ import json
 import os
 import resource
 import select
-import socket
 import sys
 import time
 import traceback
@@ -91,15 +90,14 @@ def arguments(case, out, ds):
                 logging_steps=1, optim=case.get("optim", "adamw_torch_fused"), use_liger_kernel=case.get("liger", False))
 
 
-def free_port():
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        return server.getsockname()[1]
+def own_port():
+    """One for each process: those that the kernel hands out can be taken a moment later."""
+    return 20000 + os.getpid() % 10000
 
 
 def set_up(case):
     os.environ["PYTORCH_CUDA_ALLOC_CONF"] = case.get("alloc", "")
-    os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
+    os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(own_port()))
     if case.get("ranks", 1) > 1:
         os.environ.update(ONE_OF_MANY=str(case["ranks"]), ONE_OF_MANY_LOCAL=str(min(case["ranks"], 8)))
         import one_of_many  # noqa: F401
