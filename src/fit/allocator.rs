@@ -66,11 +66,11 @@ impl UsedAllocator {
     }
 }
 
-/// Whether expandable segments can do no harm. vLLM in the same process cannot put such memory to sleep (vllm PR 14189,
+/// Whether expandable segments can do no harm. A torch that was not found is taken to be new. vLLM in the same process cannot put such memory to sleep (vllm PR 14189,
 /// pytorch issue 147851), and ROCm has them in no release that was tried.
 fn is_safe(job: &Job, host: &Host) -> bool {
     let torch = job.python.as_ref().and_then(|python| python.version("torch"));
-    let knows_it = torch.is_some_and(|torch| !torch.is_before(SAFE_SINCE));
+    let knows_it = torch.is_none_or(|torch| !torch.is_before(SAFE_SINCE));
     let is_vllm = |word: &std::ffi::OsString| word.to_string_lossy().contains("vllm");
     let is_rocm = [vars::HIP_VISIBLE_DEVICES, vars::ROCR_VISIBLE_DEVICES].iter().any(|name| host.raw(name).is_some());
     knows_it && !is_rocm && !job.args.words().iter().any(is_vllm)

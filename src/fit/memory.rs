@@ -25,7 +25,7 @@ const ALLREDUCE: u64 = 500_000_000;
 const LOGIT: u64 = 12;
 /// The same in TRL's DPO, which takes one sequence after another, and what that adds for one of them.
 const LOGIT_OF_PAIRS: u64 = 8;
-const LOGIT_OF_ONE: u64 = 10;
+const LOGIT_OF_ONE: u64 = 12;
 const FP32: u64 = 4;
 /// Bytes of Adam's two states.
 const ADAM_STATES: u64 = 8;

@@ -19,8 +19,8 @@ use crate::config::auto::{self, FillContext};
 use crate::config::layers::{self, Layers};
 use crate::config::places::Places;
 use crate::config::template::{self, Template};
-use crate::fit::launch::LaunchConfig;
 use crate::fit;
+use crate::fit::launch::LaunchConfig;
 use crate::host::Host;
 use crate::host::machine::Machine;
 use crate::ranks::launcher::local::LocalRanks;
@@ -137,18 +137,17 @@ impl Draft<'_> {
         let Decided { topology, launcher: kind, config, chosen, expandable, diagnostics } = decided;
         let template = config.as_ref().map(|it| &it.template);
         let flags = &launch.environment;
-        let mut environment =
-            EnvironmentInputs {
-                template,
-                expandable,
-                flags,
-                launcher: kind,
-                topology: &topology,
-                job,
-                host,
-                machine: seen,
-            }
-            .decide();
+        let mut environment = EnvironmentInputs {
+            template,
+            expandable,
+            flags,
+            launcher: kind,
+            topology: &topology,
+            job,
+            host,
+            machine: seen,
+        }
+        .decide();
         let path = config.as_ref().map(PlannedConfig::handed_over);
         if !kind.runs_zlaunch() {
             self.hand_over_by_variables(path, &mut environment);
