@@ -371,7 +371,7 @@ impl<'a> FitInputs<'a> {
         if let Some(unread) = &self.unread {
             assumed.push(format!("nothing about {}, which is not here", unread.place()));
         }
-        if !settings.optimizer.value.measured {
+        if !settings.optimizer.value.is_measured() {
             assumed.push("the most that an optimizer can need: the memory of this one was not measured".to_string());
         }
         if self.more_models {

@@ -140,7 +140,7 @@ impl<'a> Scenario<'a> {
 
     /// An optimizer that nobody measured needs something between the least and the most.
     fn may_fit(&self, workload: &Workload, strategy: &Strategy) -> bool {
-        let is_measured = strategy.own_optimizer.unwrap_or(workload.optimizer).measured;
+        let is_measured = strategy.own_optimizer.unwrap_or(workload.optimizer).is_measured();
         let least = || self.need(&workload.with_least_optimizer(), &strategy.with_least_optimizer()).gpu();
         !is_measured && self.gpu_memory.is_some_and(|memory| least() <= memory)
     }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::allocator::{Allocator, UsedAllocator};
 use super::choice::{Scenario, TemplateRow, Verdict};
 use super::need::Accounting;
+use super::remedies::Remedy;
 use super::settings::TrainingSettings;
 use super::strategy::Strategy;
 use super::workload::Workload;
@@ -97,7 +98,7 @@ impl FitInputs<'_> {
         let Ok(report) = self.report(host) else { return Vec::new() };
         match report.recommended {
             Some(chosen) => vec![format!("--deepspeed {}", chosen.template)],
-            None => report.remedies.iter().map(|remedy| remedy.sentence()).collect(),
+            None => report.remedies.iter().map(Remedy::sentence).collect(),
         }
     }
 }

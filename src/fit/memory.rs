@@ -58,8 +58,7 @@ impl MemoryModel<'_> {
     }
 
     fn tokens(&self) -> u64 {
-        let pairs = if self.workload.pairs { 2 } else { 1 };
-        pairs * self.workload.micro_batch * self.workload.seq_len
+        self.workload.sequences * self.workload.micro_batch * self.workload.seq_len
     }
 
     /// Bytes of all gradients, in the dtype of the trained weights.
@@ -311,8 +310,8 @@ impl MemoryModel<'_> {
 
     /// Bytes of the logits while their gradient is computed.
     fn logits(&self) -> u64 {
-        let Workload { shape, element, pairs, seq_len, .. } = self.workload;
-        let (each, one) = if *pairs { (LOGIT_OF_PAIRS, LOGIT_OF_ONE) } else { (LOGIT, 0) };
+        let Workload { shape, element, sequences, seq_len, .. } = self.workload;
+        let (each, one) = if *sequences > 1 { (LOGIT_OF_PAIRS, LOGIT_OF_ONE) } else { (LOGIT, 0) };
         // Capped logits (Gemma 2) are kept once more.
         let each = each + if shape.softcapped { *element } else { 0 };
         (each * self.tokens() + one * seq_len) * shape.vocab

@@ -24,8 +24,8 @@ pub(crate) struct Workload {
     pub(crate) attention: Attention,
     /// The loss is computed in pieces, so the logits of all tokens never exist at once.
     pub(crate) fused_loss: bool,
-    /// DPO: each sample is a pair of sequences.
-    pub(crate) pairs: bool,
+    /// 2 with DPO, whose samples are pairs.
+    pub(crate) sequences: u64,
     /// Bytes of the weights of a reference model.
     pub(crate) reference: u64,
     /// Elements that LoRA keeps per token and layer.
@@ -89,7 +89,7 @@ impl Workload {
             checkpointing: settings.checkpointing.value,
             attention: settings.attention.value,
             fused_loss: settings.fused_loss.value,
-            pairs: settings.dpo.value,
+            sequences: if settings.dpo.value { 2 } else { 1 },
             // With LoRA the model without its adapters is the reference.
             reference: if settings.dpo.value && settings.tuner.value == Tuner::Full { element * params } else { 0 },
             adapters: adapters.kept,
