@@ -2,6 +2,7 @@
 //! Reads the model's files; everything else is arithmetic.
 
 mod advice;
+mod allocator;
 mod architecture;
 mod arguments;
 mod bars;
@@ -9,6 +10,7 @@ mod candidates;
 pub(crate) mod cards;
 mod checkpoint;
 mod choice;
+pub(crate) mod launch;
 #[cfg(test)]
 mod measured;
 mod memory;
@@ -39,6 +41,7 @@ use crate::request::Launch;
 use crate::request::draft::Draft;
 
 use advice::Advice;
+pub(crate) use allocator::{EXPANDABLE, UsedAllocator};
 pub(crate) use candidates::AUTO;
 use candidates::Candidates;
 use choice::{MemoryKind, Recommendation, Scenario, TemplateRow, Verdict};
@@ -82,6 +85,7 @@ pub(crate) struct FitReport {
     pub(crate) host_memory: Option<Sourced<u64>>,
     /// On the disk that the named config offloads to.
     pub(crate) free_disk: Option<u64>,
+    pub(crate) allocator: UsedAllocator,
     pub(crate) accounting: Accounting,
     pub(crate) rows: Vec<TemplateRow>,
     /// The config that the user named.
@@ -132,6 +136,7 @@ pub(crate) fn answer(request: &FitRequest, host: &Host) -> Result<FitReport, Vec
             card: *card,
             is_elsewhere: is_elsewhere(cluster),
             cluster,
+            allocator: UsedAllocator::of(None, &[], host),
             launch,
             accounting: *accounting,
             more_models: false,
@@ -248,6 +253,7 @@ struct FitInputs<'a> {
     is_elsewhere: bool,
     cluster: Cluster,
     launch: &'a Launch,
+    allocator: UsedAllocator,
     accounting: Accounting,
     /// The training also keeps a reference or reward model.
     more_models: bool,
@@ -269,6 +275,7 @@ impl<'a> FitInputs<'a> {
             is_elsewhere: false,
             cluster,
             launch,
+            allocator: UsedAllocator::of(Some(job), &[], host),
             accounting: Accounting::Real,
             more_models: arguments::has_more_models(job),
         }
@@ -296,6 +303,7 @@ impl<'a> FitInputs<'a> {
             host_memory: host_memory.as_ref().map(|memory| memory.value),
             disk: free_disk,
             accounting: self.accounting,
+            allocator: self.allocator.kind,
             templates: &candidates.all,
             order: &advice.order(self.cluster.world_size()),
         };
@@ -316,6 +324,7 @@ impl<'a> FitInputs<'a> {
             model: self.args.model.as_ref().map(|model| model.value.clone()),
             cluster: self.cluster,
             card: self.card,
+            allocator: self.allocator.clone(),
             accounting: self.accounting,
             rules_of_thumb: rules.into_iter().map(str::to_string).collect(),
             assumed: if is_real { self.assumed(&weights, &settings) } else { Vec::new() },
@@ -361,6 +370,9 @@ impl<'a> FitInputs<'a> {
         }
         if let Some(unread) = &self.unread {
             assumed.push(format!("nothing about {}, which is not here", unread.place()));
+        }
+        if !settings.optimizer.value.is_measured() {
+            assumed.push("the most that an optimizer can need: the memory of this one was not measured".to_string());
         }
         if self.more_models {
             assumed.push("one model: a reference or reward model comes on top".to_string());

@@ -115,7 +115,7 @@ vars! {
     HIP_VISIBLE_DEVICES READ "counted like CUDA_VISIBLE_DEVICES (ROCm)";
     ROCR_VISIBLE_DEVICES READ "counted like CUDA_VISIBLE_DEVICES (ROCm)";
     ASCEND_RT_VISIBLE_DEVICES READ "counted like CUDA_VISIBLE_DEVICES (Ascend)";
-    PYTORCH_CUDA_ALLOC_CONF READ_AND_SET "set as llamafactory-cli and axolotl set it when they are launched without their own launcher";
+    PYTORCH_CUDA_ALLOC_CONF READ_AND_SET "expandable segments, where the memory needs them; or as llamafactory-cli and axolotl set it";
     PYTORCH_ALLOC_CONF READ_AND_SET "the same, axolotl with newer torch";
     OMP_NUM_THREADS READ_AND_SET "if unset: CPUs divided by processes (torchrun alone would set 1)";
 

@@ -105,6 +105,7 @@ fn read_training(args: &mut ParsedArgs) -> TrainingArgs {
         attention: args.one(&opt::ATTENTION, one_of(ATTENTIONS)),
         fused_loss: args.switched_on(&opt::FUSED_LOSS).map(|from| Sourced::new(true, from)),
         dropout: None,
+        dpo: None,
     }
 }
 

@@ -45,6 +45,7 @@ impl Advice {
 
 #[cfg(test)]
 mod tests {
+    use super::super::allocator::Allocator;
     use super::super::memory;
     use super::super::need::Cluster;
     use super::super::strategy::Strategy;
@@ -78,7 +79,8 @@ mod tests {
             let fits = |name: &Value| {
                 let strategy = Strategy::of(&template(name.as_str().unwrap()).config, workload.shape.hidden);
                 let need = memory::need(&workload, &strategy, cluster);
-                super::super::choice::with_margin(&need) <= card["memory"].as_u64().unwrap() << 30
+                super::super::choice::with_margin(&need, Allocator::Expandable)
+                    <= card["memory"].as_u64().unwrap() << 30
             };
             assert!(fits(&card["take"]), "{card}");
             assert!(card.get("not").is_none_or(|other| !fits(other)), "{card}");

@@ -62,6 +62,7 @@ pub(super) fn of_command(job: &Job) -> TrainingArgs {
         attention: reader.text(ATTENTION_NAMES).map(|it| it.map(|name| attention(&name))),
         fused_loss: reader.switch(LIGER_NAMES),
         dropout: args.float("lora_dropout").ok().flatten().map(|it| it.map(|value| value > 0.0)),
+        dpo: (algorithm(job) == Some(DPO)).then(|| Sourced::new(true, Source::Default)),
     }
 }
 
@@ -75,18 +76,27 @@ fn default_optimizer(job: &Job) -> Option<Sourced<Optimizer>> {
     is_old.then(|| Sourced::new(Optimizer::named("adamw_torch"), Source::Default))
 }
 
-/// Whether the training also keeps a reference or reward model in memory.
+/// Whether the training keeps models in memory that are not counted: a reward model, or the reference of anything but DPO.
 pub(super) fn has_more_models(job: &Job) -> bool {
-    const ALGORITHMS: &[&str] = &["rlhf", "dpo", "kto", "ppo", "grpo", "rloo", "orpo", "simpo"];
+    algorithm(job).is_some_and(|it| it != DPO)
+}
+
+const DPO: &str = "dpo";
+
+/// The algorithm of preference tuning that a command runs.
+fn algorithm(job: &Job) -> Option<&'static str> {
+    const ALGORITHMS: &[&str] = &[DPO, "kto", "ppo", "grpo", "rloo", "orpo", "simpo", "rlhf"];
     let args = Args::read(
         job.args.words().to_vec(),
         &[("rlhf_type", Nargs::One), ("stage", Nargs::One), ("rl", Nargs::One)],
         OptionList::Open,
     );
-    let mut stages = ["rlhf_type", "stage", "rl"].iter().filter_map(|name| args.text(name));
+    let stages: Vec<String> =
+        ["rlhf_type", "stage", "rl"].iter().filter_map(|name| args.text(name)).map(|stage| stage.value).collect();
     let target = job.target.name().to_string();
     let stem = target.trim_end_matches(".py").rsplit(['/', '.']).next().unwrap_or_default();
-    ALGORITHMS.contains(&stem) || stages.any(|stage| ALGORITHMS.contains(&stage.value.as_str()))
+    // `swift rlhf --rlhf_type dpo`: what is named more exactly counts.
+    ALGORITHMS.iter().copied().find(|name| stages.iter().any(|stage| stage == name) || stem == *name)
 }
 
 /// Only these names mean an attention that stores all scores.

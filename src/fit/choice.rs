@@ -1,6 +1,7 @@
 //! Which templates fit, and which one to use.
 
 use super::advice::Advice;
+use super::allocator::Allocator;
 use super::need::{Accounting, Cluster, MemoryNeed};
 use super::settings::TrainingSettings;
 use super::strategy::Strategy;
@@ -44,6 +45,8 @@ pub(crate) struct TemplateRow {
     pub(crate) strategy: Strategy,
     pub(crate) need: MemoryNeed,
     pub(crate) judgement: Judgement,
+    /// The verdict for torch's allocator as it comes, without expandable segments.
+    pub(crate) plain: Verdict,
 }
 
 impl TemplateRow {
@@ -58,11 +61,10 @@ pub(crate) struct Recommendation {
     pub(crate) largest_micro_batch: u64,
 }
 
-/// The need with a tenth on top, because the allocator loses memory to fragmentation. The tenth is a choice: in the measured
-/// runs, with most of the card free, the allocator reserved 1 to 44 % more than was allocated. How little it gets by with
-/// when memory is short was not measured.
-pub(crate) fn with_margin(need: &MemoryNeed) -> u64 {
-    need.gpu() + need.allocated() / 10
+/// The smallest GPU on which it fits: the need, what the allocator loses to gaps, and room to start.
+pub(crate) fn with_margin(need: &MemoryNeed, allocator: Allocator) -> u64 {
+    let gaps = need.allocated() * allocator.gaps() / 100;
+    (need.gpu() + gaps).max(need.start)
 }
 
 /// One training on one cluster, and the templates to choose from.
@@ -78,6 +80,7 @@ pub(super) struct Scenario<'a> {
     /// Bytes that are free on the disk of each node.
     pub(super) disk: Option<u64>,
     pub(super) accounting: Accounting,
+    pub(super) allocator: Allocator,
     pub(super) templates: &'a [(String, Strategy)],
     /// Names of templates, the fastest first.
     pub(super) order: &'a [&'a str],
@@ -92,8 +95,9 @@ impl<'a> Scenario<'a> {
         let workload = self.workload();
         let row = |(name, strategy): &(String, Strategy)| {
             let need = self.need(&workload, strategy);
-            let judgement = self.judge(&need, strategy);
-            TemplateRow { name: name.clone(), strategy: strategy.clone(), need, judgement }
+            let judgement = self.judge(&workload, &need, strategy);
+            let plain = Scenario { allocator: Allocator::Plain, ..*self }.judge(&workload, &need, strategy).verdict;
+            TemplateRow { name: name.clone(), strategy: strategy.clone(), need, judgement, plain }
         };
         self.templates.iter().map(row).collect()
     }
@@ -105,7 +109,7 @@ impl<'a> Scenario<'a> {
         }
     }
 
-    fn judge(&self, need: &MemoryNeed, strategy: &Strategy) -> Judgement {
+    fn judge(&self, workload: &Workload, need: &MemoryNeed, strategy: &Strategy) -> Judgement {
         let memories = [
             (MemoryKind::Gpu, need.gpu(), self.gpu_memory, true),
             // What loading takes for a moment is no reason to doubt a template.
@@ -116,20 +120,33 @@ impl<'a> Scenario<'a> {
             let those = memories.iter().filter(|(_, need, there, asked)| is_it(*need, *there, *asked));
             those.map(|(kind, ..)| *kind).collect::<Vec<_>>()
         };
-        let short = kinds(&|need, there, _| there.is_some_and(|there| need > there));
+        let mut short = kinds(&|need, there, _| there.is_some_and(|there| need > there));
         let unknown = kinds(&|_, there, asked| there.is_none() && asked);
-        let with_margin = if self.accounting == Accounting::Real { with_margin(need) } else { need.gpu() };
+        let is_real = self.accounting == Accounting::Real;
+        let with_margin = if is_real { with_margin(need, self.allocator) } else { need.gpu() };
+        let is_less = self.gpu_memory.is_some_and(|memory| with_margin > memory);
+        let may_fit = is_real && is_less && self.may_fit(workload, strategy);
+        if may_fit {
+            short.retain(|kind| *kind != MemoryKind::Gpu);
+        }
         let verdict = match self.gpu_memory {
             _ if !short.is_empty() => Verdict::Not,
-            _ if !unknown.is_empty() => Verdict::Unknown,
+            _ if may_fit || !unknown.is_empty() => Verdict::Unknown,
             Some(gpu_memory) if with_margin > gpu_memory => Verdict::Tight,
             _ => Verdict::Fits,
         };
         Judgement { verdict, short, unknown }
     }
 
+    /// An optimizer that nobody measured needs something between the least and the most.
+    fn may_fit(&self, workload: &Workload, strategy: &Strategy) -> bool {
+        let is_measured = strategy.own_optimizer.unwrap_or(workload.optimizer).is_measured();
+        let least = || self.need(&workload.with_least_optimizer(), &strategy.with_least_optimizer()).gpu();
+        !is_measured && self.gpu_memory.is_some_and(|memory| least() <= memory)
+    }
+
     pub(super) fn fits(&self, workload: &Workload, strategy: &Strategy) -> bool {
-        self.judge(&self.need(workload, strategy), strategy).verdict == Verdict::Fits
+        self.judge(workload, &self.need(workload, strategy), strategy).verdict == Verdict::Fits
     }
 
     /// The fastest template that fits, and what it needs.
@@ -138,7 +155,7 @@ impl<'a> Scenario<'a> {
         self.order.iter().find_map(|name| {
             let (_, strategy) = self.templates.iter().find(|(known, _)| known == name)?;
             let need = self.need(&workload, strategy);
-            (self.judge(&need, strategy).verdict == Verdict::Fits).then_some((*name, need))
+            (self.judge(&workload, &need, strategy).verdict == Verdict::Fits).then_some((*name, need))
         })
     }
 

@@ -19,6 +19,9 @@ use crate::base::source::{Source, Sourced};
 /// batches a step. The script made some models without sharing embedding and head: `params` tells which.
 const OPTIMIZERS: &str = include_str!("../../tests/data/memory-h200-optimizers.jsonl");
 
+/// Later runs, with the config of each model: DPO, QLoRA, a fused loss, a vision-language model, more ranks.
+const MORE: &str = include_str!("../../tests/data/memory-h200-more.jsonl");
+
 /// The runs, with the number of micro batches per step.
 const RUNS: [(&str, u64); 2] = [
     (include_str!("../../tests/data/memory-h200-earlier.jsonl"), 1),
@@ -143,33 +146,48 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
     let number = |key: &str, default: u64| run[key].as_u64().unwrap_or(default);
     let text = |key: &str| run[key].as_str();
     let given = |value: u64| Some(Sourced::new(value, Source::Default));
-    let counted = [true, false].into_iter().find_map(|tied| {
-        let counted = architecture::read(&lab_config(text("model").unwrap(), tied)?)?;
-        (counted.params == number("params", 0)).then_some(counted)
-    })?;
+    let yes = |key: &str| Some(Sourced::new(run[key].as_bool().unwrap_or(key == "gc"), Source::Default));
+    let counted = if run["config"].is_object() {
+        // A vision tower is counted by the headers of a checkpoint.
+        let whole = run["config"]["vision_config"].is_object().then(|| number("params", 0));
+        let counted = architecture::read(&run["config"])?;
+        CountedModel { params: whole.unwrap_or(counted.params), ..counted }
+    } else {
+        [true, false].into_iter().find_map(|tied| {
+            let counted = architecture::read(&lab_config(text("model").unwrap(), tied)?)?;
+            (counted.params == number("params", 0)).then_some(counted)
+        })?
+    };
     let CountedModel { shape, params, unquantised, .. } = counted;
-    let tuner = if number("lora", 0) > 0 { Tuner::Lora } else { Tuner::Full };
+    let tuner = match (number("lora", 0), number("bits", 0)) {
+        (0, _) => Tuner::Full,
+        (_, 0) => Tuner::Lora,
+        (_, bits) => Tuner::Quantised(bits),
+    };
     let dtype = Dtype::NAMES.iter().find(|(name, _)| *name == text("dtype").unwrap_or("bf16")).unwrap().1;
+    // The earlier script had 64 samples: one micro batch for each of 64 ranks.
+    let accumulation = if number("ranks", 1) == 64 && run["config"].is_null() { 1 } else { number("ga", 2) };
     let args = TrainingArgs {
         micro_batch: given(number("mb", 1)),
-        // 64 samples are one micro batch for each of 64 ranks.
-        grad_accum: given(if number("ranks", 1) == 64 { 1 } else { 2 }),
+        grad_accum: given(accumulation),
         seq_len: given(number("seq", 512)),
         tuner: Some(Sourced::new(tuner, Source::Default)),
         lora_rank: given(number("lora", 0)),
         dtype: Some(Sourced::new(dtype, Source::Default)),
         optimizer: Some(Sourced::new(Optimizer::named(text("optim").unwrap_or("adamw_torch_fused")), Source::Default)),
-        checkpointing: Some(Sourced::new(run["gc"].as_bool().unwrap_or(true), Source::Default)),
+        checkpointing: yes("gc"),
+        fused_loss: yes("liger"),
+        dpo: yes("dpo"),
         ..TrainingArgs::default()
     };
     let settings = TrainingSettings::new(&args, None);
     let weights = Weights { params, unquantised, shape, from: String::new(), assumed: Vec::new() };
     let workload = Workload::new(&weights, &settings);
     // These two join projections, so their adapters are fewer.
-    if !["neox", "phi3"].contains(&text("model").unwrap()) {
+    if !["neox", "phi3"].iter().any(|joins| run["model"] == **joins || run["name"] == **joins) {
         assert_eq!(workload.trainable, number("trainable", 0), "{run}");
     }
-    let strategy = match text("ds") {
+    let strategy = match text("ds").or(text("template")) {
         None => Strategy::NONE,
         Some(name) => {
             let mut config = template(name).config;
@@ -187,7 +205,7 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
 #[expect(clippy::print_stderr, reason = "shown with --nocapture")]
 fn optimizers_dtypes_and_ranks_are_close_to_what_was_measured() {
     let mut errors = Vec::new();
-    for line in OPTIMIZERS.lines() {
+    for line in OPTIMIZERS.lines().chain(MORE.lines()) {
         let run: Value = serde_json::from_str(line).unwrap();
         if run["failed"].is_string() {
             continue;
@@ -195,9 +213,17 @@ fn optimizers_dtypes_and_ranks_are_close_to_what_was_measured() {
         let Some(need) = lab_predicted(&run) else { continue };
         let (gpu, host) = (percent(need.allocated(), &run["peak_alloc"]), percent(need.host, &run["host_peak_rss"]));
         let mut case = run.clone();
-        for key in
-            ["params", "trainable", "peak_alloc", "peak_reserved", "end_alloc", "host_peak_rss", "skipped", "optimizer"]
-        {
+        for key in [
+            "params",
+            "trainable",
+            "peak_alloc",
+            "peak_reserved",
+            "end_alloc",
+            "host_peak_rss",
+            "skipped",
+            "optimizer",
+            "config",
+        ] {
             case.as_object_mut().unwrap().remove(key);
         }
         let row =

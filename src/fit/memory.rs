@@ -23,8 +23,9 @@ const OFFLOADING: u64 = 600_000_000;
 const ALLREDUCE: u64 = 500_000_000;
 /// Bytes per logit while its gradient is computed: its fp32 log-softmax and two gradients of that.
 const LOGIT: u64 = 12;
-/// Bytes per logit that capping them (Gemma 2) adds.
-const SOFTCAP: u64 = 2;
+/// The same in TRL's DPO, which takes one sequence after another, and what that adds for one of them.
+const LOGIT_OF_PAIRS: u64 = 8;
+const LOGIT_OF_ONE: u64 = 12;
 const FP32: u64 = 4;
 /// Bytes of Adam's two states.
 const ADAM_STATES: u64 = 8;
@@ -39,7 +40,7 @@ pub(crate) fn need(workload: &Workload, strategy: &Strategy, cluster: Cluster) -
             (peak, usage) = (phase, next);
         }
     }
-    MemoryNeed { usage, peak, host: model.host(), disk: model.disk() }
+    MemoryNeed { usage, peak, start: model.start(), host: model.host(), disk: model.disk() }
 }
 
 struct MemoryModel<'a> {
@@ -57,7 +58,7 @@ impl MemoryModel<'_> {
     }
 
     fn tokens(&self) -> u64 {
-        self.workload.micro_batch * self.workload.seq_len
+        self.workload.sequences * self.workload.micro_batch * self.workload.seq_len
     }
 
     /// Bytes of all gradients, in the dtype of the trained weights.
@@ -75,7 +76,6 @@ impl MemoryModel<'_> {
     }
 
     fn usage(&self, phase: StepPhase) -> GpuUsage {
-        let nccl = if self.world_size > 1 { NCCL } else { 0 };
         let (activations, logits) = self.activations_and_logits(phase);
         GpuUsage {
             parameters: self.parameters(),
@@ -84,15 +84,26 @@ impl MemoryModel<'_> {
             activations,
             buffers: self.buffers_at(phase),
             logits,
-            overhead: CONTEXT + WORKSPACE + nccl,
+            overhead: self.overhead(),
         }
+    }
+
+    /// Stages 1 and 2 first join the trained weights into one tensor: on the GPU if the driver says that it has room there,
+    /// which it also says of memory that torch may not take, else on the host.
+    fn start(&self) -> u64 {
+        let joined = matches!(self.strategy.stage, Some(1 | 2)).then(|| self.gradients());
+        joined.map_or(0, |joined| self.overhead() + self.parameters() + joined)
+    }
+
+    fn overhead(&self) -> u64 {
+        CONTEXT + WORKSPACE + if self.world_size > 1 { NCCL } else { 0 }
     }
 
     fn parameters(&self) -> u64 {
         match (self.strategy.stage, self.strategy.params) {
-            (Some(3), StateLocation::Gpu) => self.share(self.workload.weights),
+            (Some(3), StateLocation::Gpu) => self.share(self.workload.weights + self.workload.reference),
             (Some(3), _) => 0,
-            _ => self.workload.weights,
+            _ => self.workload.weights + self.workload.reference,
         }
     }
 
@@ -204,20 +215,35 @@ impl MemoryModel<'_> {
     /// Copies of the largest gradient at stages 1 and 2: while several ranks reduce it, and on its way to the host.
     fn copies_of_largest(&self, phase: StepPhase) -> u64 {
         let Workload { element, accumulates, .. } = self.workload;
-        let (gradient, largest) = (element * self.largest(), self.largest());
-        let reduced = if phase == StepPhase::Backward && self.world_size > 1 { gradient } else { 0 };
+        let largest = self.largest();
+        let in_backward = matches!(phase, StepPhase::Backward | StepPhase::EndOfBackward);
+        let staged = if *accumulates && self.offloads_optimizer() { element * largest } else { 0 };
+        if !in_backward {
+            return staged;
+        }
+        let reduced = if self.world_size > 1 { self.reduced(phase) } else { 0 };
         if !self.offloads_optimizer() {
             return reduced;
         }
-        let staged = if *accumulates { gradient } else { 0 };
-        if phase != StepPhase::Backward && phase != StepPhase::EndOfBackward {
-            return staged;
-        }
-        // A gradient larger than the bucket is reduced beside it.
-        let beside = if largest > self.strategy.bucket_size { element * self.strategy.bucket_size } else { 0 };
+        // A gradient larger than the bucket goes beside it.
+        let is_beside = self.world_size == 1 && largest > self.strategy.bucket_size;
+        let beside = if is_beside { element * self.strategy.bucket_size } else { 0 };
         // Seen only where the config names the optimizer.
         let own = if self.strategy.own_optimizer.is_some() { FP32 * largest } else { 0 };
         reduced + beside + staged + (element + FP32) * self.share(largest) + own
+    }
+
+    /// What several ranks add while they reduce gradients: a second bucket and, for a gradient that is larger than one, its
+    /// copy. An embedding that is also the head has two gradients until both are added.
+    fn reduced(&self, phase: StepPhase) -> u64 {
+        let (element, largest) = (self.workload.element, self.largest());
+        let is_beside = largest > self.strategy.bucket_size;
+        if self.strategy.stage == Some(1) || !is_beside && self.cluster.nodes == 1 {
+            return 0;
+        }
+        let twice = self.workload.shape.tied && phase == StepPhase::EndOfBackward && !self.offloads_optimizer();
+        let copies = if is_beside { 1 + u64::from(twice) } else { 0 };
+        element * (self.strategy.bucket_size + copies * largest)
     }
 
     /// The largest gradient at stage 3. A head of its own gets its gradient first, while most parameters are gathered; one
@@ -227,7 +253,7 @@ impl MemoryModel<'_> {
         let is_reduced = phase == StepPhase::EndOfBackward || phase == StepPhase::Backward && !self.workload.shape.tied;
         match phase {
             // On its way to the host it is copied and cast.
-            _ if is_reduced && self.offloads_optimizer() => (3 * self.workload.element + FP32) * largest,
+            _ if is_reduced && self.offloads_optimizer() => 9 * self.workload.element * largest / 2,
             StepPhase::Backward | StepPhase::EndOfBackward => self.workload.element * largest,
             _ => 0,
         }
@@ -254,7 +280,10 @@ impl MemoryModel<'_> {
         let Workload { params, weights, shape, .. } = self.workload;
         // In the backward pass a layer is released once it was used.
         let live = if phase == StepPhase::EndOfBackward { shape.embedding } else { self.strategy.live_params };
-        let kept = live.saturating_add(shape.layer).min(*params);
+        // Parameters are gathered module by module; the experts of a layer are one.
+        let linear = shape.linears.iter().map(|(_, inputs, outputs)| inputs * outputs).max();
+        let module = linear.filter(|_| shape.routed == 0).unwrap_or(shape.layer);
+        let kept = live.saturating_add(module).min(*params);
         let bytes = u128::from(*weights) * u128::from(kept) / u128::from((*params).max(1));
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
@@ -270,20 +299,22 @@ impl MemoryModel<'_> {
         let recomputed = if *checkpointing { layer } else { 0 };
         match phase {
             StepPhase::Loss => {
-                let each = LOGIT + if shape.softcapped { SOFTCAP } else { 0 };
-                let logits = if *fused_loss { 0 } else { each * tokens * shape.vocab };
+                let logits = if *fused_loss { 0 } else { self.logits() };
                 (tokens * (all_layers + self.norm_bytes() * shape.hidden), logits)
             }
-            StepPhase::Backward => {
-                // A head of its own gets its gradient from that of the logits.
-                let is_trained = self.workload.adapted_inputs == 0 && !shape.tied;
-                let none = *fused_loss || !is_trained || self.offloads_optimizer();
-                let logits = if none { 0 } else { element * tokens * shape.vocab };
-                (tokens * (all_layers + recomputed + gradients), logits)
-            }
+            StepPhase::Backward => (tokens * (all_layers + recomputed + gradients), 0),
             StepPhase::EndOfBackward => (tokens * (layer + gradients), 0),
             StepPhase::OptimizerStep | StepPhase::Whole => (0, 0),
         }
+    }
+
+    /// Bytes of the logits while their gradient is computed.
+    fn logits(&self) -> u64 {
+        let Workload { shape, element, sequences, seq_len, .. } = self.workload;
+        let (each, one) = if *sequences > 1 { (LOGIT_OF_PAIRS, LOGIT_OF_ONE) } else { (LOGIT, 0) };
+        // Capped logits (Gemma 2) are kept once more.
+        let each = each + if shape.softcapped { *element } else { 0 };
+        (each * self.tokens() + one * seq_len) * shape.vocab
     }
 
     /// Bytes that a norm keeps per element: its input and output, and the factor of its weight if that is trained.
@@ -308,12 +339,12 @@ impl MemoryModel<'_> {
 
     /// Memory of one node: its processes, and the larger of what loading the model and what offloading takes.
     fn host(&self) -> u64 {
-        let Workload { element, weights, shape, .. } = self.workload;
+        let Workload { element, weights, reference, shape, .. } = self.workload;
         let ranks = self.cluster.gpus;
         let loading = match self.strategy.stage {
             // Rank 0 reads the weights and broadcasts them.
             Some(3) => 2 * weights + element * shape.embedding,
-            _ => ranks * weights,
+            _ => ranks * (weights + reference),
         };
         let offloaded = ranks * (self.offloaded_optimizer() + self.offloaded_params());
         let process = PROCESS + if self.strategy.offloads() { OFFLOADING } else { 0 };

@@ -85,6 +85,8 @@ pub(crate) struct MemoryNeed {
     /// On each GPU, in the phase that needs most.
     pub(crate) usage: GpuUsage,
     pub(crate) peak: StepPhase,
+    /// Bytes on each GPU while DeepSpeed starts.
+    pub(crate) start: u64,
     /// Bytes of memory on each node.
     pub(crate) host: u64,
     /// Bytes of disk on each node.

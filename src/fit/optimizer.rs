@@ -31,7 +31,6 @@ pub(crate) struct Optimizer {
     pub(crate) embedding: Option<u64>,
     /// Without DeepSpeed, a 16-bit tensor and its gradient are cast to fp32 for the step.
     pub(crate) casts: bool,
-    pub(crate) measured: bool,
 }
 
 impl Optimizer {
@@ -45,13 +44,15 @@ impl Optimizer {
         outside: None,
         embedding: None,
         casts: false,
-        measured: false,
     };
 
-    #[expect(dead_code, reason = "for the range of an unmeasured optimizer")]
     /// The least that such an optimizer can need: no states at all.
     pub(crate) const LEAST: Optimizer =
         Optimizer { flat: Bytes { states: 0, step: 0 }, shaped: Bytes { states: 0, step: 0 }, ..Self::MOST };
+
+    pub(crate) fn is_measured(self) -> bool {
+        self.name != Self::MOST.name
+    }
 
     /// By the name that a trainer gives it.
     pub(crate) fn named(name: &str) -> Self {
@@ -87,7 +88,7 @@ fn read(line: &'static str) -> Option<(&'static str, Optimizer)> {
         Some(Bytes { states: number()?, step: number()? })
     };
     let (flat, shaped) = (bytes()?, bytes()?);
-    let mut row = Optimizer { name: names, flat, shaped, all_at_once: false, measured: true, ..Optimizer::MOST };
+    let mut row = Optimizer { name: names, flat, shaped, all_at_once: false, ..Optimizer::MOST };
     for word in words {
         match word.split_once('=') {
             Some(("outside", states)) => row.outside = states.parse().ok(),
@@ -118,11 +119,11 @@ mod tests {
     #[test]
     fn a_name_nobody_measured_is_not_taken_for_another() {
         for name in ["galore_adamw", "apollo_adamw", "lomo", "came_pytorch"] {
-            assert!(!Optimizer::named(name).measured, "{name}");
+            assert!(!Optimizer::named(name).is_measured(), "{name}");
         }
         assert_eq!(Optimizer::named("adamw_torch").flat, Bytes { states: 800, step: 400 });
         assert_eq!(Optimizer::named("paged_adamw_8bit").flat, Bytes { states: 3, step: 0 });
         assert_eq!(Optimizer::of_deepspeed("AdamW").name, "adamw");
-        assert!(!Optimizer::of_deepspeed("OneBitAdam").measured);
+        assert!(!Optimizer::of_deepspeed("OneBitAdam").is_measured());
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::choice::{Judgement, MemoryKind, Recommendation, TemplateRow, Verdict};
+use super::choice::{Judgement, MemoryKind, Recommendation, TemplateRow, Verdict, with_margin};
 use super::need::{Cluster, GpuUsage};
 use super::remedies::Remedy;
 use super::{Accounting, Attention, FitReport, Tuner, View};
@@ -217,7 +217,7 @@ impl FitReport {
         }
         lines.extend(self.rules_of_thumb.iter().map(|rule| line(format!("rule of thumb: {rule}"))));
         if self.accounting == Accounting::Real && self.gpu_memory.is_some() {
-            lines.push(line("this is an estimate; `fits` leaves a tenth for fragmentation".to_string()));
+            lines.push(line(self.allocator_line()));
         }
         lines
     }
@@ -258,6 +258,7 @@ impl FitReport {
                 let short: Vec<String> = short.iter().map(|kind| self.shortage(row, *kind)).collect();
                 format!("does not fit: {}", short.join(", "))
             }
+            Verdict::Unknown if unknown.is_empty() => "may fit: its optimizer was not measured".to_string(),
             Verdict::Unknown => {
                 let of: Vec<&str> = unknown.iter().map(|kind| kind.whose()).collect();
                 format!("may fit: the memory of {} is not known", of.join(" and "))
@@ -273,6 +274,20 @@ impl FitReport {
             MemoryKind::Disk => (row.need.disk, self.free_disk),
         };
         format!("{} is {} short", kind.whose(), self.size(need.saturating_sub(there.unwrap_or(0))))
+    }
+
+    /// What `fits` leaves for gaps, and what the allocator has to do with it.
+    fn allocator_line(&self) -> String {
+        let percent = self.allocator.kind.gaps();
+        let only = |row: &&TemplateRow| row.verdict() == Verdict::Fits && row.plain != Verdict::Fits;
+        let rows: Vec<&str> = self.rows.iter().filter(only).map(|row| row.name.as_str()).collect();
+        let with = match (&self.allocator.said, self.allocator.is_ours()) {
+            (Some(said), _) => format!(", as with {said}"),
+            (None, true) if rows.is_empty() => String::new(),
+            (None, true) => format!("; only with expandable segments, which zlaunch sets: {}", rows.join(", ")),
+            (None, false) => ", as without expandable segments".to_string(),
+        };
+        format!("this is an estimate; `fits` leaves {percent} % for gaps between allocations{with}")
     }
 
     /// One line per template, for an error.
@@ -352,6 +367,8 @@ impl FitReport {
             "verdict": row.verdict().word(),
             "short": names(&row.judgement.short),
             "unknown": names(&row.judgement.unknown),
+            "verdict_without_expandable_segments": row.plain.word(),
+            "fits_from_bytes": if self.accounting == Accounting::Real { with_margin(&row.need, self.allocator.kind) } else { row.need.gpu() },
         })
     }
 }

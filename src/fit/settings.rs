@@ -64,6 +64,8 @@ pub(crate) struct TrainingArgs {
     pub(crate) fused_loss: Option<Sourced<bool>>,
     /// LoRA uses dropout, and so keeps a second copy of its inputs.
     pub(crate) dropout: Option<Sourced<bool>>,
+    /// DPO: pairs of answers, judged by a reference model.
+    pub(crate) dpo: Option<Sourced<bool>>,
 }
 
 impl TrainingArgs {
@@ -84,6 +86,7 @@ impl TrainingArgs {
             attention: self.attention.or(other.attention),
             fused_loss: self.fused_loss.or(other.fused_loss),
             dropout: self.dropout.or(other.dropout),
+            dpo: self.dpo.or(other.dpo),
         }
     }
 }
@@ -110,6 +113,7 @@ pub(crate) struct TrainingSettings {
     pub(crate) attention: Sourced<Attention>,
     pub(crate) fused_loss: Sourced<bool>,
     pub(crate) dropout: Sourced<bool>,
+    pub(crate) dpo: Sourced<bool>,
 }
 
 impl TrainingSettings {
@@ -133,6 +137,7 @@ impl TrainingSettings {
             attention: or(args.attention.as_ref(), Attention::Flash),
             fused_loss: or(args.fused_loss.as_ref(), false),
             dropout: or(args.dropout.as_ref(), defaults.dropout),
+            dpo: or(args.dpo.as_ref(), false),
         }
     }
 }

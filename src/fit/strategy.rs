@@ -79,6 +79,11 @@ impl Strategy {
         }
     }
 
+    /// The same, where an optimizer of its own takes the least that one can.
+    pub(super) fn with_least_optimizer(&self) -> Self {
+        Strategy { own_optimizer: self.own_optimizer.map(|_| Optimizer::LEAST), ..self.clone() }
+    }
+
     pub(crate) fn offloads(&self) -> bool {
         self.optimizer != StateLocation::Gpu || self.params != StateLocation::Gpu
     }

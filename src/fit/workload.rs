@@ -24,6 +24,10 @@ pub(crate) struct Workload {
     pub(crate) attention: Attention,
     /// The loss is computed in pieces, so the logits of all tokens never exist at once.
     pub(crate) fused_loss: bool,
+    /// 2 with DPO, whose samples are pairs.
+    pub(crate) sequences: u64,
+    /// Bytes of the weights of a reference model.
+    pub(crate) reference: u64,
     /// Elements that LoRA keeps per token and layer.
     pub(crate) adapters: u64,
     /// Elements per token and layer that enter the modules LoRA adapts, counted once per module.
@@ -85,9 +89,17 @@ impl Workload {
             checkpointing: settings.checkpointing.value,
             attention: settings.attention.value,
             fused_loss: settings.fused_loss.value,
+            sequences: if settings.dpo.value { 2 } else { 1 },
+            // With LoRA the model without its adapters is the reference.
+            reference: if settings.dpo.value && settings.tuner.value == Tuner::Full { element * params } else { 0 },
             adapters: adapters.kept,
             adapted_inputs: adapters.inputs,
         }
+    }
+
+    /// The same with an optimizer that takes the least that one can.
+    pub(super) fn with_least_optimizer(&self) -> Self {
+        Workload { optimizer: Optimizer::LEAST, ..self.clone() }
     }
 
     /// Whether the numbers are small enough to be summed without overflow. Larger ones can only be typing errors.

@@ -8,6 +8,7 @@ use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::command::trainer::Job;
 use crate::config::template::Template;
+use crate::fit::EXPANDABLE;
 use crate::host::Host;
 use crate::ranks::launcher::{Launcher, srun};
 use crate::ranks::topology::{Role, Task, Topology};
@@ -31,6 +32,8 @@ pub(crate) struct Setting {
 /// What the environment is decided from.
 pub(super) struct EnvironmentInputs<'a> {
     pub(crate) template: Option<&'a Template>,
+    /// Why torch's allocator is to use expandable segments, if it is.
+    pub(crate) expandable: Option<String>,
     pub(crate) flags: &'a EnvironmentFlags,
     pub(crate) launcher: Launcher,
     pub(crate) topology: &'a Topology,
@@ -56,6 +59,9 @@ impl EnvironmentInputs<'_> {
         self.apply_template(&mut environment);
         for variable in &self.job.variables {
             environment.set(&variable.name, &variable.value, variable.why.clone());
+        }
+        if let Some(why) = &self.expandable {
+            environment.set(vars::PYTORCH_CUDA_ALLOC_CONF, EXPANDABLE, why.clone());
         }
         self.apply_job(&mut environment);
         self.apply_launcher(&mut environment);

@@ -20,6 +20,7 @@ use crate::config::layers::{self, Layers};
 use crate::config::places::Places;
 use crate::config::template::{self, Template};
 use crate::fit;
+use crate::fit::launch::LaunchConfig;
 use crate::host::Host;
 use crate::host::machine::Machine;
 use crate::ranks::launcher::local::LocalRanks;
@@ -55,6 +56,8 @@ struct Decided {
     launcher: Launcher,
     config: Option<PlannedConfig>,
     chosen: Option<String>,
+    /// Why the allocator is told to use expandable segments, if it is.
+    expandable: Option<String>,
     diagnostics: Vec<Problem>,
 }
 
@@ -90,6 +93,11 @@ impl Draft<'_> {
         if let Some(config) = config.as_ref().filter(|_| kind != Some(Launcher::Srun) && !self.runs_elsewhere()) {
             diagnostics.warnings.extend(machine::at_launch(&config.value, job, host));
         }
+        let planned = config.as_ref().zip(topology.as_ref()).filter(|_| !self.runs_elsewhere());
+        let expandable = planned.and_then(|(config, topology)| {
+            let is_chosen = chosen.as_ref().is_some_and(Option::is_some);
+            self.judge_memory(config, topology, is_chosen, &mut diagnostics)
+        });
         // With a config, the environment was checked together with it.
         if config.is_none() && diagnostics.findings.is_empty() && !job.trainer.passes_through() {
             self.check(&Value::Null, None, ranks, &mut diagnostics);
@@ -102,18 +110,44 @@ impl Draft<'_> {
         let diagnostics = diagnostics.verdict(launch)?;
         // If one of them is unknown, an error says so already.
         let (Some(topology), Some(launcher)) = (topology, kind) else { return Err(diagnostics) };
-        Ok(Decided { topology, launcher, config, chosen: chosen.flatten(), diagnostics })
+        Ok(Decided { topology, launcher, config, chosen: chosen.flatten(), expandable, diagnostics })
+    }
+
+    /// Whether the memory suffices, as far as that is known, and why the allocator needs expandable segments, if it does.
+    fn judge_memory(
+        &self,
+        config: &PlannedConfig,
+        topology: &Topology,
+        is_chosen: bool,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<String> {
+        let Draft { launch, host, job, .. } = self;
+        let PlannedConfig { template, value, .. } = config;
+        let config = LaunchConfig { name: &template.name, value, env: &template.env };
+        let judged = fit::launch::judge(config, job, topology, launch, host)?;
+        let is_set = is_chosen && judged.is_settable || judged.needs_expandable;
+        diagnostics.warnings.extend(judged.short);
+        let why = if is_chosen { "as `auto` counts on it" } else { "it fits only so" };
+        is_set.then(|| format!("{why}: gaps between allocations take 5 % instead of 30 %"))
     }
 
     /// The plan that follows.
     fn assemble(&self, decided: Decided, seen: &Host) -> Result<Plan, Vec<Problem>> {
         let Draft { launch, host, job, .. } = self;
-        let Decided { topology, launcher: kind, config, chosen, diagnostics } = decided;
+        let Decided { topology, launcher: kind, config, chosen, expandable, diagnostics } = decided;
         let template = config.as_ref().map(|it| &it.template);
         let flags = &launch.environment;
-        let mut environment =
-            EnvironmentInputs { template, flags, launcher: kind, topology: &topology, job, host, machine: seen }
-                .decide();
+        let mut environment = EnvironmentInputs {
+            template,
+            expandable,
+            flags,
+            launcher: kind,
+            topology: &topology,
+            job,
+            host,
+            machine: seen,
+        }
+        .decide();
         let path = config.as_ref().map(PlannedConfig::handed_over);
         if !kind.runs_zlaunch() {
             self.hand_over_by_variables(path, &mut environment);

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::problem::Problem;
+use crate::base::size::Size;
 use crate::base::source::Sourced;
 
 pub(crate) fn bad_checkpoint(path: &Path, why: &str) -> Problem {
@@ -84,6 +85,27 @@ pub(crate) fn auto_counts_one_model(spec: &Sourced<String>) -> Problem {
 pub(crate) fn auto_without_memory(spec: &Sourced<String>, rows: Vec<String>) -> Problem {
     let problem = cannot_choose(spec, "the memory of the GPUs is unknown");
     rows.into_iter().fold(problem, Problem::at).help("--gpu-memory 80GiB")
+}
+
+/// `where_`: which memory it is.
+pub(crate) fn memory_short(name: &str, need: u64, where_: &str, memory: &Sourced<u64>, would: &[String]) -> Problem {
+    let what = format!("{name} needs about {} {where_}: this training will run out of memory", Size(need));
+    let help = if would.is_empty() { "zlaunch fit shows what would fit".to_string() } else { would.join("; or ") };
+    Problem::warning("memory-short", what).at(gpus_of(memory)).help(help)
+}
+
+/// It would fit with expandable segments, but a variable says otherwise.
+pub(crate) fn gaps_short(name: &str, need: u64, memory: &Sourced<u64>, said: &str) -> Problem {
+    let what = format!(
+        "{name} needs about {} on each GPU, which leaves too little for the gaps between allocations",
+        Size(need)
+    );
+    let help = "add expandable_segments:True to that variable: with it gaps take 5 % instead of 30 %";
+    Problem::warning("memory-short", what).at(gpus_of(memory)).at(said).help(help)
+}
+
+fn gpus_of(memory: &Sourced<u64>) -> String {
+    format!("GPUs of {} ({})", Size(memory.value), memory.from)
 }
 
 pub(crate) fn auto_fits_nothing(spec: &Sourced<String>, rows: Vec<String>, would: &[String]) -> Problem {

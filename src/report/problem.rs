@@ -33,6 +33,7 @@ const ABOUT_THE_LAUNCH: &[&str] = &[
     "packages-not-seen",
     "default-mismatch",
     "doubtful-mismatch",
+    "memory-short",
 ];
 
 /// Those of the sentences in `machine.rs`.

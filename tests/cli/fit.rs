@@ -250,8 +250,8 @@ fn a_command_says_what_it_trains() {
         (&torchrun["training"]["micro_batch"], &torchrun["training"]["gradient_checkpointing"]),
         (&8.into(), &true.into())
     );
-    let dpo = report("swift rlhf --rlhf_type dpo --model m");
-    assert!(dpo["assumed"].to_string().contains("a reference or reward model"), "{}", dpo["assumed"]);
+    let kto = report("swift rlhf --rlhf_type kto --model m");
+    assert!(kto["assumed"].to_string().contains("a reference or reward model"), "{}", kto["assumed"]);
     // Our own option beats the command's.
     let ours = json(
         &sandbox,
@@ -389,7 +389,7 @@ fn auto_refuses_with_the_table_when_it_cannot_know() {
     sandbox.var("ZLAUNCH_GPU_MEMORY", "80GiB").var("ZLAUNCH_HOST_MEMORY", "1TiB");
     sandbox.launch(AUTO, &swift("Qwen/Qwen3-8B", &[])).refused(&["Qwen/Qwen3-8B", "neither a folder nor"]);
     sandbox.launch(AUTO, &["swift", "sft", "--tuner_type", "full"]).refused(&["names no model", "--model"]);
-    sandbox.launch(AUTO, &["swift", "rlhf", "--rlhf_type", "dpo", "--model", "m"]).refused(&["more than one model"]);
+    sandbox.launch(AUTO, &["swift", "rlhf", "--rlhf_type", "kto", "--model", "m"]).refused(&["more than one model"]);
     sandbox.var("ZLAUNCH_GPU_MEMORY", "8GiB");
     sandbox.launch(AUTO, &swift("m", &[])).refused(&["this training fits with no template", "QLoRA"]);
     assert!(!sandbox.executed());

@@ -13,7 +13,6 @@ import json
 import os
 import resource
 import select
-import socket
 import sys
 import time
 import traceback
@@ -24,8 +23,7 @@ os.environ.update(PYTORCH_NVML_BASED_CUDA_CHECK="1", DS_SKIP_CUDA_CHECK="1", TRA
 os.environ.setdefault("TORCH_EXTENSIONS_DIR", "/tmp/ext")
 
 import torch  # noqa: E402
-import transformers  # noqa: E402
-from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText, Trainer, TrainingArguments, initialization  # noqa: E402
+from transformers import AutoConfig  # noqa: E402
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 
@@ -43,6 +41,7 @@ class Tokens(torch.utils.data.Dataset):
 
 
 def make_model(case):
+    from transformers import AutoModelForCausalLM, AutoModelForImageTextToText, initialization
     config = AutoConfig.for_model(**case["config"])
     config._attn_implementation = "sdpa"
     kind = AutoModelForImageTextToText if hasattr(config, "vision_config") else AutoModelForCausalLM
@@ -55,17 +54,12 @@ def make_model(case):
     return model
 
 
-def quantised(model):
-    """Its linear layers in four bits, as `BitsAndBytesConfig(load_in_4bit=True)` leaves them."""
-    import bitsandbytes
-    for name, module in list(model.named_modules()):
-        if isinstance(module, torch.nn.Linear) and "lm_head" not in name:
-            parent = model.get_submodule(name.rpartition(".")[0])
-            new = bitsandbytes.nn.Linear4bit(module.in_features, module.out_features, bias=module.bias is not None, compute_dtype=torch.bfloat16, quant_type="nf4")
-            new.weight = bitsandbytes.nn.Params4bit(module.weight.data, requires_grad=False, quant_type="nf4")
-            setattr(parent, name.rpartition(".")[2], new)
-    model.is_loaded_in_4bit = model.is_quantized = True
-    return model.cuda()
+def quantised(model, out):
+    """Loaded again in four bits, as QLoRA does it."""
+    from transformers import AutoModelForCausalLM, BitsAndBytesConfig
+    model.save_pretrained(out)
+    bits = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16)
+    return AutoModelForCausalLM.from_pretrained(out, quantization_config=bits, dtype=torch.bfloat16, device_map={"": 0})
 
 
 def with_adapters(model, rank):
@@ -79,9 +73,10 @@ def preferences(length):
     """A tokenizer of a thousand words, and pairs of answers."""
     from datasets import Dataset
     from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
     words = Tokenizer(models.WordLevel({**{f"w{n}": n for n in range(900)}, "[PAD]": 900, "[EOS]": 901}, unk_token="[PAD]"))
     words.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=words, pad_token="[PAD]", eos_token="[EOS]")
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, pad_token="[PAD]", eos_token="[EOS]")
     half = length // 2
     text = lambda start, count: " ".join(f"w{(start + n) % 900}" for n in range(count))  # noqa: E731
     rows = [{"prompt": text(n, half), "chosen": " " + text(n + 1, length - half), "rejected": " " + text(n + 2, length - half)} for n in range(64)]
@@ -95,15 +90,14 @@ def arguments(case, out, ds):
                 logging_steps=1, optim=case.get("optim", "adamw_torch_fused"), use_liger_kernel=case.get("liger", False))
 
 
-def free_port():
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        return server.getsockname()[1]
+def own_port():
+    """One for each process: those that the kernel hands out can be taken a moment later."""
+    return 20000 + os.getpid() % 10000
 
 
 def set_up(case):
     os.environ["PYTORCH_CUDA_ALLOC_CONF"] = case.get("alloc", "")
-    os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
+    os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(own_port()))
     if case.get("ranks", 1) > 1:
         os.environ.update(ONE_OF_MANY=str(case["ranks"]), ONE_OF_MANY_LOCAL=str(min(case["ranks"], 8)))
         import one_of_many  # noqa: F401
@@ -114,7 +108,10 @@ def set_up(case):
 
 
 def make_trainer(case, out, times):
-    class Times(transformers.TrainerCallback):
+    # Imported here: some of it starts CUDA, which no fork survives.
+    from transformers import Trainer, TrainerCallback, TrainingArguments
+
+    class Times(TrainerCallback):
         def on_step_end(self, *_, **__):
             torch.cuda.synchronize()
             times.append(time.monotonic())
@@ -132,7 +129,7 @@ def make_trainer(case, out, times):
     config = TrainingArguments(**given)
     model = make_model(case)
     if case.get("bits"):
-        model = quantised(model)
+        model = quantised(model, f"{out}-model")
     if case.get("lora"):
         model = with_adapters(model, case["lora"])
     return Trainer(model=model, args=config, train_dataset=Tokens(length), callbacks=[Times()])
@@ -176,7 +173,7 @@ def run(cases, out, room, seconds):
     start, running, waiting = time.monotonic(), {}, list(cases)
     while waiting or running:
         used = sum(case["gb"] for case, *_ in running.values())
-        if waiting and (not running or used + waiting[0]["gb"] <= room and len(running) < 7) and time.monotonic() - start < seconds:
+        if waiting and (not running or used + waiting[0]["gb"] <= room and len(running) < 9) and time.monotonic() - start < seconds:
             case = waiting.pop(0)
             read, write = os.pipe()
             pid = os.fork()
@@ -195,7 +192,7 @@ def run(cases, out, room, seconds):
             os.waitpid(pid, 0)
             out.write((line or json.dumps({**case, "trained": False, "failed": "ended without a word"}).encode() + b"\n").decode())
         for case, pid, began in running.values():
-            if time.monotonic() - began > case.get("patience", 100):
+            if time.monotonic() - began > case.get("patience", 180):
                 os.kill(pid, 9)
     print(f"{len(cases) - len(waiting)} of {len(cases)} in {time.monotonic() - start:.0f} s", flush=True)
 

@@ -90,6 +90,10 @@ const RULES: &[(&str, &str)] = &[
     ("rank", "A rank that zlaunch started failed, and the others were stopped."),
     ("checkpoint", "A safetensors file of the model, or the index of its parts, cannot be read."),
     ("fit", "The memory that a training needs cannot be estimated from what is known."),
+    (
+        "memory-short",
+        "The training needs more memory than the GPUs or the machine have, or leaves too little for gaps. `zlaunch fit` has the sums.",
+    ),
     ("auto-template", "--deepspeed auto cannot choose: too little is known, or nothing fits."),
     ("generate", "The config that was asked for is impossible, or its file already exists."),
     (

@@ -1,0 +1,99 @@
+//! torch's allocator: how much it loses to gaps between allocations, and whether it can be told to lose less.
+
+use crate::base::vars;
+use crate::command::trainer::Job;
+use crate::host::Host;
+
+/// What makes gaps small: `torch` grows its segments instead of taking new ones.
+pub(crate) const EXPANDABLE: &str = "expandable_segments:True";
+
+/// torch 2.0 stops on the option, and 2.1 was the first to have it.
+const SAFE_SINCE: [u32; 3] = [2, 2, 0];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Allocator {
+    /// With expandable segments.
+    Expandable,
+    /// As torch comes.
+    Plain,
+}
+
+impl Allocator {
+    /// Percent of the peak that must be free on top. On capped GPUs, trainings needed up to 2 % with expandable segments
+    /// and up to 28 % without; the rest is for the estimate (`tests/data/capped-h200.jsonl`).
+    pub(crate) fn gaps(self) -> u64 {
+        match self {
+            Allocator::Expandable => 5,
+            Allocator::Plain => 30,
+        }
+    }
+}
+
+/// The allocator of a launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UsedAllocator {
+    pub(crate) kind: Allocator,
+    /// `PYTORCH_CUDA_ALLOC_CONF=…`, where a variable says so already.
+    pub(crate) said: Option<String>,
+}
+
+impl UsedAllocator {
+    /// `env`: the variables of the template.
+    pub(super) fn of(job: Option<&Job>, env: &[(String, String)], host: &Host) -> Self {
+        let of_template = |name: &str| env.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str());
+        let of_job = |name: &str| Some(job?.variables.iter().find(|it| it.name == name)?.value.as_str());
+        let value = |name| host.var(name).or_else(|| of_job(name)).or_else(|| of_template(name));
+        // torch looks at the new name where the old one is not set.
+        let said = [vars::PYTORCH_CUDA_ALLOC_CONF, vars::PYTORCH_ALLOC_CONF]
+            .into_iter()
+            .find_map(|name| Some((name, value(name)?)));
+        match said {
+            Some((name, value)) => {
+                let is_expandable = value.replace(' ', "").to_lowercase().contains(&EXPANDABLE.to_lowercase());
+                let kind = if is_expandable { Allocator::Expandable } else { Allocator::Plain };
+                UsedAllocator { kind, said: Some(format!("{name}={value}")) }
+            }
+            None if job.is_none_or(|job| is_safe(job, host)) => {
+                UsedAllocator { kind: Allocator::Expandable, said: None }
+            }
+            None => UsedAllocator { kind: Allocator::Plain, said: None },
+        }
+    }
+
+    /// zlaunch sets the variable if the launch needs it.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.kind == Allocator::Expandable && self.said.is_none()
+    }
+}
+
+/// Whether expandable segments can do no harm. A torch that was not found is taken to be new. vLLM in the same process cannot put such memory to sleep (vllm PR 14189,
+/// pytorch issue 147851), and ROCm has them in no release that was tried.
+fn is_safe(job: &Job, host: &Host) -> bool {
+    let torch = job.python.as_ref().and_then(|python| python.version("torch"));
+    let knows_it = torch.is_none_or(|torch| !torch.is_before(SAFE_SINCE));
+    let is_vllm = |word: &std::ffi::OsString| word.to_string_lossy().contains("vllm");
+    let is_rocm = [vars::HIP_VISIBLE_DEVICES, vars::ROCR_VISIBLE_DEVICES].iter().any(|name| host.raw(name).is_some());
+    knows_it && !is_rocm && !job.args.words().iter().any(is_vllm)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::laws::fake;
+
+    #[test]
+    fn a_variable_that_is_set_decides() {
+        let used = |variables: &[(&str, &str)], env: &[(&str, &str)]| {
+            let env: Vec<_> = env.iter().map(|(name, value)| ((*name).to_string(), (*value).to_string())).collect();
+            UsedAllocator::of(None, &env, &fake::host(variables)).kind
+        };
+        let (old, new) = (vars::PYTORCH_CUDA_ALLOC_CONF, vars::PYTORCH_ALLOC_CONF);
+        assert_eq!(used(&[], &[]), Allocator::Expandable);
+        assert_eq!(used(&[(old, "max_split_size_mb:64")], &[]), Allocator::Plain);
+        assert_eq!(used(&[(new, "expandable_segments:False")], &[]), Allocator::Plain);
+        assert_eq!(used(&[(old, ""), (new, EXPANDABLE)], &[]), Allocator::Plain);
+        assert_eq!(used(&[(old, "max_split_size_mb:64, expandable_segments: True")], &[]), Allocator::Expandable);
+        assert_eq!(used(&[], &[(old, "max_split_size_mb:128")]), Allocator::Plain);
+        assert_eq!(used(&[(old, EXPANDABLE)], &[(old, "max_split_size_mb:128")]), Allocator::Expandable);
+    }
+}

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Trainings that nobody chose, with the GPU on which `zlaunch fit` says that they just fit, for `capped.py`: prints a JSON line a case.
+
+usage: capped_cases.py [--bin ZLAUNCH] [--trl PATH] [--seed N] [--count N] > cases.jsonl
+       capped_cases.py --judge SEEN      what became of the verdicts
+
+Each training is drawn: model, template, tuner, optimizer, dtype, batch, length, checkpointing, ranks. It is run on the smallest GPU that is called
+`fits` (`expects: trains`), and on one that is 5 % smaller than the smallest called `tight` (`expects: fails`). `auto` is asked for GPUs of 24 to
+80 GiB: the template it takes must train, and the next faster one must not.
+"""
+import collections
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from harness import Arguments
+
+# Context and libraries, as seen on the GPU: device used − reserved. With several ranks, what fit takes for NCCL.
+OUTSIDE, NCCL = 1_800_000_000, 700_000_000
+EXPANDABLE = "expandable_segments:True"
+TEMPLATES = ["none", "zero0", "zero1", "zero2", "zero2_offload", "zero3", "zero3_offload"]
+GIB = 1 << 30
+
+
+def llama(hidden, inner, layers, heads, shared, vocab, tied, kind="llama", **more):
+    return dict(model_type=kind, hidden_size=hidden, intermediate_size=inner, num_hidden_layers=layers, num_attention_heads=heads, num_key_value_heads=shared, vocab_size=vocab,
+                tie_word_embeddings=tied, **more)
+
+
+MODELS = {
+    "llama-a": llama(1536, 4096, 20, 12, 4, 64000, True), "llama-b": llama(2560, 6912, 10, 20, 20, 32000, False), "llama-c": llama(2048, 5504, 14, 16, 8, 128256, False),
+    "qwen3-a": llama(1024, 3072, 28, 16, 8, 151936, True, "qwen3", head_dim=128), "qwen3-b": llama(1536, 4608, 16, 16, 8, 151936, False, "qwen3", head_dim=128),
+    "qwen2": llama(896, 4864, 24, 14, 2, 151936, True, "qwen2"),
+    "gemma2": llama(1536, 6144, 14, 8, 4, 256000, True, "gemma2", head_dim=128, final_logit_softcapping=30.0), "gemma3": llama(1024, 6144, 18, 4, 1, 262144, True, "gemma3_text", head_dim=256),
+    "mistral": llama(3072, 8192, 8, 24, 8, 32768, False, "mistral", head_dim=128), "neox": llama(1536, 6144, 20, 12, 12, 50432, False, "gpt_neox"),
+    "moe": llama(1024, 2048, 12, 16, 4, 100352, False, "qwen3_moe", head_dim=64, moe_intermediate_size=512, num_experts=24, num_experts_per_tok=4),
+    "vl": dict(model_type="qwen2_5_vl", tie_word_embeddings=False, text_config=llama(1536, 8960, 16, 12, 2, 151936, False, "qwen2_5_vl_text"),
+               vision_config=dict(model_type="qwen2_5_vl", depth=8, hidden_size=1280, intermediate_size=3420, num_heads=16, out_hidden_size=1536)),
+}
+# Only for `auto`.
+LARGE = {"llama-8b": llama(4096, 14336, 32, 32, 8, 128256, False)}
+# What a checkpoint's headers would say of the one with a vision tower.
+WHOLE = {"vl": 1_408_723_648}
+OPTIMIZERS = ["adamw_torch_fused"] * 3 + ["adamw_torch"] * 3 + ["adafactor", "sgd", "adamw_8bit", "lion_32bit", "rmsprop", "lion_8bit"]
+
+
+def draw(rng):
+    model, template = rng.choice(list(MODELS)), rng.choice(TEMPLATES[1:] + ["zero1", "zero2", "zero2", "zero3"])
+    case = dict(name=model, template=template, seq=rng.choice([256, 512, 768, 1024, 2048, 3072]), mb=rng.choice([1, 1, 2, 3, 4]), gc=rng.random() < 0.75, ga=rng.choice([1, 2, 2, 4]))
+    if rng.random() < 0.3:
+        case["lora"] = rng.choice([8, 16, 64])
+    if rng.random() < 0.15 and model not in ("vl", "gemma3"):
+        case["dpo"] = True
+    offloads = "offload" in template
+    case["optim"] = "adamw_torch_fused" if offloads else rng.choice(OPTIMIZERS)
+    case["dtype"] = "bf16" if "dpo" in case or offloads else rng.choice(["bf16", "bf16", "bf16", "fp16", "fp32"])
+    if template in ("zero1", "zero2", "zero3") and "dpo" not in case and rng.random() < 0.3:
+        case["ranks"] = rng.choice([2, 4, 8, 16])
+    if "lora" in case and "dpo" not in case and "ranks" not in case and template != "zero3" and not offloads and case["dtype"] == "bf16" and model.startswith(("llama", "qwen")) and rng.random() < 0.3:
+        case["bits"] = 4
+    return case
+
+
+class Zlaunch:
+    def __init__(self, binary, trl):
+        self.binary, self.trl, self.folder = binary, trl, Path(tempfile.mkdtemp())
+        for name, config in {**MODELS, **LARGE}.items():
+            (self.folder / name).mkdir()
+            (self.folder / name / "config.json").write_text(json.dumps(config))
+
+    def ask(self, *words):
+        return subprocess.run([self.binary, *map(str, words)], capture_output=True, text=True, env={**os.environ, "PYTORCH_CUDA_ALLOC_CONF": EXPANDABLE}).stdout
+
+    def config(self, template):
+        return None if template == "none" else json.loads(self.ask("templates", template))
+
+    def fit(self, case, memory="200GiB"):
+        ranks = case.get("ranks", 1)
+        words = ["fit", "--format", "json", "--nnodes", -(-ranks // 8), "--gpus", min(ranks, 8), "--gpu-memory", memory, "--host-memory", "4TiB", "--model", self.folder / case["name"], "--seq-len", case["seq"],
+                 "--micro-batch", case["mb"], "--grad-accum", case["ga"], "--optimizer", case["optim"], "--dtype", case["dtype"], "--gradient-checkpointing", str(case["gc"]).lower()]
+        if "lora" in case:
+            words += ["--tuner", "qlora" if "bits" in case else "lora", "--lora-rank", case["lora"]]
+        else:
+            words += ["--tuner", "full"]
+        if case["name"] in WHOLE:
+            words += ["--params", WHOLE[case["name"]]]
+        if case.get("dpo"):
+            words += ["--", self.trl, "dpo", "--model_name_or_path", self.folder / case["name"]]
+        return json.loads(self.ask(*words))
+
+    def row(self, case):
+        return next(row for row in self.fit(case)["rows"] if row["template"] == case["template"])
+
+
+def capped(zlaunch, case, size, expects, **more):
+    cap = size - OUTSIDE - (NCCL if case.get("ranks", 1) > 1 else 0)
+    return {**case, **more, "expects": expects, "config": {**MODELS, **LARGE}[case["name"]], "ds": zlaunch.config(case["template"]), "alloc": EXPANDABLE, "size": size, "cap": cap, "gb": round(cap / 1e9 + 1, 1)}
+
+
+def drawn(zlaunch, rng, count):
+    seen, cases = collections.Counter(), []
+    while len(cases) < 2 * count:
+        case = draw(rng)
+        row = zlaunch.row(case)
+        # A minute of GPU for all of them, and every template as often.
+        if not 4e9 < row["allocated_bytes"] < 26e9 or seen[case["template"]] > count / 5 or "offload" in case["template"] and seen[case["template"]] >= 5:
+            continue
+        seen[case["template"]] += 1
+        said = {"said": row["allocated_bytes"]}
+        cases.append(capped(zlaunch, case, row["fits_from_bytes"], "trains", **said))
+        cases.append(capped(zlaunch, case, int(row["gpu_bytes"] * 0.95), "fails", **said))
+    return [case for case in cases if case["expects"] == "trains"] + [case for case in cases if case["expects"] == "fails"]
+
+
+AUTO = [(24, "llama-c", {}), (24, "neox", {"optim": "adamw_torch"}), (40, "moe", {"seq": 2048}), (48, "vl", {}), (24, "llama-8b", {"ranks": 8}), (40, "llama-8b", {"ranks": 8}),
+        (48, "llama-8b", {"ranks": 8}), (80, "llama-8b", {"ranks": 8})]
+ORDERS = {1: ["zero0", "zero3", "zero2_offload", "zero3_offload"], 8: ["zero1", "zero2", "zero3", "zero2_offload", "zero3_offload"]}
+
+
+def chosen(zlaunch):
+    for size, model, more in AUTO:
+        case = dict(name=model, seq=1024, mb=1, gc=True, ga=2, optim="adamw_torch_fused", dtype="bf16", **{})
+        case.update(more)
+        template = zlaunch.fit(case, f"{size}GiB")["recommended"]
+        yield capped(zlaunch, {**case, "template": template}, size * GIB, "trains", auto=size)
+        order = ORDERS[case.get("ranks", 1)]
+        for name in order[:order.index(template)][-1:]:
+            yield capped(zlaunch, {**case, "template": name}, size * GIB, "fails", auto=size)
+
+
+def judge(path):
+    rows = [json.loads(line) for line in open(path)]
+    for what, wanted in (("trains", True), ("fails", False)):
+        own = [row for row in rows if row["expects"] == what and "auto" not in row]
+        right = [row for row in own if row["trained"] == wanted]
+        print(f"expected that it {what}: {len(right)} of {len(own)}")
+    trained = [row for row in rows if row["trained"] and row["expects"] == "trains" and "said" in row]
+    errors = sorted((100 * (row["said"] / row["peak_alloc"] - 1), row["name"], row["template"]) for row in trained)
+    near = sum(abs(error) <= 3 for error, *_ in errors)
+    print(f"peak within 3 %: {near} of {len(errors)}; from {errors[0][0]:+.1f} to {errors[-1][0]:+.1f} %")
+    for row in rows:
+        if row["trained"] != (row["expects"] == "trains"):
+            short = {key: value for key, value in row.items() if key not in ("config", "ds", "where", "step_s")}
+            print("otherwise:", json.dumps(short))
+    for row in rows:
+        if "auto" in row:
+            print(f"auto, {row['auto']} GiB, {row['name']}: {row['template']} {'trains' if row['trained'] else 'does not train'}")
+
+
+def main():
+    parser = Arguments(__doc__, "bin")
+    parser.add_argument("--trl", default="trl", help="the console script of TRL")
+    parser.add_argument("--seed", type=int, default=16)
+    parser.add_argument("--count", type=int, default=62)
+    parser.add_argument("--judge", metavar="SEEN")
+    options = parser.parse_args()
+    if options.judge:
+        return judge(options.judge)
+    zlaunch = Zlaunch(str(options.bin), options.trl)
+    for case in [*chosen(zlaunch), *drawn(zlaunch, random.Random(options.seed), options.count)]:
+        print(json.dumps(case))
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
