@@ -70,7 +70,7 @@ def outcome(binary, it):
         cwd, env, config, usable = sandbox(Path(folder), it)
         run = lambda *more: subprocess.run([binary, "--dry-run", "--format", "json", *more, "--", *it["argv"]], env=env, cwd=cwd, capture_output=True, text=True, errors="replace")
         result = run()
-        if result.returncode == 125 and "--nproc-per-node 8" in result.stderr:
+        if result.returncode == 125 and "the number of processes" in result.stderr:
             result = run("--nproc-per-node", "8")
     if "panicked" in result.stderr or result.returncode not in (0, 125, 126, 127):
         return "PANIC", result.stderr, config, usable

@@ -30,7 +30,7 @@ def checked(binary, env, it):
         given["PATH"] = f"{env}/bin:/usr/bin:/bin"
         ask = lambda *more: subprocess.run([binary, "check", "--format", "json", *NOT_HERE, *more, "--", *it["argv"]], env=given, cwd=cwd, capture_output=True, text=True, errors="replace")
         result = ask()
-        if "--nproc-per-node 8" in result.stdout:
+        if "the number of processes" in result.stdout:
             result = ask("--nproc-per-node", "8")
     try:
         plan = json.loads(result.stdout)
