@@ -14,6 +14,7 @@ mod tools;
 mod unknown;
 mod values;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
@@ -131,8 +132,8 @@ pub(crate) fn command() -> Command {
         .subcommands(subcommands)
 }
 
-pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Problem>> {
-    let mut words: Vec<_> = argv.into_iter().skip(1).collect();
+pub(crate) fn parse(argv: &[OsString], host: &Host) -> Result<Request, Vec<Problem>> {
+    let mut words = Cow::Borrowed(argv.get(1..).unwrap_or_default());
     let mut problems = Vec::new();
     if words.is_empty() {
         return Ok(Request::Overview(help::overview()));
@@ -144,8 +145,9 @@ pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
     let matches = loop {
         // Most command lines are a launch that is right. For all others, clap must know more.
         let parser = if whole { command() } else { args::parser(launch::describe_words) };
-        match parser.try_get_matches_from(&words) {
-            Ok(matches) => break matches,
+        // Never freed: what clap has made consists of hundreds of pieces.
+        match Box::leak(Box::new(parser)).try_get_matches_from_mut(words.iter()) {
+            Ok(matches) => break Box::leak(Box::new(matches)),
             Err(_) if !whole => whole = true,
             Err(why) if matches!(why.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
                 return match problems.is_empty() {
@@ -160,14 +162,14 @@ pub(crate) fn parse(argv: Vec<OsString>, host: &Host) -> Result<Request, Vec<Pro
                     problems.push(refusal(&why, usage_of(&words)));
                     return Err(problems);
                 };
-                problems.push(without_refused(&why, at, &mut words, host));
+                problems.push(without_refused(&why, at, words.to_mut(), host));
             }
         }
     };
     if problems.is_empty() {
-        return read(&words, &matches, host);
+        return read(&words, matches, host);
     }
-    let more = read(&words, &matches, host).err().into_iter().flatten();
+    let more = read(&words, matches, host).err().into_iter().flatten();
     let line = unknown::line(&words);
     let problems =
         problems.into_iter().map(|problem| if problem.help.is_empty() { problem.help(&line) } else { problem });
@@ -260,8 +262,8 @@ mod tests {
             ("--launcher-arg --foo -- -- swift", "-- swift"),
             ("swift -- check", "swift -- check"),
         ] {
-            let argv = ["zlaunch"].into_iter().chain(line.split(' ')).map(OsString::from).collect();
-            let Ok(Request::Launch(launch)) = parse(argv, &Host::default()) else { panic!("{line}") };
+            let argv: Vec<OsString> = ["zlaunch"].into_iter().chain(line.split(' ')).map(OsString::from).collect();
+            let Ok(Request::Launch(launch)) = parse(&argv, &Host::default()) else { panic!("{line}") };
             let command: Vec<_> = launch.command.iter().filter_map(|word| word.to_str()).collect();
             assert_eq!(command.join(" "), expected, "{line}");
         }

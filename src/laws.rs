@@ -153,8 +153,8 @@ pub fn plan(data: &[u8]) {
 
 /// Whatever these words ask for, decided as far as nothing is written or started.
 fn requested(words: &[OsString], host: &Host) {
-    let argv = std::iter::once("zlaunch".into()).chain(words.iter().cloned()).collect();
-    match cli::parse(argv, host) {
+    let argv: Vec<OsString> = std::iter::once("zlaunch".into()).chain(words.iter().cloned()).collect();
+    match cli::parse(&argv, host) {
         Err(problems) => assert!(!problems.is_empty(), "refused without a word"),
         Ok(Request::Launch(launch) | Request::Check(launch)) => planned(*launch, host),
         Ok(Request::Fit(request)) => {

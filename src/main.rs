@@ -83,7 +83,7 @@ fn main() -> ExitCode {
 
 /// The exit status, where zlaunch does not become another program.
 fn run(host: &Host) -> Result<u8, Vec<Problem>> {
-    let mut request = cli::parse(host.words.clone(), host)?;
+    let mut request = cli::parse(&host.words, host)?;
     if let Some(launch) = request.launch_mut() {
         launch.read_piped_config()?;
     }

@@ -132,7 +132,13 @@ impl Line {
 }
 
 fn pad(text: &mut String, columns: usize) {
-    text.extend(std::iter::repeat_n(' ', columns));
+    const SPACES: &str = "                                                                ";
+    let mut left = columns;
+    while left > 0 {
+        let some = left.min(SPACES.len());
+        text.push_str(&SPACES[..some]);
+        left -= some;
+    }
 }
 
 /// Whether a terminal obeys a character or shows nothing for it: controls, marks that turn the direction of a text

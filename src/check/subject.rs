@@ -1,5 +1,6 @@
 //! What the rules look at: the config, the command, the ranks and the environment of one launch.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -62,7 +63,7 @@ impl<'a> Derived<'a> {
 
 /// One key of the config that DeepSpeed reads.
 pub(super) struct Key<'a> {
-    pub(super) path: String,
+    pub(super) path: Cow<'static, str>,
     pub(super) value: &'a Value,
     pub(super) entry: Option<KeySpec>,
     /// How its section treats unknown keys.
@@ -282,7 +283,14 @@ fn walk<'a>(
         let known = entry.filter(|entry| entry.known() == Known::Yes);
         let judged = known.filter(|entry| entry.checked && (keeps_auto || value != "auto"));
         let fault = judged.and_then(|entry| entry.fault(value));
-        keys.push(Key { path: prefix.clone(), value, entry, policy, keeps_auto, fault });
+        keys.push(Key {
+            path: entry.map_or_else(|| Cow::Owned(prefix.clone()), |entry| Cow::Borrowed(entry.key)),
+            value,
+            entry,
+            policy,
+            keeps_auto,
+            fault,
+        });
         if let (Some(inner), Some(object)) = (known.and_then(|entry| entry.policy()), value.as_object()) {
             walk(prefix, object, inner, version, keys);
         }

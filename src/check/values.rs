@@ -126,7 +126,7 @@ fn odd_value(subject: &Subject, found: &mut Findings) {
         let Some(entry) = key.entry.filter(|entry| is_odd(entry, key.value)) else { continue };
         // "auto" and the batch sizes have rules of their own; accelerate overwrites the third.
         let overwritten = key.path == "steps_per_print" && subject.is_hf();
-        if key.value == "auto" || BATCH.contains(&key.path.as_str()) || overwritten {
+        if key.value == "auto" || BATCH.contains(&&*key.path) || overwritten {
             continue;
         }
         let what = format!(

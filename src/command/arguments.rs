@@ -7,6 +7,7 @@ mod versions;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 
 use crate::command::argv::{is_value, options_end};
 use crate::command::defaults::ArgumentClass;
@@ -65,7 +66,7 @@ impl Parser {
 
     /// Whether some version refuses one of the words. An option that is `mentioned` elsewhere may be there.
     pub(crate) fn is_suspicious(&self, words: &[OsString], mentioned: impl Fn(&str) -> bool) -> bool {
-        let mut refused = given(words).filter_map(|option| self.judge(&option, None));
+        let mut refused = options(words).filter_map(|option| self.judge(&option, None));
         refused.any(|it| it.fault != Fault::Unknown || !mentioned(&it.option[2..].replace('-', "_")))
     }
 
@@ -76,7 +77,7 @@ impl Parser {
         python: Option<&'p Python>,
     ) -> Option<(Vec<Refused>, Versions<'p>)> {
         let versions = self.versions(python);
-        let suspicious = given(words).filter(|option| self.judge(option, None).is_some());
+        let suspicious = options(words).filter(|option| self.judge(option, None).is_some());
         let refused: Vec<Refused> = suspicious.filter_map(|option| self.judge(&option, Some(&versions))).collect();
         (!refused.is_empty() && versions.are_recorded()).then_some((refused, versions))
     }
@@ -194,7 +195,9 @@ impl Parser {
     pub(crate) fn is_left_out(&self, name: &str, words: &[OsString]) -> bool {
         let abbreviated = |given: &str| name.starts_with(given) || starts_dashed(name, given);
         let old_name = |given: &str| name == "eval_strategy" && given.starts_with("evaluation");
-        !options(words).any(|(_, given, _)| old_name(given) || !self.mapping && abbreviated(given))
+        let options = words.iter().filter_map(|word| str::from_utf8(word.as_bytes().strip_prefix(b"--")?).ok());
+        let mut names = options.filter_map(|text| text.split('=').next()).filter(|name| !name.is_empty());
+        !names.any(|given| old_name(given) || !self.mapping && abbreviated(given))
     }
 
     /// Whether every version that has this argument takes this kind of value.
@@ -225,15 +228,7 @@ struct Given<'w> {
 }
 
 /// The options among the words, each with the values behind it.
-fn given(words: &[OsString]) -> impl Iterator<Item = Given<'_>> {
-    options(words).map(|(behind, name, joined)| {
-        let behind = behind.iter().take_while(|word| is_value(word)).filter_map(|word| word.to_str());
-        Given { name, values: joined.map_or_else(|| behind.collect(), |value| vec![value]) }
-    })
-}
-
-/// The options among the words: what stands behind each, its name, and the value of `--name=value`.
-fn options(words: &[OsString]) -> impl Iterator<Item = (&[OsString], &str, Option<&str>)> {
+fn options(words: &[OsString]) -> impl Iterator<Item = Given<'_>> {
     let words = &words[..options_end(words)];
     words.iter().enumerate().filter_map(|(at, word)| {
         let text = word.to_str()?.strip_prefix("--")?;
@@ -243,7 +238,9 @@ fn options(words: &[OsString]) -> impl Iterator<Item = (&[OsString], &str, Optio
         if is_value(word) || joined.is_none() && words.get(at + 1).is_some_and(odd) || name.contains(['$', '<', '{']) {
             return None;
         }
-        Some((&words[at + 1..], name, joined))
+        let behind = words[at + 1..].iter().take_while(|word| is_value(word)).filter_map(|word| word.to_str());
+        let values = joined.map_or_else(|| behind.collect(), |value| vec![value]);
+        Some(Given { name, values })
     })
 }
 

@@ -20,7 +20,7 @@ fn refusals(config: &Value, world: u64, sandbox: &Sandbox) -> Vec<String> {
     let words =
         ["zlaunch", "check", "--nproc-per-node", &world, "--", "python", "plain.py", "--deepspeed_config", "ds.json"];
     let host = sandbox.host();
-    let Ok(Request::Check(launch)) = cli::parse(words.map(OsString::from).to_vec(), &host) else { panic!("{words:?}") };
+    let Ok(Request::Check(launch)) = cli::parse(&words.map(OsString::from), &host) else { panic!("{words:?}") };
     let found = match Plan::new(&launch, &host) {
         Ok(plan) => plan.diagnostics,
         Err(problems) => problems,

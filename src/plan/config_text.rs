@@ -33,17 +33,22 @@ fn compare<'c>(
     value: Option<&'c Value>,
     found: &mut Vec<String>,
 ) {
-    if template == value {
-        return;
-    }
     let section = |it: Option<&'c Value>| it.and_then(Value::as_object);
     match (section(template), section(value)) {
+        (None, None) if template == value => {}
         (None, None) => found.push(path.join(".")),
         (one, two) => {
-            let new = two.into_iter().flatten().filter(|(key, _)| one.is_none_or(|one| !one.contains_key(*key)));
-            for (key, _) in one.into_iter().flatten().chain(new) {
+            // Both mostly have the same keys in the same order, which spares the search.
+            let mut next = two.into_iter().flatten().peekable();
+            for (key, value) in one.into_iter().flatten() {
+                let same = next.next_if(|(other, _)| *other == key).map(|(_, value)| value);
                 path.push(key);
-                compare(path, one.and_then(|one| one.get(key)), two.and_then(|two| two.get(key)), found);
+                compare(path, Some(value), same.or_else(|| two.and_then(|two| two.get(key))), found);
+                path.pop();
+            }
+            for (key, value) in next.filter(|(key, _)| one.is_none_or(|one| !one.contains_key(*key))) {
+                path.push(key);
+                compare(path, None, Some(value), found);
                 path.pop();
             }
         }

@@ -33,7 +33,10 @@ use crate::request::draft::{self, Draft, Front};
 
 impl Plan {
     pub(crate) fn new(launch: &Launch, machine: &Host) -> Result<Self, Vec<Problem>> {
-        Self::with_job(launch, machine).0
+        let (plan, job) = Self::with_job(launch, machine);
+        // The process ends soon: freeing it piece by piece would only cost time.
+        std::mem::forget(job);
+        plan
     }
 
     /// The plan, and the command as it was understood.

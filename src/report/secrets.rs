@@ -87,11 +87,15 @@ impl<'h> Secrets<'h> {
 
     /// A command, to be shown.
     pub(crate) fn hide_in_words<'a>(&self, words: impl IntoIterator<Item = &'a OsStr>) -> Vec<Cow<'a, OsStr>> {
-        let hidden = |pieces: &Vec<Piece<'a>>| match pieces[..] {
-            [Piece::Open(word)] => Cow::Borrowed(OsStr::from_bytes(word)),
-            _ => Cow::Owned(OsString::from_vec(shown(pieces))),
+        let words: Vec<&[u8]> = words.into_iter().map(OsStr::as_bytes).collect();
+        let nothing_known = self.known().is_empty();
+        let hidden = |(word, spans): (&&'a [u8], Vec<Span>)| {
+            if spans.is_empty() && nothing_known {
+                return Cow::Borrowed(OsStr::from_bytes(word));
+            }
+            Cow::Owned(OsString::from_vec(shown(&self.pieces(word, spans))))
         };
-        self.in_words(words).iter().map(hidden).collect()
+        words.iter().zip(scan(&words)).map(hidden).collect()
     }
 
     /// `NAME=VALUE`, to be shown.

@@ -72,7 +72,7 @@ mod tests {
         ]);
         let host = Host { hostname: "node01.example.org".to_string(), ..sandbox.host() };
         let argv = ["zlaunch", "doctor"].map(OsString::from).to_vec();
-        let Ok(crate::cli::Request::Doctor(launch)) = crate::cli::parse(argv, &host) else { panic!("no doctor") };
+        let Ok(crate::cli::Request::Doctor(launch)) = crate::cli::parse(&argv, &host) else { panic!("no doctor") };
         let report = examine(&launch, &host, &Machine::below(sandbox.root()));
         let words = |text: &str| text.split_whitespace().map(|word| format!("{word} ")).collect::<String>();
         let (text, json) = (words(&report.text(None)), report.json());

@@ -276,9 +276,6 @@ fn options(target: &Target) -> OptionList {
 fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Problem> {
     let (OptionList::Known(list), Some(python)) = (options(target), python) else { return Vec::new() };
     let tolerated = tolerates(args);
-    let given = args.words().iter().filter_map(|word| word.to_str()?.strip_prefix("--"));
-    let is_given =
-        |name: &str| given.clone().any(|word| option_names::is_spelling(word.split('=').next().unwrap_or(word), name));
     let Some(version) = python.version("ms-swift").filter(|_| !tolerated) else { return Vec::new() };
     let refused = |word: &str, suggestion: Option<&str>| {
         let tolerant = "--ignore_args_error true makes it tolerate unknown options";
@@ -292,7 +289,8 @@ fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Proble
     };
     // The options of a training are judged by `check`, for more versions.
     if version.0 != RECORDED || parser_of(target).is_some() {
-        let refused_names = TunerOption::ALL.iter().filter(|option| !option.is_in(&version) && is_given(option.name));
+        let refused_names =
+            TunerOption::ALL.iter().filter(|option| !option.is_in(&version) && args.list(option.name).is_some());
         return refused_names
             .map(|option| refused(&format!("--{}", option.name), renamed(option.name).as_deref()))
             .collect();

@@ -83,7 +83,7 @@ pub(super) fn lines_named(name: &str) -> impl Iterator<Item = &'static str> {
 
 /// What a column says of a version. `new@0.17.1;old`: what holds since when, the newest first.
 pub(super) fn at(column: &'static str, version: Release) -> &'static str {
-    if !column.contains(';') {
+    if !column.bytes().any(|byte| byte == b';') {
         return column;
     }
     let parts = column.split(';').map(|part| part.rsplit_once('@').unwrap_or((part, "-")));

@@ -79,7 +79,8 @@ impl Sensitivity {
 /// `PATH`, which is in so many, is none.
 pub(super) fn may_name_secret(text: &str) -> bool {
     let text = text.as_bytes();
-    text.windows(3).enumerate().any(|(at, three)| begins_word(three, text.get(at + 3)))
+    let is_first = |letter: u8| matches!(letter | 0x20, b'a'..=b'd' | b'k' | b'p' | b's' | b't' | b'w');
+    text.windows(3).enumerate().any(|(at, three)| is_first(three[0]) && begins_word(three, text.get(at + 3)))
 }
 
 fn begins_word(three: &[u8], next: Option<&u8>) -> bool {
