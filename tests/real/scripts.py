@@ -245,7 +245,8 @@ class Bench:
         alone = self.answer(folder, command(case["own"]))
         assert "refused" not in alone and "ended" not in alone, f"it does not work alone: {alone}\n{(self.root / 'said').read_text()[-2000:]}"
         ours = ["--deepspeed", str(config), "--", "python", *command(case["ours"])]
-        before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+        # hydra names its folder of outputs by the second, so that two runs may share it.
+        before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file() and "outputs" not in file.parts}
         checked = self.zlaunch(folder, "check", *ours)
         assert checked.returncode == 0, checked.stdout
         plan = self.zlaunch(folder, "-n", *ours).stdout

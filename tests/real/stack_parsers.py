@@ -80,6 +80,14 @@ def reader(argv):
     return None
 
 
+def of_swifts_script(words):
+    """What ms-swift refuses behind a launcher: its scripts import the package that is installed."""
+    scripts = [re.search(r"(?:^|/)swift/cli/(\w+)\.py$", word) for word in words]
+    at = next((at for at, script in enumerate(scripts) if script and script[1] in SWIFT), None)
+    read = swift([scripts[at][1], *words[at + 1:]]) if at is not None and exists("swift") else {}
+    return read if "refused" in read else None
+
+
 def answer(argv):
     # What the shell would put there is not known; a number goes everywhere.
     found = reader(["1" if "$" in word else word for word in argv])
@@ -91,7 +99,7 @@ def answer(argv):
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
-            return parse(words)
+            return of_swifts_script(words) or parse(words)
     except SystemExit:
         return {"refused": said.getvalue().strip().rsplit("error: ", 1)[-1][-300:]}
     except Exception as why:

@@ -8,6 +8,7 @@ table of docs/fidelity.md.
 import collections
 import concurrent.futures
 import json
+import re
 import subprocess
 import tempfile
 from pathlib import Path
@@ -41,7 +42,9 @@ def checked(binary, env, it):
 
 def verdict(argv, real, plan, errors):
     """Which column a command belongs to, and what is wrong with it."""
-    about_arguments = [it for it in errors if it["rule"] == "argument"]
+    # What the trainer refuses behind its parser (a package that is not installed, a file that is not there) is another reason.
+    of_parser = re.compile(r" has no (option|argument) |: it wants |: it may mean | without a value")
+    about_arguments = [it for it in errors if it["rule"] == "argument" and of_parser.search(it["message"])]
     if "missing" in real:
         return "no launch" if real["missing"] == "another program" else "not installed", None
     if "refused" in real:
