@@ -4,6 +4,7 @@ pub(crate) mod base64;
 pub(crate) mod hash;
 pub(crate) mod json;
 pub(crate) mod layout;
+pub(crate) mod lines;
 pub(crate) mod options;
 pub(crate) mod python_value;
 pub(crate) mod shell;

@@ -1,5 +1,6 @@
 //! The recorded table, searched by the start of a line.
 
+use crate::base::lines::count_lines;
 use crate::command::defaults::{ArgumentClass, numbers};
 
 const TABLE: &str = include_str!("../../recorded/arguments.txt");
@@ -11,20 +12,11 @@ const PARTS: &str = "^";
 pub(super) const GONE: &str = "-";
 
 /// Where each line starts: every option of a command is looked up at every launch.
-static STARTS: [u32; count()] = starts();
-
-const fn count() -> usize {
-    let (mut count, mut at) = (0, 0);
-    while at < TABLE.len() {
-        count += (TABLE.as_bytes()[at] == b'\n') as usize;
-        at += 1;
-    }
-    count
-}
+static STARTS: [u32; count_lines(TABLE)] = starts();
 
 #[expect(clippy::cast_possible_truncation, reason = "the table is far shorter")]
-const fn starts() -> [u32; count()] {
-    let mut starts = [0; count()];
+const fn starts() -> [u32; count_lines(TABLE)] {
+    let mut starts = [0; count_lines(TABLE)];
     let (mut line, mut at) = (1, 0);
     while line < starts.len() {
         if TABLE.as_bytes()[at] == b'\n' {

@@ -1,31 +1,23 @@
 //! The versions of DeepSpeed that were recorded, and which of them judges for one that was not.
 
+use crate::base::lines::count_lines;
 use crate::command::python::Python;
 
 /// `0.19.8` as three numbers.
 pub(crate) type Release = [u32; 3];
 
 /// From the oldest to the newest, one a line.
-const TEXT: &[u8] = include_bytes!("../../recorded/deepspeed-versions.txt");
-const VERSIONS: [Release; count()] = versions();
+const TEXT: &str = include_str!("../../recorded/deepspeed-versions.txt");
+const VERSIONS: [Release; count_lines(TEXT)] = versions();
 
 /// Judges where no DeepSpeed is found.
 pub(crate) const NEWEST: Release = VERSIONS[VERSIONS.len() - 1];
 
-const fn count() -> usize {
-    let (mut lines, mut at) = (0, 0);
-    while at < TEXT.len() {
-        lines += if TEXT[at] == b'\n' { 1 } else { 0 };
-        at += 1;
-    }
-    lines
-}
-
-const fn versions() -> [Release; count()] {
-    let mut versions = [[0; 3]; count()];
+const fn versions() -> [Release; count_lines(TEXT)] {
+    let mut versions = [[0; 3]; count_lines(TEXT)];
     let (mut line, mut part, mut at) = (0, 0, 0);
     while at < TEXT.len() {
-        match TEXT[at] {
+        match TEXT.as_bytes()[at] {
             b'.' => part += 1,
             b'\n' => (line, part) = (line + 1, 0),
             digit => versions[line][part] = versions[line][part] * 10 + (digit - b'0') as u32,
@@ -91,8 +83,7 @@ mod tests {
     #[test]
     fn a_version_is_judged_by_itself_or_by_its_neighbours() {
         assert!(VERSIONS.is_sorted());
-        let text = std::str::from_utf8(TEXT).unwrap();
-        assert!(text.lines().map(release).eq(VERSIONS.map(Some)));
+        assert!(TEXT.lines().map(release).eq(VERSIONS.map(Some)));
         for version in &VERSIONS {
             assert_eq!(Judge::of(*version), Judge::Itself(*version));
         }

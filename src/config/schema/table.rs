@@ -4,24 +4,16 @@ use std::iter::Copied;
 use std::slice::Iter;
 
 use super::recorded::{Release, release};
+use crate::base::lines::count_lines;
 
 /// Sorted by key; the columns are explained in `record_schema.py`.
 const TEXT: &str = include_str!("../../recorded/deepspeed-schema.txt");
 
 /// Split while compiling, because every key of a config is looked up at every launch.
-static LINES: [&str; count_lines()] = lines();
+static LINES: [&str; count_lines(TEXT)] = lines();
 
-const fn count_lines() -> usize {
-    let (mut at, mut count) = (0, 0);
-    while at < TEXT.len() {
-        count += (TEXT.as_bytes()[at] == b'\n') as usize;
-        at += 1;
-    }
-    count
-}
-
-const fn lines() -> [&'static str; count_lines()] {
-    let mut lines = [""; count_lines()];
+const fn lines() -> [&'static str; count_lines(TEXT)] {
+    let mut lines = [""; count_lines(TEXT)];
     let (mut rest, mut number) = (TEXT, 0);
     while number < lines.len() {
         let mut end = 0;
@@ -36,9 +28,9 @@ const fn lines() -> [&'static str; count_lines()] {
 }
 
 /// The last part of each line's key. Every unknown key of a config is compared with all of them.
-static NAMES: [&str; count_lines()] = names();
+static NAMES: [&str; count_lines(TEXT)] = names();
 
-const fn names() -> [&'static str; count_lines()] {
+const fn names() -> [&'static str; count_lines(TEXT)] {
     let mut names = lines();
     let mut number = 0;
     while number < names.len() {
