@@ -56,13 +56,15 @@ impl Optimizer {
 
     /// By the name that a trainer gives it.
     pub(crate) fn named(name: &str) -> Self {
-        let name = name.to_lowercase().replace('-', "_");
-        Self::all().find(|(known, _)| *known == name).map_or(Self::MOST, |(_, optimizer)| optimizer)
+        Self::find(&name.to_lowercase().replace('-', "_"))
     }
 
     /// By the `type` of DeepSpeed's `optimizer` section.
     pub(crate) fn of_deepspeed(name: &str) -> Self {
-        let name = format!("{OF_DEEPSPEED}{}", name.to_lowercase());
+        Self::find(&format!("{OF_DEEPSPEED}{}", name.to_lowercase()))
+    }
+
+    fn find(name: &str) -> Self {
         Self::all().find(|(known, _)| *known == name).map_or(Self::MOST, |(_, optimizer)| optimizer)
     }
 
@@ -90,15 +92,14 @@ fn read(line: &'static str) -> Option<(&'static str, Optimizer)> {
     let (flat, shaped) = (bytes()?, bytes()?);
     let mut row = Optimizer { name: names, flat, shaped, all_at_once: false, ..Optimizer::MOST };
     for word in words {
-        match word.split_once('=') {
-            Some(("outside", states)) => row.outside = states.parse().ok(),
-            Some(("embedding", states)) => row.embedding = states.parse().ok(),
-            _ => match word {
-                "all" => row.all_at_once = true,
-                "follows" => row.follows_dtype = true,
-                "casts" => row.casts = true,
-                _ => {}
-            },
+        match word.split_once('=').unwrap_or((word, "")) {
+            ("outside", states) => row.outside = Some(states.parse().ok()?),
+            ("embedding", states) => row.embedding = Some(states.parse().ok()?),
+            ("each", "") => row.all_at_once = false,
+            ("all", "") => row.all_at_once = true,
+            ("follows", "") => row.follows_dtype = true,
+            ("casts", "") => row.casts = true,
+            _ => return None,
         }
     }
     Some((names, row))
