@@ -131,7 +131,7 @@ impl Draft<'_> {
         let is_set = is_chosen && judged.is_settable || judged.needs_expandable;
         diagnostics.warnings.extend(judged.short);
         let why = if is_chosen { "as `auto` counts on it" } else { "it fits only so" };
-        is_set.then(|| format!("{why}: gaps between allocations take 5 % instead of 30 %"))
+        is_set.then(|| format!("{why}: it keeps the gaps between allocations small"))
     }
 
     /// The plan that follows.

@@ -100,7 +100,7 @@ pub(crate) fn gaps_short(name: &str, need: u64, memory: &Sourced<u64>, said: &st
         "{name} needs about {} on each GPU, which leaves too little for the gaps between allocations",
         Size(need)
     );
-    let help = "add expandable_segments:True to that variable: with it gaps take 5 % instead of 30 %";
+    let help = "add expandable_segments:True to that variable: it keeps the gaps between allocations small";
     Problem::warning("memory-short", what).at(gpus_of(memory)).at(said).help(help)
 }
 
