@@ -2,6 +2,7 @@
 //! Reads the model's files; everything else is arithmetic.
 
 mod advice;
+mod algorithm;
 mod allocator;
 mod architecture;
 mod arguments;
@@ -255,7 +256,7 @@ struct FitInputs<'a> {
     launch: &'a Launch,
     allocator: UsedAllocator,
     accounting: Accounting,
-    /// The training also keeps a reference or reward model.
+    /// The training also keeps models that are not counted, or generates text.
     more_models: bool,
 }
 
@@ -365,6 +366,10 @@ impl<'a> FitInputs<'a> {
         if settings.seq_len.from == Source::Default {
             assumed.push(format!("{} tokens per sequence", settings.seq_len.value));
         }
+        if settings.sequence_parallel.value > 1 {
+            let ranks = settings.sequence_parallel.value;
+            assumed.push(format!("that each GPU has one of {ranks} parts of a sequence, which was not measured"));
+        }
         if settings.micro_batch.from == Source::Default {
             assumed.push(format!("a micro batch of {}", settings.micro_batch.value));
         }
@@ -374,8 +379,12 @@ impl<'a> FitInputs<'a> {
         if !settings.optimizer.value.is_measured() {
             assumed.push("the most that an optimizer can need: the memory of this one was not measured".to_string());
         }
+        let is_trl = self.trainer.is_none_or(|trainer| trainer.name == "trl");
+        if !settings.algorithm.names.is_empty() && !is_trl {
+            assumed.push("the loss as TRL computes it, where it was measured".to_string());
+        }
         if self.more_models {
-            assumed.push("one model: a reference or reward model comes on top".to_string());
+            assumed.push("one model, and no text that is generated: other models come on top".to_string());
         }
         assumed
     }

@@ -96,6 +96,7 @@ fn read_training(args: &mut ParsedArgs) -> TrainingArgs {
         micro_batch: args.one(&opt::MICRO_BATCH, number()),
         grad_accum: args.one(&opt::GRAD_ACCUM, number()),
         seq_len: args.one(&opt::SEQ_LEN, number()),
+        sequence_parallel: None,
         tuner: read_tuner(args),
         lora_rank: args.one(&opt::LORA_RANK, values::number(1, u64::from(u16::MAX), "1")),
         lora_targets: args.one(&opt::LORA_TARGETS, values::text),
@@ -105,7 +106,7 @@ fn read_training(args: &mut ParsedArgs) -> TrainingArgs {
         attention: args.one(&opt::ATTENTION, one_of(ATTENTIONS)),
         fused_loss: args.switched_on(&opt::FUSED_LOSS).map(|from| Sourced::new(true, from)),
         dropout: None,
-        dpo: None,
+        algorithm: None,
     }
 }
 

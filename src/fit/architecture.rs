@@ -1,11 +1,13 @@
 //! Counts the parameters of a model from its config.json, and reads the sizes that decide what a training step keeps.
 //! `table` has one entry per architecture; `tests/data/parameter-counts.jsonl` holds what transformers itself counts.
 
+mod experts;
 mod recurrent;
 mod table;
 
 use serde_json::Value;
 
+pub(crate) use table::Scores;
 use table::{ALL, Architecture, LLAMA, Mlp, Norm, NormedBy, Presence, Projections, SYNONYMS, TEXT_SECTIONS};
 
 /// A linear module: name, inputs, outputs.
@@ -27,8 +29,13 @@ pub(crate) struct Shape {
     /// Tensors of that size kept for the backward pass.
     pub(crate) inner_copies: u64,
     pub(crate) norms: u64,
-    /// Bytes kept for an element of a norm, input and output together.
+    /// Bytes kept for an element of a norm in 16 bits, input and output together.
     pub(crate) norm_bytes: u64,
+    /// How many of them are only there for the weight of the norm.
+    pub(crate) norm_factor: u64,
+    /// Elements kept for one token of one layer besides.
+    pub(crate) more_kept: u64,
+    pub(crate) scores: Scores,
     /// Elements of the embedding: the largest tensor.
     pub(crate) embedding: u64,
     /// Embedding and head are the same tensor.
@@ -216,6 +223,7 @@ impl ModelConfig<'_> {
             _ => (experts.active, experts.shared),
         };
         let gated = self.architecture.mlp == Mlp::Gated;
+        let (norm_bytes, norm_factor) = self.norm_bytes();
         let mut linears = attention.linears;
         if adapted > 0 {
             linears.extend(gated.then_some(("gate_proj", hidden, adapted)));
@@ -229,9 +237,12 @@ impl ModelConfig<'_> {
             attention: attention.activations,
             normed: attention.normed,
             inner,
-            inner_copies: if gated { 4 } else { 2 },
+            inner_copies: self.inner_copies(),
             norms: self.norms(),
-            norm_bytes: if self.architecture.norm == Norm::Rms { 8 } else { 4 },
+            norm_bytes,
+            norm_factor,
+            more_kept: hidden * self.architecture.more_kept.hidden + experts.kept,
+            scores: self.scores(heads),
             embedding,
             tied: self.is_tied(),
             softcapped: self.text.get("final_logit_softcapping").is_some_and(Value::is_number),
@@ -242,6 +253,29 @@ impl ModelConfig<'_> {
         let (params, unquantised) = (outside + in_layers, outside + norms);
         let is_mixed = (1..layers).contains(&recurrent_layers);
         Some(CountedModel { shape, params, unquantised, is_mixed, ..CountedModel::default() })
+    }
+
+    /// Bytes of a norm's element, and how many of them are there for its weight.
+    fn norm_bytes(&self) -> (u64, u64) {
+        match self.architecture.norm {
+            Norm::Rms => (8, 2),
+            Norm::RmsInFp32 => (10, 4),
+            Norm::RmsPlusOne => (9, 4),
+            Norm::Layer => (4, 0),
+        }
+    }
+
+    fn inner_copies(&self) -> u64 {
+        let usual = if self.architecture.mlp == Mlp::Plain { 2 } else { 4 };
+        (usual + self.architecture.more_kept.inner).unsigned_abs()
+    }
+
+    fn scores(&self, heads: u64) -> Scores {
+        let is_grouped = self.number("num_key_value_heads").is_some_and(|shared| shared < heads);
+        match self.architecture.scores {
+            Scores::InFp32 if !is_grouped => Scores::Never,
+            scores => scores,
+        }
     }
 
     /// Parameters of the embeddings, the head and the norms outside of the layers.
@@ -313,38 +347,6 @@ impl ModelConfig<'_> {
         };
         ups * (hidden * inner + up) + inner * hidden + down
     }
-
-    /// The experts of a layer whose MLP is a mixture.
-    fn experts(&self, hidden: u64, intermediate: u64) -> Experts {
-        let Some(count) = self.number("num_experts") else { return Experts::default() };
-        let inner = self.number("moe_intermediate_size").unwrap_or(intermediate);
-        let shared = self
-            .number("shared_expert_intermediate_size")
-            .or_else(|| Some(self.number("n_shared_experts")? * inner))
-            .unwrap_or(0);
-        let gate = if self.architecture.shared_gate && shared > 0 { hidden } else { 0 };
-        let biased = u64::from(self.holds(self.architecture.expert_bias));
-        let router = count * (hidden + biased);
-        let each = 3 * hidden * inner + biased * (2 * inner + hidden);
-        let active = self.number("num_experts_per_tok").unwrap_or(2) * inner + shared;
-        // transformers 5 joins gate and up, and PEFT adapts the joined tensor once for each of them.
-        let adapted = count * (2 * (hidden + 2 * inner) + inner + hidden) + hidden + count;
-        Experts { params: count * each + 3 * hidden * shared + gate + router, shared, active, adapted }
-    }
-
-    /// Numbers of layers with a plain MLP and with a mixture of experts.
-    fn mixture_layers(&self, layers: u64) -> (u64, u64) {
-        if self.number("num_experts").is_none_or(|count| count == 0) {
-            return (layers, 0);
-        }
-        let first = self.number("first_k_dense_replace").unwrap_or(0);
-        let step = self.number("decoder_sparse_step").unwrap_or(1).max(1);
-        let named = self.text.get("mlp_only_layers").and_then(Value::as_array);
-        let is_named = |layer: u64| named.is_some_and(|list| list.iter().any(|it| it.as_u64() == Some(layer)));
-        let is_sparse = |layer: &u64| *layer >= first && (*layer + 1).is_multiple_of(step) && !is_named(*layer);
-        let sparse = (0..layers).filter(is_sparse).count() as u64;
-        (layers - sparse, sparse)
-    }
 }
 
 /// The attention of one layer.
@@ -355,17 +357,6 @@ struct AttentionSize {
     linears: Vec<Linear>,
     /// Elements kept for each token.
     activations: u64,
-}
-
-#[derive(Default)]
-struct Experts {
-    params: u64,
-    /// Intermediate size of the expert that every token goes through.
-    shared: u64,
-    /// Intermediate size of all experts that one token goes through.
-    active: u64,
-    /// Inputs and outputs of what LoRA adapts, the router included.
-    adapted: u64,
 }
 
 #[cfg(test)]

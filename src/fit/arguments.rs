@@ -1,5 +1,6 @@
 //! The settings of a training as its command spells them. Every front end has names of its own for them.
 
+use super::algorithm::{self, Algorithm};
 use super::optimizer::Optimizer;
 use super::settings::{Attention, Dtype, TrainingArgs, Tuner};
 use crate::base::source::{Source, Sourced};
@@ -8,6 +9,8 @@ use crate::command::trainer::Job;
 
 const SEQ_LEN_NAMES: &[&str] =
     &["max_length", "cutoff_len", "max_seq_length", "max_seq_len", "sequence_len", "model_max_length", "block_size"];
+const SEQUENCE_PARALLEL_NAMES: &[&str] =
+    &["sequence_parallel_size", "sequence_parallel_degree", "context_parallel_size"];
 const TUNER_NAMES: &[&str] = &["tuner_type", "train_type", "sft_type", "finetuning_type", "adapter"];
 const RANK_NAMES: &[&str] = &["lora_rank", "lora_r"];
 const TARGET_NAMES: &[&str] = &["target_modules", "lora_target", "lora_target_modules"];
@@ -21,6 +24,7 @@ const LIGER_NAMES: &[&str] = &["use_liger_kernel", "enable_liger_kernel", "liger
 fn fields(model: &'static str) -> Vec<Field> {
     let values = [
         SEQ_LEN_NAMES,
+        SEQUENCE_PARALLEL_NAMES,
         TUNER_NAMES,
         RANK_NAMES,
         TARGET_NAMES,
@@ -53,6 +57,7 @@ pub(super) fn of_command(job: &Job) -> TrainingArgs {
         micro_batch: reader.count(&["per_device_train_batch_size"]),
         grad_accum: reader.count(&["gradient_accumulation_steps"]),
         seq_len: reader.count(SEQ_LEN_NAMES),
+        sequence_parallel: reader.count(SEQUENCE_PARALLEL_NAMES),
         tuner: reader.tuner(),
         lora_rank: reader.count(RANK_NAMES),
         lora_targets: reader.targets(),
@@ -62,7 +67,7 @@ pub(super) fn of_command(job: &Job) -> TrainingArgs {
         attention: reader.text(ATTENTION_NAMES).map(|it| it.map(|name| attention(&name))),
         fused_loss: reader.switch(LIGER_NAMES),
         dropout: args.float("lora_dropout").ok().flatten().map(|it| it.map(|value| value > 0.0)),
-        dpo: (algorithm(job) == Some(DPO)).then(|| Sourced::new(true, Source::Default)),
+        algorithm: algorithm(job).ok().flatten(),
     }
 }
 
@@ -76,16 +81,13 @@ fn default_optimizer(job: &Job) -> Option<Sourced<Optimizer>> {
     is_old.then(|| Sourced::new(Optimizer::named("adamw_torch"), Source::Default))
 }
 
-/// Whether the training keeps models in memory that are not counted: a reward model, or the reference of anything but DPO.
+/// Whether the training keeps models in memory that are not counted, or generates text.
 pub(super) fn has_more_models(job: &Job) -> bool {
-    algorithm(job).is_some_and(|it| it != DPO)
+    algorithm(job).is_err()
 }
 
-const DPO: &str = "dpo";
-
-/// The algorithm of preference tuning that a command runs.
-fn algorithm(job: &Job) -> Option<&'static str> {
-    const ALGORITHMS: &[&str] = &[DPO, "kto", "ppo", "grpo", "rloo", "orpo", "simpo", "rlhf"];
+/// The algorithm of preference tuning that a command runs. `Err`: one whose memory is not known.
+fn algorithm(job: &Job) -> Result<Option<&'static Algorithm>, ()> {
     let args = Args::read(
         job.args.words().to_vec(),
         &[("rlhf_type", Nargs::One), ("stage", Nargs::One), ("rl", Nargs::One)],
@@ -96,7 +98,7 @@ fn algorithm(job: &Job) -> Option<&'static str> {
     let target = job.target.name().to_string();
     let stem = target.trim_end_matches(".py").rsplit(['/', '.']).next().unwrap_or_default();
     // `swift rlhf --rlhf_type dpo`: what is named more exactly counts.
-    ALGORITHMS.iter().copied().find(|name| stages.iter().any(|stage| stage == name) || stem == *name)
+    algorithm::named(|name| stages.iter().any(|stage| stage == name) || stem == name)
 }
 
 /// Only these names mean an attention that stores all scores.

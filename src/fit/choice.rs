@@ -63,7 +63,7 @@ pub(crate) struct Recommendation {
 
 /// The smallest GPU on which it fits: the need, what the allocator loses to gaps, and room to start.
 pub(crate) fn with_margin(need: &MemoryNeed, allocator: Allocator) -> u64 {
-    let gaps = need.allocated() * allocator.gaps() / 100;
+    let gaps = need.allocated() * allocator.gaps(need.fragments) / 100;
     (need.gpu() + gaps).max(need.start)
 }
 

@@ -5,9 +5,11 @@
 //! Memory use can peak in four phases of a step. Different things are alive in each, so each is summed separately and the
 //! largest sum counts.
 
+mod activations;
+mod host;
+
 use super::need::{Cluster, GpuUsage, MemoryNeed, StepPhase, WORKSPACE};
 use super::optimizer::Optimizer;
-use super::settings::Attention;
 use super::strategy::{StateLocation, Strategy};
 use super::workload::Workload;
 
@@ -15,18 +17,12 @@ use super::workload::Workload;
 const CONTEXT: u64 = 1_800_000_000;
 /// NCCL's buffers, if there are several ranks. An assumption: all measured runs had one rank.
 const NCCL: u64 = 700_000_000;
-/// Host memory of a Python process that has imported torch, transformers and DeepSpeed, as measured.
-const PROCESS: u64 = 1_530_000_000;
-/// Additional host memory of such a process with offload, fitted to the measured runs.
-const OFFLOADING: u64 = 600_000_000;
 /// Elements that the engine's allreduce at stage 0 flattens at once.
 const ALLREDUCE: u64 = 500_000_000;
-/// Bytes per logit while its gradient is computed: its fp32 log-softmax and two gradients of that.
-const LOGIT: u64 = 12;
-/// The same in TRL's DPO, which takes one sequence after another, and what that adds for one of them.
-const LOGIT_OF_PAIRS: u64 = 8;
-const LOGIT_OF_ONE: u64 = 12;
 const FP32: u64 = 4;
+const FP64: u64 = 8;
+/// Elements of a gradient whose norm stage 3 computes at once (`_constant_buffered_norm2`).
+const NORM_PIECE: u64 = 250_000_000;
 /// Bytes of Adam's two states.
 const ADAM_STATES: u64 = 8;
 
@@ -40,7 +36,14 @@ pub(crate) fn need(workload: &Workload, strategy: &Strategy, cluster: Cluster) -
             (peak, usage) = (phase, next);
         }
     }
-    MemoryNeed { usage, peak, start: model.start(), host: model.host(), disk: model.disk() }
+    MemoryNeed {
+        usage,
+        peak,
+        fragments: model.fragments(),
+        start: model.start(),
+        host: model.host(),
+        disk: model.disk(),
+    }
 }
 
 struct MemoryModel<'a> {
@@ -58,7 +61,7 @@ impl MemoryModel<'_> {
     }
 
     fn tokens(&self) -> u64 {
-        self.workload.sequences * self.workload.micro_batch * self.workload.seq_len
+        self.workload.algorithm.sequences * self.workload.micro_batch * self.workload.seq_len
     }
 
     /// Bytes of all gradients, in the dtype of the trained weights.
@@ -70,9 +73,10 @@ impl MemoryModel<'_> {
         self.workload.element < FP32
     }
 
-    /// Elements of the largest tensor that gets a gradient.
+    /// Elements of the largest tensor that gets a gradient. No adapter is larger than all of those in a layer.
     fn largest(&self) -> u64 {
-        self.workload.shape.embedding.min(self.workload.trainable)
+        let Workload { shape, trainable, adapted_inputs, .. } = self.workload;
+        if *adapted_inputs > 0 { trainable.div_ceil(shape.layers.max(1)) } else { shape.embedding.min(*trainable) }
     }
 
     fn usage(&self, phase: StepPhase) -> GpuUsage {
@@ -101,9 +105,19 @@ impl MemoryModel<'_> {
 
     fn parameters(&self) -> u64 {
         match (self.strategy.stage, self.strategy.params) {
-            (Some(3), StateLocation::Gpu) => self.share(self.workload.weights + self.workload.reference),
+            (Some(3), StateLocation::Gpu) => {
+                self.share(self.workload.weights + self.workload.reference) + self.second_copy()
+            }
             (Some(3), _) => 0,
             _ => self.workload.weights + self.workload.reference,
+        }
+    }
+
+    /// ZeRO++ keeps the weights once more, split over the ranks of a group.
+    fn second_copy(&self) -> u64 {
+        match self.strategy.second_partition {
+            0 | 1 => 0,
+            ranks => self.workload.weights.div_ceil(ranks.min(self.world_size)),
         }
     }
 
@@ -137,7 +151,8 @@ impl MemoryModel<'_> {
         let Workload { trainable, params, shape, .. } = self.workload;
         let Optimizer { flat, shaped, outside, embedding, .. } = self.optimizer_kind();
         let each = if self.is_flat() { flat.states } else { shaped.states };
-        let embedding = embedding.filter(|_| self.strategy.stage.is_none()).map(|states| (states, shape.embedding));
+        let sees_modules = self.strategy.stage.is_none() || !self.is_flat() && !self.is_mixed_precision();
+        let embedding = embedding.filter(|_| sees_modules).map(|states| (states, shape.embedding));
         let outside = outside.map(|states| (states, params.saturating_sub(shape.layers * shape.layer)));
         let more = embedding.or(outside).map_or(0, |(states, elements)| (states - each) * elements.min(*trainable));
         self.in_dtype_of_states((each * trainable + more) / 100)
@@ -162,7 +177,14 @@ impl MemoryModel<'_> {
     /// Parameters of this rank that stage 3 updates at a time, or all of them.
     fn updated_at_once(&self) -> u64 {
         let own = self.share(self.workload.trainable);
-        if self.strategy.stage == Some(3) { own.min(self.strategy.sub_group_size) } else { own }
+        if self.strategy.stage != Some(3) {
+            return own;
+        }
+        // A tensor is never split, and a group is full once it has reached its size: a head of its own may be the last in it.
+        let largest = self.share(self.largest());
+        let head = if self.workload.shape.tied { 0 } else { largest };
+        let size = self.strategy.sub_group_size;
+        if own - head.min(own) < size { own } else { size.max(largest) }
     }
 
     fn gradients_at(&self, phase: StepPhase) -> u64 {
@@ -183,9 +205,17 @@ impl MemoryModel<'_> {
             (_, StepPhase::OptimizerStep | StepPhase::EndOfBackward) => whole,
             // Earlier in the step, only the gradients of previous micro batches are there.
             _ if !self.workload.accumulates => 0,
-            (Some(2), _) => share_on_gpu,
+            (Some(2), _) => self.accumulated(),
             _ => whole,
         }
+    }
+
+    /// Bytes of the gradients that stage 2 keeps from one micro batch to the next. A gradient that is larger than the bucket is
+    /// kept whole by every rank that has a part of it.
+    fn accumulated(&self) -> u64 {
+        let Workload { element, .. } = self.workload;
+        let largest = if self.largest() > self.strategy.bucket_size { element * self.largest() } else { 0 };
+        if self.offloads_optimizer() { 0 } else { self.share(self.gradients()).max(largest) }
     }
 
     fn buffers_at(&self, phase: StepPhase) -> u64 {
@@ -225,12 +255,16 @@ impl MemoryModel<'_> {
         if !self.offloads_optimizer() {
             return reduced;
         }
+        // The last gradient is that of an embedding which is also the head.
+        let is_last = self.workload.shape.tied && phase == StepPhase::EndOfBackward;
         // A gradient larger than the bucket goes beside it.
-        let is_beside = self.world_size == 1 && largest > self.strategy.bucket_size;
+        let is_beside = self.world_size == 1 && largest > self.strategy.bucket_size && !is_last;
         let beside = if is_beside { element * self.strategy.bucket_size } else { 0 };
         // Seen only where the config names the optimizer.
         let own = if self.strategy.own_optimizer.is_some() { FP32 * largest } else { 0 };
-        reduced + beside + staged + (element + FP32) * self.share(largest) + own
+        // This rank's part is cast. The norm of the last gradient is computed in fp64.
+        let cast = if is_last { FP64 } else { element + FP32 };
+        reduced + beside + staged + cast * self.share(largest) + own
     }
 
     /// What several ranks add while they reduce gradients: a second bucket and, for a gradient that is larger than one, its
@@ -252,8 +286,11 @@ impl MemoryModel<'_> {
         let largest = self.largest();
         let is_reduced = phase == StepPhase::EndOfBackward || phase == StepPhase::Backward && !self.workload.shape.tied;
         match phase {
-            // On its way to the host it is copied and cast.
-            _ if is_reduced && self.offloads_optimizer() => 9 * self.workload.element * largest / 2,
+            // On its way to the host this rank's part is copied, and its norm is computed in fp64, a piece at a time.
+            _ if is_reduced && self.offloads_optimizer() => {
+                let part = self.share(largest);
+                self.workload.element * (largest + part) + FP64 * part.min(NORM_PIECE)
+            }
             StepPhase::Backward | StepPhase::EndOfBackward => self.workload.element * largest,
             _ => 0,
         }
@@ -268,153 +305,41 @@ impl MemoryModel<'_> {
             Some(3) => self.workload.element * self.strategy.bucket_size,
             _ => 0,
         };
-        bucket + joined.max(self.scratch(own))
+        // Before the update, the norm of each gradient is computed in fp64.
+        let norm = if self.is_flat() { FP64 * self.share(self.largest()) } else { 0 };
+        bucket + joined.max(self.scratch(own)).max(norm.saturating_sub(FP32 * own))
     }
 
-    /// Bytes of the parameters that stage 3 has gathered: as many as it may keep, and the current layer. A single rank
-    /// gathers nothing, unless the parameters are offloaded.
+    /// Tensors of many sizes come and go: gathered parameters, or the logits of one sequence after another.
+    fn fragments(&self) -> bool {
+        self.gathers() || self.workload.algorithm.logit_of_one > 0
+    }
+
+    /// A single rank gathers nothing, unless the parameters are offloaded.
+    fn gathers(&self) -> bool {
+        self.strategy.stage == Some(3) && (self.world_size > 1 || self.strategy.params != StateLocation::Gpu)
+    }
+
+    /// Bytes of the parameters that stage 3 has gathered: as many as it may keep, and the current module.
     fn gathered_at(&self, phase: StepPhase) -> u64 {
-        if phase == StepPhase::OptimizerStep || self.world_size == 1 && self.strategy.params == StateLocation::Gpu {
+        if phase == StepPhase::OptimizerStep || !self.gathers() {
             return 0;
         }
         let Workload { params, weights, shape, .. } = self.workload;
-        // In the backward pass a layer is released once it was used.
-        let live = if phase == StepPhase::EndOfBackward { shape.embedding } else { self.strategy.live_params };
+        let live = self.strategy.live_params;
         // Parameters are gathered module by module; the experts of a layer are one.
         let linear = shape.linears.iter().map(|(_, inputs, outputs)| inputs * outputs).max();
         let module = linear.filter(|_| shape.routed == 0).unwrap_or(shape.layer);
-        let kept = live.saturating_add(module).min(*params);
-        let bytes = u128::from(*weights) * u128::from(kept) / u128::from((*params).max(1));
+        let kept = match phase {
+            // In the backward pass a layer is released once it was used.
+            StepPhase::EndOfBackward => shape.embedding.saturating_add(module),
+            _ if shape.tied => live.saturating_add(module),
+            // A head of its own is the last module. One that is larger than what may be kept leaves nothing else.
+            StepPhase::Loss if live < shape.embedding => shape.embedding,
+            StepPhase::Loss => live.saturating_add(shape.embedding),
+            _ => live.saturating_add(module).min(params - shape.embedding.min(*params)),
+        };
+        let bytes = u128::from(*weights) * u128::from(kept.min(*params)) / u128::from((*params).max(1));
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
-
-    fn activations_and_logits(&self, phase: StepPhase) -> (u64, u64) {
-        let Workload { shape, element, checkpointing, fused_loss, .. } = self.workload;
-        let tokens = self.tokens();
-        let layer = self.layer_activations();
-        let kept = if *checkpointing { element * shape.hidden } else { layer };
-        let all_layers = shape.layers * kept;
-        // The backward pass of a layer needs gradients inside it and, with checkpointing, its recomputed activations.
-        let gradients = element * (3 * shape.inner + 4 * shape.hidden);
-        let recomputed = if *checkpointing { layer } else { 0 };
-        match phase {
-            StepPhase::Loss => {
-                let logits = if *fused_loss { 0 } else { self.logits() };
-                (tokens * (all_layers + self.norm_bytes() * shape.hidden), logits)
-            }
-            StepPhase::Backward => (tokens * (all_layers + recomputed + gradients), 0),
-            StepPhase::EndOfBackward => (tokens * (layer + gradients), 0),
-            StepPhase::OptimizerStep | StepPhase::Whole => (0, 0),
-        }
-    }
-
-    /// Bytes of the logits while their gradient is computed.
-    fn logits(&self) -> u64 {
-        let Workload { shape, element, sequences, seq_len, .. } = self.workload;
-        let (each, one) = if *sequences > 1 { (LOGIT_OF_PAIRS, LOGIT_OF_ONE) } else { (LOGIT, 0) };
-        // Capped logits (Gemma 2) are kept once more.
-        let each = each + if shape.softcapped { *element } else { 0 };
-        (each * self.tokens() + one * seq_len) * shape.vocab
-    }
-
-    /// Bytes that a norm keeps per element: its input and output, and the factor of its weight if that is trained.
-    fn norm_bytes(&self) -> u64 {
-        let Workload { shape, element, .. } = self.workload;
-        let is_frozen = self.workload.adapted_inputs > 0;
-        shape.norm_bytes + 2 * (element - 2) - if is_frozen { *element } else { 0 }
-    }
-
-    /// Bytes that one token leaves in one layer for the backward pass.
-    fn layer_activations(&self) -> u64 {
-        let Workload { shape, element, attention, adapters, adapted_inputs, seq_len, .. } = self.workload;
-        let scores = if *attention == Attention::Eager { (2 * element + FP32) * shape.heads * seq_len } else { 0 };
-        // PEFT makes adapters fp32. Only stage 3 leaves them so, and then each adapter casts its own input.
-        let cast = if self.strategy.stage == Some(3) { FP32 * adapted_inputs } else { 0 };
-        shape.norms * self.norm_bytes() * shape.hidden
-            + (FP32 + element) * shape.normed
-            + element * (shape.attention + shape.inner_copies * shape.inner + adapters)
-            + scores
-            + cast
-    }
-
-    /// Memory of one node: its processes, and the larger of what loading the model and what offloading takes.
-    fn host(&self) -> u64 {
-        let Workload { element, weights, reference, shape, .. } = self.workload;
-        let ranks = self.cluster.gpus;
-        let loading = match self.strategy.stage {
-            // Rank 0 reads the weights and broadcasts them.
-            Some(3) => 2 * weights + element * shape.embedding,
-            _ => ranks * (weights + reference),
-        };
-        let offloaded = ranks * (self.offloaded_optimizer() + self.offloaded_params());
-        let process = PROCESS + if self.strategy.offloads() { OFFLOADING } else { 0 };
-        ranks * process + loading.max(offloaded)
-    }
-
-    /// Host memory of one rank for its share of the optimizer.
-    fn offloaded_optimizer(&self) -> u64 {
-        let Workload { trainable, element, accumulates, .. } = self.workload;
-        let states = self.host_states();
-        let own = self.share(*trainable);
-        match (self.strategy.stage, self.strategy.optimizer) {
-            (_, StateLocation::Gpu) => 0,
-            (Some(3), StateLocation::Disk) => {
-                let group = own.min(self.strategy.sub_group_size);
-                self.strategy.disk_buffers * pinned(FP32 * group) + pinned(element * group)
-            }
-            (Some(3), _) => pinned(element * own) + self.subgroups(own) + FP32 * own + states,
-            _ => {
-                let accumulated = if *accumulates { self.pieces(*trainable, 1) / self.world_size } else { 0 };
-                let staged = pinned(element * self.largest());
-                2 * pinned(FP32 * own) + pinned(element * own) + states + accumulated + staged
-            }
-        }
-    }
-
-    /// Bytes of the states of one rank's share on the host. DeepSpeed's optimizer for the CPU is Adam whatever the trainer
-    /// asks for, and the others were seen to take no less.
-    fn host_states(&self) -> u64 {
-        ADAM_STATES * self.share(self.workload.trainable)
-    }
-
-    /// Host memory of one rank for its share of the parameters.
-    fn offloaded_params(&self) -> u64 {
-        let Workload { params, element, weights, .. } = self.workload;
-        match self.strategy.params {
-            StateLocation::Gpu => 0,
-            // The buffer, and the pinned pieces it was assembled from: pinned memory is never freed.
-            StateLocation::Host => pinned(self.share(*weights)) + self.pieces(*params, self.world_size),
-            StateLocation::Disk => element * self.share(*params).min(1_000_000_000) + (1 << 30),
-        }
-    }
-
-    /// Bytes of this many parameters if each tensor is pinned separately, in `split` parts.
-    fn pieces(&self, params: u64, split: u64) -> u64 {
-        let Workload { shape, element, .. } = self.workload;
-        let linears = shape.linears.iter().map(|(_, inputs, outputs)| (inputs * outputs, shape.layers));
-        let tensors = || linears.clone().chain([(shape.embedding, 1)]);
-        let plain: u64 = tensors().map(|(size, count)| count * element * size).sum();
-        let rounded: u64 =
-            tensors().map(|(size, count)| count * split * pinned((element * size).div_ceil(split))).sum();
-        let share = u128::from(element * params) * u128::from(rounded) / (u128::from(plain.max(1)) * u128::from(split));
-        u64::try_from(share).unwrap_or(u64::MAX)
-    }
-
-    /// Bytes of the fp32 gradients of stage 3, which are pinned group by group.
-    fn subgroups(&self, own: u64) -> u64 {
-        let group = self.strategy.sub_group_size.clamp(1, own.max(1));
-        (own / group) * pinned(FP32 * group) + pinned(FP32 * (own % group))
-    }
-
-    fn disk(&self) -> u64 {
-        let ranks = self.cluster.gpus;
-        let states = 2 * FP32 * self.share(self.workload.trainable) + self.host_states();
-        let on_disk = |location, bytes| if location == StateLocation::Disk { ranks * bytes } else { 0 };
-        on_disk(self.strategy.optimizer, states) + on_disk(self.strategy.params, self.share(self.workload.weights))
-    }
-}
-
-/// torch rounds every pinned allocation up to a power of two.
-fn pinned(bytes: u64) -> u64 {
-    if bytes == 0 { 0 } else { bytes.checked_next_power_of_two().unwrap_or(bytes) }
 }

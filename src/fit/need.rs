@@ -85,6 +85,8 @@ pub(crate) struct MemoryNeed {
     /// On each GPU, in the phase that needs most.
     pub(crate) usage: GpuUsage,
     pub(crate) peak: StepPhase,
+    /// More is lost to gaps between allocations than usual.
+    pub(crate) fragments: bool,
     /// Bytes on each GPU while DeepSpeed starts.
     pub(crate) start: u64,
     /// Bytes of memory on each node.

@@ -1,10 +1,12 @@
 //! What would make a training fit, from the cheapest change to the dearest. Each is tried with the same sums.
 
+use super::allocator::{Allocator, EXPANDABLE};
 use super::choice::{LARGEST_MICRO_BATCH, Scenario, largest};
 use super::need::{Cluster, MemoryNeed};
 use super::settings::{TrainingSettings, Tuner};
 use super::strategy::Strategy;
 use crate::base::size::Size;
+use crate::base::vars;
 
 /// Sequences are shortened in steps of this many tokens.
 const SEQ_LEN_STEP: u64 = 64;
@@ -45,6 +47,7 @@ pub(super) fn remedies(scenario: &Scenario, others: &Scenario) -> Vec<Remedy> {
     let of_settings =
         |changes: &'static [Change]| changes.iter().filter_map(|(name, apply)| with_settings(scenario, name, apply));
     let mut found: Vec<Remedy> = Vec::new();
+    found.extend(other_allocator(scenario));
     found.extend(smaller_batch(scenario));
     found.extend(of_settings(CHEAP));
     found.extend(shorter_sequences(scenario));
@@ -66,6 +69,13 @@ fn with_settings(scenario: &Scenario, name: &str, apply: impl Fn(&mut TrainingSe
     let mut settings = scenario.settings.clone();
     apply(&mut settings);
     fit(&Scenario { settings: &settings, ..*scenario }, || name.to_string())
+}
+
+/// Where a variable of the user's keeps torch from it.
+fn other_allocator(scenario: &Scenario) -> Option<Remedy> {
+    let expandable = Scenario { allocator: Allocator::Expandable, ..*scenario };
+    fit(&expandable, || format!("{}={EXPANDABLE}", vars::PYTORCH_CUDA_ALLOC_CONF))
+        .filter(|_| scenario.allocator == Allocator::Plain)
 }
 
 fn smaller_batch(scenario: &Scenario) -> Option<Remedy> {

@@ -1,6 +1,7 @@
 //! The settings of a training that decide how much memory it needs. Our own options win over the arguments of the training
 //! command, and those over the front end's defaults.
 
+use super::algorithm::{Algorithm, FINE_TUNING};
 use super::optimizer::Optimizer;
 use crate::base::source::{Source, Sourced};
 use crate::command::trainer::{Trainer, TrainingDefaults};
@@ -54,6 +55,8 @@ pub(crate) struct TrainingArgs {
     pub(crate) micro_batch: Option<Sourced<u64>>,
     pub(crate) grad_accum: Option<Sourced<u64>>,
     pub(crate) seq_len: Option<Sourced<u64>>,
+    /// Ranks that share a sequence.
+    pub(crate) sequence_parallel: Option<Sourced<u64>>,
     pub(crate) tuner: Option<Sourced<Tuner>>,
     pub(crate) lora_rank: Option<Sourced<u64>>,
     pub(crate) lora_targets: Option<Sourced<String>>,
@@ -64,8 +67,8 @@ pub(crate) struct TrainingArgs {
     pub(crate) fused_loss: Option<Sourced<bool>>,
     /// LoRA uses dropout, and so keeps a second copy of its inputs.
     pub(crate) dropout: Option<Sourced<bool>>,
-    /// DPO: pairs of answers, judged by a reference model.
-    pub(crate) dpo: Option<Sourced<bool>>,
+    /// Of preference tuning.
+    pub(crate) algorithm: Option<&'static Algorithm>,
 }
 
 impl TrainingArgs {
@@ -77,6 +80,7 @@ impl TrainingArgs {
             micro_batch: self.micro_batch.or(other.micro_batch),
             grad_accum: self.grad_accum.or(other.grad_accum),
             seq_len: self.seq_len.or(other.seq_len),
+            sequence_parallel: self.sequence_parallel.or(other.sequence_parallel),
             tuner: self.tuner.or(other.tuner),
             lora_rank: self.lora_rank.or(other.lora_rank),
             lora_targets: self.lora_targets.or(other.lora_targets),
@@ -86,7 +90,7 @@ impl TrainingArgs {
             attention: self.attention.or(other.attention),
             fused_loss: self.fused_loss.or(other.fused_loss),
             dropout: self.dropout.or(other.dropout),
-            dpo: self.dpo.or(other.dpo),
+            algorithm: self.algorithm.or(other.algorithm),
         }
     }
 }
@@ -104,6 +108,7 @@ pub(crate) struct TrainingSettings {
     pub(crate) micro_batch: Sourced<u64>,
     pub(crate) grad_accum: Sourced<u64>,
     pub(crate) seq_len: Sourced<u64>,
+    pub(crate) sequence_parallel: Sourced<u64>,
     pub(crate) tuner: Sourced<Tuner>,
     pub(crate) lora_rank: Sourced<u64>,
     pub(crate) lora_targets: Sourced<String>,
@@ -113,7 +118,7 @@ pub(crate) struct TrainingSettings {
     pub(crate) attention: Sourced<Attention>,
     pub(crate) fused_loss: Sourced<bool>,
     pub(crate) dropout: Sourced<bool>,
-    pub(crate) dpo: Sourced<bool>,
+    pub(crate) algorithm: &'static Algorithm,
 }
 
 impl TrainingSettings {
@@ -128,6 +133,7 @@ impl TrainingSettings {
             micro_batch: or(args.micro_batch.as_ref(), defaults.micro_batch),
             grad_accum: or(args.grad_accum.as_ref(), 1),
             seq_len: or(args.seq_len.as_ref(), defaults.seq_len.unwrap_or(SEQ_LEN)),
+            sequence_parallel: or(args.sequence_parallel.as_ref(), 1),
             tuner: or(args.tuner.as_ref(), tuner),
             lora_rank: or(args.lora_rank.as_ref(), defaults.lora_rank),
             lora_targets: or(args.lora_targets.as_ref(), "all-linear".to_string()),
@@ -137,7 +143,7 @@ impl TrainingSettings {
             attention: or(args.attention.as_ref(), Attention::Flash),
             fused_loss: or(args.fused_loss.as_ref(), false),
             dropout: or(args.dropout.as_ref(), defaults.dropout),
-            dpo: or(args.dpo.as_ref(), false),
+            algorithm: args.algorithm.unwrap_or(FINE_TUNING),
         }
     }
 }

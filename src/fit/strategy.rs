@@ -36,6 +36,8 @@ pub(crate) struct Strategy {
     pub(super) sub_group_size: u64,
     /// Parameters that stage 3 may keep gathered.
     pub(super) live_params: u64,
+    /// Ranks over which ZeRO++ splits its second copy of the parameters, or 1.
+    pub(super) second_partition: u64,
     pub(super) disk_buffers: u64,
     /// Of the config's own `optimizer` section, which wins over the trainer's.
     pub(super) own_optimizer: Option<Optimizer>,
@@ -50,6 +52,7 @@ impl Strategy {
         buckets: 0,
         sub_group_size: 0,
         live_params: 0,
+        second_partition: 1,
         disk_buffers: 0,
         own_optimizer: None,
     };
@@ -70,10 +73,15 @@ impl Strategy {
             optimizer: if stage == 0 { StateLocation::Gpu } else { StateLocation::of(zero.optimizer) },
             params: if stage == 3 { StateLocation::of(zero.param) } else { StateLocation::Gpu },
             bucket_size: if auto { hidden * hidden } else { number("reduce_bucket_size", 500_000_000) },
-            buckets: if overlap.unwrap_or(stage == 3) && stage < 3 { 2 } else { 1 },
+            buckets: match json::get(config, "zero_optimization.contiguous_gradients").and_then(Value::as_bool) {
+                Some(false) => 0,
+                _ if overlap.unwrap_or(stage == 3) && stage < 3 => 2,
+                _ => 1,
+            },
             sub_group_size: number("sub_group_size", 1_000_000_000),
             live_params: number("stage3_max_reuse_distance", 1_000_000_000)
                 .max(number("stage3_max_live_parameters", 1_000_000_000)),
+            second_partition: number("zero_hpz_partition_size", 1),
             disk_buffers: number("offload_optimizer.buffer_count", 4),
             own_optimizer: own_optimizer(config),
         }

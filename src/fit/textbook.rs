@@ -22,6 +22,7 @@ pub(crate) fn need(params: u64, strategy: &Strategy, cluster: Cluster) -> Memory
     MemoryNeed {
         usage: GpuUsage { parameters, gradients, optimizer, ..GpuUsage::default() },
         peak: StepPhase::Whole,
+        fragments: false,
         start: 0,
         host: on_node(StateLocation::Host),
         disk: on_node(StateLocation::Disk),

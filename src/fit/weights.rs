@@ -129,6 +129,9 @@ fn of_config(model: CountedModel, config: &Value) -> Weights {
         let whole = config.get("model_type").and_then(Value::as_str).unwrap_or("this model");
         assumed.push(format!("only the language model of {whole} is counted"));
     }
+    if config.get("vision_config").is_some() {
+        assumed.push("images as the tokens they become; what the vision tower computes comes on top".to_string());
+    }
     let (params, unquantised) = (model.params, model.unquantised);
     Weights { params, unquantised, shape: model.shape, from: "config.json".to_string(), assumed }
 }

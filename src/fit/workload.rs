@@ -1,10 +1,12 @@
 //! A training step in numbers: what the model's weights and the settings amount to before any template is chosen.
 
-use super::architecture::Shape;
+use super::algorithm::Algorithm;
+use super::architecture::{Scores, Shape};
 use super::need::Cluster;
 use super::optimizer::Optimizer;
 use super::settings::{Attention, TrainingSettings, Tuner};
 use super::weights::Weights;
+use crate::base::source::{Source, Sourced};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Workload {
@@ -18,14 +20,14 @@ pub(crate) struct Workload {
     pub(crate) optimizer: Optimizer,
     pub(crate) shape: Shape,
     pub(crate) micro_batch: u64,
+    /// Tokens of a sequence that one rank has.
     pub(crate) seq_len: u64,
     pub(crate) accumulates: bool,
     pub(crate) checkpointing: bool,
     pub(crate) attention: Attention,
     /// The loss is computed in pieces, so the logits of all tokens never exist at once.
     pub(crate) fused_loss: bool,
-    /// 2 with DPO, whose samples are pairs.
-    pub(crate) sequences: u64,
+    pub(crate) algorithm: &'static Algorithm,
     /// Bytes of the weights of a reference model.
     pub(crate) reference: u64,
     /// Elements that LoRA keeps per token and layer.
@@ -84,14 +86,18 @@ impl Workload {
             optimizer: settings.optimizer.value,
             shape: shape.clone(),
             micro_batch: settings.micro_batch.value,
-            seq_len: settings.seq_len.value,
+            seq_len: settings.seq_len.value.div_ceil(settings.sequence_parallel.value.max(1)),
             accumulates: settings.grad_accum.value > 1,
             checkpointing: settings.checkpointing.value,
-            attention: settings.attention.value,
+            attention: attention(shape, &settings.attention),
             fused_loss: settings.fused_loss.value,
-            sequences: if settings.dpo.value { 2 } else { 1 },
+            algorithm: settings.algorithm,
             // With LoRA the model without its adapters is the reference.
-            reference: if settings.dpo.value && settings.tuner.value == Tuner::Full { element * params } else { 0 },
+            reference: if settings.algorithm.has_reference && settings.tuner.value == Tuner::Full {
+                element * params
+            } else {
+                0
+            },
             adapters: adapters.kept,
             adapted_inputs: adapters.inputs,
         }
@@ -121,4 +127,10 @@ impl Workload {
         let is_small = |bytes: Option<u128>| bytes.is_some_and(|bytes| bytes < MOST);
         is_small(of_tokens) && is_small(of_params) && cluster.nodes.saturating_mul(cluster.gpus) <= MOST_GPUS
     }
+}
+
+/// transformers takes `sdpa` where nothing is said and the model can do with it.
+fn attention(shape: &Shape, said: &Sourced<Attention>) -> Attention {
+    let cannot = shape.scores == Scores::Eager && said.from == Source::Default;
+    if cannot { Attention::Eager } else { said.value }
 }

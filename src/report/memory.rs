@@ -78,7 +78,7 @@ pub(crate) fn auto_without_model(spec: &Sourced<String>, argument: Option<&str>)
 }
 
 pub(crate) fn auto_counts_one_model(spec: &Sourced<String>) -> Problem {
-    cannot_choose(spec, "this training keeps more than one model, and zlaunch counts only one")
+    cannot_choose(spec, "this training keeps more than one model or generates text, which zlaunch does not count")
         .help("name one: --deepspeed zero3")
 }
 

@@ -250,8 +250,12 @@ fn a_command_says_what_it_trains() {
         (&torchrun["training"]["micro_batch"], &torchrun["training"]["gradient_checkpointing"]),
         (&8.into(), &true.into())
     );
+    let grpo = report("swift rlhf --rlhf_type grpo --model m");
+    assert!(grpo["assumed"].to_string().contains("other models come on top"), "{}", grpo["assumed"]);
     let kto = report("swift rlhf --rlhf_type kto --model m");
-    assert!(kto["assumed"].to_string().contains("a reference or reward model"), "{}", kto["assumed"]);
+    assert!(kto["assumed"].to_string().contains("as TRL computes it"), "{}", kto["assumed"]);
+    let long = report("swift sft --model m --max_length 4096 --sequence_parallel_size 4");
+    assert!(long["assumed"].to_string().contains("one of 4 parts of a sequence"), "{}", long["assumed"]);
     // Our own option beats the command's.
     let ours = json(
         &sandbox,
@@ -389,8 +393,8 @@ fn auto_refuses_with_the_table_when_it_cannot_know() {
     sandbox.var("ZLAUNCH_GPU_MEMORY", "80GiB").var("ZLAUNCH_HOST_MEMORY", "1TiB");
     sandbox.launch(AUTO, &swift("Qwen/Qwen3-8B", &[])).refused(&["Qwen/Qwen3-8B", "neither a folder nor"]);
     sandbox.launch(AUTO, &["swift", "sft", "--tuner_type", "full"]).refused(&["names no model", "--model"]);
-    sandbox.launch(AUTO, &["swift", "rlhf", "--rlhf_type", "kto", "--model", "m"]).refused(&["more than one model"]);
-    sandbox.var("ZLAUNCH_GPU_MEMORY", "8GiB");
+    sandbox.launch(AUTO, &["swift", "rlhf", "--rlhf_type", "grpo", "--model", "m"]).refused(&["more than one model"]);
+    sandbox.var("ZLAUNCH_GPU_MEMORY", "10GiB");
     sandbox.launch(AUTO, &swift("m", &[])).refused(&["this training fits with no template", "QLoRA"]);
     assert!(!sandbox.executed());
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trainings that nobody chose, with the GPU on which `zlaunch fit` says that they just fit, for `capped.py`: prints a JSON line a case.
 
-usage: capped_cases.py [--bin ZLAUNCH] [--trl PATH] [--seed N] [--count N] > cases.jsonl
+usage: capped_cases.py [--bin ZLAUNCH] [--seed N] [--count N] > cases.jsonl
        capped_cases.py --judge SEEN      what became of the verdicts
 
 Each training is drawn: model, template, tuner, optimizer, dtype, batch, length, checkpointing, ranks. It is run on the smallest GPU that is called
@@ -37,6 +37,8 @@ MODELS = {
     "qwen2": llama(896, 4864, 24, 14, 2, 151936, True, "qwen2"),
     "gemma2": llama(1536, 6144, 14, 8, 4, 256000, True, "gemma2", head_dim=128, final_logit_softcapping=30.0), "gemma3": llama(1024, 6144, 18, 4, 1, 262144, True, "gemma3_text", head_dim=256),
     "mistral": llama(3072, 8192, 8, 24, 8, 32768, False, "mistral", head_dim=128), "neox": llama(1536, 6144, 20, 12, 12, 50432, False, "gpt_neox"),
+    "phi3": llama(2048, 5632, 14, 16, 16, 32064, False, "phi3", pad_token_id=0), "olmo2": llama(1536, 5632, 18, 12, 12, 100352, False, "olmo2"),
+    "granite": llama(1536, 6144, 16, 24, 8, 49152, True, "granite"), "starcoder2": llama(2048, 8192, 16, 16, 2, 49152, True, "starcoder2"),
     "moe": llama(1024, 2048, 12, 16, 4, 100352, False, "qwen3_moe", head_dim=64, moe_intermediate_size=512, num_experts=24, num_experts_per_tok=4),
     "vl": dict(model_type="qwen2_5_vl", tie_word_embeddings=False, text_config=llama(1536, 8960, 16, 12, 2, 151936, False, "qwen2_5_vl_text"),
                vision_config=dict(model_type="qwen2_5_vl", depth=8, hidden_size=1280, intermediate_size=3420, num_heads=16, out_hidden_size=1536)),
@@ -48,26 +50,36 @@ WHOLE = {"vl": 1_408_723_648}
 OPTIMIZERS = ["adamw_torch_fused"] * 3 + ["adamw_torch"] * 3 + ["adafactor", "sgd", "adamw_8bit", "lion_32bit", "rmsprop", "lion_8bit"]
 
 
+# What people change in a config. The second needs several machines' worth of ranks.
+CHANGES = {"zero2": [{"reduce_bucket_size": 200_000_000}, {"overlap_comm": True, "reduce_bucket_size": 500_000_000}, {"contiguous_gradients": False}],
+           "zero3": [{"sub_group_size": 200_000_000}, {"stage3_max_live_parameters": 100_000_000, "stage3_max_reuse_distance": 100_000_000}, {"reduce_bucket_size": 500_000_000}],
+           "zero3_offload": [{"sub_group_size": 100_000_000}]}
+SECOND_COPY = [{"zero_hpz_partition_size": 2}, {"zero_hpz_partition_size": 8}]
+
+
 def draw(rng):
     model, template = rng.choice(list(MODELS)), rng.choice(TEMPLATES[1:] + ["zero1", "zero2", "zero2", "zero3"])
     case = dict(name=model, template=template, seq=rng.choice([256, 512, 768, 1024, 2048, 3072]), mb=rng.choice([1, 1, 2, 3, 4]), gc=rng.random() < 0.75, ga=rng.choice([1, 2, 2, 4]))
     if rng.random() < 0.3:
         case["lora"] = rng.choice([8, 16, 64])
     if rng.random() < 0.15 and model not in ("vl", "gemma3"):
-        case["dpo"] = True
+        case["algorithm"] = rng.choice(["dpo", "kto", "orpo", "cpo"])
+        case["mb"] = max(case["mb"], 2) if case["algorithm"] == "kto" else case["mb"]
     offloads = "offload" in template
     case["optim"] = "adamw_torch_fused" if offloads else rng.choice(OPTIMIZERS)
-    case["dtype"] = "bf16" if "dpo" in case or offloads else rng.choice(["bf16", "bf16", "bf16", "fp16", "fp32"])
-    if template in ("zero1", "zero2", "zero3") and "dpo" not in case and rng.random() < 0.3:
+    case["dtype"] = "bf16" if "algorithm" in case or offloads else rng.choice(["bf16", "bf16", "bf16", "fp16", "fp32"])
+    if template in ("zero1", "zero2", "zero3") and "algorithm" not in case and rng.random() < 0.3:
         case["ranks"] = rng.choice([2, 4, 8, 16])
-    if "lora" in case and "dpo" not in case and "ranks" not in case and template != "zero3" and not offloads and case["dtype"] == "bf16" and model.startswith(("llama", "qwen")) and rng.random() < 0.3:
+    if "lora" in case and "algorithm" not in case and "ranks" not in case and template != "zero3" and not offloads and case["dtype"] == "bf16" and model.startswith(("llama", "qwen")) and rng.random() < 0.3:
         case["bits"] = 4
+    if rng.random() < 0.3:
+        case["set"] = rng.choice(CHANGES.get(template, [{}]) + (SECOND_COPY if template == "zero3" and case.get("ranks", 1) >= 8 else []))
     return case
 
 
 class Zlaunch:
-    def __init__(self, binary, trl):
-        self.binary, self.trl, self.folder = binary, trl, Path(tempfile.mkdtemp())
+    def __init__(self, binary):
+        self.binary, self.folder = binary, Path(tempfile.mkdtemp())
         for name, config in {**MODELS, **LARGE}.items():
             (self.folder / name).mkdir()
             (self.folder / name / "config.json").write_text(json.dumps(config))
@@ -75,8 +87,12 @@ class Zlaunch:
     def ask(self, *words):
         return subprocess.run([self.binary, *map(str, words)], capture_output=True, text=True, env={**os.environ, "PYTORCH_CUDA_ALLOC_CONF": EXPANDABLE}).stdout
 
-    def config(self, template):
-        return None if template == "none" else json.loads(self.ask("templates", template))
+    def config(self, case):
+        if case["template"] == "none":
+            return None
+        config = json.loads(self.ask("templates", case["template"]))
+        config["zero_optimization"].update(case.get("set", {}))
+        return config
 
     def fit(self, case, memory="200GiB"):
         ranks = case.get("ranks", 1)
@@ -88,17 +104,28 @@ class Zlaunch:
             words += ["--tuner", "full"]
         if case["name"] in WHOLE:
             words += ["--params", WHOLE[case["name"]]]
-        if case.get("dpo"):
-            words += ["--", self.trl, "dpo", "--model_name_or_path", self.folder / case["name"]]
+        if case.get("set"):
+            own = self.folder / "own.json"
+            own.write_text(json.dumps(self.config(case)))
+            words += ["--deepspeed", own]
+        if case.get("algorithm"):
+            words += ["--", self.script(case["algorithm"]), "--model_name_or_path", self.folder / case["name"]]
         return json.loads(self.ask(*words))
 
+    def script(self, algorithm):
+        """TRL's examples name the algorithm in their file."""
+        script = self.folder / f"{algorithm}.py"
+        script.write_text("from transformers import HfArgumentParser, TrainingArguments\nparser = HfArgumentParser(TrainingArguments)\n")
+        return script
+
     def row(self, case):
-        return next(row for row in self.fit(case)["rows"] if row["template"] == case["template"])
+        name = "own" if case.get("set") else case["template"]
+        return next(row for row in self.fit(case)["rows"] if row["template"] == name)
 
 
 def capped(zlaunch, case, size, expects, **more):
     cap = size - OUTSIDE - (NCCL if case.get("ranks", 1) > 1 else 0)
-    return {**case, **more, "expects": expects, "config": {**MODELS, **LARGE}[case["name"]], "ds": zlaunch.config(case["template"]), "alloc": EXPANDABLE, "size": size, "cap": cap, "gb": round(cap / 1e9 + 1, 1)}
+    return {**case, **more, "expects": expects, "config": {**MODELS, **LARGE}[case["name"]], "ds": zlaunch.config(case), "alloc": EXPANDABLE, "size": size, "cap": cap, "gb": round(cap / 1e9 + 1, 1), "host_gb": round(more.get("host", 4e9) / 1e9, 1)}
 
 
 def drawn(zlaunch, rng, count):
@@ -110,7 +137,7 @@ def drawn(zlaunch, rng, count):
         if not 4e9 < row["allocated_bytes"] < 26e9 or seen[case["template"]] > count / 5 or "offload" in case["template"] and seen[case["template"]] >= 5:
             continue
         seen[case["template"]] += 1
-        said = {"said": row["allocated_bytes"]}
+        said = {"said": row["allocated_bytes"], "host": row["host_bytes"] // case.get("ranks", 1) if "offload" in case["template"] else 4_000_000_000}
         cases.append(capped(zlaunch, case, row["fits_from_bytes"], "trains", **said))
         cases.append(capped(zlaunch, case, int(row["gpu_bytes"] * 0.95), "fails", **said))
     return [case for case in cases if case["expects"] == "trains"] + [case for case in cases if case["expects"] == "fails"]
@@ -153,14 +180,13 @@ def judge(path):
 
 def main():
     parser = Arguments(__doc__, "bin")
-    parser.add_argument("--trl", default="trl", help="the console script of TRL")
     parser.add_argument("--seed", type=int, default=16)
     parser.add_argument("--count", type=int, default=62)
     parser.add_argument("--judge", metavar="SEEN")
     options = parser.parse_args()
     if options.judge:
         return judge(options.judge)
-    zlaunch = Zlaunch(str(options.bin), options.trl)
+    zlaunch = Zlaunch(str(options.bin))
     for case in [*chosen(zlaunch), *drawn(zlaunch, random.Random(options.seed), options.count)]:
         print(json.dumps(case))
     return None

@@ -52,8 +52,37 @@ pub(super) enum Recurrence {
 pub(super) enum Norm {
     /// A weight only; transformers computes it in fp32.
     Rms,
+    /// The same, and the weight is applied in fp32 too.
+    RmsInFp32,
+    /// The same again, with one added to the weight.
+    RmsPlusOne,
     /// Weight and bias.
     Layer,
+}
+
+/// What a layer keeps for the backward pass besides its projections, norms and MLP: copies by rotary embeddings of a part of
+/// each head, dropout masks, activation functions in several steps. As measured without gradient checkpointing
+/// (`tests/data/memory-h200-more.jsonl`).
+#[derive(Clone, Copy)]
+pub(super) struct MoreKept {
+    /// Tensors of the hidden size.
+    pub(super) hidden: u64,
+    /// Tensors of the MLP's inner size, besides the usual ones.
+    pub(super) inner: i64,
+}
+
+const NO_MORE: MoreKept = MoreKept { hidden: 0, inner: 0 };
+
+/// When attention stores the score of every pair of tokens, if `sdpa` computes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Scores {
+    #[default]
+    Never,
+    /// Several heads share keys and values, for which torch has no kernel in fp32.
+    InFp32,
+    Always,
+    /// `sdpa` cannot compute this attention at all.
+    Eager,
 }
 
 pub(super) struct Architecture {
@@ -90,6 +119,9 @@ pub(super) struct Architecture {
     pub(super) shared_gate: bool,
     /// Experts and their router have biases.
     pub(super) expert_bias: Presence,
+    pub(super) more_kept: MoreKept,
+    /// With `sdpa`, which never stores the scores of a usual model.
+    pub(super) scores: Scores,
     /// What transformers' config class uses for a key that is missing.
     pub(super) defaults: &'static [(&'static str, u64)],
 }
@@ -100,7 +132,6 @@ pub(super) const LLAMA: Architecture = Architecture {
         "mistral3",
         "ministral",
         "ministral3",
-        "phi3",
         "internlm2",
         "internlm3",
         "baichuan",
@@ -128,6 +159,8 @@ pub(super) const LLAMA: Architecture = Architecture {
     positions: None,
     shared_gate: false,
     expert_bias: Presence::Never,
+    more_kept: NO_MORE,
+    scores: Scores::InFp32,
     defaults: &[("intermediate_size", 11008), ("num_attention_heads", 32), ("vocab_size", 32000)],
 };
 
@@ -149,6 +182,8 @@ const FALCON: Architecture = Architecture {
     one_kv_head: Presence::Unless("multi_query"),
     parallel: Presence::Unless("parallel_attn"),
     tied: true,
+    more_kept: MoreKept { hidden: 2, inner: 1 },
+    scores: Scores::Always,
     ..GPT
 };
 
@@ -156,6 +191,7 @@ const MAMBA: Architecture = Architecture { types: &[], mlp: Mlp::None, norms: 1,
 
 pub(super) const ALL: &[Architecture] = &[
     LLAMA,
+    Architecture { types: &["phi3"], more_kept: MoreKept { hidden: 0, inner: 1 }, ..LLAMA },
     Architecture {
         types: &["mistral", "mixtral"],
         qkv_bias: Presence::Never,
@@ -189,6 +225,7 @@ pub(super) const ALL: &[Architecture] = &[
     Architecture { types: &["gemma"], tied: true, defaults: &[("head_dim", 256), ("vocab_size", 256_000)], ..LLAMA },
     Architecture {
         types: &["gemma2"],
+        norm: Norm::RmsPlusOne,
         norms: 4,
         tied: true,
         defaults: &[("head_dim", 256), ("vocab_size", 256_000)],
@@ -196,6 +233,7 @@ pub(super) const ALL: &[Architecture] = &[
     },
     Architecture {
         types: &["gemma3_text"],
+        norm: Norm::RmsPlusOne,
         norms: 4,
         tied: true,
         qk_norm: (Presence::Always, NormedBy::Head),
@@ -239,6 +277,7 @@ pub(super) const ALL: &[Architecture] = &[
         out_bias: Presence::Unless("attention_bias"),
         sinks: Presence::Always,
         expert_bias: Presence::Always,
+        scores: Scores::Eager,
         defaults: &[("head_dim", 64), ("num_key_value_heads", 8)],
         ..LLAMA
     },
@@ -248,12 +287,23 @@ pub(super) const ALL: &[Architecture] = &[
         qk_norm: (Presence::If("use_qk_norm"), NormedBy::AllHeads),
         norms: 1,
         tied: true,
+        more_kept: MoreKept { hidden: 3, inner: 0 },
         ..LLAMA
     },
-    Architecture { types: &["cohere2"], norms: 1, tied: true, ..LLAMA },
-    Architecture { types: &["olmo2", "olmo3", "olmoe"], qk_norm: (Presence::Always, NormedBy::AllHeads), ..LLAMA },
+    Architecture { types: &["cohere2"], norms: 1, tied: true, more_kept: MoreKept { hidden: 3, inner: 0 }, ..LLAMA },
+    Architecture {
+        types: &["olmo2", "olmo3", "olmoe"],
+        norm: Norm::RmsInFp32,
+        qk_norm: (Presence::Always, NormedBy::AllHeads),
+        ..LLAMA
+    },
     Architecture { types: &["exaone4", "hunyuan_v1_dense"], qk_norm: (Presence::Always, NormedBy::Head), ..LLAMA },
-    Architecture { types: &["seed_oss"], out_bias: Presence::If("attention_out_bias"), ..LLAMA },
+    Architecture {
+        types: &["seed_oss"],
+        out_bias: Presence::If("attention_out_bias"),
+        more_kept: MoreKept { hidden: 1, inner: 0 },
+        ..LLAMA
+    },
     // These are not in transformers; they follow the code of their repositories.
     Architecture { types: &["minicpm"], tied: true, ..LLAMA },
     Architecture {
@@ -268,6 +318,7 @@ pub(super) const ALL: &[Architecture] = &[
         out_bias: Presence::If("use_bias"),
         mlp_bias: Presence::If("use_bias"),
         tied: true,
+        more_kept: MoreKept { hidden: 3, inner: 0 },
         ..LLAMA
     },
     Architecture { types: &["minicpm3"], projections: Projections::Latent, tied: true, ..LLAMA },
@@ -278,21 +329,31 @@ pub(super) const ALL: &[Architecture] = &[
         out_bias: Presence::Never,
         norm: Norm::Layer,
         parallel: Presence::If("use_parallel_residual"),
+        more_kept: MoreKept { hidden: 1, inner: 0 },
         ..LLAMA
     },
-    Architecture { types: &["phi"], norms: 1, head_bias: Presence::Always, ..GPT },
+    Architecture {
+        types: &["phi"],
+        norms: 1,
+        head_bias: Presence::Always,
+        more_kept: MoreKept { hidden: 2, inner: 3 },
+        ..GPT
+    },
     Architecture {
         types: &["gptj"],
         qkv_bias: Presence::Never,
         out_bias: Presence::Never,
         norms: 1,
         head_bias: Presence::Always,
+        more_kept: MoreKept { hidden: 2, inner: 3 },
+        scores: Scores::Eager,
         ..GPT
     },
     Architecture {
         types: &["gpt_bigcode"],
         one_kv_head: Presence::Unless("multi_query"),
         tied: true,
+        more_kept: MoreKept { hidden: 2, inner: 0 },
         positions: Some(("n_positions", 0)),
         ..GPT
     },
@@ -304,19 +365,26 @@ pub(super) const ALL: &[Architecture] = &[
         tied: true,
         ..GPT
     },
-    Architecture { types: &["bloom"], embedding_norm: Presence::Always, tied: true, ..GPT },
+    Architecture { types: &["bloom"], embedding_norm: Presence::Always, tied: true, scores: Scores::Eager, ..GPT },
     Architecture {
         types: &["opt"],
         final_norm: Presence::Unless("do_layer_norm_before"),
         tied: true,
         positions: Some(("max_position_embeddings", 2)),
+        more_kept: MoreKept { hidden: 1, inner: -1 },
         ..GPT
     },
     FALCON,
     Architecture { types: &["mamba", "falcon_mamba"], recurrence: Some(Recurrence::Mamba), ..MAMBA },
     Architecture { types: &["mamba2"], recurrence: Some(Recurrence::Mamba2), ..MAMBA },
-    Architecture { types: &["gpt2"], tied: true, positions: Some(("n_positions", 0)), ..GPT },
-    Architecture { types: &["gpt_neox"], ..GPT },
+    Architecture {
+        types: &["gpt2"],
+        tied: true,
+        positions: Some(("n_positions", 0)),
+        more_kept: MoreKept { hidden: 2, inner: 3 },
+        ..GPT
+    },
+    Architecture { types: &["gpt_neox"], more_kept: MoreKept { hidden: 2, inner: 0 }, ..GPT },
 ];
 
 /// Keys that mean the same in different families, the usual one first.

@@ -1,0 +1,86 @@
+//! What the forward pass keeps for the backward pass, and the logits.
+
+use super::{FP32, MemoryModel};
+use crate::fit::architecture::Scores;
+use crate::fit::need::StepPhase;
+use crate::fit::settings::Attention;
+use crate::fit::workload::Workload;
+
+impl MemoryModel<'_> {
+    pub(super) fn activations_and_logits(&self, phase: StepPhase) -> (u64, u64) {
+        let Workload { shape, element, checkpointing, fused_loss, .. } = self.workload;
+        let tokens = self.tokens();
+        let layer = self.layer_activations();
+        let kept = if *checkpointing { element * shape.hidden } else { layer };
+        let all_layers = shape.layers * kept;
+        // The backward pass of a layer needs gradients inside it and, with checkpointing, its recomputed activations.
+        // What was kept since the forward pass is freed as they are computed.
+        let gradients = element * if *checkpointing { 3 * shape.inner + 4 * shape.hidden } else { 2 * shape.inner };
+        let recomputed = if *checkpointing { layer } else { 0 };
+        match phase {
+            StepPhase::Loss => {
+                let logits = if *fused_loss { 0 } else { self.logits() };
+                (tokens * (all_layers + self.norm_bytes() * shape.hidden), logits)
+            }
+            StepPhase::Backward => {
+                // A head of its own has its gradient reduced before the last layer starts.
+                let is_before = !shape.tied && matches!(self.strategy.stage, Some(1 | 2)) && !self.offloads_optimizer();
+                let before = if is_before { self.copies_of_largest(phase) } else { 0 };
+                let in_layer = tokens * (gradients + 2 * self.scores());
+                (tokens * (all_layers + recomputed) + in_layer.saturating_sub(before), 0)
+            }
+            StepPhase::EndOfBackward => (tokens * (layer + gradients), 0),
+            StepPhase::OptimizerStep | StepPhase::Whole => (0, 0),
+        }
+    }
+
+    /// Bytes of the logits while their gradient is computed.
+    fn logits(&self) -> u64 {
+        let Workload { shape, element, algorithm, seq_len, .. } = self.workload;
+        // Capped logits (Gemma 2) are kept once more.
+        let each = algorithm.logit + if shape.softcapped { *element } else { 0 };
+        (each * self.tokens() + algorithm.logit_of_one * seq_len) * shape.vocab
+    }
+
+    /// Bytes that a norm keeps per element: its input and output, and the factor of its weight if that is trained.
+    fn norm_bytes(&self) -> u64 {
+        let Workload { shape, element, .. } = self.workload;
+        let bytes = if self.is_mixed_precision() { shape.norm_bytes } else { shape.norm_bytes.min(8) + element };
+        bytes - self.norm_factor()
+    }
+
+    /// Bytes that a norm does not keep per element if its weight is frozen.
+    fn norm_factor(&self) -> u64 {
+        let Workload { shape, element, .. } = self.workload;
+        let is_frozen = self.workload.adapted_inputs > 0;
+        let factor = if self.is_mixed_precision() { shape.norm_factor } else { shape.norm_factor.min(1) * element };
+        if is_frozen { factor } else { 0 }
+    }
+
+    /// Bytes of one layer's scores for one token, where `sdpa` stores them.
+    fn scores(&self) -> u64 {
+        let Workload { shape, attention, seq_len, .. } = self.workload;
+        let are_stored = match shape.scores {
+            Scores::Never => false,
+            Scores::InFp32 => !self.is_mixed_precision(),
+            Scores::Always | Scores::Eager => true,
+        };
+        // Scaled queries and keys are kept with them.
+        if are_stored && *attention == Attention::Flash { FP32 * (shape.heads * seq_len + 2 * shape.hidden) } else { 0 }
+    }
+
+    /// Bytes that one token leaves in one layer for the backward pass.
+    fn layer_activations(&self) -> u64 {
+        let Workload { shape, element, attention, adapters, adapted_inputs, seq_len, .. } = self.workload;
+        let scores = if *attention == Attention::Eager { (2 * element + FP32) * shape.heads * seq_len } else { 0 };
+        // PEFT makes adapters fp32. Only stage 3 leaves them so, and then each adapter casts its own input.
+        let cast = if self.strategy.stage == Some(3) { FP32 * adapted_inputs } else { 0 };
+        let applied_in_fp32 = if self.is_mixed_precision() { shape.norm_factor.saturating_sub(*element) } else { 0 };
+        shape.norms * self.norm_bytes() * shape.hidden
+            + (FP32 + element + applied_in_fp32).saturating_sub(self.norm_factor()) * shape.normed
+            + element * (shape.attention + shape.inner_copies * shape.inner + shape.more_kept + adapters)
+            + scores
+            + self.scores()
+            + cast
+    }
+}

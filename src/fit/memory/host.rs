@@ -1,0 +1,93 @@
+//! Memory of a machine and its disk: the processes, the model while it is loaded, and what is offloaded.
+
+use super::{ADAM_STATES, FP32, MemoryModel};
+use crate::fit::strategy::StateLocation;
+use crate::fit::workload::Workload;
+
+/// Host memory of a Python process that has imported torch, transformers and DeepSpeed, as measured.
+const PROCESS: u64 = 1_530_000_000;
+/// Additional host memory of such a process with offload, fitted to the measured runs.
+const OFFLOADING: u64 = 600_000_000;
+
+impl MemoryModel<'_> {
+    /// Memory of one node: its processes, and the larger of what loading the model and what offloading takes.
+    pub(super) fn host(&self) -> u64 {
+        let Workload { element, weights, reference, shape, .. } = self.workload;
+        let ranks = self.cluster.gpus;
+        let loading = match self.strategy.stage {
+            // Rank 0 reads the weights and broadcasts them.
+            Some(3) => 2 * weights + element * shape.embedding,
+            _ => ranks * (weights + reference),
+        };
+        let offloaded = ranks * (self.offloaded_optimizer() + self.offloaded_params());
+        let process = PROCESS + if self.strategy.offloads() { OFFLOADING } else { 0 };
+        ranks * process + loading.max(offloaded)
+    }
+
+    /// Host memory of one rank for its share of the optimizer.
+    fn offloaded_optimizer(&self) -> u64 {
+        let Workload { trainable, element, accumulates, .. } = self.workload;
+        let states = self.host_states();
+        let own = self.share(*trainable);
+        match (self.strategy.stage, self.strategy.optimizer) {
+            (_, StateLocation::Gpu) => 0,
+            (Some(3), StateLocation::Disk) => {
+                let group = own.min(self.strategy.sub_group_size);
+                self.strategy.disk_buffers * pinned(FP32 * group) + pinned(element * group)
+            }
+            (Some(3), _) => pinned(element * own) + self.subgroups(own) + FP32 * own + states,
+            _ => {
+                let accumulated = if *accumulates { self.pieces(*trainable, 1) / self.world_size } else { 0 };
+                let staged = pinned(element * self.largest());
+                2 * pinned(FP32 * own) + pinned(element * own) + states + accumulated + staged
+            }
+        }
+    }
+
+    /// Bytes of the states of one rank's share on the host. DeepSpeed's optimizer for the CPU is Adam whatever the trainer
+    /// asks for, and the others were seen to take no less.
+    fn host_states(&self) -> u64 {
+        ADAM_STATES * self.share(self.workload.trainable)
+    }
+
+    /// Host memory of one rank for its share of the parameters.
+    fn offloaded_params(&self) -> u64 {
+        let Workload { params, element, weights, .. } = self.workload;
+        match self.strategy.params {
+            StateLocation::Gpu => 0,
+            // The buffer, and the pinned pieces it was assembled from: pinned memory is never freed.
+            StateLocation::Host => pinned(self.share(*weights)) + self.pieces(*params, self.world_size),
+            StateLocation::Disk => element * self.share(*params).min(1_000_000_000) + (1 << 30),
+        }
+    }
+
+    /// Bytes of this many parameters if each tensor is pinned separately, in `split` parts.
+    fn pieces(&self, params: u64, split: u64) -> u64 {
+        let Workload { shape, element, .. } = self.workload;
+        let linears = shape.linears.iter().map(|(_, inputs, outputs)| (inputs * outputs, shape.layers));
+        let tensors = || linears.clone().chain([(shape.embedding, 1)]);
+        let plain: u64 = tensors().map(|(size, count)| count * element * size).sum();
+        let rounded: u64 =
+            tensors().map(|(size, count)| count * split * pinned((element * size).div_ceil(split))).sum();
+        let share = u128::from(element * params) * u128::from(rounded) / (u128::from(plain.max(1)) * u128::from(split));
+        u64::try_from(share).unwrap_or(u64::MAX)
+    }
+
+    /// Bytes of the fp32 gradients of stage 3, which are pinned group by group.
+    fn subgroups(&self, own: u64) -> u64 {
+        let group = self.strategy.sub_group_size.clamp(1, own.max(1));
+        (own / group) * pinned(FP32 * group) + pinned(FP32 * (own % group))
+    }
+
+    pub(super) fn disk(&self) -> u64 {
+        let ranks = self.cluster.gpus;
+        let states = 2 * FP32 * self.share(self.workload.trainable) + self.host_states();
+        let on_disk = |location, bytes| if location == StateLocation::Disk { ranks * bytes } else { 0 };
+        on_disk(self.strategy.optimizer, states) + on_disk(self.strategy.params, self.share(self.workload.weights))
+    }
+}
+
+/// torch rounds every pinned allocation up to a power of two.
+fn pinned(bytes: u64) -> u64 {
+    if bytes == 0 { 0 } else { bytes.checked_next_power_of_two().unwrap_or(bytes) }
+}
