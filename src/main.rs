@@ -306,7 +306,8 @@ fn run_generate(request: &generate::GenerateRequest, host: &Host) -> Result<(), 
         };
         exec::write_new(&host.absolute(path), text, request.force)?;
     }
-    generated.notes.iter().for_each(|note| err(&format!("{note}\n")));
+    let width = report::width_of_stderr().unwrap_or(usize::MAX);
+    generated.notes.iter().for_each(|note| err(&wrapped(note, 0, width)));
     Ok(())
 }
 
