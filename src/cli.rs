@@ -4,6 +4,7 @@
 mod args;
 pub(crate) mod completions;
 mod diff;
+mod elsewhere;
 mod fit;
 mod generate;
 mod help;
@@ -158,11 +159,14 @@ pub(crate) fn parse(argv: &[OsString], host: &Host) -> Result<Request, Vec<Probl
             }
             Err(why) => {
                 let at = position_of_refused(&why, &words).filter(|_| problems.len() < MOST_REFUSED);
-                let Some(at) = at.filter(|_| words.len() > 1) else {
+                let Some(at) = at else {
                     problems.push(refusal(&why, usage_of(&words)));
                     return Err(problems);
                 };
                 problems.push(without_refused(&why, at, words.to_mut(), host));
+                if words.is_empty() {
+                    return Err(problems);
+                }
             }
         }
     };

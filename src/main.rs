@@ -276,7 +276,9 @@ fn carry_out(plan: &Plan, headline: Option<String>) -> Result<u8, Vec<Problem>> 
 
 /// Exit status 1: it does not fit.
 fn run_fit(request: &fit::FitRequest, host: &Host) -> Result<u8, Vec<Problem>> {
-    let report = fit::answer(request, host)?;
+    let in_its_words = |problem| report::in_words_of_fit(problem, request.card);
+    let report =
+        fit::answer(request, host).map_err(|problems| problems.into_iter().map(in_its_words).collect::<Vec<_>>())?;
     report::report(&request.launch.warnings, &Secrets::of(host));
     let colour = AutoStream::choice(&std::io::stdout()) != ColorChoice::Never;
     let text = match request.format {
@@ -304,7 +306,8 @@ fn run_generate(request: &generate::GenerateRequest, host: &Host) -> Result<(), 
         };
         exec::write_new(&host.absolute(path), text, request.force)?;
     }
-    generated.notes.iter().for_each(|note| err(&format!("{note}\n")));
+    let width = report::width_of_stderr().unwrap_or(usize::MAX);
+    generated.notes.iter().for_each(|note| err(&wrapped(note, 0, width)));
     Ok(())
 }
 

@@ -11,7 +11,7 @@ pub(crate) fn columns(text: &str) -> usize {
 }
 
 /// A column with less than this is hard to read.
-const NARROW: usize = 24;
+const NARROW: usize = 32;
 
 /// Cells in aligned columns, two spaces apart. Each column is as wide as its widest cell.
 pub(crate) struct TextTable {
@@ -52,11 +52,16 @@ impl TextTable {
     }
 
     fn widths(&self, rows: &[Vec<Cell>]) -> Vec<usize> {
+        let limits =
+            self.lines.iter().filter_map(|line| if let Line::Wrapped(_, limit) = line { Some(*limit) } else { None });
+        // What is left for the last column.
+        let most = limits.min().map_or(usize::MAX, |limit| limit.saturating_sub(self.indent + 2 + NARROW).max(NARROW));
+        let most = most.min(self.widest);
         let mut widths = Vec::new();
         for cells in rows {
             widths.resize(widths.len().max(cells.len()), 0);
             for (width, cell) in widths.iter_mut().zip(cells) {
-                *width = if cell.columns <= self.widest { cell.columns.max(*width) } else { *width };
+                *width = if cell.columns <= most { cell.columns.max(*width) } else { *width };
             }
         }
         widths
@@ -71,10 +76,13 @@ impl TextTable {
             match limit.filter(|_| column + 1 == cells.len()) {
                 Some(limit) => {
                     let at = columns(&text[start..]);
-                    // Rather on the next line than in a narrow column.
-                    if at + cell.columns > limit && at + NARROW > limit && limit > 2 * NARROW {
-                        text.truncate(start + text[start..].trim_end().len());
-                        text.push('\n');
+                    let longest = || cell.text.split(' ').map(columns).max().unwrap_or_default();
+                    // Rather on the next line than in a narrow column, or where a word does not fit.
+                    let cramped = || at + NARROW > limit && limit > 2 * NARROW || at + longest() > limit;
+                    if at + cell.columns > limit && cramped() {
+                        let used = text[start..].trim_end().len();
+                        text.truncate(start + used);
+                        text.extend((used > 0).then_some('\n'));
                         *text += &wrapped(&cell.text, self.indent + 4, limit);
                     } else {
                         *text += wrapped(&cell.text, at, limit).trim_start();

@@ -64,18 +64,18 @@ options! {
     /// The options of a launch; `check` and `doctor` take them too.
     launch {
         "Config" {
-            DEEPSPEED = "deepspeed", One "CONFIG", "The DeepSpeed config: a template, a file, JSON, `-` (standard input) or `auto` (the fastest that fits); by default the trainer's own";
+            DEEPSPEED = "deepspeed", One "CONFIG", "A template, a file, JSON, `-` or `auto`; `-` reads standard input, `auto` takes the fastest that fits; by default the trainer's own";
             TEMPLATE_DIR = "template-dir", Many "DIR" ["template_dir"], "Search this folder for templates first";
             PATCH = "patch", Many "FILE", "Apply a JSON Patch (a list) or a merge patch (an object)";
-            UNSET = "unset", Many "KEY", "Remove a dotted key";
-            SET = "set", Many "KEY=VALUE", "Set a dotted key; VALUE is JSON, or else a string";
+            UNSET = "unset", Many "KEY", "Remove a dotted key of the config";
+            SET = "set", Many "KEY=VALUE", "Set a dotted key of the config; VALUE is JSON, or else a string";
             NO_FILL = "no-fill", Switch ["no_fill"], "Leave every \"auto\" to the trainer";
             CONFIG_OUT = "config-out", One "PATH" ["config_out"], "Write the resolved config to this file";
             GPU_MEMORY = "gpu-memory", One "SIZE" ["gpu_memory"], "Memory of each GPU (80GiB) for `auto` and `fit`; by default known from its name";
             HOST_MEMORY = "host-memory", One "SIZE" ["host_memory"], "Memory of each machine for `auto` and `fit`; by default detected";
         }
         "Ranks" {
-            NPROC_PER_NODE = "nproc-per-node", One "N" ["nproc_per_node", "num-gpus", "num_gpus", "gpus"], "Number of ranks on each machine, or `gpu` or `cpu`: one for each";
+            NPROC_PER_NODE = "nproc-per-node", One "N" ["nproc_per_node", "num-gpus", "num_gpus", "gpus"], "Number of ranks on each machine; `gpu` or `cpu`: one for each";
             NNODES = "nnodes", One "N" ["num-nodes", "num_nodes"], "Number of machines";
             NODE_RANK = "node-rank", One "N" ["node_rank"], "Rank of this machine, from 0";
             MASTER_ADDR = "master-addr", One "HOST" ["master_addr"], "Address of machine 0";
@@ -90,8 +90,8 @@ options! {
             TRAINER = "trainer", One "NAME", "What the command is, if zlaunch cannot tell: swift, llamafactory, axolotl, trl, hf, deepspeed …";
         }
         "Environment" {
-            ENV = "env", Many "K=V", "Set a variable; overrides the template and the environment";
-            UNSET_ENV = "unset-env", Many "K" ["unset_env"], "Remove a variable";
+            ENV = "env", Many "K=V", "Set an environment variable; overrides the template and the environment";
+            UNSET_ENV = "unset-env", Many "K" ["unset_env"], "Remove an environment variable";
         }
         "Output" {
             RECORD = "record", One "DIR|auto", "Write a record of the launch to this folder; `auto`: the trainer's output_dir";
@@ -120,7 +120,7 @@ options! {
             MICRO_BATCH = "micro-batch", One "N" ["micro_batch"], "Sequences in one forward pass on one GPU";
             GRAD_ACCUM = "grad-accum", One "N" ["grad_accum"], "Micro batches in one step";
             SEQ_LEN = "seq-len", One "N" ["seq_len"], "Tokens in a sequence";
-            GRADIENT_CHECKPOINTING = "gradient-checkpointing", One "BOOL" ["gradient_checkpointing"], "Whether activations are recomputed in the backward pass";
+            GRADIENT_CHECKPOINTING = "gradient-checkpointing", One "BOOL" ["gradient_checkpointing"], "true or false: activations are recomputed in the backward pass";
             ATTENTION = "attention", One "NAME", "flash (or sdpa), or eager";
             FUSED_LOSS = "fused-loss", Switch ["fused_loss"], "The loss never holds all logits at once (Liger)";
         }
@@ -256,15 +256,15 @@ macro_rules! subcommands {
 
 subcommands! {
     "zlaunch [OPTIONS] [--] COMMAND [ARGS]..."
-    CHECK = "check" "[OPTIONS] FILE.json...|-- COMMAND [ARGS]...", "Report everything wrong or odd about a launch or a config";
+    CHECK = "check" "[OPTIONS] FILE.json...|-- COMMAND [ARGS]...", "Report what is wrong or odd about a launch or a config";
     TEMPLATES = "templates" "[OPTIONS] [NAME]", "List the templates, or print one resolved";
-    EXPLAIN = "explain" "[OPTIONS] [WORD]...", "Explain a DeepSpeed key, a variable, a template or a rule";
-    FIT = "fit" "[OPTIONS] [-- COMMAND [ARGS]...]", "Tell whether a training fits, and which template to take";
+    EXPLAIN = "explain" "[OPTIONS] [WORD]...", "Explain a config key, a variable, a template or a rule";
+    FIT = "fit" "[OPTIONS] [-- COMMAND [ARGS]...]", "Tell whether a training fits, and which template to use";
     GENERATE = "generate" "[OPTIONS]", "Write a ready DeepSpeed config from a few numbers";
     DOCTOR = "doctor" "[OPTIONS] [-- COMMAND [ARGS]...]", "Report what zlaunch sees on this machine";
-    DIFF = "diff" "[OPTIONS] A B|A -- COMMAND [ARGS]...", "Compare two configs by key, with the defaults of DeepSpeed";
-    REPLAY = "replay" "DIR [-n|--dry-run]", "Launch what --record wrote again, or show what differs";
-    SHIMS = "shims" "install|remove|list [DIR]", "Put shims on PATH, so that existing scripts run unchanged";
+    DIFF = "diff" "[OPTIONS] A B|A -- COMMAND [ARGS]...", "Compare two configs by key, with DeepSpeed's defaults";
+    REPLAY = "replay" "DIR [-n|--dry-run]", "Launch a recorded run again, or show what differs today";
+    SHIMS = "shims" "install|remove|list [DIR]", "Install shims, so that existing scripts run unchanged";
     SCHEMA = "schema" "[OPTIONS]", "Print a JSON Schema of DeepSpeed's config, for editors";
     COMPLETIONS = "completions" "bash|zsh|fish", "Print completions for a shell";
     HELP = "help" "[COMMAND]", "Print this overview, or the help of a command";

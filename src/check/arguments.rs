@@ -14,7 +14,7 @@ use crate::command::option_names::is_spelling;
 use crate::command::script::ScriptParser;
 use crate::command::target::base_name;
 use crate::command::trainer::{ArgumentParser, UnknownOptions};
-use crate::report::{Severity, When, nearest};
+use crate::report::{self, Severity, When, nearest};
 
 pub(super) const RULES: &[Rule] = &[Rule {
     name: "argument",
@@ -199,7 +199,7 @@ fn tell(reading: &Reading, refused: &Refused, versions: &Versions, subject: &Sub
             let tolerant = reading.tolerant.unwrap_or_default();
             let otherwise = if tolerant.is_empty() { "drop it" } else { tolerant };
             let help = match (ours, suggestion) {
-                (Some(ours), _) => format!("{} is an option of zlaunch: put it in front of the command", ours.flag()),
+                (Some(ours), _) => report::put_in_front(&ours.flag()),
                 (None, Some(near)) => format!("did you mean `{near}`? {tolerant}"),
                 (None, None) => otherwise.to_string(),
             };

@@ -21,8 +21,7 @@ pub(super) struct Findings<'a> {
 impl Findings<'_> {
     /// About keys of the config.
     pub(super) fn key(&mut self, keys: &[&str], what: String, help: impl Into<String>) {
-        let places = keys.iter().map(|key| (self.subject.place)(key)).collect();
-        self.add(self.rule.severity, places, what, help.into());
+        self.key_with_severity(self.rule.severity, keys, what, help);
     }
 
     /// The same with another severity than the rule's.
@@ -33,8 +32,12 @@ impl Findings<'_> {
         what: String,
         help: impl Into<String>,
     ) {
-        let places = keys.iter().map(|key| (self.subject.place)(key)).collect();
-        self.add(severity, places, what, help.into());
+        let places: Vec<String> = keys.iter().map(|key| (self.subject.place)(key)).collect();
+        let help = match places.iter().zip(keys).find(|(place, key)| place.starts_with(&format!("--set {key}="))) {
+            Some((place, key)) => instead_of_set(&help.into(), place, key),
+            None => help.into(),
+        };
+        self.add(severity, places, what, help);
     }
 
     /// About anything else.
@@ -51,4 +54,11 @@ impl Findings<'_> {
         let problem = Problem::found(self.rule.name, severity, self.rule.when, what).help(help);
         self.list.push(places.into_iter().fold(problem, Problem::at));
     }
+}
+
+/// A help about a key that `--set` wrote: `--unset` comes before that and cannot undo it.
+fn instead_of_set(help: &str, place: &str, key: &str) -> String {
+    let unset = format!("--unset {key}");
+    let kept = help.replace(&format!("{unset} --set"), "--set").replace(&format!(", or {unset}"), "");
+    if kept == unset { format!("leave {place} out") } else { kept }
 }

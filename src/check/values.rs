@@ -48,7 +48,23 @@ fn sentence(key: &Key, entry: &KeySpec) -> String {
     format!("`{}` is {}, but DeepSpeed wants {}", key.path, typed(key.value), entry.wanted())
 }
 
+/// Keys of a section that a single value is probably meant for.
+const MEANT: &[&str] = &["stage", "device", "enabled", "type"];
+
+/// The key inside of a section that takes the value that stands in the place of the section.
+fn key_inside(key: &Key, entry: &KeySpec) -> Option<String> {
+    let is_section = entry.wanted().starts_with("an object");
+    let takes = |inner: &KeySpec| {
+        key.value.is_boolean() == (inner.key.ends_with(".enabled")) && inner.fault(key.value).is_none()
+    };
+    let inside = |name: &&str| schema::find(&format!("{}.{name}", key.path), entry.version).filter(takes);
+    MEANT.iter().find_map(inside).filter(|_| is_section).map(|inner| inner.key.to_string())
+}
+
 fn advice(key: &Key, entry: &KeySpec) -> String {
+    if let Some(inner) = key_inside(key, entry) {
+        return format!("--unset {} --set {inner}={}", key.path, key.value);
+    }
     let choices: Vec<String> = entry.wanted().trim_start_matches("one of ").split(", ").map(str::to_string).collect();
     let meant = key.value.as_str().and_then(|word| nearest(word, choices.iter().map(String::as_str)));
     let default = Some(entry.default.trim_matches('"')).filter(|it| !matches!(*it, "-" | "null" | "" | "{}" | "[]"));
@@ -56,7 +72,13 @@ fn advice(key: &Key, entry: &KeySpec) -> String {
     let unquoted = key.value.as_str().map(str::trim).filter(|text| {
         serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_number() && entry.fault(&value).is_none())
     });
-    match unquoted.or(meant.filter(|_| choices.len() > 1)).or(default) {
+    // Of stages and the like, the nearest one.
+    let nearest_number = || {
+        let (given, numbers) = (key.value.as_i64()?, choices.iter().map(|word| word.parse::<i64>().ok()));
+        numbers.collect::<Option<Vec<i64>>>()?.into_iter().min_by_key(|number| number.abs_diff(given))
+    };
+    let closest = nearest_number().map(|number| number.to_string());
+    match unquoted.or(meant.filter(|_| choices.len() > 1)).or(closest.as_deref()).or(default) {
         Some(value) => format!("--set {}={value}, or --unset {}", key.path, key.path),
         None => format!("--unset {}", key.path),
     }

@@ -41,7 +41,9 @@ pub(super) fn bare_arg(option: &Opt) -> Arg {
 
 /// The same with what the help and the completions show.
 pub(super) fn arg(option: &Opt) -> Arg {
+    // Numbers below zero are judged by us, as other wrong values.
     let arg = bare_arg(option).help(option.help).help_heading(option.heading);
+    let arg = if option.arity == Arity::One { arg.allow_negative_numbers(true) } else { arg };
     let hint = match option.value {
         _ if option.arity == Arity::Switch => return arg,
         "DIR" | "DIR|auto" | "MODEL" => ValueHint::DirPath,
@@ -69,7 +71,7 @@ pub(super) fn last_command() -> Arg {
 /// The command line of one sub-command, or of a launch.
 pub(super) struct ParsedArgs<'a> {
     /// The words, without the name of the sub-command.
-    words: &'a [OsString],
+    pub(super) words: &'a [OsString],
     matches: &'a ArgMatches,
     /// What the variables say, read as if it had been given as options.
     variables: Option<ArgMatches>,
@@ -182,7 +184,7 @@ impl<'a> ParsedArgs<'a> {
         Layers {
             patch: self.many(&launch::PATCH, values::path),
             unset: self.many(&launch::UNSET, values::dotted_key),
-            set: self.many(&launch::SET, values::config_assignment),
+            set: self.many(&launch::SET, values::config_assignment(self.words)),
         }
     }
 

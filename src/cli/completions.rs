@@ -7,7 +7,7 @@ use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction, Command, ValueHint};
 
 use super::args::ParsedArgs;
-use super::values::{Suggested, Words, one_of};
+use super::values::{Given, Suggested, Words, one_of};
 use crate::base::options::{
     CHECK, COMPLETIONS, DIFF, DOCTOR, EXPLAIN, FIT, GENERATE, Opt, REPLAY, SCHEMA, SHIMS, SUBCOMMANDS, TEMPLATES,
     generate, launch,
@@ -19,9 +19,9 @@ const SHELL: &str = "SHELL";
 
 type Script = fn(&Command) -> String;
 
-const SHELLS: Words<Script> = || vec![("bash", bash), ("zsh", zsh), ("fish", fish), (KEYS, keys)];
+const SHELLS: Words<Script> = || vec![("bash", bash), ("zsh", zsh), ("fish", fish)];
 
-/// What the scripts ask for: the keys of a config, one a line.
+/// What the scripts ask for, in the place of a shell: the keys of a config, one a line.
 const KEYS: &str = "keys";
 
 fn keys(_: &Command) -> String {
@@ -35,11 +35,11 @@ pub(super) fn describe(command: Command) -> Command {
 /// The script for the shell that is named; `zlaunch` is the whole command line.
 pub(super) fn read(mut args: ParsedArgs, mut zlaunch: Command) -> Result<String, Vec<Problem>> {
     zlaunch.build();
-    let script = args.arguments(SHELL, &COMPLETIONS, one_of(SHELLS)).pop().map(|script| (script.value)(&zlaunch));
+    let read = |given: &Given| if given.value == KEYS { Ok(keys as Script) } else { one_of(SHELLS)(given) };
+    let script = args.arguments(SHELL, &COMPLETIONS, read).pop().map(|script| (script.value)(&zlaunch));
     let script = script.unwrap_or_default();
     let script = script.replace("@ACTIONS@", &first_words(&zlaunch, SHIMS.name));
-    let shells = first_words(&zlaunch, COMPLETIONS.name).replace(&format!(" {KEYS}"), "");
-    args.finish(script.replace("@SHELLS@", &shells))
+    args.finish(script.replace("@SHELLS@", &first_words(&zlaunch, COMPLETIONS.name)))
 }
 
 /// What completes the value of an option in bash, zsh and fish.

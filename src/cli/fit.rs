@@ -4,10 +4,10 @@ use clap::{Arg, Command};
 
 use super::args::{ParsedArgs, arg, trailing_command};
 use super::launch;
+use super::meant::meant;
 use super::values::{self, Suggested, Words, one_of};
 use crate::base::options::launch::{ALL as LAUNCH, FORMAT, NPROC_PER_NODE};
-use crate::base::options::{FIT_OF_LAUNCH, Opt, fit as opt};
-use crate::base::size::parse_count;
+use crate::base::options::{FIT, FIT_OF_LAUNCH, Opt, fit as opt};
 use crate::base::source::Sourced;
 use crate::fit::cards::Cards;
 use crate::fit::{Accounting, Attention, Dtype, FitFormat, FitRequest, Optimizer, TrainingArgs, Tuner};
@@ -69,6 +69,14 @@ pub(super) fn read(args: ParsedArgs) -> Result<FitRequest, Vec<Problem>> {
     let accounting =
         args.one(&opt::ACCOUNTING, one_of(ACCOUNTINGS)).map_or(Accounting::Real, |accounting| accounting.value);
     let training = read_training(&mut args);
+    let named = training.model.is_some()
+        || training.params.is_some()
+        || args.is_given(&opt::MODEL)
+        || args.is_given(&opt::PARAMS);
+    if launch.command.is_empty() && !named {
+        args.problems.push(report::nothing_to_fit());
+    }
+    args.problems.extend(meant(FIT.name, &args.options(), &launch.command, args.host));
     args.finish(FitRequest { launch, card, training, accounting, format })
 }
 
@@ -92,7 +100,7 @@ fn read_training(args: &mut ParsedArgs) -> TrainingArgs {
     let number = || values::number(1, u64::from(u32::MAX), "1");
     TrainingArgs {
         model: args.one(&opt::MODEL, values::text),
-        params: args.one(&opt::PARAMS, values::size(parse_count, "8B")),
+        params: args.one(&opt::PARAMS, values::parameters),
         micro_batch: args.one(&opt::MICRO_BATCH, number()),
         grad_accum: args.one(&opt::GRAD_ACCUM, number()),
         seq_len: args.one(&opt::SEQ_LEN, number()),

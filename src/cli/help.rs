@@ -50,7 +50,9 @@ pub(super) fn overview() -> String {
     let mut commands = TextTable::new(2);
     commands.lines.extend(SUBCOMMANDS.iter().map(|it| row(it.name.to_string(), it.about)));
     let mut options = TextTable::new(2);
-    options.lines.extend(MOST_USED.iter().map(|option| row(spelled(option), option.help)));
+    // The first part of what `--help` says.
+    let brief = |option: &Opt| option.help.split("; ").next().unwrap_or_default();
+    options.lines.extend(MOST_USED.iter().map(|option| row(spelled(option), brief(option))));
     let title = |text: &str| format!("\x1b[1m\x1b[4m{text}:\x1b[0m");
     [
         &wrapped(FIRST, 0, width),

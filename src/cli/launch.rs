@@ -87,7 +87,7 @@ pub(super) enum Mode {
 pub(super) fn read(args: ParsedArgs, mode: Mode) -> Result<Launch, Vec<Problem>> {
     let mut args = args.with_variables(describe);
     if !args.has_command() && !matches!(mode, Mode::Doctor | Mode::CheckConfigs) {
-        args.problems.push(report::nothing_to_launch());
+        args.problems.push(if mode == Mode::Check { report::nothing_to_check() } else { report::nothing_to_launch() });
     }
     let launch = read_described(&mut args);
     let name = match mode {
@@ -153,7 +153,7 @@ pub(super) fn read_described(args: &mut ParsedArgs) -> Launch {
             prefix: args.switched_on(&opt::PREFIX),
         },
         environment: EnvironmentFlags {
-            set: args.many(&opt::ENV, values::variable_assignment),
+            set: args.many(&opt::ENV, values::variable_assignment(args.words)),
             unset: args.many(&opt::UNSET_ENV, values::variable_name),
         },
         config_out: args.one(&opt::CONFIG_OUT, values::path),

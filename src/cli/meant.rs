@@ -4,8 +4,9 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use crate::base::options::{CHECK, DOCTOR, FIT, SUBCOMMANDS, TEMPLATES};
+use crate::base::options::{Arity, CHECK, DOCTOR, FIT, SUBCOMMANDS, TEMPLATES, launch, launch_option};
 use crate::base::shell;
+use crate::base::size::parse_count;
 use crate::config::template::Search;
 use crate::host::Host;
 use crate::report::{self, Problem};
@@ -13,11 +14,19 @@ use crate::report::{self, Problem};
 /// Words of other launchers' command lines that zlaunch has no need of.
 const NEEDLESS: &[&str] = &["launch", "run", "exec", "start", "train"];
 
+/// What comes behind `swift`.
+const SWIFT: &[&str] = &["sft", "pt", "rlhf"];
+
+/// Words for what `zlaunch templates` does.
+const LISTS: &[&str] = &["list", "ls", "configs"];
+
 /// What was probably meant, where the first word of the command is no program. `mode` is the sub-command in front.
 pub(super) fn meant(mode: &str, options: &[OsString], command: &[OsString], host: &Host) -> Option<Problem> {
     let (first, rest) = command.split_first()?;
     let word = first.to_str()?;
-    let (what, line) = guess(word, &Line { mode, options: without_dashes(options), rest: without_dashes(rest) })?;
+    let (more, rest) = rest.split_at(count_options(rest));
+    let options = without_dashes(options).into_iter().chain(without_dashes(more)).collect();
+    let (what, line) = guess(word, &Line { mode, options, rest: without_dashes(rest) })?;
     // A program of that name is a command like any other.
     host.find_program(first).is_none().then(|| report::meant(word, &what, &line))
 }
@@ -65,6 +74,11 @@ impl Line<'_> {
     }
 }
 
+/// `Qwen/Qwen3-8B`, or a folder.
+fn is_model(word: &str) -> bool {
+    word.matches('/').count() == 1 && !word.starts_with(['.', '/', '-'])
+}
+
 fn guess(word: &str, line: &Line) -> Option<(String, String)> {
     let ending = Path::new(word).extension().and_then(OsStr::to_str);
     let is_template = || Search::default().knows(word);
@@ -87,12 +101,39 @@ fn guess(word: &str, line: &Line) -> Option<(String, String)> {
             ("a template, not a command", line.with(TEMPLATES.name, &[], &[word]))
         }
         _ if is_template() => ("a template, not a command", line.with(line.mode, &["--deepspeed", word], &[])),
+        _ if line.mode == FIT.name && parse_count(word).is_some() => {
+            ("a number of parameters", line.with(line.mode, &["--params", word], &[]))
+        }
+        _ if line.mode == FIT.name && is_model(word) => ("a model", line.with(line.mode, &["--model", word], &[])),
+        _ if SWIFT.contains(&word) => {
+            ("a sub-command of swift, not a command", line.with(line.mode, &[], &["swift", word]))
+        }
+        _ if LISTS.contains(&word) && line.rest.is_empty() => ("no sub-command", "zlaunch templates".to_string()),
+        _ if word == "version" && line.rest.is_empty() => ("no sub-command", "zlaunch --version".to_string()),
         _ if NEEDLESS.contains(&word) && !line.rest.is_empty() => {
             ("no sub-command: without one, zlaunch launches", line.with(line.mode, &[], &[]))
         }
         _ => return None,
     };
     Some((guessed.0.to_string(), guessed.1.trim_end().to_string()))
+}
+
+/// How many words are options of ours, as if the word in front of them were not there.
+fn count_options(words: &[OsString]) -> usize {
+    if let Some(dashes) = words.iter().position(|word| word == "--") {
+        return dashes;
+    }
+    let short = |word: &str| launch::ALL.iter().find(|option| option.short.is_some_and(|it| word == format!("-{it}")));
+    let option_of = |word: &OsString| {
+        let word = word.to_str()?;
+        word.strip_prefix("--").and_then(launch_option).or_else(|| short(word))
+    };
+    let mut count = 0;
+    while let Some(option) = words.get(count).and_then(option_of) {
+        let joined = words[count].to_string_lossy().contains('=');
+        count += 1 + usize::from(option.arity != Arity::Switch && !joined);
+    }
+    count.min(words.len())
 }
 
 fn without_dashes(words: &[OsString]) -> Vec<&OsStr> {

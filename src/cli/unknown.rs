@@ -1,67 +1,154 @@
-//! An option that zlaunch does not have: another launcher's, a misspelt one, or the trainer's own in the wrong place.
+//! An option that zlaunch does not have: another program's, a misspelt one, or the trainer's own in the wrong place.
 
 use std::ffi::OsString;
 
-use crate::base::options::{Arity, CHECK, DOCTOR, FIT, GENERATE, Opt, SUBCOMMANDS, fit, generate, launch};
+use super::elsewhere::{Becomes, elsewhere};
+use crate::base::options::{Arity, CHECK, DOCTOR, FIT, GENERATE, Opt, SCHEMA, SUBCOMMANDS, TEMPLATES};
+use crate::base::options::{fit, generate, launch, schema, templates};
 use crate::base::shell;
 use crate::command::arguments;
 use crate::config::template::Search;
 use crate::host::Host;
+use crate::ranks::launcher;
 use crate::report::{self, Problem};
 
-/// What other launchers call our options, with `_`.
-const ELSEWHERE: &[(&str, Opt)] = &[
-    ("num_processes", launch::NPROC_PER_NODE),
-    ("num_procs", launch::NPROC_PER_NODE),
-    ("nproc", launch::NPROC_PER_NODE),
-    ("np", launch::NPROC_PER_NODE),
-    ("ngpus", launch::NPROC_PER_NODE),
-    ("n_gpus", launch::NPROC_PER_NODE),
-    ("gpus_per_node", launch::NPROC_PER_NODE),
-    ("ntasks_per_node", launch::NPROC_PER_NODE),
-    ("num_machines", launch::NNODES),
-    ("nodes", launch::NNODES),
-    ("machine_rank", launch::NODE_RANK),
-    ("main_process_ip", launch::MASTER_ADDR),
-    ("main_process_port", launch::MASTER_PORT),
-    ("deepspeed_config", launch::DEEPSPEED),
-    ("deepspeed_config_file", launch::DEEPSPEED),
-    ("ds_config", launch::DEEPSPEED),
-    ("template", launch::DEEPSPEED),
-    ("templates", launch::TEMPLATE_DIR),
-    ("dryrun", launch::DRY_RUN),
-    ("dry", launch::DRY_RUN),
-    ("save_config", launch::CONFIG_OUT),
-];
-
-/// The refusal. The option, which stands at `at`, goes from the words with its value, or behind the command if it belongs
-/// there: then the refusal has no help, since that is the whole line as it is in the end.
+/// The refusal. The words become what was probably meant, so that the rest of them can be judged. Where that is not only
+/// another spelling, the refusal has no help: that is the whole line as it is in the end.
 pub(super) fn unknown_option(given: &str, at: usize, words: &mut Vec<OsString>, host: &Host) -> Problem {
-    let name = given.trim_start_matches('-').replace('-', "_");
+    let bare = given.trim_start_matches('-');
+    let name = bare.replace('-', "_");
     let first = words.first().and_then(|word| word.to_str());
     let place = SUBCOMMANDS.iter().map(|known| known.name).find(|name| Some(*name) == first).unwrap_or_default();
-    if Search::default().knows(given.trim_start_matches('-')) {
-        words.remove(at);
-        let meant = format!("--deepspeed {}", given.trim_start_matches('-'));
-        return report::unknown_option(given, Some(&meant));
+    let command = format!("zlaunch {place}");
+    let mut option = Unknown { given, command: command.trim_end(), place, at, words, host };
+    if Search::default().knows(bare) {
+        return option.is_spelt(&format!("--deepspeed {bare}"), 1);
     }
-    let elsewhere = ELSEWHERE.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours);
-    let is_trainers = || arguments::is_recorded(&name);
-    let near = elsewhere.or_else(|| if is_trainers() { None } else { nearest_option(&name, place) });
-    let own_value = words[at].to_string_lossy().contains('=');
-    if let Some(option) = near {
-        let count = 1 + usize::from(option.arity != Arity::Switch && !own_value && has_value(words, at, host));
-        words.drain(at..at + count);
-        return report::unknown_option(given, Some(&spelt(&option, place)));
+    if let Some(becomes) = elsewhere(&name, place) {
+        return option.becomes(becomes, &name);
     }
-    let count = 1 + usize::from(!own_value && has_value(words, at, host));
-    let moved: Vec<OsString> = words.drain(at..at + count).collect();
-    let has_command = ["", CHECK.name, DOCTOR.name, FIT.name].contains(&place) && command_at(words, host).is_some();
-    if !has_command {
-        return report::unknown_option(given, None);
+    if let Some(takes_value) = launcher::torchrun_option(&name).filter(|_| place.is_empty()) {
+        let count = option.count(takes_value);
+        let value = option.value().filter(|_| takes_value).map(|value| format!("={value}")).unwrap_or_default();
+        return option.is_spelt(&format!("--launcher-arg {given}{value}"), count);
     }
-    words.extend(moved);
-    report::option_of_the_trainer(given)
+    let near = if arguments::is_recorded(&name) { None } else { nearest_option(&name, place) };
+    if let Some(near) = near {
+        return option.becomes(Becomes::Ours(near), &name);
+    }
+    for own in ["help", "version"] {
+        if report::nearest(&name, [own]).is_some() && (own == "help" || place.is_empty()) {
+            return option.is_spelt(&format!("--{own}"), 1);
+        }
+    }
+    option.goes_behind()
+}
+
+/// The option, and the words that it stands among.
+struct Unknown<'a> {
+    given: &'a str,
+    /// `zlaunch fit`.
+    command: &'a str,
+    place: &'a str,
+    at: usize,
+    words: &'a mut Vec<OsString>,
+    host: &'a Host,
+}
+
+impl Unknown<'_> {
+    fn becomes(&mut self, becomes: Becomes, name: &str) -> Problem {
+        let value = self.value();
+        let with = |words: &str| {
+            let value = value.as_deref().unwrap_or_default();
+            let (host, port) = value.rsplit_once(':').unwrap_or((value, "29500"));
+            words.replace("{}", value).replace("{name}", name).replace("{host}", host).replace("{port}", port)
+        };
+        match becomes {
+            Becomes::Ours(option) => {
+                let takes_value = option.arity != Arity::Switch;
+                let value = value.as_deref().filter(|_| takes_value).map(|value| format!(" {value}"));
+                let count = self.count(takes_value);
+                self.is_spelt(&format!("{}{}", spelt(&option, self.place), value.unwrap_or_default()), count)
+            }
+            Becomes::Words(words) => {
+                let count = self.count(words.contains("{}") || words.contains("{host}"));
+                self.is_spelt(&with(words), count)
+            }
+            Becomes::Behind(words) if self.has_command() => {
+                let (count, words) = (self.count(true), with(words));
+                self.words.drain(self.at..self.at + count);
+                self.words.extend(words.split(' ').map(OsString::from));
+                report::option_of_the_trainer(self.given)
+            }
+            Becomes::Behind(words) => {
+                let (count, words) = (self.count(true), with(words));
+                self.words.drain(self.at..self.at + count);
+                report::unknown_option(self.command, self.given, Some(&format!("COMMAND {words}")))
+            }
+            Becomes::Module if self.words.iter().any(|word| word == "--") => {
+                let count = self.count(true);
+                self.words.drain(self.at..self.at + count);
+                report::needless_option(self.command, self.given, "the command says what is run")
+            }
+            Becomes::Module => {
+                self.words.splice(self.at..=self.at, ["--", "python", "-m"].map(OsString::from));
+                report::needless_option(self.command, self.given, "`python` is the command that runs a module").help("")
+            }
+            Becomes::Nothing(why) => {
+                let count = self.count(true);
+                self.words.drain(self.at..self.at + count);
+                report::needless_option(self.command, self.given, why)
+            }
+        }
+    }
+
+    /// It has another name here.
+    fn is_spelt(&mut self, meant: &str, count: usize) -> Problem {
+        self.words.splice(self.at..self.at + count, meant.split(' ').map(OsString::from));
+        report::unknown_option(self.command, self.given, Some(meant))
+    }
+
+    /// It belongs to the training, if there is one.
+    fn goes_behind(&mut self) -> Problem {
+        let count = self.count(true);
+        let moved: Vec<OsString> = self.words.drain(self.at..self.at + count).collect();
+        if !self.has_command() {
+            return report::unknown_option(self.command, self.given, None);
+        }
+        self.words.extend(moved);
+        report::option_of_the_trainer(self.given)
+    }
+
+    /// How many words it takes.
+    fn count(&self, takes_value: bool) -> usize {
+        1 + usize::from(takes_value && self.own_value().is_none() && self.next_is_value())
+    }
+
+    fn value(&self) -> Option<String> {
+        let next = || self.words.get(self.at + 1).filter(|_| self.next_is_value());
+        self.own_value().or_else(|| next().map(|word| word.to_string_lossy().into_owned()))
+    }
+
+    /// `--name=value`.
+    fn own_value(&self) -> Option<String> {
+        self.words[self.at].to_string_lossy().split_once('=').map(|(_, value)| value.to_string())
+    }
+
+    /// Whether the next word is the value of the option, and not the command.
+    fn next_is_value(&self) -> bool {
+        let Some(next) = self.words.get(self.at + 1) else { return false };
+        let is_option = next.as_encoded_bytes().starts_with(b"-");
+        let before_dashes = || self.words[self.at..].iter().any(|word| word == "--");
+        !is_option && (before_dashes() || self.host.find_program(next).is_none())
+    }
+
+    /// Whether a command stands behind the options.
+    fn has_command(&self) -> bool {
+        let dashes = self.words.iter().position(|word| word == "--").map(|at| at + 1);
+        let program = || self.words.iter().position(|word| !word.is_empty() && self.host.find_program(word).is_some());
+        let takes_command = ["", CHECK.name, DOCTOR.name, FIT.name].contains(&self.place);
+        takes_command && dashes.or_else(program).is_some_and(|at| at < self.words.len())
+    }
 }
 
 /// As the help of the place spells it.
@@ -74,6 +161,10 @@ fn nearest_option(name: &str, place: &str) -> Option<Opt> {
     let tables: &[&[Opt]] = match place {
         _ if place == FIT.name => &[fit::ALL, launch::ALL],
         _ if place == GENERATE.name => &[generate::ALL, &[launch::TEMPLATE_DIR]],
+        _ if place == SCHEMA.name => &[schema::ALL],
+        _ if place == TEMPLATES.name => {
+            &[templates::ALL, &[launch::TEMPLATE_DIR, launch::PATCH, launch::UNSET, launch::SET]]
+        }
         _ => &[launch::ALL],
     };
     let all = || tables.iter().copied().flatten();
@@ -84,20 +175,6 @@ fn nearest_option(name: &str, place: &str) -> Option<Opt> {
         spellings().find(begins).copied()
     })?;
     all().find(|option| option.name == found || option.aliases.contains(&found)).copied()
-}
-
-/// Whether the next word is the value of the option, and not the command.
-fn has_value(words: &[OsString], at: usize, host: &Host) -> bool {
-    let Some(next) = words.get(at + 1) else { return false };
-    let is_option = next.as_encoded_bytes().starts_with(b"-");
-    !is_option && (words[at..].iter().any(|word| word == "--") || host.find_program(next).is_none())
-}
-
-/// Where the command begins, if there is one behind the options.
-fn command_at(words: &[OsString], host: &Host) -> Option<usize> {
-    let dashes = words.iter().position(|word| word == "--").map(|at| at + 1);
-    let program = || words.iter().position(|word| !word.is_empty() && host.find_program(word).is_some());
-    dashes.or_else(program).filter(|at| *at < words.len())
 }
 
 /// The line that was probably meant.

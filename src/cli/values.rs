@@ -9,6 +9,7 @@ use clap::{Arg, Command};
 use serde_json::Value as Json;
 
 use crate::base::json;
+use crate::base::size::parse_count;
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::config::schema::Release;
@@ -57,11 +58,6 @@ pub(super) fn number<T: Copy + TryFrom<u64> + Into<u64>>(
     move |given| parse(given, read, |text| report::not_a_number(text, least, most, example))
 }
 
-/// A number with a unit.
-pub(super) fn size(read: fn(&str) -> Option<u64>, example: &'static str) -> impl Fn(&Given) -> Result<u64, Problem> {
-    move |given| parse(given, read, |text| report::is_not("a size", text, example))
-}
-
 /// Memory. Nobody means 24 bytes, so a small number without a unit is asked back.
 pub(super) fn memory(read: fn(&str) -> Option<u64>, example: &'static str) -> impl Fn(&Given) -> Result<u64, Problem> {
     let is_whole =
@@ -81,6 +77,18 @@ pub(super) fn memory(read: fn(&str) -> Option<u64>, example: &'static str) -> im
     }
 }
 
+/// A number of parameters. Nobody trains eight, so a small number without a unit is asked back.
+pub(super) fn parameters(given: &Given) -> Result<u64, Problem> {
+    let is_bare = |text: &str| text.trim().parse::<f64>().is_ok_and(|number| number < 1e4);
+    parse(
+        given,
+        |text| parse_count(text).filter(|_| !is_bare(text)),
+        |text| {
+            if is_bare(&text.value) { report::count_without_unit(text) } else { report::is_not("a size", text, "8B") }
+        },
+    )
+}
+
 /// GPUs by the name of their card.
 pub(super) fn cards(given: &Given) -> Result<Cards, Problem> {
     parse(given, cards::parse, |text| report::unknown_card(text, nearest(&text.value, cards::names())))
@@ -88,7 +96,7 @@ pub(super) fn cards(given: &Given) -> Result<Cards, Problem> {
 
 /// A number of processes, or what to count.
 pub(super) fn processes(given: &Given) -> Result<Processes, Problem> {
-    parse(given, |text| text.parse().ok(), |text| report::not_a_number(text, 1, u32::MAX.into(), "2"))
+    parse(given, |text| text.parse().ok(), report::not_a_number_of_ranks)
 }
 
 /// One of a few words.
@@ -115,21 +123,27 @@ pub(super) fn dotted_key(given: &Given) -> Result<String, Problem> {
 }
 
 /// `KEY=VALUE` for a config; the value is JSON, or else a string.
-pub(super) fn config_assignment(given: &Given) -> Result<(String, Json), Problem> {
+pub(super) fn config_assignment(words: &[OsString]) -> impl Fn(&Given) -> Result<(String, Json), Problem> {
     let read = |text: &str| {
         let (key, value) = text.split_once('=').filter(|(key, _)| is_dotted_key(key))?;
         Some((key.to_string(), json::parse(value).unwrap_or_else(|_| Json::from(value))))
     };
-    parse(given, read, |text| report::is_not("KEY=VALUE", text, "zero_optimization.overlap_comm=true"))
+    move |given| parse(given, read, |text| report::not_an_assignment(text, "KEY=VALUE", word_behind(given, words)))
 }
 
 /// `NAME=VALUE` for the environment.
-pub(super) fn variable_assignment(given: &Given) -> Result<(String, OsString), Problem> {
+pub(super) fn variable_assignment(words: &[OsString]) -> impl Fn(&Given) -> Result<(String, OsString), Problem> {
     let read = |text: &str| {
         let (name, value) = text.split_once('=').filter(|(name, _)| vars::is_name(name))?;
         Some((name.to_string(), OsString::from(value)))
     };
-    parse(given, read, |text| report::is_not("K=V", text, "NCCL_DEBUG=INFO"))
+    move |given| parse(given, read, |text| report::not_an_assignment(text, "NAME=VALUE", word_behind(given, words)))
+}
+
+/// What may be meant for the value of `--set KEY VALUE`.
+fn word_behind<'a>(given: &Given, words: &'a [OsString]) -> Option<&'a str> {
+    let at = words.iter().position(|word| *word == given.value)?;
+    words.get(at + 1)?.to_str().filter(|word| !word.starts_with('-'))
 }
 
 pub(super) fn variable_name(given: &Given) -> Result<String, Problem> {

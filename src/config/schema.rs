@@ -25,7 +25,7 @@ const PYDANTIC_2: Release = [0, 15, 0];
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct KeySpec {
     pub(crate) key: &'static str,
-    version: Release,
+    pub(crate) version: Release,
     kind: ValueType,
     /// null is accepted too.
     nullable: bool,

@@ -24,7 +24,7 @@ pub(super) const PARTS: [Part; 6] = [
     Part { name: "optimizer", letter: 'o', colour: AnsiColor::Magenta, fill: "#b279a2", bytes: |usage| usage.optimizer },
     Part { name: "activations", letter: 'a', colour: AnsiColor::Yellow, fill: "#eeca3b", bytes: |usage| usage.activations },
     Part { name: "logits", letter: 'l', colour: AnsiColor::Cyan, fill: "#72b7b2", bytes: |usage| usage.logits },
-    Part { name: "rest", letter: 'r', colour: AnsiColor::White, fill: "#9d9d9d", bytes: |usage| usage.buffers + usage.overhead },
+    Part { name: "rest", letter: 'r', colour: AnsiColor::BrightBlack, fill: "#9d9d9d", bytes: |usage| usage.buffers + usage.overhead },
 ];
 
 /// How many bytes a bar of the full width stands for. The width can be that of a terminal in columns, or of a drawing.

@@ -1,7 +1,9 @@
 //! What is gathered while a plan is made, so that all problems are reported at once.
 
+use crate::base::options::Opt;
+use crate::base::options::launch::{DRY_RUN, NPROC_PER_NODE};
 use crate::check;
-use crate::report::{Problem, Severity};
+use crate::report::{self, Problem, Severity};
 use crate::request::{Launch, Output};
 
 /// Everything that is wrong or odd, gathered while the plan is made.
@@ -21,6 +23,23 @@ impl Diagnostics {
     /// Keeps the errors and goes on without the value, so that all problems are found at once.
     pub(super) fn keep<T>(&mut self, result: Result<T, Vec<Problem>>) -> Option<T> {
         result.map_err(|mut found| self.errors.append(&mut found)).ok()
+    }
+
+    /// Options of ours behind the command are one mistake with one fix, whatever followed from it.
+    pub(super) fn join_misplaced(&mut self, line: impl Fn(&[String]) -> String) {
+        let of_ours = |found: &Problem| report::option_of_ours(found).map(str::to_string);
+        let flags: Vec<String> = self.findings.iter().filter_map(of_ours).collect();
+        if flags.is_empty() {
+            return;
+        }
+        let help = line(&flags);
+        self.findings
+            .iter_mut()
+            .filter(|found| of_ours(found).is_some())
+            .for_each(|found| found.help.clone_from(&help));
+        let is_given = |option: Opt| flags.contains(&option.flag());
+        self.errors.retain(|error| !(is_given(NPROC_PER_NODE) && report::asks_for_gpu_count(error)));
+        self.warnings.retain(|warning| !(is_given(DRY_RUN) && warning.rule == "behind-the-command"));
     }
 
     /// Sorts what the rules found into errors and warnings.

@@ -105,6 +105,7 @@ impl Draft<'_> {
         if config.is_none() && diagnostics.findings.is_empty() && !job.trainer.passes_through() {
             self.check(&Value::Null, None, ranks, &mut diagnostics);
         }
+        diagnostics.join_misplaced(|flags| self.with_options_in_front(flags));
         diagnostics.sort_findings(launch.output);
         let blocker = if launch.output.check { self.blocker(kind, seen) } else { None };
         let untold = blocker.filter(|it| !diagnostics.errors.contains(it));

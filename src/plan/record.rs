@@ -108,6 +108,9 @@ impl Recorded {
         // `--record auto` writes to a folder inside of the trainer's output.
         let inside = Some(place.join(Record::AUTO)).filter(|_| !place.join(Record::FILE).exists());
         let inside = inside.filter(|inside| inside.join(Record::FILE).exists());
+        if inside.is_none() && !place.join(Record::FILE).exists() {
+            return Err(report::no_record(place));
+        }
         let place = inside.as_deref().unwrap_or(place);
         let path = place.join(Record::FILE);
         let text = reading::read_text(&path)?;

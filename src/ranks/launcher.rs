@@ -26,6 +26,12 @@ pub(crate) use existing::ExistingLauncher;
 pub(crate) use kind::Launcher;
 pub(crate) use output::OutputFlags;
 
+/// Whether an option of torchrun, by its name with `_`, takes a value; `None` where torchrun has no such option.
+pub(crate) fn torchrun_option(name: &str) -> Option<bool> {
+    let option = torchrun::SPEC.options.lines().find(|option| option.trim_end_matches('!') == name)?;
+    Some(!option.ends_with('!'))
+}
+
 /// The launcher that was asked for, if it is possible; else the default. A variable may be set for a whole site: if it
 /// cannot be followed, or zlaunch does not know the command, the default is taken.
 pub(crate) fn choose(asked: Option<&Sourced<Launcher>>, job: &Job, topology: &Topology) -> Result<Launcher, Problem> {

@@ -43,15 +43,18 @@ impl Mismatch<'_> {
 
     fn help(&self) -> String {
         let key = self.key;
-        let advice = match (self.value, self.wanted, &self.defaults[..]) {
-            (Value::String(text), Value::Number(number), _) if text.trim() == number.to_string() => {
-                "make both sides equal (numbers are written without quotes)".to_string()
-            }
+        let text = self.value.as_str().and_then(|text| serde_json::from_str::<Value>(text.trim()).ok());
+        let unquoted = text.filter(Value::is_number);
+        if let Some(number) = unquoted.as_ref().filter(|number| *number == self.wanted) {
+            return format!("--set {key}={number} (numbers are written without quotes), or --set {key}=auto");
+        }
+        let advice = match (self.value, &self.defaults[..]) {
             // Not of a product or a list, which have other parts too.
-            (value, _, [TrainerDefault { argument, unless: None, .. }])
+            (value, [TrainerDefault { argument, unless: None, .. }])
                 if key != "train_batch_size" && !value.is_array() =>
             {
-                format!("give the trainer --{argument} {value}")
+                let number = unquoted.as_ref().map(|number| format!("--set {key}={number} and ")).unwrap_or_default();
+                format!("{number}give the trainer --{argument} {}", unquoted.as_ref().unwrap_or(value))
             }
             _ => "make both sides equal".to_string(),
         };

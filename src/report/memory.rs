@@ -37,7 +37,7 @@ pub(crate) fn model_is_not_here(name: &Sourced<String>) -> Problem {
 pub(crate) fn nothing_to_fit() -> Problem {
     Problem::error("usage", "no model is given")
         .at("zlaunch fit")
-        .help("zlaunch fit --model Qwen/Qwen3-8B --gpus 8, or zlaunch fit --params 8B --gpus 8, or zlaunch fit -- swift sft …")
+        .help("zlaunch fit --params 8B --gpu H100x8, or the training command: zlaunch fit --gpus 8 -- swift sft --model Qwen/Qwen3-8B")
 }
 
 /// A number of nvidia-smi is in MiB; what people know of a machine is in GiB.
@@ -47,6 +47,13 @@ pub(crate) fn size_without_unit(size: &Sourced<String>) -> Problem {
     Problem::error("usage", format!("`{number}` has no unit"))
         .at(size.place())
         .help(size.from.with(format!("{number}{unit}")))
+}
+
+pub(crate) fn count_without_unit(count: &Sourced<String>) -> Problem {
+    let number = count.value.trim();
+    Problem::error("usage", format!("`{number}` has no unit"))
+        .at(count.place())
+        .help(count.from.with(format!("{number}B")))
 }
 
 pub(crate) fn unknown_card(name: &Sourced<String>, nearest: Option<&str>) -> Problem {

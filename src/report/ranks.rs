@@ -10,7 +10,27 @@ use crate::base::source::{Source, Sourced};
 pub(crate) fn unknown_gpu_count(from: &str) -> Problem {
     Problem::error("ranks", "the number of GPUs is unknown, and so is the number of processes")
         .at(format!("{from} lists none, CUDA_VISIBLE_DEVICES is not set"))
-        .help("--nproc-per-node N, where N is the number of GPUs of the machine that trains; without a GPU, --nproc-per-node 1")
+        .help(ASK_FOR_COUNT)
+}
+
+const ASK_FOR_COUNT: &str =
+    "--nproc-per-node N, where N is the number of GPUs of the machine that trains; without a GPU, --nproc-per-node 1";
+
+/// `fit` is asked about GPUs that need not be here.
+pub(crate) fn in_words_of_fit(problem: Problem, card: Option<&str>) -> Problem {
+    if problem.help != ASK_FOR_COUNT {
+        return problem;
+    }
+    let help = match card {
+        Some(_) => "--gpus 8".to_string(),
+        None => "--gpu H100x8, or --gpus 8 --gpu-memory 80GiB".to_string(),
+    };
+    Problem { what: "the number of GPUs is unknown".to_string(), ..problem }.help(help)
+}
+
+/// Whether it only asks how many GPUs there are.
+pub(crate) fn asks_for_gpu_count(problem: &Problem) -> bool {
+    problem.help == ASK_FOR_COUNT
 }
 
 pub(crate) fn every_gpu_is_hidden(variable: &str) -> Problem {

@@ -15,6 +15,12 @@ pub(crate) fn no_output_folder(asked: &Sourced<PathBuf>) -> Problem {
         .help("--record DIR")
 }
 
+pub(crate) fn no_record(folder: &Path) -> Problem {
+    Problem::error("record", "there is no launch record in this folder")
+        .at(folder.display())
+        .help("name the folder that --record wrote to; for --record auto, the trainer's output_dir")
+}
+
 pub(crate) fn not_a_record(path: &Path) -> Problem {
     Problem::error("record", "this is not a launch record")
         .at(path.display())

@@ -1,6 +1,6 @@
 //! "Did you mean": the known word that is nearest to what was typed.
 
-/// The known word that was probably meant: at most three slips, and no more than half of the word.
+/// The known word that was probably meant: at most three slips, and no more than a third of the word.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = word.to_lowercase();
     let near = known.into_iter().filter_map(|candidate| Some((slips(&lower, candidate)?, candidate)));
@@ -10,7 +10,7 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
 /// How far a known word is from one in lower case, if it is near.
 fn slips(word: &str, candidate: &str) -> Option<usize> {
     let length = word.chars().count();
-    let most = 3.min(length / 2);
+    let most = 3.min((length + 1) / 3);
     // Each slip makes it longer or shorter by one at most, and comparing takes the time of both lengths multiplied.
     let near = candidate.chars().count().abs_diff(length) <= most;
     near.then(|| strsim::damerau_levenshtein(word, &candidate.to_lowercase())).filter(|slips| *slips <= most)

@@ -8,10 +8,16 @@ use super::suggestion::did_you_mean;
 use crate::base::source::Sourced;
 
 pub(crate) fn not_on_path(name: &str, package: Option<&str>, meant: Option<&str>, path: &OsStr) -> Problem {
-    let package = package.map(|package| format!("; pip install {package} provides it")).unwrap_or_default();
+    let help = match (meant, package) {
+        (Some(meant), _) => format!("did you mean `{meant}`?"),
+        (None, Some(package)) => {
+            format!("activate the environment that has `{name}`; pip install {package} provides it")
+        }
+        (None, None) => format!("activate the environment that has `{name}`"),
+    };
     Problem::error("not-found", format!("`{name}` is not on PATH"))
         .at(format!("PATH={}", path.to_string_lossy()))
-        .help(did_you_mean(meant, &format!("activate the environment that has `{name}`{package}")))
+        .help(help)
         .status(NOT_FOUND)
 }
 

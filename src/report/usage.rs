@@ -17,9 +17,30 @@ pub(crate) fn meant(word: &str, what: &str, line: &str) -> Problem {
     Problem::error("usage", format!("`{word}` is {what}")).at(word).help(line)
 }
 
-pub(crate) fn unknown_option(given: &str, nearest: Option<&str>) -> Problem {
-    let all = "`zlaunch --help` lists the options; the trainer's own come after its name";
-    Problem::error("usage", format!("zlaunch has no option `{given}`")).at(given).help(did_you_mean(nearest, all))
+pub(crate) fn nothing_to_check() -> Problem {
+    Problem::error("usage", "there is nothing to check")
+        .at("zlaunch check")
+        .help("zlaunch check ds_config.json, or zlaunch check --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B")
+}
+
+/// `command` is `zlaunch`, or with a sub-command `zlaunch fit`. `meant` are the words to give instead.
+pub(crate) fn unknown_option(command: &str, given: &str, meant: Option<&str>) -> Problem {
+    let behind = if command == "zlaunch" { "; the trainer's own come behind its command" } else { "" };
+    let help = match meant {
+        Some(words) => format!("did you mean `{words}`?"),
+        None => format!("`{command} --help` lists the options{behind}"),
+    };
+    Problem::error("usage", format!("{} has no option `{given}`", named(command))).at(given).help(help)
+}
+
+pub(crate) fn needless_option(command: &str, given: &str, why: &str) -> Problem {
+    let what = format!("{} has no option `{given}`: {why}", named(command));
+    Problem::error("usage", what).at(given).help(format!("leave {given} out"))
+}
+
+/// The program by its name, a sub-command as it is typed.
+fn named(command: &str) -> String {
+    if command.contains(' ') { format!("`{command}`") } else { command.to_string() }
 }
 
 /// Its help is the whole line with the option where it belongs.
@@ -34,9 +55,21 @@ pub(crate) fn dry_run_behind(word: &str, line: &str) -> Problem {
     Problem::warning("behind-the-command", what).at(word).help(line)
 }
 
-pub(crate) fn option_needs_value(given: &str) -> Problem {
-    let name = given.split(' ').next().unwrap_or(given);
-    Problem::error("usage", format!("`{name}` needs a value")).at(given).help(format!("{given}: `zlaunch --help`"))
+/// An option of ours that the trainer does not have.
+pub(crate) fn put_in_front(flag: &str) -> String {
+    format!("{flag}{IS_OURS}")
+}
+
+const IS_OURS: &str = " is an option of zlaunch: put it in front of the command";
+
+/// The option of ours that a finding is about.
+pub(crate) fn option_of_ours(found: &Problem) -> Option<&str> {
+    found.help.strip_suffix(IS_OURS)
+}
+
+/// `value` is what stands for the value in the help, `about` what the help says.
+pub(crate) fn option_needs_value(flag: &str, value: &str, about: &str) -> Problem {
+    Problem::error("usage", format!("`{flag}` needs a value")).at(flag).help(format!("{flag} {value}: {about}"))
 }
 
 pub(crate) fn takes_no_value(name: &str, value: &str) -> Problem {
@@ -65,10 +98,38 @@ pub(crate) fn not_a_switch(sourced: &Sourced<String>) -> Problem {
 }
 
 pub(crate) fn not_one_of(sourced: &Sourced<String>, known: &[&str]) -> Problem {
-    let all = format!("one of {}", known.join(", "));
+    /// So many are named at once.
+    const MOST: usize = 20;
+    let shown = if known.len() > MOST { &known[..MOST / 2] } else { known };
+    let more = if known.len() > MOST { format!(" and {} more", known.len() - shown.len()) } else { String::new() };
+    let all = format!("one of {}{more}", shown.join(", "));
+    let help = match word_meant(&sourced.value, known) {
+        Some(word) if known.len() > MOST => format!("did you mean `{word}`?"),
+        word => did_you_mean(word, &all),
+    };
     Problem::error("usage", format!("`{}` does not know `{}`", sourced.from, sourced.value))
         .at(sourced.place())
-        .help(did_you_mean(nearest(&sourced.value, known.iter().copied()), &all))
+        .help(help)
+}
+
+/// What people say for words of ours.
+const SYNONYMS: &[(&str, &str)] = &[
+    ("delete", "remove"),
+    ("huggingface", "hf"),
+    ("none", "direct"),
+    ("python", "direct"),
+    ("slurm", "srun"),
+    ("transformers", "hf"),
+    ("uninstall", "remove"),
+];
+
+/// The known word that means the same, is spelt almost like it, or has it as its beginning or end.
+fn word_meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let find = |is_it: &dyn Fn(&str) -> bool| known.iter().copied().find(|known| is_it(known));
+    let synonym = SYNONYMS.iter().find(|(said, _)| *said == word).and_then(|(_, ours)| find(&|known| known == *ours));
+    let is_part = |part: &str, whole: &str| part.len() >= 4 && (whole.starts_with(part) || whole.ends_with(part));
+    let near = || nearest(word, known.iter().copied());
+    synonym.or_else(near).or_else(|| find(&|known| is_part(word, known) || is_part(known, word)))
 }
 
 /// A value is not what it must be: `a dotted key`.
@@ -79,7 +140,34 @@ pub(crate) fn is_not(wanted: &str, sourced: &Sourced<String>, example: &str) -> 
 }
 
 pub(crate) fn not_a_number(sourced: &Sourced<String>, least: u64, most: u64, example: &str) -> Problem {
-    is_not(&format!("a whole number from {least} to {most}"), sourced, example)
+    let wanted = if most >= u64::from(u32::MAX) {
+        format!("a whole number of at least {least}")
+    } else {
+        format!("a whole number from {least} to {most}")
+    };
+    // torchrun takes a range of machines, `1:2`.
+    let last = sourced.value.rsplit_once(':').map(|(_, last)| last).filter(|last| last.parse::<u32>().is_ok());
+    is_not(&wanted, sourced, last.unwrap_or(example))
+}
+
+/// `8gpus`, `all`.
+pub(crate) fn not_a_number_of_ranks(sourced: &Sourced<String>) -> Problem {
+    let digits: String =
+        sourced.value.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+    let number = digits.parse().ok().filter(|number: &u32| *number > 0 && !sourced.value.starts_with('-'));
+    let meant = match number {
+        Some(number) => number.to_string(),
+        None if sourced.value.eq_ignore_ascii_case("all") => "gpu".to_string(),
+        None => "2".to_string(),
+    };
+    is_not("a number of ranks: a whole number of at least 1, `gpu` or `cpu`", sourced, &meant)
+}
+
+/// A text without `=` where a key or a variable gets a value; `next` is a word behind it that is no option.
+pub(crate) fn not_an_assignment(sourced: &Sourced<String>, form: &str, next: Option<&str>) -> Problem {
+    let (name, _) = form.split_once('=').unwrap_or((form, ""));
+    let key = if sourced.value.contains(['=', ' ']) || sourced.value.is_empty() { name } else { &sourced.value };
+    is_not(form, sourced, &format!("{key}={}", next.unwrap_or("VALUE")))
 }
 
 pub(crate) fn format_without_dry_run() -> Problem {
@@ -93,10 +181,16 @@ pub(crate) fn unknown_variable(name: &str, nearest: Option<&str>) -> Problem {
         .help(did_you_mean(nearest, all))
 }
 
-pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>) -> Problem {
+/// `containing`: the names that the word is a part of.
+pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>, containing: &[&str]) -> Problem {
+    let help = match containing {
+        [] => "`zlaunch explain` lists what can be explained".to_string(),
+        [one] if nearest.is_none() => format!("did you mean `{one}`?"),
+        _ => format!("names that contain it: {}", containing[..containing.len().min(12)].join(", ")),
+    };
     Problem::error("usage", format!("zlaunch has no explanation for `{words}`"))
         .at(format!("explain {words}"))
-        .help(did_you_mean(nearest, "`zlaunch explain` lists what can be explained"))
+        .help(did_you_mean(nearest, &help))
 }
 
 /// `usage` is that of a sub-command.
@@ -106,10 +200,13 @@ pub(crate) fn missing_argument(name: &str, usage: &str) -> Problem {
 }
 
 pub(crate) fn no_such_command(name: &str, nearest: Option<&str>) -> Problem {
-    Problem::error("usage", format!("zlaunch has no command `{name}`")).at(format!("help {name}")).help(did_you_mean(
-        nearest,
-        "`zlaunch help` lists them; `zlaunch explain WORD` explains keys, variables and rules",
-    ))
+    let help = match nearest {
+        Some(nearest) => format!("did you mean `zlaunch help {nearest}`?"),
+        None => format!(
+            "`zlaunch help` lists the commands, `zlaunch --help` the options of a launch; `zlaunch explain {name}` may know it"
+        ),
+    };
+    Problem::error("usage", format!("zlaunch has no command `{name}`")).at(format!("help {name}")).help(help)
 }
 
 pub(crate) fn unexpected_argument(word: &str, usage: &str) -> Problem {

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 
 use super::Launch;
 use super::draft::Draft;
+use crate::base::options::{Arity, launch_option};
 use crate::base::shell;
 use crate::base::source::Sourced;
 use crate::command::prefix::{Barrier, Prefix};
@@ -58,6 +59,23 @@ impl Draft<'_> {
         let rest: Vec<OsString> = command.iter().filter(|it| **it != words[at]).cloned().collect();
         let line = [&["zlaunch".into(), "-n".into()], &options[..], &["--".into()], &rest[..]].concat();
         Some(report::dry_run_behind(&word, &shell::line(&line).to_string_lossy()))
+    }
+
+    /// The line with these options of ours, which stand behind the command, in front of it.
+    pub(crate) fn with_options_in_front(&self, flags: &[String]) -> String {
+        let (mut moved, mut rest) = (Vec::new(), Vec::new());
+        let mut words = self.launch.command.iter().cloned().peekable();
+        while let Some(word) = words.next() {
+            let text = word.to_string_lossy();
+            let option =
+                text.strip_prefix("--").and_then(launch_option).filter(|option| flags.contains(&option.flag()));
+            let takes_next = option.is_some_and(|option| option.arity != Arity::Switch) && !text.contains('=');
+            let target = if option.is_some() { &mut moved } else { &mut rest };
+            target.push(word);
+            target.extend(takes_next.then(|| words.next()).flatten());
+        }
+        let line = [&["zlaunch".into()], &self.launch.forwarded_options()[..], &moved, &["--".into()], &rest].concat();
+        shell::line(&line).to_string_lossy().into_owned()
     }
 
     /// Everything that says that the command is for several machines. A sub-command that a front end runs as one process

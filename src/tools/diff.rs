@@ -232,7 +232,7 @@ impl Comparison<'_> {
         let verb = if differing == 1 { "differs" } else { "differ" };
         let mut text = format!("{} {verb}, {} the same", keys(differing), self.equal + by_default);
         if self.differences.iter().any(|it| it.values.contains(&None)) {
-            text += &format!("; (…): not said, so DeepSpeed {} takes it", self.deepspeed());
+            text += &format!("; (…): not set, the default of DeepSpeed {}", self.deepspeed());
         }
         wrapped(&text, 0, width)
     }

@@ -88,7 +88,12 @@ fn unknown(word: &str, search: &Search) -> Problem {
     known.extend(vars::ALL.iter().flat_map(|var| var.name.split(", ")));
     known.extend(rules().map(|(name, _)| name));
     known.extend(templates.iter().map(String::as_str));
-    report::unknown_subject(word, report::nearest(word, known))
+    let lower = word.to_lowercase();
+    let contains = |name: &&str| lower.len() >= 3 && name.to_lowercase().contains(&lower) && !name.contains('.');
+    let mut containing: Vec<&str> = known.iter().copied().filter(contains).collect();
+    containing.sort_unstable();
+    containing.dedup();
+    report::unknown_subject(word, report::nearest(word, known), &containing)
 }
 
 /// Everything that can be explained.

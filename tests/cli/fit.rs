@@ -308,7 +308,8 @@ fn parameters_are_counted_by_the_headers_of_safetensors() {
 #[test]
 fn what_cannot_be_known_is_asked_for() {
     let sandbox = Sandbox::new();
-    fit(&sandbox, &[]).refused(&["--nproc-per-node N"]);
+    fit(&sandbox, &[]).refused(&["no model", "--params 8B"]);
+    fit(&sandbox, &["--params", "8B"]).refused(&["the number of GPUs is unknown", "--gpu H100x8"]);
     fit(&sandbox, &["--gpus", "1"]).refused(&["no model", "--params 8B"]);
     fit(&sandbox, &["--gpus", "1", "--model", "a/b"]).refused(&["a/b", "neither a folder nor"]);
     fit(&sandbox, &["--gpus", "1", "--params", "8Q"]).refused(&["8Q", "--params 8B"]);

@@ -108,13 +108,13 @@ fn mistakes_are_all_reported_at_once() {
         "`novalue` is not KEY=VALUE",
         "`=1`",
         "`a..b`",
-        "`X` is not K=V",
-        "`0` is not a whole number",
+        "`X` is not NAME=VALUE",
+        "`0` is not a number of ranks",
         "did you mean `torchrun`",
     ]);
     let unknown = ["--foo", "--launcher-arg", "--bar", "--baz=1", "--nproc-per-node", "x"];
     let run = sandbox.launch(&unknown, SWIFT);
-    run.refused(&["`--foo`", "`--baz`", "`x` is not a whole number"]);
+    run.refused(&["`--foo`", "`--baz`", "`x` is not a number of ranks"]);
     assert!(!run.stderr.contains("`--bar`"), "it is the launcher's: {}", run.stderr);
     assert!(!sandbox.executed());
     let mut sandbox = Sandbox::new();

@@ -31,6 +31,7 @@ mod licences;
 mod limits;
 mod local;
 mod missing;
+mod mistakes;
 mod more_front_ends;
 mod own_files;
 mod prefixes;

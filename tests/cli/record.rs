@@ -75,7 +75,7 @@ fn a_replay_launches_again_and_reports_what_differs() {
     assert!(run.stdout.contains("env.kept.OMP_NUM_THREADS: null then, \"7\" now\n"), "{run:?}");
     fs::write(sandbox.cwd().join("rec/launch.json"), "{}").unwrap();
     sandbox.run(["replay", "rec"]).refused(&["not a launch record", "rec/launch.json"]);
-    sandbox.run(["replay", "nowhere"]).refused(&["nowhere/launch.json"]);
+    sandbox.run(["replay", "nowhere"]).refused(&["no launch record", "/nowhere"]);
     sandbox.run(["replay"]).refused(&["zlaunch replay DIR"]);
 }
 

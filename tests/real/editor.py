@@ -2,7 +2,7 @@
 """What `zlaunch schema` says, asked of real validators and editors.
 
 `agreement` spoils the configs of the corpus in many ways and compares jsonschema's verdict with what `zlaunch check` says about keys,
-types and ranges. `language_server` asks the JSON server of VS Code for completions and a hover. `pre_commit` runs
+types and ranges. `language_server` asks the JSON server of VS Code for completions and a hover, `real_neovim` lets Neovim ask it. `pre_commit` runs
 the hook of this repository. What is downloaded is kept beside the environments of `setup`.
 """
 import copy
@@ -288,6 +288,78 @@ def language_server(options):
 
     with_servers(options, told)
     return f"{len(SERVERS)} servers, {min(counted)} completions of zero_optimization"
+
+
+def neovim():
+    """The words that start a Neovim of 0.11 or later: the one that is here, else that of Debian's unstable, unpacked."""
+    found = shutil.which("nvim")
+    if found and [int(part) for part in re.search(r"v(\d+)\.(\d+)", run(found, "--version").stdout).groups()] >= [0, 11]:
+        return [found], {}
+    needs("apt-get", "dpkg-deb")
+
+    def make(place):
+        sites = run("apt-get", "indextargets", "--format", "$(REPO_URI) $(ORIGIN)", "Created-By: Packages").stdout.splitlines()
+        mirror = next(line.split()[0] for line in sites if line.endswith(" Debian"))
+        (place / "sources.list").write_text(f"deb [trusted=yes] {mirror} sid main\n")
+        for folder in ("lists/partial", "cache/archives/partial"):
+            (place / folder).mkdir(parents=True)
+        (place / "status").touch()
+        settings = {"Dir::Etc::sourcelist": place / "sources.list", "Dir::Etc::sourceparts": "/dev/null", "Dir::State::lists": place / "lists", "Dir::Cache": place / "cache",
+                    "Dir::State::status": place / "status", "APT::Sandbox::User": "root"}
+        apt = ["apt-get", *(word for name, value in settings.items() for word in ("-o", f"{name}={value}"))]
+        run(*apt, "update")
+        run(*apt, "install", "--yes", "--no-install-recommends", "--download-only", "neovim")
+        for package in (place / "cache/archives").glob("*.deb"):
+            run("dpkg-deb", "-x", package, place / "root")
+        shutil.rmtree(place / "lists")
+        shutil.rmtree(place / "cache")
+    root = kept(make, "neovim", "sid") / "root"
+    libraries = ":".join(str(folder) for folder in sorted({file.parent for file in root.rglob("*.so*")}))
+    loader = next(root.rglob("ld-linux-*.so.*"))
+    return [loader, "--library-path", libraries, root / "usr/bin/nvim"], {"VIMRUNTIME": str(root / "usr/share/nvim/runtime")}
+
+
+# Opens a file at a place, waits for the server and prints its answer.
+ASKING = """
+vim.cmd.edit("ds_asked.json")
+assert(vim.wait(30000, function() return #vim.lsp.get_clients({ bufnr = 0 }) > 0 end), "no server")
+local function ask(method, line, character)
+  local params = { textDocument = vim.lsp.util.make_text_document_params(0), position = { line = line, character = character } }
+  local answers = vim.lsp.buf_request_sync(0, method, params, 30000)
+  for _, answer in pairs(answers or {}) do return answer.result end
+end
+local names = {}
+for _, item in ipairs(ask("textDocument/completion", 2, 4).items) do table.insert(names, item.label) end
+assert(vim.wait(30000, function() return #vim.diagnostic.get(0) > 0 end), "nothing is underlined")
+local answer = { names = names, hover = ask("textDocument/hover", 1, 30), shown = vim.diagnostic.get(0)[1].message }
+io.stdout:write("ANSWER " .. vim.json.encode(answer) .. "\\n")
+"""
+
+
+@check
+def real_neovim(options):
+    """Neovim itself, with the lines of docs/editor.md: completion, hover and an underlined mistake."""
+    needs("node", "npm")
+    name = "vscode-json-language-server"
+    server = kept(lambda place: run("npm", "install", "--no-fund", "--no-audit", SERVERS[name], cwd=place), "language-server", SERVERS[name])
+    words, variables = neovim()
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder).resolve()
+        (folder / "deepspeed.schema.json").write_text(json.dumps(schema(options)))
+        (folder / "init.lua").write_text(documented("text").replace("/home/me", str(folder)))
+        (folder / "ask.lua").write_text(ASKING)
+        (folder / "ds_asked.json").write_text('{"zero_optimization": {"stage": 4,\n    "overlap_comm": true, "reduce_bucket_size": 1,\n    \n}}\n')
+        env = {"PATH": f"{server}/node_modules/.bin:{os.environ['PATH']}", "HOME": str(folder), **variables}
+        said = subprocess.run([*words, "--headless", "-i", "NONE", "-u", "init.lua", "-c", "luafile ask.lua", "-c", "qa!"], cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, timeout=120).stdout
+        assert "ANSWER " in said, said
+        answer = json.loads(re.search(r"ANSWER (.*)", said)[1])
+        names = {label.strip('" ') for label in answer["names"]}
+        assert {"offload_param", "stage3_prefetch_bucket_size"} <= names, names
+        assert "Elements of gradients" in json.dumps(answer["hover"]), answer["hover"]
+        assert answer["shown"], answer
+    version = run(*words, "--version", env={"PATH": os.environ["PATH"], **variables}).stdout.splitlines()[0]
+    return f"{version}, {len(names)} completions, underlined: {answer['shown']}"
 
 
 @check

@@ -1,4 +1,4 @@
-//! `zlaunch templates`: name, origin, about.
+//! `zlaunch templates`: each name with what it is in one sentence, and where it comes from unless it is built in.
 
 use super::resolve::resolve;
 use super::search::{Origin, Search};
@@ -30,9 +30,14 @@ pub(crate) fn list(search: &Search, host: &Host) -> String {
             }
         };
         let hidden = if hidden { " (hidden by one above)" } else { "" };
+        let first = about.split(". ").next().unwrap_or_default().to_string();
+        if *origin == Origin::BuiltIn && hidden.is_empty() {
+            table.lines.push(Line::Wrapped(vec![name.clone(), first], width));
+            continue;
+        }
         table.lines.push(Line::Row(vec![name.clone(), format!("{origin}{hidden}")]));
-        if !about.is_empty() {
-            table.lines.push(Line::Wrapped(vec![String::new(), about], width));
+        if !first.is_empty() {
+            table.lines.push(Line::Wrapped(vec![String::new(), first], width));
         }
     }
     table.to_string()

@@ -1,0 +1,162 @@
+//! What people type who come from other programs, or mistype: the answer says what was meant, and is right when it is pasted.
+
+use crate::sandbox::{Run, Sandbox};
+
+/// The words, and what the help is or begins with.
+const MISTAKES: &[(&str, &str)] = &[
+    // Options of torchrun, deepspeed and accelerate.
+    ("--num_processes 2 -- swift sft", "did you mean `--nproc-per-node 2`?"),
+    ("--nproc=2 -- swift sft", "did you mean `--nproc-per-node 2`?"),
+    ("--num-machines 2 -- swift sft", "did you mean `--nnodes 2`?"),
+    ("--main_process_port 1 -- swift sft", "did you mean `--master-port 1`?"),
+    ("--rdzv-endpoint=node1:29400 -- swift sft", "did you mean `--master-addr node1 --master-port 29400`?"),
+    ("--standalone -- swift sft", "leave --standalone out"),
+    ("--rdzv_backend c10d -- swift sft", "leave --rdzv_backend out"),
+    ("--max_restarts 3 -- swift sft", "did you mean `--launcher-arg --max_restarts=3`?"),
+    ("--bind_cores_to_rank -- swift sft", "did you mean `--launcher deepspeed --launcher-arg --bind_cores_to_rank`?"),
+    ("--use_deepspeed -- swift sft", "leave --use_deepspeed out"),
+    ("--mixed_precision bf16 -- swift sft", "zlaunch -- swift sft --bf16 true"),
+    ("-m swift.cli.sft --model x", "zlaunch -- python -m swift.cli.sft --model x"),
+    ("--nnodes 1:2 -- swift sft", "--nnodes 2"),
+    // Stages and templates.
+    ("--zero2 -- swift sft", "did you mean `--deepspeed zero2`?"),
+    ("--stage 3 -- swift sft", "did you mean `--deepspeed zero3`?"),
+    ("--offload -- swift sft", "did you mean `--deepspeed zero3_offload`?"),
+    ("--deepspeed zero4 -- swift sft", "did you mean `zero3`?"),
+    ("--deepspeed stage3 -- swift sft", "did you mean `zero3`?"),
+    ("--deepspeed 2 -- swift sft", "did you mean `zero2`?"),
+    ("--deepspeed ZeRO-7-offload -- swift sft", "did you mean `zero3_offload`?"),
+    ("zero3 --nproc-per-node 2 -- swift sft", "zlaunch --nproc-per-node 2 --deepspeed zero3 -- swift sft"),
+    ("zero3 --nproc-per-node 2 -n swift sft", "zlaunch --nproc-per-node 2 -n --deepspeed zero3 -- swift sft"),
+    // Misspelt, misplaced, with a wrong value.
+    ("--deepsped zero2 -- swift sft", "did you mean `--deepspeed zero2`?"),
+    ("--versoin", "did you mean `--version`?"),
+    ("chekc ds.json", "did you mean `zlaunch check`?"),
+    ("swfit sft", "did you mean `swift`?"),
+    ("sft --model x", "zlaunch -- swift sft --model x"),
+    ("init", "activate the environment that has `init`"),
+    ("version", "zlaunch --version"),
+    ("list", "zlaunch templates"),
+    ("--seed 42 --model x -- swift sft", "zlaunch -- swift sft --seed 42 --model x"),
+    ("--seed=42 swift sft", "zlaunch swift sft --seed=42"),
+    ("check --model x -- swift sft", "zlaunch check -- swift sft --model x"),
+    ("check", "zlaunch check ds_config.json, or "),
+    ("--dry-run=true -- swift sft", "--dry-run"),
+    ("--dry-run=json -- swift sft", "--dry-run --format json"),
+    ("--strict=false -- swift sft", "leave --strict out"),
+    ("--nproc-per-node -1 -- swift sft", "--nproc-per-node 2"),
+    ("--nproc-per-node 8gpus -- swift sft", "--nproc-per-node 8"),
+    ("--nproc-per-node all -- swift sft", "--nproc-per-node gpu"),
+    ("--deepspeed zero2 --set zero_optimization.stage 3 -- swift sft", "--set zero_optimization.stage=3"),
+    ("--env NCCL_DEBUG -- swift sft", "--env NCCL_DEBUG=VALUE"),
+    ("--launcher slurm -- swift sft", "did you mean `srun`?"),
+    ("--launcher torch -- swift sft", "did you mean `torchrun`?"),
+    ("--launcher mpirun -- swift sft", "one of auto, "),
+    ("--trainer huggingface -- swift sft", "did you mean `hf`?"),
+    ("--trainer ms-swift -- swift sft", "did you mean `swift`?"),
+    ("swift sft --nproc-per-node 2 --model x", "zlaunch --nproc-per-node 2 -- swift sft --model x"),
+    // Sub-commands.
+    ("fit", "zlaunch fit --params 8B --gpu H100x8, or "),
+    ("fit 8B --gpus 8", "zlaunch fit --gpus 8 --params 8B"),
+    ("fit Qwen/Qwen3-8B", "zlaunch fit --model Qwen/Qwen3-8B"),
+    ("fit --params 8 --gpus 8", "--params 8B"),
+    ("fit --params 8B --gpus 8 --memory 80GB", "did you mean `--gpu-memory 80GB`?"),
+    ("fit --params 8B --gpus 8 --batch-size 4", "did you mean `--micro-batch 4`?"),
+    ("fit --params 8B --gpus 8 --max_length 4096", "did you mean `--seq-len 4096`?"),
+    ("fit --params 8B --gpus 8 --lora", "did you mean `--tuner lora`?"),
+    ("fit --gpu 8 --params 8B", "did you mean `--gpus`?"),
+    ("generate --micro 2", "did you mean `--micro-batch 2`?"),
+    ("generate zero3", "zlaunch generate --from zero3"),
+    ("templates --list", "leave --list out"),
+    ("schema --version 0.16.9", "did you mean `--deepspeed-version 0.16.9`?"),
+    ("shims uninstall", "did you mean `remove`?"),
+    ("completions powershell", "one of bash, zsh, fish\n"),
+    ("diff zero1 zero2 zero3", "zlaunch diff [OPTIONS] A B"),
+    ("help chekc", "did you mean `zlaunch help check`?"),
+    ("explain overlap", "names that contain it: "),
+    ("replay nowhere", "name the folder that --record wrote to"),
+];
+
+#[test]
+fn what_was_meant_is_said() {
+    let sandbox = Sandbox::new();
+    for (words, help) in MISTAKES {
+        let run = sandbox.run(words.split(' '));
+        assert!(matches!(run.status, Some(125 | 127)), "{words}: {run:?}");
+        assert!(run.stderr.contains(&format!("  help: {help}")), "{words}: {}", run.stderr);
+    }
+}
+
+/// Whole lines that are to be pasted are understood.
+#[test]
+fn what_was_meant_can_be_pasted() {
+    let sandbox = Sandbox::new();
+    for (words, help) in MISTAKES {
+        let whole = help.strip_prefix("zlaunch ").filter(|line| !line.contains(['[', ',']));
+        if let Some(line) = whole {
+            let run = sandbox.run(line.split(' '));
+            assert!(
+                !run.stderr.contains("has no option") && !run.stderr.contains("is not understood"),
+                "{words}: {run:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_key_that_set_wrote_is_not_unset() {
+    let sandbox = Sandbox::new();
+    let check = |set: &str| -> Run {
+        let words = ["check", "--nproc-per-node", "2", "--deepspeed", "zero2", "--set", set, "--", "swift", "sft"];
+        sandbox.run(words)
+    };
+    for (set, help) in [
+        ("stage=3", "its place is `zero_optimization.stage`: --set zero_optimization.stage=3\n"),
+        (
+            "zero_optimization.overlap_com=true",
+            "did you mean `overlap_comm`? --set zero_optimization.overlap_comm=true\n",
+        ),
+        ("zero_optimization.stage=4", "--set zero_optimization.stage=3\n"),
+        ("zero_optimization=2", "--set zero_optimization.stage=2\n"),
+        ("fp16=true", "--set fp16.enabled=true\n"),
+        ("zero_optimization.offload_optimizer=cpu", "--set zero_optimization.offload_optimizer.device=\"cpu\"\n"),
+        ("nothing=1", "leave --set nothing=1 out\n"),
+    ] {
+        let run = check(set);
+        assert!(run.stdout.contains(&format!("  help: {help}")), "{set}: {}", run.stdout);
+    }
+}
+
+#[test]
+fn numbers_between_quotes_are_not_guessed_anew() {
+    let sandbox = Sandbox::new();
+    let two = ["--nproc-per-node", "2", "--deepspeed", "zero2"];
+    for (key, given) in [("train_micro_batch_size_per_gpu", "4"), ("zero_optimization.reduce_bucket_size", "5e8")] {
+        sandbox.file("train.py", "import deepspeed\n");
+        let set = format!("{key}=\"{given}\"");
+        let run = sandbox.run([&["check"][..], &two, &["--set", &set, "--", "python", "train.py"]].concat());
+        assert!(!run.stdout.contains(&format!("--set {key}=1")), "{}", run.stdout);
+    }
+    let set = ["--set", "train_micro_batch_size_per_gpu=\"4\""];
+    let run = sandbox.launch(&[&two[..], &set].concat(), &["swift", "sft"]);
+    run.refused(&[
+        "=auto, or --set train_micro_batch_size_per_gpu=4 and give the trainer --per_device_train_batch_size 4\n",
+    ]);
+}
+
+#[test]
+fn an_option_behind_the_command_is_pointed_out() {
+    let sandbox = Sandbox::new();
+    let two = ["--deepspeed", "zero2", "--nproc-per-node", "2"];
+    let behind = sandbox.launch(&two, &["swift", "sft", "-n"]);
+    let line = "help: zlaunch -n --deepspeed zero2 --nproc-per-node 2 -- swift sft\n";
+    assert!(behind.stderr.contains(line), "{behind:?}");
+    let ours = sandbox.launch(&two, &["swift", "sft", "--nnodes", "1"]);
+    ours.refused(&["help: zlaunch --deepspeed zero2 --nproc-per-node 2 --nnodes 1 -- swift sft\n"]);
+    // That the number of GPUs is unknown follows from the mistake.
+    let unknown = sandbox.run(["swift", "sft", "--deepspeed", "zero2", "--nproc-per-node", "2", "--dry-run"]);
+    assert!(!unknown.stderr.contains("GPUs") && !unknown.stderr.contains("warning"), "{unknown:?}");
+    // A script of one's own may have it.
+    sandbox.file("train.py", "import deepspeed\nparser.add_argument('-n')\n");
+    assert_eq!(sandbox.launch(&two, &["python", "train.py", "-n"]).stderr, "");
+}
