@@ -8,7 +8,7 @@ use crate::base::vars;
 use crate::command::argv::{Args, Field, Nargs, hf_bool};
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
-    ArgumentParser, DefaultArguments, Precision, RankCommand, Trainer, TrainingDefaults, UnknownOptions,
+    ArgumentParser, DefaultArguments, RankCommand, Trainer, TrainingDefaults, UnknownOptions,
 };
 use crate::command::inputs::Input;
 use crate::command::model::Hub;
@@ -37,8 +37,8 @@ pub(super) const TRAINER: Trainer = Trainer {
     fields: FIELDS,
     // Only the later one recognises commands.
     recognise: |_, _| None,
-    fp16: |args| precision(args, "fp16"),
-    bf16: |args| precision(args, "bf16"),
+    fp16: |args| Ok(precision(args, "fp16")),
+    bf16: |args| Ok(precision(args, "bf16")),
     precision_unknown: Some("ms-swift takes it from the model: --dtype is not given"),
     parser: ArgumentParser::Recorded {
         class: |target, _| parser_of(target),
@@ -127,9 +127,9 @@ fn hub(_: &Args, host: &Host) -> Hub {
 }
 
 /// `--dtype`, unless it is AUTO: then the model registry and the GPU decide.
-fn precision(args: &Args, dtype: &str) -> Precision {
+fn precision(args: &Args, dtype: &str) -> Option<(bool, String)> {
     let given = args.text("dtype").filter(|sourced| sourced.value != "AUTO");
-    Ok(given.map(|sourced| (sourced.value == dtype, format!("{} {}", sourced.from, sourced.value))))
+    given.map(|sourced| (sourced.value == dtype, format!("{} {}", sourced.from, sourced.value)))
 }
 
 fn parser_of(target: &Target) -> Option<ArgumentClass> {
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(job.trainer.model_argument, "model_id_or_path");
         assert_eq!(job.args.int("per_device_train_batch_size").unwrap().unwrap().value, 2);
         assert_eq!((job.trainer.bf16)(&job.args).unwrap().unwrap(), (true, "--dtype bf16".to_string()));
-        assert_eq!((job.trainer.fp16)(&job.args).unwrap().unwrap().0, false);
+        assert!(!(job.trainer.fp16)(&job.args).unwrap().unwrap().0);
         // As it is written, and with the config where ms-swift looks first.
         let rank = |line: &str| old.rank(line).1.replace("SITE/swift/cli/", "");
         assert_eq!(rank("swift sft --batch_size 2"), "sft.py --batch_size 2 --deepspeed CONFIG");
