@@ -98,8 +98,8 @@ fn of_swift(subject: &Subject, found: &mut Findings) {
     }
     for value in values.iter().filter_map(|value| value.to_str()) {
         let name = value.split('#').next().unwrap_or(value);
-        // Names of the hub have no such ending.
-        if !is_called(Path::new(name), ENDINGS) || name.contains("::") {
+        // Names of the hub have no such ending. Before 3.0 commas stood between several.
+        if !is_called(Path::new(name), ENDINGS) || name.contains("::") || name.contains(',') {
             continue;
         }
         let path = subject.host.absolute(Path::new(name));

@@ -30,6 +30,12 @@ pub(crate) fn is_recorded(name: &str) -> bool {
     table::has(name)
 }
 
+/// The versions of a distribution that were read, the oldest first.
+#[cfg(test)]
+pub(crate) fn recorded_versions(distribution: &str) -> impl Iterator<Item = &'static str> {
+    table::recorded(distribution).into_iter().flat_map(|versions| versions.split(' '))
+}
+
 /// What the table says of an argument in a version, or in the nearest older one; in the newest where none is named.
 pub(crate) fn kind_in(class: ArgumentClass, argument: &str, version: Option<&Version>) -> Option<&'static str> {
     let kind = table::at(table::row(class, argument)?, version.map_or([u32::MAX; 3], Version::numbers));

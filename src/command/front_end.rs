@@ -277,6 +277,8 @@ pub(crate) const COMMON_FIELDS: &[Field] = {
 
 /// What a front end made of a command: what each rank runs.
 pub(crate) struct RankCommand {
+    /// The table for the version that is installed, where it is not the front end's own.
+    pub(crate) trainer: Option<&'static Trainer>,
     pub(crate) target: Target,
     /// The arguments each rank gets.
     pub(crate) args: Vec<OsString>,
@@ -330,6 +332,7 @@ impl RankCommand {
     /// The command as it stands.
     pub(crate) fn unchanged(command: &ParsedCommand) -> Self {
         RankCommand {
+            trainer: None,
             target: command.target.clone(),
             args: command.args.clone(),
             effective_args: None,
@@ -365,6 +368,15 @@ impl RankCommand {
         let file = modules.iter().find_map(file_of);
         let target = file.map_or_else(|| Target::module(modules[0]), Target::script);
         RankCommand { target, args, python, ..Self::unchanged(command) }
+    }
+
+    /// The arguments in a run file count before those behind it. Its parser converts nothing.
+    pub(crate) fn read_arguments(&mut self, run_file: &RunFile) {
+        let mut words = run_file::typed_words(&run_file.entries, false);
+        words.extend(self.args.iter().skip(1).cloned());
+        self.effective_args = Some(words);
+        self.unread = run_file::unread(&run_file.entries, false);
+        self.texts = run_file::texts(&run_file.entries);
     }
 
     /// What a run file holds. That it cannot be read is a problem of the command.

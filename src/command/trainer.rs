@@ -70,6 +70,7 @@ pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static
     let (trainer, rank) = recognised
         .unwrap_or_else(|| (named.map_or(&command::TRAINER, |named| named.value), RankCommand::unchanged(command)));
     let RankCommand {
+        trainer: of_version,
         target,
         args,
         effective_args,
@@ -82,6 +83,7 @@ pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static
         no_config,
         mut problems,
     } = rank;
+    let trainer = of_version.unwrap_or(trainer);
     let (python, blocker) = if python.is_some() { (python, None) } else { interpreter(command, host) };
     let fields: Vec<Field> = trainer.fields.iter().chain(COMMON_FIELDS).copied().collect();
     let options = (trainer.options)(&target);
@@ -211,7 +213,9 @@ mod tests {
     fn one_file_per_front_end() {
         let mut files: Vec<String> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/command/trainer"))
             .unwrap()
-            .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_string())
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.is_file())
+            .map(|path| path.file_stem().unwrap().to_str().unwrap().to_string())
             .collect();
         files.sort();
         let mut names: Vec<_> = ALL.iter().map(|trainer| trainer.name.to_string()).collect();

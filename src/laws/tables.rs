@@ -12,7 +12,7 @@ use clap::{Arg, ArgAction, Command};
 use crate::base::options::{FIT, GENERATE, Subcommand};
 use crate::base::vars;
 use crate::cli::completions::{long, short, shown_options};
-use crate::command::{prefix, trainer};
+use crate::command::{arguments, prefix, trainer};
 use crate::config::{auto, template};
 use crate::{check, cli};
 
@@ -89,6 +89,16 @@ fn front_ends(in_chinese: bool) -> Vec<(String, String)> {
     rows
 }
 
+/// The trainers whose arguments are recorded.
+fn recorded_trainers() -> Vec<(String, String)> {
+    let row = |name: &str| {
+        let versions: Vec<&str> = arguments::recorded_versions(name).collect();
+        format!("| {name} | {} | {} | {} |", versions[0], versions[versions.len() - 1], versions.len())
+    };
+    let names = ["transformers", "ms-swift", "trl", "llamafactory", "axolotl"];
+    names.map(|name| (name.to_string(), row(name))).to_vec()
+}
+
 fn tables() -> Vec<Table> {
     let rules = auto::RULES.iter().map(|rule| {
         let compared = if rule.compared { "yes" } else { "" };
@@ -110,6 +120,7 @@ fn tables() -> Vec<Table> {
         Table::new("shorthands", "| 名称 | 是什么 |", shorthands("about.zh", "。")),
         Table::new("front ends", "| command | front end | what is executed |", front_ends(false)),
         Table::new("front ends", "| 命令 | 前端 | 实际执行 |", front_ends(true)),
+        Table::new("recorded trainers", "| package | from | to | versions read |", recorded_trainers()),
         Table::new("prefixes", "| in front | |", prefixes),
         Table::new("auto", "| key | becomes | compared |", rules),
         Table::new("check", "| rule | | says |", checks),

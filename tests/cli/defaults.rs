@@ -82,8 +82,11 @@ fn what_is_not_recorded_is_not_claimed() {
     sandbox.installed("transformers", "4.30.0");
     is_silent(&sandbox, "gradient_clipping=0.5", swift);
     sandbox.installed("transformers", "5.19.0");
-    sandbox.installed("ms_swift", "2.6.1");
+    sandbox.installed("ms_swift", "1.7.3");
     is_silent(&sandbox, "gradient_clipping=0.5", swift);
+    sandbox.installed("ms_swift", "2.6.1");
+    let own = "--max_grad_norm (default of ms-swift 2.6.1)";
+    is_said(&sandbox, "gradient_clipping=0.5", "swift sft --model_id_or_path a/b", "error", own);
 }
 
 #[test]

@@ -672,7 +672,7 @@ fn swifts_options_and_files_by_version() {
     let mut sandbox = Sandbox::new();
     sandbox.var("CUDA_VISIBLE_DEVICES", "0,1").var("A", "mine");
     sandbox.file("x.yaml", "model: m\ndeepspeed: zero2\nENV:\n  A: 1\n  NPROC_PER_NODE: 1\n");
-    let sft = |option: &'static str| ["swift", "sft", "--model", "m", option, "full", "--deepspeed", "zero2"];
+    let sft = |option: &'static str| ["swift", "sft", option, "full", "--deepspeed", "zero2"];
     for (version, wrong, right) in [
         ("2.6.0", "--tuner_type", "--sft_type"),
         ("3.9.1", "--tuner_type", "--train_type"),
@@ -694,4 +694,42 @@ fn swifts_options_and_files_by_version() {
     }
     sandbox.installed("ms_swift", "4.0.4");
     assert!(sandbox.plan(&[], &["swift", "sft", "x.yaml"])["config"].is_null(), "no file before 4.1");
+}
+
+/// As `tests/real/version_rows.py` sees it on the real one.
+#[test]
+fn ms_swift_2_reads_a_json_file_and_its_own_names() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("CUDA_VISIBLE_DEVICES", "0,1").installed("ms_swift", "2.6.1");
+    sandbox.file(
+        "run.json",
+        r#"{"sft_type": "full", "batch_size": 4, "dtype": "bf16", "gradient_accumulation_steps": 2}"#,
+    );
+    for command in [
+        &["swift", "sft", "run.json"][..],
+        &[
+            "swift",
+            "sft",
+            "--sft_type",
+            "full",
+            "--batch_size",
+            "4",
+            "--dtype",
+            "bf16",
+            "--gradient_accumulation_steps=2",
+        ],
+    ] {
+        let plan = sandbox.plan(&["--deepspeed", "zero2"], command);
+        let config = &plan["config"];
+        assert_eq!(
+            (&config["train_batch_size"], &config["bf16"]["enabled"]),
+            (&json!(16), &json!(true)),
+            "{command:?}"
+        );
+    }
+    let plan = sandbox.plan(&["--deepspeed", "zero2"], &["swift", "sft", "run.json"]);
+    assert!(plan["run_file_path"].is_string() && !plan["argv"].to_string().contains("--deepspeed"));
+    sandbox
+        .launch(&[], &["swift", "sft", "--torch_dtype", "bfloat16", "--deepspeed", "zero2"])
+        .refused(&["--torch_dtype", "--dtype"]);
 }

@@ -29,6 +29,10 @@ if FRONT_END == "swift":
     from swift.utils import utils
     with getattr(utils, "_patch_get_type_hints", contextlib.nullcontext)():
         parser = HfArgumentParser(classes)
+elif FRONT_END == "swift-2":
+    from swift import llm
+    # Before 2.2.5, `pt` had none of its own.
+    parser = HfArgumentParser([getattr(llm, {"sft": "SftArguments", "pt": "PtArguments", "rlhf": "RLHFArguments"}[COMMAND])])
 elif FRONT_END == "trl":
     import importlib
     parser = importlib.import_module("trl.scripts." + COMMAND).make_parser()
@@ -60,9 +64,12 @@ VALUES = [["x"], ["1"], ["1.5"], ["true"], ["None"], ["no"], ["steps"], ["a", "b
 FRONT_ENDS = {
     "hf": [("", ["python", "train.py"], ["TrainingArguments"])],
     "swift": [(command, ["swift", command], [command, "TrainingArguments", "Seq2SeqTrainingArguments"]) for command in ("sft", "pt", "rlhf")],
+    "swift-2": [(command, ["swift", command], ["SftArguments", *more]) for command, *more in (("sft",), ("pt", "PtArguments"), ("rlhf", "RLHFArguments"))],
     "trl": [(command, ["trl", command], []) for command in ("sft", "dpo", "grpo", "reward", "kto", "rloo")],
     "llamafactory": [("", ["llamafactory-cli", "train"], ["train", "TrainingArguments", "Seq2SeqTrainingArguments"])],
 }
+# Those that the main environment does not have.
+ENVIRONMENTS = {"llamafactory": "llamafactory", "swift-2": "ms-swift-2.6.1"}
 # transformers looks these up after the parser; these zlaunch reads itself.
 # What transformers refuses of arguments together, and of numbers.
 TOGETHER = [text for file in (ROOT / "src/check/refusals").glob("*.rs") for text in re.findall(r'"([^"]* [^"]*)"', file.read_text())]
@@ -123,7 +130,7 @@ def main():
     options = Arguments(__doc__, "bin", "env", "names").parse_args()
     checks = Checks()
     for front_end in options.names or FRONT_ENDS:
-        env = environment("llamafactory") if front_end == "llamafactory" and "--env" not in os.sys.argv else options.env
+        env = environment(ENVIRONMENTS[front_end]) if front_end in ENVIRONMENTS and "--env" not in os.sys.argv else options.env
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "train.py").write_text(SCRIPT)
             for command, words, classes in FRONT_ENDS[front_end]:

@@ -25,7 +25,9 @@ KEYS = ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumula
         "optimizer.params.weight_decay", "scheduler.params.warmup_min_lr", "scheduler.params.warmup_max_lr", "scheduler.params.warmup_num_steps", "fp16.enabled", "bf16.enabled",
         "zero_optimization.reduce_bucket_size", "zero_optimization.stage3_prefetch_bucket_size"]
 # ms-swift takes it from the model and the machine.
-NOT_KNOWN = {("swift", "fp16.enabled"), ("swift", "bf16.enabled")}
+NOT_KNOWN = {(front_end, key) for front_end in ("swift", "swift-2") for key in ("fp16.enabled", "bf16.enabled")}
+# A ratio of the steps, of which nobody knows how many there are.
+NOT_KNOWN.add(("swift-2", "scheduler.params.warmup_num_steps"))
 
 REAL = '''
 import contextlib, io, json, os, sys
@@ -33,10 +35,18 @@ os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1", LOCAL_WORLD_SIZE="1"
 import torch
 from transformers import HfArgumentParser
 FOLDER, FRONT_END, COMMAND = sys.argv[1:]
+if FRONT_END == "swift-2":
+    # It wants a GPU for each of several ranks.
+    del os.environ["RANK"], os.environ["LOCAL_RANK"], os.environ["WORLD_SIZE"]
 class Model(torch.nn.Module):
     class config:
         hidden_size = 64
 def arguments(argv):
+    if FRONT_END == "swift-2":
+        from swift.llm import PtArguments, RLHFArguments, SftArguments
+        from swift.utils import parse_args
+        fixed = ["--model_id_or_path", FOLDER + "/model", "--dataset", FOLDER + "/data.jsonl", "--model_type", "qwen2-0_5b-instruct", "--report_to", "none"]
+        return parse_args({"sft": SftArguments, "pt": PtArguments, "rlhf": RLHFArguments}[COMMAND], argv + fixed)[0].training_args
     if FRONT_END == "swift":
         try:
             from swift.arguments import PretrainArguments, RLHFArguments, SftArguments
@@ -76,11 +86,16 @@ SCRIPT = "from transformers import HfArgumentParser, Trainer, TrainingArguments\
 
 # ms-swift ends without one.
 DATASET = ["--dataset", "AI-ModelScope/alpaca-gpt4-data-en"]
+MODEL_2 = ["--model_type", "qwen2-0_5b-instruct", "--model_id_or_path", "model", *DATASET]
+# Those that the main environment does not have.
+ENVIRONMENTS = {"llamafactory": "llamafactory", "swift-2": "ms-swift-2.6.1"}
 # The front end, what is asked for, how zlaunch is told, and the arguments that are given.
 FRONT_ENDS = {
     "hf": [("", ["python", "train.py"], []), ("", ["torchrun", "train.py"], ["--per_device_train_batch_size", "2"])],
     "swift": [("sft", ["swift", "sft", "--model", "model", *DATASET], []), ("pt", ["swift", "pt", "--model", "model", *DATASET], ["--per_device_train_batch_size", "3"]),
               ("rlhf", ["swift", "rlhf", "--model", "model", *DATASET], ["--rlhf_type", "dpo"])],
+    "swift-2": [("sft", ["swift", "sft", *MODEL_2], []), ("sft", ["swift", "sft", *MODEL_2], ["--sft_type", "full", "--batch_size", "2"]),
+                ("pt", ["swift", "pt", *MODEL_2], ["--batch_size", "4", "--per_device_train_batch_size", "3"]), ("rlhf", ["swift", "rlhf", *MODEL_2], ["--rlhf_type", "dpo"])],
     "trl": [("SFTConfig", ["trl", "sft"], []), ("DPOConfig", ["trl", "dpo"], []), ("GRPOConfig", ["trl", "grpo"], []), ("RewardConfig", ["trl", "reward"], [])],
     "llamafactory": [("", ["llamafactory-cli", "train"], [])],
 }
@@ -150,6 +165,7 @@ def compare(bench, checks, front_end, command, words, argv):
         said = bench.complaints(words, case, key)
         wrong = None if bool(said) == refused or (front_end, key) in NOT_KNOWN and not said else f"{get(case['config'], key)}: the trainer says {real if refused else 'nothing'}, zlaunch {said}"
         checks.judge(f"{name} {key}", wrong)
+    print(f"{name}: {len(cases)} values", flush=True)
 
 
 def main():
@@ -157,9 +173,9 @@ def main():
     parser.add_argument("--packages", type=Path, metavar="FOLDER", help="packages that count before those of the environment")
     options = parser.parse_args()
     checks = Checks()
-    wanted = options.names or ["hf", "swift", "trl", "llamafactory"]
+    wanted = options.names or FRONT_ENDS
     for front_end in wanted:
-        env = environment("llamafactory") if front_end == "llamafactory" and "--env" not in os.sys.argv else options.env
+        env = environment(ENVIRONMENTS[front_end]) if front_end in ENVIRONMENTS and "--env" not in os.sys.argv else options.env
         with tempfile.TemporaryDirectory() as folder:
             make_model(options.env, folder)
             bench = Bench(options.bin, env, options.packages and options.packages.resolve(), folder)

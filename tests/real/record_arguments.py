@@ -14,6 +14,7 @@ What all versions take alike has no version. The line `DISTRIBUTION *` has the v
 """
 import ast
 import collections
+import math
 import re
 import zipfile
 from pathlib import Path
@@ -31,6 +32,9 @@ TRL_CLASSES = [f"{name}Config" for name in TRL] + ["ModelConfig", "ScriptArgumen
 # Where the commands' own classes were before 0.13; the script of `kto` had one of its own.
 OLD_TRL = ("trl/commands/cli_utils.py", "trl/commands/scripts/kto.py", "trl/utils.py")
 SWIFT = {"sft": ["SftArguments", "TrainArguments"], "pt": ["PretrainArguments", "SftArguments", "TrainArguments"], "rlhf": ["RLHFArguments"]}
+# Before 3.0 it had classes of its own, which do not derive from those of transformers.
+SWIFT_2 = "SftArguments"
+SWIFT_2_MORE = ["PtArguments", "RLHFArguments", "DPOArguments", "ORPOArguments", "SimPOArguments"]
 LLAMAFACTORY = ["ModelArguments", "DataArguments", "TrainingArguments", "FinetuningArguments", "GeneratingArguments"]
 # What transformers takes for a class of choices whatever the parser says: `__post_init__` looks it up.
 CONVERTED = {"lr_scheduler_type": "SchedulerType"}
@@ -99,7 +103,9 @@ def plain(annotation, default):
             return NO_WORD
         if outer == "Literal":
             elements = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
-            return "".join(f"|{ast.literal_eval(element)}" for element in elements)
+            choices = "".join(f"|{ast.literal_eval(element)}" for element in elements)
+            # One that describes values is no word.
+            return UNKNOWN if " " in choices else choices
         if outer in ("list", "List"):
             inner = plain(annotation.slice, None)
             return f"+{inner}" if inner in ("int", "float", "str", *ENUMS) else UNKNOWN
@@ -207,6 +213,12 @@ def swift(wheel):
     return {name: converted(fields(made)) for name, made in found.items()}, {name: [SEQ2SEQ] for name in found}
 
 
+def swift_2(wheel):
+    every = all_classes(Parsers(wheel, "swift/llm/utils/argument"))
+    found = {SWIFT_2: fields(every[SWIFT_2])} | {name: vars(every[name])["own"] for name in SWIFT_2_MORE if name in every}
+    return found, {name: [SWIFT_2] for name in found if name != SWIFT_2}
+
+
 def llamafactory(wheel):
     every = all_classes(Parsers(wheel, "llamafactory/hparams/"))
     own = {}
@@ -226,38 +238,49 @@ def axolotl(file):
     return found and ({"train": found}, {})
 
 
-PACKAGES = {"transformers": transformers, "trl": trl, "ms-swift": swift, "llamafactory": llamafactory, "axolotl": axolotl}
+# What reads the versions of a package, by the first of them: classes of one generation have no history in another.
+PACKAGES = {"transformers": {(0,): transformers}, "trl": {(0,): trl}, "ms-swift": {(2,): swift_2, (3,): swift}, "llamafactory": {(0,): llamafactory}, "axolotl": {(0,): axolotl}}
 
 
 def table(folder):
     lines = []
-    for distribution, read in PACKAGES.items():
+    for distribution, generations in PACKAGES.items():
         wheels = packages(folder, distribution)
-        if not wheels:
-            continue
-        plain_versions = [version for version in wheels if re.fullmatch(r"[\d.]+", version)]
-        histories, versions, parts = collections.defaultdict(list), [], collections.defaultdict(list)
-        for version in sorted(plain_versions, key=number):
-            if not (answer := read(wheels[version])):
-                continue
-            found, made_of = answer
-            versions.append(version)
-            for name, classes in made_of.items():
-                parts[name] += [other for other in classes if other not in parts[name]]
-            entries = {(name, argument): value for name, arguments in found.items() for argument, value in arguments.items()}
-            for key in {*entries, *histories}:
-                value = entries.get(key, GONE)
-                history = histories[key]
-                if (history[-1][1] if history else GONE) != value:
-                    history.append((version, value))
-        lines.append(f"{distribution} * {' '.join(versions)}")
-        lines += [f"{distribution} {name} ^ {' '.join(classes)}" for name, classes in parts.items()]
-        for (name, argument), history in histories.items():
-            same = len(history) == 1 and history[0][0] == versions[0]
-            values = [f"={history[0][1]}"] if same else [f"{version}={value}" for version, value in history]
-            lines.append(f"{distribution} {name} {argument} {' '.join(values)}")
+        plain_versions = sorted((version for version in wheels if re.fullmatch(r"[\d.]+", version)), key=number)
+        limits = [*generations, (math.inf,)]
+        all_versions = []
+        for read, since, until in zip(generations.values(), limits, limits[1:]):
+            versions, more = generation(distribution, read, {version: wheels[version] for version in plain_versions if since <= number(version) < until})
+            all_versions += versions
+            lines += more
+        if all_versions:
+            lines.append(f"{distribution} * {' '.join(all_versions)}")
     assert all(line.isascii() for line in lines)
     return "".join(f"{line}\n" for line in sorted(lines))
+
+
+def generation(distribution, read, wheels):
+    """The versions that could be read, and the lines of their classes."""
+    histories, versions, parts = collections.defaultdict(list), [], collections.defaultdict(list)
+    for version, wheel in wheels.items():
+        if not (answer := read(wheel)):
+            continue
+        found, made_of = answer
+        versions.append(version)
+        for name, classes in made_of.items():
+            parts[name] += [other for other in classes if other not in parts[name]]
+        entries = {(name, argument): value for name, arguments in found.items() for argument, value in arguments.items()}
+        for key in {*entries, *histories}:
+            value = entries.get(key, GONE)
+            history = histories[key]
+            if (history[-1][1] if history else GONE) != value:
+                history.append((version, value))
+    lines = [f"{distribution} {name} ^ {' '.join(classes)}" for name, classes in parts.items()]
+    for (name, argument), history in histories.items():
+        same = len(history) == 1 and history[0][0] == versions[0]
+        values = [f"={history[0][1]}"] if same else [f"{version}={value}" for version, value in history]
+        lines.append(f"{distribution} {name} {argument} {' '.join(values)}")
+    return versions, lines
 
 
 def main():

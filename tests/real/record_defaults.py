@@ -32,6 +32,8 @@ PACKAGES = {
     "ms-swift": (("swift/llm/argument/", "swift/llm/__init__", "swift/arguments/", "swift/trainers/"), {"sft": ["SftArguments", "TrainArguments"], "pt": ["PretrainArguments", "SftArguments", "TrainArguments"], "rlhf": ["RLHFArguments"]}),
     "llamafactory": ("llamafactory/hparams/", {"TrainingArguments": ["TrainingArguments"]}),
 }
+# Before 3.0 its classes did not derive from those of transformers. The others have the same defaults as the first.
+SWIFT_2 = ("swift/llm/utils/argument", {name: [name] for name in ("SftArguments", "PtArguments")})
 # A class of transformers, from which the others derive.
 BASE = "TrainingArguments"
 INHERITED, COMPUTED, NOTHING = "-", "?", "none"
@@ -137,7 +139,7 @@ def default(node):
 
 def defaults(wheel, distribution):
     """{class: {argument: default}} of one version."""
-    below, wanted = PACKAGES[distribution]
+    below, wanted = SWIFT_2 if wheel.name.startswith("ms_swift-2.") else PACKAGES[distribution]
     sources = Sources(wheel, below)
     every = {}
     for name, made in sources.classes():
@@ -153,6 +155,11 @@ def of_class(made, argument, distribution):
     if any(parent.__name__ == OWN_BATCHES for parent in made.__mro__):
         return COMPUTED
     if distribution == "ms-swift":
+        if argument == "per_device_train_batch_size" and value == NOTHING:
+            return made.batch_size
+        if argument == "learning_rate" and getattr(made, "sft_type", "") == "'full'":
+            # Of `swift pt`, as long as --sft_type is not given.
+            return "1e-05"
         # It takes the precision from the model, whatever the class says; the others that are None are computed too.
         return COMPUTED if argument in ("fp16", "bf16") or value == NOTHING else value
     if distribution == "trl" and argument == "bf16" and value == NOTHING:
@@ -192,7 +199,8 @@ def table(folder):
         values = collections.defaultdict(list)
         for version in versions:
             found = axolotl(wheels[version]) if distribution == "axolotl" else defaults(wheels[version], distribution)
-            for name in set(found) | {name for name, _ in values}:
+            # ms-swift 3.0 has none of the classes before it.
+            for name in set(found) | {name for name, _ in values if name not in SWIFT_2[1]}:
                 for argument in ARGUMENTS:
                     value = found.get(name, {}).get(argument, COMPUTED)
                     history = values[name, argument]

@@ -7,7 +7,7 @@ use crate::check::subject::Subject;
 use crate::report::reading;
 
 const fn always(when: &'static [Condition], why: &'static str, help: &'static str) -> Refusal {
-    Refusal { when, why, help, distribution: "ms-swift", since: [0; 3], until: EVER, certain: true }
+    Refusal { when, why, help, distribution: "ms-swift", since: [3, 0, 0], until: EVER, certain: true }
 }
 
 /// A checkpoint has the arguments that made it.
@@ -48,7 +48,7 @@ const TUNERS: &[&str] = &[
     "dummy",
 ];
 
-/// Read in the sources of 3.2 to 4.6.
+/// Read in the sources of 3.2 to 4.6. Those of 2 were others.
 pub(super) const REFUSALS: &[Refusal] = &[
     always(&[left_out("model"), NO_CHECKPOINT, WANTS_MODEL], "it names the model", "--model MODEL"),
     always(

@@ -62,9 +62,10 @@ impl<'p> Versions<'p> {
         self.around("transformers").is_some() && self.all_within("transformers", [0; 3], DASHES_SINCE)
     }
 
-    /// Whether what counts of a distribution is in a range of versions.
+    /// Whether what counts of a distribution is in a range of versions. Not where the parser has nothing of it.
     pub(crate) fn all_within(&self, distribution: &str, since: [u32; 3], until: [u32; 3]) -> bool {
-        self.each(|at| at(distribution)).iter().all(|version| since <= *version && *version < until)
+        let is_part = self.found.iter().any(|(known, _)| *known == distribution);
+        is_part && self.each(|at| at(distribution)).iter().all(|version| since <= *version && *version < until)
     }
 
     /// Whether it is not known which version is there, so that it may be any.

@@ -134,11 +134,7 @@ fn take_run_file(recognised: &mut RankCommand, file: &OsStr, alone: bool, source
         return;
     }
     let Some(run_file) = RunFile::read(file, host) else { return };
-    let mut words = run_file::typed_words(&run_file.entries, false);
-    words.extend(recognised.args.iter().skip(1).cloned());
-    recognised.effective_args = Some(words);
-    recognised.unread = run_file::unread(&run_file.entries, false);
-    recognised.texts = run_file::texts(&run_file.entries);
+    recognised.read_arguments(&run_file);
     if reads == RunFileReader::Transformers {
         recognised.run_file = Some(run_file);
     }

@@ -1,8 +1,14 @@
 //! ms-swift. `swift sft …` starts torchrun on a file of its own; we run that file directly, so that nothing is launched
 //! twice. Sub-commands that swift itself runs as one process are passed through.
 
+mod before_3;
+mod common;
+
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
+use std::path::Path;
+
+use common::{TOLERANT, accumulation_steps, learning_rate, tolerates};
 
 use super::hf;
 use crate::base::vars;
@@ -17,7 +23,7 @@ use crate::command::inputs::Input;
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::option_names;
 use crate::command::python::{Python, Version};
-use crate::command::run_file;
+use crate::command::run_file::{self, RunFile};
 use crate::command::shipped::ShippedConfigs;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
@@ -49,10 +55,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     precision_unknown: Some("ms-swift takes it from the model: --torch_dtype is not given"),
     parser: ArgumentParser::Recorded {
         class: |target, _| parser_of(target),
-        unknown: UnknownOptions::Refused {
-            unless: |args, _| tolerates(args),
-            tolerant: "--ignore_args_error true makes it tolerate unknown options",
-        },
+        unknown: UnknownOptions::Refused { unless: |args, _| tolerates(args), tolerant: TOLERANT },
     },
     arguments: DefaultArguments::Recorded(arguments),
     computed,
@@ -175,7 +178,9 @@ const COMMANDS: &[(&str, &str)] = &[
 
 fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     if command_of(&command.target).is_some() {
-        return Some(RankCommand::unchanged(command));
+        let mut rank = RankCommand { python: module_python(command, host), ..RankCommand::unchanged(command) };
+        adapt(&mut rank, host);
+        return Some(rank);
     }
     if !TRAINER.is_console(&command.target) {
         return None;
@@ -185,11 +190,10 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     let route = Route::find(first, || python.as_ref()?.version("ms-swift"))?;
     let words = route.words.iter().map(OsString::from).chain(rest.iter().cloned());
     let mut rank = RankCommand::in_package(command, python, &[route.module], words.collect());
-    let version = |rank: &RankCommand| rank.python.as_ref()?.version("ms-swift");
+    adapt(&mut rank, host);
     // swift's own launcher reads a run file, and the file behind it does not: we put its words in its place.
     if let Some(file) = run_file::first(rest) {
-        let version = version(&rank);
-        // Before 4.1 there were no run files, and the parser refuses the word.
+        let version = version_of(&rank);
         if version.as_ref().is_none_or(|version| !version.is_before([4, 1, 0])) {
             let precedence =
                 if version.is_some_and(|it| it.is_before([4, 2, 2])) { EnvBlock::Wins } else { EnvBlock::Yields };
@@ -199,12 +203,39 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     // `--config x.yaml` of ms-swift 3.10 to 4.0 put the words of the file last, so they win over the command line.
     let option = rank.args.iter().position(|word| word == "--config");
     if let Some((at, file)) = option.and_then(|at| Some((at, rank.args.get(at + 1)?.clone())))
-        && version(&rank).is_some_and(|it| !it.is_before([3, 10, 0]) && it.is_before([4, 1, 0]))
+        && version_of(&rank).is_some_and(|it| !it.is_before([3, 10, 0]) && it.is_before([4, 1, 0]))
     {
         insert_run_file(&mut rank, at..at + 2, &file, true, EnvBlock::Yields, host);
     }
     // With Ray, Ray starts the ranks.
     (!uses_ray(&rank.args)).then_some(rank)
+}
+
+fn version_of(rank: &RankCommand) -> Option<Version> {
+    rank.python.as_ref()?.version("ms-swift")
+}
+
+/// The interpreter of a module that the user wrote out.
+fn module_python(command: &ParsedCommand, host: &Host) -> Option<Python> {
+    let named = || Some(Python::at(host.find_program(command.python.as_ref()?)?, host));
+    named().or_else(|| Python::of_script(&host.find_program(command.owner.as_ref()?)?, host))
+}
+
+/// What older versions do otherwise: before 3.0 arguments had other names, before 4.1 a JSON file may hold all of them, and
+/// no other file any.
+fn adapt(rank: &mut RankCommand, host: &Host) {
+    let Some(version) = version_of(rank).filter(|version| version.is_before([4, 1, 0])) else { return };
+    if let [file] = &rank.args[..]
+        && Path::new(file).extension().is_some_and(|ending| ending == "json")
+        && let Some(run_file) = RunFile::read(file, host)
+    {
+        rank.read_arguments(&run_file);
+        rank.run_file = Some(run_file);
+    }
+    if version.is_before(before_3::UNTIL) {
+        before_3::rename_arguments(rank);
+        rank.trainer = Some(&before_3::TRAINER);
+    }
 }
 
 fn uses_ray(words: &[OsString]) -> bool {
@@ -275,11 +306,15 @@ fn options(target: &Target) -> OptionList {
 /// swift refuses an option it does not know, but only after it has imported everything.
 fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Problem> {
     let (OptionList::Known(list), Some(python)) = (options(target), python) else { return Vec::new() };
-    let tolerated = tolerates(args);
-    let Some(version) = python.version("ms-swift").filter(|_| !tolerated) else { return Vec::new() };
+    let names_tuner = || TunerOption::ALL.iter().any(|option| args.list(option.name).is_some());
+    // The options of a training are judged by `check`, for more versions.
+    let is_judged = parser_of(target).is_some();
+    if tolerates(args) || is_judged && !names_tuner() {
+        return Vec::new();
+    }
+    let Some(version) = python.version("ms-swift") else { return Vec::new() };
     let refused = |word: &str, suggestion: Option<&str>| {
-        let tolerant = "--ignore_args_error true makes it tolerate unknown options";
-        report::trainer_has_no_option(&format!("ms-swift {version}"), word, suggestion, tolerant)
+        report::trainer_has_no_option(&format!("ms-swift {version}"), word, suggestion, TOLERANT)
     };
     // What a name of the tuner option is called in this version.
     let current = TunerOption::ALL.iter().rev().find(|option| option.is_in(&version));
@@ -287,8 +322,7 @@ fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Proble
         let is_tuner = TunerOption::ALL.iter().any(|option| option.name == name);
         current.filter(|current| is_tuner && current.name != name).map(|current| format!("--{}", current.name))
     };
-    // The options of a training are judged by `check`, for more versions.
-    if version.0 != RECORDED || parser_of(target).is_some() {
+    if version.0 != RECORDED || is_judged {
         let refused_names =
             TunerOption::ALL.iter().filter(|option| !option.is_in(&version) && args.list(option.name).is_some());
         return refused_names
@@ -315,10 +349,6 @@ fn parser_of(target: &Target) -> Option<ArgumentClass> {
     trains.map(|name| ArgumentClass { distribution: "ms-swift", name })
 }
 
-fn tolerates(args: &Args) -> bool {
-    args.bool("ignore_args_error", true).ok().flatten().is_some_and(|sourced| sourced.value)
-}
-
 /// By command. With `--load_args`, a file beside a checkpoint has defaults too.
 fn arguments(args: &Args, target: &Target) -> Option<ArgumentClass> {
     let loads = args.is_given("load_args") && !matches!(args.bool("load_args", true), Ok(Some(loads)) if !loads.value);
@@ -330,15 +360,13 @@ fn computed(argument: &str, args: &Args, version: &Version, world_size: Option<u
     match argument {
         "learning_rate" => {
             let tuner = TunerOption::ALL.iter().rev().find_map(|option| args.text(option.name));
-            Some(if tuner.is_some_and(|tuner| tuner.value == "full") { "1e-5" } else { "1e-4" }.to_string())
+            Some(learning_rate(tuner.is_some_and(|tuner| tuner.value == "full")))
         }
         "gradient_accumulation_steps" => {
             if args.text("rlhf_type").is_some_and(|rlhf| rlhf.value == "grpo") {
                 return (!version.is_before([3, 7, 0])).then(|| "1".to_string());
             }
-            let micro = args.int("per_device_train_batch_size").ok()?.map_or(1, |micro| micro.value);
-            let samples = u64::try_from(micro).ok()?.checked_mul(world_size?).filter(|samples| *samples > 0)?;
-            Some(16_u64.div_ceil(samples).to_string())
+            accumulation_steps(args, world_size)
         }
         _ => None,
     }

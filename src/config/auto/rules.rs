@@ -144,7 +144,7 @@ pub(crate) const RULES: &[AutoRule] = &[
                 return Err(Unfilled::deferred("ms-swift sets it to 0 for GRPO at stage 3"));
             }
             if context.keeps_fractions() {
-                return context.sized(false, |h| (json!(0.9 * as_float(h) * as_float(h)), "0.9 · hidden_size²"));
+                return context.sized(false, |h| (unrounded(h), "0.9 · hidden_size²"));
             }
             context.sized(false, |h| (json!(nine_tenths_squared(h)), "⌊0.9 · hidden_size²⌋"))
         },
@@ -353,6 +353,12 @@ fn nine_tenths_squared(h: u64) -> u64 {
     (0.9 * as_float(h) * as_float(h)) as u64
 }
 
+/// The same without `int`. DeepSpeed takes 23592960.0 for a whole number, and refuses one with a fraction.
+fn unrounded(h: u64) -> Value {
+    let size = 0.9 * as_float(h) * as_float(h);
+    if size.fract() == 0.0 { json!(nine_tenths_squared(h)) } else { json!(size) }
+}
+
 #[expect(clippy::cast_precision_loss, reason = "a hidden size is below 2^24")]
 fn as_float(h: u64) -> f64 {
     h as f64
@@ -370,6 +376,7 @@ mod tests {
         {
             assert_eq!(nine_tenths_squared(h), size, "{h}");
         }
+        assert_eq!((unrounded(5120), unrounded(64)), (json!(23_592_960), json!(3686.4)));
     }
 
     #[test]
