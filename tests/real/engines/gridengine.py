@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+"""zlaunch under a real Grid Engine of two machines: `qsub` with and without a parallel environment, `qrsh -inherit`, task arrays, MPIs, signals.
+
+Debian's packages are unpacked and laid over /usr for this script alone: it runs in namespaces of its own (root is needed), where each machine has
+a name and a network. When it ends, everything that it started is gone. Each layout must be placed or refused, as `meeting.py` says.
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from harness import CACHE, CHECKS, PATIENCE, Arguments, Checks, Skip, check, until  # noqa: E402
+from installed import unpacked, wheels  # noqa: E402
+from meeting import RANK, Lab  # noqa: E402
+
+PACKAGES = ["gridengine-master", "gridengine-exec", "gridengine-client", "gridengine-common", "libjemalloc2"]
+NAMESPACES = ["unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+INSIDE = "TEST_INSIDE"
+MASTER, NODES = "login", ["node1", "node2"]
+# How many slots of a machine a job gets, by the name of a parallel environment.
+ENVIRONMENTS = {"smp": "$pe_slots", "spread": "1", "pairs": "2"}
+# Seconds from a notification to the signal itself.
+NOTIFY = 4
+# A machine's life: a name, folders that no other sees, the other end of its cable, then the daemon.
+NODE = """
+set -e
+hostname "$1"
+mount --bind "$3" "$4"
+ip link set lo up
+for try in $(seq 500); do ip link set eth0 up 2>/dev/null && break; sleep 0.01; done
+ip addr add "$2/24" dev eth0
+exec sge_execd
+"""
+# Runs a job to its end and shows what it printed.
+SUBMIT = """
+: >"$MET.out"
+qsub -sync y -terse -V -cwd -j y -o "$MET.out" -S /bin/bash "$@" >"$MET.qsub" 2>&1
+status=$?
+cat "$MET.qsub" "$MET.out"
+exit $status
+"""
+
+
+class GridEngine:
+    def __init__(self, folder, packages):
+        self.folder, self.packages, self.root = folder, packages, folder / "sge"
+        self.variables = {"SGE_ROOT": str(self.root), "SGE_CELL": "default", "SGE_QMASTER_PORT": "6444", "SGE_EXECD_PORT": "6445"}
+
+    def start(self):
+        self.network()
+        self.install()
+        self.daemon("sge_qmaster", ["sge_qmaster"])
+        until(lambda: self.asked("qconf", "-sh"), lambda: self.log("sge_qmaster"))
+        for option, hosts in (("-ah", NODES), ("-as", [MASTER, *NODES])):
+            self.command("qconf", option, ",".join(hosts))
+        for number, name in enumerate(NODES, 1):
+            self.node(number, name)
+        until(lambda: set(NODES) <= set(self.asked("qconf", "-sel").split()), lambda: "".join(map(self.log, NODES)))
+        self.configure()
+
+    def network(self):
+        """A bridge, and names for both ends of each cable."""
+        names = ["127.0.0.1 localhost", f"10.99.0.254 {MASTER}", *(f"10.99.0.{number} {name}" for number, name in enumerate(NODES, 1))]
+        for text, over in (("\n".join([*names, ""]), "/etc/hosts"), ("nameserver 127.0.0.1\n", os.path.realpath("/etc/resolv.conf"))):
+            own = self.folder / Path(over).name
+            own.write_text(text)
+            self.command("mount", "--bind", own, over)
+        for line in (f"hostname {MASTER}", "ip link set lo up", "ip link add bridge0 type bridge", "ip addr add 10.99.0.254/24 dev bridge0", "ip link set bridge0 up"):
+            self.command(*line.split())
+
+    def install(self):
+        """As the packages' own scripts do it, in our folder."""
+        spool, shared = self.folder / "spool", self.packages / "usr/share/gridengine"
+        own = self.folder / "own/share/gridengine"
+        for made in (own, spool / "qmaster", spool / "spooldb", self.folder / "local", self.root / "default/common", *(self.root / name for name in ("bin", "lib", "utilbin"))):
+            made.mkdir(parents=True)
+        settings = {"min_uid": "0", "min_gid": "0", "execd_spool_dir": self.folder / "local", "load_report_time": "00:00:02", "login_shells": "none"}
+        (own / "default-configuration").write_text(changed((shared / "default-configuration").read_text(), settings))
+        self.command("mount", "-t", "overlay", "overlay", "-o", f"lowerdir={self.folder}/own:{self.packages}/usr:/usr", "/usr")
+        bootstrap = (shared / "default-bootstrap").read_text().replace("/var/spool/gridengine", str(spool))
+        (self.root / "default/common/bootstrap").write_text(changed(bootstrap, {"admin_user": "none"}))
+        (self.root / "default/common/act_qmaster").write_text(f"{MASTER}\n")
+        machine = self.command("/usr/share/gridengine/util/arch").strip()
+        for name in ("bin", "lib", "utilbin"):
+            (self.root / name / machine).symlink_to("/usr/lib/gridengine")
+        (self.root / "util").symlink_to("/usr/share/gridengine/util")
+        self.command("/usr/share/gridengine/scripts/init_cluster", self.root, "default", spool / "spooldb", "root")
+
+    def configure(self):
+        """A queue on both machines, with every parallel environment."""
+        self.change("-ssconf", "-Msconf", {"schedule_interval": "0:0:1", "flush_submit_sec": "1", "flush_finish_sec": "1"})
+        template = Path("/usr/share/gridengine/util/resources/pe/make").read_text()
+        for name, rule in ENVIRONMENTS.items():
+            self.add("-Ap", changed(template, {"pe_name": name, "allocation_rule": rule}))
+        self.add("-Ahgrp", f"group_name @nodes\nhostlist {' '.join(NODES)}\n")
+        queue = {"qname": "main.q", "hostlist": "@nodes", "pe_list": " ".join(ENVIRONMENTS), "slots": "8", "notify": f"00:00:{NOTIFY:02}", "shell": "/bin/bash",
+                 "load_thresholds": "NONE", "tmpdir": self.folder / "local"}
+        self.add("-Aq", changed(self.asked("qconf", "-sq"), queue))
+
+    def add(self, option, text):
+        file = self.folder / "object"
+        file.write_text(text)
+        self.command("qconf", option, file)
+
+    def change(self, show, modify, settings):
+        self.add(modify, changed(self.command("qconf", show), settings))
+
+    def node(self, number, name):
+        own = self.folder / f"local-{name}"
+        own.mkdir()
+        process = self.daemon(name, ["unshare", "--net", "--uts", "--mount", "sh", "-c", NODE, "node", name, f"10.99.0.{number}", own, self.folder / "local"])
+        outside = os.stat("/proc/self/ns/net").st_ino
+        until(lambda: os.stat(f"/proc/{process.pid}/ns/net").st_ino != outside, "a node got no network")
+        self.command("ip", "link", "add", f"cable{number}", "master", "bridge0", "up", "type", "veth", "peer", "name", "eth0", "netns", process.pid)
+
+    def daemon(self, name, words):
+        with open(self.folder / f"{name}.log", "w") as log:
+            # In the foreground.
+            env = os.environ | self.variables | {"SGE_ND": "1"}
+            return subprocess.Popen([str(word) for word in words], env=env, cwd="/", stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+
+    def log(self, name):
+        return (self.folder / f"{name}.log").read_text(errors="replace")[-2000:]
+
+    def command(self, *words):
+        done = subprocess.run([str(word) for word in words], env=os.environ | self.variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        assert done.returncode == 0, f"{words}: {done.stdout}"
+        return done.stdout
+
+    def asked(self, *words):
+        """The answer to a question, or nothing."""
+        done = subprocess.run(words, env=os.environ | self.variables, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        return done.stdout if done.returncode == 0 else ""
+
+
+def changed(text, settings):
+    """Lines of `name value`, with these values."""
+    lines = [f"{line.split()[0]} {settings[line.split()[0]]}" if line.split()[:1] and line.split()[0] in settings else line for line in text.splitlines()]
+    return "\n".join([*lines, ""])
+
+
+class Jobs:
+    """A lab, and how its jobs are submitted."""
+
+    def __init__(self, lab, engine):
+        self.lab, self.engine = lab, engine
+
+    def run(self, options, ranks, script='exec "$@"', words=None, **variables):
+        """A job of this script, which gets zlaunch and its command as its words."""
+        file = self.lab.folder / "home/job.sh"
+        file.write_text(f"{script}\n")
+        submit = ["sh", "-c", SUBMIT, "sh", *options.split(), file, *(words or self.lab.launch)]
+        return self.start(submit, ranks, **variables)
+
+    def start(self, command, ranks, **variables):
+        return self.lab.run(lambda env: command, ranks, **{"CUDA_VISIBLE_DEVICES": "0,1", "GLOO_SOCKET_IFNAME": "eth0"} | self.engine.variables | variables)
+
+
+@check
+def without_an_environment(jobs):
+    return placed(jobs.run("", 2))
+
+
+@check
+def one_machine(jobs):
+    return placed(jobs.run("-pe smp 4", 2))
+
+
+@check
+def two_machines(jobs):
+    return jobs.run("-pe spread 2", 4)
+
+
+@check
+def two_machines_with_slots_for_each_rank(jobs):
+    return jobs.run("-pe pairs 4", 4)
+
+
+@check
+def qrsh_on_the_second_machine(jobs):
+    """Its variables count one machine there."""
+    note = jobs.run("-pe spread 2", 4, 'qrsh -inherit -V $(awk "NR == 2 {print \\$1}" "$PE_HOSTFILE") "$@"')
+    assert note.startswith("refused"), note
+    return note
+
+
+@check
+def qrsh_on_each_machine_with_flags(jobs):
+    return placed(jobs.run("-pe spread 2", 4, """
+        at=0
+        for host in $(awk '{print $1}' "$PE_HOSTFILE"); do
+            first=${first:-$host}
+            qrsh -inherit -V $host "$1" --nnodes 2 --node-rank $at --master-addr $first --master-port 29500 "${@:2}" &
+            at=$((at + 1))
+        done
+        wait -n && wait -n"""))
+
+
+@check
+def qrsh_on_the_only_machine(jobs):
+    return placed(jobs.run("-pe smp 4", 2, 'qrsh -inherit -V $(hostname) "$@"'))
+
+
+@check
+def interactive_on_one_machine(jobs):
+    return placed(jobs.start(["qrsh", "-V", "-cwd", "-now", "no", *jobs.lab.launch], 2))
+
+
+@check
+def interactive_on_two_machines(jobs):
+    return jobs.start(["qrsh", "-V", "-cwd", "-now", "no", "-pe", "spread", "2", *jobs.lab.launch], 4)
+
+
+# As the refusal in the shell of a job says it.
+OPEN_MPI = "mpirun -np $NHOSTS --map-by ppr:1:node"
+MPICH = "mpiexec -n $NHOSTS -ppn 1"
+
+
+def mpi(name, line):
+    def run(jobs):
+        path = f"{wheels(name)}/bin:{jobs.lab.environment()['PATH']}"
+        return placed(jobs.run("-pe spread 2", 4, f'{line} "$@"', PATH=path))
+    run.__name__ = name
+    check(run)
+
+
+for NAME in ("openmpi-4", "openmpi-5"):
+    mpi(NAME, OPEN_MPI)
+for NAME in ("mpich-4", "mpich-5", "impi"):
+    mpi(NAME, MPICH)
+
+
+def placed(note):
+    assert note.endswith("ranks met"), note
+    return note
+
+
+def inside(options):
+    folder = Path(tempfile.mkdtemp(prefix="gridengine-", dir=CACHE))
+    checks = Checks(options.names)
+    try:
+        engine = GridEngine(folder, unpacked("gridengine", PACKAGES))
+        engine.start()
+        lab = Lab(folder, options.bin, options.env)
+        for function in CHECKS:
+            checks.run(function.__name__, function, Jobs(lab, engine))
+        print(f"{lab.counts['placed']} layouts placed with {lab.counts['ranks']} ranks, {lab.counts['refused']} refused")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    checks.finish()
+
+
+def main():
+    options = Arguments(__doc__, "bin", "env", "names").parse_args()
+    if INSIDE in os.environ:
+        return inside(options)
+    # What needs the network is there before there is none.
+    CACHE.mkdir(parents=True, exist_ok=True)
+    checks = Checks(options.names)
+    try:
+        unpacked("gridengine", PACKAGES)
+        if subprocess.run([*NAMESPACES, "true"], stderr=subprocess.DEVNULL).returncode:
+            raise Skip("this kernel or user gives no namespaces")
+    except Skip as why:
+        checks.skip_all("gridengine", why)
+        return checks.finish()
+    for name in ("openmpi-4", "openmpi-5", "mpich-4", "mpich-5", "impi"):
+        wheels(name)
+    words = [sys.executable, __file__, "--bin", options.bin, "--env", options.env, *options.names]
+    sys.exit(subprocess.run([*NAMESPACES, *map(str, words)], env=os.environ | {INSIDE: "1"}).returncode)
+
+
+if __name__ == "__main__":
+    main()
