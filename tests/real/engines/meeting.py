@@ -35,16 +35,23 @@ class Lab:
                 "TORCH_DISABLE_ADDR2LINE": "1"} | AS_ROOT | {name: str(value) for name, value in more.items()}
 
     def run(self, command, ranks, path=(), **variables):
-        """Starts it until it did not lose a port to somebody else, and says how it ended."""
+        """Starts it, and says how it ended."""
+        met, status, output = self.start(command, path, **variables)
+        return self.judge(found_in(met), ranks, status, output)
+
+    def start(self, command, path=(), **variables):
+        """Until it did not lose a port to somebody else."""
         for _ in range(3):
             met = Path(tempfile.mkdtemp(prefix="met-", dir=self.folder))
+            # For jobs of other users.
+            met.chmod(0o777)
             env = self.environment(path, MET=met, **variables)
             status, output = ended([str(word) for word in command(env) if word != ""], env, self.folder / "home")
             if not port_was_taken(output):
                 break
             if "MASTER_PORT" in variables:
                 variables["MASTER_PORT"] = free_port()
-        return self.judge([json.loads(file.read_text()) for file in met.glob("*.json")], ranks, status, output)
+        return met, status, output
 
     def judge(self, found, ranks, status, output):
         if not found and isinstance(status, int) and status != 0 and "error" in output and "help:" in output:
@@ -59,6 +66,11 @@ class Lab:
         self.counts["placed"] += 1
         self.counts["ranks"] += ranks
         return f"{ranks} ranks met"
+
+
+def found_in(folder):
+    """What each rank wrote down."""
+    return [json.loads(file.read_text()) for file in folder.glob("*.json")]
 
 
 def ended(command, env, cwd, timeout=PATIENCE):
