@@ -323,10 +323,13 @@ def signals(jobs, options, action, expected):
     until(lambda: len(pids(met)) == 3, lambda: "the job does not start", 60)
     for command in action:
         jobs.engine.command(*command.split(), number)
-    until(lambda: not any(runs(pid) for pid in pids(met)), lambda: f"left: {[pid for pid in pids(met) if runs(pid)]}")
-    seen = {who: (met / who).read_text().split() if (met / who).exists() else [] for who in ("job", "child", "session")}
+    told = lambda: {who: (met / who).read_text().split() if (met / who).exists() else [] for who in ("job", "child", "session")}
     # Some are told twice: as members of the process group, and of the job.
-    assert all(set(told) == set(expected) for told in seen.values()), seen
+    until(lambda: all(set(expected) <= set(names) for names in told().values()), lambda: f"told: {told()}")
+    if not action and expected:
+        jobs.engine.command("qdel", number)
+    until(lambda: not any(runs(pid) for pid in pids(met)), lambda: f"left: {[pid for pid in pids(met) if runs(pid)]}")
+    assert all(set(names) == set(expected) for names in told().values()), told()
     return " ".join([*expected, "KILL"])
 
 

@@ -29,9 +29,10 @@ LAYOUTS = {
     "two-machines": (2, "1 1", "0,1", 4),
     "ranks-on-two-machines": (4, "2 2", "0,1", 4),
     "uneven": (3, "2 1", "0,1", 3),
+    "uneven-reversed": (3, "1 2", "0,1", 3),
 }
 # Behind hydra a machine with one task has no sign of how many the others have: it waits for them, while those refuse.
-UNEVEN_FOR_HYDRA = (5, "3 2", "0,1", 5)
+UNEVEN_FOR_HYDRA = {"uneven": (5, "3 2", "0,1", 5), "uneven-reversed": (5, "2 3", "0,1", 5)}
 STARTS = 100
 
 
@@ -73,7 +74,7 @@ MPI_LAYOUTS = [(name, layout) for name in MPIS for layout, (_, slots, _, _) in L
 
 def mpi(lab, sshd, name, layout):
     package, start = MPIS[name]
-    tasks, slots, gpus, ranks = UNEVEN_FOR_HYDRA if start in (hydra, impi) and layout == "uneven" else LAYOUTS[layout]
+    tasks, slots, gpus, ranks = (start in (hydra, impi) and UNEVEN_FOR_HYDRA.get(layout)) or LAYOUTS[layout]
     bin = wheels(package) / "bin"
     variables = {"CUDA_VISIBLE_DEVICES": gpus}
     if slots:
@@ -89,20 +90,21 @@ while [ -e "$MET/wait" ]; do sleep 0.2; done
 """
 
 
-def ports(lab, name):
-    """A hundred jobs of two tasks, all at the same time: no two of them may meet at one port."""
+def ports(lab, name, starts=STARTS, slots="", ssh=()):
+    """So many jobs of two tasks, all at the same time: no two of them may meet at one port."""
     package, start = MPIS[name]
     bin = wheels(package) / "bin"
     plan = ["sh", "-c", PLANS, "sh", lab.binary, "-n", "--format", "json", "--", lab.python, RANK]
     folders, jobs = [], []
     try:
-        for number in range(STARTS):
-            met = lab.folder / f"ports-{name}-{number}"
+        for number in range(starts):
+            met = lab.folder / f"ports-{name}-{number}-of-{starts}"
             met.mkdir()
             (met / "wait").touch()
-            env = lab.environment([bin], MET=met, CUDA_VISIBLE_DEVICES="0,1")
+            # On several machines nothing but the port is left open.
+            env = lab.environment([*ssh, bin], MET=met, CUDA_VISIBLE_DEVICES="0,1", **{"MASTER_ADDR": own_address()} if slots else {})
             folders.append(met)
-            command = [str(word) for word in [*start(bin, 2, "", env), *plan]]
+            command = [str(word) for word in [*start(bin, 2, slots, env), *plan]]
             jobs.append(subprocess.Popen(command, env=env, cwd=lab.folder / "home", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                          start_new_session=True))
         until(lambda: all(len(list(met.glob("*.done"))) == 2 for met in folders), lambda: "not every task came to its plan: "
@@ -119,12 +121,12 @@ def ports(lab, name):
                     os.killpg(job.pid, signal.SIGKILL)
                 job.wait()
     if all("help:" in text and not text.startswith("{") for pair in texts for text in pair):
-        return f"all {STARTS} refused"
+        return f"all {starts} refused"
     met = [[json.loads(text[text.index("{"):])["topology"]["master_port"] for text in pair] for pair in texts]
     assert all(len(set(pair)) == 1 and pair[0] for pair in met), f"tasks of one job differ: {[pair for pair in met if len(set(pair)) != 1]}"
     twice = [pair[0] for pair in met if [other[0] for other in met].count(pair[0]) > 1]
     assert not twice, f"ports of more than one job: {sorted(twice)}"
-    return f"{STARTS} jobs at once, {STARTS} ports"
+    return f"{starts} jobs at once, {starts} ports"
 
 
 SHORT = [("openmpi-4", "ranks"), ("openmpi-4", "two-machines"), ("mpich-4", "ranks"), ("mpich-4", "ranks-on-two-machines"), ("gforker", "ranks"), ("prrte", "ranks")]
@@ -142,6 +144,8 @@ def main():
         with Sshd(folder) as sshd:
             for name, layout in SHORT if options.short else MPI_LAYOUTS:
                 checks.run(f"{name}-{layout}", mpi, lab, sshd, name, layout)
+            for name in [] if options.short else [name for name in MPIS if name != "gforker"]:
+                checks.run(f"{name}-ports-on-two-machines", ports, lab, name, 4, "1 1", [sshd.bin])
         for name, function in [] if options.short else python_engines.CHECKS.items():
             checks.run(name, function, lab)
         for name in ["openmpi-4", "mpich-4"] if options.short else MPIS:

@@ -99,7 +99,9 @@ impl Tasks {
         let divides = world_size.value % local_world_size.value == 0;
         // A node with one task cannot see that others have more, but then the job has too few nodes.
         let too_few_nodes = local_world_size.value == 1 && node_count(host).is_some_and(|nodes| nnodes > nodes);
-        if !divides || too_few_nodes {
+        // Where nodes differ, Open MPI 5 may count one task on each of them (seen, 5.0.11: 2 + 1).
+        let miscounted = local_world_size.value == 1 && local_rank.value > 0;
+        if !divides || too_few_nodes || miscounted {
             return Err(report::mpi_tasks_spread_unevenly(&world_size, &local_world_size).into());
         }
         for (rank, size) in [(&rank, &world_size), (&local_rank, &local_world_size)] {
