@@ -169,6 +169,7 @@ vars! {
     "DSTACK_NODES_NUM, DSTACK_NODE_RANK, DSTACK_MASTER_NODE_IP, DSTACK_NODES_IPS, DSTACK_GPUS_PER_NODE, DSTACK_RUN_ID" READ "the place of this machine in a dstack task";
     "DET_SLOT_IDS, DET_EXPERIMENT_CONFIG" READ "a container of Determined: whether its trial has more of them";
     "LSB_MCPU_HOSTS, LSB_HOSTS, LSB_DJOB_HOSTFILE" READ "the machines of an LSF job";
+    "LSB_JOBINDEX" READ "a port of its own for each task of an LSF array";
     "LSF_PM_TASKID" READ "LSF's `blaunch` started this";
     "PBS_NUM_NODES, PBS_ENVIRONMENT" READ "a PBS job, with its number of machines under Torque";
     "PE_HOSTFILE, NHOSTS, PE" READ "the machines of a Grid Engine job";

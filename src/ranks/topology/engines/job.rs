@@ -57,12 +57,17 @@ pub(super) fn node_count(host: &Host) -> Option<u32> {
 /// What all ranks of one start have in common, and no other on the node has. A job may start several MPIs, so what they
 /// themselves say comes first.
 pub(super) fn job_id(host: &Host) -> Option<Sourced<String>> {
-    let named = first_text(&[vars::PMIX_NAMESPACE, vars::SLURM_JOB_ID, vars::PBS_JOBID, vars::LSB_JOBID], host);
-    // Grid Engine's number of the job is that of a whole array; others may have a JOB_ID, too.
-    named.or_else(|| {
-        let task = host.filled("SGE_TASK_ID")?;
-        Some(text("JOB_ID", host)?.map(|job| format!("{job}.{task}")))
-    })
+    first_text(&[vars::PMIX_NAMESPACE, vars::SLURM_JOB_ID, vars::PBS_JOBID], host)
+        .or_else(|| ARRAYS.iter().find_map(|(job, task)| task_of_array(job, task, host)))
+        .or_else(|| text(vars::LSB_JOBID, host))
+}
+
+/// Numbers of a job that all tasks of an array have in common, and those of the task. Others than Grid Engine may have a JOB_ID.
+const ARRAYS: [(&str, &str); 2] = [(vars::LSB_JOBID, "LSB_JOBINDEX"), ("JOB_ID", "SGE_TASK_ID")];
+
+fn task_of_array(job: &str, task: &str, host: &Host) -> Option<Sourced<String>> {
+    let task = host.filled(task)?;
+    Some(text(job, host)?.map(|job| format!("{job}.{task}")))
 }
 
 /// The number of a batch job, also of one on one machine. Their schedulers send more than TERM.
