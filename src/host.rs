@@ -200,6 +200,12 @@ pub(crate) fn ancestor(programs: &[&'static str]) -> Option<(&'static str, u32)>
     None
 }
 
+/// The word behind an option in the command line of a process.
+pub(crate) fn argument_of(process: u32, option: &str) -> Option<String> {
+    let line = std::fs::read_to_string(format!("/proc/{process}/cmdline")).ok()?;
+    line.split('\0').skip_while(|word| *word != option).nth(1).map(str::to_string)
+}
+
 /// The path of zlaunch itself, for a script that starts it again.
 pub(crate) fn this_program() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("zlaunch"))
@@ -222,6 +228,19 @@ pub(crate) fn can_be_written(folder: &Path) -> bool {
 mod tests {
     use super::*;
     use crate::laws::fake::host;
+
+    #[test]
+    fn an_argument_of_another_process_is_read() {
+        use std::process::{Command, Stdio};
+        let words = ["-c", "echo; read line", "sh", "--control-port", "n1:34567"];
+        let mut process = Command::new("sh").args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        // Its words are there once it says something.
+        process.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        let of = |option| argument_of(process.id(), option);
+        assert_eq!((of("--control-port").as_deref(), of("--other")), (Some("n1:34567"), None));
+        process.kill().unwrap();
+        process.wait().unwrap();
+    }
 
     #[test]
     fn a_program_is_found_as_exec_would() {

@@ -169,9 +169,12 @@ vars! {
     "DSTACK_NODES_NUM, DSTACK_NODE_RANK, DSTACK_MASTER_NODE_IP, DSTACK_NODES_IPS, DSTACK_GPUS_PER_NODE, DSTACK_RUN_ID" READ "the place of this machine in a dstack task";
     "DET_SLOT_IDS, DET_EXPERIMENT_CONFIG" READ "a container of Determined: whether its trial has more of them";
     "LSB_MCPU_HOSTS, LSB_HOSTS, LSB_DJOB_HOSTFILE" READ "the machines of an LSF job";
+    "LSB_JOBINDEX" READ "a port of its own for each task of an LSF array";
     "LSF_PM_TASKID" READ "LSF's `blaunch` started this";
     "PBS_NUM_NODES, PBS_ENVIRONMENT" READ "a PBS job, with its number of machines under Torque";
     "PE_HOSTFILE, NHOSTS, PE" READ "the machines of a Grid Engine job";
+    "JOB_NAME, SGE_O_HOST, HOSTNAME" READ "petask: Grid Engine's `qrsh -inherit` started this from SGE_O_HOST; else its job runs on HOSTNAME";
+    "JOB_ID, SGE_TASK_ID" READ "a port of its own for each Grid Engine job and task of an array; a scheduler's signals";
     "OAR_NODEFILE, OAR_NODE_FILE, OAR_FILE_NODES, OAR_RESOURCE_FILE, OAR_JOB_ID, OAR_JOBID" READ "the machines of an OAR job";
     "COBALT_NODEFILE, COBALT_JOBSIZE, COBALT_JOBID" READ "the machines of a Cobalt job";
     "_CONDOR_NPROCS, _CONDOR_PROCNO" READ "the place of this machine in HTCondor's parallel universe";

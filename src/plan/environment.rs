@@ -106,7 +106,7 @@ impl EnvironmentInputs<'_> {
             Launcher::Torchrun => {
                 let stray = vars::PET_ELSEWHERE.iter().filter(|name| self.machine.raw(name).is_some());
                 environment.unset.extend(stray.map(|name| (*name).to_string()));
-                environment.signals_of_torchrun(topology.engine.is_some(), self.host);
+                environment.signals_of_torchrun(topology.has_scheduler(self.host), self.host);
             }
             Launcher::Direct => {
                 // A script run by a launcher expects the variables of a process group. A front end that starts no

@@ -405,6 +405,16 @@ fn a_port_in_use_is_refused_on_the_machine_that_opens_it() {
     assert_eq!(sandbox.recorded_env()["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"], "300");
 }
 
+#[test]
+fn torchrun_passes_on_what_a_scheduler_sends_to_a_job_on_one_machine() {
+    for job in [[("SGE_TASK_ID", "undefined"), ("NHOSTS", "1")], [("LSB_JOBID", "7"), ("LSB_HOSTS", "n1 n1")]] {
+        let sandbox = with(&job);
+        sandbox.launch(ZERO3, SWIFT).succeeded();
+        let signals = &sandbox.recorded_env()["PET_SIGNALS_TO_HANDLE"];
+        assert_eq!(signals, "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1,SIGUSR2", "{job:?}");
+    }
+}
+
 /// The shell of a batch job on so many machines.
 fn batch(machines: &str) -> Sandbox {
     let sandbox = with(&[

@@ -33,6 +33,11 @@ impl Topology {
         engines::detect(host).is_ok_and(|detected| detected.is_some())
     }
 
+    /// Whether signals of a scheduler may come: an engine placed this process, or a batch job has this one node.
+    pub(crate) fn has_scheduler(&self, host: &Host) -> bool {
+        self.engine.is_some() || engines::is_batch_job(host)
+    }
+
     /// What says that this process belongs to a job of several nodes.
     pub(crate) fn job_of_several_nodes(host: &Host) -> Option<String> {
         let (engine, allocation) = engines::detect(host).ok().flatten()?;

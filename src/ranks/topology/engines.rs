@@ -154,6 +154,11 @@ pub(super) fn detect(host: &Host) -> Result<Option<(&'static str, Allocation)>, 
     detected.map(|(name, detected)| detected.map(|allocation| (name, allocation))).transpose()
 }
 
+/// Whether a batch scheduler runs this process, be it on one machine.
+pub(super) fn is_batch_job(host: &Host) -> bool {
+    job::is_batch_job(host)
+}
+
 /// The engine of which a variable is a sign.
 fn engine_of(variable: &OsStr) -> Option<&'static str> {
     let name = variable.as_encoded_bytes();

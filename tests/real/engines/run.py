@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """zlaunch under real engines: MPIs, PRRTE, submitit, TorchX and Ray, installed by this script itself into the cache.
 
-Each layout must end in one of two ways. Placed: every rank of one world met all others (an all_reduce over gloo), none twice. Refused: zlaunch
-says why in every task, with a help, and nothing ran. Ranks that train alone, meet the wrong ones or wait for ever are what fails. Machines
-besides this one are names of it, reached through an sshd of the test's own. Slurm has a folder of its own beside this one.
+Each layout must be placed or refused, as `meeting.py` says. Machines besides this one are names of it, reached through an sshd of the test's own.
+Grid Engine has a script beside this one, Slurm a folder.
 """
 import contextlib
 import json
@@ -17,13 +16,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness import CACHE, HERE, PATIENCE, Arguments, Checks, Skip, free_port, port_was_taken, until  # noqa: E402
+from harness import CACHE, PATIENCE, Arguments, Checks, Skip, free_port, until  # noqa: E402
 from installed import own_address, wheels  # noqa: E402
+from meeting import RANK, Lab  # noqa: E402
 import python_engines  # noqa: E402
 from ssh import Sshd  # noqa: E402
 
-RANK = HERE / "engines/rank.py"
-AS_ROOT = {name: "1" for start in ("OMPI", "PRTE") for name in (f"{start}_ALLOW_RUN_AS_ROOT", f"{start}_ALLOW_RUN_AS_ROOT_CONFIRM")}
 # How many tasks, on which machines, and which GPUs each sees: how many ranks that must become.
 LAYOUTS = {
     "ranks": (4, "", "0,1,2,3", 4),
@@ -31,65 +29,11 @@ LAYOUTS = {
     "two-machines": (2, "1 1", "0,1", 4),
     "ranks-on-two-machines": (4, "2 2", "0,1", 4),
     "uneven": (3, "2 1", "0,1", 3),
+    "uneven-reversed": (3, "1 2", "0,1", 3),
 }
 # Behind hydra a machine with one task has no sign of how many the others have: it waits for them, while those refuse.
-UNEVEN_FOR_HYDRA = (5, "3 2", "0,1", 5)
+UNEVEN_FOR_HYDRA = {"uneven": (5, "3 2", "0,1", 5), "uneven-reversed": (5, "2 3", "0,1", 5)}
 STARTS = 100
-
-
-class Lab:
-    def __init__(self, folder, binary, env):
-        self.folder, self.binary, self.env = folder, binary, env
-        self.counts = {"placed": 0, "refused": 0, "ranks": 0}
-        for name in ("home", "tmp"):
-            (folder / name).mkdir()
-        self.python = env / "bin/python"
-        self.launch = [str(binary), "--", str(self.python), str(RANK)]
-
-    def environment(self, path=(), **more):
-        path = ":".join([*map(str, path), f"{self.env}/bin:/usr/sbin:/usr/bin:/sbin:/bin"])
-        return {"PATH": path, "HOME": f"{self.folder}/home", "TMPDIR": f"{self.folder}/tmp", "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo",
-                "TORCH_DISABLE_ADDR2LINE": "1"} | AS_ROOT | {name: str(value) for name, value in more.items()}
-
-    def run(self, command, ranks, path=(), **variables):
-        """Starts it until it did not lose a port to somebody else, and says how it ended."""
-        for _ in range(3):
-            met = Path(tempfile.mkdtemp(prefix="met-", dir=self.folder))
-            env = self.environment(path, MET=met, **variables)
-            status, output = ended([str(word) for word in command(env) if word != ""], env, self.folder / "home")
-            if not port_was_taken(output):
-                break
-            if "MASTER_PORT" in variables:
-                variables["MASTER_PORT"] = free_port()
-        return self.judge([json.loads(file.read_text()) for file in met.glob("*.json")], ranks, status, output)
-
-    def judge(self, found, ranks, status, output):
-        if not found and isinstance(status, int) and status != 0 and "error" in output and "help:" in output:
-            self.counts["refused"] += 1
-            why = next(line for line in output.splitlines() if "error" in line)
-            return f"refused: {why.rsplit('error: ', 1)[-1]}"
-        places = sorted((it["rank"], it["world"]) for it in found)
-        assert places == [(rank, ranks) for rank in range(ranks)], f"exit {status}, wanted {ranks} ranks of one world, met: {found}\n{output[-3000:]}"
-        assert all(it["sum"] == ranks * (ranks + 1) / 2 for it in found), found
-        assert len({it["port"] for it in found}) == 1, found
-        assert status == 0, f"exit {status}\n{output[-3000:]}"
-        self.counts["placed"] += 1
-        self.counts["ranks"] += ranks
-        return f"{ranks} ranks met"
-
-
-def ended(command, env, cwd, timeout=PATIENCE):
-    """Runs a command in a session of its own; whatever is left of it then is killed."""
-    process = subprocess.Popen(command, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                               start_new_session=True)
-    try:
-        output, _ = process.communicate(timeout=timeout)
-        return process.returncode, output
-    except subprocess.TimeoutExpired:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
-        return f"no end after {timeout} s", output
 
 
 # How each MPI is told to start tasks, on these machines with so many each.
@@ -130,7 +74,7 @@ MPI_LAYOUTS = [(name, layout) for name in MPIS for layout, (_, slots, _, _) in L
 
 def mpi(lab, sshd, name, layout):
     package, start = MPIS[name]
-    tasks, slots, gpus, ranks = UNEVEN_FOR_HYDRA if start in (hydra, impi) and layout == "uneven" else LAYOUTS[layout]
+    tasks, slots, gpus, ranks = (start in (hydra, impi) and UNEVEN_FOR_HYDRA.get(layout)) or LAYOUTS[layout]
     bin = wheels(package) / "bin"
     variables = {"CUDA_VISIBLE_DEVICES": gpus}
     if slots:
@@ -146,20 +90,21 @@ while [ -e "$MET/wait" ]; do sleep 0.2; done
 """
 
 
-def ports(lab, name):
-    """A hundred jobs of two tasks, all at the same time: no two of them may meet at one port."""
+def ports(lab, name, starts=STARTS, slots="", ssh=()):
+    """So many jobs of two tasks, all at the same time: no two of them may meet at one port."""
     package, start = MPIS[name]
     bin = wheels(package) / "bin"
     plan = ["sh", "-c", PLANS, "sh", lab.binary, "-n", "--format", "json", "--", lab.python, RANK]
     folders, jobs = [], []
     try:
-        for number in range(STARTS):
-            met = lab.folder / f"ports-{name}-{number}"
+        for number in range(starts):
+            met = lab.folder / f"ports-{name}-{number}-of-{starts}"
             met.mkdir()
             (met / "wait").touch()
-            env = lab.environment([bin], MET=met, CUDA_VISIBLE_DEVICES="0,1")
+            # On several machines nothing but the port is left open.
+            env = lab.environment([*ssh, bin], MET=met, CUDA_VISIBLE_DEVICES="0,1", **{"MASTER_ADDR": own_address()} if slots else {})
             folders.append(met)
-            command = [str(word) for word in [*start(bin, 2, "", env), *plan]]
+            command = [str(word) for word in [*start(bin, 2, slots, env), *plan]]
             jobs.append(subprocess.Popen(command, env=env, cwd=lab.folder / "home", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                          start_new_session=True))
         until(lambda: all(len(list(met.glob("*.done"))) == 2 for met in folders), lambda: "not every task came to its plan: "
@@ -176,12 +121,12 @@ def ports(lab, name):
                     os.killpg(job.pid, signal.SIGKILL)
                 job.wait()
     if all("help:" in text and not text.startswith("{") for pair in texts for text in pair):
-        return f"all {STARTS} refused"
+        return f"all {starts} refused"
     met = [[json.loads(text[text.index("{"):])["topology"]["master_port"] for text in pair] for pair in texts]
     assert all(len(set(pair)) == 1 and pair[0] for pair in met), f"tasks of one job differ: {[pair for pair in met if len(set(pair)) != 1]}"
     twice = [pair[0] for pair in met if [other[0] for other in met].count(pair[0]) > 1]
     assert not twice, f"ports of more than one job: {sorted(twice)}"
-    return f"{STARTS} jobs at once, {STARTS} ports"
+    return f"{starts} jobs at once, {starts} ports"
 
 
 SHORT = [("openmpi-4", "ranks"), ("openmpi-4", "two-machines"), ("mpich-4", "ranks"), ("mpich-4", "ranks-on-two-machines"), ("gforker", "ranks"), ("prrte", "ranks")]
@@ -199,6 +144,8 @@ def main():
         with Sshd(folder) as sshd:
             for name, layout in SHORT if options.short else MPI_LAYOUTS:
                 checks.run(f"{name}-{layout}", mpi, lab, sshd, name, layout)
+            for name in [] if options.short else [name for name in MPIS if name != "gforker"]:
+                checks.run(f"{name}-ports-on-two-machines", ports, lab, name, 4, "1 1", [sshd.bin])
         for name, function in [] if options.short else python_engines.CHECKS.items():
             checks.run(name, function, lab)
         for name in ["openmpi-4", "mpich-4"] if options.short else MPIS:

@@ -16,7 +16,12 @@ from cluster import PATH, Cluster, title
 from harness import CHECKS, ROOT, Arguments, Checks, Skip, check, port_was_taken, torch_aborted_at_exit, until
 from lab import extensions
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "engines"))
+
+from installed import wheels  # noqa: E402
+
 HERE = Path(__file__).resolve().parent
+ENGINES = HERE.parent / "engines"
 TWO = "-w node[01-02] -N2"
 PAIR = ["node01", "node02"]
 # name: the command (`@` is zlaunch), for sbatch also the script, then the nodes in order and the ranks on each.
@@ -478,6 +483,27 @@ def torchrun_is_ended_by_a_failing_rank_and_by_scancel(lab):
     lab.cluster.wait(number)
     lab.records(4, lambda record: record["signals"][:1] == ["SIGTERM"] and record["signals"][-1] == "saved")
     lab.nothing_left()
+
+
+def submitit(lab, tasks):
+    """A job of submitit with so many tasks on each of two nodes, where zlaunch starts ranks that must meet."""
+    met = lab.home / f"met{tasks}"
+    met.mkdir()
+    variables = lab.variables(real=True, MET=str(met))
+    words = [wheels("submitit") / "bin/python", ENGINES / "submit.py", lab.home / "submitit", "slurm", 2, tasks, lab.binary, "--", lab.env / "bin/python", ENGINES / "rank.py"]
+    result = lab.cluster.run(words, **variables)
+    found = sorted((it["rank"], it["world"], it["sum"]) for it in (json.loads(file.read_text()) for file in met.glob("*.json")))
+    assert found == [(rank, 4, 10) for rank in range(4)], f"exit {result.returncode}, met: {found}\n{result.stdout[-3000:]}"
+
+
+@real
+def submitit_with_a_task_a_gpu(lab):
+    submitit(lab, 2)
+
+
+@real
+def submitit_with_a_task_a_node(lab):
+    submitit(lab, 1)
 
 
 @real

@@ -1,11 +1,16 @@
 //! Grid Engine (SGE, Univa, Altair, Son of): the shell of a job in a parallel environment. The first word of each line of
 //! PE_HOSTFILE is a machine; NHOSTS counts them (`man sge_pe`, `man qsub`). `qrsh -inherit` starts one task on one machine, so
-//! zlaunch cannot become it.
+//! zlaunch cannot become it. What such a task finds was seen with 8.1.9.
 
-use super::job_shell::{JobShell, Machines};
-use crate::ranks::topology::engine::{Engine, Starter};
+use super::job::is_this_host;
+use super::job_shell::{JobShell, Machines, hosts_in_file};
+use crate::base::source::Sourced;
+use crate::host::Host;
+use crate::ranks::topology::engine::{Detected, Engine, Starter};
+use crate::ranks::topology::variables::text;
+use crate::report;
 
-pub(super) const ENGINE: Engine = Engine { name: SHELL.engine, detect: |host| SHELL.detect(host) };
+pub(super) const ENGINE: Engine = Engine { name: SHELL.engine, detect };
 
 const SHELL: JobShell = JobShell {
     engine: "Grid Engine",
@@ -16,3 +21,20 @@ const SHELL: JobShell = JobShell {
         "mpirun -np $NHOSTS --map-by ppr:1:node zlaunch … (Open MPI), or mpiexec -n $NHOSTS -ppn 1 zlaunch … (MPICH, Intel MPI)",
     ),
 };
+
+fn detect(host: &Host) -> Option<Detected> {
+    let elsewhere = || {
+        let job = started_from_elsewhere(host)?.place();
+        Some(Err(report::place_unknown(SHELL.engine, &[job], "how many machines it has").into()))
+    };
+    SHELL.detect(host).or_else(elsewhere)
+}
+
+/// The machine from which `qrsh -inherit` started this task, if that is another one. NHOSTS is 1 here then, however many the
+/// job has, and PE_HOSTFILE names a file of the other machine, if anything.
+fn started_from_elsewhere(host: &Host) -> Option<Sourced<String>> {
+    let task = text("JOB_NAME", host).filter(|name| name.value == "petask")?;
+    let knows_all = text("PE_HOSTFILE", host).is_some_and(|file| hosts_in_file(&file).is_some());
+    let from = text("SGE_O_HOST", host).unwrap_or(task);
+    (!knows_all && !is_this_host(&from.value, host)).then_some(from)
+}

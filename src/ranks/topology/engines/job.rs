@@ -24,7 +24,18 @@ pub(super) fn first_host(host: &Host) -> Option<Sourced<String>> {
         Some(Sourced::new(hosts_in_file(&file)?.into_iter().nth(1)?, file.from))
     };
     let azure = || Some(first_text(&AZURE_MASTERS, host)?.map(|address| without_port(&address)));
-    slurm().or_else(|| HOST_FILES.iter().find_map(in_file)).or_else(lsf).or_else(azure)
+    slurm()
+        .or_else(|| HOST_FILES.iter().find_map(in_file))
+        .or_else(|| shell_of_grid_engine(host))
+        .or_else(lsf)
+        .or_else(azure)
+}
+
+/// The machine on which the shell of a Grid Engine job runs: the first one. Tasks on the others see its variables, but not the
+/// file that PE_HOSTFILE names, which is on its disk. What `qrsh -inherit` starts has a HOSTNAME of its own.
+fn shell_of_grid_engine(host: &Host) -> Option<Sourced<String>> {
+    text("PE_HOSTFILE", host)?;
+    text(if host.filled("JOB_NAME") == Some("petask") { "SGE_O_HOST" } else { "HOSTNAME" }, host)
 }
 
 /// Files that list the machines of a job, one or several lines for each.
@@ -46,7 +57,25 @@ pub(super) fn node_count(host: &Host) -> Option<u32> {
 /// What all ranks of one start have in common, and no other on the node has. A job may start several MPIs, so what they
 /// themselves say comes first.
 pub(super) fn job_id(host: &Host) -> Option<Sourced<String>> {
-    first_text(&[vars::PMIX_NAMESPACE, vars::SLURM_JOB_ID, vars::PBS_JOBID, vars::LSB_JOBID], host)
+    first_text(&[vars::PMIX_NAMESPACE, vars::SLURM_JOB_ID, vars::PBS_JOBID], host)
+        .or_else(|| ARRAYS.iter().find_map(|(job, task)| task_of_array(job, task, host)))
+        .or_else(|| text(vars::LSB_JOBID, host))
+}
+
+/// Numbers of a job that all tasks of an array have in common, and those of the task. Others than Grid Engine may have a JOB_ID.
+const ARRAYS: [(&str, &str); 2] = [(vars::LSB_JOBID, "LSB_JOBINDEX"), ("JOB_ID", "SGE_TASK_ID")];
+
+fn task_of_array(job: &str, task: &str, host: &Host) -> Option<Sourced<String>> {
+    let task = host.filled(task)?;
+    Some(text(job, host)?.map(|job| format!("{job}.{task}")))
+}
+
+/// The number of a batch job, also of one on one machine. Their schedulers send more than TERM.
+const BATCH_JOBS: [&str; 6] =
+    [vars::PBS_JOBID, vars::LSB_JOBID, "SGE_TASK_ID", "OAR_JOB_ID", "COBALT_JOBID", "FLUX_JOB_ID"];
+
+pub(super) fn is_batch_job(host: &Host) -> bool {
+    BATCH_JOBS.iter().any(|name| host.filled(name).is_some())
 }
 
 /// Whether a name in a host list means this machine: with or without its domain.

@@ -19,11 +19,21 @@ pub(super) struct MpiVariables {
     pub(super) job: &'static str,
     /// Programs that are above all tasks of a node, and of which each start has its own. None: `job` says enough.
     pub(super) proxies: &'static [&'static str],
+    /// An option of theirs with the same value on every node of one start, and another one in every other start.
+    pub(super) proxy_option: Option<&'static str>,
 }
 
 impl MpiVariables {
-    pub(super) const NONE: Self =
-        MpiVariables { engine: "", rank: "", size: "", local_rank: "", local_size: "", job: "", proxies: &[] };
+    pub(super) const NONE: Self = MpiVariables {
+        engine: "",
+        rank: "",
+        size: "",
+        local_rank: "",
+        local_size: "",
+        job: "",
+        proxies: &[],
+        proxy_option: None,
+    };
 
     pub(super) fn detect(&self, host: &Host) -> Option<Detected> {
         let (set, missing) = unset(&[self.rank, self.size, self.local_rank, self.local_size], host);
@@ -49,14 +59,21 @@ impl MpiVariables {
         let is_one_node = world_size.value == local_world_size.value;
         let mut allocation =
             Tasks { rank, local_rank, world_size, local_world_size }.allocate(text(self.job, host), host)?;
-        // Two starts on one machine may be alike in all variables.
-        let proxies = if is_one_node { self.proxies } else { &[] };
-        if let Some((proxy, process)) = host::ancestor(proxies) {
-            let key = job_id(host).map(|job| job.value).unwrap_or_default();
-            let start = Sourced::new(format!("{key}.{process}"), Source::Machine(proxy));
+        if let Some(start) = self.start(is_one_node, host) {
             allocation.master_port = Some(port_of_job(&start));
         }
         Ok(allocation)
+    }
+
+    /// What tells this start from another one of the same job, where their variables do not.
+    fn start(&self, is_one_node: bool, host: &Host) -> Option<Sourced<String>> {
+        let (proxy, process) = host::ancestor(self.proxies)?;
+        let start = if is_one_node {
+            format!("{}.{process}", job_id(host).map(|job| job.value).unwrap_or_default())
+        } else {
+            host::argument_of(process, self.proxy_option?)?
+        };
+        Some(Sourced::new(start, Source::Machine(proxy)))
     }
 }
 
@@ -82,7 +99,9 @@ impl Tasks {
         let divides = world_size.value % local_world_size.value == 0;
         // A node with one task cannot see that others have more, but then the job has too few nodes.
         let too_few_nodes = local_world_size.value == 1 && node_count(host).is_some_and(|nodes| nnodes > nodes);
-        if !divides || too_few_nodes {
+        // Where nodes differ, Open MPI 5 may count one task on each of them (seen, 5.0.11: 2 + 1).
+        let miscounted = local_world_size.value == 1 && local_rank.value > 0;
+        if !divides || too_few_nodes || miscounted {
             return Err(report::mpi_tasks_spread_unevenly(&world_size, &local_world_size).into());
         }
         for (rank, size) in [(&rank, &world_size), (&local_rank, &local_world_size)] {

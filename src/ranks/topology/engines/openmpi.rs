@@ -16,4 +16,5 @@ const VARIABLES: MpiVariables = MpiVariables {
     job: "PMIX_NAMESPACE",
     // The namespace of Open MPI 4 is a hash of 16 bits, so that two starts may share one.
     proxies: &["mpirun", "mpiexec", "orterun"],
+    ..MpiVariables::NONE
 };
