@@ -170,8 +170,8 @@ vars! {
     "DET_SLOT_IDS, DET_EXPERIMENT_CONFIG" READ "a container of Determined: whether its trial has more of them";
     "LSB_MCPU_HOSTS, LSB_HOSTS, LSB_DJOB_HOSTFILE" READ "the machines of an LSF job";
     "LSF_PM_TASKID" READ "LSF's `blaunch` started this";
-    "PBS_NUM_NODES, PBS_ENVIRONMENT" READ "a PBS job, with its number of machines under Torque";
-    "PE_HOSTFILE, NHOSTS, PE" READ "the machines of a Grid Engine job";
+    "PBS_NUM_NODES, PBS_ENVIRONMENT, PBS_TASKNUM" READ "a PBS job: its number of machines under Torque, and whether this is its shell";
+    "PE_HOSTFILE, NHOSTS, PE, JOB_ID, JOB_NAME" READ "the machines of a Grid Engine job, and whether this is its shell";
     "OAR_NODEFILE, OAR_NODE_FILE, OAR_FILE_NODES, OAR_RESOURCE_FILE, OAR_JOB_ID, OAR_JOBID" READ "the machines of an OAR job";
     "COBALT_NODEFILE, COBALT_JOBSIZE, COBALT_JOBID" READ "the machines of a Cobalt job";
     "_CONDOR_NPROCS, _CONDOR_PROCNO" READ "the place of this machine in HTCondor's parallel universe";

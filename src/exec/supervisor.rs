@@ -24,6 +24,7 @@ use super::{environment, files, signals};
 use crate::base::vars;
 use crate::host::IgnoredSignals;
 use crate::plan::environment::{Environment, Setting};
+use crate::ranks::launcher::each_host::Machine;
 use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
 use crate::report::{self, OutputFile, Problem};
 
@@ -32,10 +33,34 @@ const LARGEST_PIPE: usize = 1 << 20;
 /// A process that is still there so long after SIGKILL hangs in the kernel, and nobody can end it.
 const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Starts the ranks and waits for all of them. The exit status is theirs.
-pub(super) fn run(local: &LocalRanks, argv: &[OsString], environment: &Environment) -> Result<u8, Problem> {
+/// What is started.
+pub(super) enum Commands<'a> {
+    /// The same for every rank, which learns its number from variables.
+    Ranks(&'a [OsString]),
+    /// A process for each machine of a job.
+    Machines(&'a [Machine]),
+}
+
+impl Commands<'_> {
+    fn argv(&self, at: u32) -> &[OsString] {
+        match self {
+            Commands::Ranks(argv) => argv,
+            Commands::Machines(machines) => &machines[at as usize].argv,
+        }
+    }
+
+    fn variables(&self) -> &'static [&'static str] {
+        match self {
+            Commands::Ranks(_) => PER_RANK,
+            Commands::Machines(_) => &[],
+        }
+    }
+}
+
+/// Starts the ranks, or what stands for them on each machine, and waits for all. The exit status is theirs.
+pub(super) fn run(local: &LocalRanks, commands: &Commands<'_>, environment: &Environment) -> Result<u8, Problem> {
     let mut supervisor = Supervisor::new(local.grace)?;
-    let started = supervisor.start_ranks(local, argv, environment);
+    let started = supervisor.start_ranks(local, commands, environment);
     if started.is_err() {
         supervisor.stop(Signal::SIGTERM);
     }
@@ -44,10 +69,13 @@ pub(super) fn run(local: &LocalRanks, argv: &[OsString], environment: &Environme
     supervisor.watcher.dismiss();
     started?;
     match (supervisor.first_failure, supervisor.stop_signal) {
-        (Some((rank, status)), _) => {
-            let log = local.log_dir.as_deref().map(|folder| RankLog::path(folder, rank));
-            Err(report::rank_failed(rank, status, supervisor.ranks.len() > 1, log.as_deref()))
-        }
+        (Some((at, status)), _) => Err(match commands {
+            Commands::Machines(machines) => report::machine_failed(at, &machines[at].name, status),
+            Commands::Ranks(_) => {
+                let log = local.log_dir.as_deref().map(|folder| RankLog::path(folder, at));
+                report::rank_failed(at, status, supervisor.ranks.len() > 1, log.as_deref())
+            }
+        }),
         // If all ranks handled the signal and exited with 0, the launch succeeded.
         (None, Some(signal)) if !supervisor.ranks.iter().all(RankProcess::succeeded) => Ok(128 + signal as u8),
         (None, _) => Ok(0),
@@ -147,7 +175,12 @@ impl Supervisor {
         })
     }
 
-    fn start_ranks(&mut self, local: &LocalRanks, argv: &[OsString], environment: &Environment) -> Result<(), Problem> {
+    fn start_ranks(
+        &mut self,
+        local: &LocalRanks,
+        commands: &Commands<'_>,
+        environment: &Environment,
+    ) -> Result<(), Problem> {
         let port = free_port(environment).map_err(|why| report::cannot_watch_ranks(&why))?;
         if let Some(folder) = &local.log_dir {
             files::make_private_folder(folder).map_err(|why| report::cannot_write(OutputFile::LOG, folder, &why))?;
@@ -159,10 +192,11 @@ impl Supervisor {
         for rank in 0..local.count {
             let failed = |why: &io::Error| report::cannot_start_ranks(rank, local.count, why);
             let log = local.log_dir.as_deref().map(|folder| RankLog::open(folder, rank)).transpose()?;
+            let argv = commands.argv(rank);
             let mut spawner = RankSpawner::new(argv).map_err(|why| failed(&why))?;
             let command = &mut spawner.command;
             environment::apply(environment, command);
-            command.envs(PER_RANK.iter().map(|name| (name, rank.to_string())));
+            command.envs(commands.variables().iter().map(|name| (name, rank.to_string())));
             command.envs(port.map(|port| (vars::MASTER_PORT, port.to_string())));
             command.stdin(if rank == 0 { stdin_of_rank_0() } else { Stdio::null() });
             redirect_output(command, local.prefix, log.as_ref()).map_err(|why| failed(&why))?;
