@@ -64,7 +64,7 @@ pub(crate) fn start(plan: &Plan) -> Result<u8, Problem> {
         return supervisor::run(local, &Commands::Ranks(&plan.argv), &plan.environment);
     }
     if let Some(each) = &plan.each_host {
-        let status = supervisor::run(&each.supervised, &Commands::Machines(&each.machines), &plan.environment);
+        let status = supervisor::run(&each.supervised, &Commands::Machines(each), &plan.environment);
         // It holds the whole environment. If it stays, it is still nobody else's to read.
         let _ = fs::remove_file(&each.script.0);
         return status;

@@ -3,7 +3,9 @@
 //!
 //! Some of these programs hand on the folder and the variables of the shell and others do not, and some join the words of a
 //! command for a shell to read. So what runs on each machine is a script with all of that in it: a file of mode 0600, in
-//! which every word is quoted, and no secret is in an argument.
+//! which every word is quoted, and no secret is in an argument. None of these programs is sure to hand on a signal, or to end
+//! its command when it ends itself. So the script on every other machine looks now and then whether its file is still there,
+//! and ends when it is not.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -40,9 +42,15 @@ pub(crate) struct Machine {
     pub(crate) argv: Vec<OsString>,
 }
 
-/// What zlaunch gives torchrun under a scheduler, and what that may need besides.
+/// Ends what this becomes when its file is gone. `$$` stays the same behind `exec`.
+const WATCH: &str = r#"test "$1" = 0 || {
+    while sleep 5 && kill -0 $$; do test -e "$0" || { kill -TERM $$; break; }; done </dev/null >/dev/null 2>&1 &
+}
+"#;
+
+/// What zlaunch gives torchrun under a scheduler; and what a network file system needs until all know that a file is gone.
 const GRACE_OF_TORCHRUN: Duration = Duration::from_secs(300);
-const MORE_GRACE: Duration = Duration::from_secs(30);
+const MORE_GRACE: Duration = Duration::from_secs(90);
 
 /// Variables that belong to a process or its shell, and some that bash does not let a script set.
 const OF_THE_SHELL: &[&str] =
@@ -107,10 +115,12 @@ fn script_path(hosts: &[String], rest: &[OsString], topology: &Topology, seen: &
 
 /// A script for `/bin/sh` that does on machine number `$1` what this shell would do.
 fn script(rest: &[OsString], topology: &Topology, seen: &Host) -> String {
-    let mut text = "# zlaunch runs this on each machine of a job: /bin/sh FILE NUMBER\n".to_string();
+    let mut text =
+        "# zlaunch runs this on each machine of a job, for as long as it is there: /bin/sh FILE NUMBER\n".to_string();
     text += &format!("cd {} || exit 126\n", quoted(seen.cwd.as_os_str()));
     let variables = seen.env.iter().filter_map(|(name, value)| Some((name.to_str()?, value)));
     text.extend(variables.map(|(name, value)| export(name, value)));
+    text += WATCH;
     let nnodes = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);
     text += &format!("exec {} --nnodes {nnodes} --node-rank \"$1\"", quoted(host::this_program().as_os_str()));
     let address = topology.master_addr.as_ref().map(|address| ("--master-addr", address.value.clone()));
