@@ -7,7 +7,7 @@ mod unknown;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::base::options::{Arity, Opt, launch, launch_option};
+use crate::base::options::{Arity, launch, launch_option};
 use crate::base::source::{Source, Sourced};
 use crate::command::trainer;
 use crate::config::layers::Layers;
@@ -52,16 +52,7 @@ impl Launch {
     /// Our options as they were given, for zlaunch behind a prefix: without those that only print, and without those
     /// that were meant for srun itself.
     pub(crate) fn forwarded_options(&self) -> Vec<OsString> {
-        self.options_without(&[])
-    }
-
-    /// The same without those that say where the ranks are, for a machine whose place is known.
-    pub(crate) fn placed_options(&self) -> Vec<OsString> {
-        self.options_without(&[launch::NNODES, launch::MASTER_ADDR, launch::MASTER_PORT])
-    }
-
-    fn options_without(&self, placing: &[Opt]) -> Vec<OsString> {
-        let mut dropped = [&[launch::DRY_RUN, launch::FORMAT], placing].concat();
+        let mut dropped = vec![launch::DRY_RUN, launch::FORMAT];
         // A replay leaves its record as it is.
         if self.record.as_ref().is_some_and(|asked| asked.from == Source::Default) {
             dropped.push(launch::RECORD);

@@ -218,9 +218,8 @@ impl Draft<'_> {
     /// What an engine's program for one machine starts on each.
     fn each_host(&self, kind: Launcher, context: &LaunchContext<'_>, seen: &Host) -> Result<Option<EachHost>, Problem> {
         let Launcher::EachHost(_) = kind else { return Ok(None) };
-        let with_command = |options: Vec<OsString>| [&options[..], &["--".into()], &self.launch.command].concat();
-        let again = with_command(self.launch.forwarded_options());
-        EachHost::plan(&again, &with_command(self.launch.placed_options()), context, seen).map(Some)
+        let words = [&self.launch.forwarded_options()[..], &["--".into()], &self.launch.command].concat();
+        EachHost::plan(&words, context, seen).map(Some)
     }
 
     /// Everything that is executed. `translated`: torchrun stands in for the launcher of the command.

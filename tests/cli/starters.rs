@@ -130,7 +130,8 @@ fn words_and_variables_arrive_and_no_argument_shows_them() {
     assert_eq!((lines[1], lines[2], lines[4], lines[5]), ("n2", "/bin/sh", "1", "600"), "{kept}");
     assert!(!kept.contains("touch"), "{kept}");
     let script = fs::read_to_string(sandbox.path("kept.script")).unwrap();
-    assert!(script.contains(&format!("exec {ZLAUNCH} --nnodes 2 --node-rank \"$1\" --master-addr ")), "{script}");
+    let place = format!("export NODE_RANK=\"$1\" NNODES=2 MASTER_ADDR={} MASTER_PORT=1234\n", this_host());
+    assert!(script.contains(&place) && script.contains(&format!("\nexec {ZLAUNCH} --allow ")), "{script}");
     assert!(!std::path::Path::new(lines[3]).exists(), "it is removed with the launch");
     assert_eq!(rights(&sandbox.path("home/.cache/zlaunch/configs")) & 0o777, 0o700);
 }
@@ -170,6 +171,11 @@ fn what_is_decided_before_anything_starts() {
     }
     let plan = sandbox.plan(&[SHARED, &["--launcher", "deepspeed"]].concat(), SCRIPT);
     assert_eq!(plan["launcher"], "pbs_tmrsh");
+    // A replay may be on other machines.
+    sandbox.unset("HF_TOKEN");
+    sandbox.launch(&[SHARED, &["--record", "rec"]].concat(), SCRIPT).succeeded();
+    let replayed = sandbox.run(["replay", "rec", "-n"]);
+    assert!(replayed.stdout.contains(r#"pbs_tmrsh","n2","/bin/sh""#), "{replayed:?}");
     // Only here, or placed by hand.
     assert_eq!(sandbox.plan(&["--nnodes", "1"], SCRIPT)["launcher"], "torchrun");
     let place = ["--nnodes", "2", "--node-rank", "1", "--master-addr", "h0", "--master-port", "1234"];

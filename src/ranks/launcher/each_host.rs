@@ -60,26 +60,21 @@ const OF_THE_SHELL: &[&str] =
 const OF_THE_MACHINE: &[&str] = &["HOSTNAME", "HOST", vars::TMPDIR];
 
 impl EachHost {
-    /// `again`: our options and the command. `rest`: those for each machine, whose place is added. `seen`: the
-    /// machine as it was found.
-    pub(crate) fn plan(
-        again: &[OsString],
-        rest: &[OsString],
-        context: &LaunchContext<'_>,
-        seen: &Host,
-    ) -> Result<Self, Problem> {
-        let Role::Shell(Starter::OneHost(OneHost { words, hosts, .. })) = &context.topology.role else {
+    /// `words`: our options and the command. `seen`: the machine as it was found.
+    pub(crate) fn plan(words: &[OsString], context: &LaunchContext<'_>, seen: &Host) -> Result<Self, Problem> {
+        let Role::Shell(Starter::OneHost(OneHost { words: starter, hosts, .. })) = &context.topology.role else {
             return Err(report::nothing_to_launch());
         };
-        let program = seen.find_program(OsStr::new(words[0])).unwrap_or_else(|| PathBuf::from(words[0]));
-        let path = script_path(hosts, rest, context.topology, seen);
+        let program = seen.find_program(OsStr::new(starter[0])).unwrap_or_else(|| PathBuf::from(starter[0]));
+        let again = [&[host::this_program().into_os_string()], words].concat();
+        let path = script_path(hosts, &again, context.topology, seen);
         if !is_harmless(path.as_os_str().as_bytes()) {
             return Err(report::script_read_by_shells(&path));
         }
         let machine = |(number, name): (usize, &String)| {
             let run = [OsString::from("/bin/sh"), path.clone().into_os_string(), number.to_string().into()];
             let through =
-                || std::iter::once(program.clone().into_os_string()).chain(words[1..].iter().map(OsString::from));
+                || std::iter::once(program.clone().into_os_string()).chain(starter[1..].iter().map(OsString::from));
             // The shell is on the first machine. There it needs nobody, and some engines would count one task too many.
             let front = if number == 0 { Vec::new() } else { through().chain([name.into()]).collect() };
             Machine { name: name.clone(), argv: [front, run.to_vec()].concat() }
@@ -91,8 +86,7 @@ impl EachHost {
             log_dir: None,
             prefix: false,
         };
-        let text = script(rest, context.topology, seen);
-        let again = [&[host::this_program().into_os_string()], again].concat();
+        let text = script(&again, context.topology, seen);
         let unshared = seen.is_of_this_machine(&path).then(|| report::script_not_shared(&path, hosts.len()));
         Ok(EachHost { machines, supervised, unshared, again, script: (path, text) })
     }
@@ -105,30 +99,35 @@ impl EachHost {
 
 /// Named after the machines, where they meet and the command, not after all of its content: the name is in the arguments
 /// of the engine's program.
-fn script_path(hosts: &[String], rest: &[OsString], topology: &Topology, seen: &Host) -> PathBuf {
+fn script_path(hosts: &[String], again: &[OsString], topology: &Topology, seen: &Host) -> PathBuf {
     let port = topology.master_port.as_ref().map_or(0, |port| port.value);
     let mut named = vec![hosts.join(" ").into(), port.to_string().into(), seen.cwd.clone().into_os_string()];
-    named.extend(rest.iter().cloned());
+    named.extend(again.iter().cloned());
     let hash = fnv1a(named.join(OsStr::new("\0")).as_encoded_bytes());
     seen.configs_folder().join(format!("each-machine-{hash:016x}.sh"))
 }
 
 /// A script for `/bin/sh` that does on machine number `$1` what this shell would do.
-fn script(rest: &[OsString], topology: &Topology, seen: &Host) -> String {
+fn script(again: &[OsString], topology: &Topology, seen: &Host) -> String {
     let mut text =
         "# zlaunch runs this on each machine of a job, for as long as it is there: /bin/sh FILE NUMBER\n".to_string();
     text += &format!("cd {} || exit 126\n", quoted(seen.cwd.as_os_str()));
     let variables = seen.env.iter().filter_map(|(name, value)| Some((name.to_str()?, value)));
     text.extend(variables.map(|(name, value)| export(name, value)));
-    text += WATCH;
-    let nnodes = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);
-    text += &format!("exec {} --nnodes {nnodes} --node-rank \"$1\"", quoted(host::this_program().as_os_str()));
-    let address = topology.master_addr.as_ref().map(|address| ("--master-addr", address.value.clone()));
-    let port = topology.master_port.as_ref().map(|port| ("--master-port", port.value.to_string()));
-    for (option, value) in address.into_iter().chain(port) {
-        text += &format!(" {option} {}", quoted(OsStr::new(&value)));
+    // Not by flags: those would be in the record of the launch, and a replay may have other machines.
+    let place = [
+        (vars::NNODES, topology.nnodes.as_ref().map(|nnodes| nnodes.value.to_string())),
+        (vars::MASTER_ADDR, topology.master_addr.as_ref().map(|address| address.value.clone())),
+        (vars::MASTER_PORT, topology.master_port.as_ref().map(|port| port.value.to_string())),
+    ];
+    text += &format!("export {}=\"$1\"", vars::NODE_RANK);
+    for (name, value) in place.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+        text += &format!(" {name}={}", quoted(OsStr::new(&value)));
     }
-    text.extend(rest.iter().map(|word| format!(" {}", quoted(word))));
+    text += "\n";
+    text += WATCH;
+    text += "exec";
+    text.extend(again.iter().map(|word| format!(" {}", quoted(word))));
     text + "\n"
 }
 
