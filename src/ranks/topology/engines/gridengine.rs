@@ -1,12 +1,13 @@
 //! Grid Engine (SGE, Univa, Altair, Son of): the shell of a job in a parallel environment. The first word of each line of
-//! PE_HOSTFILE is a machine; NHOSTS counts them (`man sge_pe`, `man qsub`). `qrsh -inherit` starts one task on one machine, so
-//! zlaunch cannot become it. What such a task finds was seen with 8.1.9.
+//! PE_HOSTFILE is a machine; NHOSTS counts them (`man sge_pe`, `man qsub`). `qrsh -inherit` runs a command on one of them, if
+//! the parallel environment has `control_slaves`, and exits as it does (`man qrsh`). What such a task finds was seen with 8.1.9.
 
 use super::job::is_this_host;
-use super::job_shell::{JobShell, Machines, hosts_in_file};
+use super::job_shell::{JobShell, Machines};
+use super::nodes::hosts_in_file;
 use crate::base::source::Sourced;
 use crate::host::Host;
-use crate::ranks::topology::engine::{Detected, Engine, Starter};
+use crate::ranks::topology::engine::{Detected, Engine};
 use crate::ranks::topology::variables::text;
 use crate::report;
 
@@ -17,9 +18,11 @@ const SHELL: JobShell = JobShell {
     machines: &[Machines::File("PE_HOSTFILE"), Machines::Count("NHOSTS")],
     // A job without a parallel environment is on one machine.
     marks: &["PE"],
-    starter: Starter::ByHand(
-        "mpirun -np $NHOSTS --map-by ppr:1:node zlaunch … (Open MPI), or mpiexec -n $NHOSTS -ppn 1 zlaunch … (MPICH, Intel MPI)",
-    ),
+    job: "JOB_ID",
+    starter: &["qrsh", "-inherit", "-nostdin"],
+    // Its name for what `qrsh -inherit` starts.
+    is_task: |host| host.filled("JOB_NAME") == Some("petask"),
+    by_hand: "mpirun -np $NHOSTS --map-by ppr:1:node zlaunch … (Open MPI), or mpiexec -n $NHOSTS -ppn 1 zlaunch … (MPICH, Intel MPI)",
 };
 
 fn detect(host: &Host) -> Option<Detected> {
