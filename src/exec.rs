@@ -32,6 +32,7 @@ use crate::report::{self, OutputFile, Problem};
 use files::PendingFile;
 pub(crate) use files::{remove, write_new, write_program};
 pub(crate) use helper::run_if_helper;
+use supervisor::Commands;
 
 /// Everything that must be done, and can fail, before the ranks are started: writes the files of the plan.
 pub(crate) fn prepare(plan: &Plan) -> Result<(), Problem> {
@@ -43,7 +44,7 @@ pub(crate) fn prepare(plan: &Plan) -> Result<(), Problem> {
     if let Some(config) = plan.config.as_ref().filter(|_| writes) {
         write_config(config)?;
     }
-    for (path, text) in &plan.environment_files {
+    for (path, text) in plan.environment_files.iter().chain(plan.each_host.iter().map(|each| &each.script)) {
         files::write(path, text, FileKind::Ours, OutputFile::VARIABLES)?;
     }
     if let Some(record) = plan.record.as_ref().filter(|_| writes && plan.topology.is_first()) {
@@ -60,7 +61,13 @@ pub(crate) fn start(plan: &Plan) -> Result<u8, Problem> {
     raise_memlock_limit();
     let Some((program, arguments)) = plan.argv.split_first() else { return Err(report::nothing_to_launch()) };
     if let Some(local) = &plan.local {
-        return supervisor::run(local, &plan.argv, &plan.environment);
+        return supervisor::run(local, &Commands::Ranks(&plan.argv), &plan.environment);
+    }
+    if let Some(each) = &plan.each_host {
+        let status = supervisor::run(&each.supervised, &Commands::Machines(each), &plan.environment);
+        // It holds the whole environment. If it stays, it is still nobody else's to read.
+        let _ = fs::remove_file(&each.script.0);
+        return status;
     }
     let mut command = Command::new(program);
     command.args(arguments);

@@ -171,7 +171,7 @@ vars! {
     "LSB_MCPU_HOSTS, LSB_HOSTS, LSB_DJOB_HOSTFILE" READ "the machines of an LSF job";
     "LSB_JOBINDEX" READ "a port of its own for each task of an LSF array";
     "LSF_PM_TASKID" READ "LSF's `blaunch` started this";
-    "PBS_NUM_NODES, PBS_ENVIRONMENT" READ "a PBS job, with its number of machines under Torque";
+    "PBS_NUM_NODES, PBS_ENVIRONMENT, PBS_TASKNUM" READ "a PBS job: its number of machines under Torque, and whether this is its shell";
     "PE_HOSTFILE, NHOSTS, PE" READ "the machines of a Grid Engine job";
     "JOB_NAME, SGE_O_HOST, HOSTNAME" READ "petask: Grid Engine's `qrsh -inherit` started this from SGE_O_HOST; else its job runs on HOSTNAME";
     "JOB_ID, SGE_TASK_ID" READ "a port of its own for each Grid Engine job and task of an array; a scheduler's signals";

@@ -2,10 +2,12 @@
 //! waits in one `poll` for signals, for output and for the end of the grace period.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io::{self, IsTerminal};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -24,6 +26,7 @@ use super::{environment, files, signals};
 use crate::base::vars;
 use crate::host::IgnoredSignals;
 use crate::plan::environment::{Environment, Setting};
+use crate::ranks::launcher::each_host::EachHost;
 use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
 use crate::report::{self, OutputFile, Problem};
 
@@ -32,10 +35,42 @@ const LARGEST_PIPE: usize = 1 << 20;
 /// A process that is still there so long after SIGKILL hangs in the kernel, and nobody can end it.
 const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Starts the ranks and waits for all of them. The exit status is theirs.
-pub(super) fn run(local: &LocalRanks, argv: &[OsString], environment: &Environment) -> Result<u8, Problem> {
+/// What is started.
+pub(super) enum Commands<'a> {
+    /// The same for every rank, which learns its number from variables.
+    Ranks(&'a [OsString]),
+    /// A process for each machine of a job. The first machine is this one; what runs on the others ends when the script is
+    /// gone.
+    Machines(&'a EachHost),
+}
+
+impl Commands<'_> {
+    fn argv(&self, at: u32) -> &[OsString] {
+        match self {
+            Commands::Ranks(argv) => argv,
+            Commands::Machines(each) => &each.machines[at as usize].argv,
+        }
+    }
+
+    fn variables(&self) -> &'static [&'static str] {
+        match self {
+            Commands::Ranks(_) => PER_RANK,
+            Commands::Machines(_) => &[],
+        }
+    }
+
+    fn is_remote(&self, at: u32) -> bool {
+        matches!(self, Commands::Machines(_)) && at > 0
+    }
+}
+
+/// Starts the ranks, or what stands for them on each machine, and waits for all. The exit status is theirs.
+pub(super) fn run(local: &LocalRanks, commands: &Commands<'_>, environment: &Environment) -> Result<u8, Problem> {
     let mut supervisor = Supervisor::new(local.grace)?;
-    let started = supervisor.start_ranks(local, argv, environment);
+    if let Commands::Machines(each) = commands {
+        supervisor.script = Some(each.script.0.clone());
+    }
+    let started = supervisor.start_ranks(local, commands, environment);
     if started.is_err() {
         supervisor.stop(Signal::SIGTERM);
     }
@@ -44,10 +79,13 @@ pub(super) fn run(local: &LocalRanks, argv: &[OsString], environment: &Environme
     supervisor.watcher.dismiss();
     started?;
     match (supervisor.first_failure, supervisor.stop_signal) {
-        (Some((rank, status)), _) => {
-            let log = local.log_dir.as_deref().map(|folder| RankLog::path(folder, rank));
-            Err(report::rank_failed(rank, status, supervisor.ranks.len() > 1, log.as_deref()))
-        }
+        (Some((at, status)), _) => Err(match commands {
+            Commands::Machines(each) => report::machine_failed(at, &each.machines[at].name, status),
+            Commands::Ranks(_) => {
+                let log = local.log_dir.as_deref().map(|folder| RankLog::path(folder, at));
+                report::rank_failed(at, status, supervisor.ranks.len() > 1, log.as_deref())
+            }
+        }),
         // If all ranks handled the signal and exited with 0, the launch succeeded.
         (None, Some(signal)) if !supervisor.ranks.iter().all(RankProcess::succeeded) => Ok(128 + signal as u8),
         (None, _) => Ok(0),
@@ -57,6 +95,8 @@ pub(super) fn run(local: &LocalRanks, argv: &[OsString], environment: &Environme
 struct RankProcess {
     child: Child,
     group: Pid,
+    /// It stands for a process on another machine, and would not hand a signal on.
+    is_remote: bool,
     status: Option<ExitStatus>,
     /// No process of the group is left. The system may give its number to another group.
     group_is_empty: bool,
@@ -80,6 +120,8 @@ struct Supervisor {
     signals: SignalFd,
     watcher: Watcher,
     strays: Strays,
+    /// What other machines run for as long as it is there.
+    script: Option<PathBuf>,
     grace_period: Duration,
     /// The first rank that failed before any was asked to stop.
     first_failure: Option<(usize, ExitStatus)>,
@@ -139,6 +181,7 @@ impl Supervisor {
             signals,
             watcher,
             strays,
+            script: None,
             grace_period,
             first_failure: None,
             stop_signal: None,
@@ -147,7 +190,12 @@ impl Supervisor {
         })
     }
 
-    fn start_ranks(&mut self, local: &LocalRanks, argv: &[OsString], environment: &Environment) -> Result<(), Problem> {
+    fn start_ranks(
+        &mut self,
+        local: &LocalRanks,
+        commands: &Commands<'_>,
+        environment: &Environment,
+    ) -> Result<(), Problem> {
         let port = free_port(environment).map_err(|why| report::cannot_watch_ranks(&why))?;
         if let Some(folder) = &local.log_dir {
             files::make_private_folder(folder).map_err(|why| report::cannot_write(OutputFile::LOG, folder, &why))?;
@@ -159,10 +207,11 @@ impl Supervisor {
         for rank in 0..local.count {
             let failed = |why: &io::Error| report::cannot_start_ranks(rank, local.count, why);
             let log = local.log_dir.as_deref().map(|folder| RankLog::open(folder, rank)).transpose()?;
+            let argv = commands.argv(rank);
             let mut spawner = RankSpawner::new(argv).map_err(|why| failed(&why))?;
             let command = &mut spawner.command;
             environment::apply(environment, command);
-            command.envs(PER_RANK.iter().map(|name| (name, rank.to_string())));
+            command.envs(commands.variables().iter().map(|name| (name, rank.to_string())));
             command.envs(port.map(|port| (vars::MASTER_PORT, port.to_string())));
             command.stdin(if rank == 0 { stdin_of_rank_0() } else { Stdio::null() });
             redirect_output(command, local.prefix, log.as_ref()).map_err(|why| failed(&why))?;
@@ -170,15 +219,16 @@ impl Supervisor {
                 SpawnError::Process(why) => failed(&why),
                 SpawnError::Program(why) => report::cannot_execute(&argv[0], &why),
             })?;
-            self.add_rank(child, rank, log.as_ref()).map_err(|why| failed(&why))?;
+            self.add_rank(child, rank, commands.is_remote(rank), log.as_ref()).map_err(|why| failed(&why))?;
         }
         Ok(())
     }
 
-    fn add_rank(&mut self, mut child: Child, rank: u32, log: Option<&RankLog>) -> io::Result<()> {
+    fn add_rank(&mut self, mut child: Child, rank: u32, is_remote: bool, log: Option<&RankLog>) -> io::Result<()> {
         let (stdout, stderr) = (child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from));
         self.strays.know(process_group(&child));
-        self.ranks.push(RankProcess { group: process_group(&child), child, status: None, group_is_empty: false });
+        let group = process_group(&child);
+        self.ranks.push(RankProcess { group, child, is_remote, status: None, group_is_empty: false });
         for (console, pipe) in [stdout, stderr].into_iter().enumerate() {
             let Some(pipe) = pipe else { continue };
             let log = log.map(RankLog::try_clone).transpose()?;
@@ -260,7 +310,8 @@ impl Supervisor {
     }
 
     fn signal_ranks(&self, signal: Signal) {
-        for rank in self.ranks.iter().filter(|rank| !rank.group_is_empty) {
+        let takes_it = |rank: &&RankProcess| !rank.group_is_empty && (!rank.is_remote || signal == Signal::SIGKILL);
+        for rank in self.ranks.iter().filter(takes_it) {
             // It fails only if the group has just exited.
             let _ = killpg(rank.group, signal);
         }
@@ -276,6 +327,10 @@ impl Supervisor {
         self.signal_ranks(signal);
         // A stopped process would not see the signal.
         self.signal_ranks(Signal::SIGCONT);
+        if let Some(script) = self.script.take() {
+            // If that fails, the engine ends what is on the other machines together with the job.
+            let _ = fs::remove_file(script);
+        }
         let deadline = Instant::now().checked_add(self.grace_period);
         self.shutdown.get_or_insert(Shutdown { escalation: Escalation::AskedToStop, deadline });
     }

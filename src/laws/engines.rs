@@ -3,10 +3,12 @@
 #![expect(clippy::disallowed_methods, reason = "a test writes the files of schedulers")]
 
 use std::collections::BTreeMap;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::host::Host;
-use crate::ranks::topology::{HostFlags, RankFlags, Role, Topology};
+use crate::ranks::topology::{HostFlags, RankFlags, Role, Starter, Topology};
 use crate::report::Problem;
 
 const ENVIRONMENTS: &str = include_str!("../../tests/data/engines.txt");
@@ -45,6 +47,16 @@ fn value_of(value: &str, folder: &Path) -> String {
     file.display().to_string()
 }
 
+/// The programs with which engines start a command on one machine.
+fn starters(folder: &Path) -> String {
+    for name in ["blaunch", "oarsh", "pbs_tmrsh", "qrsh"] {
+        let file = folder.join(name);
+        std::fs::write(&file, "#!/bin/sh\n").unwrap();
+        std::fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
+    }
+    folder.display().to_string()
+}
+
 /// What is decided on a machine with these variables.
 fn decide(machine: usize, variables: &BTreeMap<&str, &str>) -> Result<Topology, Vec<Problem>> {
     let env = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
@@ -56,6 +68,8 @@ fn decide(machine: usize, variables: &BTreeMap<&str, &str>) -> Result<Topology, 
 fn is_placed(topology: &Topology, machine: usize) -> bool {
     let machine = u32::try_from(machine).unwrap();
     match &topology.role {
+        // It starts on both.
+        Role::Shell(Starter::OneHost(starter)) => machine == 0 && starter.hosts == ["n1", "n2"],
         Role::Shell(_) => true,
         Role::Task(task) => task.world_size.value == 4 && task.rank.value == 2 * machine,
         Role::Rank { first } => topology.world_size.as_ref().is_some_and(|it| it.value > 1) && *first == (machine == 0),
@@ -65,8 +79,8 @@ fn is_placed(topology: &Topology, machine: usize) -> bool {
     }
 }
 
-fn check(environment: &Environment, machine: usize, present: &[usize], absurd: Option<(usize, &str)>) {
-    let mut variables = BTreeMap::new();
+fn check(environment: &Environment, path: &str, machine: usize, present: &[usize], absurd: Option<(usize, &str)>) {
+    let mut variables = BTreeMap::from([("PATH", path)]);
     let mut says_more = false;
     for at in present {
         let (says, name, values) = &environment.variables[*at];
@@ -87,18 +101,19 @@ fn check(environment: &Environment, machine: usize, present: &[usize], absurd: O
 #[test]
 fn no_part_of_a_job_trains_alone() {
     let folder = tempfile::tempdir().unwrap();
+    let path = starters(folder.path());
     let mut seen = 0;
     for environment in environments(folder.path()).iter().filter(|it| it.expected != "alone") {
         let count = environment.variables.len();
         for subset in 0_u32..1 << count {
             let present: Vec<usize> = (0..count).filter(|at| subset & (1 << at) != 0).collect();
             for machine in [0, 1] {
-                check(environment, machine, &present, None);
+                check(environment, &path, machine, &present, None);
                 for at in &present {
                     // A list of one machine makes sense.
                     let lists = environment.variables[*at].2[machine].contains([',', ';', ' ', '\n']);
                     let absurd = ABSURD.iter().filter(|value| !lists || **value == " ");
-                    absurd.for_each(|value| check(environment, machine, &present, Some((*at, value))));
+                    absurd.for_each(|value| check(environment, &path, machine, &present, Some((*at, value))));
                     seen += 1;
                 }
             }

@@ -8,6 +8,7 @@ use super::file::PlannedConfig;
 use super::record::Record;
 use crate::base::source::Sourced;
 use crate::ranks::launcher::Launcher;
+use crate::ranks::launcher::each_host::EachHost;
 use crate::ranks::launcher::local::LocalRanks;
 use crate::ranks::topology::Topology;
 use crate::report::Problem;
@@ -18,6 +19,8 @@ pub(crate) struct Plan {
     pub(crate) launcher: Launcher,
     /// The ranks, where zlaunch starts them itself.
     pub(crate) local: Option<LocalRanks>,
+    /// What is started for each machine, where that is an engine's program for one machine.
+    pub(crate) each_host: Option<EachHost>,
     pub(crate) config: Option<PlannedConfig>,
     /// Why `auto` became this template.
     pub(crate) chosen: Option<String>,
@@ -26,7 +29,7 @@ pub(crate) struct Plan {
     pub(crate) diagnostics: Vec<Problem>,
     /// Why this cannot be started here, though it can be planned.
     pub(crate) blocker: Option<Problem>,
-    /// Files with variables for the other machines of a hostfile, and their texts.
+    /// Files with variables for other machines, and their texts.
     pub(crate) environment_files: Vec<(PathBuf, String)>,
     /// The port of the rendezvous, if it is on this machine.
     pub(crate) opens: Option<Sourced<u16>>,

@@ -17,6 +17,7 @@ use crate::command::target::{Target, base_name};
 use crate::command::trainer::{self, Job};
 use crate::host::{self, terminal};
 use crate::ranks::launcher::Launcher;
+use crate::ranks::launcher::each_host::Machine;
 use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
 use crate::ranks::topology::Role;
 use crate::report::secrets::{Names, Piece, Secrets};
@@ -42,7 +43,11 @@ impl Plan {
         let config = self.config.as_ref().map(|config| config_text(config, secrets, width)).unwrap_or_default();
         let decided = secrets.hide_known(self.head(width) + &config);
         let runs = if self.local.is_some() { "\neach rank runs\n" } else { "\nruns\n" };
-        [&decided, &self.environment_text(secrets, width), runs, &self.command_text(secrets, width)].concat()
+        let commands: String = match &self.each_host {
+            Some(each) => each.machines.iter().map(|it| self.command_text(&it.argv, secrets, width)).collect(),
+            None => self.command_text(&self.argv, secrets, width),
+        };
+        [&decided, &self.environment_text(secrets, width), runs, &commands].concat()
     }
 
     fn head(&self, width: Option<usize>) -> String {
@@ -114,9 +119,9 @@ impl Plan {
     }
 
     /// The command over several lines that can be pasted; an option and its values stay together.
-    fn command_text(&self, secrets: &Secrets, width: Option<usize>) -> String {
+    fn command_text(&self, argv: &[OsString], secrets: &Secrets, width: Option<usize>) -> String {
         let limit = width.map_or(WIDTH, |width| width.saturating_sub(2).min(WIDTH));
-        let words = secrets.hide_in_words(self.argv.iter().map(OsString::as_os_str));
+        let words = secrets.hide_in_words(argv.iter().map(OsString::as_os_str));
         let words: Vec<String> = words.iter().map(|word| self.short(word)).collect();
         let mut text = String::from(" ");
         let mut at = 1;
@@ -167,6 +172,7 @@ impl Plan {
                 "log_dir": it.log_dir.as_deref().map(Path::to_string_lossy),
                 "prefix": it.prefix,
             })),
+            "machines": self.each_host.as_ref().map(|it| it.machines.iter().map(machine_json).collect::<Vec<_>>()),
             "config": config.map(|it| it.value.clone()),
             "config_path": config.map(|it| it.file.path.to_string_lossy()),
             "run_file_path": config.and_then(|it| it.run_file.as_ref()).map(|(path, _)| path.to_string_lossy()),
@@ -261,12 +267,14 @@ impl Plan {
             script.push(b'\n');
         }
         let ours = self.local.as_ref().map(|local| self.supervisor_command(local)).unwrap_or_default();
+        // zlaunch starts a process for each machine again when the script runs.
+        let argv = self.each_host.as_ref().map_or(&self.argv, |each| &each.again);
         if !ours.is_empty() {
             // The script is complete: ZLAUNCH_* variables of a site must not add to it.
             script.extend(UNSET_ZLAUNCH_VARIABLES);
         }
         script.extend(b"exec ");
-        let words = ours.iter().chain(&self.argv).map(OsString::as_os_str);
+        let words = ours.iter().chain(argv).map(OsString::as_os_str);
         let words: Vec<_> = secrets.in_words(words).iter().map(|pieces| shell_word(pieces, &mut names)).collect();
         script.extend(words.join(&b' '));
         script.push(b'\n');
@@ -292,6 +300,10 @@ impl Plan {
     }
 }
 
+fn machine_json(machine: &Machine) -> Value {
+    json!({"name": machine.name, "argv": machine.argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>()})
+}
+
 const UNSET_ZLAUNCH_VARIABLES: &[u8] =
     b"for name in $(env | sed -n 's/^\\(ZLAUNCH_[A-Z_]*\\)=.*/\\1/p'); do unset \"$name\"; done\n";
 
@@ -308,7 +320,8 @@ fn shell_word(pieces: &[Piece], names: &mut Names) -> Vec<u8> {
 
 /// A refused plan: every field is there, and the diagnostics say why.
 pub(crate) fn refused_json(problems: &[Problem]) -> Value {
-    let nothing = ["template", "trainer", "topology", "launcher", "local", "config", "config_path", "run_file_path"];
+    let nothing =
+        ["template", "trainer", "topology", "launcher", "local", "machines", "config", "config_path", "run_file_path"];
     let mut object: Map<String, Value> = [("version".to_string(), json!(1))].into_iter().collect();
     object.extend(nothing.map(|name| (name.to_string(), Value::Null)));
     object.extend(["fills", "changed", "left_auto"].map(|name| (name.to_string(), json!([]))));

@@ -41,9 +41,14 @@ impl Travel {
         if carrier == Carrier::Nothing {
             return Ok(travel);
         }
+        let changed = |value: &OsStr| match carrier {
+            Carrier::Slurm => value.as_encoded_bytes().iter().any(|byte| b"\"'".contains(byte)),
+            _ => !(value.is_empty() || is_harmless(value.as_encoded_bytes())),
+        };
         travel.warnings = handed_on(environment, context.host)
-            .filter(|(name, value)| needs_care(name, value))
+            .filter(|(name, value)| is_secret(name, value) || changed(value))
             .map(|(name, value)| report::shown_in_arguments(name, is_secret(name, value)))
+            .chain(carrier.missing_ranks(context))
             .collect();
         if carrier == Carrier::OpenMpi {
             let open = environment.set.iter().filter(|it| it.name.starts_with("NCCL") || !is_handed_on(&it.name));

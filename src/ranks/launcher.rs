@@ -5,6 +5,7 @@ mod accelerate;
 pub(crate) mod carrier;
 mod context;
 mod deepspeed;
+pub(crate) mod each_host;
 mod existing;
 mod kind;
 pub(crate) mod local;
@@ -17,7 +18,7 @@ use std::ffi::OsString;
 
 use crate::base::source::Sourced;
 use crate::command::trainer::{self, Job};
-use crate::ranks::topology::{Role, Topology};
+use crate::ranks::topology::{Role, Starter, Topology};
 use crate::report::{self, Problem};
 
 pub(crate) use context::LaunchContext;
@@ -58,7 +59,7 @@ fn default_launcher(job: &Job, topology: &Topology) -> Result<Launcher, Problem>
     }
     Ok(match &topology.role {
         _ if topology.pool.is_some() => Launcher::Deepspeed,
-        Role::Shell(_) => Launcher::Srun,
+        Role::Shell(starter) => in_job_shell(starter),
         Role::Rank { .. } | Role::Task(_) => Launcher::Direct,
         // A command that zlaunch does not know may be a launcher itself.
         Role::Starter if topology.is_one_process() || opaque => Launcher::Direct,
@@ -76,10 +77,11 @@ fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Resul
         return Err(report::hostfile_is_deepspeeds(asked));
     }
     match (&topology.role, asked.value) {
-        // srun runs zlaunch on each node, which then starts the launcher that was asked for.
-        (Role::Shell(_), Launcher::Torchrun | Launcher::Deepspeed | Launcher::Srun) => return Ok(Launcher::Srun),
-        (Role::Shell(_), _) => return Err(report::not_in_a_job_shell(asked)),
+        // The engine's starter runs zlaunch on each node, which then starts the launcher that was asked for.
+        (Role::Shell(starter), Launcher::Torchrun | Launcher::Deepspeed) => return Ok(in_job_shell(starter)),
+        (Role::Shell(Starter::Srun { .. }), Launcher::Srun) => return Ok(Launcher::Srun),
         (_, Launcher::Srun) => return Err(report::srun_not_here(asked)),
+        (Role::Shell(_), _) => return Err(report::not_in_a_job_shell(asked)),
         (Role::Rank { .. } | Role::Task(_), Launcher::Direct) => {}
         (Role::Rank { .. }, _) => return Err(report::ranks_exist(asked)),
         (Role::Task(task), _) => {
@@ -91,6 +93,14 @@ fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Resul
         (Role::Starter, _) => {}
     }
     Ok(asked.value)
+}
+
+/// What starts zlaunch on the nodes of a job.
+fn in_job_shell(starter: &Starter) -> Launcher {
+    match starter {
+        Starter::OneHost(starter) => Launcher::EachHost(starter.words[0]),
+        Starter::Srun { .. } | Starter::ByHand(_) => Launcher::Srun,
+    }
 }
 
 fn starts_ranks_itself(job: &Job) -> Problem {
@@ -112,7 +122,9 @@ pub(crate) fn prefix(launcher: Launcher, context: &LaunchContext<'_>) -> Vec<OsS
         Launcher::Torchrun => torchrun::prefix(context),
         Launcher::Deepspeed => deepspeed::prefix(context),
         Launcher::Local => local::prefix(context),
-        Launcher::Direct | Launcher::Srun | Launcher::Existing(_) | Launcher::Prefix(_) => context.process_words(),
+        Launcher::Direct | Launcher::Srun | Launcher::EachHost(_) | Launcher::Existing(_) | Launcher::Prefix(_) => {
+            context.process_words()
+        }
     }
 }
 

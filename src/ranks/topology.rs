@@ -16,7 +16,7 @@ use crate::report::{self, Problem};
 
 pub(crate) use device_list::DeviceFault;
 pub(crate) use devices::Devices;
-pub(crate) use engine::{Starter, Task};
+pub(crate) use engine::{OneHost, Starter, Task};
 pub(crate) use flags::{Processes, RankFlags};
 pub(crate) use hostfile::{HostFlags, ResourcePool};
 

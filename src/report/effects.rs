@@ -96,14 +96,7 @@ pub(crate) fn endings_are_hidden() -> Problem {
 
 /// The exit status is that of the rank, as a shell reports it.
 pub(crate) fn rank_failed(rank: usize, ending: ExitStatus, several: bool, log: Option<&Path>) -> Problem {
-    let (how, status) = match (ending.code(), ending.signal()) {
-        (Some(code), _) => (format!("exited with status {code}"), code),
-        (None, signal) => {
-            let number = signal.unwrap_or_default();
-            let name = Signal::try_from(number).map_or("", Signal::as_str);
-            (format!("was killed by signal {number} {name}").trim_end().to_string(), 128 + number)
-        }
-    };
+    let (how, status) = ending_in_words(ending);
     let others = if several { "; the others were stopped" } else { "" };
     let help = match (ending.signal(), log) {
         (Some(9), _) => "`dmesg` shows whether the system ran out of memory",
@@ -114,6 +107,27 @@ pub(crate) fn rank_failed(rank: usize, ending: ExitStatus, several: bool, log: O
         .at(log.map_or_else(|| format!("rank {rank}"), |log| log.display().to_string()))
         .help(help)
         .status(u8::try_from(status).unwrap_or(REFUSED))
+}
+
+/// What was started for one machine of a job has failed.
+pub(crate) fn machine_failed(number: usize, name: &str, ending: ExitStatus) -> Problem {
+    let (how, status) = ending_in_words(ending);
+    Problem::error("rank", format!("what was started on machine {number} {how}; the others were stopped"))
+        .at(name)
+        .help("its own output says why")
+        .status(u8::try_from(status).unwrap_or(REFUSED))
+}
+
+/// How a process ended, and the exit status that stands for it.
+fn ending_in_words(ending: ExitStatus) -> (String, i32) {
+    match (ending.code(), ending.signal()) {
+        (Some(code), _) => (format!("exited with status {code}"), code),
+        (None, signal) => {
+            let number = signal.unwrap_or_default();
+            let name = Signal::try_from(number).map_or("", Signal::as_str);
+            (format!("was killed by signal {number} {name}").trim_end().to_string(), 128 + number)
+        }
+    }
 }
 
 pub(crate) fn cannot_print(why: &io::Error) -> Problem {

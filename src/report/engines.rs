@@ -1,5 +1,7 @@
 //! Sentences about jobs of several machines: what an engine says, what it leaves open, and the flags to give instead.
 
+use std::path::Path;
+
 use super::problem::Problem;
 use crate::base::source::Sourced;
 
@@ -53,6 +55,20 @@ pub(crate) fn mpi_job_pod(role: &Sourced<String>) -> Problem {
 pub(crate) fn job_shell(engine: &str, nnodes: &Sourced<u32>, line: &str) -> Problem {
     let what = format!("this is one shell of a {engine} job on {} machines: nothing runs on the others", nnodes.value);
     Problem::error("ranks", what).at(&nnodes.from).help(format!("{line}; {ALONE}"))
+}
+
+/// `path` is what zlaunch would run on each machine.
+pub(crate) fn script_not_shared(path: &Path, machines: usize) -> Problem {
+    let what = format!("{machines} machines must read what to start, but usually only this one sees its folder");
+    Problem::warning("config-not-shared", what)
+        .at(path.display())
+        .help("export XDG_CACHE_HOME=DIR, a folder that all machines share, or --allow config-not-shared")
+}
+
+pub(crate) fn script_read_by_shells(path: &Path) -> Problem {
+    Problem::error("hosts", "the shells of the machines would read more into this path")
+        .at(path.display())
+        .help("export XDG_CACHE_HOME=DIR, with nothing but letters, digits and `_-./` in it")
 }
 
 pub(crate) fn host_file_unreadable(engine: &str, file: &Sourced<String>) -> Problem {

@@ -24,6 +24,7 @@ const ABOUT_THE_LAUNCH: &[&str] = &[
     "output-without-effect",
     "machines-differ",
     "shown-in-arguments",
+    "ranks-by-mpi",
     "config-not-shared",
     "changed-by-shells",
     "stray-variable",

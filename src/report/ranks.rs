@@ -229,6 +229,20 @@ pub(crate) fn shown_in_arguments(name: &str, is_secret: bool) -> Problem {
         .help(format!("--unset-env {name}, and set it on the machines"))
 }
 
+pub(crate) fn slurm_runner_runs_scripts(target: &str) -> Problem {
+    Problem::error("launcher", format!("deepspeed's runner for Slurm starts scripts of Python only, not `{target}`"))
+        .at("--launcher-arg=--launcher=slurm")
+        .help("in a Slurm job, drop --hostfile and --launcher-arg: zlaunch starts itself on each machine through srun")
+}
+
+pub(crate) fn no_mpi4py() -> Problem {
+    let what = "deepspeed's runner for Open MPI or Slurm sets neither RANK nor WORLD_SIZE, and mpi4py, by which deepspeed \
+                finds them, is not installed: most trainers would fail, or train alone";
+    Problem::warning("ranks-by-mpi", what)
+        .at("--launcher-arg=--launcher=…")
+        .help("pip install mpi4py; or drop --hostfile, and start zlaunch with mpirun or in a Slurm job: it gives each rank its place")
+}
+
 pub(crate) fn machines_differ(nproc: &Sourced<u32>) -> Problem {
     Problem::warning(
         "machines-differ",

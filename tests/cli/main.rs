@@ -47,6 +47,7 @@ mod secrets;
 mod shims;
 mod slurm;
 mod source_layers;
+mod starters;
 mod templates;
 mod terminal;
 mod trust;

@@ -106,6 +106,18 @@ fn no_shell_no_quotes() {
             sandbox.launch(&[HOSTS, &[&extra]].concat(), &colon).refused(&["after the word `:`"]);
         }
     }
+    // What the runners cannot do, or leave to others.
+    for (name, quoted, asks_mpi) in [("openmpi", true, true), ("mpich", true, false), ("slurm", false, true)] {
+        let extra = format!("--launcher-arg=--launcher={name}");
+        let options = [HOSTS, &["--env", "PYTHONPATH=/a b", &extra]].concat();
+        let stderr = sandbox.launch(&options, SCRIPT).stderr;
+        assert_eq!(stderr.contains("arrives with the quotes"), quoted, "{name}: {stderr}");
+        assert_eq!(stderr.contains("warning[ranks-by-mpi]"), asks_mpi, "{name}: {stderr}");
+    }
+    sandbox.installed("mpi4py", "4.0.0");
+    let module = [HOSTS, &["--launcher-arg=--launcher=slurm"]].concat();
+    sandbox.launch(&module, &["python", "-m", "mine"]).refused(&["starts scripts of Python only, not `mine`"]);
+    assert!(!sandbox.launch(&module, SCRIPT).stderr.contains("ranks-by-mpi"));
     // On one machine, the runner starts the ranks without a shell.
     sandbox.launch(&[HOSTS, &["--include", "h0"]].concat(), &command).succeeded();
     assert!(sandbox.recorded().ends_with(&["train it.py", "$x", ""].map(OsString::from)));

@@ -3,7 +3,8 @@
 //! pdsh joins its words by blanks and gives the line to ssh, so that the login shell of every machine reads it. DeepSpeed
 //! (`PDSHRunner.parse_user_args`, alike in 0.14 to 0.19) puts an argument with a blank into double quotes and escapes only
 //! the quotes in it; all else, the script included, it leaves as it is. pdsh itself replaces `%h`, `%n` and `%u`.
-//! `mpirun` and `srun` send the words in a message of their own, which no shell reads.
+//! `mpirun` and `srun` send the words in a message of their own, which no shell reads. `srun` takes off the quotes that
+//! DeepSpeed puts around a variable with a blank; `mpirun` leaves them.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -12,6 +13,7 @@ use std::path::Path;
 use super::context::LaunchContext;
 use crate::base::source::{Source, Sourced};
 use crate::command::argv::Args;
+use crate::command::target::Target;
 use crate::host::Host;
 use crate::report::{self, Problem, reading};
 
@@ -72,8 +74,20 @@ impl Carrier {
             Carrier::OpenMpi | Carrier::Hydra if words.iter().any(|word| word == ":") => {
                 vec![report::colon_divides_commands()]
             }
+            // `SlurmRunner.get_cmd` starts `python -u SCRIPT`, whatever is to be run (0.14 to 0.19).
+            Carrier::Slurm if !matches!(context.job.target, Target::Script { .. }) => {
+                vec![report::slurm_runner_runs_scripts(context.job.target.name())]
+            }
             _ => Vec::new(),
         }
+    }
+
+    /// What the ranks need to find each other and do not have: these runners tell a rank neither its number nor how many
+    /// there are, and DeepSpeed asks mpi4py.
+    pub(crate) fn missing_ranks(self, context: &LaunchContext<'_>) -> Option<Problem> {
+        let python = context.job.python.as_ref()?;
+        let asks_mpi = matches!(self, Carrier::OpenMpi | Carrier::Slurm);
+        (asks_mpi && python.lacks("mpi4py/__init__.py", "mpi4py")).then(report::no_mpi4py)
     }
 
     /// The user's options for the runner, and one that names variables for `mpirun` to hand on.

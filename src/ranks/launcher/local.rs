@@ -36,14 +36,19 @@ pub(crate) struct LocalRanks {
 
 impl LocalRanks {
     pub(crate) fn new(topology: &Topology, flags: &OutputFlags, host: &Host) -> Self {
-        let seconds = host.filled(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT).and_then(|text| text.trim().parse().ok());
         LocalRanks {
             count: topology.nproc_per_node.as_ref().map_or(1, |nproc| nproc.value),
-            grace: seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(DEFAULT_GRACE),
+            grace: grace(host).unwrap_or(DEFAULT_GRACE),
             log_dir: flags.log_dir.as_ref().map(|folder| host.absolute(&folder.value)),
             prefix: flags.prefix.is_some(),
         }
     }
+}
+
+/// How long the user wants torchrun to wait.
+pub(super) fn grace(host: &Host) -> Option<Duration> {
+    let seconds = host.filled(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT)?.trim().parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// Several nodes need the rendezvous of torchrun.

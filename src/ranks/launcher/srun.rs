@@ -91,9 +91,9 @@ pub(crate) fn argv(
 
 fn flags(topology: &Topology, host: &Host) -> Vec<OsString> {
     let mut flags = Vec::new();
-    match topology.role {
+    match &topology.role {
         // Each group has its own number of nodes.
-        Role::Shell(Starter::Srun { groups }) if groups > 1 => flags.push(format!("--het-group=0-{}", groups - 1)),
+        Role::Shell(Starter::Srun { groups }) if *groups > 1 => flags.push(format!("--het-group=0-{}", groups - 1)),
         _ => {
             let nodes = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);
             flags.extend([format!("--nodes={nodes}"), format!("--ntasks={nodes}")]);

@@ -114,7 +114,7 @@ impl Inputs<'_> {
             Placement::Rank(task) => self.task_of_engine(task.clone(), &allocation),
             Placement::Shell { starter, outside } if !self.stays_in_job_shell(*outside) => match starter {
                 Starter::ByHand(line) => Err(report::job_shell(engine, &allocation.nnodes, line).into()),
-                Starter::Srun { .. } => self.ranks_through_srun(*starter, &allocation),
+                Starter::Srun { .. } | Starter::OneHost(_) => self.ranks_through(starter.clone(), &allocation),
             },
             _ => self.ranks_to_start(Some(&allocation)),
         }?;
@@ -261,8 +261,8 @@ impl Inputs<'_> {
         Ok(topology)
     }
 
-    /// srun will start this same command on each node of the job.
-    fn ranks_through_srun(self, starter: Starter, allocation: &Allocation) -> Result<Topology, Vec<Problem>> {
+    /// The engine's starter will start this same command on each node of the job.
+    fn ranks_through(self, mut starter: Starter, allocation: &Allocation) -> Result<Topology, Vec<Problem>> {
         let Inputs { flags, host, devices, .. } = self;
         let mut variables = VariableReader::new(host);
         let processes = stated_processes(flags, &mut variables);
@@ -271,13 +271,18 @@ impl Inputs<'_> {
         if nnodes.value > allocation.nnodes.value {
             variables.problems.push(report::other_number_of_machines(&nnodes, &allocation.nnodes));
         }
-        let Rendezvous { address, .. } = Rendezvous::new(flags, None, &mut variables);
-        let loopback = address.filter(|address| nnodes.value > 1 && is_loopback(&address.value));
-        variables.problems.extend(loopback.map(|address| report::rendezvous_on_loopback(&address, &nnodes)));
+        let Rendezvous { address, port, .. } = Rendezvous::new(flags, None, &mut variables);
+        let loopback = address.as_ref().filter(|address| nnodes.value > 1 && is_loopback(&address.value));
+        variables.problems.extend(loopback.map(|address| report::rendezvous_on_loopback(address, &nnodes)));
         check(variables.problems)?;
         // A login node has no GPUs; the nodes will count theirs.
         let nproc = devices.process_count(processes, Some(allocation), host);
         let mut topology = Topology::new(Some(nnodes), nproc, devices);
+        if let Starter::OneHost(starter) = &mut starter {
+            starter.hosts.truncate(topology.nnodes.as_ref().map_or(0, |nnodes| nnodes.value as usize));
+            topology.master_addr = address.or_else(|| Some(starter.address.clone()));
+            topology.master_port = port.or_else(|| Some(starter.port.clone()));
+        }
         topology.role = Role::Shell(starter);
         topology.note_unequal_nodes(allocation);
         Ok(topology)

@@ -60,12 +60,25 @@ pub(super) enum Placement {
 }
 
 /// How zlaunch gets from the shell of a job to all of its nodes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Starter {
     /// `srun`, for so many groups of a heterogeneous job.
     Srun { groups: u32 },
+    /// A program that runs one command on one host, once for each.
+    OneHost(OneHost),
     /// The user must, with such a line.
     ByHand(&'static str),
+}
+
+/// How an engine's own program for one host starts all of them.
+#[derive(Clone, Debug)]
+pub(crate) struct OneHost {
+    /// The program and its options. The host and the command follow.
+    pub(crate) words: &'static [&'static str],
+    pub(crate) hosts: Vec<String>,
+    /// Where the ranks meet, if nobody says otherwise.
+    pub(super) address: Sourced<String>,
+    pub(super) port: Sourced<u16>,
 }
 
 /// A rank that an engine started.

@@ -146,6 +146,11 @@ const ALL: &[&Engine] = &[
     &pmi::ENGINE,
 ];
 
+/// Whether an engine may have set this variable.
+pub(crate) fn is_sign(variable: &str) -> bool {
+    engine_of(OsStr::new(variable)).is_some()
+}
+
 /// The engine that started this process, by its name, and what it says.
 pub(super) fn detect(host: &Host) -> Result<Option<(&'static str, Allocation)>, Vec<Problem>> {
     let present: Vec<&str> = host.env.keys().filter_map(|name| engine_of(name)).collect();

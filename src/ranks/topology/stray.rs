@@ -2,7 +2,7 @@
 //! know.
 
 use super::Topology;
-use super::engine::Allocation;
+use super::engine::{Allocation, Placement};
 use super::variables::{MASTER_ADDR, MASTER_PORT, NNODES, NODE_RANK, NPROC_PER_NODE, all_are_set, text};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
@@ -28,9 +28,11 @@ pub(super) fn stray_variables(topology: &Topology, allocation: Option<&Allocatio
         notes.extend(rank.map(|rank| report::stray_variable(&rank, "ranks are started in spite of it")));
     }
     let Some((allocation, nnodes)) = allocation.zip(topology.nnodes.as_ref()) else { return notes };
+    // The shell of a job says of no machine which one it is.
+    let is_shell = matches!(allocation.placement, Placement::Shell { .. });
     if allocation.nnodes.value != nnodes.value {
         notes.push(report::not_the_schedulers_machines(nnodes, &allocation.nnodes));
-    } else if nnodes.value > 1 && allocation.node_rank.value != topology.node_rank.value {
+    } else if nnodes.value > 1 && allocation.node_rank.value != topology.node_rank.value && !is_shell {
         notes.push(report::contradicts_scheduler(&topology.node_rank, &allocation.node_rank));
     }
     notes

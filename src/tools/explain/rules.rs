@@ -62,6 +62,10 @@ const RULES: &[(&str, &str)] = &[
         "DeepSpeed's runner for an MPI or Slurm would show a secret in its arguments, or add quotes to a value.",
     ),
     (
+        "ranks-by-mpi",
+        "DeepSpeed's runner for Open MPI or Slurm does not number the ranks, and mpi4py, which could, is not installed.",
+    ),
+    (
         "config-not-shared",
         "The machines of a hostfile read the config by its path, and its file system may be of this machine alone.",
     ),

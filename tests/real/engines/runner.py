@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""DeepSpeed's own runner over pdsh and ssh, and over `mpirun`: every word and every variable arrives as it was said.
+"""DeepSpeed's own runner over pdsh and ssh, over `mpirun` and over `srun`: every word and every variable arrives as it was said.
 
 The machines are names of this one, reached through an sshd of the test's own. The trainer records what it was given. Secrets must be in no
 argument of any process: a shell in the place of `pdsh` and `mpirun` keeps what each was given, DeepSpeed's log is searched as well.
@@ -12,9 +12,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in ("", "slurm")]
 
 from harness import CACHE, PATIENCE, Arguments, Checks, Skip, environment, free_port, needs, port_was_taken  # noqa: E402
+from cluster import PATH, Cluster  # noqa: E402
 from installed import wheels  # noqa: E402
 from ssh import Sshd  # noqa: E402
 
@@ -30,7 +31,7 @@ from pathlib import Path
 folder = Path(__file__).resolve().parent / "seen"
 folder.mkdir(exist_ok=True)
 seen = {"argv": sys.argv[1:], "env": dict(os.environ), "cwd": os.getcwd()}
-rank = os.environ.get("RANK") or os.environ.get("OMPI_COMM_WORLD_RANK")
+rank = next(os.environ[name] for name in ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID") if name in os.environ)
 (folder / f"{rank}.json").write_text(json.dumps(seen))
 """
 # Keeps the arguments of the program that it stands for.
@@ -114,6 +115,31 @@ def mpi(folder, options, name):
         return lab.arrives("equal", 4, [f"--launcher-arg=--launcher={runner}"], WORDS, variables, ("hf_Abc",))
 
 
+def slurm(folder, options):
+    """No shell reads the words here, and srun takes off the quotes that DeepSpeed puts around a value with a blank."""
+    with Cluster() as cluster:
+        home = cluster.folder / "home"
+        (home / "train it's.py").write_text(RECORDER)
+        (folder / "equal").write_text("node01 slots=2\nnode02 slots=2\n")
+        (folder / "tmp").mkdir()
+        variables = {name: value for name, value in VARIABLES.items() if name not in ("MLFLOW_TRACKING_TOKEN", "NCCL_ODD")} | {"UCX_NET_DEVICES": "a,b", "UCX_BLANK": "a b"}
+        setting = [word for name, value in variables.items() for word in ("--env", f"{name}={value}")]
+        # The login machine reaches no other by ssh.
+        runner = ["--launcher-arg=--launcher=slurm", "--launcher-arg=--no_ssh_check", "--master-addr", "node01"]
+        command = ["salloc", "-w", "node[01-02]", "-N2", "--ntasks-per-node=2", options.bin, "--hostfile", folder / "equal", *runner, *setting, "--",
+                   options.env / "bin/python", "train it's.py", *WORDS]
+        ran = cluster.run(command, PATH=f"{options.env}/bin:{PATH}", TMPDIR=folder / "tmp")
+        seen = {file.stem: json.loads(file.read_text()) for file in (home / "seen").glob("*.json")}
+        assert ran.returncode == 0 and sorted(seen) == list("0123"), f"exit {ran.returncode}, ranks {sorted(seen)}\n{ran.stdout[-3000:]}"
+        for rank, it in seen.items():
+            assert it["argv"] == WORDS, f"rank {rank}: {it['argv']}"
+            wrong = {name: it["env"].get(name) for name, value in variables.items() if it["env"].get(name) != value}
+            assert not wrong, f"rank {rank}: {wrong}"
+            assert "RANK" not in it["env"], "the runner numbers the ranks, and `ranks-by-mpi` is not true any more"
+        assert "hf_Abc" not in ran.stdout, ran.stdout[-3000:]
+        return f"{len(seen)} ranks, {len(WORDS)} words and {len(variables)} variables each"
+
+
 def main():
     arguments = Arguments(__doc__, "bin", "env", "names")
     arguments.add_argument("--short", action="store_true", help="one version of DeepSpeed and one shell")
@@ -134,6 +160,10 @@ def main():
             within = folder / name
             within.mkdir()
             checks.run(name, mpi, within, options, name)
+        if not options.short:
+            within = folder / "slurm"
+            within.mkdir()
+            checks.run("slurm", slurm, within, options)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     checks.finish()

@@ -6,7 +6,7 @@
 use super::job_shell::{JobShell, Machines};
 use crate::base::vars;
 use crate::host::Host;
-use crate::ranks::topology::engine::{Allocation, Detected, Engine, Starter};
+use crate::ranks::topology::engine::{Allocation, Detected, Engine};
 use crate::ranks::topology::variables::{VariableReader, all_are_set, text};
 
 pub(super) const ENGINE: Engine =
@@ -21,9 +21,10 @@ const SHELL: JobShell = JobShell {
         Machines::Count("AZUREML_NODE_COUNT"),
     ],
     marks: &["AZ_BATCH_MASTER_NODE"],
-    starter: Starter::ByHand(
-        "Azure ML: `distribution: type: pytorch` in the job; Azure Batch: mpirun -hosts $AZ_BATCH_HOST_LIST -ppn 1 zlaunch …",
-    ),
+    job: &[],
+    starter: &[],
+    is_task: |_| false,
+    by_hand: "Azure ML: `distribution: type: pytorch` in the job; Azure Batch: mpirun -hosts $AZ_BATCH_HOST_LIST -ppn 1 zlaunch …",
 };
 
 /// The one process that Azure ML started on this instance.

@@ -1,8 +1,7 @@
 //! The job that an MPI or a Slurm task runs in.
 
 use super::hostlist::HostList;
-use super::job_shell::hosts_in_file;
-use super::nodes::without_port;
+use super::nodes::{hosts_in_file, without_port};
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::host::Host;

@@ -1,14 +1,17 @@
-//! The shell of a batch job, which runs on one machine of the job. The scheduler lists all of them, in a file or a variable.
+//! The shell of a batch job, which runs on one machine of the job. The scheduler lists all of them, in a file or a variable,
+//! and most have a program that starts a command on one of them.
 
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::ffi::OsStr;
 
-use super::nodes::hosts;
+use super::job::is_this_host;
+use super::nodes::{distinct, hosts, hosts_in_file};
+use super::port::port_of_job;
 use crate::base::source::{Source, Sourced};
 use crate::host::Host;
-use crate::ranks::topology::engine::{Allocation, Detected, Placement, Starter};
+use crate::ranks::topology::engine::{Allocation, Detected, OneHost, Placement, Starter};
+use crate::ranks::topology::rendezvous::reachable_address;
 use crate::ranks::topology::variables::{VariableReader, text};
-use crate::report::{self, reading};
+use crate::report;
 
 pub(super) struct JobShell {
     pub(super) engine: &'static str,
@@ -16,7 +19,15 @@ pub(super) struct JobShell {
     pub(super) machines: &'static [Machines],
     /// Without any of the above, these variables still show that there is a job.
     pub(super) marks: &'static [&'static str],
-    pub(super) starter: Starter,
+    /// What tells this job from all others: its number, and that of a task of an array.
+    pub(super) job: &'static [&'static str],
+    /// The program that runs a command on one of the machines, and its options: the name of the machine and the command
+    /// follow. It must exit as the command does. Empty: there is none.
+    pub(super) starter: &'static [&'static str],
+    /// Whether this process is what such a program started, and not the shell.
+    pub(super) is_task: fn(&Host) -> bool,
+    /// The line to paste where zlaunch does not start itself on each machine.
+    pub(super) by_hand: &'static str,
 }
 
 /// A variable that tells the machines of a job, and how.
@@ -30,27 +41,58 @@ pub(super) enum Machines {
     Count(&'static str),
 }
 
+/// What such a variable tells.
+struct Told {
+    count: u32,
+    /// Empty: only their number is told.
+    hosts: Vec<String>,
+}
+
 impl JobShell {
     /// `None`: there is no job, or it has one machine.
     pub(super) fn detect(&self, host: &Host) -> Option<Detected> {
-        let nnodes = match self.count(host) {
-            Ok(nnodes) => nnodes?,
+        let Sourced { value: told, from } = match self.read(host) {
+            Ok(told) => told?,
             Err(problem) => return Some(Err(vec![problem])),
         };
-        (nnodes.value > 1).then(|| {
-            let placement = Placement::Shell { starter: self.starter, outside: false };
-            let allocation = Allocation::task_per_node(nnodes, Sourced::new(0, Source::Default), None);
+        let Told { count, hosts } = told;
+        (count > 1).then(|| {
+            let starter = if self.starts_itself(&hosts, host) {
+                let first = Sourced::new(hosts[0].clone(), from.clone());
+                let address = reachable_address(first, || hosts.get(1).cloned());
+                Starter::OneHost(OneHost { words: self.starter, hosts, address, port: self.port(host) })
+            } else {
+                Starter::ByHand(self.by_hand)
+            };
+            let placement = Placement::Shell { starter, outside: false };
+            let allocation =
+                Allocation::task_per_node(Sourced::new(count, from), Sourced::new(0, Source::Default), None);
             Ok(Allocation { placement, master_port: None, ..allocation })
         })
     }
 
-    /// How many machines the job has. `None`: there is no job.
-    fn count(&self, host: &Host) -> Result<Option<Sourced<u32>>, report::Problem> {
+    /// Whether zlaunch can start itself on every machine from here: every engine runs the shell of a job on its first one.
+    /// On another, or in a task, somebody else has started more than one zlaunch.
+    fn starts_itself(&self, hosts: &[String], host: &Host) -> bool {
+        let found = self.starter.first().is_some_and(|program| host.find_program(OsStr::new(program)).is_some());
+        found && hosts.first().is_some_and(|first| is_this_host(first, host)) && !(self.is_task)(host)
+    }
+
+    /// Where the ranks of this job meet, and of no other.
+    fn port(&self, host: &Host) -> Sourced<u16> {
+        let ids: Vec<Sourced<String>> = self.job.iter().filter_map(|name| text(name, host)).collect();
+        let from = ids.first().map_or(Source::Default, |id| id.from.clone());
+        let job = ids.into_iter().map(|id| id.value).collect::<Vec<_>>().join(".");
+        port_of_job(&Sourced::new(job, from))
+    }
+
+    /// The machines of the job. `None`: there is no job.
+    fn read(&self, host: &Host) -> Result<Option<Sourced<Told>>, report::Problem> {
         let mut unreadable = None;
         for machines in self.machines {
             let Some(variable) = text(machines.variable(), host) else { continue };
-            match machines.count(&variable, host) {
-                Some(count) => return Ok(Some(Sourced::new(count, variable.from))),
+            match machines.read(&variable, host) {
+                Some(told) => return Ok(Some(Sourced::new(told, variable.from))),
                 None => unreadable = unreadable.or(Some(variable)),
             }
         }
@@ -68,26 +110,16 @@ impl Machines {
         name
     }
 
-    fn count(&self, variable: &Sourced<String>, host: &Host) -> Option<u32> {
-        let names: Vec<String> = match self {
-            Machines::Count(name) => return VariableReader::new(host).number(name, 1).map(|count| count.value),
+    fn read(&self, variable: &Sourced<String>, host: &Host) -> Option<Told> {
+        let hosts: Vec<String> = match self {
+            Machines::Count(name) => {
+                let count = VariableReader::new(host).number(name, 1)?.value;
+                return Some(Told { count, hosts: Vec::new() });
+            }
             Machines::File(_) => hosts_in_file(variable)?,
             Machines::List(_) => distinct(hosts(&variable.value).into_iter()),
             Machines::Pairs(_) => distinct(variable.value.split_whitespace().step_by(2).map(str::to_string)),
         };
-        u32::try_from(names.len()).ok().filter(|count| *count > 0)
+        u32::try_from(hosts.len()).ok().filter(|count| *count > 0).map(|count| Told { count, hosts })
     }
-}
-
-/// The names without those that were there before.
-fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
-    let mut seen = BTreeSet::new();
-    names.filter(|name| seen.insert(name.clone())).collect()
-}
-
-/// The different hosts in the file that a variable names, in its order.
-pub(super) fn hosts_in_file(file: &Sourced<String>) -> Option<Vec<String>> {
-    let text = reading::text_if_any(Path::new(&file.value))?;
-    let hosts = distinct(text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_string));
-    (!hosts.is_empty()).then_some(hosts)
 }

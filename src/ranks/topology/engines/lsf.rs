@@ -1,6 +1,8 @@
 //! LSF: tasks of `jsrun`; tasks of `blaunch`, which LSF numbers from 1 in LSF_PM_TASKID (as PRRTE's ess/lsf reads it); and the
-//! shell of a job. LSB_MCPU_HOSTS has each machine with its slots. On machines with `jsrun` the first one of a job only
-//! launches.
+//! shell of a job. LSB_MCPU_HOSTS has each machine with its slots. `blaunch HOST COMMAND` stands in for ssh (ibm.com/docs,
+//! "blaunch"). On machines with `jsrun` the first one of a job only launches.
+
+use std::ffi::OsStr;
 
 use super::job::is_this_host;
 use super::job_shell::{JobShell, Machines};
@@ -38,9 +40,10 @@ const SHELL: JobShell = JobShell {
         Machines::File(vars::LSB_DJOB_RANKFILE),
     ],
     marks: &[vars::LSB_JOBID],
-    starter: Starter::ByHand(
-        "blaunch -z \"HOST HOST…\" zlaunch …, with each machine once; where there is jsrun: jsrun -r 1 -a 1 zlaunch …",
-    ),
+    job: &[vars::LSB_JOBID, "LSB_JOBINDEX"],
+    starter: &["blaunch", "-no-shell"],
+    is_task: |_| false,
+    by_hand: "blaunch -z \"HOST HOST…\" zlaunch …, with each machine once; where there is jsrun: jsrun -r 1 -a 1 zlaunch …",
 };
 
 const MACHINES: &str = "LSB_MCPU_HOSTS";
@@ -48,6 +51,10 @@ const MACHINES: &str = "LSB_MCPU_HOSTS";
 /// If `blaunch` started this, its place among the machines; else the shell of the job.
 fn task_of_blaunch(mut allocation: Allocation, host: &Host) -> Detected {
     let (Some(task), Some(machines)) = (text("LSF_PM_TASKID", host), text(MACHINES, host)) else {
+        if host.find_program(OsStr::new("jsrun")).is_some() {
+            // One of the machines runs no ranks.
+            allocation.placement = Placement::Shell { starter: Starter::ByHand(SHELL.by_hand), outside: false };
+        }
         return Ok(allocation);
     };
     let names: Vec<&str> = machines.value.split_whitespace().step_by(2).collect();

@@ -1,12 +1,15 @@
 //! Engines that start one process on each node and say in variables how many nodes there are, which this one is, and where
 //! the first is.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use super::port::port_of_job;
 use crate::base::source::{Source, Sourced};
 use crate::host::Host;
 use crate::ranks::topology::engine::{Allocation, Detected};
 use crate::ranks::topology::variables::{VariableReader, check, text};
-use crate::report;
+use crate::report::{self, reading};
 
 /// The names of the variables; those that an engine does not have are empty.
 pub(super) struct NodeVariables {
@@ -91,6 +94,19 @@ impl Nodes {
 pub(super) fn hosts(list: &str) -> Vec<String> {
     let words = list.split(|c: char| c.is_whitespace() || c == ',' || c == ';').filter(|word| !word.is_empty());
     words.map(without_port).collect()
+}
+
+/// The names without those that were there before.
+pub(super) fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    names.filter(|name| seen.insert(name.clone())).collect()
+}
+
+/// The different hosts in the file that a variable names, in its order.
+pub(super) fn hosts_in_file(file: &Sourced<String>) -> Option<Vec<String>> {
+    let text = reading::text_if_any(Path::new(&file.value))?;
+    let hosts = distinct(text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_string));
+    (!hosts.is_empty()).then_some(hosts)
 }
 
 /// `host` of `host:2222`. An IPv6 address has more colons.

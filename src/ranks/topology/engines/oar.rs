@@ -1,8 +1,8 @@
 //! OAR: the shell of a job. Its file lists a machine once for each of its cores, under any of three names
-//! (oar.readthedocs.io, "oarsub"); `oarsh` reaches the others.
+//! (oar.readthedocs.io, "oarsub"). `oarsh` is an ssh to the machines of the job (the same, "oarsh").
 
 use super::job_shell::{JobShell, Machines};
-use crate::ranks::topology::engine::{Engine, Starter};
+use crate::ranks::topology::engine::Engine;
 
 pub(super) const ENGINE: Engine = Engine { name: SHELL.engine, detect: |host| SHELL.detect(host) };
 
@@ -15,7 +15,8 @@ const SHELL: JobShell = JobShell {
         Machines::File("OAR_RESOURCE_FILE"),
     ],
     marks: &["OAR_JOB_ID", "OAR_JOBID"],
-    starter: Starter::ByHand(
-        "mpirun --mca plm_rsh_agent oarsh --hostfile $OAR_NODEFILE --map-by ppr:1:node zlaunch … (Open MPI)",
-    ),
+    job: &["OAR_JOB_ID"],
+    starter: &["oarsh"],
+    is_task: |_| false,
+    by_hand: "mpirun --mca plm_rsh_agent oarsh --hostfile $OAR_NODEFILE --map-by ppr:1:node zlaunch … (Open MPI)",
 };
