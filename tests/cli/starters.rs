@@ -97,6 +97,7 @@ fn every_engine_with_such_a_program_reaches_all_machines() {
             words.iter().skip_while(|word| *word != "--master_addr").take(4).cloned().collect::<Vec<_>>()
         };
         assert_eq!(met("0"), met("1"));
+        assert!(met("0")[3].parse::<u16>().is_ok_and(|port| (20_000..32_768).contains(&port)), "{:?}", met("0"));
         // Without that program, or on another machine, the line to paste.
         fs::remove_file(sandbox.path(&format!("env/bin/{program}"))).unwrap();
         sandbox.launch(SHARED, SCRIPT).refused(&["job on 2 machines: nothing runs on the others", "--nnodes 1"]);

@@ -203,12 +203,12 @@ def one_machine(jobs):
 
 @check
 def two_machines(jobs):
-    return jobs.run("-pe spread 2", 4)
+    return placed(jobs.run("-pe spread 2", 4))
 
 
 @check
 def two_machines_with_slots_for_each_rank(jobs):
-    return jobs.run("-pe pairs 4", 4)
+    return placed(jobs.run("-pe pairs 4", 4))
 
 
 @check
@@ -243,7 +243,7 @@ def interactive_on_one_machine(jobs):
 
 @check
 def interactive_on_two_machines(jobs):
-    return jobs.interactive("-pe spread 2", 4)
+    return placed(jobs.interactive("-pe spread 2", 4))
 
 
 @check

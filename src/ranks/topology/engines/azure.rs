@@ -21,7 +21,7 @@ const SHELL: JobShell = JobShell {
         Machines::Count("AZUREML_NODE_COUNT"),
     ],
     marks: &["AZ_BATCH_MASTER_NODE"],
-    job: "",
+    job: &[],
     starter: &[],
     is_task: |_| false,
     by_hand: "Azure ML: `distribution: type: pytorch` in the job; Azure Batch: mpirun -hosts $AZ_BATCH_HOST_LIST -ppn 1 zlaunch …",

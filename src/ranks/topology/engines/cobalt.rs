@@ -10,7 +10,7 @@ const SHELL: JobShell = JobShell {
     engine: "Cobalt",
     machines: &[Machines::File("COBALT_NODEFILE"), Machines::Count("COBALT_JOBSIZE")],
     marks: &["COBALT_JOBID"],
-    job: "COBALT_JOBID",
+    job: &[],
     starter: &[],
     is_task: |_| false,
     by_hand: "mpirun --hostfile $COBALT_NODEFILE --map-by ppr:1:node zlaunch … (Open MPI), or mpiexec -f $COBALT_NODEFILE -ppn 1 zlaunch … (MPICH)",

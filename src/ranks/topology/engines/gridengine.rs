@@ -1,6 +1,7 @@
 //! Grid Engine (SGE, Univa, Altair, Son of): the shell of a job in a parallel environment. The first word of each line of
 //! PE_HOSTFILE is a machine; NHOSTS counts them (`man sge_pe`, `man qsub`). `qrsh -inherit` runs a command on one of them, if
-//! the parallel environment has `control_slaves`, and exits as it does (`man qrsh`). What such a task finds was seen with 8.1.9.
+//! the parallel environment has `control_slaves`, and exits as it does (`man qrsh`). What such a task finds was seen with
+//! 8.1.9.
 
 use super::job::is_this_host;
 use super::job_shell::{JobShell, Machines};
@@ -18,10 +19,9 @@ const SHELL: JobShell = JobShell {
     machines: &[Machines::File("PE_HOSTFILE"), Machines::Count("NHOSTS")],
     // A job without a parallel environment is on one machine.
     marks: &["PE"],
-    job: "JOB_ID",
+    job: &["JOB_ID", "SGE_TASK_ID"],
     starter: &["qrsh", "-inherit", "-nostdin"],
-    // Its name for what `qrsh -inherit` starts.
-    is_task: |host| host.filled("JOB_NAME") == Some("petask"),
+    is_task: |host| task_of_qrsh(host).is_some(),
     by_hand: "mpirun -np $NHOSTS --map-by ppr:1:node zlaunch … (Open MPI), or mpiexec -n $NHOSTS -ppn 1 zlaunch … (MPICH, Intel MPI)",
 };
 
@@ -36,8 +36,13 @@ fn detect(host: &Host) -> Option<Detected> {
 /// The machine from which `qrsh -inherit` started this task, if that is another one. NHOSTS is 1 here then, however many the
 /// job has, and PE_HOSTFILE names a file of the other machine, if anything.
 fn started_from_elsewhere(host: &Host) -> Option<Sourced<String>> {
-    let task = text("JOB_NAME", host).filter(|name| name.value == "petask")?;
+    let task = task_of_qrsh(host)?;
     let knows_all = text("PE_HOSTFILE", host).is_some_and(|file| hosts_in_file(&file).is_some());
     let from = text("SGE_O_HOST", host).unwrap_or(task);
     (!knows_all && !is_this_host(&from.value, host)).then_some(from)
+}
+
+/// Grid Engine's name for what `qrsh -inherit` starts.
+fn task_of_qrsh(host: &Host) -> Option<Sourced<String>> {
+    text("JOB_NAME", host).filter(|name| name.value == "petask")
 }

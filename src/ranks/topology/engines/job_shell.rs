@@ -19,8 +19,8 @@ pub(super) struct JobShell {
     pub(super) machines: &'static [Machines],
     /// Without any of the above, these variables still show that there is a job.
     pub(super) marks: &'static [&'static str],
-    /// The id of the job.
-    pub(super) job: &'static str,
+    /// What tells this job from all others: its number, and that of a task of an array.
+    pub(super) job: &'static [&'static str],
     /// The program that runs a command on one of the machines, and its options: the name of the machine and the command
     /// follow. It must exit as the command does. Empty: there is none.
     pub(super) starter: &'static [&'static str],
@@ -60,8 +60,7 @@ impl JobShell {
             let starter = if self.starts_itself(&hosts, host) {
                 let first = Sourced::new(hosts[0].clone(), from.clone());
                 let address = reachable_address(first, || hosts.get(1).cloned());
-                let job = text(self.job, host).unwrap_or(Sourced::new(String::new(), Source::Default));
-                Starter::OneHost(OneHost { words: self.starter, hosts, address, port: port_of_job(&job) })
+                Starter::OneHost(OneHost { words: self.starter, hosts, address, port: self.port(host) })
             } else {
                 Starter::ByHand(self.by_hand)
             };
@@ -77,6 +76,14 @@ impl JobShell {
     fn starts_itself(&self, hosts: &[String], host: &Host) -> bool {
         let found = self.starter.first().is_some_and(|program| host.find_program(OsStr::new(program)).is_some());
         found && hosts.first().is_some_and(|first| is_this_host(first, host)) && !(self.is_task)(host)
+    }
+
+    /// Where the ranks of this job meet, and of no other.
+    fn port(&self, host: &Host) -> Sourced<u16> {
+        let ids: Vec<Sourced<String>> = self.job.iter().filter_map(|name| text(name, host)).collect();
+        let from = ids.first().map_or(Source::Default, |id| id.from.clone());
+        let job = ids.into_iter().map(|id| id.value).collect::<Vec<_>>().join(".");
+        port_of_job(&Sourced::new(job, from))
     }
 
     /// The machines of the job. `None`: there is no job.

@@ -40,7 +40,7 @@ const SHELL: JobShell = JobShell {
         Machines::File(vars::LSB_DJOB_RANKFILE),
     ],
     marks: &[vars::LSB_JOBID],
-    job: vars::LSB_JOBID,
+    job: &[vars::LSB_JOBID, "LSB_JOBINDEX"],
     starter: &["blaunch", "-no-shell"],
     is_task: |_| false,
     by_hand: "blaunch -z \"HOST HOST…\" zlaunch …, with each machine once; where there is jsrun: jsrun -r 1 -a 1 zlaunch …",

@@ -15,7 +15,7 @@ const SHELL: JobShell = JobShell {
         Machines::File("OAR_RESOURCE_FILE"),
     ],
     marks: &["OAR_JOB_ID", "OAR_JOBID"],
-    job: "OAR_JOB_ID",
+    job: &["OAR_JOB_ID"],
     starter: &["oarsh"],
     is_task: |_| false,
     by_hand: "mpirun --mca plm_rsh_agent oarsh --hostfile $OAR_NODEFILE --map-by ppr:1:node zlaunch … (Open MPI)",

@@ -12,7 +12,7 @@ const SHELL: JobShell = JobShell {
     engine: "PBS",
     machines: &[Machines::File(vars::PBS_NODEFILE), Machines::Count("PBS_NUM_NODES")],
     marks: &[vars::PBS_JOBID, "PBS_ENVIRONMENT"],
-    job: vars::PBS_JOBID,
+    job: &[vars::PBS_JOBID],
     starter: &["pbs_tmrsh"],
     // The shell is task 1.
     is_task: |host| host.filled("PBS_TASKNUM").is_some_and(|task| task != "1"),
