@@ -733,3 +733,17 @@ fn ms_swift_2_reads_a_json_file_and_its_own_names() {
         .launch(&[], &["swift", "sft", "--torch_dtype", "bfloat16", "--deepspeed", "zero2"])
         .refused(&["--torch_dtype", "--dtype"]);
 }
+
+/// torchrun, deepspeed and accelerate hand any word to Python: `python -u train`.
+#[test]
+fn a_launcher_runs_a_file_whatever_its_name() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("CUDA_VISIBLE_DEVICES", "0,1");
+    sandbox.file("train", "from transformers import HfArgumentParser, TrainingArguments\n");
+    for launcher in ["torchrun --nproc_per_node 2", "deepspeed --num_gpus 2", "accelerate launch --num_processes 2"] {
+        let command: Vec<&str> = launcher.split(' ').chain(["train", "--bf16", "true"]).collect();
+        let plan = sandbox.plan(&["--deepspeed", "zero2"], &command);
+        assert_eq!(plan["trainer"]["name"], "hf", "{launcher}");
+    }
+    sandbox.launch(&[], &["torchrun", "--nproc_per_node", "2", "trian"]).refused(&["trian", "does not exist"]);
+}

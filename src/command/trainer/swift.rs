@@ -99,25 +99,8 @@ const FIELDS: &[Field] = &[
 /// The version whose options were recorded; another one may know others.
 const RECORDED: &str = "4.6.0";
 
-/// The option that chooses LoRA or full training, under a name of some versions.
-struct TunerOption {
-    name: &'static str,
-    since: [u32; 3],
-    /// The first version that refuses it.
-    until: [u32; 3],
-}
-
-impl TunerOption {
-    const ALL: &[Self] = &[
-        TunerOption { name: "sft_type", since: [0, 0, 0], until: [3, 0, 0] },
-        TunerOption { name: "train_type", since: [3, 0, 0], until: [4, 1, 0] },
-        TunerOption { name: "tuner_type", since: [4, 0, 0], until: [u32::MAX, 0, 0] },
-    ];
-
-    fn is_in(&self, version: &Version) -> bool {
-        !version.is_before(self.since) && version.is_before(self.until)
-    }
-}
+/// The option that chooses LoRA or full training, by its names in 4, 3 and 2.
+const TUNER_OPTIONS: &[&str] = &["tuner_type", "train_type", "sft_type"];
 
 /// A sub-command that swift runs through torchrun, in some versions, and the module that it means there.
 struct Route {
@@ -303,44 +286,20 @@ fn options(target: &Target) -> OptionList {
     OptionList::Known(list)
 }
 
-/// swift refuses an option it does not know, but only after it has imported everything.
+/// swift refuses an option it does not know, but only after it has imported everything. Those of a training are judged by
+/// `check`, for more versions.
 fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Problem> {
     let (OptionList::Known(list), Some(python)) = (options(target), python) else { return Vec::new() };
-    let names_tuner = || TunerOption::ALL.iter().any(|option| args.list(option.name).is_some());
-    // The options of a training are judged by `check`, for more versions.
-    let is_judged = parser_of(target).is_some();
-    if tolerates(args) || is_judged && !names_tuner() {
+    if parser_of(target).is_some() || tolerates(args) {
         return Vec::new();
     }
-    let Some(version) = python.version("ms-swift") else { return Vec::new() };
-    let refused = |word: &str, suggestion: Option<&str>| {
+    let Some(version) = python.version("ms-swift").filter(|version| version.0 == RECORDED) else { return Vec::new() };
+    let refused = |word: &str| {
+        let all: Vec<String> = option_names::all(list).map(|name| format!("--{name}")).collect();
+        let suggestion = report::nearest(word, all.iter().map(String::as_str));
         report::trainer_has_no_option(&format!("ms-swift {version}"), word, suggestion, TOLERANT)
     };
-    // What a name of the tuner option is called in this version.
-    let current = TunerOption::ALL.iter().rev().find(|option| option.is_in(&version));
-    let renamed = |name: &str| {
-        let is_tuner = TunerOption::ALL.iter().any(|option| option.name == name);
-        current.filter(|current| is_tuner && current.name != name).map(|current| format!("--{}", current.name))
-    };
-    if version.0 != RECORDED || is_judged {
-        let refused_names =
-            TunerOption::ALL.iter().filter(|option| !option.is_in(&version) && args.list(option.name).is_some());
-        return refused_names
-            .map(|option| refused(&format!("--{}", option.name), renamed(option.name).as_deref()))
-            .collect();
-    }
-    let suggestion = |word: &str| {
-        let all: Vec<String> = option_names::all(list).map(|name| format!("--{name}")).collect();
-        let renamed = option_name(OsStr::new(word)).and_then(|name| renamed(&name));
-        renamed.or_else(|| report::nearest(word, all.iter().map(String::as_str)).map(str::to_string))
-    };
-    args.unknown(list).map(|word| refused(word, suggestion(word).as_deref())).collect()
-}
-
-/// `train_type` of `--train-type=full`.
-fn option_name(word: &OsStr) -> Option<String> {
-    let name = word.to_str()?.strip_prefix("--")?;
-    Some(name.split('=').next().unwrap_or(name).replace('-', "_"))
+    args.unknown(list).map(refused).collect()
 }
 
 /// What reads the arguments of a training.
@@ -359,7 +318,7 @@ fn arguments(args: &Args, target: &Target) -> Option<ArgumentClass> {
 fn computed(argument: &str, args: &Args, version: &Version, world_size: Option<u64>) -> Option<String> {
     match argument {
         "learning_rate" => {
-            let tuner = TunerOption::ALL.iter().rev().find_map(|option| args.text(option.name));
+            let tuner = TUNER_OPTIONS.iter().find_map(|name| args.text(name));
             Some(learning_rate(tuner.is_some_and(|tuner| tuner.value == "full")))
         }
         "gradient_accumulation_steps" => {

@@ -10,7 +10,7 @@ use super::{accelerate, carrier, deepspeed, torchrun};
 use crate::base::python_value;
 use crate::base::source::Sourced;
 use crate::command::argv::Args;
-use crate::command::target::{ParsedCommand, Target, is_python, is_script, of_python};
+use crate::command::target::{ParsedCommand, Target, is_python, of_python};
 use crate::command::trainer::{self, Job};
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags};
@@ -64,10 +64,13 @@ impl ExistingLauncher {
         if self.args.is_given("module") {
             return Target::module(first);
         }
-        // A console script such as `swift`: the launcher itself could not run it, but zlaunch rewrites it.
-        let bare = !is_script(first) && !first.as_encoded_bytes().contains(&b'/');
-        let console = bare || trainer::is_console(first);
-        if self.args.is_given("no_python") || console { Target::Program(first.clone()) } else { Target::script(first) }
+        // A console script such as `swift`: the launcher itself could not run it, but zlaunch rewrites it. Any other word is
+        // a file to it, whatever its name.
+        if self.args.is_given("no_python") || trainer::is_console(first) {
+            Target::Program(first.clone())
+        } else {
+            Target::script(first)
+        }
     }
 
     /// What its flags state, with ours where they leave something open.
