@@ -278,6 +278,35 @@ def cargo_installs_it(shop):
     is_flagship(run(shop.folder / "cargo/bin/zlaunch", *FLAGSHIP, env={"PATH": "/usr/bin:/bin", "HOME": str(shop.folder)}).stdout)
 
 
+BUILD_CONDA = """
+import sys, rattler_build
+rattler_build.build_recipes([sys.argv[1]], channel=[], output_dir=sys.argv[2], test="native")
+"""
+
+
+@check
+def the_conda_recipe_builds(shop):
+    """By rattler-build, which also runs the recipe's own test. With the compilers of this machine, since those of the recipe come from a channel; not optimised."""
+    pins = (HERE / "requirements-conda.txt").read_text()
+
+    def make(folder):
+        run(sys.executable, "-m", "venv", "--clear", folder / "env")
+        run(folder / "env/bin/pip", "install", "--quiet", "--requirement", HERE / "requirements-conda.txt")
+    tools = kept(make, "conda", pins) / "env/bin"
+    text = (ROOT / "packaging/conda/recipe.yaml").read_text()
+    assert f'version: "{version()}"' in text, "the recipe is for another version"
+    homes = {name: os.environ.get(name, str(Path.home() / folder)) for name, folder in (("RUSTUP_HOME", ".rustup"), ("CARGO_HOME", ".cargo"))}
+    variables = {**homes, "CARGO_TARGET_DIR": str(ROOT / "target/conda"), "PATH": f"{Path(shutil.which('cargo')).parent}:$PATH"}
+    cargo = " ".join(f'{name}="{value}"' for name, value in variables.items())
+    text = re.sub(r"requirements:\n(  .*\n)+", "", text).replace("path: ../..", f"path: {ROOT}").replace("cargo install", f"{cargo} cargo install --debug")
+    recipe = shop.folder / "conda/recipe.yaml"
+    recipe.parent.mkdir()
+    recipe.write_text(text)
+    run(tools / "python", "-W", "ignore", "-c", BUILD_CONDA, recipe, shop.folder / "conda/out", env=os.environ | {"PATH": f"{tools}:{os.environ['PATH']}"})
+    package, = (shop.folder / "conda/out").rglob("*.conda")
+    return package.name
+
+
 @check
 def it_builds_and_runs_for_aarch64(shop):
     """With Rust's own linker, under qemu. Not optimised: only whether it builds and runs is asked."""
