@@ -43,7 +43,7 @@ def run(*argv, env=None, cwd=None, status=0, **more):
 def packages():
     """The files for this machine by their kind; those for others may lie beside them."""
     machine = platform.machine()
-    names = {"wheel": f"zlaunch-{version()}-*_{machine}.whl", "sdist": f"zlaunch-{version()}.tar.gz", "tarball": f"zlaunch-{version()}-linux-{machine}.tar.gz",
+    names = {"wheel": f"zlaunch-{version()}-*manylinux*_{machine}.whl", "musl": f"zlaunch-{version()}-*musllinux*_{machine}.whl", "sdist": f"zlaunch-{version()}.tar.gz", "tarball": f"zlaunch-{version()}-linux-{machine}.tar.gz",
              "deb": f"zlaunch_{version()}_{ {'x86_64': 'amd64', 'aarch64': 'arm64'}[machine]}.deb"}
     found = {kind: sorted(DIST.glob(name)) for kind, name in names.items()}
     assert all(len(files) == 1 for files in found.values()), found
@@ -257,6 +257,21 @@ def the_executable_needs_no_system(shop):
     run(CHROOT, empty, "/bin/zlaunch", "shims", "install", "/shims", env={})
     planned = run(CHROOT, empty, "/bin/sh", "-c", "NPROC_PER_NODE=2 swift sft --deepspeed zero2 --model a/b", env={"PATH": "/shims:/bin", "ZLAUNCH_DRY_RUN": "1"})
     assert "zero2 (built in)" in planned.stdout, planned
+
+
+@check
+def pip_takes_the_wheel_for_musl(shop):
+    """As pip chooses for Alpine; the executable is the one of the other wheel, which needs no libc."""
+    shop.dist()
+    musl, glibc = shop.folder / "musl", shop.folder / "glibc"
+    for folder, wheel, system in ((musl, one("musl"), "musllinux_1_2"), (glibc, one("wheel"), "manylinux_2_28")):
+        platforms = [word for name in (system, system.replace("_1_2", "_1_1").replace("_2_28", "_2_17")) for word in ("--platform", f"{name}_{platform.machine()}")]
+        run(shop.venv() / "bin/pip", "install", "--no-index", "--find-links", DIST, "--only-binary", ":all:", "--no-deps", *platforms, "--target", folder, "zlaunch")
+        assert wheel.exists()
+    assert (musl / "bin/zlaunch").read_bytes() == (glibc / "bin/zlaunch").read_bytes()
+    tags = (next(musl.glob("*.dist-info")) / "WHEEL").read_text()
+    assert "Tag: py3-none-musllinux_1_1" in tags and "manylinux" not in tags, tags
+    is_flagship(run(musl / "bin/zlaunch", *FLAGSHIP, env={"PATH": "/usr/bin:/bin", "HOME": str(shop.folder)}).stdout)
 
 
 @check
