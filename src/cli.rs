@@ -116,16 +116,16 @@ pub(crate) const EXAMPLE: &str =
 
 /// Everything that clap knows of zlaunch. A sub-command gets its arguments only when it is asked for.
 pub(crate) fn command() -> Command {
-    let after_help = format!("{ABOUT_VARIABLES}\n{EXIT_STATUS}\n\n\x1b[1m\x1b[4mExample:\x1b[0m\n  {EXAMPLE}");
+    let after_help = format!("{ABOUT_VARIABLES}\n{EXIT_STATUS}\n\nExamples:\n  {EXAMPLE}");
     let subcommands = SUBCOMMANDS.iter().map(|(subcommand, describe, _)| {
-        Command::new(subcommand.name).about(subcommand.about).override_usage(subcommand.usage).defer(*describe)
+        Command::new(subcommand.name).about(subcommand.about).disable_help_flag(true).arg(help::flag()).defer(*describe)
     });
     args::parser(launch::describe)
         .version(VERSION)
         .about(help::FIRST)
-        .override_usage(USAGE)
+        .disable_help_flag(true)
+        .arg(help::flag())
         .after_help(after_help)
-        .max_term_width(110)
         // Behind an option, the first word is a program: `zlaunch -n check` runs one of that name.
         .args_conflicts_with_subcommands(true)
         // `HELP` is ours.
@@ -137,7 +137,7 @@ pub(crate) fn parse(argv: &[OsString], host: &Host) -> Result<Request, Vec<Probl
     let mut words = Cow::Borrowed(argv.get(1..).unwrap_or_default());
     let mut problems = Vec::new();
     if words.is_empty() {
-        return Ok(Request::Overview(help::overview()));
+        return Ok(Request::Overview(help::overview(host)));
     }
     let is_subcommand = |word: &OsString| SUBCOMMANDS.iter().any(|(known, ..)| word == known.name);
     let mut whole = words.first().is_some_and(is_subcommand);
@@ -152,8 +152,12 @@ pub(crate) fn parse(argv: &[OsString], host: &Host) -> Result<Request, Vec<Probl
             Err(_) if !whole => whole = true,
             Err(why) if matches!(why.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
                 return match problems.is_empty() {
-                    true if is_launch && asks_briefly(&words) => Ok(Request::Show(help::overview())),
-                    true => Ok(Request::Show(why.render().ansi().to_string())),
+                    true if why.kind() == ErrorKind::DisplayVersion => Ok(Request::Show(why.to_string())),
+                    true if is_launch && asks_briefly(&words) => Ok(Request::Show(help::overview(host))),
+                    true => {
+                        let name = words.first().and_then(|word| word.to_str()).unwrap_or_default();
+                        Ok(Request::Show(help::page(command(), name, usage_of(&words), host)))
+                    }
                     false => Err(problems),
                 };
             }

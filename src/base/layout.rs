@@ -76,7 +76,7 @@ impl TextTable {
             match limit.filter(|_| column + 1 == cells.len()) {
                 Some(limit) => {
                     let at = columns(&text[start..]);
-                    let longest = || cell.text.split(' ').map(columns).max().unwrap_or_default();
+                    let longest = || pieces(&cell.text).map(|(piece, _)| columns(piece)).max().unwrap_or_default();
                     // Rather on the next line than in a narrow column, or where a word does not fit.
                     let cramped = || at + NARROW > limit && limit > 2 * NARROW || at + longest() > limit;
                     if at + cell.columns > limit && cramped() {

@@ -85,7 +85,7 @@ options! {
             EXCLUDE = "exclude", One "HOST:GPUS", "Use all GPUs but these";
             LAUNCHER = "launcher", One "NAME", "What starts the ranks: auto, torchrun, deepspeed, srun, direct, or local (zlaunch)";
             LAUNCHER_ARG = "launcher-arg", Many "ARG" ["launcher_arg"], "Pass ARG through to the launcher";
-            LOG_DIR = "log-dir", One "DIR" ["log_dir"], "Write the output of each rank to a file in this folder; with --prefix print it too";
+            LOG_DIR = "log-dir", One "DIR" ["log_dir"], "Write the output of each rank to files below this folder; with --prefix print it too";
             PREFIX = "prefix", Switch, "Start every line of output with its rank";
             TRAINER = "trainer", One "NAME", "What the command is, if zlaunch cannot tell: swift, llamafactory, axolotl, trl, hf, deepspeed …";
         }

@@ -42,8 +42,8 @@ vars! {
     XDG_DATA_HOME READ "PATH shims go to `zlaunch/shims` in it";
     PYTHONPATH READ_AND_SET "packages of the trainer may be there; set as `accelerate launch` sets it";
     TMPDIR READ "resolved configs go to a private folder in it when there is no usable home";
-    ZLAUNCH_LANG READ "the language of `explain`: en or zh";
-    LC_ALL READ "the language of `explain`, unless ZLAUNCH_LANG says it";
+    ZLAUNCH_LANG READ "the language of the help, `explain` and `schema`: en or zh";
+    LC_ALL READ "the same, unless ZLAUNCH_LANG says it";
     LC_MESSAGES READ "the same, unless LC_ALL says it";
     LANG READ "the same, unless LC_MESSAGES says it";
 

@@ -19,7 +19,7 @@ const AFTER_HELP: &str =
     this launch would use, and all options of a launch are accepted.
 ~ differs, - only in A, + only in B, = only in one and the default anyway
 
-\x1b[1m\x1b[4mExamples:\x1b[0m
+Examples:
   zlaunch diff zero2 zero3
   zlaunch diff zero3 ds_config.json
   zlaunch diff zero3 --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B";

@@ -18,7 +18,7 @@ use crate::request::Launch;
 const AFTER_HELP: &str =
     "What is not given here is taken from the training command. Exit status: 0, or 1 if it does not fit.
 
-\x1b[1m\x1b[4mExamples:\x1b[0m
+Examples:
   zlaunch fit --params 8B --gpu H100x8
   zlaunch fit --gpus 8 -- swift sft --model Qwen/Qwen3-8B --tuner_type full --max_length 4096";
 

@@ -9,7 +9,7 @@ use crate::base::options::launch::TEMPLATE_DIR;
 use crate::report::{self, Problem};
 use crate::tools::generate::{Batch, GenerateRequest};
 
-const AFTER_HELP: &str = "\x1b[1m\x1b[4mExamples:\x1b[0m
+const AFTER_HELP: &str = "Examples:
   zlaunch generate --micro-batch 2 --grad-accum 32 --world-size 4 --offload -o ds_zero3.json
   zlaunch generate --micro-batch 2 --grad-accum 32 --world-size 8 --tiers -o configs";
 

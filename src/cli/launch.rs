@@ -40,7 +40,7 @@ pub(super) fn describe_check(command: Command) -> Command {
         "Nothing is launched. All options of a launch are accepted: `zlaunch --help`.
 Exit status: 1 if there is an error (with --strict: or a warning), else 0.
 
-\x1b[1m\x1b[4mExamples:\x1b[0m
+Examples:
   zlaunch check ds_config.json
   zlaunch check --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B",
     )
@@ -50,7 +50,7 @@ pub(super) fn describe_doctor(command: Command) -> Command {
     describe_report(command, DOCTOR_OF_LAUNCH).after_help(
         "Without secrets, so that it can be pasted into an issue. All options of a launch are accepted: `zlaunch --help`.
 
-\x1b[1m\x1b[4mExamples:\x1b[0m
+Examples:
   zlaunch doctor
   zlaunch doctor --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B",
     )

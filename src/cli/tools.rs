@@ -58,7 +58,9 @@ pub(super) fn read_templates(mut args: ParsedArgs) -> Result<TemplatesRequest, V
 pub(super) fn describe_explain(command: Command) -> Command {
     let help = "A key, `stage 3`, a variable, a template, a rule; without one, list what can be explained";
     command
-        .after_help("In Chinese if ZLAUNCH_LANG or the locale is zh, as far as it is translated.")
+        .after_help(
+            "The help and what is translated of the explanations are in Chinese if ZLAUNCH_LANG or the locale is zh.",
+        )
         .arg(argument(WORD).num_args(0..).help(help))
         .arg(arg(&TEMPLATE_DIR))
 }

@@ -223,3 +223,16 @@ fn a_config_comes_through_a_pipe() {
     assert_eq!(shell(&sandbox, "$zlaunch check - < c.json").status, Some(0));
     assert_eq!(shell(&sandbox, "echo '{\"zero_optimization\": {\"stage\": 7}}' | $zlaunch check -").status, Some(1));
 }
+
+/// The help is in Chinese where that is the language, within the width of the terminal.
+#[test]
+fn the_help_is_in_chinese_too() {
+    let mut sandbox = Sandbox::new();
+    sandbox.var("ZLAUNCH_LANG", "zh");
+    let short = sandbox.run(["-h"]).stdout;
+    assert!(short.contains("用法： zlaunch [OPTIONS]") && short.contains("只打印计划，什么也不做"), "{short}");
+    let check = sandbox.run(["check", "--help"]).stdout;
+    assert!(check.contains("把警告当作错误") && check.contains("zlaunch check ds_config.json"), "{check}");
+    sandbox.var("ZLAUNCH_LANG", "en");
+    assert!(!sandbox.run(["help", "check"]).stdout.contains("选项"));
+}

@@ -43,7 +43,7 @@ def run(*argv, env=None, cwd=None, status=0, **more):
 def packages():
     """The files for this machine by their kind; those for others may lie beside them."""
     machine = platform.machine()
-    names = {"wheel": f"zlaunch-{version()}-*_{machine}.whl", "sdist": f"zlaunch-{version()}.tar.gz", "tarball": f"zlaunch-{version()}-linux-{machine}.tar.gz",
+    names = {"wheel": f"zlaunch-{version()}-*manylinux*_{machine}.whl", "musl": f"zlaunch-{version()}-*musllinux*_{machine}.whl", "sdist": f"zlaunch-{version()}.tar.gz", "tarball": f"zlaunch-{version()}-linux-{machine}.tar.gz",
              "deb": f"zlaunch_{version()}_{ {'x86_64': 'amd64', 'aarch64': 'arm64'}[machine]}.deb"}
     found = {kind: sorted(DIST.glob(name)) for kind, name in names.items()}
     assert all(len(files) == 1 for files in found.values()), found
@@ -260,6 +260,21 @@ def the_executable_needs_no_system(shop):
 
 
 @check
+def pip_takes_the_wheel_for_musl(shop):
+    """As pip chooses for Alpine; the executable is the one of the other wheel, which needs no libc."""
+    shop.dist()
+    musl, glibc = shop.folder / "musl", shop.folder / "glibc"
+    for folder, wheel, system in ((musl, one("musl"), "musllinux_1_2"), (glibc, one("wheel"), "manylinux_2_28")):
+        platforms = [word for name in (system, system.replace("_1_2", "_1_1").replace("_2_28", "_2_17")) for word in ("--platform", f"{name}_{platform.machine()}")]
+        run(shop.venv() / "bin/pip", "install", "--no-index", "--find-links", DIST, "--only-binary", ":all:", "--no-deps", *platforms, "--target", folder, "zlaunch")
+        assert wheel.exists()
+    assert (musl / "bin/zlaunch").read_bytes() == (glibc / "bin/zlaunch").read_bytes()
+    tags = (next(musl.glob("*.dist-info")) / "WHEEL").read_text()
+    assert "Tag: py3-none-musllinux_1_1" in tags and "manylinux" not in tags, tags
+    is_flagship(run(musl / "bin/zlaunch", *FLAGSHIP, env={"PATH": "/usr/bin:/bin", "HOME": str(shop.folder)}).stdout)
+
+
+@check
 def the_sdist_becomes_a_wheel(shop):
     """By pip, which fetches what builds it. Not optimised: only whether it builds is asked."""
     shop.dist()
@@ -276,6 +291,35 @@ def the_sdist_becomes_a_wheel(shop):
 def cargo_installs_it(shop):
     run("cargo", "install", "--locked", "--quiet", "--path", ROOT, "--root", shop.folder / "cargo")
     is_flagship(run(shop.folder / "cargo/bin/zlaunch", *FLAGSHIP, env={"PATH": "/usr/bin:/bin", "HOME": str(shop.folder)}).stdout)
+
+
+BUILD_CONDA = """
+import sys, rattler_build
+rattler_build.build_recipes([sys.argv[1]], channel=[], output_dir=sys.argv[2], test="native")
+"""
+
+
+@check
+def the_conda_recipe_builds(shop):
+    """By rattler-build, which also runs the recipe's own test. With the compilers of this machine, since those of the recipe come from a channel; not optimised."""
+    pins = (HERE / "requirements-conda.txt").read_text()
+
+    def make(folder):
+        run(sys.executable, "-m", "venv", "--clear", folder / "env")
+        run(folder / "env/bin/pip", "install", "--quiet", "--requirement", HERE / "requirements-conda.txt")
+    tools = kept(make, "conda", pins) / "env/bin"
+    text = (ROOT / "packaging/conda/recipe.yaml").read_text()
+    assert f'version: "{version()}"' in text, "the recipe is for another version"
+    homes = {name: os.environ.get(name, str(Path.home() / folder)) for name, folder in (("RUSTUP_HOME", ".rustup"), ("CARGO_HOME", ".cargo"))}
+    variables = {**homes, "CARGO_TARGET_DIR": str(ROOT / "target/conda"), "PATH": f"{Path(shutil.which('cargo')).parent}:$PATH"}
+    cargo = " ".join(f'{name}="{value}"' for name, value in variables.items())
+    text = re.sub(r"requirements:\n(  .*\n)+", "", text).replace("path: ../..", f"path: {ROOT}").replace("cargo install", f"{cargo} cargo install --debug")
+    recipe = shop.folder / "conda/recipe.yaml"
+    recipe.parent.mkdir()
+    recipe.write_text(text)
+    run(tools / "python", "-W", "ignore", "-c", BUILD_CONDA, recipe, shop.folder / "conda/out", env=os.environ | {"PATH": f"{tools}:{os.environ['PATH']}"})
+    package, = (shop.folder / "conda/out").rglob("*.conda")
+    return package.name
 
 
 @check
