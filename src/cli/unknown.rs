@@ -33,6 +33,8 @@ pub(super) fn unknown_option(given: &str, at: usize, words: &mut Vec<OsString>, 
         return option.is_spelt(&format!("--launcher-arg {given}{value}"), count);
     }
     let near = if arguments::is_recorded(&name) { None } else { nearest_option(&name, place) };
+    // What a launch has by this very name, this command has not.
+    let near = near.filter(|near| !near.aliases.iter().chain([&near.name]).any(|it| it.replace('-', "_") == name));
     if let Some(near) = near {
         return option.becomes(Becomes::Ours(near), &name);
     }

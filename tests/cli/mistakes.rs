@@ -37,6 +37,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("init", "activate the environment that has `init`"),
     ("version", "zlaunch --version"),
     ("list", "zlaunch templates"),
+    ("replay DIR --format json", "`zlaunch replay --help` lists the options"),
     ("--seed 42 --model x -- swift sft", "zlaunch -- swift sft --seed 42 --model x"),
     ("--seed=42 swift sft", "zlaunch swift sft --seed=42"),
     ("check --model x -- swift sft", "zlaunch check -- swift sft --model x"),

@@ -210,7 +210,8 @@ def swift(wheel):
     found = {name: next(every[choice] for choice in wanted if choice in every) for name, wanted in SWIFT.items()}
     foreign = {parent.__name__ for made in found.values() for parent in made.__mro__ if "foreign" in vars(parent)}
     assert not foreign, (wheel, foreign)
-    return {name: converted(fields(made)) for name, made in found.items()}, {name: [SEQ2SEQ] for name in found}
+    # All commands take what `sft` takes.
+    return {name: converted(fields(made)) for name, made in found.items()}, {name: [SEQ2SEQ if name == "sft" else "sft"] for name in found}
 
 
 def swift_2(wheel):
@@ -277,6 +278,8 @@ def generation(distribution, read, wheels):
                 history.append((version, value))
     lines = [f"{distribution} {name} ^ {' '.join(classes)}" for name, classes in parts.items()]
     for (name, argument), history in histories.items():
+        if any(histories.get((other, argument)) == history for other in parts[name]):
+            continue
         same = len(history) == 1 and history[0][0] == versions[0]
         values = [f"={history[0][1]}"] if same else [f"{version}={value}" for version, value in history]
         lines.append(f"{distribution} {name} {argument} {' '.join(values)}")
