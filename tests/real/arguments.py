@@ -70,10 +70,15 @@ FRONT_ENDS = {
 }
 # Those that the main environment does not have.
 ENVIRONMENTS = {"llamafactory": "llamafactory", "swift-2": "ms-swift-2.6.1"}
-# transformers looks these up after the parser; these zlaunch reads itself.
+# Looked up after the parser; and those that zlaunch reads itself.
 # What transformers refuses of arguments together, and of numbers.
-TOGETHER = [text for file in (ROOT / "src/check/refusals").glob("*.rs") for text in re.findall(r'"([^"]* [^"]*)"', file.read_text())]
-LATER, OWN = {"lr_scheduler_type", "report_to"}, {"deepspeed", "use_ray", "fsdp", "ignore_args_error"}
+TOGETHER = [text.replace("`", "") for file in (ROOT / "src/check/refusals").glob("*.rs") for text in re.findall(r'"([^"]* [^"]*)"', file.read_text())] + ["is on too", "it does not go with", "it must be between"]
+LATER, OWN = {"lr_scheduler_type", "report_to", "attn_impl", "use_liger_kernel"}, {"deepspeed", "use_ray", "fsdp", "ignore_args_error"}
+
+
+def plain(text):
+    """An option is named as its front end spells it."""
+    return text.replace("`", "").replace("--", "")
 
 
 def recorded():
@@ -118,8 +123,9 @@ def compare(options, checks, env, folder, front_end, command, words, classes):
         # One option by both of its spellings: newer versions of Python take it.
         twice = lambda why: "ambiguous" in why and len({word.strip("-,").replace("-", "_") for word in why.split("match")[1].split()}) == 1
         missed = {name: why for name, why in real.items() if name not in said and name not in open_names and not twice(why)}
-        invented = {name: why for name, why in said.items() if name not in real and name not in LATER and not any(text in why[1] for text in TOGETHER)}
-        doubtful = {name: why for name, why in said.items() if why[0] != "error"}
+        invented = {name: why for name, why in said.items() if name not in real and name not in LATER and not any(text in plain(why[1]) for text in TOGETHER)}
+        # The parser takes a word for a mapping, and the trainer then refuses it.
+        doubtful = {name: why for name, why in said.items() if why[0] != "error" and "no word makes" not in why[1]}
         wrong = [f"{what}: {some}" for what, some in (("missed", missed), ("invented", invented), ("in doubt", doubtful)) if some]
         checks.judge(f"{front_end} {command} {' '.join(values) or '(nothing)'} ({len(asked)} options, {len(real)} refused)", "\n".join(wrong) or None)
     process.stdin.close()
