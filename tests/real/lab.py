@@ -2,6 +2,7 @@
 import fcntl
 import json
 import subprocess
+import threading
 import time
 
 from harness import HERE, free_port, port_was_taken, torch_aborted_at_exit
@@ -80,23 +81,26 @@ def make_model(env, folder):
 
 
 USERS = {}
+# Several threads ask at once.
+FIRST_USE = threading.Lock()
 
 
 def extensions(env):
     """Compiled ops are kept from run to run beside the environment they are for: the first one takes a minute."""
     cache = env.parent / "extensions"
-    if cache not in USERS:
-        cache.mkdir(parents=True, exist_ok=True)
-        # Open as long as this process lives, so that others see that the cache is in use.
-        USERS[cache] = open(cache / "users", "a")
-        try:
-            fcntl.flock(USERS[cache], fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # A run that was killed while compiling leaves a lock on which the next one waits for ever.
-            for lock in cache.glob("*/lock"):
-                lock.unlink()
-        except BlockingIOError:
-            pass  # Somebody else is at work, and the locks may be theirs.
-        fcntl.flock(USERS[cache], fcntl.LOCK_SH)
+    with FIRST_USE:
+        if cache not in USERS:
+            cache.mkdir(parents=True, exist_ok=True)
+            # Open as long as this process lives, so that others see that the cache is in use.
+            USERS[cache] = open(cache / "users", "a")
+            try:
+                fcntl.flock(USERS[cache], fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # A run that was killed while compiling leaves a lock on which the next one waits for ever.
+                for lock in cache.glob("*/lock"):
+                    lock.unlink(missing_ok=True)
+            except BlockingIOError:
+                pass  # Somebody else is at work, and the locks may be theirs.
+            fcntl.flock(USERS[cache], fcntl.LOCK_SH)
     return cache
 
 
