@@ -564,7 +564,7 @@ def shims_drive_the_real_swift(shop):
     run(zlaunch, "shims", "install", shop.folder / "shims")
     path = lab.variables()["PATH"]
     alone = lab.trained(["sh", script], "train_loss", OUTPUT=str(shop.folder / "alone"))
-    ours = lab.trained(["sh", script], "zero2 (built in)", OUTPUT=str(shop.folder / "ours"), PATH=f"{shop.folder}/shims:{zlaunch.parent}:{path}", ZLAUNCH_VERBOSE="1")
+    ours = lab.trained(["sh", script], "config   zero2", OUTPUT=str(shop.folder / "ours"), PATH=f"{shop.folder}/shims:{zlaunch.parent}:{path}", ZLAUNCH_VERBOSE="1")
     assert ours == alone, different(alone, ours)
     run(zlaunch, "shims", "remove", shop.folder / "shims")
     assert not any((shop.folder / "shims").iterdir())
