@@ -139,7 +139,7 @@ fn bash(zlaunch: &Command) -> String {
             let [bash, ..] = completion(arg);
             let reply = match bash.as_str() {
                 "" => String::new(),
-                "set" => "_zlaunch_keys =; ".to_string(),
+                "set" => "_zlaunch_keys '='; ".to_string(),
                 "unset" => "_zlaunch_keys ''; ".to_string(),
                 words => format!("_zlaunch_reply {words}; "),
             };
