@@ -140,7 +140,6 @@ pub(crate) fn answer(request: &FitRequest, host: &Host) -> Result<FitReport, Vec
             allocator: UsedAllocator::of(None, &[], host),
             launch,
             accounting: *accounting,
-            more_models: false,
         };
         return inputs.report(host);
     }
@@ -180,7 +179,7 @@ pub(crate) fn choose(
         let argument = Some(job.trainer.model_argument).filter(|name| job.takes(name));
         return Err(report::auto_without_model(spec, argument).into());
     }
-    if inputs.more_models {
+    if inputs.needs_more() {
         return Err(report::auto_counts_one_model(spec).into());
     }
     let report = inputs.report(host)?;
@@ -256,8 +255,6 @@ struct FitInputs<'a> {
     launch: &'a Launch,
     allocator: UsedAllocator,
     accounting: Accounting,
-    /// The training also keeps models that are not counted, or generates text.
-    more_models: bool,
 }
 
 impl<'a> FitInputs<'a> {
@@ -278,8 +275,12 @@ impl<'a> FitInputs<'a> {
             launch,
             allocator: UsedAllocator::of(Some(job), &[], host),
             accounting: Accounting::Real,
-            more_models: arguments::has_more_models(job),
         }
+    }
+
+    /// The training keeps models that are not counted, or generates text.
+    fn needs_more(&self) -> bool {
+        self.args.algorithm.is_some_and(|algorithm| !algorithm.is_counted)
     }
 
     fn report(&self, host: &Host) -> Result<FitReport, Vec<Problem>> {
@@ -379,11 +380,11 @@ impl<'a> FitInputs<'a> {
         if !settings.optimizer.value.is_measured() {
             assumed.push("the most that an optimizer can need: the memory of this one was not measured".to_string());
         }
-        let is_trl = self.trainer.is_none_or(|trainer| trainer.name == "trl");
-        if !settings.algorithm.names.is_empty() && !is_trl {
+        let is_trl = self.trainer.is_some_and(|trainer| trainer.distribution == Some("trl"));
+        if self.args.algorithm.is_some_and(|algorithm| algorithm.is_counted) && !is_trl {
             assumed.push("the loss as TRL computes it, where it was measured".to_string());
         }
-        if self.more_models {
+        if self.needs_more() {
             assumed.push("one model, and no text that is generated: other models come on top".to_string());
         }
         assumed

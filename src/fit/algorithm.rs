@@ -12,30 +12,22 @@ pub(crate) struct Algorithm {
     pub(crate) logit: u64,
     /// The same for the logits of one sequence, which are computed one after another.
     pub(crate) logit_of_one: u64,
+    /// All of it is counted: it keeps no other models and generates no text.
+    pub(crate) is_counted: bool,
 }
 
 /// Fine-tuning without preferences: a logit's fp32 log-softmax and two gradients of that.
 pub(crate) const FINE_TUNING: &Algorithm =
-    &Algorithm { names: &[], sequences: 1, has_reference: false, logit: 12, logit_of_one: 0 };
+    &Algorithm { names: &[], sequences: 1, has_reference: false, logit: 12, logit_of_one: 0, is_counted: true };
 
-pub(crate) const DPO: &Algorithm =
-    &Algorithm { names: &["dpo"], sequences: 2, has_reference: true, logit: 8, logit_of_one: 12 };
-
-const COUNTED: &[&Algorithm] = &[
-    DPO,
-    &Algorithm { names: &["kto"], sequences: 1, has_reference: true, logit: 8, logit_of_one: 0 },
-    &Algorithm { names: &["orpo", "cpo", "simpo"], sequences: 2, has_reference: false, logit: 5, logit_of_one: 0 },
+/// What is named more exactly comes first: `swift rlhf --rlhf_type dpo`.
+const ALL: &[Algorithm] = &[
+    Algorithm { names: &["dpo"], sequences: 2, has_reference: true, logit: 8, logit_of_one: 12, ..*FINE_TUNING },
+    Algorithm { names: &["kto"], has_reference: true, logit: 8, ..*FINE_TUNING },
+    Algorithm { names: &["orpo", "cpo", "simpo"], sequences: 2, logit: 5, ..*FINE_TUNING },
+    Algorithm { names: &["ppo", "grpo", "rloo", "gkd", "rm", "reward", "rlhf"], is_counted: false, ..*FINE_TUNING },
 ];
 
-/// These keep models that are not counted, or generate text.
-const UNCOUNTED: &[&str] = &["ppo", "grpo", "rloo", "gkd", "rm", "reward", "rlhf"];
-
-/// `Err`: the algorithm is one of those whose memory is not known.
-pub(crate) fn named(is_named: impl Fn(&str) -> bool) -> Result<Option<&'static Algorithm>, ()> {
-    let counted = COUNTED.iter().find(|it| it.names.iter().any(|name| is_named(name)));
-    match counted {
-        Some(algorithm) => Ok(Some(algorithm)),
-        None if UNCOUNTED.iter().any(|name| is_named(name)) => Err(()),
-        None => Ok(None),
-    }
+pub(crate) fn find(is_named: impl Fn(&str) -> bool) -> Option<&'static Algorithm> {
+    ALL.iter().find(|it| it.names.iter().any(|name| is_named(name)))
 }

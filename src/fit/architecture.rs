@@ -266,8 +266,8 @@ impl ModelConfig<'_> {
     }
 
     fn inner_copies(&self) -> u64 {
-        let usual = if self.architecture.mlp == Mlp::Plain { 2 } else { 4 };
-        (usual + self.architecture.more_kept.inner).unsigned_abs()
+        let usual: u64 = if self.architecture.mlp == Mlp::Plain { 2 } else { 4 };
+        usual.saturating_add_signed(self.architecture.more_kept.inner)
     }
 
     fn scores(&self, heads: u64) -> Scores {

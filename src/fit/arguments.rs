@@ -67,7 +67,7 @@ pub(super) fn of_command(job: &Job) -> TrainingArgs {
         attention: reader.text(ATTENTION_NAMES).map(|it| it.map(|name| attention(&name))),
         fused_loss: reader.switch(LIGER_NAMES),
         dropout: args.float("lora_dropout").ok().flatten().map(|it| it.map(|value| value > 0.0)),
-        algorithm: algorithm(job).ok().flatten(),
+        algorithm: algorithm(job),
     }
 }
 
@@ -81,13 +81,8 @@ fn default_optimizer(job: &Job) -> Option<Sourced<Optimizer>> {
     is_old.then(|| Sourced::new(Optimizer::named("adamw_torch"), Source::Default))
 }
 
-/// Whether the training keeps models in memory that are not counted, or generates text.
-pub(super) fn has_more_models(job: &Job) -> bool {
-    algorithm(job).is_err()
-}
-
-/// The algorithm of preference tuning that a command runs. `Err`: one whose memory is not known.
-fn algorithm(job: &Job) -> Result<Option<&'static Algorithm>, ()> {
+/// The algorithm of preference tuning that a command runs.
+fn algorithm(job: &Job) -> Option<&'static Algorithm> {
     let args = Args::read(
         job.args.words().to_vec(),
         &[("rlhf_type", Nargs::One), ("stage", Nargs::One), ("rl", Nargs::One)],
@@ -97,8 +92,7 @@ fn algorithm(job: &Job) -> Result<Option<&'static Algorithm>, ()> {
         ["rlhf_type", "stage", "rl"].iter().filter_map(|name| args.text(name)).map(|stage| stage.value).collect();
     let target = job.target.name().to_string();
     let stem = target.trim_end_matches(".py").rsplit(['/', '.']).next().unwrap_or_default();
-    // `swift rlhf --rlhf_type dpo`: what is named more exactly counts.
-    algorithm::named(|name| stages.iter().any(|stage| stage == name) || stem == name)
+    algorithm::find(|name| stages.iter().any(|stage| stage == name) || stem == name)
 }
 
 /// Only these names mean an attention that stores all scores.

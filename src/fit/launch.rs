@@ -46,7 +46,7 @@ pub(crate) fn judge(
         return None;
     }
     let inputs = FitInputs::of_job(job, cluster_of(topology)?, launch, host);
-    let memory = inputs.gpu_memory(host).filter(|_| !inputs.more_models)?;
+    let memory = inputs.gpu_memory(host).filter(|_| !inputs.needs_more())?;
     let row = inputs.row(&config, memory.value, host)?;
     let used = UsedAllocator::of(Some(job), config.env, host);
     let verdict = if used.kind == Allocator::Expandable { row.verdict() } else { row.plain };

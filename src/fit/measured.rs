@@ -183,7 +183,7 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
         fused_loss: yes("liger"),
         algorithm: text("algorithm")
             .or(run["dpo"].as_bool().map(|_| "dpo"))
-            .and_then(|name| algorithm::named(|it| it == name).unwrap()),
+            .and_then(|name| algorithm::find(|it| it == name)),
         ..TrainingArgs::default()
     };
     let settings = TrainingSettings::new(&args, None);

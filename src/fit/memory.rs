@@ -184,7 +184,7 @@ impl MemoryModel<'_> {
         let largest = self.share(self.largest());
         let head = if self.workload.shape.tied { 0 } else { largest };
         let size = self.strategy.sub_group_size;
-        if own - head.min(own) < size { own } else { size.max(largest) }
+        if own.saturating_sub(head) < size { own } else { size.max(largest) }
     }
 
     fn gradients_at(&self, phase: StepPhase) -> u64 {
@@ -213,8 +213,8 @@ impl MemoryModel<'_> {
     /// Bytes of the gradients that stage 2 keeps from one micro batch to the next. A gradient that is larger than the bucket is
     /// kept whole by every rank that has a part of it.
     fn accumulated(&self) -> u64 {
-        let Workload { element, .. } = self.workload;
-        let largest = if self.largest() > self.strategy.bucket_size { element * self.largest() } else { 0 };
+        let is_whole = self.largest() > self.strategy.bucket_size;
+        let largest = if is_whole { self.workload.element * self.largest() } else { 0 };
         if self.offloads_optimizer() { 0 } else { self.share(self.gradients()).max(largest) }
     }
 
@@ -337,7 +337,7 @@ impl MemoryModel<'_> {
             // A head of its own is the last module. One that is larger than what may be kept leaves nothing else.
             StepPhase::Loss if live < shape.embedding => shape.embedding,
             StepPhase::Loss => live.saturating_add(shape.embedding),
-            _ => live.saturating_add(module).min(params - shape.embedding.min(*params)),
+            _ => live.saturating_add(module).min(params.saturating_sub(shape.embedding)),
         };
         let bytes = u128::from(*weights) * u128::from(kept.min(*params)) / u128::from((*params).max(1));
         u64::try_from(bytes).unwrap_or(u64::MAX)

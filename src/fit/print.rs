@@ -278,12 +278,10 @@ impl FitReport {
 
     /// What `fits` leaves for gaps, and what the allocator has to do with it.
     fn allocator_line(&self) -> String {
-        let is_fragmented: Vec<bool> = self.rows.iter().map(|row| row.need.fragments).collect();
-        let (usual, more) = (self.allocator.kind.gaps(false), self.allocator.kind.gaps(true));
-        let percent = match (is_fragmented.contains(&false), is_fragmented.contains(&true)) {
-            (true, true) if more > usual => format!("{usual} to {more}"),
-            (false, _) => more.to_string(),
-            _ => usual.to_string(),
+        let percents = || self.rows.iter().map(|row| self.allocator.kind.gaps(row.need.fragments));
+        let percent = match (percents().min(), percents().max()) {
+            (Some(least), Some(most)) if least < most => format!("{least} to {most}"),
+            (least, _) => least.unwrap_or_default().to_string(),
         };
         let only = |row: &&TemplateRow| row.verdict() == Verdict::Fits && row.plain != Verdict::Fits;
         let rows: Vec<&str> = self.rows.iter().filter(only).map(|row| row.name.as_str()).collect();
