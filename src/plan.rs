@@ -1,6 +1,7 @@
 //! The decision: everything a launch will do, as a plain value. `--dry-run` prints it, `exec` carries it out.
 
 mod behind;
+mod config_decision;
 mod config_text;
 pub(crate) mod configs;
 mod decision;
