@@ -1,5 +1,6 @@
 //! Carries a plan out: writes the files, then becomes the program or starts the ranks. Nothing is decided here.
 
+mod commands;
 mod environment;
 mod files;
 mod helper;
@@ -29,10 +30,10 @@ use crate::plan::record::{self, Record};
 use crate::plan::{FileKind, Plan, PlannedConfig};
 use crate::report::{self, OutputFile, Problem};
 
+use commands::Commands;
 use files::PendingFile;
 pub(crate) use files::{remove, write_new, write_program};
 pub(crate) use helper::run_if_helper;
-use supervisor::Commands;
 
 /// Everything that must be done, and can fail, before the ranks are started: writes the files of the plan.
 pub(crate) fn prepare(plan: &Plan) -> Result<(), Problem> {

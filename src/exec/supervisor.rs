@@ -1,14 +1,14 @@
-//! Starts the ranks of this machine, forwards signals and output, and stops all ranks when one fails. A single thread
-//! waits in one `poll` for signals, for output and for the end of the grace period.
+//! Starts the ranks of this machine, or what stands for them on each machine of a job, forwards signals and output, and stops
+//! all when one fails. A single thread waits in one `poll` for signals, for output and for the end of the grace period.
 
-use std::ffi::OsString;
+mod start;
+
 use std::fs;
-use std::io::{self, IsTerminal};
-use std::net::{Ipv4Addr, TcpListener};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -19,50 +19,20 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::Pid;
 
-use super::helper::{RankSpawner, SpawnError, Watcher, process_group};
+use super::commands::Commands;
+use super::helper::Watcher;
 use super::output::{Console, READ_SIZE, RankLog, RankStream};
+use super::signals;
 use super::strays::Strays;
-use super::{environment, files, signals};
-use crate::base::vars;
 use crate::host::IgnoredSignals;
-use crate::plan::environment::{Environment, Setting};
-use crate::ranks::launcher::each_host::EachHost;
-use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
-use crate::report::{self, OutputFile, Problem};
+use crate::plan::environment::Environment;
+use crate::ranks::launcher::local::LocalRanks;
+use crate::report::{self, Problem};
 
 /// The most that an unprivileged pipe can hold.
 const LARGEST_PIPE: usize = 1 << 20;
 /// A process that is still there so long after SIGKILL hangs in the kernel, and nobody can end it.
 const KILL_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// What is started.
-pub(super) enum Commands<'a> {
-    /// The same for every rank, which learns its number from variables.
-    Ranks(&'a [OsString]),
-    /// A process for each machine of a job. The first machine is this one; what runs on the others ends when the script is
-    /// gone.
-    Machines(&'a EachHost),
-}
-
-impl Commands<'_> {
-    fn argv(&self, at: u32) -> &[OsString] {
-        match self {
-            Commands::Ranks(argv) => argv,
-            Commands::Machines(each) => &each.machines[at as usize].argv,
-        }
-    }
-
-    fn variables(&self) -> &'static [&'static str] {
-        match self {
-            Commands::Ranks(_) => PER_RANK,
-            Commands::Machines(_) => &[],
-        }
-    }
-
-    fn is_remote(&self, at: u32) -> bool {
-        matches!(self, Commands::Machines(_)) && at > 0
-    }
-}
 
 /// Starts the ranks, or what stands for them on each machine, and waits for all. The exit status is theirs.
 pub(super) fn run(local: &LocalRanks, commands: &Commands<'_>, environment: &Environment) -> Result<u8, Problem> {
@@ -188,53 +158,6 @@ impl Supervisor {
             shutdown: None,
             all_exited: false,
         })
-    }
-
-    fn start_ranks(
-        &mut self,
-        local: &LocalRanks,
-        commands: &Commands<'_>,
-        environment: &Environment,
-    ) -> Result<(), Problem> {
-        let port = free_port(environment).map_err(|why| report::cannot_watch_ranks(&why))?;
-        if let Some(folder) = &local.log_dir {
-            files::make_private_folder(folder).map_err(|why| report::cannot_write(OutputFile::LOG, folder, &why))?;
-        }
-        if local.prefix {
-            let consoles = Console::new(io::stdout()).and_then(|out| Ok(vec![out, Console::new(io::stderr())?]));
-            self.consoles = consoles.map_err(|why| report::cannot_watch_ranks(&why))?;
-        }
-        for rank in 0..local.count {
-            let failed = |why: &io::Error| report::cannot_start_ranks(rank, local.count, why);
-            let log = local.log_dir.as_deref().map(|folder| RankLog::open(folder, rank)).transpose()?;
-            let argv = commands.argv(rank);
-            let mut spawner = RankSpawner::new(argv).map_err(|why| failed(&why))?;
-            let command = &mut spawner.command;
-            environment::apply(environment, command);
-            command.envs(commands.variables().iter().map(|name| (name, rank.to_string())));
-            command.envs(port.map(|port| (vars::MASTER_PORT, port.to_string())));
-            command.stdin(if rank == 0 { stdin_of_rank_0() } else { Stdio::null() });
-            redirect_output(command, local.prefix, log.as_ref()).map_err(|why| failed(&why))?;
-            let child = spawner.spawn(|group| self.watcher.add(group)).map_err(|why| match why {
-                SpawnError::Process(why) => failed(&why),
-                SpawnError::Program(why) => report::cannot_execute(&argv[0], &why),
-            })?;
-            self.add_rank(child, rank, commands.is_remote(rank), log.as_ref()).map_err(|why| failed(&why))?;
-        }
-        Ok(())
-    }
-
-    fn add_rank(&mut self, mut child: Child, rank: u32, is_remote: bool, log: Option<&RankLog>) -> io::Result<()> {
-        let (stdout, stderr) = (child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from));
-        self.strays.know(process_group(&child));
-        let group = process_group(&child);
-        self.ranks.push(RankProcess { group, child, is_remote, status: None, group_is_empty: false });
-        for (console, pipe) in [stdout, stderr].into_iter().enumerate() {
-            let Some(pipe) = pipe else { continue };
-            let log = log.map(RankLog::try_clone).transpose()?;
-            self.streams.push(RankStream::new(pipe, rank, console, log)?);
-        }
-        Ok(())
     }
 
     /// Until all ranks and their children are gone and everything they printed is written.
@@ -433,28 +356,4 @@ impl Supervisor {
             let _ = waitpid(pid, Some(WaitPidFlag::WNOHANG));
         }
     }
-}
-
-/// A port for the ranks to meet on, where the plan leaves it open with 0.
-fn free_port(environment: &Environment) -> io::Result<Option<u16>> {
-    let is_open = |setting: &Setting| setting.name == vars::MASTER_PORT && setting.value == "0";
-    if !environment.set.iter().any(is_open) {
-        return Ok(None);
-    }
-    // Rank 0 will listen on all addresses.
-    Ok(Some(TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?.local_addr()?.port()))
-}
-
-/// Rank 0 may read a file or a pipe. It runs in a background process group, which a terminal would stop.
-fn stdin_of_rank_0() -> Stdio {
-    if io::stdin().is_terminal() { Stdio::null() } else { Stdio::inherit() }
-}
-
-fn redirect_output(command: &mut Command, prefix: bool, log: Option<&RankLog>) -> io::Result<()> {
-    if prefix {
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    } else if let Some(log) = log {
-        command.stdout(log.file.try_clone()?).stderr(log.file.try_clone()?);
-    }
-    Ok(())
 }
