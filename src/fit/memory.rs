@@ -194,6 +194,7 @@ impl MemoryModel<'_> {
         match (self.strategy.stage, phase) {
             // With offload, gradients move to the host as soon as they are computed.
             (Some(3), _) | (Some(1 | 2), StepPhase::OptimizerStep) if self.offloads_optimizer() => 0,
+            (Some(2), StepPhase::OptimizerStep) if self.frees_cast_gradients() => FP32 * self.updated_at_once(),
             // The update reads an fp32 copy.
             (Some(1..=3), StepPhase::OptimizerStep) => share + FP32 * self.updated_at_once(),
             // Stage 3 keeps a buffer for them at all times.
@@ -229,7 +230,11 @@ impl MemoryModel<'_> {
         match self.strategy.stage {
             None if self.world_size == 1 => 0,
             None => self.gradients(),
-            Some(0) if phase == StepPhase::EndOfBackward => element * self.workload.trainable.min(ALLREDUCE),
+            // By then the activations are gone.
+            Some(0) if phase == StepPhase::EndOfBackward => {
+                let (activations, _) = self.activations_and_logits(phase);
+                (element * self.workload.trainable.min(ALLREDUCE)).saturating_sub(activations)
+            }
             Some(0) => 0,
             Some(3) => element * self.strategy.bucket_size + self.gathered_at(phase) + self.stage3_gradients(phase),
             Some(stage) => {
@@ -239,6 +244,18 @@ impl MemoryModel<'_> {
                 let bucket = if in_backward || is_kept { bucket } else { 0 };
                 bucket + embedding + self.copies_of_largest(phase)
             }
+        }
+    }
+
+    /// Bytes of the gradient of a head of its own and of its copies. They are gone before the backward pass of the last layer
+    /// starts, unless they are on their way to the host.
+    fn gradient_of_head(&self) -> u64 {
+        let phase = StepPhase::Backward;
+        match self.strategy.stage {
+            _ if self.workload.shape.tied || self.offloads_optimizer() => 0,
+            Some(1 | 2) => self.workload.element * self.largest() + self.copies_of_largest(phase),
+            Some(3) => self.stage3_gradients(phase),
+            _ => 0,
         }
     }
 
@@ -277,7 +294,9 @@ impl MemoryModel<'_> {
         }
         let twice = self.workload.shape.tied && phase == StepPhase::EndOfBackward && !self.offloads_optimizer();
         let copies = if is_beside { 1 + u64::from(twice) } else { 0 };
-        element * (self.strategy.bucket_size + copies * largest)
+        // Gradients in fp32 were seen to need no second bucket.
+        let bucket = if self.is_mixed_precision() { self.strategy.bucket_size } else { 0 };
+        element * (bucket + copies * largest)
     }
 
     /// The largest gradient at stage 3. A head of its own gets its gradient first, while most parameters are gathered; one
@@ -296,6 +315,11 @@ impl MemoryModel<'_> {
         }
     }
 
+    /// Without `contiguous_gradients`, stage 2 frees the gradients once they are cast for the update.
+    fn frees_cast_gradients(&self) -> bool {
+        self.strategy.stage == Some(2) && self.strategy.buckets == 0
+    }
+
     /// First the 16-bit gradients are joined to be cast, then the update makes what it needs.
     fn buffers_of_update(&self) -> u64 {
         let own = self.updated_at_once();
@@ -307,7 +331,8 @@ impl MemoryModel<'_> {
         };
         // Before the update, the norm of each gradient is computed in fp64.
         let norm = if self.is_flat() { FP64 * self.share(self.largest()) } else { 0 };
-        bucket + joined.max(self.scratch(own)).max(norm.saturating_sub(FP32 * own))
+        let cast = if self.frees_cast_gradients() { self.share(self.gradients()) } else { 0 };
+        bucket + (joined + cast).max(self.scratch(own)).max(norm.saturating_sub(FP32 * own))
     }
 
     /// Tensors of many sizes come and go: gathered parameters, or the logits of one sequence after another.

@@ -23,11 +23,8 @@ impl MemoryModel<'_> {
                 (tokens * (all_layers + self.norm_bytes() * shape.hidden), logits)
             }
             StepPhase::Backward => {
-                // A head of its own has its gradient reduced before the last layer starts.
-                let is_before = !shape.tied && matches!(self.strategy.stage, Some(1 | 2)) && !self.offloads_optimizer();
-                let before = if is_before { self.copies_of_largest(phase) } else { 0 };
                 let in_layer = tokens * (gradients + 2 * self.scores());
-                (tokens * (all_layers + recomputed) + in_layer.saturating_sub(before), 0)
+                (tokens * (all_layers + recomputed) + in_layer.saturating_sub(self.gradient_of_head()), 0)
             }
             StepPhase::EndOfBackward => (tokens * (layer + gradients), 0),
             StepPhase::OptimizerStep | StepPhase::Whole => (0, 0),

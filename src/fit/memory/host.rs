@@ -7,7 +7,7 @@ use crate::fit::workload::Workload;
 /// Host memory of a Python process that has imported torch, transformers and DeepSpeed, as measured.
 const PROCESS: u64 = 1_530_000_000;
 /// Additional host memory of such a process with offload, fitted to the measured runs.
-const OFFLOADING: u64 = 600_000_000;
+const OFFLOADING: u64 = 500_000_000;
 
 impl MemoryModel<'_> {
     /// Memory of one node: its processes, and the larger of what loading the model and what offloading takes.
