@@ -8,6 +8,8 @@ pub(crate) struct Algorithm {
     pub(crate) sequences: u64,
     /// Without LoRA, whose base model serves as one, a second model is kept.
     pub(crate) has_reference: bool,
+    /// A reward model has one output instead of a head.
+    pub(crate) has_head: bool,
     /// Bytes per logit at the loss.
     pub(crate) logit: u64,
     /// The same for the logits of one sequence, which are computed one after another.
@@ -17,15 +19,23 @@ pub(crate) struct Algorithm {
 }
 
 /// Fine-tuning without preferences: a logit's fp32 log-softmax and two gradients of that.
-pub(crate) const FINE_TUNING: &Algorithm =
-    &Algorithm { names: &[], sequences: 1, has_reference: false, logit: 12, logit_of_one: 0, is_counted: true };
+pub(crate) const FINE_TUNING: &Algorithm = &Algorithm {
+    names: &[],
+    sequences: 1,
+    has_reference: false,
+    has_head: true,
+    logit: 12,
+    logit_of_one: 0,
+    is_counted: true,
+};
 
 /// What is named more exactly comes first: `swift rlhf --rlhf_type dpo`.
 const ALL: &[Algorithm] = &[
-    Algorithm { names: &["dpo"], sequences: 2, has_reference: true, logit: 8, logit_of_one: 12, ..*FINE_TUNING },
+    Algorithm { names: &["dpo"], sequences: 2, has_reference: true, logit: 10, logit_of_one: 4, ..*FINE_TUNING },
     Algorithm { names: &["kto"], has_reference: true, logit: 8, ..*FINE_TUNING },
     Algorithm { names: &["orpo", "cpo", "simpo"], sequences: 2, logit: 5, ..*FINE_TUNING },
-    Algorithm { names: &["ppo", "grpo", "rloo", "gkd", "rm", "reward", "rlhf"], is_counted: false, ..*FINE_TUNING },
+    Algorithm { names: &["rm", "reward"], sequences: 2, has_head: false, logit: 0, ..*FINE_TUNING },
+    Algorithm { names: &["ppo", "grpo", "rloo", "gkd", "rlhf"], is_counted: false, ..*FINE_TUNING },
 ];
 
 pub(crate) fn find(is_named: impl Fn(&str) -> bool) -> Option<&'static Algorithm> {

@@ -6,6 +6,7 @@
 //! largest sum counts.
 
 mod activations;
+mod gathered;
 mod host;
 
 use super::need::{Cluster, GpuUsage, MemoryNeed, StepPhase, WORKSPACE};
@@ -248,11 +249,11 @@ impl MemoryModel<'_> {
     }
 
     /// Bytes of the gradient of a head of its own and of its copies. They are gone before the backward pass of the last layer
-    /// starts, unless they are on their way to the host.
+    /// starts, unless several ranks reduce them on the way to the host.
     fn gradient_of_head(&self) -> u64 {
         let phase = StepPhase::Backward;
         match self.strategy.stage {
-            _ if self.workload.shape.tied || self.offloads_optimizer() => 0,
+            _ if self.workload.shape.tied || self.offloads_optimizer() && self.world_size > 1 => 0,
             Some(1 | 2) => self.workload.element * self.largest() + self.copies_of_largest(phase),
             Some(3) => self.stage3_gradients(phase),
             _ => 0,
@@ -338,33 +339,5 @@ impl MemoryModel<'_> {
     /// Tensors of many sizes come and go: gathered parameters, or the logits of one sequence after another.
     fn fragments(&self) -> bool {
         self.gathers() || self.workload.algorithm.logit_of_one > 0
-    }
-
-    /// A single rank gathers nothing, unless the parameters are offloaded.
-    fn gathers(&self) -> bool {
-        self.strategy.stage == Some(3) && (self.world_size > 1 || self.strategy.params != StateLocation::Gpu)
-    }
-
-    /// Bytes of the parameters that stage 3 has gathered: as many as it may keep, and the current module.
-    fn gathered_at(&self, phase: StepPhase) -> u64 {
-        if phase == StepPhase::OptimizerStep || !self.gathers() {
-            return 0;
-        }
-        let Workload { params, weights, shape, .. } = self.workload;
-        let live = self.strategy.live_params;
-        // Parameters are gathered module by module; the experts of a layer are one.
-        let linear = shape.linears.iter().map(|(_, inputs, outputs)| inputs * outputs).max();
-        let module = linear.filter(|_| shape.routed == 0).unwrap_or(shape.layer);
-        let kept = match phase {
-            // In the backward pass a layer is released once it was used.
-            StepPhase::EndOfBackward => shape.embedding.saturating_add(module),
-            _ if shape.tied => live.saturating_add(module),
-            // A head of its own is the last module. One that is larger than what may be kept leaves nothing else.
-            StepPhase::Loss if live < shape.embedding => shape.embedding,
-            StepPhase::Loss => live.saturating_add(shape.embedding),
-            _ => live.saturating_add(module).min(params.saturating_sub(shape.embedding)),
-        };
-        let bytes = u128::from(*weights) * u128::from(kept.min(*params)) / u128::from((*params).max(1));
-        u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 }

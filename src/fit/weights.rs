@@ -30,6 +30,14 @@ impl Weights {
     fn with_params(self, params: u64, from: String) -> Self {
         Weights { params, unquantised: self.unquantised.min(params), from, ..self }
     }
+
+    /// Without the head and its logits; the embedding is the only large tensor then, as if they were one.
+    pub(super) fn without_head(&self) -> Self {
+        let head = if self.shape.tied { 0 } else { self.shape.embedding };
+        let shape = Shape { tied: true, vocab: 0, ..self.shape.clone() };
+        let (params, unquantised) = (self.params.saturating_sub(head), self.unquantised.saturating_sub(head));
+        Weights { params, unquantised, shape, ..self.clone() }
+    }
 }
 
 /// How a model is looked up by its name.

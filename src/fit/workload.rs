@@ -65,6 +65,8 @@ impl Adapters {
 impl Workload {
     pub(crate) fn new(weights: &Weights, settings: &TrainingSettings) -> Self {
         let element = settings.dtype.value.bytes();
+        let headless = (!settings.algorithm.has_head).then(|| weights.without_head());
+        let weights = headless.as_ref().unwrap_or(weights);
         let Weights { unquantised, shape, .. } = weights;
         // Keeps the products below from overflowing; `is_plausible` refuses such a number.
         let params = weights.params.min(1 << 54);

@@ -62,8 +62,9 @@ def draw(rng):
     case = dict(name=model, template=template, seq=rng.choice([256, 512, 768, 1024, 2048, 3072]), mb=rng.choice([1, 1, 2, 3, 4]), gc=rng.random() < 0.75, ga=rng.choice([1, 2, 2, 4]))
     if rng.random() < 0.3:
         case["lora"] = rng.choice([8, 16, 64])
-    if rng.random() < 0.15 and model not in ("vl", "gemma3"):
-        case["algorithm"] = rng.choice(["dpo", "kto", "orpo", "cpo"])
+    if rng.random() < 0.2 and model not in ("vl", "gemma3"):
+        # transformers has no classifier of Granite's.
+        case["algorithm"] = rng.choice(["dpo", "kto", "orpo", "cpo"] + (["reward"] if model != "granite" else []))
         case["mb"] = max(case["mb"], 2) if case["algorithm"] == "kto" else case["mb"]
     offloads = "offload" in template
     case["optim"] = "adamw_torch_fused" if offloads else rng.choice(OPTIMIZERS)
@@ -128,6 +129,11 @@ def capped(zlaunch, case, size, expects, **more):
     return {**case, **more, "expects": expects, "config": {**MODELS, **LARGE}[case["name"]], "ds": zlaunch.config(case), "alloc": EXPANDABLE, "size": size, "cap": cap, "gb": round(cap / 1e9 + 1, 1), "host_gb": round(more.get("host", 4e9) / 1e9, 1)}
 
 
+def on_host(row, case):
+    """Host memory of the one rank that is run."""
+    return row["host_bytes"] // min(case.get("ranks", 1), 8) if "offload" in case["template"] else 4_000_000_000
+
+
 def drawn(zlaunch, rng, count):
     seen, cases = collections.Counter(), []
     while len(cases) < 2 * count:
@@ -137,7 +143,7 @@ def drawn(zlaunch, rng, count):
         if not 4e9 < row["allocated_bytes"] < 26e9 or seen[case["template"]] > count / 5 or "offload" in case["template"] and seen[case["template"]] >= 5:
             continue
         seen[case["template"]] += 1
-        said = {"said": row["allocated_bytes"], "host": row["host_bytes"] // case.get("ranks", 1) if "offload" in case["template"] else 4_000_000_000}
+        said = {"said": row["allocated_bytes"], "host": on_host(row, case)}
         cases.append(capped(zlaunch, case, row["fits_from_bytes"], "trains", **said))
         cases.append(capped(zlaunch, case, int(row["gpu_bytes"] * 0.95), "fails", **said))
     return [case for case in cases if case["expects"] == "trains"] + [case for case in cases if case["expects"] == "fails"]
@@ -153,10 +159,11 @@ def chosen(zlaunch):
         case = dict(name=model, seq=1024, mb=1, gc=True, ga=2, optim="adamw_torch_fused", dtype="bf16", **{})
         case.update(more)
         template = zlaunch.fit(case, f"{size}GiB")["recommended"]
-        yield capped(zlaunch, {**case, "template": template}, size * GIB, "trains", auto=size)
         order = ORDERS[case.get("ranks", 1)]
-        for name in order[:order.index(template)][-1:]:
-            yield capped(zlaunch, {**case, "template": name}, size * GIB, "fails", auto=size)
+        faster = order[:order.index(template)][-1:]
+        for name, expects in [(template, "trains"), *((name, "fails") for name in faster)]:
+            own = {**case, "template": name}
+            yield capped(zlaunch, own, size * GIB, expects, auto=size, host=on_host(zlaunch.row(own), own))
 
 
 def judge(path):

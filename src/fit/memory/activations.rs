@@ -15,7 +15,8 @@ impl MemoryModel<'_> {
         let all_layers = shape.layers * kept;
         // The backward pass of a layer needs gradients inside it and, with checkpointing, its recomputed activations.
         // What was kept since the forward pass is freed as they are computed.
-        let gradients = element * if *checkpointing { 3 * shape.inner + 4 * shape.hidden } else { 2 * shape.inner };
+        let of_mlp = if self.workload.adapted_inputs > 0 { shape.inner } else { 3 * shape.inner };
+        let gradients = element * if *checkpointing { of_mlp + 4 * shape.hidden } else { 2 * shape.inner };
         let recomputed = if *checkpointing { layer } else { 0 };
         match phase {
             StepPhase::Loss => {
