@@ -35,6 +35,8 @@ pub(crate) struct Shape {
     pub(crate) norm_factor: u64,
     /// Elements kept for one token of one layer besides.
     pub(crate) more_kept: u64,
+    /// How many of them are only there for the weights of experts.
+    pub(crate) expert_inputs: u64,
     pub(crate) scores: Scores,
     /// Elements of the embedding: the largest tensor.
     pub(crate) embedding: u64,
@@ -242,6 +244,7 @@ impl ModelConfig<'_> {
             norm_bytes,
             norm_factor,
             more_kept: hidden * self.architecture.more_kept.hidden + experts.kept,
+            expert_inputs: experts.inputs,
             scores: self.scores(heads),
             embedding,
             tied: self.is_tied(),

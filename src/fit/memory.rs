@@ -224,7 +224,7 @@ impl MemoryModel<'_> {
         let element = self.workload.element;
         let in_backward = matches!(phase, StepPhase::Backward | StepPhase::EndOfBackward);
         // The embedding's gradient is computed whole before it is split.
-        let embedding = if in_backward { element * self.largest() } else { 0 };
+        let embedding = if self.has_largest_gradient(phase) { element * self.largest() } else { 0 };
         if phase == StepPhase::OptimizerStep && !self.offloads_optimizer() {
             return self.buffers_of_update();
         }
@@ -248,6 +248,11 @@ impl MemoryModel<'_> {
         }
     }
 
+    /// The head's gradient comes first, and that of the embedding last.
+    fn has_largest_gradient(&self, phase: StepPhase) -> bool {
+        phase == StepPhase::EndOfBackward || phase == StepPhase::Backward && self.workload.algorithm.has_head
+    }
+
     /// Bytes of the gradient of a head of its own and of its copies. They are gone before the backward pass of the last layer
     /// starts, unless several ranks reduce them on the way to the host.
     fn gradient_of_head(&self) -> u64 {
@@ -264,9 +269,8 @@ impl MemoryModel<'_> {
     fn copies_of_largest(&self, phase: StepPhase) -> u64 {
         let Workload { element, accumulates, .. } = self.workload;
         let largest = self.largest();
-        let in_backward = matches!(phase, StepPhase::Backward | StepPhase::EndOfBackward);
         let staged = if *accumulates && self.offloads_optimizer() { element * largest } else { 0 };
-        if !in_backward {
+        if !self.has_largest_gradient(phase) {
             return staged;
         }
         let reduced = if self.world_size > 1 { self.reduced(phase) } else { 0 };
@@ -290,10 +294,13 @@ impl MemoryModel<'_> {
     fn reduced(&self, phase: StepPhase) -> u64 {
         let (element, largest) = (self.workload.element, self.largest());
         let is_beside = largest > self.strategy.bucket_size;
-        if self.strategy.stage == Some(1) || !is_beside && self.cluster.nodes == 1 {
+        let twice = self.workload.shape.tied && phase == StepPhase::EndOfBackward && !self.offloads_optimizer();
+        if self.strategy.stage == Some(1) {
+            return if is_beside && twice { element * largest } else { 0 };
+        }
+        if !is_beside && self.cluster.nodes == 1 {
             return 0;
         }
-        let twice = self.workload.shape.tied && phase == StepPhase::EndOfBackward && !self.offloads_optimizer();
         let copies = if is_beside { 1 + u64::from(twice) } else { 0 };
         // Gradients in fp32 were seen to need no second bucket.
         let bucket = if self.is_mixed_precision() { self.strategy.bucket_size } else { 0 };

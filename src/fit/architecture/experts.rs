@@ -15,6 +15,8 @@ pub(super) struct Experts {
     pub(super) adapted: u64,
     /// Elements kept for each token besides those of the MLPs.
     pub(super) kept: u64,
+    /// How many of them are only there for the weights of the experts.
+    pub(super) inputs: u64,
 }
 
 impl ModelConfig<'_> {
@@ -36,7 +38,8 @@ impl ModelConfig<'_> {
         let kept = chosen * (5 * hidden / 2 + 3 * inner / 4);
         // transformers 5 joins gate and up, and PEFT adapts the joined tensor once for each of them.
         let adapted = count * (2 * (hidden + 2 * inner) + inner + hidden) + hidden + count;
-        Experts { params: count * each + 3 * hidden * shared + gate + router, shared, active, adapted, kept }
+        let params = count * each + 3 * hidden * shared + gate + router;
+        Experts { params, shared, active, adapted, kept, inputs: chosen * hidden }
     }
 
     /// Numbers of layers with a plain MLP and with a mixture of experts.

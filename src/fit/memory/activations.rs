@@ -13,6 +13,8 @@ impl MemoryModel<'_> {
         let layer = self.layer_activations();
         let kept = if *checkpointing { element * shape.hidden } else { layer };
         let all_layers = shape.layers * kept;
+        let experts = self.adapted_experts();
+        let all_experts = if *checkpointing { 0 } else { shape.layers * experts };
         // The backward pass of a layer needs gradients inside it and, with checkpointing, its recomputed activations.
         // What was kept since the forward pass is freed as they are computed.
         let of_mlp = if self.workload.adapted_inputs > 0 { shape.inner } else { 3 * shape.inner };
@@ -21,15 +23,24 @@ impl MemoryModel<'_> {
         match phase {
             StepPhase::Loss => {
                 let logits = if *fused_loss { 0 } else { self.logits() };
-                (tokens * (all_layers + self.norm_bytes() * shape.hidden), logits)
+                (all_experts + tokens * (all_layers + self.norm_bytes() * shape.hidden), logits)
             }
             StepPhase::Backward => {
                 let in_layer = tokens * (gradients + 2 * self.scores());
-                (tokens * (all_layers + recomputed) + in_layer.saturating_sub(self.gradient_of_head()), 0)
+                let kept = all_experts.max(experts) + tokens * (all_layers + recomputed);
+                (kept + in_layer.saturating_sub(self.gradient_of_head()), 0)
             }
-            StepPhase::EndOfBackward => (tokens * (layer + gradients), 0),
+            StepPhase::EndOfBackward => (experts + tokens * (layer + gradients), 0),
             StepPhase::OptimizerStep | StepPhase::Whole => (0, 0),
         }
+    }
+
+    /// Bytes of one layer's experts if LoRA adapts them. PEFT adds the adapters to their weights, and the sum is kept.
+    fn adapted_experts(&self) -> u64 {
+        let Workload { shape, element, adapted_inputs, .. } = self.workload;
+        let outside: u64 = shape.linears.iter().map(|(_, inputs, outputs)| inputs * outputs).sum();
+        let are_adapted = shape.routed > 0 && *adapted_inputs > 0;
+        if are_adapted { element * shape.layer.saturating_sub(outside) } else { 0 }
     }
 
     /// Bytes of the logits while their gradient is computed.
@@ -73,10 +84,12 @@ impl MemoryModel<'_> {
         let scores = if *attention == Attention::Eager { (2 * element + FP32) * shape.heads * seq_len } else { 0 };
         // PEFT makes adapters fp32. Only stage 3 leaves them so, and then each adapter casts its own input.
         let cast = if self.strategy.stage == Some(3) { FP32 * adapted_inputs } else { 0 };
+        let is_frozen = *adapted_inputs > 0;
+        let more_kept = if is_frozen { shape.more_kept - shape.expert_inputs } else { shape.more_kept };
         let applied_in_fp32 = if self.is_mixed_precision() { shape.norm_factor.saturating_sub(*element) } else { 0 };
         shape.norms * self.norm_bytes() * shape.hidden
             + (FP32 + element + applied_in_fp32).saturating_sub(self.norm_factor()) * shape.normed
-            + element * (shape.attention + shape.inner_copies * shape.inner + shape.more_kept + adapters)
+            + element * (shape.attention + shape.inner_copies * shape.inner + more_kept + adapters)
             + scores
             + self.scores()
             + cast
