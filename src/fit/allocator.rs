@@ -20,8 +20,8 @@ pub(crate) enum Allocator {
 
 impl Allocator {
     /// Percent of the peak that must be free on top. On capped GPUs, trainings needed up to 2 % with expandable segments,
-    /// more than 5 and up to 8 % where stage 3 gathers parameters, and up to 28 % without; the rest is for the estimate. DPO
-    /// needed more than 5 %, how much was not measured (`tests/data/capped-h200.jsonl`).
+    /// more than 5 and up to 8 % where stage 3 gathers parameters or answers come in pairs, and up to 28 % without; the rest is
+    /// for the estimate (`tests/data/capped-h200.jsonl`).
     pub(crate) fn gaps(self, fragments: bool) -> u64 {
         match self {
             Allocator::Expandable if fragments => 9,

@@ -35,8 +35,8 @@ pub(crate) struct Shape {
     pub(crate) norm_factor: u64,
     /// Elements kept for one token of one layer besides.
     pub(crate) more_kept: u64,
-    /// How many of them are only there for the weights of experts.
-    pub(crate) expert_inputs: u64,
+    /// How many of them are not kept if the weights of the experts are frozen.
+    pub(crate) kept_for_experts: u64,
     pub(crate) scores: Scores,
     /// Elements of the embedding: the largest tensor.
     pub(crate) embedding: u64,
@@ -244,7 +244,7 @@ impl ModelConfig<'_> {
             norm_bytes,
             norm_factor,
             more_kept: hidden * self.architecture.more_kept.hidden + experts.kept,
-            expert_inputs: experts.inputs,
+            kept_for_experts: experts.kept_for_weights,
             scores: self.scores(heads),
             embedding,
             tied: self.is_tied(),

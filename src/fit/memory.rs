@@ -9,6 +9,7 @@ mod activations;
 mod gathered;
 mod host;
 
+use super::algorithm::Algorithm;
 use super::need::{Cluster, GpuUsage, MemoryNeed, StepPhase, WORKSPACE};
 use super::optimizer::Optimizer;
 use super::strategy::{StateLocation, Strategy};
@@ -343,8 +344,9 @@ impl MemoryModel<'_> {
         bucket + (joined + cast).max(self.scratch(own)).max(norm.saturating_sub(FP32 * own))
     }
 
-    /// Tensors of many sizes come and go: gathered parameters, or the logits of one sequence after another.
+    /// Tensors of many sizes come and go: gathered parameters, or the logits of pairs of answers.
     fn fragments(&self) -> bool {
-        self.gathers() || self.workload.algorithm.logit_of_one > 0
+        let Algorithm { sequences, has_head, .. } = self.workload.algorithm;
+        self.gathers() || *sequences > 1 && *has_head
     }
 }

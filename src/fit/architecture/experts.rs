@@ -15,8 +15,8 @@ pub(super) struct Experts {
     pub(super) adapted: u64,
     /// Elements kept for each token besides those of the MLPs.
     pub(super) kept: u64,
-    /// How many of them are only there for the weights of the experts.
-    pub(super) inputs: u64,
+    /// How many of them are not kept if the weights of the experts are frozen.
+    pub(super) kept_for_weights: u64,
 }
 
 impl ModelConfig<'_> {
@@ -36,10 +36,11 @@ impl ModelConfig<'_> {
         let active = chosen * inner + shared;
         // A token is copied for each of its experts on its way there and back, and the joined gate and up is split.
         let kept = chosen * (5 * hidden / 2 + 3 * inner / 4);
+        let kept_for_weights = chosen * (hidden / 2 + 3 * inner / 4);
         // transformers 5 joins gate and up, and PEFT adapts the joined tensor once for each of them.
         let adapted = count * (2 * (hidden + 2 * inner) + inner + hidden) + hidden + count;
         let params = count * each + 3 * hidden * shared + gate + router;
-        Experts { params, shared, active, adapted, kept, inputs: chosen * hidden }
+        Experts { params, shared, active, adapted, kept, kept_for_weights }
     }
 
     /// Numbers of layers with a plain MLP and with a mixture of experts.

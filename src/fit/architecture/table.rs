@@ -187,6 +187,14 @@ const FALCON: Architecture = Architecture {
     ..GPT
 };
 
+const GLM: Architecture = Architecture {
+    types: &["glm"],
+    qkv_bias: Presence::Unless("attention_bias"),
+    out_bias: Presence::Never,
+    defaults: &[("head_dim", 128)],
+    ..LLAMA
+};
+
 const MAMBA: Architecture = Architecture { types: &[], mlp: Mlp::None, norms: 1, tied: true, ..LLAMA };
 
 pub(super) const ALL: &[Architecture] = &[
@@ -240,8 +248,9 @@ pub(super) const ALL: &[Architecture] = &[
         defaults: &[("head_dim", 256), ("vocab_size", 262_208), ("num_attention_heads", 8), ("num_key_value_heads", 4)],
         ..LLAMA
     },
-    Architecture { types: &["glm", "chatglm"], out_bias: Presence::Never, defaults: &[("head_dim", 128)], ..LLAMA },
-    Architecture { types: &["glm4"], out_bias: Presence::Never, norms: 4, defaults: &[("head_dim", 128)], ..LLAMA },
+    Architecture { types: &["chatglm"], out_bias: Presence::Never, defaults: &[("head_dim", 128)], ..LLAMA },
+    GLM,
+    Architecture { types: &["glm4"], norms: 4, ..GLM },
     Architecture {
         types: &["glm4_moe"],
         out_bias: Presence::Never,

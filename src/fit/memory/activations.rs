@@ -85,7 +85,7 @@ impl MemoryModel<'_> {
         // PEFT makes adapters fp32. Only stage 3 leaves them so, and then each adapter casts its own input.
         let cast = if self.strategy.stage == Some(3) { FP32 * adapted_inputs } else { 0 };
         let is_frozen = *adapted_inputs > 0;
-        let more_kept = if is_frozen { shape.more_kept - shape.expert_inputs } else { shape.more_kept };
+        let more_kept = if is_frozen { shape.more_kept - shape.kept_for_experts } else { shape.more_kept };
         let applied_in_fp32 = if self.is_mixed_precision() { shape.norm_factor.saturating_sub(*element) } else { 0 };
         shape.norms * self.norm_bytes() * shape.hidden
             + (FP32 + element + applied_in_fp32).saturating_sub(self.norm_factor()) * shape.normed
