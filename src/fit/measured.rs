@@ -192,7 +192,7 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
     // Some join projections, so their adapters are fewer, and the script also adapts the vision tower of one. A reward model has
     // one output more.
     let name = text("name").or(text("model")).unwrap();
-    if settings.algorithm.has_head && !name.starts_with("f-") && !["neox", "phi3", "vl"].contains(&name) {
+    if settings.algorithm.has_head && !name.starts_with("f-") && !["neox", "phi3", "glm4", "vl"].contains(&name) {
         assert_eq!(workload.trainable, number("trainable", 0), "{run}");
     }
     let strategy = match text("ds").or(text("template")) {

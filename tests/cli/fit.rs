@@ -395,7 +395,7 @@ fn auto_refuses_with_the_table_when_it_cannot_know() {
     sandbox.launch(AUTO, &swift("Qwen/Qwen3-8B", &[])).refused(&["Qwen/Qwen3-8B", "neither a folder nor"]);
     sandbox.launch(AUTO, &["swift", "sft", "--tuner_type", "full"]).refused(&["names no model", "--model"]);
     sandbox.launch(AUTO, &["swift", "rlhf", "--rlhf_type", "grpo", "--model", "m"]).refused(&["more than one model"]);
-    sandbox.var("ZLAUNCH_GPU_MEMORY", "10GiB");
+    sandbox.var("ZLAUNCH_GPU_MEMORY", "8GiB");
     sandbox.launch(AUTO, &swift("m", &[])).refused(&["this training fits with no template", "QLoRA"]);
     assert!(!sandbox.executed());
 }

@@ -25,7 +25,7 @@ impl MemoryModel<'_> {
             StepPhase::Loss => self.live_at_head(),
             // A head of its own is released before the layers.
             _ if self.strategy.live_params < shape.embedding => self.live().min(params.saturating_sub(shape.embedding)),
-            _ => self.live_at_head() - shape.embedding,
+            _ => self.live_at_head().saturating_sub(shape.embedding),
         };
         let bytes = u128::from(*weights) * u128::from(kept.min(*params)) / u128::from((*params).max(1));
         u64::try_from(bytes).unwrap_or(u64::MAX)
