@@ -137,7 +137,7 @@ pub(crate) fn answer(request: &FitRequest, host: &Host) -> Result<FitReport, Vec
             card: *card,
             is_elsewhere: is_elsewhere(cluster),
             cluster,
-            allocator: UsedAllocator::of(None, &[], host),
+            allocator: UsedAllocator::of(None, host),
             launch,
             accounting: *accounting,
         };
@@ -273,7 +273,7 @@ impl<'a> FitInputs<'a> {
             is_elsewhere: false,
             cluster,
             launch,
-            allocator: UsedAllocator::of(Some(job), &[], host),
+            allocator: UsedAllocator::of(Some(job), host),
             accounting: Accounting::Real,
         }
     }
@@ -295,7 +295,8 @@ impl<'a> FitInputs<'a> {
         let is_real = self.accounting == Accounting::Real;
         let (gpu_memory, host_memory) = (self.gpu_memory(host), self.host_memory());
         let advice = Advice::read();
-        let candidates = Candidates::read(self.config.as_ref(), self.launch, weights.shape.hidden, host)?;
+        let hidden = weights.shape.hidden;
+        let candidates = Candidates::read(self.config.as_ref(), self.launch, hidden, &self.allocator, host)?;
         let free_disk = if self.is_elsewhere { None } else { candidates.free_disk(&Machine::here()) };
         let scenario = Scenario {
             weights: &weights,
@@ -305,7 +306,7 @@ impl<'a> FitInputs<'a> {
             host_memory: host_memory.as_ref().map(|memory| memory.value),
             disk: free_disk,
             accounting: self.accounting,
-            allocator: self.allocator.kind,
+            allocator: None,
             templates: &candidates.all,
             order: &advice.order(self.cluster.world_size()),
         };
@@ -313,7 +314,7 @@ impl<'a> FitInputs<'a> {
         let recommended = scenario.recommend(&rows, &advice);
         let named = candidates
             .named
-            .map(|row| NamedConfig { row, largest_micro_batch: scenario.largest_micro_batch(&rows[row].strategy) });
+            .map(|row| NamedConfig { row, largest_micro_batch: scenario.largest_micro_batch(&candidates.all[row]) });
         let judged = named.as_ref().map(|named| &rows[named.row]);
         let fits = judged.map_or(recommended.is_some(), |row| row.verdict() != Verdict::Not);
         let remedies = match judged {

@@ -40,26 +40,31 @@ pub(crate) struct UsedAllocator {
 }
 
 impl UsedAllocator {
-    /// `env`: the variables of the template.
-    pub(super) fn of(job: Option<&Job>, env: &[(String, String)], host: &Host) -> Self {
-        let of_template = |name: &str| env.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str());
+    pub(crate) const EXPANDABLE: UsedAllocator = UsedAllocator { kind: Allocator::Expandable, said: None };
+
+    /// By the variables of the user and of the command.
+    pub(super) fn of(job: Option<&Job>, host: &Host) -> Self {
         let of_job = |name: &str| Some(job?.variables.iter().find(|it| it.name == name)?.value.as_str());
-        let value = |name| host.var(name).or_else(|| of_job(name)).or_else(|| of_template(name));
+        let is_safe = || job.is_none_or(|job| is_safe(job, host));
+        let default =
+            || UsedAllocator { kind: if is_safe() { Allocator::Expandable } else { Allocator::Plain }, said: None };
+        Self::said(|name| host.var(name).or_else(|| of_job(name))).unwrap_or_else(default)
+    }
+
+    /// The same with the variables of a template, which set what nobody else has.
+    pub(super) fn with(&self, env: &[(String, String)]) -> Self {
+        let of_template = |name: &str| env.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str());
+        let of_template = if self.said.is_none() { Self::said(of_template) } else { None };
+        of_template.unwrap_or_else(|| self.clone())
+    }
+
+    fn said<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Option<Self> {
         // torch looks at the new name where the old one is not set.
-        let said = [vars::PYTORCH_CUDA_ALLOC_CONF, vars::PYTORCH_ALLOC_CONF]
-            .into_iter()
-            .find_map(|name| Some((name, value(name)?)));
-        match said {
-            Some((name, value)) => {
-                let is_expandable = value.replace(' ', "").to_lowercase().contains(&EXPANDABLE.to_lowercase());
-                let kind = if is_expandable { Allocator::Expandable } else { Allocator::Plain };
-                UsedAllocator { kind, said: Some(format!("{name}={value}")) }
-            }
-            None if job.is_none_or(|job| is_safe(job, host)) => {
-                UsedAllocator { kind: Allocator::Expandable, said: None }
-            }
-            None => UsedAllocator { kind: Allocator::Plain, said: None },
-        }
+        let names = [vars::PYTORCH_CUDA_ALLOC_CONF, vars::PYTORCH_ALLOC_CONF];
+        let (name, value) = names.into_iter().find_map(|name| Some((name, value(name)?)))?;
+        let is_expandable = value.replace(' ', "").to_lowercase().contains(&EXPANDABLE.to_lowercase());
+        let kind = if is_expandable { Allocator::Expandable } else { Allocator::Plain };
+        Some(UsedAllocator { kind, said: Some(format!("{name}={value}")) })
     }
 
     /// zlaunch sets the variable if the launch needs it.
@@ -87,7 +92,7 @@ mod tests {
     fn a_variable_that_is_set_decides() {
         let used = |variables: &[(&str, &str)], env: &[(&str, &str)]| {
             let env: Vec<_> = env.iter().map(|(name, value)| ((*name).to_string(), (*value).to_string())).collect();
-            UsedAllocator::of(None, &env, &fake::host(variables)).kind
+            UsedAllocator::of(None, &fake::host(variables)).with(&env).kind
         };
         let (old, new) = (vars::PYTORCH_CUDA_ALLOC_CONF, vars::PYTORCH_ALLOC_CONF);
         assert_eq!(used(&[], &[]), Allocator::Expandable);

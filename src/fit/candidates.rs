@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::allocator::UsedAllocator;
 use super::strategy::Strategy;
 use crate::base::json;
 use crate::base::source::{Source, Sourced};
@@ -20,8 +21,15 @@ pub(crate) const AUTO: &str = "auto";
 /// The templates that are compared, after a row without DeepSpeed.
 const TEMPLATES: &[&str] = &["zero0", "zero1", "zero2", "zero2_offload", "zero3", "zero3_offload", "zero3_nvme"];
 
+/// A config that is judged.
+pub(super) struct Candidate {
+    pub(super) name: String,
+    pub(super) strategy: Strategy,
+    pub(super) allocator: UsedAllocator,
+}
+
 pub(super) struct Candidates {
-    pub(super) all: Vec<(String, Strategy)>,
+    pub(super) all: Vec<Candidate>,
     /// Which of them the user named.
     pub(super) named: Option<usize>,
     /// Folders on disks that the named config offloads to.
@@ -29,36 +37,38 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    /// `config`: what the user named. `hidden`: the model's hidden size.
+    /// `config`: what the user named. `hidden`: the model's hidden size. `allocator`: where a template says nothing about it.
     pub(super) fn read(
         config: Option<&Sourced<String>>,
         launch: &Launch,
         hidden: u64,
+        allocator: &UsedAllocator,
         host: &Host,
     ) -> Result<Self, Vec<Problem>> {
         let resolve = |spec: &Sourced<String>| template::resolve(spec, &launch.search, host);
-        let mut all = vec![("none".to_string(), Strategy::NONE)];
+        let none = Candidate { name: "none".to_string(), strategy: Strategy::NONE, allocator: allocator.clone() };
+        let mut all = vec![none];
         for name in TEMPLATES {
-            let Template { name, config, .. } = resolve(&Sourced::new((*name).to_string(), Source::Default))?;
-            all.push((name, Strategy::of(&config, hidden)));
+            let Template { name, config, env, .. } = resolve(&Sourced::new((*name).to_string(), Source::Default))?;
+            all.push(Candidate { name, strategy: Strategy::of(&config, hidden), allocator: allocator.with(&env) });
         }
         let mut candidates = Candidates { all, named: None, nvme_paths: Vec::new() };
         let Some(spec) = config.filter(|spec| spec.value != AUTO) else { return Ok(candidates) };
-        let listed = candidates.all.iter().position(|(name, _)| *name == spec.value);
+        let listed = candidates.all.iter().position(|candidate| candidate.name == spec.value);
         candidates.named = listed.filter(|_| launch.layers.is_empty());
         if candidates.named.is_none() {
             let template = resolve(spec)?;
             let config = layers::with_layers(&template, &launch.layers, host)?;
-            candidates.add(&template.name, &config, hidden);
+            candidates.add(&template.name, &config, hidden, allocator.with(&template.env));
         }
         Ok(candidates)
     }
 
-    fn add(&mut self, name: &str, config: &Value, hidden: u64) {
-        let is_taken = self.all.iter().any(|(known, _)| known == name);
+    fn add(&mut self, name: &str, config: &Value, hidden: u64, allocator: UsedAllocator) {
+        let is_taken = self.all.iter().any(|known| known.name == name);
         self.named = Some(self.all.len());
         let name = if is_taken { format!("{name}, yours") } else { name.to_string() };
-        self.all.push((name, Strategy::of(config, hidden)));
+        self.all.push(Candidate { name, strategy: Strategy::of(config, hidden), allocator });
         let path = |section: &str| json::get(config, &format!("zero_optimization.{section}.nvme_path"))?.as_str();
         let paths = ["offload_optimizer", "offload_param"].into_iter().filter_map(path);
         self.nvme_paths = paths.map(str::to_string).collect();

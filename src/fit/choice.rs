@@ -1,7 +1,8 @@
 //! Which templates fit, and which one to use.
 
 use super::advice::Advice;
-use super::allocator::Allocator;
+use super::allocator::{Allocator, UsedAllocator};
+use super::candidates::Candidate;
 use super::need::{Accounting, Cluster, MemoryNeed};
 use super::settings::TrainingSettings;
 use super::strategy::Strategy;
@@ -45,6 +46,7 @@ pub(crate) struct TemplateRow {
     pub(crate) strategy: Strategy,
     pub(crate) need: MemoryNeed,
     pub(crate) judgement: Judgement,
+    pub(crate) allocator: UsedAllocator,
     /// The verdict for torch's allocator as it comes, without expandable segments.
     pub(crate) plain: Verdict,
 }
@@ -80,8 +82,9 @@ pub(super) struct Scenario<'a> {
     /// Bytes that are free on the disk of each node.
     pub(super) disk: Option<u64>,
     pub(super) accounting: Accounting,
-    pub(super) allocator: Allocator,
-    pub(super) templates: &'a [(String, Strategy)],
+    /// Instead of that of each template.
+    pub(super) allocator: Option<Allocator>,
+    pub(super) templates: &'a [Candidate],
     /// Names of templates, the fastest first.
     pub(super) order: &'a [&'a str],
 }
@@ -93,11 +96,14 @@ impl<'a> Scenario<'a> {
 
     pub(super) fn rows(&self) -> Vec<TemplateRow> {
         let workload = self.workload();
-        let row = |(name, strategy): &(String, Strategy)| {
+        let row = |candidate: &Candidate| {
+            let Candidate { name, strategy, allocator } = candidate;
             let need = self.need(&workload, strategy);
-            let judgement = self.judge(&workload, &need, strategy);
-            let plain = Scenario { allocator: Allocator::Plain, ..*self }.judge(&workload, &need, strategy).verdict;
-            TemplateRow { name: name.clone(), strategy: strategy.clone(), need, judgement, plain }
+            let judgement = self.judge(&workload, &need, candidate);
+            let plain = Scenario { allocator: Some(Allocator::Plain), ..*self };
+            let plain = plain.judge(&workload, &need, candidate).verdict;
+            let (name, strategy, allocator) = (name.clone(), strategy.clone(), allocator.clone());
+            TemplateRow { name, strategy, need, judgement, allocator, plain }
         };
         self.templates.iter().map(row).collect()
     }
@@ -109,7 +115,8 @@ impl<'a> Scenario<'a> {
         }
     }
 
-    fn judge(&self, workload: &Workload, need: &MemoryNeed, strategy: &Strategy) -> Judgement {
+    fn judge(&self, workload: &Workload, need: &MemoryNeed, candidate: &Candidate) -> Judgement {
+        let strategy = &candidate.strategy;
         let memories = [
             (MemoryKind::Gpu, need.gpu(), self.gpu_memory, true),
             // What loading takes for a moment is no reason to doubt a template.
@@ -123,7 +130,8 @@ impl<'a> Scenario<'a> {
         let mut short = kinds(&|need, there, _| there.is_some_and(|there| need > there));
         let unknown = kinds(&|_, there, asked| there.is_none() && asked);
         let is_real = self.accounting == Accounting::Real;
-        let with_margin = if is_real { with_margin(need, self.allocator) } else { need.gpu() };
+        let allocator = self.allocator.unwrap_or(candidate.allocator.kind);
+        let with_margin = if is_real { with_margin(need, allocator) } else { need.gpu() };
         let is_less = self.gpu_memory.is_some_and(|memory| with_margin > memory);
         let may_fit = is_real && is_less && self.may_fit(workload, strategy);
         if may_fit {
@@ -145,23 +153,24 @@ impl<'a> Scenario<'a> {
         !is_measured && self.gpu_memory.is_some_and(|memory| least() <= memory)
     }
 
-    pub(super) fn fits(&self, workload: &Workload, strategy: &Strategy) -> bool {
-        self.judge(workload, &self.need(workload, strategy), strategy).verdict == Verdict::Fits
+    fn fits(&self, workload: &Workload, candidate: &Candidate) -> bool {
+        self.judge(workload, &self.need(workload, &candidate.strategy), candidate).verdict == Verdict::Fits
     }
 
     /// The fastest template that fits, and what it needs.
     pub(super) fn first_fit(&self) -> Option<(&'a str, MemoryNeed)> {
         let workload = self.workload();
         self.order.iter().find_map(|name| {
-            let (_, strategy) = self.templates.iter().find(|(known, _)| known == name)?;
-            let need = self.need(&workload, strategy);
-            (self.judge(&workload, &need, strategy).verdict == Verdict::Fits).then_some((*name, need))
+            let candidate = self.templates.iter().find(|known| known.name == *name)?;
+            let need = self.need(&workload, &candidate.strategy);
+            (self.judge(&workload, &need, candidate).verdict == Verdict::Fits).then_some((*name, need))
         })
     }
 
     pub(super) fn recommend(&self, rows: &[TemplateRow], advice: &Advice) -> Option<Recommendation> {
         let mut known = self.order.iter().filter_map(|name| rows.iter().find(|row| row.name == **name));
         let row = known.find(|row| row.verdict() == Verdict::Fits)?;
+        let candidate = self.templates.iter().find(|known| known.name == row.name)?;
         let faster: Vec<&str> = self.order.iter().copied().take_while(|name| *name != row.name).collect();
         let mut why = if faster.is_empty() {
             "the fastest, and it fits".to_string()
@@ -172,15 +181,15 @@ impl<'a> Scenario<'a> {
             why += &format!("; offload makes a step {}× slower", advice.offload_factor());
         }
         let largest_micro_batch = match self.accounting {
-            Accounting::Real => self.largest_micro_batch(&row.strategy),
+            Accounting::Real => self.largest_micro_batch(candidate),
             Accounting::Textbook => self.settings.micro_batch.value,
         };
         Some(Recommendation { template: row.name.clone(), why, largest_micro_batch })
     }
 
-    pub(super) fn largest_micro_batch(&self, strategy: &Strategy) -> u64 {
+    pub(super) fn largest_micro_batch(&self, candidate: &Candidate) -> u64 {
         let workload = self.workload();
-        let fits = |micro_batch| self.fits(&Workload { micro_batch, ..workload.clone() }, strategy);
+        let fits = |micro_batch| self.fits(&Workload { micro_batch, ..workload.clone() }, candidate);
         largest(LARGEST_MICRO_BATCH, fits)
     }
 }

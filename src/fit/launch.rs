@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::allocator::{Allocator, UsedAllocator};
+use super::candidates::Candidate;
 use super::choice::{Scenario, TemplateRow, Verdict};
 use super::need::Accounting;
 use super::remedies::Remedy;
@@ -48,7 +49,7 @@ pub(crate) fn judge(
     let inputs = FitInputs::of_job(job, cluster_of(topology)?, launch, host);
     let memory = inputs.gpu_memory(host).filter(|_| !inputs.needs_more())?;
     let row = inputs.row(&config, memory.value, host)?;
-    let used = UsedAllocator::of(Some(job), config.env, host);
+    let used = inputs.allocator.with(config.env);
     let verdict = if used.kind == Allocator::Expandable { row.verdict() } else { row.plain };
     let gaps_are_short = verdict == Verdict::Tight && row.verdict() == Verdict::Fits;
     let short = match (verdict, &used.said) {
@@ -77,7 +78,8 @@ impl FitInputs<'_> {
         // The memory of this machine says nothing about one that is described.
         let is_here = self.launch.memory.host.is_some() || self.launch.memory.gpu.is_none();
         let host_memory = self.host_memory().filter(|_| is_here).map_or(u64::MAX, |memory| memory.value);
-        let templates = [(config.name.to_string(), Strategy::of(config.value, weights.shape.hidden))];
+        let strategy = Strategy::of(config.value, weights.shape.hidden);
+        let templates = [Candidate { name: config.name.to_string(), strategy, allocator: UsedAllocator::EXPANDABLE }];
         let scenario = Scenario {
             weights: &weights,
             settings: &settings,
@@ -86,7 +88,7 @@ impl FitInputs<'_> {
             host_memory: Some(host_memory),
             disk: Some(u64::MAX),
             accounting: Accounting::Real,
-            allocator: Allocator::Expandable,
+            allocator: None,
             templates: &templates,
             order: &[],
         };

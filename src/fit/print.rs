@@ -278,7 +278,7 @@ impl FitReport {
 
     /// What `fits` leaves for gaps, and what the allocator has to do with it.
     fn allocator_line(&self) -> String {
-        let percents = || self.rows.iter().map(|row| self.allocator.kind.gaps(row.need.fragments));
+        let percents = || self.rows.iter().map(|row| row.allocator.kind.gaps(row.need.fragments));
         let percent = match (percents().min(), percents().max()) {
             (Some(least), Some(most)) if least < most => format!("{least} to {most}"),
             (least, _) => least.unwrap_or_default().to_string(),
@@ -291,7 +291,10 @@ impl FitReport {
             (None, true) => format!("; only with expandable segments, which zlaunch sets: {}", rows.join(", ")),
             (None, false) => ", as without expandable segments".to_string(),
         };
-        format!("this is an estimate; `fits` leaves {percent} % for gaps between allocations{with}")
+        let of_template = |row: &TemplateRow| Some(format!("; {}: {}", row.name, row.allocator.said.as_ref()?));
+        let own = if self.allocator.said.is_none() { self.rows.iter().find_map(of_template) } else { None };
+        let own = own.unwrap_or_default();
+        format!("this is an estimate; `fits` leaves {percent} % for gaps between allocations{with}{own}")
     }
 
     /// One line per template, for an error.
@@ -372,7 +375,7 @@ impl FitReport {
             "short": names(&row.judgement.short),
             "unknown": names(&row.judgement.unknown),
             "verdict_without_expandable_segments": row.plain.word(),
-            "fits_from_bytes": if self.accounting == Accounting::Real { with_margin(&row.need, self.allocator.kind) } else { row.need.gpu() },
+            "fits_from_bytes": if self.accounting == Accounting::Real { with_margin(&row.need, row.allocator.kind) } else { row.need.gpu() },
         })
     }
 }

@@ -4,7 +4,6 @@ use super::allocator::{Allocator, EXPANDABLE};
 use super::choice::{LARGEST_MICRO_BATCH, Scenario, largest};
 use super::need::{Cluster, MemoryNeed};
 use super::settings::{TrainingSettings, Tuner};
-use super::strategy::Strategy;
 use crate::base::size::Size;
 use crate::base::vars;
 
@@ -71,11 +70,12 @@ fn with_settings(scenario: &Scenario, name: &str, apply: impl Fn(&mut TrainingSe
     fit(&Scenario { settings: &settings, ..*scenario }, || name.to_string())
 }
 
-/// Where a variable of the user's keeps torch from it.
+/// Where a variable keeps torch from it.
 fn other_allocator(scenario: &Scenario) -> Option<Remedy> {
-    let expandable = Scenario { allocator: Allocator::Expandable, ..*scenario };
-    fit(&expandable, || format!("{}={EXPANDABLE}", vars::PYTORCH_CUDA_ALLOC_CONF))
-        .filter(|_| scenario.allocator == Allocator::Plain)
+    let expandable = Scenario { allocator: Some(Allocator::Expandable), ..*scenario };
+    let remedy = fit(&expandable, || format!("{}={EXPANDABLE}", vars::PYTORCH_CUDA_ALLOC_CONF))?;
+    let used = scenario.templates.iter().find(|candidate| candidate.name == remedy.template)?;
+    (used.allocator.kind == Allocator::Plain).then_some(remedy)
 }
 
 fn smaller_batch(scenario: &Scenario) -> Option<Remedy> {
@@ -96,8 +96,7 @@ fn shorter_sequences(scenario: &Scenario) -> Option<Remedy> {
 /// Where only offload helps: to the memory that is there, or that would have to be.
 fn offload(scenario: &Scenario) -> Option<Remedy> {
     let remedy = fit(&Scenario { host_memory: Some(u64::MAX), ..*scenario }, String::new)?;
-    let offloads = |(name, strategy): &(String, Strategy)| *name == remedy.template && strategy.offloads();
-    scenario.templates.iter().find(|template| offloads(template))?;
+    scenario.templates.iter().find(|it| it.name == remedy.template && it.strategy.offloads())?;
     let is_there = scenario.host_memory.is_some_and(|memory| remedy.need.host <= memory);
     let change = match scenario.host_memory {
         Some(_) if is_there => "offload".to_string(),

@@ -399,3 +399,17 @@ fn auto_refuses_with_the_table_when_it_cannot_know() {
     sandbox.launch(AUTO, &swift("m", &[])).refused(&["this training fits with no template", "QLoRA"]);
     assert!(!sandbox.executed());
 }
+
+#[test]
+fn a_template_is_judged_by_the_allocator_that_it_sets() {
+    let mut sandbox = Sandbox::new();
+    let ask = |sandbox: &Sandbox| {
+        let report = json(sandbox, &["--gpus", "2", "--params", "8B", "--deepspeed", "zero3_lowmem"]);
+        let row = row(&report, "zero3_lowmem");
+        row["fits_from_bytes"].as_u64().unwrap() * 100 / row["gpu_bytes"].as_u64().unwrap()
+    };
+    // Its `max_split_size_mb` keeps torch from expandable segments; a variable of the user's wins over it.
+    assert!(ask(&sandbox) > 120);
+    sandbox.var("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True");
+    assert!(ask(&sandbox) < 110);
+}
