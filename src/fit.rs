@@ -6,6 +6,7 @@ mod algorithm;
 mod allocator;
 mod architecture;
 mod arguments;
+mod as_json;
 mod bars;
 mod candidates;
 pub(crate) mod cards;
