@@ -28,6 +28,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use crate::base::source::Sourced;
 use crate::plan::record::{self, Record};
 use crate::plan::{FileKind, Plan, PlannedConfig};
+use crate::ranks::launcher::each_host::EachHost;
 use crate::report::{self, OutputFile, Problem};
 
 use commands::Commands;
@@ -45,7 +46,7 @@ pub(crate) fn prepare(plan: &Plan) -> Result<(), Problem> {
     if let Some(config) = plan.config.as_ref().filter(|_| writes) {
         write_config(config)?;
     }
-    for (path, text) in plan.environment_files.iter().chain(plan.each_host.iter().map(|each| &each.script)) {
+    for (path, text) in plan.environment_files.iter().chain(plan.each_host.iter().flat_map(EachHost::scripts)) {
         files::write(path, text, FileKind::Ours, OutputFile::VARIABLES)?;
     }
     if let Some(record) = plan.record.as_ref().filter(|_| writes && plan.topology.is_first()) {
@@ -65,10 +66,7 @@ pub(crate) fn start(plan: &Plan) -> Result<u8, Problem> {
         return supervisor::run(local, &Commands::Ranks(&plan.argv), &plan.environment);
     }
     if let Some(each) = &plan.each_host {
-        let status = supervisor::run(&each.supervised, &Commands::Machines(each), &plan.environment);
-        // It holds the whole environment. If it stays, it is still nobody else's to read.
-        let _ = fs::remove_file(&each.script.0);
-        return status;
+        return supervisor::run(&each.supervised, &Commands::Machines(each), &plan.environment);
     }
     let mut command = Command::new(program);
     command.args(arguments);

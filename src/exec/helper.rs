@@ -6,6 +6,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use nix::errno::Errno;
@@ -14,6 +15,7 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::unistd::{Pid, close, getpid, getppid};
 
+use super::commands::Scripts;
 use super::signals;
 use crate::report::NOT_EXECUTABLE;
 
@@ -25,7 +27,7 @@ const WATCHER: &str = "zlaunch-watcher";
 pub(crate) fn run_if_helper(mut argv: impl Iterator<Item = OsString>) -> Option<u8> {
     match argv.next()?.to_str()? {
         RANK => Some(become_rank(argv).unwrap_or(NOT_EXECUTABLE)),
-        WATCHER => Some(watch(io::stdin().lock())),
+        WATCHER => Some(watch(io::stdin().lock(), Scripts(argv.map(PathBuf::from).collect()))),
         _ => None,
     }
 }
@@ -126,19 +128,19 @@ fn inherited(descriptor: i32, how: &OpenOptions) -> Option<File> {
     Some(file)
 }
 
-/// A process that kills the ranks' process groups if zlaunch itself is killed. Dropped without `dismiss`, it does the
-/// same.
+/// A process that kills the ranks' process groups and removes the scripts of other machines if zlaunch itself is killed.
+/// Dropped without `dismiss`, it does the same.
 pub(super) struct Watcher {
     child: Child,
     pipe: io::PipeWriter,
 }
 
 impl Watcher {
-    pub(super) fn start() -> io::Result<Self> {
+    pub(super) fn start(scripts: &Scripts) -> io::Result<Self> {
         let (reader, pipe) = io::pipe()?;
         // It inherits our blocked signals, so that only the end of its pipe ends it.
         let mut command = this_program(WATCHER);
-        let child = command.stdin(reader).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let child = command.args(&scripts.0).stdin(reader).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         Ok(Watcher { child, pipe })
     }
 
@@ -167,8 +169,8 @@ impl Watcher {
     }
 }
 
-/// The watcher's own part. If the lines end before it was dismissed, zlaunch is dead.
-fn watch(lines: impl BufRead) -> u8 {
+/// The watcher's own part. If the lines end before it was dismissed, zlaunch is dead. However it ends, no script stays.
+fn watch(lines: impl BufRead, _scripts: Scripts) -> u8 {
     let mut groups: Vec<Pid> = Vec::new();
     for line in lines.lines().map_while(Result::ok) {
         let (action, group) = line.split_once(' ').unwrap_or((&line, ""));

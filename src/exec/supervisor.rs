@@ -3,11 +3,9 @@
 
 mod start;
 
-use std::fs;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -19,7 +17,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::Pid;
 
-use super::commands::Commands;
+use super::commands::{Commands, Scripts};
 use super::helper::Watcher;
 use super::output::{Console, READ_SIZE, RankLog, RankStream};
 use super::signals;
@@ -36,10 +34,7 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Starts the ranks, or what stands for them on each machine, and waits for all. The exit status is theirs.
 pub(super) fn run(local: &LocalRanks, commands: &Commands<'_>, environment: &Environment) -> Result<u8, Problem> {
-    let mut supervisor = Supervisor::new(local.grace)?;
-    if let Commands::Machines(each) = commands {
-        supervisor.script = Some(each.script.0.clone());
-    }
+    let mut supervisor = Supervisor::new(local.grace, commands.scripts())?;
     let started = supervisor.start_ranks(local, commands, environment);
     if started.is_err() {
         supervisor.stop(Signal::SIGTERM);
@@ -90,8 +85,7 @@ struct Supervisor {
     signals: SignalFd,
     watcher: Watcher,
     strays: Strays,
-    /// What other machines run for as long as it is there.
-    script: Option<PathBuf>,
+    scripts: Scripts,
     grace_period: Duration,
     /// The first rank that failed before any was asked to stop.
     first_failure: Option<(usize, ExitStatus)>,
@@ -128,7 +122,7 @@ enum Ready {
 }
 
 impl Supervisor {
-    fn new(grace_period: Duration) -> Result<Self, Problem> {
+    fn new(grace_period: Duration, scripts: Scripts) -> Result<Self, Problem> {
         let failed = |why: io::Error| report::cannot_watch_ranks(&why);
         let ignored = IgnoredSignals::read();
         if ignored.contains(Signal::SIGCHLD) {
@@ -142,7 +136,7 @@ impl Supervisor {
         // Processes whose rank is gone become our children, so that we learn when they exit.
         set_child_subreaper(true).map_err(|why| failed(why.into()))?;
         let mut strays = Strays::new();
-        let watcher = Watcher::start().map_err(failed)?;
+        let watcher = Watcher::start(&scripts).map_err(failed)?;
         strays.know(watcher.pid());
         Ok(Supervisor {
             ranks: Vec::new(),
@@ -151,7 +145,7 @@ impl Supervisor {
             signals,
             watcher,
             strays,
-            script: None,
+            scripts,
             grace_period,
             first_failure: None,
             stop_signal: None,
@@ -250,10 +244,7 @@ impl Supervisor {
         self.signal_ranks(signal);
         // A stopped process would not see the signal.
         self.signal_ranks(Signal::SIGCONT);
-        if let Some(script) = self.script.take() {
-            // If that fails, the engine ends what is on the other machines together with the job.
-            let _ = fs::remove_file(script);
-        }
+        self.scripts = Scripts::default();
         let deadline = Instant::now().checked_add(self.grace_period);
         self.shutdown.get_or_insert(Shutdown { escalation: Escalation::AskedToStop, deadline });
     }

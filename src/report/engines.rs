@@ -57,11 +57,11 @@ pub(crate) fn job_shell(engine: &str, nnodes: &Sourced<u32>, line: &str) -> Prob
     Problem::error("ranks", what).at(&nnodes.from).help(format!("{line}; {ALONE}"))
 }
 
-/// `path` is what zlaunch would run on each machine.
-pub(crate) fn script_not_shared(path: &Path, machines: usize) -> Problem {
+/// `folder` has what zlaunch would run on each machine.
+pub(crate) fn script_not_shared(folder: &Path, machines: usize) -> Problem {
     let what = format!("{machines} machines must read what to start, but usually only this one sees its folder");
     Problem::warning("config-not-shared", what)
-        .at(path.display())
+        .at(folder.display())
         .help("export XDG_CACHE_HOME=DIR, a folder that all machines share, or --allow config-not-shared")
 }
 

@@ -45,7 +45,7 @@ fn command(sandbox: &Sandbox, count: u32, options: &[&str], script: &str) -> Com
 }
 
 /// Waits for the condition. The deadline is for one that never comes, not a measure of speed.
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !holds() {
         assert!(Instant::now() < deadline, "still not: {what}");
@@ -61,7 +61,7 @@ fn processes(sandbox: &Sandbox) -> Vec<Pid> {
     pids.filter(runs_here).map(Pid::from_raw).collect()
 }
 
-fn none_is_left(sandbox: &Sandbox) {
+pub(crate) fn none_is_left(sandbox: &Sandbox) {
     until("no process is left", || processes(sandbox).is_empty());
 }
 

@@ -6,9 +6,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::process::{Child, Stdio};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::json;
 
+use crate::local::{none_is_left, until};
 use crate::sandbox::{Sandbox, ZLAUNCH, argv, rights};
 
 const SCRIPT: &[&str] = &["python", "x.py"];
@@ -24,7 +28,7 @@ env -0 > "$STUB_OUT/env-$node"
 pwd > "$STUB_OUT/folder-$node"
 [ -z "$STUB_FAILS" ] && exit 0
 [ "$STUB_FAILS" = "$node" ] && exit 7
-exec sleep 600
+exec /bin/sleep 600
 "#;
 
 /// Keeps its arguments, and the rights of the file that is to be run. The first of the words after the options is the host.
@@ -109,7 +113,7 @@ fn words_and_variables_arrive_and_no_argument_shows_them() {
     let mut sandbox = pbs();
     let odd = "it's $(touch executed) `id` \"q\" \\ é\nline";
     sandbox.var("HF_TOKEN", odd).var("PLAIN", "1").var("BASH_FUNC_module%%", "() { :; }").var("SHELLOPTS", "x");
-    sandbox.var("NOT_TEXT", OsStr::from_bytes(b"a\xff"));
+    sandbox.var("NOT_TEXT", OsStr::from_bytes(b"a\xffb"));
     let options = [SHARED, &["--env", "GIVEN=a b", "--master-port", "1234", "--nproc_per_node=2"]].concat();
     sandbox.launch(&options, &["python", "x.py", odd, ""]).succeeded();
     for machine in [0, 1] {
@@ -119,7 +123,8 @@ fn words_and_variables_arrive_and_no_argument_shows_them() {
         assert!(words.join(" ").contains(" --master_port 1234 "), "{words:?}");
         let env = variables(&sandbox, machine);
         assert_eq!((env["HF_TOKEN"].as_str(), env["PLAIN"].as_str(), env["GIVEN"].as_str()), (odd, "1", "a b"));
-        assert_eq!(env["NOT_TEXT"], "a\u{fffd}");
+        let environment = fs::read(sandbox.path(&format!("record/env-{machine}"))).unwrap();
+        assert!(environment.split(|byte| *byte == 0).any(|it| it == b"NOT_TEXT=a\xffb"), "machine {machine}");
     }
     assert!(!sandbox.cwd().join("executed").exists());
     // What a machine says of itself counts there.
@@ -128,10 +133,10 @@ fn words_and_variables_arrive_and_no_argument_shows_them() {
     assert_eq!((here["PBS_TASKNUM"].as_str(), there["PBS_TASKNUM"].as_str()), ("1", "2"));
     let kept = fs::read_to_string(sandbox.path("kept")).unwrap();
     let lines: Vec<&str> = kept.lines().collect();
-    assert_eq!((lines[1], lines[2], lines[4], lines[5]), ("n2", "/bin/sh", "1", "600"), "{kept}");
+    assert_eq!((lines[1], lines[2], lines[4]), ("n2", "/bin/sh", "600"), "{kept}");
     assert!(!kept.contains("touch"), "{kept}");
     let script = fs::read_to_string(sandbox.path("kept.script")).unwrap();
-    let place = format!("export NODE_RANK=\"$1\" NNODES=2 MASTER_ADDR={} MASTER_PORT=1234\n", this_host());
+    let place = format!("export NODE_RANK=1 NNODES=2 MASTER_ADDR={} MASTER_PORT=1234\n", this_host());
     assert!(script.contains(&place) && script.contains(&format!("\nexec {ZLAUNCH} --allow ")), "{script}");
     assert!(!std::path::Path::new(lines[3]).exists(), "it is removed with the launch");
     assert_eq!(rights(&sandbox.path("home/.cache/zlaunch/configs")) & 0o777, 0o700);
@@ -188,4 +193,55 @@ fn what_is_decided_before_anything_starts() {
     sandbox.var("PBS_TASKNUM", "1");
     sandbox.file("nodes", format!("n0\n{}\n", this_host()));
     sandbox.launch(SHARED, SCRIPT).refused(&["job on 2 machines"]);
+}
+
+/// Gives the command to a process that zlaunch did not start, as on another machine, and exits as it does.
+const HANDS_OVER: &str = r#"#!/bin/sh
+shift
+printf '%s\n' "$@" > ROOT/words.new; mv ROOT/words.new ROOT/words
+while [ ! -e ROOT/status ]; do /bin/sleep 0.01; done
+exit "$(cat ROOT/status)"
+"#;
+
+/// The other machine. It reads its script, which does not wait long here.
+const OTHER_MACHINE: &str = r#"
+while [ ! -e ROOT/words ]; do /bin/sleep 0.01; done
+xargs -d '\n' env -i < ROOT/words
+echo 143 > ROOT/status.new; mv ROOT/status.new ROOT/status
+"#;
+
+/// A launch whose ranks wait on both machines, and the other machine.
+fn waiting(sandbox: &mut Sandbox) -> [Child; 2] {
+    let root = sandbox.root().display().to_string();
+    sandbox.executable("env/bin/pbs_tmrsh", &HANDS_OVER.replace("ROOT", &root));
+    sandbox.executable("env/bin/sleep", "#!/bin/sh\nexec /bin/sleep 0.05\n");
+    sandbox.var("STUB_FAILS", "none").var("HF_TOKEN", "hf_secret");
+    let mut other = sandbox.inside("/bin/sh");
+    let other = other.arg("-c").arg(OTHER_MACHINE.replace("ROOT", &root)).stderr(Stdio::null()).spawn().unwrap();
+    let mut zlaunch = sandbox.command([SHARED, &["--"], SCRIPT].concat());
+    let zlaunch = zlaunch.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("both machines run", || [0, 1].iter().all(|at| sandbox.path(&format!("record/folder-{at}")).exists()));
+    [zlaunch, other]
+}
+
+fn scripts(sandbox: &Sandbox) -> Vec<std::path::PathBuf> {
+    let files = sandbox.files("home/.cache/zlaunch/configs").into_iter();
+    files.filter(|file| file.to_string_lossy().contains("each-machine")).collect()
+}
+
+#[test]
+fn the_end_of_the_launch_is_the_end_on_every_machine_and_nothing_stays() {
+    for (signal, expected) in [(Signal::SIGTERM, Some(143)), (Signal::SIGINT, Some(130)), (Signal::SIGKILL, None)] {
+        let mut sandbox = pbs();
+        let [mut zlaunch, mut other] = waiting(&mut sandbox);
+        let left = scripts(&sandbox);
+        assert_eq!(left.len(), 2, "{left:?}");
+        // Whoever kills the whole job leaves no secret.
+        assert!(left.iter().all(|script| fs::read(script).unwrap().is_empty()), "{left:?}");
+        kill(Pid::from_raw(zlaunch.id().cast_signed()), signal).unwrap();
+        assert_eq!(zlaunch.wait().unwrap().code(), expected, "{signal}");
+        other.wait().unwrap();
+        none_is_left(&sandbox);
+        until("the scripts are gone", || scripts(&sandbox).is_empty());
+    }
 }

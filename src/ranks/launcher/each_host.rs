@@ -3,9 +3,10 @@
 //!
 //! Some of these programs hand on the folder and the variables of the shell and others do not, and some join the words of a
 //! command for a shell to read. So what runs on each machine is a script with all of that in it: a file of mode 0600, in
-//! which every word is quoted, and no secret is in an argument. None of these programs is sure to hand on a signal, or to end
-//! its command when it ends itself. So the script on every other machine looks now and then whether its file is still there,
-//! and ends when it is not.
+//! which every word is quoted, and no secret is in an argument. The script empties its file as soon as it is read, so that a
+//! job that is killed leaves no secret behind. None of these programs is sure to hand on a signal, or to end its command when
+//! it ends itself. So the script on every other machine looks now and then whether its file is still there, and ends when it
+//! is not.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -32,20 +33,18 @@ pub(crate) struct EachHost {
     pub(crate) unshared: Option<Problem>,
     /// The launch itself, for a script that does the same.
     pub(crate) again: Vec<OsString>,
-    /// What each of them runs, with its number as the argument.
-    pub(crate) script: (PathBuf, String),
 }
 
 #[derive(Debug)]
 pub(crate) struct Machine {
     pub(crate) name: String,
     pub(crate) argv: Vec<OsString>,
+    /// What it runs: a file, and its text.
+    pub(crate) script: (PathBuf, String),
 }
 
 /// Ends what this becomes when its file is gone. `$$` stays the same behind `exec`.
-const WATCH: &str = r#"test "$1" = 0 || {
-    while sleep 5 && kill -0 $$; do test -e "$0" || { kill -TERM $$; break; }; done </dev/null >/dev/null 2>&1 &
-}
+const WATCH: &str = r#"while sleep 5 && kill -0 $$; do test -e "$0" || { kill -TERM $$; break; }; done </dev/null >/dev/null 2>&1 &
 "#;
 
 /// What zlaunch gives torchrun under a scheduler; and what a network file system needs until all know that a file is gone.
@@ -67,17 +66,20 @@ impl EachHost {
         };
         let program = seen.find_program(OsStr::new(starter[0])).unwrap_or_else(|| PathBuf::from(starter[0]));
         let again = [&[host::this_program().into_os_string()], words].concat();
-        let path = script_path(hosts, &again, context.topology, seen);
-        if !is_harmless(path.as_os_str().as_bytes()) {
-            return Err(report::script_read_by_shells(&path));
+        let name = name_of_scripts(hosts, &again, context.topology, seen);
+        let folder = seen.configs_folder();
+        if !is_harmless(folder.as_os_str().as_bytes()) {
+            return Err(report::script_read_by_shells(&folder));
         }
-        let machine = |(number, name): (usize, &String)| {
-            let run = [OsString::from("/bin/sh"), path.clone().into_os_string(), number.to_string().into()];
+        let machine = |(number, host): (usize, &String)| {
+            let path = folder.join(format!("{name}-{number}.sh"));
+            let run = [OsString::from("/bin/sh"), path.clone().into_os_string()];
             let through =
                 || std::iter::once(program.clone().into_os_string()).chain(starter[1..].iter().map(OsString::from));
             // The shell is on the first machine. There it needs nobody, and some engines would count one task too many.
-            let front = if number == 0 { Vec::new() } else { through().chain([name.into()]).collect() };
-            Machine { name: name.clone(), argv: [front, run.to_vec()].concat() }
+            let front = if number == 0 { Vec::new() } else { through().chain([host.into()]).collect() };
+            let script = (path, script(number, &again, context.topology, seen));
+            Machine { name: host.clone(), argv: [front, run.to_vec()].concat(), script }
         };
         let machines: Vec<Machine> = hosts.iter().enumerate().map(machine).collect();
         let supervised = LocalRanks {
@@ -86,31 +88,35 @@ impl EachHost {
             log_dir: None,
             prefix: false,
         };
-        let text = script(&again, context.topology, seen);
-        let unshared = seen.is_of_this_machine(&path).then(|| report::script_not_shared(&path, hosts.len()));
-        Ok(EachHost { machines, supervised, unshared, again, script: (path, text) })
+        let unshared = seen.is_of_this_machine(&folder).then(|| report::script_not_shared(&folder, hosts.len()));
+        Ok(EachHost { machines, supervised, unshared, again })
     }
 
     /// What is shown as the command of the launch: how the engine's program starts the last machine.
     pub(crate) fn argv(&self) -> Vec<OsString> {
         self.machines.last().map(|machine| machine.argv.clone()).unwrap_or_default()
     }
+
+    pub(crate) fn scripts(&self) -> impl Iterator<Item = &(PathBuf, String)> {
+        self.machines.iter().map(|machine| &machine.script)
+    }
 }
 
 /// Named after the machines, where they meet and the command, not after all of its content: the name is in the arguments
 /// of the engine's program.
-fn script_path(hosts: &[String], again: &[OsString], topology: &Topology, seen: &Host) -> PathBuf {
+fn name_of_scripts(hosts: &[String], again: &[OsString], topology: &Topology, seen: &Host) -> String {
     let port = topology.master_port.as_ref().map_or(0, |port| port.value);
     let mut named = vec![hosts.join(" ").into(), port.to_string().into(), seen.cwd.clone().into_os_string()];
     named.extend(again.iter().cloned());
     let hash = fnv1a(named.join(OsStr::new("\0")).as_encoded_bytes());
-    seen.configs_folder().join(format!("each-machine-{hash:016x}.sh"))
+    format!("each-machine-{hash:016x}")
 }
 
-/// A script for `/bin/sh` that does on machine number `$1` what this shell would do.
-fn script(again: &[OsString], topology: &Topology, seen: &Host) -> String {
-    let mut text =
-        "# zlaunch runs this on each machine of a job, for as long as it is there: /bin/sh FILE NUMBER\n".to_string();
+/// A script for `/bin/sh` that does on this machine of the job what the shell would do. A shell reads the whole of a group
+/// before it runs the first line of it.
+fn script(number: usize, again: &[OsString], topology: &Topology, seen: &Host) -> String {
+    let mut text = "# zlaunch runs this on a machine of a job, for as long as the file is there\n{\n".to_string();
+    text += "true 2>/dev/null >\"$0\"\n";
     text += &format!("cd {} || exit 126\n", quoted(seen.cwd.as_os_str()));
     let variables = seen.env.iter().filter_map(|(name, value)| Some((name.to_str()?, value)));
     text.extend(variables.map(|(name, value)| export(name, value)));
@@ -120,15 +126,15 @@ fn script(again: &[OsString], topology: &Topology, seen: &Host) -> String {
         (vars::MASTER_ADDR, topology.master_addr.as_ref().map(|address| address.value.clone())),
         (vars::MASTER_PORT, topology.master_port.as_ref().map(|port| port.value.to_string())),
     ];
-    text += &format!("export {}=\"$1\"", vars::NODE_RANK);
+    text += &format!("export {}={number}", vars::NODE_RANK);
     for (name, value) in place.into_iter().filter_map(|(name, value)| Some((name, value?))) {
         text += &format!(" {name}={}", quoted(OsStr::new(&value)));
     }
     text += "\n";
-    text += WATCH;
+    text += if number == 0 { "" } else { WATCH };
     text += "exec";
     text.extend(again.iter().map(|word| format!(" {}", quoted(word))));
-    text + "\n"
+    text + "\n}\n"
 }
 
 /// The line that sets a variable, or nothing.
@@ -150,6 +156,7 @@ fn export(name: &str, value: &OsStr) -> String {
     }
 }
 
+/// Bytes that are no text are printed by the shell, so nothing is lost here.
 fn quoted(word: &OsStr) -> String {
     String::from_utf8_lossy(&shell::quoted(word)).into_owned()
 }
