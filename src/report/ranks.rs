@@ -236,7 +236,7 @@ pub(crate) fn slurm_runner_runs_scripts(target: &str) -> Problem {
 }
 
 pub(crate) fn no_mpi4py() -> Problem {
-    let what = "deepspeed's runner for Open MPI or Slurm sets neither RANK nor WORLD_SIZE, and mpi4py, by which deepspeed \
+    let what = "deepspeed's runner for Open MPI, MVAPICH or Slurm sets neither RANK nor WORLD_SIZE, and mpi4py, by which deepspeed \
                 finds them, is not installed: most trainers would fail, or train alone";
     Problem::warning("ranks-by-mpi", what)
         .at("--launcher-arg=--launcher=…")

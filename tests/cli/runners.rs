@@ -107,7 +107,9 @@ fn no_shell_no_quotes() {
         }
     }
     // What the runners cannot do, or leave to others.
-    for (name, quoted, asks_mpi) in [("openmpi", true, true), ("mpich", true, false), ("slurm", false, true)] {
+    for (name, quoted, asks_mpi) in
+        [("openmpi", true, true), ("mpich", true, false), ("mvapich", true, true), ("slurm", false, true)]
+    {
         let extra = format!("--launcher-arg=--launcher={name}");
         let options = [HOSTS, &["--env", "PYTHONPATH=/a b", &extra]].concat();
         let stderr = sandbox.launch(&options, SCRIPT).stderr;

@@ -23,8 +23,10 @@ pub(crate) enum Carrier {
     Nothing,
     Pdsh,
     OpenMpi,
-    /// The `mpirun` of MPICH, Intel MPI and MVAPICH, which hands on the whole environment.
+    /// The `mpirun` of MPICH and Intel MPI, which hands on the whole environment.
     Hydra,
+    /// The same `mpirun`, but nobody numbers the ranks.
+    Mvapich,
     /// Hands on the whole environment as well.
     Slurm,
 }
@@ -48,7 +50,8 @@ impl Carrier {
         let name = options.text("launcher").map(|name| name.value.to_lowercase());
         match name.as_deref() {
             Some("openmpi") => Carrier::OpenMpi,
-            Some("mpich" | "impi" | "mvapich") => Carrier::Hydra,
+            Some("mpich" | "impi") => Carrier::Hydra,
+            Some("mvapich") => Carrier::Mvapich,
             Some("slurm") => Carrier::Slurm,
             _ => Carrier::Pdsh,
         }
@@ -71,7 +74,7 @@ impl Carrier {
     pub(super) fn check(self, context: &LaunchContext<'_>, options: &Args, words: &[OsString]) -> Vec<Problem> {
         match self {
             Carrier::Pdsh => read_by_shells(context, options),
-            Carrier::OpenMpi | Carrier::Hydra if words.iter().any(|word| word == ":") => {
+            Carrier::OpenMpi | Carrier::Hydra | Carrier::Mvapich if words.iter().any(|word| word == ":") => {
                 vec![report::colon_divides_commands()]
             }
             // `SlurmRunner.get_cmd` starts `python -u SCRIPT`, whatever is to be run (0.14 to 0.19).
@@ -86,7 +89,7 @@ impl Carrier {
     /// there are, and DeepSpeed asks mpi4py.
     pub(crate) fn missing_ranks(self, context: &LaunchContext<'_>) -> Option<Problem> {
         let python = context.job.python.as_ref()?;
-        let asks_mpi = matches!(self, Carrier::OpenMpi | Carrier::Slurm);
+        let asks_mpi = matches!(self, Carrier::OpenMpi | Carrier::Mvapich | Carrier::Slurm);
         (asks_mpi && python.lacks("mpi4py/__init__.py", "mpi4py")).then(report::no_mpi4py)
     }
 

@@ -63,7 +63,7 @@ const RULES: &[(&str, &str)] = &[
     ),
     (
         "ranks-by-mpi",
-        "DeepSpeed's runner for Open MPI or Slurm does not number the ranks, and mpi4py, which could, is not installed.",
+        "DeepSpeed's runner for Open MPI, MVAPICH or Slurm does not number the ranks, and mpi4py, which could, is missing.",
     ),
     (
         "config-not-shared",

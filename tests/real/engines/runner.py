@@ -31,7 +31,7 @@ from pathlib import Path
 folder = Path(__file__).resolve().parent / "seen"
 folder.mkdir(exist_ok=True)
 seen = {"argv": sys.argv[1:], "env": dict(os.environ), "cwd": os.getcwd()}
-rank = next(os.environ[name] for name in ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID") if name in os.environ)
+rank = next(os.environ[name] for name in ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK") if name in os.environ)
 (folder / f"{rank}.json").write_text(json.dumps(seen))
 """
 # Keeps the arguments of the program that it stands for.
@@ -77,7 +77,7 @@ class Lab:
         seen = {file.stem: json.loads(file.read_text()) for file in (self.folder / "home/seen").glob("*.json")}
         return ran, seen
 
-    def arrives(self, hosts, ranks, options=(), words=WORDS, variables=VARIABLES, secrets=("hf_Abc", "ml-secret", "pw-of-mlflow")):
+    def arrives(self, hosts, ranks, options=(), words=WORDS, variables=VARIABLES, secrets=("hf_Abc", "ml-secret", "pw-of-mlflow"), numbered=True):
         ran, seen = self.launch(hosts, options, words, variables)
         assert ran.returncode == 0 and sorted(seen) == [str(rank) for rank in range(ranks)], f"exit {ran.returncode}, ranks {sorted(seen)}\n{ran.stdout[-3000:]}"
         assert not (self.folder / "home/executed").exists(), "a word was executed"
@@ -87,6 +87,7 @@ class Lab:
             wrong = {name: it["env"].get(name) for name, value in variables.items() if it["env"].get(name) != value}
             assert not wrong, f"rank {rank}: {wrong}"
             assert it["env"]["MLFLOW_TRACKING_PASSWORD"] == "pw-of-mlflow", rank
+            assert ("RANK" in it["env"]) == numbered, "`ranks-by-mpi` is not true any more"
         shown = ran.stdout + (self.arguments.read_text(errors="surrogateescape") if self.arguments.exists() else "")
         assert self.arguments.exists(), "nothing was kept of the arguments"
         assert not [secret for secret in secrets if secret in shown], f"a secret is shown:\n{shown[-3000:]}"
@@ -101,18 +102,23 @@ def pdsh(folder, options, shell, env):
         return lab.arrives("hosts", 3)
 
 
-def mpi(folder, options, name):
+def mpi(folder, options, name, runner=None):
     """No shell reads the words here; a lone `:` would begin another program, and zlaunch refuses it."""
     bin = wheels(name) / "bin"
-    runner = name.split("-")[0]
+    runner = runner or name.split("-")[0]
     with Sshd(folder) as sshd:
         lab = Lab(folder, options.bin, options.env, sshd)
         for program in ("mpirun", "ompi_info"):
             if (bin / program).exists():
                 lab.keep(program, bin / program)
+        if runner == "mvapich":
+            # DeepSpeed asks which MVAPICH it is. Its `mpirun` is that of MPICH, on which it is built.
+            asked = folder / "keepers/mpiname"
+            asked.write_text("#!/bin/sh\necho MVAPICH2-GDR 2.3.7\n")
+            asked.chmod(0o755)
         # Values that DeepSpeed quotes for a shell that is not there, or shows: zlaunch warns of those.
         variables = {name: value for name, value in VARIABLES.items() if name not in ("MLFLOW_TRACKING_TOKEN", "NCCL_ODD")}
-        return lab.arrives("equal", 4, [f"--launcher-arg=--launcher={runner}"], WORDS, variables, ("hf_Abc",))
+        return lab.arrives("equal", 4, [f"--launcher-arg=--launcher={runner}"], WORDS, variables, ("hf_Abc",), runner in ("mpich", "impi"))
 
 
 def slurm(folder, options):
@@ -160,6 +166,10 @@ def main():
             within = folder / name
             within.mkdir()
             checks.run(name, mpi, within, options, name)
+        if not options.short:
+            within = folder / "mvapich"
+            within.mkdir()
+            checks.run("mvapich", mpi, within, options, "mpich-4", "mvapich")
         if not options.short:
             within = folder / "slurm"
             within.mkdir()
