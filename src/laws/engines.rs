@@ -14,7 +14,7 @@ use crate::report::Problem;
 const ENVIRONMENTS: &str = include_str!("../../tests/data/engines.txt");
 
 /// Values that no engine sets.
-const ABSURD: [&str; 4] = ["x", "-1", "99999999999", " "];
+const ABSURD: [&str; 6] = ["", " ", "x", "-1", "1.5", "99999999999"];
 
 struct Environment {
     name: &'static str,
@@ -112,7 +112,7 @@ fn no_part_of_a_job_trains_alone() {
                 for at in &present {
                     // A list of one machine makes sense.
                     let lists = environment.variables[*at].2[machine].contains([',', ';', ' ', '\n']);
-                    let absurd = ABSURD.iter().filter(|value| !lists || **value == " ");
+                    let absurd = ABSURD.iter().filter(|value| !lists || value.trim().is_empty());
                     absurd.for_each(|value| check(environment, &path, machine, &present, Some((*at, value))));
                     seen += 1;
                 }

@@ -6,7 +6,7 @@ mod language;
 mod rules;
 mod versions;
 
-use crate::base::layout::{harmless, wrapped};
+use crate::base::layout::{filled, harmless, wrapped};
 use crate::base::vars;
 use crate::config::template::Search;
 use crate::host::{Host, terminal};
@@ -104,7 +104,7 @@ pub(crate) fn subjects(search: &Search) -> String {
         text += &format!("\n{}\n", topic.plural());
         match topic {
             Topic::Key => text += &keys_by_section(width()),
-            _ => text += &wrapped(&names_of(topic, search).join(", "), 2, width()),
+            _ => text += &filled(&names_of(topic, search).join(", "), 2, width()),
         }
     }
     text

@@ -1,17 +1,22 @@
 //! Every engine, one file each. Those that are no engine are what several of them share.
 
+mod arnold;
 mod aws_batch;
 mod azure;
+mod backend_ai;
 mod base_command;
+mod baseten;
 mod beaker;
 mod cobalt;
 mod condor;
 mod determined;
 mod dlc;
+mod dlrover;
 mod dstack;
 mod flux;
 mod google_batch;
 mod gridengine;
+mod horovod;
 mod hostlist;
 mod indexed_job;
 mod job;
@@ -20,6 +25,7 @@ mod kubernetes;
 mod leader_worker_set;
 mod lepton;
 mod lsf;
+mod metaflow;
 mod modelarts;
 mod mpi;
 mod mpi_job;
@@ -28,12 +34,18 @@ mod mvapich;
 mod nodes;
 mod oar;
 mod oci;
+mod open_pai;
 mod openmpi;
+mod paddle_cloud;
 mod pals;
 mod pbs;
+mod pjm;
 mod pmi;
 mod port;
+mod runpod;
 mod sagemaker;
+mod saturn;
+mod sensecore;
 mod skypilot;
 pub(crate) mod slurm;
 mod submitit;
@@ -52,20 +64,25 @@ use crate::report::Problem;
 /// Every sign of a larger job: how names of variables begin, and the engine that is then asked. Sorted, so that a name is
 /// found by its place, and none begins with another.
 const SIGNS: &[(&str, &Engine)] = &[
+    ("ARNOLD_", &arnold::ENGINE),
     ("AWS_BATCH_JOB_", &aws_batch::ENGINE),
     ("AZUREML_NODE_COUNT", &azure::ENGINE),
     ("AZ_BATCHAI_", &azure::ENGINE),
     ("AZ_BATCH_", &azure::ENGINE),
+    ("BACKENDAI_CLUSTER_", &backend_ai::ENGINE),
     ("BATCH_MAIN_NODE_HOSTNAME", &google_batch::ENGINE),
     ("BATCH_NODE_", &google_batch::ENGINE),
     ("BEAKER_", &beaker::ENGINE),
+    ("BT_", &baseten::ENGINE),
     ("CHIEF_IP", &taiji::ENGINE),
     ("CLUSTER_NODES_METADATA_FILE", &oci::ENGINE),
     ("CLUSTER_SPEC", &vertex::ENGINE),
     ("COBALT_", &cobalt::ENGINE),
     ("DET_", &determined::ENGINE),
+    ("DLROVER_MASTER_ADDR", &dlrover::ENGINE),
     ("DSTACK_", &dstack::ENGINE),
     ("FLUX_", &flux::ENGINE),
+    ("HOROVOD_", &horovod::ENGINE),
     ("HOST_NUM", &taiji::ENGINE),
     ("INITIAL_CLUSTER_SIZE", &oci::ENGINE),
     ("JOB_COMPLETION_INDEX", &indexed_job::ENGINE),
@@ -77,6 +94,7 @@ const SIGNS: &[(&str, &Engine)] = &[
     ("LWS_", &leader_worker_set::ENGINE),
     ("MASTER_ADDR", &dlc::ENGINE),
     ("MA_NUM_HOSTS", &modelarts::ENGINE),
+    ("MF_PARALLEL_", &metaflow::ENGINE),
     ("MLP_", &volcengine::ENGINE),
     ("MPI_LOCALNRANKS", &mpich::ENGINE),
     ("MPI_LOCALRANKID", &mpich::ENGINE),
@@ -87,11 +105,19 @@ const SIGNS: &[(&str, &Engine)] = &[
     ("OAR_", &oar::ENGINE),
     ("OCI__WORKER_COUNT", &oci::ENGINE),
     ("OMPI_COMM_WORLD_", &openmpi::ENGINE),
+    ("PADDLE_TRAINERS_NUM", &paddle_cloud::ENGINE),
+    ("PADDLE_TRAINER_ID", &paddle_cloud::ENGINE),
+    ("PAI_CURRENT_TASK_ROLE_", &open_pai::ENGINE),
+    ("PAI_TASK_ROLE_", &open_pai::ENGINE),
     ("PALS_", &pals::ENGINE),
     ("PBS_", &pbs::ENGINE),
     ("PE_HOSTFILE", &gridengine::ENGINE),
+    ("PJM_", &pjm::ENGINE),
     ("PMIX_", &pmi::ENGINE),
     ("PMI_", &pmi::ENGINE),
+    ("PRIMARY_ADDR", &runpod::ENGINE),
+    ("SATURN_JOB_", &saturn::ENGINE),
+    ("SENSECORE_PYTORCH_", &sensecore::ENGINE),
     ("SKYPILOT_", &skypilot::ENGINE),
     ("SLURM_", &slurm::ENGINE),
     ("SM_", &sagemaker::ENGINE),
@@ -113,20 +139,24 @@ const ALL: &[&Engine] = &[
     &mvapich::ENGINE,
     &pals::ENGINE,
     &flux::ENGINE,
+    &horovod::ENGINE,
     &submitit::ENGINE,
     &skypilot::ENGINE,
     &dstack::ENGINE,
+    &metaflow::ENGINE,
     &slurm::ENGINE,
     &lsf::ENGINE,
     &pbs::ENGINE,
     &gridengine::ENGINE,
     &oar::ENGINE,
     &cobalt::ENGINE,
+    &pjm::ENGINE,
     &condor::ENGINE,
     &determined::ENGINE,
     &sagemaker::ENGINE,
     &aws_batch::ENGINE,
     &azure::ENGINE,
+    &backend_ai::ENGINE,
     &vertex::ENGINE,
     &google_batch::ENGINE,
     &oci::ENGINE,
@@ -136,6 +166,14 @@ const ALL: &[&Engine] = &[
     &lepton::ENGINE,
     &beaker::ENGINE,
     &base_command::ENGINE,
+    &runpod::ENGINE,
+    &baseten::ENGINE,
+    &saturn::ENGINE,
+    &arnold::ENGINE,
+    &sensecore::ENGINE,
+    &open_pai::ENGINE,
+    &paddle_cloud::ENGINE,
+    &dlrover::ENGINE,
     &leader_worker_set::ENGINE,
     &volcano::ENGINE,
     &dlc::ENGINE,
@@ -194,6 +232,12 @@ mod tests {
         for engine in ALL {
             assert_eq!(ALL.iter().filter(|other| other.name == engine.name).count(), 1, "{}", engine.name);
             assert!(SIGNS.iter().any(|(_, signs)| signs.name == engine.name), "{} has no sign", engine.name);
+        }
+        // `laws/engines.rs` takes every subset of these.
+        let environments = include_str!("../../../tests/data/engines.txt");
+        for (sign, engine) in SIGNS {
+            let tried = environments.lines().any(|line| line.trim_start_matches('?').starts_with(sign));
+            assert!(tried, "{sign} of {} is in no environment of tests/data/engines.txt", engine.name);
         }
         assert_eq!(engine_of(OsStr::new("PMIX_RANK")), Some("PMI"));
         assert_eq!(engine_of(OsStr::new("PATH")), None);

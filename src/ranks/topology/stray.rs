@@ -46,6 +46,11 @@ const UNCOUNTED: &[(&str, &str, &str)] = &[
         "Ray Train starts a rank on each GPU of the cluster",
     ),
     ("RAY_RAYLET_PID", "this is a task of Ray", "Ray Train starts a rank on each GPU of the cluster"),
+    (
+        "SATURN_JOB_LEADER",
+        "this is the first instance of a Saturn Cloud job",
+        "--nnodes N --node-rank $SATURN_JOB_RANK --master-addr $SATURN_JOB_LEADER --master-port 29500",
+    ),
     ("FLUX_ENCLOSING_ID", "this is the shell of a Flux job", "flux run --nodes=N --tasks-per-node=1 zlaunch …"),
 ];
 

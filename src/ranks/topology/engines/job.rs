@@ -38,7 +38,7 @@ fn shell_of_grid_engine(host: &Host) -> Option<Sourced<String>> {
 }
 
 /// Files that list the machines of a job, one or several lines for each.
-const HOST_FILES: [&str; 4] = [vars::PBS_NODEFILE, "PE_HOSTFILE", "OAR_NODEFILE", "COBALT_NODEFILE"];
+const HOST_FILES: [&str; 5] = [vars::PBS_NODEFILE, "PE_HOSTFILE", "OAR_NODEFILE", "COBALT_NODEFILE", "PJM_O_NODEINF"];
 
 /// Where the tasks of Azure's MPI jobs meet.
 const AZURE_MASTERS: [&str; 2] = ["AZ_BATCHAI_MPI_MASTER_NODE", "AZ_BATCH_MASTER_NODE"];

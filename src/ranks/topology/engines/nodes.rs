@@ -20,6 +20,7 @@ pub(super) struct NodeVariables {
     pub(super) hosts: &'static str,
     /// The first node, perhaps with its port.
     pub(super) first: &'static str,
+    /// One port, or several with a comma between them.
     pub(super) port: &'static str,
     pub(super) gpus: &'static str,
     /// What every node of one job has in common, and no other job has.
@@ -39,7 +40,7 @@ impl NodeVariables {
         let mut variables = VariableReader::new(host);
         let count = variables.number::<u32>(self.count, 1);
         let index = variables.number::<u32>(self.index, 0);
-        let port = variables.number::<u16>(self.port, 1);
+        let port = first_port(self.port, &mut variables);
         let gpus = variables.number::<u32>(self.gpus, 0).filter(|gpus| gpus.value > 0);
         check(variables.problems)?;
         let listed = text(self.hosts, host).map(|list| list.map(|list| hosts(&list)));
@@ -52,6 +53,16 @@ impl NodeVariables {
         allocation.master_port = port.or_else(|| job.as_ref().map(port_of_job)).or(allocation.master_port);
         Ok(allocation)
     }
+}
+
+fn first_port(name: &str, variables: &mut VariableReader<'_>) -> Option<Sourced<u16>> {
+    let ports = text(name, variables.host)?;
+    let first = ports.value.split(',').next().unwrap_or_default().trim().parse::<u16>();
+    if let Some(port) = first.ok().filter(|port| *port > 0) {
+        return Some(Sourced::new(port, ports.from));
+    }
+    variables.problems.push(report::variable_not_a_number(&ports, "1", u16::MAX.into()));
+    None
 }
 
 /// What is known of the nodes, from wherever an engine says it.

@@ -37,9 +37,13 @@ fn half_a_job(host: &Host) -> Option<Problem> {
     };
     let counts = [vars::SLURM_STEP_NUM_NODES, vars::SLURM_JOB_NUM_NODES, vars::SLURM_NNODES];
     let places = [vars::SLURM_PROCID, vars::SLURM_NODEID, vars::SLURM_LOCALID];
-    let listed = listed_nodes(first_text(&[vars::SLURM_STEP_NODELIST, vars::SLURM_JOB_NODELIST], host).as_ref());
+    let lists = [vars::SLURM_STEP_NODELIST, vars::SLURM_JOB_NODELIST, "SLURM_NODELIST"];
+    let listed = listed_nodes(first_text(&lists, host).as_ref());
     let listed = listed.filter(|listed| listed.value > 1).map(|listed| listed.from.to_string());
-    let set: Vec<String> = beyond(&counts, 1).into_iter().chain(beyond(&places, 0)).chain(listed).collect();
+    // Alone, this may be an option for the next `srun`; only a task has a number.
+    let tasks = text(vars::SLURM_PROCID, host).and_then(|_| beyond(&["SLURM_NTASKS", "SLURM_NPROCS"], 1));
+    let set: Vec<String> =
+        beyond(&counts, 1).into_iter().chain(beyond(&places, 0)).chain(listed).chain(tasks).collect();
     (!set.is_empty()).then(|| report::place_unknown(ENGINE.name, &set, "which one: SLURM_JOB_ID is not set"))
 }
 
@@ -61,10 +65,16 @@ fn detect_job_shell(host: &Host) -> Detected {
     let nnodes = variables.first_number(&[vars::SLURM_JOB_NUM_NODES, vars::SLURM_NNODES], 1);
     let nnodes = nnodes.or_else(|| listed_nodes(text(vars::SLURM_JOB_NODELIST, host).as_ref()));
     // The shell of `salloc` runs on the login node.
-    let outside = [vars::SLURM_NODEID, vars::SLURMD_NODENAME].iter().all(|name| host.filled(name).is_none());
+    let of_a_node = [vars::SLURM_NODEID, vars::SLURMD_NODENAME, vars::SLURM_PROCID];
+    let outside = of_a_node.iter().all(|name| host.filled(name).is_none());
     if nnodes.is_none() && !outside {
         variables.problems.push(nodes_not_counted(host));
     }
+    // The batch script is task 0.
+    let another = text(vars::SLURM_PROCID, host).filter(|task| task.value != "0");
+    variables.problems.extend(
+        another.map(|task| report::place_unknown(ENGINE.name, &[task.place()], "which step: SLURM_STEP_ID is not set")),
+    );
     let mut nnodes = nnodes.unwrap_or(Sourced::new(1, Source::Default));
     let groups = variables.number::<u8>(vars::SLURM_HET_SIZE, 1).map_or(1, |groups| groups.value);
     if groups > 1 {

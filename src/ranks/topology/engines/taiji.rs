@@ -1,12 +1,15 @@
-//! Tencent's Taiji (and TI-ONE), as its users' scripts read it: `--nnodes=$HOST_NUM --node_rank=$INDEX
-//! --master_addr=$CHIEF_IP`. INDEX is too common a name to mean a machine without the others.
+//! Tencent's Taiji, as its users' scripts read it: `--nnodes=$HOST_NUM --node_rank=$INDEX --master_addr=$CHIEF_IP`; TI-ONE has
+//! NODE_NUM and GPU_NUM_PER_NODE instead. INDEX is too common a name to mean a machine without the others.
 
 use super::nodes::NodeVariables;
 use crate::ranks::topology::engine::Engine;
 
-pub(super) const ENGINE: Engine = Engine { name: VARIABLES.engine, detect: |host| VARIABLES.detect(host) };
+pub(super) const ENGINE: Engine = Engine {
+    name: TAIJI.engine,
+    detect: |host| if host.filled(TAIJI.count).is_none() { TI_ONE.detect(host) } else { TAIJI.detect(host) },
+};
 
-const VARIABLES: NodeVariables = NodeVariables {
+const TAIJI: NodeVariables = NodeVariables {
     engine: "Taiji",
     count: "HOST_NUM",
     index: "INDEX",
@@ -14,3 +17,5 @@ const VARIABLES: NodeVariables = NodeVariables {
     gpus: "HOST_GPU_NUM",
     ..NodeVariables::NONE
 };
+
+const TI_ONE: NodeVariables = NodeVariables { engine: "TI-ONE", count: "NODE_NUM", gpus: "GPU_NUM_PER_NODE", ..TAIJI };
