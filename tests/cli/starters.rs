@@ -1,6 +1,6 @@
 //! In the shell of a job, zlaunch starts itself on each machine through the engine's own program for one machine. Here that is a
-//! script which keeps what it was given and goes on without any variable, in another folder. A real Grid Engine runs in
-//! `tests/real/engines/gridengine.py`.
+//! script which keeps what it was given and goes on without any variable, in another folder. Real ones of Grid Engine and OAR run in
+//! `tests/real/engines`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -204,11 +204,11 @@ exit "$(cat ROOT/status)"
 "#;
 
 /// The other machine. It reads its script, which does not wait long here.
-const OTHER_MACHINE: &str = r#"
+const OTHER_MACHINE: &str = r"
 while [ ! -e ROOT/words ]; do /bin/sleep 0.01; done
 xargs -d '\n' env -i < ROOT/words
 echo 143 > ROOT/status.new; mv ROOT/status.new ROOT/status
-"#;
+";
 
 /// A launch whose ranks wait on both machines, and the other machine.
 fn waiting(sandbox: &mut Sandbox) -> [Child; 2] {

@@ -1,5 +1,6 @@
-//! OAR: the shell of a job. Its file lists a machine once for each of its cores, under any of three names
-//! (oar.readthedocs.io, "oarsub"). `oarsh` is an ssh to the machines of the job (the same, "oarsh").
+//! OAR: the shell of a job. Its file lists a machine once for each of its cores, under any of four names
+//! (oar.readthedocs.io, "oarsub"; seen with 2.5.9). `oarsh` is an ssh to the machines of the job (the same, "oarsh"): it hands on
+//! neither the folder nor the variables, and a shell reads its words.
 
 use super::job_shell::{JobShell, Machines};
 use crate::ranks::topology::engine::Engine;
