@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""zlaunch under a real OAR of two machines: the shell of a job, `oarsh`, failures, `oardel`.
+"""zlaunch under a real OAR of two machines: the shell of a job, `oarsh`, failures, signals.
 
 Debian's packages are installed over a copy of this system that is gone when the script ends: an overlay in namespaces of its own (root is needed),
 where each machine has a name and a network. Each layout must be placed or refused, as `meeting.py` says.
@@ -45,7 +45,7 @@ for try in $(seq 500); do ip link set eth0 up 2>/dev/null && break; sleep 0.01; 
 ip addr add "$2/24" dev eth0
 exec /usr/sbin/sshd -D -f /etc/oar/sshd_config -E "$3"
 """
-# There are no cpusets here, by which `oarsh` knows the user.
+# There are no cpusets here, by which `oarsh` knows the user, and OAR after `oardel` what it must kill on the other machines.
 SETTINGS = {"DB_BASE_PASSWD": "one", "DB_BASE_PASSWD_RO": "two", "SERVER_HOSTNAME": "server", "OARSH_BYPASS_WHOLE_SECURITY": "1"}
 WITHOUT = ("JOB_RESOURCE_MANAGER", "CPUSET_PATH")
 SERVER = {"OARDIR": "/usr/lib/oar", "OARUSER": "oar", "OARCONFFILE": "/etc/oar/oar.conf", "OARXAUTHLOCATION": "/usr/bin/xauth"}
@@ -185,15 +185,6 @@ def term_to_zlaunch(lab):
     assert status == 143, f"status {status}\n{job.printed()}"
     assert not job.scripts(), job.scripts()
     return f"status {status}, all ended"
-
-
-@check
-def oardel_of_both_machines(lab):
-    job = spread(lab)
-    as_user("oardel", job.number)
-    job.status()
-    until(lambda: not any(script.read_text() for script in job.scripts()), lambda: job.scripts())
-    return "all ended"
 
 
 def told(lab, options, expected):
