@@ -21,12 +21,14 @@ use crate::report::NOT_EXECUTABLE;
 
 /// The `argv[0]` of the helpers.
 const RANK: &str = "zlaunch-rank";
+const STARTER: &str = "zlaunch-starter";
 const WATCHER: &str = "zlaunch-watcher";
 
 /// If this process was started as a helper, does its work and returns its exit status.
 pub(crate) fn run_if_helper(mut argv: impl Iterator<Item = OsString>) -> Option<u8> {
     match argv.next()?.to_str()? {
-        RANK => Some(become_rank(argv).unwrap_or(NOT_EXECUTABLE)),
+        RANK => Some(become_rank(argv, true).unwrap_or(NOT_EXECUTABLE)),
+        STARTER => Some(become_rank(argv, false).unwrap_or(NOT_EXECUTABLE)),
         WATCHER => Some(watch(io::stdin().lock(), Scripts(argv.map(PathBuf::from).collect()))),
         _ => None,
     }
@@ -52,9 +54,11 @@ pub(super) struct RankSpawner {
 }
 
 impl RankSpawner {
-    pub(super) fn new(argv: &[OsString]) -> io::Result<Self> {
+    /// `is_remote`: it stands for a process on another machine, and outlives us until that has ended: an engine may kill
+    /// what its program started when that program is gone, and leave the ranks.
+    pub(super) fn new(argv: &[OsString], is_remote: bool) -> io::Result<Self> {
         let ((child_start, start), (exec_error, child_error)) = (io::pipe()?, io::pipe()?);
-        let mut command = this_program(RANK);
+        let mut command = this_program(if is_remote { STARTER } else { RANK });
         command.arg(getpid().to_string());
         for end in [child_start.as_fd(), child_error.as_fd()] {
             fcntl(end, FcntlArg::F_SETFD(FdFlag::empty()))?;
@@ -98,12 +102,12 @@ pub(super) fn process_group(child: &Child) -> Pid {
 }
 
 /// The child's part of `RankSpawner`. Returns only if the program was not executed.
-fn become_rank(mut argv: impl Iterator<Item = OsString>) -> Option<u8> {
+fn become_rank(mut argv: impl Iterator<Item = OsString>, dies_with_parent: bool) -> Option<u8> {
     let parent = Pid::from_raw(number(&argv.next()?)?);
     let mut start = inherited(number(&argv.next()?)?, OpenOptions::new().read(true))?;
     let mut exec_error = inherited(number(&argv.next()?)?, OpenOptions::new().write(true))?;
     let program = argv.next()?;
-    set_pdeathsig(Signal::SIGKILL).ok()?;
+    set_pdeathsig(dies_with_parent.then_some(Signal::SIGKILL)).ok()?;
     // The parent may have died before the line above, or before it wrote to the pipe.
     if getppid() != parent || start.read_exact(&mut [0]).is_err() {
         return None;

@@ -20,11 +20,14 @@ const SCRIPT: &[&str] = &["python", "x.py"];
 const SHARED: &[&str] = &["--allow", "config-not-shared"];
 
 /// Records the arguments, the variables and the folder of each machine; the one in `STUB_FAILS` fails, the others wait then.
+/// If that is `none`, all wait, with a child in a session of its own, as torchrun has.
 const INTERPRETER: &str = r#"#!/bin/sh
 before=
 for word in "$@"; do [ "$before" = --node_rank ] && node=$word; before=$word; done
 printf '%s\0' "$@" > "$STUB_OUT/argv-$node"
 env -0 > "$STUB_OUT/env-$node"
+echo $$ > "$STUB_OUT/pid-$node"
+[ "$STUB_FAILS" = none ] && setsid /bin/sleep 600 &
 pwd > "$STUB_OUT/folder-$node"
 [ -z "$STUB_FAILS" ] && exit 0
 [ "$STUB_FAILS" = "$node" ] && exit 7
@@ -214,13 +217,18 @@ echo 143 > ROOT/status.new; mv ROOT/status.new ROOT/status
 fn waiting(sandbox: &mut Sandbox) -> [Child; 2] {
     let root = sandbox.root().display().to_string();
     sandbox.executable("env/bin/pbs_tmrsh", &HANDS_OVER.replace("ROOT", &root));
-    sandbox.executable("env/bin/sleep", "#!/bin/sh\nexec /bin/sleep 0.05\n");
+    sandbox.executable("env/bin/sleep", &format!("#!/bin/sh\necho >> {root}/looks/$PPID\nexec /bin/sleep 0.05\n"));
+    fs::create_dir(sandbox.path("looks")).unwrap();
     sandbox.var("STUB_FAILS", "none").var("HF_TOKEN", "hf_secret");
     let mut other = sandbox.inside("/bin/sh");
     let other = other.arg("-c").arg(OTHER_MACHINE.replace("ROOT", &root)).stderr(Stdio::null()).spawn().unwrap();
     let mut zlaunch = sandbox.command([SHARED, &["--"], SCRIPT].concat());
     let zlaunch = zlaunch.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     until("both machines run", || [0, 1].iter().all(|at| sandbox.path(&format!("record/folder-{at}")).exists()));
+    // Each script looks at its file and at the ranks.
+    let looks = || sandbox.files("looks").iter().map(|file| fs::read(file).unwrap().len()).collect::<Vec<_>>();
+    let before = looks().into_iter().max().unwrap_or(0);
+    until("both scripts have seen the ranks", || looks().len() == 2 && looks().iter().all(|count| *count > before + 2));
     [zlaunch, other]
 }
 
@@ -244,4 +252,15 @@ fn the_end_of_the_launch_is_the_end_on_every_machine_and_nothing_stays() {
         none_is_left(&sandbox);
         until("the scripts are gone", || scripts(&sandbox).is_empty());
     }
+}
+
+#[test]
+fn an_engine_that_kills_torchrun_alone_on_another_machine_leaves_no_ranks() {
+    let mut sandbox = pbs();
+    let [mut zlaunch, mut other] = waiting(&mut sandbox);
+    let torchrun = fs::read_to_string(sandbox.path("record/pid-1")).unwrap();
+    kill(Pid::from_raw(torchrun.trim().parse().unwrap()), Signal::SIGKILL).unwrap();
+    other.wait().unwrap();
+    assert_eq!(zlaunch.wait().unwrap().code(), Some(143));
+    none_is_left(&sandbox);
 }

@@ -34,18 +34,24 @@ impl Supervisor {
             let failed = |why: &io::Error| report::cannot_start_ranks(rank, local.count, why);
             let log = local.log_dir.as_deref().map(|folder| RankLog::open(folder, rank)).transpose()?;
             let argv = commands.argv(rank);
-            let mut spawner = RankSpawner::new(argv).map_err(|why| failed(&why))?;
+            let is_remote = commands.is_remote(rank);
+            let mut spawner = RankSpawner::new(argv, is_remote).map_err(|why| failed(&why))?;
             let command = &mut spawner.command;
             environment::apply(environment, command);
             command.envs(commands.variables().iter().map(|name| (name, rank.to_string())));
             command.envs(port.map(|port| (vars::MASTER_PORT, port.to_string())));
             command.stdin(if rank == 0 { stdin_of_rank_0() } else { Stdio::null() });
             redirect_output(command, local.prefix, log.as_ref()).map_err(|why| failed(&why))?;
-            let child = spawner.spawn(|group| self.watcher.add(group)).map_err(|why| match why {
+            let watch = |group| {
+                if !is_remote {
+                    self.watcher.add(group);
+                }
+            };
+            let child = spawner.spawn(watch).map_err(|why| match why {
                 SpawnError::Process(why) => failed(&why),
                 SpawnError::Program(why) => report::cannot_execute(&argv[0], &why),
             })?;
-            self.add_rank(child, rank, commands.is_remote(rank), log.as_ref()).map_err(|why| failed(&why))?;
+            self.add_rank(child, rank, is_remote, log.as_ref()).map_err(|why| failed(&why))?;
         }
         Ok(())
     }

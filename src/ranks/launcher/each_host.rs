@@ -43,9 +43,17 @@ pub(crate) struct Machine {
     pub(crate) script: (PathBuf, String),
 }
 
-/// Ends what this becomes when its file is gone. `$$` stays the same behind `exec`.
-const WATCH: &str = r#"while sleep 5 && kill -0 $$; do test -e "$0" || { kill -TERM $$; break; }; done </dev/null >/dev/null 2>&1 &
-"#;
+/// Ends what this becomes when its file is gone; `$$` stays the same behind `exec`. Whoever kills a job may kill no more than
+/// the process group of torchrun: so this has a session of its own, and then kills those of the ranks. A zombie has none. The
+/// last word says that somebody else ends torchrun: zlaunch, on the first machine.
+const WATCH: &str = r#"$(command -v setsid) /bin/sh -c '
+told=$2 ranks=
+while sleep 5 && kill -0 $1; do
+    now=$(cat /proc/$1/task/$1/children)
+    ranks=${now:-$ranks}
+    test -e "$0" || test "$told" || { told=1; kill -TERM $1; }
+done
+for rank in $ranks; do test $rank = $$ || kill -KILL -$rank; done' "$0" $$ </dev/null >/dev/null 2>&1"#;
 
 /// What zlaunch gives torchrun under a scheduler; and what a network file system needs until all know that a file is gone.
 const GRACE_OF_TORCHRUN: Duration = Duration::from_secs(300);
@@ -131,8 +139,8 @@ fn script(number: usize, again: &[OsString], topology: &Topology, seen: &Host) -
         text += &format!(" {name}={}", quoted(OsStr::new(&value)));
     }
     text += "\n";
-    text += if number == 0 { "" } else { WATCH };
-    text += "exec";
+    text += WATCH;
+    text += if number == 0 { " told &\nexec" } else { " &\nexec" };
     text.extend(again.iter().map(|word| format!(" {}", quoted(word))));
     text + "\n}\n"
 }
