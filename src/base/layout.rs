@@ -216,15 +216,19 @@ pub(crate) fn wrapped_help(text: &str, indent: usize, limit: usize) -> String {
     lines.join(" \\\n") + "\n"
 }
 
-/// Words filled into lines of at most `limit` columns, indented.
+/// Words filled into lines of at most `limit` columns, indented. The middle of a very long text is left out.
 pub(crate) fn wrapped(text: &str, indent: usize, limit: usize) -> String {
-    let text = visible(text);
-    if columns(&text) <= limit.saturating_sub(indent) {
+    filled(&visible(text), indent, limit)
+}
+
+/// The same for a text of ours, which is shown whole.
+pub(crate) fn filled(text: &str, indent: usize, limit: usize) -> String {
+    if columns(text) <= limit.saturating_sub(indent) {
         return format!("{:indent$}{text}\n", "");
     }
     let mut lines = String::new();
     let mut line = String::new();
-    for (piece, spaced) in pieces(&text) {
+    for (piece, spaced) in pieces(text) {
         let space = usize::from(spaced && !line.is_empty());
         if !line.is_empty() && indent + columns(&line) + space + columns(piece) > limit {
             lines += &format!("{:indent$}{line}\n", "");

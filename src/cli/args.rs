@@ -160,6 +160,12 @@ impl<'a> ParsedArgs<'a> {
         given.filter_map(|given| self.read(given, &read)).collect()
     }
 
+    /// The first value of a positional argument, as it was given.
+    pub(super) fn first_argument(&self, id: &str) -> Option<Given> {
+        let value = self.matches.get_one::<OsString>(id)?;
+        Some(Sourced::new(value.clone(), Source::Argument(id.to_string())))
+    }
+
     pub(super) fn has_command(&self) -> bool {
         self.matches.contains_id(COMMAND)
     }

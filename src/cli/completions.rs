@@ -3,15 +3,16 @@
 
 use std::collections::BTreeSet;
 
-use clap::builder::PossibleValue;
+use clap::builder::{PossibleValue, ValueParser};
 use clap::{Arg, ArgAction, Command, ValueHint};
 
-use super::args::ParsedArgs;
-use super::values::{Given, Suggested, Words, one_of};
+use super::args::{ParsedArgs, arg};
+use super::values::{self, Suggested, Words, one_of};
 use crate::base::options::{
     CHECK, COMPLETIONS, DIFF, DOCTOR, EXPLAIN, FIT, GENERATE, Opt, REPLAY, SCHEMA, SHIMS, SUBCOMMANDS, TEMPLATES,
     generate, launch,
 };
+use crate::config::template::Search;
 use crate::report::Problem;
 use crate::tools::explain;
 
@@ -21,22 +22,51 @@ type Script = fn(&Command) -> String;
 
 const SHELLS: Words<Script> = || vec![("bash", bash), ("zsh", zsh), ("fish", fish)];
 
-/// What the scripts ask for, in the place of a shell: the keys of a config, one a line.
-const KEYS: &str = "keys";
+/// What a script asks for in the place of a shell, given the beginning of the word: one answer a line, since a bare system
+/// has no awk to cut them out of a table.
+type Answer = fn(&str, &Search) -> BTreeSet<String>;
 
-fn keys(_: &Command) -> String {
-    explain::keys().map(|key| format!("{key}\n")).collect()
+const ANSWERS: Words<Answer> = || vec![("keys", keys), ("templates", templates), ("subjects", subjects)];
+
+const BEGINNING: &str = "BEGINNING";
+
+/// The keys of a config that begin like this, up to the next dot.
+fn keys(beginning: &str, _: &Search) -> BTreeSet<String> {
+    let next = |key: &'static str| {
+        let dot = key.strip_prefix(beginning)?.find('.');
+        Some(dot.map_or(key, |dot| &key[..=beginning.len() + dot]).to_string())
+    };
+    explain::keys().filter(|key| !key.contains('<')).filter_map(next).collect()
+}
+
+fn templates(_: &str, search: &Search) -> BTreeSet<String> {
+    search.names().into_iter().collect()
+}
+
+fn subjects(_: &str, search: &Search) -> BTreeSet<String> {
+    explain::words(search)
 }
 
 pub(super) fn describe(command: Command) -> Command {
-    command.arg(Arg::new(SHELL).required(true).value_parser(Suggested(SHELLS)))
+    let beginning = Arg::new(BEGINNING).value_parser(ValueParser::os_string()).allow_hyphen_values(true);
+    command
+        .arg(Arg::new(SHELL).required(true).value_parser(Suggested(SHELLS)))
+        .args([beginning, arg(&launch::TEMPLATE_DIR)].map(|arg| arg.hide(true)))
 }
 
-/// The script for the shell that is named; `zlaunch` is the whole command line.
-pub(super) fn read(mut args: ParsedArgs, mut zlaunch: Command) -> Result<String, Vec<Problem>> {
+/// The script for the shell that is named, or what a script asks for; `zlaunch` is the whole command line.
+pub(super) fn read(mut args: ParsedArgs, zlaunch: Command) -> Result<String, Vec<Problem>> {
+    let asked = args.first_argument(SHELL).and_then(|word| one_of(ANSWERS)(&word).ok());
+    let Some(answer) = asked else { return read_shell(args, zlaunch) };
+    let beginning = args.arguments(BEGINNING, &COMPLETIONS, values::text).pop();
+    let search = args.search();
+    let answers = answer(beginning.as_ref().map_or("", |it| &it.value), &search);
+    args.finish(answers.into_iter().map(|it| it + "\n").collect())
+}
+
+fn read_shell(mut args: ParsedArgs, mut zlaunch: Command) -> Result<String, Vec<Problem>> {
     zlaunch.build();
-    let read = |given: &Given| if given.value == KEYS { Ok(keys as Script) } else { one_of(SHELLS)(given) };
-    let script = args.arguments(SHELL, &COMPLETIONS, read).pop().map(|script| (script.value)(&zlaunch));
+    let script = args.arguments(SHELL, &COMPLETIONS, one_of(SHELLS)).pop().map(|script| (script.value)(&zlaunch));
     let script = script.unwrap_or_default();
     let script = script.replace("@ACTIONS@", &first_words(&zlaunch, SHIMS.name));
     args.finish(script.replace("@SHELLS@", &first_words(&zlaunch, COMPLETIONS.name)))
@@ -58,7 +88,7 @@ fn completion(arg: &Arg) -> [String; 3] {
         _ if is(&launch::RECORD) => {
             ["-W auto -d", "folder:_zlaunch_record", "-x -a 'auto (__fish_complete_directories)'"]
         }
-        _ if is(&launch::SET) => ["set", "key:_zlaunch_set", "-x -a '(__zlaunch_keys)'"],
+        _ if is(&launch::SET) => ["set", "key:_zlaunch_set", "-x -a '(__zlaunch_set)'"],
         _ if is(&launch::UNSET) => ["unset", "key:_zlaunch_keys", "-x -a '(__zlaunch_keys)'"],
         _ if !words.is_empty() => {
             return [format!("-W '{words}'"), format!("word:({words})"), format!("-x -a '{words}'")];

@@ -6,7 +6,10 @@ mod language;
 mod rules;
 mod versions;
 
-use crate::base::layout::{harmless, wrapped};
+use std::collections::BTreeSet;
+
+use crate::base::layout::{filled, harmless, wrapped};
+use crate::base::options::{Opt, launch};
 use crate::base::vars;
 use crate::config::template::Search;
 use crate::host::{Host, terminal};
@@ -104,10 +107,17 @@ pub(crate) fn subjects(search: &Search) -> String {
         text += &format!("\n{}\n", topic.plural());
         match topic {
             Topic::Key => text += &keys_by_section(width()),
-            _ => text += &wrapped(&names_of(topic, search).join(", "), 2, width()),
+            _ => text += &filled(&names_of(topic, search).join(", "), 2, width()),
         }
     }
     text
+}
+
+/// Everything that can be explained as words for a shell to complete: a key also by its last part.
+pub(crate) fn words(search: &Search) -> BTreeSet<String> {
+    let last_part = |name: &str| name.rsplit('.').next().map(str::to_string);
+    let names = Topic::LISTED.into_iter().flat_map(|topic| names_of(topic, search));
+    names.flat_map(|name| last_part(&name).into_iter().chain([name.replace(' ', "")])).collect()
 }
 
 /// Every key of DeepSpeed's config.
@@ -123,6 +133,7 @@ fn names_of(topic: Topic, search: &Search) -> Vec<String> {
     };
     if topic == Topic::Variable {
         names.extend(vars::ALL.iter().flat_map(vars::Var::names).map(str::to_string));
+        names.extend(launch::ALL.iter().map(Opt::variable));
     }
     if topic != Topic::Template {
         names.sort();
@@ -134,7 +145,6 @@ fn names_of(topic: Topic, search: &Search) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::options::{Opt, launch};
     use crate::config::auto;
     use crate::laws::fake::host;
 
