@@ -61,7 +61,8 @@ pub(super) fn read(mut args: ParsedArgs, zlaunch: Command) -> Result<String, Vec
     let beginning = args.arguments(BEGINNING, &COMPLETIONS, values::text).pop();
     let search = args.search();
     let answers = answer(beginning.as_ref().map_or("", |it| &it.value), &search);
-    args.finish(answers.into_iter().map(|it| it + "\n").collect())
+    // What is wrong with a line that is being typed is said when it is run.
+    Ok(answers.into_iter().map(|it| it + "\n").collect())
 }
 
 fn read_shell(mut args: ParsedArgs, mut zlaunch: Command) -> Result<String, Vec<Problem>> {

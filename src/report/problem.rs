@@ -19,6 +19,7 @@ const ABOUT_THE_LAUNCH: &[&str] = &[
     "two-configs",
     "own-config-differs",
     "unknown-variable",
+    "template-dir",
     "behind-the-command",
     "ranks-without-effect",
     "output-without-effect",

@@ -1,6 +1,7 @@
 //! Sentences about templates and their names.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 use super::problem::Problem;
 use super::suggestion::{did_you_mean, nearest};
@@ -17,6 +18,29 @@ pub(crate) fn no_such_stage(spec: &Sourced<String>, nearest: &str) -> Problem {
     Problem::error("template", format!("no DeepSpeed template is named `{}`: ZeRO has the stages 0 to 3", spec.value))
         .at(spec.place())
         .help(format!("did you mean `{nearest}`? `zlaunch templates` lists all of them"))
+}
+
+pub(crate) fn no_template_folder(given: &Sourced<PathBuf>, nearest: Option<PathBuf>) -> Problem {
+    let help = match nearest {
+        Some(nearest) => given.from.with(nearest.display()),
+        None => "check the path (it is relative to the current folder)".to_string(),
+    };
+    Problem::error("template", format!("there is no folder `{}` with templates", given.value.display()))
+        .at(given.from.with(given.value.display()))
+        .help(help)
+}
+
+pub(crate) fn file_for_template_folder(given: &Sourced<PathBuf>) -> Problem {
+    Problem::error("template", format!("`{}` is a file, not a folder with templates", given.value.display()))
+        .at(given.from.with(given.value.display()))
+        .help(format!("--deepspeed {}", given.value.display()))
+}
+
+pub(crate) fn no_site_folder(folder: &Path) -> Problem {
+    let what = format!("there is no folder `{}`, so templates come from elsewhere", folder.display());
+    Problem::warning("template-dir", what)
+        .at(format!("ZLAUNCH_TEMPLATE_DIR={}", folder.display()))
+        .help("correct the variable, or unset it")
 }
 
 pub(crate) fn missing_config(spec: &Sourced<String>, template: Option<&str>) -> Problem {

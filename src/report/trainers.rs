@@ -110,13 +110,23 @@ pub(crate) fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&st
 pub(crate) fn argument_needs_value(spelled: &str, wanted: &str, example: &str) -> Problem {
     Problem::error("argument", format!("the trainer refuses `{spelled}` without a value: it wants {wanted}"))
         .at(spelled)
-        .help(format!("{spelled} {example}; a value that starts with `-` needs {spelled}=VALUE"))
+        .help(format!("{spelled} {}; a value that starts with `-` needs {spelled}=VALUE", usual(spelled, example)))
 }
 
 pub(crate) fn argument_of_wrong_type(spelled: &str, value: &str, wanted: &str, example: &str) -> Problem {
     Problem::error("argument", format!("the trainer refuses `{spelled} {value}`: it wants {wanted}"))
         .at(format!("{spelled} {value}"))
-        .help(format!("{spelled} {example}"))
+        .help(format!("{spelled} {}", usual(spelled, example)))
+}
+
+/// A number of the size that the option usually has.
+fn usual<'a>(spelled: &str, example: &'a str) -> &'a str {
+    let is_any = |parts: &[&str]| parts.iter().any(|part| spelled.contains(part));
+    match example {
+        "1e-5" if is_any(&["ratio", "dropout", "decay", "beta", "alpha"]) => "0.1",
+        "1e-5" if !is_any(&["learning_rate", "lr", "eps"]) => "1.0",
+        _ => example,
+    }
 }
 
 pub(crate) fn bad_run_file(kind: &str, name: &str, line: usize, column: usize, what: &str) -> Problem {

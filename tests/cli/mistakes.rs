@@ -56,6 +56,9 @@ const MISTAKES: &[(&str, &str)] = &[
     ("--trainer huggingface -- swift sft", "did you mean `hf`?"),
     ("--trainer ms-swift -- swift sft", "did you mean `swift`?"),
     ("swift sft --nproc-per-node 2 --model x", "zlaunch --nproc-per-node 2 -- swift sft --model x"),
+    ("--template-dir nowhere -- swift sft", "check the path"),
+    ("--template-dir ../homee -- swift sft", "--template-dir ../home"),
+    ("swift sft --max_grad_norm x --deepspeed zero2", "--max_grad_norm 1.0"),
     // Sub-commands.
     ("fit", "zlaunch fit --params 8B --gpu H100x8, or "),
     ("fit 8B --gpus 8", "zlaunch fit --gpus 8 --params 8B"),
@@ -102,6 +105,29 @@ fn what_was_meant_can_be_pasted() {
             );
         }
     }
+}
+
+/// One wrong option does not hide what is wrong about the config and the command.
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let sandbox = Sandbox::new();
+    for (options, what) in [
+        ("--nproc-per-nod 2", "has no option `--nproc-per-nod`"),
+        ("--nproc-per-node x", "`x` is not a number of ranks"),
+        ("--lr 1", "has no option `--lr`"),
+        ("--launcher nobody", "`nobody`"),
+    ] {
+        for check in ["", "check "] {
+            let line = format!("{check}{options} --deepspeed zer3 -- swift sft --max_grad_norm x");
+            let run = sandbox.run(line.split(' '));
+            run.refused(&[what, "no DeepSpeed template is named `zer3`", "refuses `--max_grad_norm x`"]);
+        }
+    }
+    // But nothing that may follow from it.
+    let run = sandbox.run(["--template-dir", "nowhere", "--deepspeed", "ours", "--", "swift", "sft"]);
+    assert_eq!(run.stderr.matches("error").count(), 1, "{run:?}");
+    let run = sandbox.run(["--nproc-per-node", "x", "--deepspeed", "zero2", "--", "swift", "sft"]);
+    assert_eq!(run.stderr.matches("error").count(), 1, "{run:?}");
 }
 
 #[test]
