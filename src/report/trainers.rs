@@ -119,8 +119,8 @@ pub(crate) fn argument_of_wrong_type(spelled: &str, value: &str, wanted: &str, e
         .help(format!("{spelled} {}", usual(spelled, example)))
 }
 
-/// A number of the size that the option usually has.
-fn usual<'a>(spelled: &str, example: &'a str) -> &'a str {
+/// An example as it is, or a number of the size that the option usually has.
+pub(crate) fn usual<'a>(spelled: &str, example: &'a str) -> &'a str {
     let is_any = |parts: &[&str]| parts.iter().any(|part| spelled.contains(part));
     match example {
         "1e-5" if is_any(&["ratio", "dropout", "decay", "beta", "alpha"]) => "0.1",
