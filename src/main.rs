@@ -236,6 +236,7 @@ fn replay(request: &ReplayRequest) -> Result<u8, Vec<Problem>> {
 fn run_shims(shims: &Shims, host: &Host) -> Result<(), Vec<Problem>> {
     let present = shims.present();
     match shims.action {
+        Action::List if present.is_empty() => err(&shims.none()),
         Action::List => return out(&shims.listing(host)),
         Action::Install => {
             let foreign = shims.foreign();

@@ -31,7 +31,7 @@ FLAGSHIP = ["--dry-run", "--deepspeed", "zero3_offload", "--nproc-per-node", "5"
             "--per_device_train_batch_size", "1", "--gradient_accumulation_steps", "16"]
 # By its path: PATH is the one inside.
 CHROOT = shutil.which("chroot", path="/usr/sbin:/usr/bin:/sbin")
-SHIMS = ["accelerate", "axolotl", "deepspeed", "llamafactory-cli", "swift", "torchrun", "trl"]
+SHIMS = ["accelerate", "axolotl", "deepspeed", "llamafactory-cli", "swift", "torchrun", "trl", "xtuner"]
 
 
 def run(*argv, env=None, cwd=None, status=0, **more):
@@ -549,8 +549,9 @@ def shims_are_plain_shell(shop):
     folder = "/usr/share/zlaunch/shims"
     variables = {"PATH": f"{folder}:/usr/bin:/bin", "ZLAUNCH_DRY_RUN": "1", "NPROC_PER_NODE": "2"}
     commands = {"swift": ["sft", "--model", "a/b"], "torchrun": ["--nproc_per_node", "2", "x y.py"], "deepspeed": ["x y.py"], "accelerate": ["launch", "--num_processes", "2", "x y.py"],
-                "llamafactory-cli": ["train", "--stage", "sft", "--model_name_or_path", "a/b"], "axolotl": ["train", "/tmp/run.yml"], "trl": ["sft", "--model_name_or_path", "a/b"]}
+                "llamafactory-cli": ["train", "--stage", "sft", "--model_name_or_path", "a/b"], "axolotl": ["train", "/tmp/run.yml"], "trl": ["sft", "--model_name_or_path", "a/b"], "xtuner": ["train", "/tmp/run.py"]}
     assert sorted(commands) == SHIMS
+    (root.folder / "tmp/run.py").touch()
     (root.folder / "tmp/run.yml").write_text("base_model: a/b\nmicro_batch_size: 1\ngradient_accumulation_steps: 1\n")
     for name, words in commands.items():
         plans = [root.run(*shell, f"{folder}/{name}", *words, "--deepspeed", "zero2", env=variables).stdout for shell in (["dash"], ["bash", "--posix"], ["busybox", "sh"])]
