@@ -142,7 +142,6 @@ pub(crate) fn parse(argv: &[OsString], host: &Host) -> Result<Request, Refused> 
     }
     let is_subcommand = |word: &OsString| SUBCOMMANDS.iter().any(|(known, ..)| word == known.name);
     let mut whole = words.first().is_some_and(is_subcommand);
-    let is_launch = !whole;
     // clap stops at the first mistake: without that word, it finds the next one.
     let matches = loop {
         // Most command lines are a launch that is right. For all others, clap must know more.
@@ -154,10 +153,14 @@ pub(crate) fn parse(argv: &[OsString], host: &Host) -> Result<Request, Refused> 
             Err(why) if matches!(why.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
                 return match problems.is_empty() {
                     true if why.kind() == ErrorKind::DisplayVersion => Ok(Request::Show(why.to_string())),
-                    true if is_launch && asks_briefly(&words) => Ok(Request::Show(help::overview(host))),
                     true => {
-                        let name = words.first().and_then(|word| word.to_str()).unwrap_or_default();
-                        Ok(Request::Show(help::page(command(), name, usage_of(&words), host)))
+                        // `zlaunch check --help`, `zlaunch --help check`.
+                        let about = if words.len() == 2 && is_subcommand(&words[1]) { &words[1..] } else { &words[..] };
+                        if asks_briefly(&words) && !is_subcommand(&about[0]) {
+                            return Ok(Request::Show(help::overview(host)));
+                        }
+                        let name = about.first().and_then(|word| word.to_str()).unwrap_or_default();
+                        Ok(Request::Show(help::page(command(), name, usage_of(about), host)))
                     }
                     false => Err(problems.into()),
                 };
@@ -192,7 +195,12 @@ pub(crate) fn parse(argv: &[OsString], host: &Host) -> Result<Request, Refused> 
 /// Takes what clap refuses out of the words, or puts it behind the command if it belongs there.
 fn without_refused(why: &clap::Error, at: usize, words: &mut Vec<OsString>, host: &Host) -> Problem {
     match refused_argument(why).filter(|given| why.kind() == ErrorKind::UnknownArgument && given.starts_with('-')) {
-        Some(given) => unknown::unknown_option(&given, at, words, host),
+        Some(given) => {
+            let whole = words[at].to_string_lossy().into_owned();
+            // `-deepspeed` with one dash: clap refuses its first letter.
+            let given = if is_long_with_one_dash(&whole) { whole } else { given };
+            unknown::unknown_option(given.split('=').next().unwrap_or_default(), at, words, host)
+        }
         None => {
             let problem = refusal(why, usage_of(words));
             words.remove(at);
@@ -214,7 +222,18 @@ const MOST_REFUSED: usize = 8;
 fn position_of_refused(why: &clap::Error, words: &[OsString]) -> Option<usize> {
     let refused = refused_argument(why)?;
     let is_refused = |word: &OsString| word.to_str().and_then(|word| word.split('=').next()) == Some(&refused);
-    words.iter().position(is_refused)
+    let letter = refused.strip_prefix('-').filter(|letter| letter.chars().count() == 1);
+    let holds = |word: &OsString| {
+        letter.is_some_and(|letter| {
+            word.to_str().is_some_and(|word| is_long_with_one_dash(word) && word.contains(letter))
+        })
+    };
+    let ours = words.iter().take_while(|word| *word != "--").count();
+    words.iter().position(is_refused).or_else(|| words[..ours].iter().position(holds))
+}
+
+fn is_long_with_one_dash(word: &str) -> bool {
+    word.starts_with('-') && !word.starts_with("--") && word.chars().count() > 3
 }
 
 fn usage_of(words: &[OsString]) -> &'static str {

@@ -87,22 +87,25 @@ pub(super) enum Mode {
 
 pub(super) fn read(args: ParsedArgs, mode: Mode) -> Result<Launch, Refused> {
     let mut args = args.with_variables(describe);
-    if !args.has_command() && !matches!(mode, Mode::Doctor | Mode::CheckConfigs) {
-        args.problems.push(if mode == Mode::Check { report::nothing_to_check() } else { report::nothing_to_launch() });
-    }
     let launch = read_described(&mut args);
+    if !args.has_command() && !matches!(mode, Mode::Doctor | Mode::CheckConfigs) {
+        let config = launch.deepspeed.as_ref().map(|config| config.value.as_str());
+        let nothing = || report::nothing_to_launch(config.unwrap_or("zero2"));
+        args.problems.push(if mode == Mode::Check { report::nothing_to_check() } else { nothing() });
+    }
     let name = match mode {
         Mode::Launch => "",
         Mode::Check | Mode::CheckConfigs => CHECK.name,
         Mode::Doctor => DOCTOR.name,
     };
     let configs = mode == Mode::Check && is_configs(&launch);
-    args.problems.extend(meant(name, &args.options(), &launch.command, args.host).filter(|_| !configs));
+    let other = meant(name, &args.options(), &launch.command, args.host).filter(|_| !configs);
+    let has_meaning = args.has_command() && mode != Mode::Doctor && !configs && other.is_none();
+    args.problems.extend(other);
     let launch = Launch { output: read_output(&mut args, mode), options: args.options(), ..launch };
     if args.problems.is_empty() {
         return Ok(launch);
     }
-    let has_meaning = args.has_command() && mode != Mode::Doctor && !configs;
     Err(Refused { problems: args.problems, meant: has_meaning.then(|| Box::new(launch)) })
 }
 

@@ -121,6 +121,12 @@ impl Problem {
         Problem { severity, when: Some(when), allowable: true, ..Self::error(rule, what) }
     }
 
+    /// In the words of a command that spells an option otherwise.
+    pub(crate) fn spell(&mut self, option: &str, other: &str) {
+        let texts = self.places.iter_mut().chain([&mut self.what, &mut self.help]);
+        texts.for_each(|text| *text = text.replace(option, other));
+    }
+
     pub(super) fn error(rule: &'static str, what: impl Into<String>) -> Self {
         Problem {
             rule,

@@ -8,6 +8,11 @@ use super::suggestion::{did_you_mean, nearest};
 use crate::base::source::Sourced;
 
 pub(crate) fn unknown_template(spec: &Sourced<String>, nearest: Option<&str>) -> Problem {
+    if spec.value.is_empty() {
+        return Problem::error("template", "the name of the config is empty: a variable of the shell may not be set")
+            .at(spec.place())
+            .help("--deepspeed zero3; `zlaunch templates` lists all of them");
+    }
     Problem::error("template", format!("no DeepSpeed template is named `{}`", spec.value))
         .at(spec.place())
         .help(did_you_mean(nearest, "`zlaunch templates` lists all of them"))

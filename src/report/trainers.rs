@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use super::problem::{NOT_EXECUTABLE, NOT_FOUND, Problem};
-use super::suggestion::did_you_mean;
+use super::suggestion::{did_you_mean, nearest};
 use crate::base::source::Sourced;
 
 pub(crate) fn not_on_path(name: &str, package: Option<&str>, meant: Option<&str>, path: &OsStr) -> Problem {
@@ -32,10 +32,13 @@ pub(crate) fn no_such_program(path: &str, exists: bool) -> Problem {
 }
 
 pub(crate) fn no_way_to_hand_over(spec: &Sourced<String>, command: &str, right_order: &str) -> Problem {
-    let help = if command.starts_with("swift ") {
-        "give the config to `swift sft`, `pt` or `rlhf`, with its arguments on the command line"
-    } else {
-        right_order
+    let of_swift = command.strip_prefix("swift").filter(|rest| rest.is_empty() || rest.starts_with(' '));
+    let help = match of_swift.map(|word| nearest(word.trim(), ["sft", "pt", "rlhf"])) {
+        Some(Some(near)) => format!("did you mean `swift {near}`?"),
+        Some(None) => {
+            "give the config to `swift sft`, `pt` or `rlhf`, with its arguments on the command line".to_string()
+        }
+        None => right_order.to_string(),
     };
     Problem::error("hand-over", format!("zlaunch does not know how `{command}` takes a DeepSpeed config"))
         .at(spec.place())

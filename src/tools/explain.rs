@@ -9,7 +9,7 @@ mod versions;
 use std::collections::BTreeSet;
 
 use crate::base::layout::{filled, harmless, wrapped};
-use crate::base::options::{Opt, launch};
+use crate::base::options::{Opt, launch, launch_option};
 use crate::base::vars;
 use crate::config::template::Search;
 use crate::host::{Host, terminal};
@@ -56,6 +56,11 @@ fn explanations(word: &str, search: &Search, host: &Host, language: Language) ->
     let mut all: Vec<_> = found.iter().map(|entry| Explanation::of_entry(entry, language, &versions)).collect();
     if !all.iter().any(|explanation| explanation.topic == Topic::Variable) {
         all.extend(Explanation::of_our_variable(&word.to_ascii_uppercase(), language));
+    }
+    if all.is_empty()
+        && let Some(option) = launch_option(word)
+    {
+        all.extend(Explanation::of_our_variable(&option.variable(), language));
     }
     if all.is_empty() {
         all.extend(versions.find(word).and_then(|key| Explanation::of_recorded(&key, language, &versions)));
