@@ -163,9 +163,8 @@ impl<'a> ParsedArgs<'a> {
     }
 
     /// The first value of a positional argument, as it was given.
-    pub(super) fn first_argument(&self, id: &str) -> Option<Given> {
-        let value = self.matches.get_one::<OsString>(id)?;
-        Some(Sourced::new(value.clone(), Source::Argument(id.to_string())))
+    pub(super) fn first_argument(&self, id: &str) -> Option<String> {
+        self.matches.get_one::<OsString>(id)?.to_str().map(str::to_string)
     }
 
     pub(super) fn has_command(&self) -> bool {

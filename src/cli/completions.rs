@@ -22,29 +22,29 @@ type Script = fn(&Command) -> String;
 
 const SHELLS: Words<Script> = || vec![("bash", bash), ("zsh", zsh), ("fish", fish)];
 
-/// What a script asks for in the place of a shell, given the beginning of the word: one answer a line, since a bare system
-/// has no awk to cut them out of a table.
-type Answer = fn(&str, &Search) -> BTreeSet<String>;
-
-const ANSWERS: Words<Answer> = || vec![("keys", keys), ("templates", templates), ("subjects", subjects)];
-
 const BEGINNING: &str = "BEGINNING";
 
+/// What a script asks for in the place of a shell, given the beginning of the word: one answer a line, since a bare system
+/// has no awk to cut them out of a table.
+fn answers(asked: &str, beginning: &str, search: &Search) -> Option<Vec<String>> {
+    match asked {
+        "keys" => Some(keys(beginning)),
+        "templates" => Some(search.names()),
+        "subjects" => Some(explain::words(search)),
+        _ => None,
+    }
+}
+
 /// The keys of a config that begin like this, up to the next dot.
-fn keys(beginning: &str, _: &Search) -> BTreeSet<String> {
-    let next = |key: &'static str| {
-        let dot = key.strip_prefix(beginning)?.find('.');
-        Some(dot.map_or(key, |dot| &key[..=beginning.len() + dot]).to_string())
-    };
-    explain::keys().filter(|key| !key.contains('<')).filter_map(next).collect()
-}
-
-fn templates(_: &str, search: &Search) -> BTreeSet<String> {
-    search.names().into_iter().collect()
-}
-
-fn subjects(_: &str, search: &Search) -> BTreeSet<String> {
-    explain::words(search)
+fn keys(beginning: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for key in explain::keys().filter(|key| key.starts_with(beginning) && !key.contains('<')) {
+        let dot = key[beginning.len()..].find('.');
+        found.push(dot.map_or(key, |dot| &key[..=beginning.len() + dot]).to_string());
+    }
+    found.sort();
+    found.dedup();
+    found
 }
 
 pub(super) fn describe(command: Command) -> Command {
@@ -56,13 +56,11 @@ pub(super) fn describe(command: Command) -> Command {
 
 /// The script for the shell that is named, or what a script asks for; `zlaunch` is the whole command line.
 pub(super) fn read(mut args: ParsedArgs, zlaunch: Command) -> Result<String, Vec<Problem>> {
-    let asked = args.first_argument(SHELL).and_then(|word| one_of(ANSWERS)(&word).ok());
-    let Some(answer) = asked else { return read_shell(args, zlaunch) };
     let beginning = args.arguments(BEGINNING, &COMPLETIONS, values::text).pop();
-    let search = args.search();
-    let answers = answer(beginning.as_ref().map_or("", |it| &it.value), &search);
+    let beginning = beginning.map(|it| it.value).unwrap_or_default();
+    let asked = args.first_argument(SHELL).and_then(|word| answers(&word, &beginning, &args.search()));
     // What is wrong with a line that is being typed is said when it is run.
-    Ok(answers.into_iter().map(|it| it + "\n").collect())
+    asked.map_or_else(|| read_shell(args, zlaunch), |answers| Ok(answers.join("\n") + "\n"))
 }
 
 fn read_shell(mut args: ParsedArgs, mut zlaunch: Command) -> Result<String, Vec<Problem>> {

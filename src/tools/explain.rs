@@ -6,8 +6,6 @@ mod language;
 mod rules;
 mod versions;
 
-use std::collections::BTreeSet;
-
 use crate::base::layout::{filled, harmless, wrapped};
 use crate::base::options::{Opt, launch, launch_option};
 use crate::base::vars;
@@ -119,10 +117,16 @@ pub(crate) fn subjects(search: &Search) -> String {
 }
 
 /// Everything that can be explained as words for a shell to complete: a key also by its last part.
-pub(crate) fn words(search: &Search) -> BTreeSet<String> {
-    let last_part = |name: &str| name.rsplit('.').next().map(str::to_string);
-    let names = Topic::LISTED.into_iter().flat_map(|topic| names_of(topic, search));
-    names.flat_map(|name| last_part(&name).into_iter().chain([name.replace(' ', "")])).collect()
+pub(crate) fn words(search: &Search) -> Vec<String> {
+    let mut words: Vec<String> = Topic::LISTED.into_iter().flat_map(|topic| names_of(topic, search)).collect();
+    for at in 0..words.len() {
+        words[at] = words[at].replace(' ', "");
+        let last = words[at].rsplit_once('.').map(|(_, last)| last.to_string());
+        words.extend(last);
+    }
+    words.sort();
+    words.dedup();
+    words
 }
 
 /// Every key of DeepSpeed's config.
