@@ -63,7 +63,8 @@ impl Line<'_> {
 
     /// `"swift sft --model x"` between quotes.
     fn is_quoted_command(&self, word: &str) -> bool {
-        let program = word.split_whitespace().next().filter(|first| *first != word);
+        // Nearly every word has no space, and is not looked at further.
+        let program = if word.contains(' ') { word.split_whitespace().next() } else { return false };
         let plain = !word.contains(['"', '\'', '\\', '$', '|', '&', ';', '<', '>']);
         plain && program.is_some_and(|program| self.host.find_program(OsStr::new(program)).is_some())
     }
