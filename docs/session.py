@@ -5,39 +5,34 @@
     docs/session.py                 # and into the picture
     docs/session.py --check         # fails where the picture shows something else
 
-The commands are typed and answered one after the other by CSS. Where there are no animations (some viewers,
-`prefers-reduced-motion`) the first scene stands still.
+The colours are those that zlaunch gives its output on a terminal of 80 columns: `cargo test documents` leaves the page with
+them in target/session.md. The commands are typed and answered one after the other by CSS. Where there are no animations
+(some viewers, `prefers-reduced-motion`) the first scene stands still.
 """
 
 import re
+import subprocess
 import sys
 from html import escape
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
-COLUMNS = 133
+COLOURED = DOCS.parent / "target/session.md"
+COLUMNS = 80
 # Pixels.
-LINE, MARGIN, TITLE = 18, 18, 34
+LINE, MARGIN, TITLE = 20, 18, 34
 # Milliseconds: to type a letter, to read a scene.
 TYPING, READING = 25, 7000
 
-# What zlaunch colours on a terminal.
-LOOKS = [
-    (re.compile(r"^error(\[[a-z-]+\])?(?=:)"), "red b"),
-    (re.compile(r"^warning(\[[a-z-]+\])?(?=:)"), "yellow b"),
-    (re.compile(r"^note(\[[a-z-]+\])?(?=:)"), "cyan b"),
-    (re.compile(r"(?<=^  )-->"), "blue"),
-    (re.compile(r"(?<=^  )help(?=:)"), "b"),
-    (re.compile(r"^~ .*"), "yellow"),
-    (re.compile(r"^\+ .*"), "green"),
-    (re.compile(r"^- .*"), "red"),
-]
+# What a terminal makes of `ESC [ number m`, as classes of the picture.
+LOOKS = {1: "b", 2: "dim", 4: "u", 31: "red", 32: "green", 33: "yellow", 34: "blue", 35: "magenta", 36: "cyan", 90: "grey"}
+ESCAPE = re.compile(r"\x1b\[([0-9;]*)m")
 
 
 def scenes(document):
     """The commands, each as its lines, and the lines of their output."""
     found = []
-    for block in re.findall(r"^```console\n(.*?)^```$", document, re.MULTILINE | re.DOTALL):
+    for block in re.findall(r"^```console 80\n(.*?)^```$", document, re.MULTILINE | re.DOTALL):
         lines = block.splitlines()
         command = [lines.pop(0).removeprefix("$ ")]
         while command[-1].endswith("\\"):
@@ -47,15 +42,23 @@ def scenes(document):
 
 
 def width_of(letters):
-    return letters * 29 // 4
+    return letters * 17 // 2
+
+
+def plain(line):
+    return ESCAPE.sub("", line)
 
 
 def coloured(line):
-    for pattern, look in LOOKS:
-        if match := pattern.search(line):
-            before, word, after = line[: match.start()], match[0], line[match.end() :]
-            return f'{text(before)}<tspan class="{look}">{text(word)}</tspan>{text(after)}'
-    return text(line)
+    """The line with its escapes as elements."""
+    drawn, looks = "", []
+    for at, part in enumerate(ESCAPE.split(line)):
+        if at % 2:
+            for number in map(int, part.split(";")):
+                looks = looks + [LOOKS[number]] if number else []
+        elif part:
+            drawn += f'<tspan class="{" ".join(looks)}">{text(part)}</tspan>' if looks else text(part)
+    return drawn
 
 
 def text(words):
@@ -96,7 +99,7 @@ class Drawing:
         self.show(f"o{number}", time, time + READING)
         self.body.append(f'<g class="out o{number}">')
         for line in output:
-            assert len(line) <= COLUMNS, f"more than {COLUMNS} columns: {line}"
+            assert len(plain(line)) <= COLUMNS, f"more than {COLUMNS} columns: {line}"
             self.body.append(f'<text x="{MARGIN}" y="{y}">{coloured(line)}</text>')
             y += LINE
         self.body.append("</g>\n</g>")
@@ -104,6 +107,7 @@ class Drawing:
 
     def type_line(self, name, row, line, y, start):
         """A line of a command, under a cover that moves off it letter by letter. Returns when that is done."""
+        assert len(line) + 2 * (row == 0) <= COLUMNS, f"more than {COLUMNS} columns: {line}"
         end = start + len(line) * TYPING
         frames = (
             f"0%,{self.at(start)}{{transform:none;animation-timing-function:steps({len(line)})}}"
@@ -111,9 +115,9 @@ class Drawing:
             f"{self.at(end + 10)},100%{{transform:translateX({self.width}px)}}"
         )
         self.animation(name, frames)
-        prompt = "  " if row else '<tspan class="green b">$</tspan> '
+        prompt = "" if row else '<tspan class="green b">$</tspan> '
         self.body.append(f'<text x="{MARGIN}" y="{y}">{prompt}{text(line)}</text>')
-        cover = f'x="{MARGIN + width_of(2)}" y="{y + 5 - LINE}" width="{self.width}" height="{LINE}"'
+        cover = f'x="{MARGIN + (0 if row else width_of(2))}" y="{y + 5 - LINE}" width="{self.width}" height="{LINE}"'
         self.body.append(f'<rect class="cover {name}" {cover}/>')
         return end
 
@@ -123,9 +127,9 @@ class Drawing:
         return f"""\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="zlaunch in a terminal">
 <style>
-text{{font:12px/18px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace;fill:#d8dee9;white-space:pre}}
-.title{{fill:#8b949e;text-anchor:middle}}.b{{font-weight:bold}}
-.red{{fill:#ff7b72}}.yellow{{fill:#e3b341}}.blue{{fill:#79c0ff}}.cyan{{fill:#56d4dd}}.green{{fill:#7ee787}}
+text{{font:14px/20px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace;fill:#d8dee9;white-space:pre}}
+.title{{fill:#8b949e;text-anchor:middle}}.b{{font-weight:bold}}.u{{text-decoration:underline}}
+.red{{fill:#ff7b72}}.yellow{{fill:#e3b341}}.blue{{fill:#79c0ff}}.cyan{{fill:#56d4dd}}.green{{fill:#7ee787}}.magenta{{fill:#d2a8ff}}.grey,.dim{{fill:#8b949e}}
 .cover{{fill:#161b22;transform:translateX({width}px)}}.scene,.out{{visibility:hidden}}.s0,.o0{{visibility:visible}}
 {style}
 @media (prefers-reduced-motion:reduce){{*{{animation:none!important}}}}
@@ -145,7 +149,8 @@ text{{font:12px/18px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mon
 
 def main():
     picture = DOCS / "session.svg"
-    drawn = Drawing(scenes((DOCS / "session.md").read_text(encoding="utf-8"))).svg()
+    subprocess.run(["cargo", "test", "--quiet", "--test", "cli", "documents_show"], cwd=DOCS.parent, stdout=subprocess.DEVNULL, check=True)
+    drawn = Drawing(scenes(COLOURED.read_text(encoding="utf-8"))).svg()
     if sys.argv[1:] == ["--check"]:
         sys.exit("docs/session.svg is old: run docs/session.py" if picture.read_text(encoding="utf-8") != drawn else 0)
     if sys.argv[1:]:

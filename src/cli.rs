@@ -36,6 +36,7 @@ use crate::tools::shims::Shims;
 
 use args::ParsedArgs;
 use launch::{Checked, Mode};
+pub(crate) use refusal::Refused;
 use refusal::{refusal, refused_argument};
 pub(crate) use tools::{ExplainRequest, ReplayRequest, TemplatesRequest};
 
@@ -77,22 +78,22 @@ impl Request {
 }
 
 type Describe = fn(Command) -> Command;
-type Read = fn(ParsedArgs) -> Result<Request, Vec<Problem>>;
+type Read = fn(ParsedArgs) -> Result<Request, Refused>;
 
 /// Each sub-command: what its arguments are, and what they ask for.
 const SUBCOMMANDS: &[(Subcommand, Describe, Read)] = &[
     (CHECK, launch::describe_check, |args| launch::read_check(args).map(check)),
-    (TEMPLATES, tools::describe_templates, |args| tools::read_templates(args).map(Request::Templates)),
-    (EXPLAIN, tools::describe_explain, |args| tools::read_explain(args).map(Request::Explain)),
-    (FIT, fit::describe, |args| fit::read(args).map(|it| Request::Fit(Box::new(it)))),
-    (GENERATE, generate::describe, |args| generate::read(args).map(Request::Generate)),
+    (TEMPLATES, tools::describe_templates, |args| Ok(Request::Templates(tools::read_templates(args)?))),
+    (EXPLAIN, tools::describe_explain, |args| Ok(Request::Explain(tools::read_explain(args)?))),
+    (FIT, fit::describe, |args| Ok(Request::Fit(Box::new(fit::read(args)?)))),
+    (GENERATE, generate::describe, |args| Ok(Request::Generate(generate::read(args)?))),
     (DOCTOR, launch::describe_doctor, |args| launch::read(args, Mode::Doctor).map(|it| Request::Doctor(Box::new(it)))),
-    (DIFF, diff::describe, |args| diff::read(args).map(|it| Request::Diff(Box::new(it)))),
-    (REPLAY, tools::describe_replay, |args| tools::read_replay(args).map(Request::Replay)),
-    (SHIMS, tools::describe_shims, |args| tools::read_shims(args).map(Request::Shims)),
-    (SCHEMA, tools::describe_schema, |args| tools::read_schema(args).map(Request::Schema)),
-    (COMPLETIONS, completions::describe, |args| completions::read(args, command()).map(Request::Show)),
-    (HELP, help::describe, |args| help::read(args, command()).map(Request::Show)),
+    (DIFF, diff::describe, |args| Ok(Request::Diff(Box::new(diff::read(args)?)))),
+    (REPLAY, tools::describe_replay, |args| Ok(Request::Replay(tools::read_replay(args)?))),
+    (SHIMS, tools::describe_shims, |args| Ok(Request::Shims(tools::read_shims(args)?))),
+    (SCHEMA, tools::describe_schema, |args| Ok(Request::Schema(tools::read_schema(args)?))),
+    (COMPLETIONS, completions::describe, |args| Ok(Request::Show(completions::read(args, command())?))),
+    (HELP, help::describe, |args| Ok(Request::Show(help::read(args, command())?))),
 ];
 
 fn check(checked: Checked) -> Request {
@@ -133,7 +134,7 @@ pub(crate) fn command() -> Command {
         .subcommands(subcommands)
 }
 
-pub(crate) fn parse(argv: &[OsString], host: &Host) -> Result<Request, Vec<Problem>> {
+pub(crate) fn parse(argv: &[OsString], host: &Host) -> Result<Request, Refused> {
     let mut words = Cow::Borrowed(argv.get(1..).unwrap_or_default());
     let mut problems = Vec::new();
     if words.is_empty() {
@@ -141,7 +142,6 @@ pub(crate) fn parse(argv: &[OsString], host: &Host) -> Result<Request, Vec<Probl
     }
     let is_subcommand = |word: &OsString| SUBCOMMANDS.iter().any(|(known, ..)| word == known.name);
     let mut whole = words.first().is_some_and(is_subcommand);
-    let is_launch = !whole;
     // clap stops at the first mistake: without that word, it finds the next one.
     let matches = loop {
         // Most command lines are a launch that is right. For all others, clap must know more.
@@ -153,23 +153,27 @@ pub(crate) fn parse(argv: &[OsString], host: &Host) -> Result<Request, Vec<Probl
             Err(why) if matches!(why.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
                 return match problems.is_empty() {
                     true if why.kind() == ErrorKind::DisplayVersion => Ok(Request::Show(why.to_string())),
-                    true if is_launch && asks_briefly(&words) => Ok(Request::Show(help::overview(host))),
                     true => {
-                        let name = words.first().and_then(|word| word.to_str()).unwrap_or_default();
-                        Ok(Request::Show(help::page(command(), name, usage_of(&words), host)))
+                        // `zlaunch check --help`, `zlaunch --help check`.
+                        let about = if words.len() == 2 && is_subcommand(&words[1]) { &words[1..] } else { &words[..] };
+                        if asks_briefly(&words) && !is_subcommand(&about[0]) {
+                            return Ok(Request::Show(help::overview(host)));
+                        }
+                        let name = about.first().and_then(|word| word.to_str()).unwrap_or_default();
+                        Ok(Request::Show(help::page(command(), name, usage_of(about), host)))
                     }
-                    false => Err(problems),
+                    false => Err(problems.into()),
                 };
             }
             Err(why) => {
                 let at = position_of_refused(&why, &words).filter(|_| problems.len() < MOST_REFUSED);
                 let Some(at) = at else {
                     problems.push(refusal(&why, usage_of(&words)));
-                    return Err(problems);
+                    return Err(problems.into());
                 };
                 problems.push(without_refused(&why, at, words.to_mut(), host));
                 if words.is_empty() {
-                    return Err(problems);
+                    return Err(problems.into());
                 }
             }
         }
@@ -177,17 +181,26 @@ pub(crate) fn parse(argv: &[OsString], host: &Host) -> Result<Request, Vec<Probl
     if problems.is_empty() {
         return read(&words, matches, host);
     }
-    let more = read(&words, matches, host).err().into_iter().flatten();
     let line = unknown::line(&words);
     let problems =
         problems.into_iter().map(|problem| if problem.help.is_empty() { problem.help(&line) } else { problem });
-    Err(problems.chain(more).collect())
+    let more = match read(&words, matches, host) {
+        Ok(Request::Launch(launch) | Request::Check(launch)) => Refused { problems: Vec::new(), meant: Some(launch) },
+        Ok(_) => Vec::new().into(),
+        Err(refused) => refused,
+    };
+    Err(Refused { problems: problems.chain(more.problems).collect(), ..more })
 }
 
 /// Takes what clap refuses out of the words, or puts it behind the command if it belongs there.
 fn without_refused(why: &clap::Error, at: usize, words: &mut Vec<OsString>, host: &Host) -> Problem {
     match refused_argument(why).filter(|given| why.kind() == ErrorKind::UnknownArgument && given.starts_with('-')) {
-        Some(given) => unknown::unknown_option(&given, at, words, host),
+        Some(given) => {
+            let whole = words[at].to_string_lossy().into_owned();
+            // `-deepspeed` with one dash: clap refuses its first letter.
+            let given = if is_long_with_one_dash(&whole) { whole } else { given };
+            unknown::unknown_option(given.split('=').next().unwrap_or_default(), at, words, host)
+        }
         None => {
             let problem = refusal(why, usage_of(words));
             words.remove(at);
@@ -209,7 +222,18 @@ const MOST_REFUSED: usize = 8;
 fn position_of_refused(why: &clap::Error, words: &[OsString]) -> Option<usize> {
     let refused = refused_argument(why)?;
     let is_refused = |word: &OsString| word.to_str().and_then(|word| word.split('=').next()) == Some(&refused);
-    words.iter().position(is_refused)
+    let letter = refused.strip_prefix('-').filter(|letter| letter.chars().count() == 1);
+    let holds = |word: &OsString| {
+        letter.is_some_and(|letter| {
+            word.to_str().is_some_and(|word| is_long_with_one_dash(word) && word.contains(letter))
+        })
+    };
+    let ours = words.iter().take_while(|word| *word != "--").count();
+    words.iter().position(is_refused).or_else(|| words[..ours].iter().position(holds))
+}
+
+fn is_long_with_one_dash(word: &str) -> bool {
+    word.starts_with('-') && !word.starts_with("--") && word.chars().count() > 3
 }
 
 fn usage_of(words: &[OsString]) -> &'static str {
@@ -218,7 +242,7 @@ fn usage_of(words: &[OsString]) -> &'static str {
     subcommand.map_or(USAGE, |(subcommand, ..)| subcommand.usage)
 }
 
-fn read(words: &[OsString], matches: &ArgMatches, host: &Host) -> Result<Request, Vec<Problem>> {
+fn read(words: &[OsString], matches: &ArgMatches, host: &Host) -> Result<Request, Refused> {
     let asked = matches.subcommand().and_then(|(name, matches)| {
         let (.., read) = SUBCOMMANDS.iter().find(|(subcommand, ..)| subcommand.name == name)?;
         Some(read(ParsedArgs::new(&words[1..], matches, host)))
@@ -238,7 +262,9 @@ pub(crate) fn asks_for_json(words: &[OsString]) -> bool {
 /// The words of a launch that was recorded: there is no sub-command among them.
 pub(crate) fn parse_launch(words: &[OsString], host: &Host) -> Result<Launch, Vec<Problem>> {
     match args::parser(launch::describe).try_get_matches_from(words) {
-        Ok(matches) => launch::read(ParsedArgs::new(words, &matches, host), Mode::Launch),
+        Ok(matches) => {
+            launch::read(ParsedArgs::new(words, &matches, host), Mode::Launch).map_err(|refused| refused.problems)
+        }
         Err(why) => Err(vec![refusal(&why, USAGE)]),
     }
 }

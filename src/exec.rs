@@ -61,7 +61,7 @@ pub(crate) fn prepare(plan: &Plan) -> Result<(), Problem> {
 /// Replaces this process. Returns only with a problem, or with the exit status of ranks that zlaunch started itself.
 pub(crate) fn start(plan: &Plan) -> Result<u8, Problem> {
     raise_memlock_limit();
-    let Some((program, arguments)) = plan.argv.split_first() else { return Err(report::nothing_to_launch()) };
+    let Some((program, arguments)) = plan.argv.split_first() else { return Err(report::nothing_to_launch("zero2")) };
     if let Some(local) = &plan.local {
         return supervisor::run(local, &Commands::Ranks(&plan.argv), &plan.environment);
     }

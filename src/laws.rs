@@ -155,7 +155,7 @@ pub fn plan(data: &[u8]) {
 fn requested(words: &[OsString], host: &Host) {
     let argv: Vec<OsString> = std::iter::once("zlaunch".into()).chain(words.iter().cloned()).collect();
     match cli::parse(&argv, host) {
-        Err(problems) => assert!(!problems.is_empty(), "refused without a word"),
+        Err(refused) => assert!(!refused.problems.is_empty(), "refused without a word"),
         Ok(Request::Launch(launch) | Request::Check(launch)) => planned(*launch, host),
         Ok(Request::Fit(request)) => {
             let view = fit::View { width: Some(70), colour: true };

@@ -44,7 +44,7 @@ use anstream::{AutoStream, ColorChoice};
 use base::json;
 use base::layout::{harmless, wrapped};
 use base::source::{Source, Sourced};
-use cli::{ExplainRequest, ReplayRequest, Request, TemplatesRequest};
+use cli::{ExplainRequest, Refused, ReplayRequest, Request, TemplatesRequest};
 use config::layers::with_layers;
 use config::template;
 use fit::FitFormat;
@@ -83,7 +83,7 @@ fn main() -> ExitCode {
 
 /// The exit status, where zlaunch does not become another program.
 fn run(host: &Host) -> Result<u8, Vec<Problem>> {
-    let mut request = cli::parse(&host.words, host)?;
+    let mut request = cli::parse(&host.words, host).map_err(|refused| with_those_of_the_command(refused, host))?;
     if let Some(launch) = request.launch_mut() {
         launch.read_piped_config()?;
     }
@@ -114,6 +114,23 @@ fn run(host: &Host) -> Result<u8, Vec<Problem>> {
         Request::Show(text) => show(&text),
     };
     shown.map(|()| 0)
+}
+
+/// What can be wrong about a command and its config however zlaunch's own options are meant.
+const OF_THE_COMMAND: &[&str] =
+    &["template", "json", "not-found", "script-missing", "module-missing", "path-missing", "run-file", "argument"];
+
+/// The problems of the words, and those of the command behind them: all are told at once.
+fn with_those_of_the_command(refused: Refused, host: &Host) -> Vec<Problem> {
+    let Refused { mut problems, meant } = refused;
+    let Some(mut launch) = meant else { return problems };
+    // A template may be in the folder that is not there.
+    let says_more = |problem: &Problem| !problems.iter().any(|known| known.rule == problem.rule);
+    let is_of_command = |problem: &Problem| OF_THE_COMMAND.contains(&problem.rule) && says_more(problem);
+    let planned = launch.read_piped_config().map_err(|problem| vec![problem]).and_then(|()| Plan::new(&launch, host));
+    let found: Vec<Problem> = planned.err().into_iter().flatten().filter(is_of_command).collect();
+    problems.extend(found.into_iter().filter(|problem| problem.severity == Severity::Error));
+    problems
 }
 
 fn show_templates(request: &TemplatesRequest, host: &Host) -> Result<(), Vec<Problem>> {
@@ -219,6 +236,7 @@ fn replay(request: &ReplayRequest) -> Result<u8, Vec<Problem>> {
 fn run_shims(shims: &Shims, host: &Host) -> Result<(), Vec<Problem>> {
     let present = shims.present();
     match shims.action {
+        Action::List if present.is_empty() => err(&shims.none()),
         Action::List => return out(&shims.listing(host)),
         Action::Install => {
             let foreign = shims.foreign();

@@ -250,15 +250,29 @@ fn worded(why: &serde_json::Error, text: &str) -> SyntaxError {
         "EOF while parsing an object" => "it ends inside an object: a `}` is missing",
         "EOF while parsing a list" => "it ends inside a list: a `]` is missing",
         "EOF while parsing a string" => "it ends inside a string: a `\"` is missing",
-        "EOF while parsing a value" => "it ends where a value should stand",
+        "EOF while parsing a value" => "it ends where a value is expected",
         "recursion limit exceeded" => "it is nested more than 128 levels deep",
-        "expected value" | "expected ident" => "a JSON value should stand here",
+        "expected value" | "key must be a string" if rest.starts_with('\'') => {
+            "JSON has double quotes, not single ones"
+        }
+        "expected value" if rest.starts_with("True") || rest.starts_with("False") || rest.starts_with("None") => {
+            "JSON writes true, false and null, not True, False and None"
+        }
+        "expected value" if looks_like_yaml(text) => "this looks like YAML",
+        "expected value" | "expected ident" => "a JSON value is expected here",
+        "expected `,` or `}`" => "a `,` or a `}` is missing before this",
+        "expected `,` or `]`" => "a `,` or a `]` is missing before this",
         "trailing characters" => "something follows the end of the value",
         "trailing comma" => "one comma too many",
-        "key must be a string" => "a key in double quotes should stand here",
+        "key must be a string" => "a key in double quotes is expected here",
         other => other,
     };
     SyntaxError { line: why.line(), column: why.column().max(1), what: what.to_string() }
+}
+
+fn looks_like_yaml(text: &str) -> bool {
+    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    first.starts_with(|c: char| c.is_ascii_alphabetic()) && (first.trim_end().ends_with(':') || first.contains(": "))
 }
 
 /// accelerate sets an infinite `steps_per_print` in every config, so a config that was saved from a run has it.

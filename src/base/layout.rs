@@ -216,7 +216,7 @@ pub(crate) fn wrapped_help(text: &str, indent: usize, limit: usize) -> String {
     lines.join(" \\\n") + "\n"
 }
 
-/// Words filled into lines of at most `limit` columns, indented.
+/// Words filled into lines of at most `limit` columns, indented. The middle of a very long text is left out.
 pub(crate) fn wrapped(text: &str, indent: usize, limit: usize) -> String {
     filled(&visible(text), indent, limit)
 }

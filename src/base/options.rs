@@ -259,7 +259,7 @@ subcommands! {
     CHECK = "check" "[OPTIONS] FILE.json...|-- COMMAND [ARGS]...", "Report what is wrong or odd about a launch or a config";
     TEMPLATES = "templates" "[OPTIONS] [NAME]", "List the templates, or print one resolved";
     EXPLAIN = "explain" "[OPTIONS] [WORD]...", "Explain a config key, a variable, a template or a rule";
-    FIT = "fit" "[OPTIONS] [-- COMMAND [ARGS]...]", "Tell whether a training fits, and which template to use";
+    FIT = "fit" "[OPTIONS] [-- COMMAND [ARGS]...]", "Tell whether it fits into memory, and which template to use";
     GENERATE = "generate" "[OPTIONS]", "Write a ready DeepSpeed config from a few numbers";
     DOCTOR = "doctor" "[OPTIONS] [-- COMMAND [ARGS]...]", "Report what zlaunch sees on this machine";
     DIFF = "diff" "[OPTIONS] A B|A -- COMMAND [ARGS]...", "Compare two configs by key, with DeepSpeed's defaults";

@@ -227,12 +227,12 @@ fn tell(reading: &Reading, refused: &Refused, versions: &Versions, subject: &Sub
             (what, option.clone(), meant.unwrap_or_else(|| listed[0].clone()))
         }
         Fault::NoValue(kind) => {
-            let (wanted, example) = wanted(*kind, None, versions);
+            let (wanted, example) = wanted(&name, *kind, None, versions);
             let help = format!("{option} {example}; a value that starts with `-` needs {option}=VALUE");
             (format!("the trainer refuses `{option}` without a value: it wants {wanted}"), option.clone(), help)
         }
         Fault::WrongValue(value, kind) => {
-            let (wanted, example) = wanted(*kind, Some(value), versions);
+            let (wanted, example) = wanted(&name, *kind, Some(value), versions);
             let joined = if mapping { format!("{name}: {value}") } else { format!("{option} {value}") };
             let help = match example.as_str() {
                 "" => {
@@ -268,11 +268,11 @@ fn suggestion(name: &str, parser: &Parser, versions: &Versions) -> Option<String
 }
 
 /// What an argument wants, and an example of it.
-fn wanted(kind: Kind, value: Option<&str>, versions: &Versions) -> (String, String) {
+fn wanted(name: &str, kind: Kind, value: Option<&str>, versions: &Versions) -> (String, String) {
     let choices = kind.choices(versions);
     let Some(first) = choices.first() else {
         let (wanted, example) = kind.wanted();
-        return (wanted.to_string(), example.to_string());
+        return (wanted.to_string(), report::usual(name, example).to_string());
     };
     let near = value.and_then(|value| nearest(value, choices.iter().copied()));
     let more = if choices.len() > 8 { format!(" and {} more", choices.len() - 8) } else { String::new() };

@@ -82,7 +82,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "partition-size",
         severity: Severity::Error,
         when: When::Start,
-        doc: "zero_hpz_partition_size does not divide the ranks; a larger one is cut down without a word",
+        doc: "zero_hpz_partition_size does not divide the ranks; a larger one is silently cut down",
         check: partition_size,
     },
     Rule {

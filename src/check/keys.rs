@@ -17,7 +17,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "ignored-key",
         severity: Severity::Warning,
         when: When::Silent,
-        doc: "a key that DeepSpeed's version does not know, in a section that ignores such keys without a word",
+        doc: "a key that DeepSpeed's version does not know, in a section that silently ignores such keys",
         check: ignored_key,
     },
     Rule {
@@ -38,7 +38,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "two-names",
         severity: Severity::Error,
         when: When::Parse,
-        doc: "a key and another name of it, or what replaced it, stand side by side",
+        doc: "a key together with another name of it, or with what replaced it",
         check: two_names,
     },
     Rule {
@@ -53,7 +53,7 @@ pub(super) const RULES: &[Rule] = &[
 /// Why this version does not know the key; `None` if it does, or if another rule speaks of it.
 fn why_unknown(key: &Key, subject: &Subject) -> Option<String> {
     let Some(entry) = key.entry else {
-        return Some(format!("{} knows no `{}`", subject.judging_deepspeed(), key.path));
+        return Some(format!("{} has no key `{}`", subject.judging_deepspeed(), key.path));
     };
     let (deepspeed, path) = (|| subject.deepspeed(), &key.path);
     match entry.known() {
@@ -73,7 +73,7 @@ fn unknown_key(subject: &Subject, found: &mut Findings) {
         // pydantic drops an "auto" before it looks at the names.
         let dropped = key.value == "auto" && !key.keeps_auto;
         if let Some(why) = why_unknown(key, subject).filter(|_| !dropped) {
-            let what = format!("{why}, and the section refuses the whole config");
+            let what = format!("{why}, so DeepSpeed refuses the config");
             found.key_with_severity(subject.severity_of_keys(), &[&key.path], what, advice(key, subject));
         }
     }
@@ -82,7 +82,7 @@ fn unknown_key(subject: &Subject, found: &mut Findings) {
 fn ignored_key(subject: &Subject, found: &mut Findings) {
     for key in subject.keys().iter().filter(|key| key.policy == UnknownKeys::Ignored && !is_comment(&key.path)) {
         if let Some(why) = why_unknown(key, subject) {
-            found.key(&[&key.path], format!("{why}: it is ignored without a word"), advice(key, subject));
+            found.key(&[&key.path], format!("{why}: it is silently ignored"), advice(key, subject));
         }
     }
 }
@@ -141,10 +141,10 @@ fn removed_key(subject: &Subject, found: &mut Findings) {
         let Known::Refused(since) = entry.known() else { continue };
         let now = entry.replaced_by.map(|now| format!(", now `{now}`")).unwrap_or_default();
         let what = format!(
-            "`{}` was removed{now}: {} refuses a config that holds it, since {}",
+            "`{}` was removed in {}{now}: {} refuses a config that has it",
             key.path,
-            subject.deepspeed(),
-            dotted(since)
+            dotted(since),
+            subject.deepspeed()
         );
         found.key_with_severity(subject.severity_of_keys(), &[&key.path], what, format!("--unset {}", key.path));
     }

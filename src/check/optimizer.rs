@@ -312,7 +312,7 @@ fn optimizer_replaced(subject: &Subject, found: &mut Findings) {
     let forced = subject.get("zero_force_ds_cpu_optimizer").is_none_or(schema::is_true);
     if subject.offloads_optimizer() && forced && !survives_offload(&sourced.value) {
         let what = format!(
-            "the optimizer is on {}: accelerate replaces `{}` by DeepSpeed's CPU Adam without a word",
+            "the optimizer is on {}: accelerate silently replaces `{}` by DeepSpeed's CPU Adam",
             subject.zero().optimizer,
             sourced.value
         );

@@ -1,8 +1,10 @@
 //! Options as clap knows them, and their values with where each came from: the command line, else a `ZLAUNCH_*` variable.
 
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::ops::Bound;
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
@@ -160,6 +162,11 @@ impl<'a> ParsedArgs<'a> {
         given.filter_map(|given| self.read(given, &read)).collect()
     }
 
+    /// The first value of a positional argument, as it was given.
+    pub(super) fn first_argument(&self, id: &str) -> Option<String> {
+        self.matches.get_one::<OsString>(id)?.to_str().map(str::to_string)
+    }
+
     pub(super) fn has_command(&self) -> bool {
         self.matches.contains_id(COMMAND)
     }
@@ -177,6 +184,9 @@ impl<'a> ParsedArgs<'a> {
 
     pub(super) fn search(&mut self) -> Search {
         let folders = self.many(&launch::TEMPLATE_DIR, values::path);
+        let missing = folders.iter().filter(|folder| !self.host.absolute(&folder.value).is_dir());
+        self.problems.extend(missing.map(|folder| no_template_folder(folder, self.host)));
+        self.warnings.extend(Search::missing_site(self.host));
         Search::new(folders.into_iter().map(|folder| folder.value).collect(), self.host)
     }
 
@@ -232,6 +242,19 @@ impl<'a> ParsedArgs<'a> {
         }
         None
     }
+}
+
+fn no_template_folder(folder: &Sourced<PathBuf>, host: &Host) -> Problem {
+    let path = host.absolute(&folder.value);
+    if path.is_file() {
+        return report::file_for_template_folder(folder);
+    }
+    let beside = path.parent().and_then(|parent| fs::read_dir(parent).ok()).into_iter().flatten();
+    let folders = beside.filter_map(Result::ok).filter(|entry| entry.path().is_dir());
+    let names: Vec<String> = folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let near = report::nearest(&name, names.iter().map(String::as_str));
+    report::no_template_folder(folder, near.map(|near| folder.value.with_file_name(near)))
 }
 
 fn joined(option: &Opt, value: &[u8]) -> OsString {

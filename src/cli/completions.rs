@@ -3,15 +3,16 @@
 
 use std::collections::BTreeSet;
 
-use clap::builder::PossibleValue;
+use clap::builder::{PossibleValue, ValueParser};
 use clap::{Arg, ArgAction, Command, ValueHint};
 
-use super::args::ParsedArgs;
-use super::values::{Given, Suggested, Words, one_of};
+use super::args::{ParsedArgs, arg};
+use super::values::{self, Suggested, Words, one_of};
 use crate::base::options::{
     CHECK, COMPLETIONS, DIFF, DOCTOR, EXPLAIN, FIT, GENERATE, Opt, REPLAY, SCHEMA, SHIMS, SUBCOMMANDS, TEMPLATES,
     generate, launch,
 };
+use crate::config::template::Search;
 use crate::report::Problem;
 use crate::tools::explain;
 
@@ -21,22 +22,50 @@ type Script = fn(&Command) -> String;
 
 const SHELLS: Words<Script> = || vec![("bash", bash), ("zsh", zsh), ("fish", fish)];
 
-/// What the scripts ask for, in the place of a shell: the keys of a config, one a line.
-const KEYS: &str = "keys";
+const BEGINNING: &str = "BEGINNING";
 
-fn keys(_: &Command) -> String {
-    explain::keys().map(|key| format!("{key}\n")).collect()
+/// What a script asks for in the place of a shell, given the beginning of the word: one answer a line, since a bare system
+/// has no awk to cut them out of a table.
+fn answers(asked: &str, beginning: &str, search: &Search) -> Option<Vec<String>> {
+    match asked {
+        "keys" => Some(keys(beginning)),
+        "templates" => Some(search.names()),
+        "subjects" => Some(explain::words(search)),
+        _ => None,
+    }
+}
+
+/// The keys of a config that begin like this, up to the next dot.
+fn keys(beginning: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for key in explain::keys().filter(|key| key.starts_with(beginning) && !key.contains('<')) {
+        let dot = key[beginning.len()..].find('.');
+        found.push(dot.map_or(key, |dot| &key[..=beginning.len() + dot]).to_string());
+    }
+    found.sort();
+    found.dedup();
+    found
 }
 
 pub(super) fn describe(command: Command) -> Command {
-    command.arg(Arg::new(SHELL).required(true).value_parser(Suggested(SHELLS)))
+    let beginning = Arg::new(BEGINNING).value_parser(ValueParser::os_string()).allow_hyphen_values(true);
+    command
+        .arg(Arg::new(SHELL).required(true).value_parser(Suggested(SHELLS)))
+        .args([beginning, arg(&launch::TEMPLATE_DIR)].map(|arg| arg.hide(true)))
 }
 
-/// The script for the shell that is named; `zlaunch` is the whole command line.
-pub(super) fn read(mut args: ParsedArgs, mut zlaunch: Command) -> Result<String, Vec<Problem>> {
+/// The script for the shell that is named, or what a script asks for; `zlaunch` is the whole command line.
+pub(super) fn read(mut args: ParsedArgs, zlaunch: Command) -> Result<String, Vec<Problem>> {
+    let beginning = args.arguments(BEGINNING, &COMPLETIONS, values::text).pop();
+    let beginning = beginning.map(|it| it.value).unwrap_or_default();
+    let asked = args.first_argument(SHELL).and_then(|word| answers(&word, &beginning, &args.search()));
+    // What is wrong with a line that is being typed is said when it is run.
+    asked.map_or_else(|| read_shell(args, zlaunch), |answers| Ok(answers.join("\n") + "\n"))
+}
+
+fn read_shell(mut args: ParsedArgs, mut zlaunch: Command) -> Result<String, Vec<Problem>> {
     zlaunch.build();
-    let read = |given: &Given| if given.value == KEYS { Ok(keys as Script) } else { one_of(SHELLS)(given) };
-    let script = args.arguments(SHELL, &COMPLETIONS, read).pop().map(|script| (script.value)(&zlaunch));
+    let script = args.arguments(SHELL, &COMPLETIONS, one_of(SHELLS)).pop().map(|script| (script.value)(&zlaunch));
     let script = script.unwrap_or_default();
     let script = script.replace("@ACTIONS@", &first_words(&zlaunch, SHIMS.name));
     args.finish(script.replace("@SHELLS@", &first_words(&zlaunch, COMPLETIONS.name)))
@@ -58,7 +87,7 @@ fn completion(arg: &Arg) -> [String; 3] {
         _ if is(&launch::RECORD) => {
             ["-W auto -d", "folder:_zlaunch_record", "-x -a 'auto (__fish_complete_directories)'"]
         }
-        _ if is(&launch::SET) => ["set", "key:_zlaunch_set", "-x -a '(__zlaunch_keys)'"],
+        _ if is(&launch::SET) => ["set", "key:_zlaunch_set", "-x -a '(__zlaunch_set)'"],
         _ if is(&launch::UNSET) => ["unset", "key:_zlaunch_keys", "-x -a '(__zlaunch_keys)'"],
         _ if !words.is_empty() => {
             return [format!("-W '{words}'"), format!("word:({words})"), format!("-x -a '{words}'")];

@@ -1,6 +1,8 @@
 //! What the options of other programs are called here: torchrun's, deepspeed's, accelerate's, and what people expect.
 
-use crate::base::options::{CHECK, DIFF, DOCTOR, FIT, GENERATE, Opt, SCHEMA, TEMPLATES, fit, generate, launch, schema};
+use crate::base::options::{
+    CHECK, DIFF, DOCTOR, EXPLAIN, FIT, GENERATE, Opt, SCHEMA, TEMPLATES, fit, generate, launch, schema,
+};
 
 /// What becomes of an option.
 #[derive(Clone, Copy)]
@@ -22,13 +24,14 @@ use Becomes::{Behind, Module, Nothing, Ours, Words};
 /// The place (a sub-command, or a launch), the options with `_`, and what becomes of them.
 const TABLE: &[(&str, &str, Becomes)] = &[
     ("", "num_processes num_procs nproc np ngpus n_gpus gpus_per_node ntasks_per_node", Ours(launch::NPROC_PER_NODE)),
-    ("", "num_machines nodes", Ours(launch::NNODES)),
+    ("", "num_machines nodes node num_nodes", Ours(launch::NNODES)),
     ("", "machine_rank", Ours(launch::NODE_RANK)),
     ("", "main_process_ip", Ours(launch::MASTER_ADDR)),
     ("", "main_process_port", Ours(launch::MASTER_PORT)),
     ("", "deepspeed_config deepspeed_config_file ds_config ds template", Ours(launch::DEEPSPEED)),
     ("", "templates", Ours(launch::TEMPLATE_DIR)),
     ("", "dryrun dry", Ours(launch::DRY_RUN)),
+    ("", "json", Words("--format json")),
     ("", "save_config", Ours(launch::CONFIG_OUT)),
     ("", "logs", Ours(launch::LOG_DIR)),
     ("", "memory mem gpu_mem vram", Ours(launch::GPU_MEMORY)),
@@ -59,7 +62,12 @@ const TABLE: &[(&str, &str, Becomes)] = &[
     (FIT.name, "gradient_accumulation_steps", Ours(fit::GRAD_ACCUM)),
     (FIT.name, "max_length max_seq_length max_seq_len seq_length sequence_len seqlen cutoff_len", Ours(fit::SEQ_LEN)),
     (FIT.name, "attn_impl attn_implementation", Ours(fit::ATTENTION)),
-    (GENERATE.name, "batch_size micro_batch_size per_device_train_batch_size", Ours(generate::MICRO_BATCH)),
+    (
+        GENERATE.name,
+        "params model",
+        Nothing("a config does not depend on it; `zlaunch fit` says which template to take"),
+    ),
+    (GENERATE.name, "batch batch_size micro_batch_size per_device_train_batch_size", Ours(generate::MICRO_BATCH)),
     (GENERATE.name, "gradient_accumulation_steps", Ours(generate::GRAD_ACCUM)),
     (GENERATE.name, "gpus num_gpus nproc_per_node num_processes", Ours(generate::WORLD_SIZE)),
     (GENERATE.name, "zero zero_stage", Ours(generate::STAGE)),
@@ -67,6 +75,9 @@ const TABLE: &[(&str, &str, Becomes)] = &[
     (GENERATE.name, "template deepspeed", Ours(generate::FROM)),
     (GENERATE.name, "output", Ours(generate::OUT)),
     (SCHEMA.name, "version deepspeed", Ours(schema::DEEPSPEED_VERSION)),
+    (SCHEMA.name, "o out output", Nothing("it is printed: zlaunch schema > deepspeed.schema.json")),
+    (EXPLAIN.name, "lang language", Nothing("the language is that of ZLAUNCH_LANG, or of the locale")),
+    (TEMPLATES.name, "json format", Nothing("a template is printed as JSON")),
     (TEMPLATES.name, "list all", Nothing("`zlaunch templates` alone lists them")),
 ];
 

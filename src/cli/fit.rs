@@ -77,6 +77,9 @@ pub(super) fn read(args: ParsedArgs) -> Result<FitRequest, Vec<Problem>> {
         args.problems.push(report::nothing_to_fit());
     }
     args.problems.extend(meant(FIT.name, &args.options(), &launch.command, args.host));
+    if args.words.iter().any(|word| word.to_string_lossy().starts_with("--gpus")) {
+        args.problems.iter_mut().for_each(|problem| problem.spell(&NPROC_PER_NODE.flag(), "--gpus"));
+    }
     args.finish(FitRequest { launch, card, training, accounting, format })
 }
 

@@ -42,8 +42,7 @@ pub(super) fn read(mut args: ParsedArgs, zlaunch: Command) -> Result<String, Vec
     args.finish(text)
 }
 
-pub(super) const FIRST: &str =
-    "Turn a training command and the name of a DeepSpeed config into one exact, checked launch";
+pub(super) const FIRST: &str = "Launch a training with a DeepSpeed config that is filled in and checked first";
 
 const USAGE: &str = "zlaunch [OPTIONS] [--] COMMAND [ARGS]...";
 

@@ -6,6 +6,7 @@ use clap::{Arg, Command};
 
 use super::args::{ParsedArgs, arg, bare_arg, trailing_command};
 use super::meant::meant;
+use super::refusal::Refused;
 use super::values::{self, Suggested, Words, one_of};
 use crate::base::options::{CHECK, CHECK_OF_LAUNCH, DOCTOR, DOCTOR_OF_LAUNCH, Opt, launch as opt};
 use crate::base::size::parse_bytes;
@@ -15,7 +16,7 @@ use crate::command::trainer;
 use crate::fit::cards;
 use crate::ranks::launcher::{Launcher, OutputFlags};
 use crate::ranks::topology::{HostFlags, RankFlags};
-use crate::report::{self, Problem};
+use crate::report;
 use crate::request::{EnvironmentFlags, Format, Launch, MemoryFlags, Output};
 
 pub(super) fn describe(command: Command) -> Command {
@@ -84,21 +85,28 @@ pub(super) enum Mode {
     Doctor,
 }
 
-pub(super) fn read(args: ParsedArgs, mode: Mode) -> Result<Launch, Vec<Problem>> {
+pub(super) fn read(args: ParsedArgs, mode: Mode) -> Result<Launch, Refused> {
     let mut args = args.with_variables(describe);
-    if !args.has_command() && !matches!(mode, Mode::Doctor | Mode::CheckConfigs) {
-        args.problems.push(if mode == Mode::Check { report::nothing_to_check() } else { report::nothing_to_launch() });
-    }
     let launch = read_described(&mut args);
+    if !args.has_command() && !matches!(mode, Mode::Doctor | Mode::CheckConfigs) {
+        let config = launch.deepspeed.as_ref().map(|config| config.value.as_str());
+        let nothing = || report::nothing_to_launch(config.unwrap_or("zero2"));
+        args.problems.push(if mode == Mode::Check { report::nothing_to_check() } else { nothing() });
+    }
     let name = match mode {
         Mode::Launch => "",
         Mode::Check | Mode::CheckConfigs => CHECK.name,
         Mode::Doctor => DOCTOR.name,
     };
     let configs = mode == Mode::Check && is_configs(&launch);
-    args.problems.extend(meant(name, &args.options(), &launch.command, args.host).filter(|_| !configs));
+    let other = meant(name, &args.options(), &launch.command, args.host).filter(|_| !configs);
+    let has_meaning = args.has_command() && mode != Mode::Doctor && !configs && other.is_none();
+    args.problems.extend(other);
     let launch = Launch { output: read_output(&mut args, mode), options: args.options(), ..launch };
-    args.finish(launch)
+    if args.problems.is_empty() {
+        return Ok(launch);
+    }
+    Err(Refused { problems: args.problems, meant: has_meaning.then(|| Box::new(launch)) })
 }
 
 /// What `check` looks at.
@@ -108,7 +116,7 @@ pub(super) enum Checked {
     Configs(Launch),
 }
 
-pub(super) fn read_check(args: ParsedArgs) -> Result<Checked, Vec<Problem>> {
+pub(super) fn read_check(args: ParsedArgs) -> Result<Checked, Refused> {
     let alone = args.command().is_empty() && args.is_given(&opt::DEEPSPEED);
     let launch = read(args, if alone { Mode::CheckConfigs } else { Mode::Check })?;
     Ok(if is_configs(&launch) { Checked::Configs(launch) } else { Checked::Launch(launch) })

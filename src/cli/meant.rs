@@ -26,7 +26,7 @@ pub(super) fn meant(mode: &str, options: &[OsString], command: &[OsString], host
     let word = first.to_str()?;
     let (more, rest) = rest.split_at(count_options(rest));
     let options = without_dashes(options).into_iter().chain(without_dashes(more)).collect();
-    let (what, line) = guess(word, &Line { mode, options, rest: without_dashes(rest) })?;
+    let (what, line) = guess(word, &Line { mode, options, rest: without_dashes(rest), host })?;
     // A program of that name is a command like any other.
     host.find_program(first).is_none().then(|| report::meant(word, &what, &line))
 }
@@ -36,6 +36,7 @@ struct Line<'a> {
     mode: &'a str,
     options: Vec<&'a OsStr>,
     rest: Vec<&'a OsStr>,
+    host: &'a Host,
 }
 
 impl Line<'_> {
@@ -58,6 +59,14 @@ impl Line<'_> {
         let words = ["zlaunch", self.mode].map(OsStr::new).into_iter().chain(self.options.iter().copied());
         let words = words.chain(options.iter().copied()).chain([OsStr::new(first)]).chain(configs.iter().copied());
         shell::line(&words.map(OsString::from).collect::<Vec<_>>()).to_string_lossy().into_owned()
+    }
+
+    /// `"swift sft --model x"` between quotes.
+    fn is_quoted_command(&self, word: &str) -> bool {
+        // Nearly every word has no space, and is not looked at further.
+        let program = if word.contains(' ') { word.split_whitespace().next() } else { return false };
+        let plain = !word.contains(['"', '\'', '\\', '$', '|', '&', ';', '<', '>']);
+        plain && program.is_some_and(|program| self.host.find_program(OsStr::new(program)).is_some())
     }
 
     /// The whole line with these words in front of the options and of the command.
@@ -92,7 +101,12 @@ fn guess(word: &str, line: &Line) -> Option<(String, String)> {
         Some("yaml" | "yml") => {
             ("a run file, which needs its trainer in front", line.with(line.mode, &[], &["swift", "sft", word]))
         }
-        Some("sh") => ("no program that can be executed", line.with(line.mode, &[], &["bash", word])),
+        Some("sh") if line.host.absolute(Path::new(word)).is_file() => {
+            ("a script that cannot be executed", line.with(line.mode, &[], &["bash", word]))
+        }
+        _ if line.mode == CHECK.name && line.rest.is_empty() && line.host.absolute(Path::new(word)).is_dir() => {
+            ("a folder; name its configs", format!("zlaunch check {}/*.json", word.trim_end_matches('/')))
+        }
         _ if subcommand && [CHECK.name, DOCTOR.name, FIT.name].contains(&word) => {
             ("a sub-command, which comes before the options", line.with(word, &[], &[]))
         }
@@ -108,10 +122,14 @@ fn guess(word: &str, line: &Line) -> Option<(String, String)> {
         _ if SWIFT.contains(&word) => {
             ("a sub-command of swift, not a command", line.with(line.mode, &[], &["swift", word]))
         }
-        _ if LISTS.contains(&word) && line.rest.is_empty() => ("no sub-command", "zlaunch templates".to_string()),
-        _ if word == "version" && line.rest.is_empty() => ("no sub-command", "zlaunch --version".to_string()),
+        _ if line.is_quoted_command(word) => {
+            let words: Vec<&str> = word.split_whitespace().collect();
+            ("one word: leave out the quotes", line.with(line.mode, &[], &words))
+        }
+        _ if LISTS.contains(&word) && line.rest.is_empty() => ("not a sub-command", "zlaunch templates".to_string()),
+        _ if word == "version" && line.rest.is_empty() => ("not a sub-command", "zlaunch --version".to_string()),
         _ if NEEDLESS.contains(&word) && !line.rest.is_empty() => {
-            ("no sub-command: without one, zlaunch launches", line.with(line.mode, &[], &[]))
+            ("not a sub-command: without one, zlaunch launches", line.with(line.mode, &[], &[]))
         }
         _ => return None,
     };

@@ -5,6 +5,20 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::base::options::{GENERATE, fit, generate, launch, replay, schema};
 use crate::config::template::Search;
 use crate::report::{self, Problem};
+use crate::request::Launch;
+
+/// Why the words are refused.
+pub(crate) struct Refused {
+    pub(crate) problems: Vec<Problem>,
+    /// The launch that they probably mean, without what is wrong about them.
+    pub(crate) meant: Option<Box<Launch>>,
+}
+
+impl From<Vec<Problem>> for Refused {
+    fn from(problems: Vec<Problem>) -> Self {
+        Refused { problems, meant: None }
+    }
+}
 
 /// The option or argument that clap refuses.
 pub(super) fn refused_argument(why: &clap::Error) -> Option<String> {

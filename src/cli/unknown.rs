@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 
 use super::elsewhere::{Becomes, elsewhere};
-use crate::base::options::{Arity, CHECK, DOCTOR, FIT, GENERATE, Opt, SCHEMA, SUBCOMMANDS, TEMPLATES};
+use crate::base::options::{
+    Arity, CHECK, DOCTOR, EXPLAIN, FIT, GENERATE, Opt, SCHEMA, SUBCOMMANDS, TEMPLATES, launch_option,
+};
 use crate::base::options::{fit, generate, launch, schema, templates};
 use crate::base::shell;
 use crate::command::arguments;
@@ -23,6 +25,12 @@ pub(super) fn unknown_option(given: &str, at: usize, words: &mut Vec<OsString>, 
     let mut option = Unknown { given, command: command.trim_end(), place, at, words, host };
     if Search::default().knows(bare) {
         return option.is_spelt(&format!("--deepspeed {bare}"), 1);
+    }
+    if let Some(ours) = launch_option(bare).filter(|_| !given.starts_with("--") && place.is_empty()) {
+        return option.becomes(Becomes::Ours(*ours), &name);
+    }
+    if place == EXPLAIN.name && launch_option(bare).is_some() {
+        return option.is_spelt(bare, 1);
     }
     if let Some(becomes) = elsewhere(&name, place) {
         return option.becomes(becomes, &name);

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use json_patch::jsonptr::Pointer;
-use json_patch::{PatchErrorKind, PatchOperation};
+use json_patch::jsonptr::{Pointer, PointerBuf};
+use json_patch::{
+    AddOperation, CopyOperation, MoveOperation, PatchErrorKind, PatchOperation, RemoveOperation, ReplaceOperation,
+    TestOperation,
+};
 use serde_json::{Map, Value};
 
 use crate::base::json;
@@ -37,8 +40,7 @@ const MOST_PLACED: usize = 1_000_000;
 pub(crate) fn operate(config: &mut Value, operations: Value, place: &str) -> Result<(), Problem> {
     let Value::Array(operations) = operations else { return Err(report::not_a_patch(place, "it is not a list")) };
     let read = |(at, operation): (usize, Value)| {
-        let read = serde_json::from_value::<PatchOperation>(operation);
-        read.map_err(|why| report::not_a_patch(place, &format!("operation {}: {why}", at + 1)))
+        read(operation).map_err(|why| report::not_a_patch(place, &format!("operation {}: {why}", at + 1)))
     };
     let operations = operations.into_iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
     let before = config.clone();
@@ -64,6 +66,30 @@ pub(crate) fn operate(config: &mut Value, operations: Value, place: &str) -> Res
     }
     json::restore_order(&before, config);
     Ok(())
+}
+
+/// An operation, or what is wrong about it. By hand: what serde derives is longer, and says it less plainly.
+fn read(operation: Value) -> Result<PatchOperation, String> {
+    let Value::Object(mut fields) = operation else { return Err("it is not an object".to_string()) };
+    let mut field = |name: &str| fields.remove(name).ok_or_else(|| format!("`{name}` is missing"));
+    let text = |name: &str, value: Value| match value {
+        Value::String(text) => Ok(text),
+        _ => Err(format!("`{name}` is not a text")),
+    };
+    let pointer = |name: &str, value: Value| {
+        PointerBuf::parse(text(name, value)?).map_err(|_| format!("`{name}` is no JSON pointer, such as `/a/b`"))
+    };
+    let op = text("op", field("op")?)?;
+    let path = pointer("path", field("path")?)?;
+    Ok(match op.as_str() {
+        "add" => PatchOperation::Add(AddOperation { path, value: field("value")? }),
+        "remove" => PatchOperation::Remove(RemoveOperation { path }),
+        "replace" => PatchOperation::Replace(ReplaceOperation { path, value: field("value")? }),
+        "move" => PatchOperation::Move(MoveOperation { path, from: pointer("from", field("from")?)? }),
+        "copy" => PatchOperation::Copy(CopyOperation { path, from: pointer("from", field("from")?)? }),
+        "test" => PatchOperation::Test(TestOperation { path, value: field("value")? }),
+        _ => return Err(format!("`{op}` is none of add, remove, replace, move, copy, test")),
+    })
 }
 
 /// What an operation puts where.
@@ -126,15 +152,16 @@ mod tests {
         }
         for (operations, what) in [
             ("{}", "it is not a list"),
-            ("[3]", "operation 1: invalid type: integer `3`"),
+            ("[3]", "operation 1: it is not an object"),
             (
-                r#"[{"op": "test", "path": "", "value": 1}, {"op": "frobnicate"}]"#,
-                "operation 2: unknown variant `frobnicate`, expected one of `add`, `remove`",
+                r#"[{"op": "test", "path": "", "value": 1}, {"op": "frobnicate", "path": ""}]"#,
+                "operation 2: `frobnicate` is none of add, remove,",
             ),
-            (r#"[{"op": "add", "path": "/a"}]"#, "operation 1: missing field `value`"),
-            (r#"[{"op": "remove"}]"#, "operation 1: missing field `path`"),
-            (r#"[{"op": "remove", "path": "a"}]"#, "operation 1: "),
-            (r#"[{"op": "move", "path": "/a", "from": 1}]"#, "operation 1: invalid type: integer `1`"),
+            (r#"[{"op": "add", "path": "/a"}]"#, "operation 1: `value` is missing"),
+            (r#"[{"op": "remove"}]"#, "operation 1: `path` is missing"),
+            (r#"[{"path": "/a"}]"#, "operation 1: `op` is missing"),
+            (r#"[{"op": "remove", "path": "a"}]"#, "operation 1: `path` is no JSON pointer"),
+            (r#"[{"op": "move", "path": "/a", "from": 1}]"#, "operation 1: `from` is not a text"),
         ] {
             let told = apply(operations).unwrap_err().what;
             assert!(told.contains(what), "{operations}: {told}");

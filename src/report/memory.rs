@@ -64,7 +64,7 @@ pub(crate) fn unknown_card(name: &Sourced<String>, nearest: Option<&str>) -> Pro
         Some(nearest) => format!("did you mean --gpu {nearest}? say its memory instead: --gpus 8 --gpu-memory 80GiB"),
         None => "say its memory instead: --gpus 8 --gpu-memory 80GiB".to_string(),
     };
-    Problem::error("usage", format!("zlaunch knows no GPU named `{}`", name.value)).at(name.place()).help(help)
+    Problem::error("usage", format!("zlaunch does not know a GPU named `{}`", name.value)).at(name.place()).help(help)
 }
 
 pub(crate) fn gpus_not_said() -> Problem {

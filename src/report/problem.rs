@@ -19,6 +19,7 @@ const ABOUT_THE_LAUNCH: &[&str] = &[
     "two-configs",
     "own-config-differs",
     "unknown-variable",
+    "template-dir",
     "behind-the-command",
     "ranks-without-effect",
     "output-without-effect",
@@ -118,6 +119,12 @@ impl Problem {
     /// What a rule of `check` found.
     pub(crate) fn found(rule: &'static str, severity: Severity, when: When, what: String) -> Self {
         Problem { severity, when: Some(when), allowable: true, ..Self::error(rule, what) }
+    }
+
+    /// In the words of a command that spells an option otherwise.
+    pub(crate) fn spell(&mut self, option: &str, other: &str) {
+        let texts = self.places.iter_mut().chain([&mut self.what, &mut self.help]);
+        texts.for_each(|text| *text = text.replace(option, other));
     }
 
     pub(super) fn error(rule: &'static str, what: impl Into<String>) -> Self {

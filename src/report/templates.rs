@@ -1,12 +1,18 @@
 //! Sentences about templates and their names.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 use super::problem::Problem;
 use super::suggestion::{did_you_mean, nearest};
 use crate::base::source::Sourced;
 
 pub(crate) fn unknown_template(spec: &Sourced<String>, nearest: Option<&str>) -> Problem {
+    if spec.value.is_empty() {
+        return Problem::error("template", "the name of the config is empty: a variable of the shell may not be set")
+            .at(spec.place())
+            .help("--deepspeed zero3; `zlaunch templates` lists all of them");
+    }
     Problem::error("template", format!("no DeepSpeed template is named `{}`", spec.value))
         .at(spec.place())
         .help(did_you_mean(nearest, "`zlaunch templates` lists all of them"))
@@ -17,6 +23,29 @@ pub(crate) fn no_such_stage(spec: &Sourced<String>, nearest: &str) -> Problem {
     Problem::error("template", format!("no DeepSpeed template is named `{}`: ZeRO has the stages 0 to 3", spec.value))
         .at(spec.place())
         .help(format!("did you mean `{nearest}`? `zlaunch templates` lists all of them"))
+}
+
+pub(crate) fn no_template_folder(given: &Sourced<PathBuf>, nearest: Option<PathBuf>) -> Problem {
+    let help = match nearest {
+        Some(nearest) => given.from.with(nearest.display()),
+        None => "check the path (it is relative to the current folder)".to_string(),
+    };
+    Problem::error("template", format!("there is no folder `{}` with templates", given.value.display()))
+        .at(given.from.with(given.value.display()))
+        .help(help)
+}
+
+pub(crate) fn file_for_template_folder(given: &Sourced<PathBuf>) -> Problem {
+    Problem::error("template", format!("`{}` is a file, not a folder with templates", given.value.display()))
+        .at(given.from.with(given.value.display()))
+        .help(format!("--deepspeed {}", given.value.display()))
+}
+
+pub(crate) fn no_site_folder(folder: &Path) -> Problem {
+    let what = format!("there is no folder `{}`, so templates come from elsewhere", folder.display());
+    Problem::warning("template-dir", what)
+        .at(format!("ZLAUNCH_TEMPLATE_DIR={}", folder.display()))
+        .help("correct the variable, or unset it")
 }
 
 pub(crate) fn missing_config(spec: &Sourced<String>, template: Option<&str>) -> Problem {

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use super::problem::{NOT_EXECUTABLE, NOT_FOUND, Problem};
-use super::suggestion::did_you_mean;
+use super::suggestion::{did_you_mean, nearest};
 use crate::base::source::Sourced;
 
 pub(crate) fn not_on_path(name: &str, package: Option<&str>, meant: Option<&str>, path: &OsStr) -> Problem {
@@ -32,10 +32,13 @@ pub(crate) fn no_such_program(path: &str, exists: bool) -> Problem {
 }
 
 pub(crate) fn no_way_to_hand_over(spec: &Sourced<String>, command: &str, right_order: &str) -> Problem {
-    let help = if command.starts_with("swift ") {
-        "give the config to `swift sft`, `pt` or `rlhf`, with its arguments on the command line"
-    } else {
-        right_order
+    let of_swift = command.strip_prefix("swift").filter(|rest| rest.is_empty() || rest.starts_with(' '));
+    let help = match of_swift.map(|word| nearest(word.trim(), ["sft", "pt", "rlhf"])) {
+        Some(Some(near)) => format!("did you mean `swift {near}`?"),
+        Some(None) => {
+            "give the config to `swift sft`, `pt` or `rlhf`, with its arguments on the command line".to_string()
+        }
+        None => right_order.to_string(),
     };
     Problem::error("hand-over", format!("zlaunch does not know how `{command}` takes a DeepSpeed config"))
         .at(spec.place())
@@ -110,13 +113,23 @@ pub(crate) fn trainer_has_no_option(trainer: &str, word: &str, meant: Option<&st
 pub(crate) fn argument_needs_value(spelled: &str, wanted: &str, example: &str) -> Problem {
     Problem::error("argument", format!("the trainer refuses `{spelled}` without a value: it wants {wanted}"))
         .at(spelled)
-        .help(format!("{spelled} {example}; a value that starts with `-` needs {spelled}=VALUE"))
+        .help(format!("{spelled} {}; a value that starts with `-` needs {spelled}=VALUE", usual(spelled, example)))
 }
 
 pub(crate) fn argument_of_wrong_type(spelled: &str, value: &str, wanted: &str, example: &str) -> Problem {
     Problem::error("argument", format!("the trainer refuses `{spelled} {value}`: it wants {wanted}"))
         .at(format!("{spelled} {value}"))
-        .help(format!("{spelled} {example}"))
+        .help(format!("{spelled} {}", usual(spelled, example)))
+}
+
+/// An example as it is, or a number of the size that the option usually has.
+pub(crate) fn usual<'a>(spelled: &str, example: &'a str) -> &'a str {
+    let is_any = |parts: &[&str]| parts.iter().any(|part| spelled.contains(part));
+    match example {
+        "1e-5" if is_any(&["ratio", "dropout", "decay", "beta", "alpha"]) => "0.1",
+        "1e-5" if !is_any(&["learning_rate", "lr", "eps"]) => "1.0",
+        _ => example,
+    }
 }
 
 pub(crate) fn bad_run_file(kind: &str, name: &str, line: usize, column: usize, what: &str) -> Problem {

@@ -6,10 +6,10 @@ use super::problem::Problem;
 use super::suggestion::{did_you_mean, nearest};
 use crate::base::source::Sourced;
 
-pub(crate) fn nothing_to_launch() -> Problem {
+pub(crate) fn nothing_to_launch(config: &str) -> Problem {
     Problem::error("usage", "there is no command to launch")
         .at("zlaunch [OPTIONS] [--] COMMAND [ARGS]...")
-        .help("zlaunch --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B; `zlaunch --help` has the options")
+        .help(format!("zlaunch --deepspeed {config} -- swift sft --model Qwen/Qwen3-8B; `zlaunch -h` is an overview"))
 }
 
 /// `line`: the command line that was probably meant.
@@ -166,7 +166,15 @@ pub(crate) fn not_a_number_of_ranks(sourced: &Sourced<String>) -> Problem {
 /// A text without `=` where a key or a variable gets a value; `next` is a word behind it that is no option.
 pub(crate) fn not_an_assignment(sourced: &Sourced<String>, form: &str, next: Option<&str>) -> Problem {
     let (name, _) = form.split_once('=').unwrap_or((form, ""));
-    let key = if sourced.value.contains(['=', ' ']) || sourced.value.is_empty() { name } else { &sourced.value };
+    // `key: value`, also as JSON.
+    let inner = sourced.value.trim_matches(['{', '}', ' ']);
+    if let Some((key, value)) =
+        inner.split_once(':').filter(|(key, value)| !key.contains('=') && !value.is_empty() && !value.contains('{'))
+    {
+        let bare = |text: &str| text.trim().trim_matches('"').to_string();
+        return is_not(form, sourced, &format!("{}={}", bare(key), bare(value)));
+    }
+    let key = if sourced.value.contains(['=', ' ', '{']) || sourced.value.is_empty() { name } else { &sourced.value };
     is_not(form, sourced, &format!("{key}={}", next.unwrap_or("VALUE")))
 }
 

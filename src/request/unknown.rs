@@ -123,6 +123,11 @@ impl Draft<'_> {
                 shell::line(&words).to_string_lossy()
             );
         }
+        if let [python] = &command[..]
+            && is_python(python)
+        {
+            return format!("name the script: {} train.py", python.to_string_lossy());
+        }
         "put zlaunch in front of the training command inside of it, or let the shims do that (zlaunch shims install); \
          --trainer hf or deepspeed says that it is a training itself"
             .to_string()

@@ -7,6 +7,7 @@ mod rules;
 mod versions;
 
 use crate::base::layout::{filled, harmless, wrapped};
+use crate::base::options::{Opt, launch, launch_option};
 use crate::base::vars;
 use crate::config::template::Search;
 use crate::host::{Host, terminal};
@@ -53,6 +54,11 @@ fn explanations(word: &str, search: &Search, host: &Host, language: Language) ->
     let mut all: Vec<_> = found.iter().map(|entry| Explanation::of_entry(entry, language, &versions)).collect();
     if !all.iter().any(|explanation| explanation.topic == Topic::Variable) {
         all.extend(Explanation::of_our_variable(&word.to_ascii_uppercase(), language));
+    }
+    if all.is_empty()
+        && let Some(option) = launch_option(word)
+    {
+        all.extend(Explanation::of_our_variable(&option.variable(), language));
     }
     if all.is_empty() {
         all.extend(versions.find(word).and_then(|key| Explanation::of_recorded(&key, language, &versions)));
@@ -110,6 +116,19 @@ pub(crate) fn subjects(search: &Search) -> String {
     text
 }
 
+/// Everything that can be explained as words for a shell to complete: a key also by its last part.
+pub(crate) fn words(search: &Search) -> Vec<String> {
+    let mut words: Vec<String> = Topic::LISTED.into_iter().flat_map(|topic| names_of(topic, search)).collect();
+    for at in 0..words.len() {
+        words[at] = words[at].replace(' ', "");
+        let last = words[at].rsplit_once('.').map(|(_, last)| last.to_string());
+        words.extend(last);
+    }
+    words.sort();
+    words.dedup();
+    words
+}
+
 /// Every key of DeepSpeed's config.
 pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
     entries().filter(|entry| entry.topic() == Topic::Key).map(|entry| entry.name())
@@ -123,6 +142,7 @@ fn names_of(topic: Topic, search: &Search) -> Vec<String> {
     };
     if topic == Topic::Variable {
         names.extend(vars::ALL.iter().flat_map(vars::Var::names).map(str::to_string));
+        names.extend(launch::ALL.iter().map(Opt::variable));
     }
     if topic != Topic::Template {
         names.sort();
@@ -134,7 +154,6 @@ fn names_of(topic: Topic, search: &Search) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::options::{Opt, launch};
     use crate::config::auto;
     use crate::laws::fake::host;
 

@@ -81,6 +81,10 @@ impl Shims {
         if count == 0 { format!("no shims in {folder}\n") } else { format!("{count} shims removed from {folder}\n") }
     }
 
+    pub(crate) fn none(&self) -> String {
+        format!("no shims in {}; `zlaunch shims install` puts them there\n", self.folder.display())
+    }
+
     /// How to use them, after they were installed.
     pub(crate) fn advice(&self, host: &Host) -> Vec<u8> {
         let path = host.raw(vars::PATH).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Documents cannot rot. Every fenced block of every document is of a kind that something executes:
 //!
 //! - `console`: each `$ command` is run by a shell in a sandbox, with stand-ins for the trainers, and its output is compared to the letter;
+//! - `console 80`: the same on a terminal of 80 columns;
 //! - `sh FILE`: commands that need the real things; FILE runs them, and holds them word for word
 //!   (`READERS` read them from the document instead); `python FILE` likewise;
 //! - `json FILE`, `jsonc FILE`, `yaml FILE`, `sh > FILE`: not a command but a file, which stands in the sandbox for the commands after it;
@@ -13,10 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use crate::sandbox::{SYSTEM, Sandbox, plant};
+use crate::sandbox::{SYSTEM, Sandbox, on_terminal, plant, without_colours};
 
 const ENGLISH: &str = "README.md";
 const CHINESE: &str = "README.zh-CN.md";
+const SESSION: &str = "docs/session.md";
 /// These run what documents show by reading the documents.
 const READERS: &[&str] =
     &["tests/real/documents.py", "tests/real/recipes.py", "tests/real/editor.py", "tests/real/python_package.py"];
@@ -80,10 +82,16 @@ fn pieces(document: &str) -> Vec<Piece<'_>> {
 fn documents_show_what_happens() {
     for name in documents() {
         let written = read(&name);
-        let happened = executed(&written);
+        let shown = executed(&written);
+        let beside = root().join(format!("target/{}.new", name.replace('/', "-")));
+        if name == SESSION {
+            // With its colours, for docs/session.py.
+            plant(&beside, &shown);
+            fs::rename(&beside, root().join("target/session.md")).unwrap();
+        }
+        let happened = without_colours(&shown);
         if blessing() {
             // In one go: other tests read it meanwhile.
-            let beside = root().join(format!("target/{}.new", name.replace('/', "-")));
             plant(&beside, &happened);
             fs::rename(beside, root().join(&name)).unwrap();
             continue;
@@ -95,7 +103,7 @@ fn documents_show_what_happens() {
     }
 }
 
-/// The document with the output of every command as it is now.
+/// The document with the output of every command as it is now, with the colours of a terminal.
 fn executed(document: &str) -> String {
     let sandbox = sandbox();
     let mut text = String::new();
@@ -104,10 +112,9 @@ fn executed(document: &str) -> String {
             Piece::Heading(level, words) => text += &format!("{} {words}\n", "#".repeat(level)),
             Piece::Row(line) | Piece::Text(line) => text += &format!("{line}\n"),
             Piece::Fence { info, lines } => {
-                let body = if info == "console" {
-                    executed_block(&lines, &sandbox)
-                } else {
-                    lines.iter().map(|line| format!("{line}\n")).collect()
+                let body = match columns_of(info) {
+                    Some(columns) => executed_block(&lines, columns, &sandbox),
+                    None => lines.iter().map(|line| format!("{line}\n")).collect(),
                 };
                 if let Some(file) = file_of(info) {
                     sandbox.file(file, &body);
@@ -117,6 +124,12 @@ fn executed(document: &str) -> String {
         }
     }
     text
+}
+
+/// The terminal that a block of commands is shown on: 0 columns for none.
+fn columns_of(info: &str) -> Option<u16> {
+    let columns = info.strip_prefix("console")?;
+    Some(columns.trim().parse().unwrap_or_default())
 }
 
 /// The file that a block is.
@@ -129,14 +142,14 @@ fn file_of(info: &str) -> Option<&str> {
     }
 }
 
-fn executed_block(block: &[&str], sandbox: &Sandbox) -> String {
+fn executed_block(block: &[&str], columns: u16, sandbox: &Sandbox) -> String {
     let mut text = String::new();
     for (written, command) in commands(block) {
         if !text.is_empty() {
             text.push('\n');
         }
         text += &written;
-        text += &output(&command, sandbox);
+        text += &output(&command, columns, sandbox);
     }
     text
 }
@@ -170,9 +183,15 @@ fn sandbox() -> Sandbox {
 }
 
 /// What a shell prints, with the paths of a usual machine.
-fn output(command: &str, sandbox: &Sandbox) -> String {
+fn output(command: &str, columns: u16, sandbox: &Sandbox) -> String {
     let root = sandbox.root().to_str().unwrap();
-    let text = sandbox.script(&format!("exec 2>&1\n{command}")).stdout;
+    let text = if columns > 0 {
+        let mut shell = sandbox.inside("/bin/sh");
+        shell.args(["-c", command]);
+        on_terminal(shell, columns)
+    } else {
+        sandbox.script(&format!("exec 2>&1\n{command}")).stdout
+    };
     let text = text.replace(&format!("{root}/home"), "/home/me").replace(&format!("{root}/bin"), "/usr/local/bin");
     text.replace(root, "/opt")
 }
@@ -183,7 +202,7 @@ fn every_block_is_executed_by_something() {
         for piece in pieces(&read(&name)) {
             let Piece::Fence { info, lines } = piece else { continue };
             match info.split_once(' ') {
-                None if info == "console" => assert!(!commands(&lines).is_empty(), "{name}: an empty block"),
+                _ if columns_of(info).is_some() => assert!(!commands(&lines).is_empty(), "{name}: an empty block"),
                 None if info == "diff" => fits(&name, &lines),
                 None if info == "text" => {}
                 Some(_) if file_of(info).is_some() => {}
@@ -243,9 +262,9 @@ fn the_picture_of_the_session_shows_what_its_page_shows() {
     let picture = read("docs/session.svg");
     let without_tags: String = picture.split('<').filter_map(|piece| Some(piece.split_once('>')?.1)).collect();
     let drawn = without_tags.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
-    let page = read("docs/session.md");
+    let page = read(SESSION);
     let shown = pieces(&page).into_iter().filter_map(|piece| match piece {
-        Piece::Fence { info: "console", lines } => Some(lines),
+        Piece::Fence { info, lines } if columns_of(info).is_some() => Some(lines),
         _ => None,
     });
     let missing: Vec<&str> = shown.flatten().filter(|line| !drawn.contains(line)).collect();

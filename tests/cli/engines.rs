@@ -502,6 +502,7 @@ fn options_reach_the_machines_as_they_were_given() {
     let run = sandbox.launch(&options, SCRIPT);
     let expected = "-q --launcher-arg -n --launcher-arg=--format --env A=--dry-run --nproc_per_node 4 -- python x.py";
     assert!(arguments(&run.json()).ends_with(expected), "{run:?}");
+    std::fs::create_dir(sandbox.cwd().join(OsStr::from_bytes(b"\xff"))).unwrap();
     let odd =
         [&b"-n"[..], b"--format", b"json", b"--template-dir=\xff", b"--", b"python", b"x.py"].map(OsStr::from_bytes);
     assert!(

@@ -138,7 +138,7 @@ fn a_key_is_judged_by_the_installed_deepspeed() {
     let still = asked("amp");
     assert!(still.contains("removed in 0.19.8") && !still.contains("here "), "{still}");
     sandbox.installed("deepspeed", "0.19.8");
-    assert!(asked("amp").contains("here    DeepSpeed 0.19.8 refuses a config that holds it\n"), "{}", asked("amp"));
+    assert!(asked("amp").contains("here    DeepSpeed 0.19.8 refuses a config that has it\n"), "{}", asked("amp"));
     assert!(!asked("tensor_parallel.autotp_size").contains("here "));
     assert!(asked("bfloat16").contains("the old name of `bf16`"));
     // Gone long ago, so that nothing else is told of it.

@@ -56,6 +56,22 @@ const MISTAKES: &[(&str, &str)] = &[
     ("--trainer huggingface -- swift sft", "did you mean `hf`?"),
     ("--trainer ms-swift -- swift sft", "did you mean `swift`?"),
     ("swift sft --nproc-per-node 2 --model x", "zlaunch --nproc-per-node 2 -- swift sft --model x"),
+    ("-deepspeed zero3 -- swift sft", "did you mean `--deepspeed zero3`?"),
+    ("-nproc 2 -- swift sft", "did you mean `--nproc-per-node 2`?"),
+    ("-dryrun -- swift sft", "did you mean `--dry-run`?"),
+    ("--node 2 -- swift sft", "did you mean `--nnodes 2`?"),
+    ("--json -- swift sft", "did you mean `--format json`?"),
+    ("--deepspeed zero3", "zlaunch --deepspeed zero3 -- swift sft "),
+    ("--nproc-per-node 2 --deepspeed= -- swift sft", "--deepspeed zero3; "),
+    ("--nproc-per-node 2 --deepspeed zero3 -- swift stf", "did you mean `swift sft`?"),
+    ("--nproc-per-node 2 --deepspeed zero3 -- python", "name the script: python train.py"),
+    ("--deepspeed zero2 --set zero_optimization.stage:3 -- swift sft", "--set zero_optimization.stage=3"),
+    ("--deepspeed zero2 --set {\"zero_optimization.stage\":3} -- swift sft", "--set zero_optimization.stage=3"),
+    ("--deepspeed zero2 --set {\"a\":{\"b\":3}} -- swift sft", "--set KEY=VALUE"),
+    ("--env HF_HOME:/tmp -- swift sft", "--env HF_HOME=/tmp"),
+    ("--template-dir nowhere -- swift sft", "check the path"),
+    ("--template-dir ../homee -- swift sft", "--template-dir ../home"),
+    ("swift sft --max_grad_norm x --deepspeed zero2", "--max_grad_norm 1.0"),
     // Sub-commands.
     ("fit", "zlaunch fit --params 8B --gpu H100x8, or "),
     ("fit 8B --gpus 8", "zlaunch fit --gpus 8 --params 8B"),
@@ -67,6 +83,14 @@ const MISTAKES: &[(&str, &str)] = &[
     ("fit --params 8B --gpus 8 --lora", "did you mean `--tuner lora`?"),
     ("fit --gpu 8 --params 8B", "did you mean `--gpus`?"),
     ("generate --micro 2", "did you mean `--micro-batch 2`?"),
+    ("generate --batch 2", "did you mean `--micro-batch 2`?"),
+    ("generate --params 8B", "leave --params out"),
+    ("fit --params 8B --gpus 8x", "--gpus 8"),
+    ("check .", "zlaunch check ./*.json"),
+    ("schema -o x.json", "leave -o out"),
+    ("explain --lang zh", "leave --lang out"),
+    ("explain --nproc-per-node", "did you mean `nproc-per-node`?"),
+    ("templates zero3 --json", "leave --json out"),
     ("generate zero3", "zlaunch generate --from zero3"),
     ("templates --list", "leave --list out"),
     ("schema --version 0.16.9", "did you mean `--deepspeed-version 0.16.9`?"),
@@ -102,6 +126,45 @@ fn what_was_meant_can_be_pasted() {
             );
         }
     }
+}
+
+#[test]
+fn a_command_between_quotes_is_one_word() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.run(["-n", "--deepspeed", "zero2", "--", "swift sft --model x"]);
+    run.refused(&["  help: zlaunch -n --deepspeed zero2 -- swift sft --model x\n"]);
+}
+
+#[test]
+fn help_is_asked_for_in_any_order() {
+    let sandbox = Sandbox::new();
+    let page = sandbox.run(["fit", "--help"]).stdout;
+    for words in [["--help", "fit"], ["-h", "fit"], ["help", "fit"], ["fit", "-h"]] {
+        assert_eq!(sandbox.run(words).stdout, page, "{words:?}");
+    }
+}
+
+/// One wrong option does not hide what is wrong about the config and the command.
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let sandbox = Sandbox::new();
+    for (options, what) in [
+        ("--nproc-per-nod 2", "has no option `--nproc-per-nod`"),
+        ("--nproc-per-node x", "`x` is not a number of ranks"),
+        ("--lr 1", "has no option `--lr`"),
+        ("--launcher nobody", "`nobody`"),
+    ] {
+        for check in ["", "check "] {
+            let line = format!("{check}{options} --deepspeed zer3 -- swift sft --max_grad_norm x");
+            let run = sandbox.run(line.split(' '));
+            run.refused(&[what, "no DeepSpeed template is named `zer3`", "refuses `--max_grad_norm x`"]);
+        }
+    }
+    // But nothing that may follow from it.
+    let run = sandbox.run(["--template-dir", "nowhere", "--deepspeed", "ours", "--", "swift", "sft"]);
+    assert_eq!(run.stderr.matches("error").count(), 1, "{run:?}");
+    let run = sandbox.run(["--nproc-per-node", "x", "--deepspeed", "zero2", "--", "swift", "sft"]);
+    assert_eq!(run.stderr.matches("error").count(), 1, "{run:?}");
 }
 
 #[test]

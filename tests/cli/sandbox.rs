@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Once};
 
+use nix::pty::{Winsize, openpty};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
@@ -237,4 +239,25 @@ impl Run {
             assert!(self.stderr.contains(word), "{word} is missing in: {}", self.stderr);
         }
     }
+}
+
+/// What a program prints on a terminal with so many columns.
+pub(crate) fn on_terminal(mut command: Command, columns: u16) -> String {
+    let size = Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    let pty = openpty(Some(&size), None).unwrap();
+    let end = |end: &std::os::fd::OwnedFd| Stdio::from(end.try_clone().unwrap());
+    command.env("TERM", "xterm-256color").stdin(Stdio::null()).stdout(end(&pty.slave)).stderr(end(&pty.slave));
+    let mut child = command.spawn().unwrap();
+    drop((command, pty.slave));
+    let mut seen = Vec::new();
+    // Linux ends it with an error when the other side is closed.
+    let _ = File::from(pty.master).read_to_end(&mut seen);
+    child.wait().unwrap();
+    String::from_utf8(seen).unwrap().replace("\r\n", "\n")
+}
+
+pub(crate) fn without_colours(shown: &str) -> String {
+    let parts = shown.split("\x1b[").enumerate();
+    let plain = parts.map(|(at, part)| if at == 0 { part } else { part.split_once('m').map_or("", |(_, rest)| rest) });
+    plain.collect()
 }

@@ -1,32 +1,11 @@
 //! What a person sees: the help, the line of a launch, suggestions, configs from a pipe.
 
-use std::fs::File;
-use std::io::Read;
-use std::process::Stdio;
-
-use nix::pty::{Winsize, openpty};
-
-use crate::sandbox::{Run, SWIFT, Sandbox};
+use crate::sandbox::{self, Run, SWIFT, Sandbox, without_colours};
 
 /// What a terminal with so many columns shows, with and without colours.
 fn on_terminal(sandbox: &Sandbox, columns: u16, words: &[&str]) -> (String, String) {
-    let size = Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-    let pty = openpty(Some(&size), None).unwrap();
-    let end = |end: &std::os::fd::OwnedFd| Stdio::from(end.try_clone().unwrap());
-    let mut command = sandbox.command(words);
-    command.env("TERM", "xterm-256color").stdin(Stdio::null()).stdout(end(&pty.slave)).stderr(end(&pty.slave));
-    let mut child = command.spawn().unwrap();
-    drop((command, pty.slave));
-    let mut seen = Vec::new();
-    // Linux ends it with an error when the other side is closed.
-    let _ = File::from(pty.master).read_to_end(&mut seen);
-    child.wait().unwrap();
-    let shown = String::from_utf8(seen).unwrap().replace("\r\n", "\n");
-    let plain = shown
-        .split("\x1b[")
-        .enumerate()
-        .map(|(at, part)| if at == 0 { part } else { part.split_once('m').map_or("", |(_, rest)| rest) });
-    let plain = plain.collect();
+    let shown = sandbox::on_terminal(sandbox.command(words), columns);
+    let plain = without_colours(&shown);
     (shown, plain)
 }
 

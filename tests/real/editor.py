@@ -2,9 +2,10 @@
 """What `zlaunch schema` says, asked of real validators and editors.
 
 `agreement` spoils the configs of the corpus in many ways and compares jsonschema's verdict with what `zlaunch check` says about keys,
-types and ranges. `language_server` asks the JSON server of VS Code for completions and a hover, `real_neovim` lets Neovim ask it. `pre_commit` runs
-the hook of this repository. What is downloaded is kept beside the environments of `setup`.
+types and ranges. `language_server` asks the JSON server of VS Code for completions and a hover, `real_neovim` lets Neovim ask it. `pre_commit` and
+`pre_commit_builds_it` run the hooks of this repository. What is downloaded is kept beside the environments of `setup`.
 """
+import contextlib
 import copy
 import json
 import os
@@ -362,11 +363,10 @@ def real_neovim(options):
     return f"{version}, {len(names)} completions, underlined: {answer['shown']}"
 
 
-@check
-def pre_commit(options):
-    """The hook of this repository, on a repository with a right and a wrong config."""
+@contextlib.contextmanager
+def team(options):
+    """A repository with a right config: its folder, and the variables for commands in it."""
     needs("git")
-    program = tools() / "bin/pre-commit"
     with tempfile.TemporaryDirectory() as folder:
         team, folder = Path(folder) / "team", Path(folder)
         (team / "configs").mkdir(parents=True)
@@ -378,22 +378,46 @@ def pre_commit(options):
         (team / "configs/ds_good.json").write_text('{"$schema": "x", "zero_optimization": {"stage": 2}}')
         (team / "data.json").write_text('{"not": "a config"}')
         run("git", "add", ".", cwd=team, env=env)
+        yield team, env
+
+
+def hook(words, team, env, status):
+    """What pre-commit prints for all files."""
+    return run(tools() / "bin/pre-commit", "try-repo", *words, "--all-files", "--verbose", cwd=team, env=env, status=status).stdout
+
+
+def stops_wrong_configs(words, team, env):
+    (team / "configs/ds_bad.json").write_text('{"zero_optimization": {"stage": 4}}')
+    (team / "deepspeed_config.json").write_text('{"fp16": {"enabled": true}, "bf16": {"enabled": true}}')
+    run("git", "add", ".", cwd=team, env=env)
+    bad = hook(words, team, env, status=1)
+    assert "configs/ds_bad.json:1:" in bad and "two-precisions" in bad and "ds_good.json" in bad and "data.json" not in bad, bad
+    return "2 wrong configs are stopped"
+
+
+@check
+def pre_commit(options):
+    """The hook of this repository for the zlaunch that is installed."""
+    with team(options) as (folder, env):
         # The hooks as they are in the working tree, which need not be committed yet.
-        source = folder / "zlaunch"
+        source = folder.parent / "zlaunch"
         source.mkdir()
         shutil.copy(ROOT / ".pre-commit-hooks.yaml", source)
         run("git", "init", "--quiet", source, env=env)
         run("git", "add", ".", cwd=source, env=env)
         run("git", "commit", "--quiet", "-m", "hooks", cwd=source, env=env)
-        words = [program, "try-repo", source, "zlaunch-check-installed", "--all-files", "--verbose"]
-        good = run(*words, cwd=team, env=env).stdout
-        assert "0 errors" in good and "data.json" not in good, good
-        (team / "configs/ds_bad.json").write_text('{"zero_optimization": {"stage": 4}}')
-        (team / "deepspeed_config.json").write_text('{"fp16": {"enabled": true}, "bf16": {"enabled": true}}')
-        run("git", "add", ".", cwd=team, env=env)
-        bad = run(*words, cwd=team, env=env, status=1).stdout
-        assert "configs/ds_bad.json:1:" in bad and "two-precisions" in bad, bad
-    return "1 right config passes, 2 wrong ones are stopped"
+        words = [source, "zlaunch-check-installed"]
+        assert "0 errors" in hook(words, folder, env, status=0)
+        return stops_wrong_configs(words, folder, env)
+
+
+@check
+def pre_commit_builds_it(options):
+    """The other hook, as it is committed. Where there is no Rust, maturin fetches it."""
+    with team(options) as (folder, env):
+        inherited = {name: os.environ[name] for name in ("SSL_CERT_FILE", "PIP_CERT") if name in os.environ}
+        homes = {name: os.environ.get(name, str(Path.home() / place)) for name, place in (("RUSTUP_HOME", ".rustup"), ("CARGO_HOME", ".cargo"))}
+        return stops_wrong_configs([ROOT, "zlaunch-check"], folder, env | inherited | homes | {"CARGO_TARGET_DIR": str(ROOT / "target/pre-commit")})
 
 
 def main():

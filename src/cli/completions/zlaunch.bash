@@ -4,23 +4,22 @@ _zlaunch_reply() {
     mapfile -t COMPREPLY < <(compgen "$@" -- "$word")
 }
 
-# Names stand at the beginnings of lines.
 _zlaunch_templates() {
-    zlaunch templates "${folders[@]}" 2>/dev/null | grep -o '^[^ ][^ ]*'
+    zlaunch completions templates "${folders[@]}" 2>/dev/null
 }
 
 # The keys of a config up to the next dot; $1 stands behind a whole one.
 _zlaunch_keys() {
-    mapfile -t COMPREPLY < <(zlaunch completions keys 2>/dev/null | awk -v word="$word" -v end="$1" '
-        index($0, word) == 1 {
-            at = index(substr($0, length(word) + 1), ".")
-            print at ? substr($0, 1, length(word) + at) : $0 end
-        }' | sort -u)
+    local at
+    mapfile -t COMPREPLY < <(zlaunch completions keys "$word" 2>/dev/null)
+    for at in "${!COMPREPLY[@]}"; do
+        [[ ${COMPREPLY[at]} == *. ]] || COMPREPLY[at]+=$1
+    done
     compopt -o nospace 2>/dev/null
 }
 
 _zlaunch_subjects() {
-    zlaunch explain "${folders[@]}" 2>/dev/null | sed -n 's/^  *//p' | tr -s ', ' '\n' | grep -v '^[0-9]*$'
+    zlaunch completions subjects "${folders[@]}" 2>/dev/null
 }
 
 # The words from here on are another command's.

@@ -57,9 +57,8 @@ function __zlaunch_folders
     end
 end
 
-# Names stand at the beginnings of lines.
 function __zlaunch_templates
-    zlaunch templates (__zlaunch_folders) 2>/dev/null | grep -o '^[^ ][^ ]*'
+    zlaunch completions templates (__zlaunch_folders) 2>/dev/null
 end
 
 function __zlaunch_formats
@@ -69,11 +68,11 @@ end
 
 # The keys of a config up to the next dot.
 function __zlaunch_keys
-    zlaunch completions keys 2>/dev/null | awk -v word=(commandline -ct | string replace -r '^--[a-z]*=' '') '
-        index($0, word) == 1 {
-            at = index(substr($0, length(word) + 1), ".")
-            print at ? substr($0, 1, length(word) + at) : $0
-        }' | sort -u
+    zlaunch completions keys (commandline -ct | string replace -r '^--[a-z]*=' '') 2>/dev/null
+end
+
+function __zlaunch_set
+    __zlaunch_keys | string replace -r '([^.])$' '$1='
 end
 
 # A command is only looked for when it has begun: nothing but ours stands behind `zlaunch`.
@@ -82,7 +81,7 @@ function __zlaunch_wants_command
 end
 
 function __zlaunch_subjects
-    zlaunch explain (__zlaunch_folders) 2>/dev/null | sed -n 's/^  *//p' | tr -s ', ' '\n' | grep -v '^[0-9]*$'
+    zlaunch completions subjects (__zlaunch_folders) 2>/dev/null
 end
 
 complete -c zlaunch -n '__zlaunch_at command' -x -a '(__zlaunch_command)'

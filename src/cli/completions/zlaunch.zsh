@@ -13,11 +13,10 @@ _zlaunch_folders() {
     done
 }
 
-# Names stand at the beginnings of lines.
 _zlaunch_templates() {
     local -a reply names
     _zlaunch_folders
-    names=(${(f)"$(zlaunch templates $reply 2>/dev/null | grep -o '^[^ ][^ ]*')"})
+    names=(${(f)"$(zlaunch completions templates $reply 2>/dev/null)"})
     compadd -a names
 }
 
@@ -37,25 +36,24 @@ _zlaunch_record() {
     _files -/
 }
 
-# The keys of a config up to the next dot.
+# The keys of a config up to the next dot; the words given are compadd's for a whole one.
 _zlaunch_keys() {
-    local -a names
-    names=(${(f)"$(zlaunch completions keys 2>/dev/null | awk -v word="$PREFIX" '
-        index($0, word) == 1 {
-            at = index(substr($0, length(word) + 1), ".")
-            print at ? substr($0, 1, length(word) + at) : $0
-        }' | sort -u)"})
-    compadd -S "$1" -a names
+    local -a names sections
+    names=(${(f)"$(zlaunch completions keys "$PREFIX" 2>/dev/null)"})
+    sections=(${(M)names:#*.})
+    names=(${names:#*.})
+    compadd -S '' -a sections
+    compadd "$@" -a names
 }
 
 _zlaunch_set() {
-    _zlaunch_keys ''
+    _zlaunch_keys -S '='
 }
 
 _zlaunch_subjects() {
     local -a reply names
     _zlaunch_folders
-    names=(${(f)"$(zlaunch explain $reply 2>/dev/null | sed -n 's/^  *//p' | tr -s ', ' '\n' | grep -v '^[0-9]*$')"})
+    names=(${(f)"$(zlaunch completions subjects $reply 2>/dev/null)"})
     compadd -a names
 }
 

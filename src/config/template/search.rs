@@ -67,16 +67,27 @@ pub(crate) struct Search {
     pub(super) folders: Vec<PathBuf>,
 }
 
+/// The folders of ZLAUNCH_TEMPLATE_DIR.
+fn of_site(host: &Host) -> impl Iterator<Item = PathBuf> {
+    let folders = host.raw("ZLAUNCH_TEMPLATE_DIR").map(std::env::split_paths).into_iter().flatten();
+    folders.filter(|path| !path.as_os_str().is_empty()).map(|path| host.absolute(&path))
+}
+
 impl Search {
     pub(crate) fn new(flags: Vec<PathBuf>, host: &Host) -> Self {
-        let variable = host.raw("ZLAUNCH_TEMPLATE_DIR").map(std::env::split_paths).into_iter().flatten();
         let folders = flags
             .into_iter()
-            .chain(variable.filter(|path| !path.as_os_str().is_empty()))
             .map(|path| host.absolute(&path))
+            .chain(of_site(host))
             .chain(host.config_home().map(|home| home.join("zlaunch/templates")))
             .chain([PathBuf::from("/etc/zlaunch/templates")]);
         Search { folders: folders.collect() }
+    }
+
+    /// A site's list may name folders that are not everywhere, but one of them should be here.
+    pub(crate) fn missing_site(host: &Host) -> Option<Problem> {
+        let first = of_site(host).next()?;
+        (!of_site(host).any(|folder| folder.is_dir())).then(|| report::no_site_folder(&first))
     }
 
     /// The first file of that name from position `from` on. Position `folders.len()` is the built-in set.

@@ -70,7 +70,7 @@ impl EachHost {
     /// `words`: our options and the command. `seen`: the machine as it was found.
     pub(crate) fn plan(words: &[OsString], context: &LaunchContext<'_>, seen: &Host) -> Result<Self, Problem> {
         let Role::Shell(Starter::OneHost(OneHost { words: starter, hosts, .. })) = &context.topology.role else {
-            return Err(report::nothing_to_launch());
+            return Err(report::nothing_to_launch("zero2"));
         };
         let program = seen.find_program(OsStr::new(starter[0])).unwrap_or_else(|| PathBuf::from(starter[0]));
         let again = [&[host::this_program().into_os_string()], words].concat();

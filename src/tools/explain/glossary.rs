@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::language::Language;
-use crate::base::layout::wrapped;
+use crate::base::layout::filled;
 
 const ENTRIES: &str = include_str!("entries.txt");
 
@@ -21,7 +21,8 @@ pub(super) enum Topic {
 }
 
 impl Topic {
-    pub(super) const LISTED: [Topic; 5] = [Topic::Stage, Topic::Template, Topic::Key, Topic::Variable, Topic::Rule];
+    pub(super) const LISTED: [Topic; 6] =
+        [Topic::Term, Topic::Stage, Topic::Template, Topic::Key, Topic::Variable, Topic::Rule];
 
     /// In the plural, in English and in Chinese.
     fn names(self) -> [&'static str; 3] {
@@ -116,9 +117,9 @@ pub(super) fn keys_by_section(width: usize) -> String {
         |key: &str| keys.iter().any(|other| other.strip_prefix(key).is_some_and(|rest| rest.starts_with('.')));
     let sections: BTreeSet<&str> = keys.iter().filter_map(|key| Some(key.rsplit_once('.')?.0)).collect();
     let top: Vec<&str> = keys.iter().filter(|key| !key.contains('.') && !is_section(key)).copied().collect();
-    let mut text = wrapped(&top.join(", "), 2, width);
+    let mut text = filled(&top.join(", "), 2, width);
     for section in sections {
-        text += &format!("  {section}\n{}", wrapped(&keys_below(section).unwrap_or_default(), 4, width));
+        text += &format!("  {section}\n{}", filled(&keys_below(section).unwrap_or_default(), 4, width));
     }
     text
 }

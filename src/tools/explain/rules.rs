@@ -20,6 +20,7 @@ const RULES: &[(&str, &str)] = &[
     ("run-file", "The trainer's YAML or JSON file of arguments cannot be read as the trainer would read it."),
     ("config-out", "The file that --config-out names cannot be written, or the launch is made from it."),
     ("template", "There is no such template, or something in its `$zlaunch` section is wrong."),
+    ("template-dir", "None of the folders that ZLAUNCH_TEMPLATE_DIR names is here."),
     ("old-spelling", "A template is named by an old or foreign spelling, which still works."),
     ("patch", "--patch is not a patch, or one of its operations does not fit the config."),
     ("set", "--set names a key inside something that is not a section."),

@@ -30,7 +30,7 @@ impl Versions {
             Known::Yes => return None,
             Known::Later(_) => language.word("does not know it yet", "还不认识这个键"),
             Known::Dropped(_) => language.word("no longer knows it", "已不认识这个键"),
-            Known::Refused(_) => language.word("refuses a config that holds it", "会拒绝含有它的配置"),
+            Known::Refused(_) => language.word("refuses a config that has it", "会拒绝含有它的配置"),
             Known::Paused => language.word("does not read it", "不读取这个键"),
         };
         let stands_in = match self.judge {
@@ -59,7 +59,7 @@ pub(crate) fn fate(key: &KeySpec, language: Language) -> Option<String> {
     };
     let since = dotted(removed.version);
     Some(match (removed.refused, chinese) {
-        (true, false) => format!("removed in {since}{now}: a config that holds it is refused since"),
+        (true, false) => format!("removed in {since}{now}: a config that has it is refused since then"),
         (false, false) => format!("dropped in {since}{now}"),
         (true, true) => format!("{since} 移除{now}：此后会拒绝含有它的配置"),
         (false, true) => format!("{since} 起不再使用{now}"),
