@@ -24,10 +24,12 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     // An argument for it, or one that the command gives, may be read all the same. `--deepspeed` is often a switch.
     let by_argument = hf::CONFIG_OPTIONS[1..].iter().any(|name| source.mentions_option(name));
     let is_given = command.args.iter().any(|word| word.to_string_lossy().starts_with("--deepspeed_config"));
-    if is_given || by_argument || text.contains("args.deepspeed_config") {
+    let maker = MAKERS.iter().copied().find(|maker| calls(text, maker).next().is_some());
+    if is_given || by_argument && maker.is_none() || text.contains("args.deepspeed_config") {
         return None;
     }
-    let made = calls(text, "deepspeed.initialize").find_map(|call| made_in_code(text, call))?;
+    let made = calls(text, "deepspeed.initialize").find_map(|call| made_in_code(text, call));
+    let made = made.or(maker)?;
     let option = ["--zero_stage", "--stage", "--zero-stage"].into_iter().find(|option| text.contains(option));
     let help = match option {
         Some(option) => format!("drop it and say {option} 3, as the script's own options say it"),
@@ -40,12 +42,16 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     Some(RankCommand::without_config(command, NoConfig::new(why, help)))
 }
 
-/// The config of such a call, where the script writes it or has it made by DeepSpeed-Chat's function.
+/// The functions by which DeepSpeed-Chat and Safe-RLHF make the config. A module of theirs may hand it over.
+const MAKERS: [&str; 2] = ["get_train_ds_config", "get_deepspeed_train_config"];
+
+/// The config of such a call, where the script writes it or has it made by such a function.
 fn made_in_code<'a>(text: &str, call: &'a str) -> Option<&'a str> {
     let config = keyword(call, "config").or_else(|| keyword(call, "config_params"))?;
     let assigned =
         |value: &str| text.contains(&format!("{config} = {value}")) || text.contains(&format!("{config}={value}"));
-    let made = config.starts_with('{') || is_text(config) || assigned("{") || assigned("get_train_ds_config(");
+    let made =
+        config.starts_with('{') || is_text(config) || assigned("{") || MAKERS.iter().any(|maker| assigned(maker));
     made.then_some(config)
 }
 
@@ -62,6 +68,10 @@ mod tests {
                 "say --zero_stage 3",
             ),
             ("ds = {'fp16': {}}\ndeepspeed.initialize(\n    model=m,\n    config=ds,\n)\n", "change ds in the script"),
+            (
+                "import deepspeed\np.add_argument('--zero_stage')\nc = get_deepspeed_train_config(2)\nPPOTrainer(args, c).train()\n",
+                "say --zero_stage 3",
+            ),
             ("deepspeed.initialize(model=m, config_params='ds.json')\n", "change 'ds.json' in the script"),
             ("deepspeed.initialize(model=m, config={\n    'a': 1})\n", "change { … in the script"),
         ] {
