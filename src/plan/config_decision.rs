@@ -82,7 +82,7 @@ impl Draft<'_> {
     fn refused_option(&self) -> Option<Problem> {
         let flag = self.launch.deepspeed.as_ref().filter(|_| self.takes_config() && !self.launcher_takes_config())?;
         let reads = self.job.refuses_config_option()?;
-        Some(report::script_has_no_option(flag, &self.job.target.name(), reads, self.job.config_argument()))
+        Some(report::script_has_no_option(flag, self.job.target.name(), reads, self.job.config_argument()))
     }
 
     /// Whether the config can reach the trainer at all.

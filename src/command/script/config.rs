@@ -53,13 +53,12 @@ impl<'a> Way<'a> {
         let spelled = |token: &Token| token.text.trim_start_matches('-').replace('-', "_") == option;
         let named = |kind: Kind| self.tokens.iter().any(|token| token.kind == kind && spelled(token));
         match self.reader {
-            Reader::Elsewhere => None,
             Reader::Nothing => Some(false),
             Reader::Argparse => Some(self.tokens.iter().any(|token| is_option(token) && spelled(token))),
             Reader::Other(package) if STRICT.contains(&package) && !self.made.is_empty() => {
                 Some(named(Kind::Name) || named(Kind::Text))
             }
-            Reader::Other(_) => None,
+            Reader::Other(_) | Reader::Elsewhere => None,
             Reader::Hf => (self.parses_class() || named(Kind::Name)).then_some(true).or_else(|| self.parses_own_only()),
         }
     }
@@ -78,7 +77,7 @@ impl<'a> Way<'a> {
         (self.has_option(option) == Some(false) && !tolerates).then_some(reads)
     }
 
-    /// Whether every option of argparse is written out, and the parser is handed to nobody who may add more.
+    /// Whether the parser of argparse is made here, every option is written out, and nobody else gets it who may add more.
     fn shows_all_options(&self) -> bool {
         let tokens = &self.tokens;
         let is = |at: usize, texts: &[&str]| tokens.get(at).is_some_and(|token| texts.iter().any(|it| token.is(it)));
@@ -89,8 +88,9 @@ impl<'a> Way<'a> {
         let adds = ["add_config_arguments", "parents", "add_argparse_args"];
         let mut options = calls(tokens, |token| token.is("add_argument"));
         let made = (2..tokens.len()).filter(|at| is(*at, &["ArgumentParser"]));
-        let mut names = made.filter_map(|at| (0..at).rev().take(4).find(|at| is(*at, &["="])).map(|at| at - 1));
-        options.all(is_written)
+        let mut names = made.filter_map(|at| (0..at).rev().take(4).find(|at| is(*at, &["="]))?.checked_sub(1));
+        calls(tokens, |token| token.is("ArgumentParser")).next().is_some()
+            && options.all(is_written)
             && !tokens.iter().any(|token| adds.iter().any(|it| token.is(it)))
             && !names.any(|name| {
                 let passed =
