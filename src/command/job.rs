@@ -59,6 +59,17 @@ impl Job {
         self.source.as_ref().filter(|_| is_script).map(|source| Way::read(source))
     }
 
+    /// What reads the options of the user's own script, where it is sure to refuse the one that names the config.
+    pub(crate) fn refuses_config_option(&self) -> Option<&'static str> {
+        let is_option = self.trainer.hand_over == HandOver::Argument
+            && matches!(self.takes_config, None | Some(TakesConfig::Named(_)))
+            && self.run_file.is_none()
+            && matches!(self.trainer.parser, ArgumentParser::Script);
+        // transformers' own parser has it, as a rule.
+        let source = self.source.as_ref().filter(|source| is_option && !source.text.contains("HfArgumentParser"))?;
+        Way::read(source).refuses(self.config_argument())
+    }
+
     /// The config that the command or a variable of the trainer names.
     pub(crate) fn own_config(&self, host: &Host) -> Option<Sourced<String>> {
         let name = self.config_argument();

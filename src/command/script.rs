@@ -4,6 +4,7 @@
 
 mod calls;
 mod classes;
+mod config;
 mod declared;
 mod family;
 mod model;

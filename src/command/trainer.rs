@@ -41,6 +41,7 @@ front_ends! {
     verl
     ray
     lightning
+    fabric
     deepspeed_chat
     nested
     accelerate

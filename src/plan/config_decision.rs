@@ -52,6 +52,7 @@ impl Draft<'_> {
         };
         let refusal = self.wrapped.as_ref().and_then(|wrapped| wrapped.refuses_config(&self.job, &self.host));
         diagnostics.warnings.extend(refusal);
+        diagnostics.warnings.extend(self.refused_option());
         // A config of the trainer's package is read where the package is.
         if self.runs_elsewhere() && self.missing_shipped_config(&spec).is_some() {
             return None;
@@ -75,6 +76,13 @@ impl Draft<'_> {
         let named = self.launch.deepspeed.as_ref().filter(|flag| flag.value != fit::AUTO);
         diagnostics.warnings.extend(named.and_then(|flag| own_config::difference(self, flag, &template)));
         Some((template, chosen))
+    }
+
+    /// Our config reaches the script by an option that its parser does not have.
+    fn refused_option(&self) -> Option<Problem> {
+        let flag = self.launch.deepspeed.as_ref().filter(|_| self.takes_config() && !self.launcher_takes_config())?;
+        let reads = self.job.refuses_config_option()?;
+        Some(report::script_has_no_option(flag, self.job.target.name(), reads, self.job.config_argument()))
     }
 
     /// Whether the config can reach the trainer at all.

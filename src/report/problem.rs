@@ -18,6 +18,7 @@ const ABOUT_THE_LAUNCH: &[&str] = &[
     "old-spelling",
     "two-configs",
     "own-config-differs",
+    "no-such-option",
     "unknown-variable",
     "template-dir",
     "behind-the-command",

@@ -49,6 +49,14 @@ pub(crate) fn takes_no_config(spec: &Sourced<String>, why: &str, help: &str) -> 
     Problem::error("hand-over", why).at(spec.place()).help(help)
 }
 
+/// `reads`: the package that reads the script's options.
+pub(crate) fn script_has_no_option(spec: &Sourced<String>, script: &str, reads: &str, option: &str) -> Problem {
+    let what = format!("`{script}` has no option `--{option}`, and {reads} refuses what it does not know");
+    Problem::warning("no-such-option", what)
+        .at(spec.place())
+        .help("--trainer in_code hands the config to transformers' Trainer without an option, --trainer accelerate to a loop with Accelerator()")
+}
+
 pub(crate) fn shipped_config_not_found(spec: &Sourced<String>, trainer: &str) -> Problem {
     let what = format!("`{}` is a config of {trainer}'s package, and the package is not found here", spec.value);
     Problem::error("template", what).at(spec.place()).help("give the path of the JSON file")

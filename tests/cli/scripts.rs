@@ -231,3 +231,25 @@ fn a_script_is_given_the_config_by_its_own_name() {
         .launch(&["--nproc-per-node", "2", "--deepspeed", "zero3"], &["python", "own.py"])
         .refused(&["it is not seen which key", "KEY.deepspeed=zero3"]);
 }
+
+#[test]
+fn an_option_that_the_parser_would_refuse_is_told() {
+    let sandbox = Sandbox::new();
+    let warned = |script: &str| {
+        let plan = plan(&sandbox, &[], script, "--lr 1");
+        let found = plan["diagnostics"].as_array().unwrap().iter().find(|it| it["rule"] == "no-such-option").cloned();
+        found.map(|it| it["message"].as_str().unwrap().to_string())
+    };
+    let options = "import argparse\nfrom elsewhere import Trainer\nparser = argparse.ArgumentParser()\nparser.add_argument('--lr')\n";
+    let says = "`own.py` has no option `--deepspeed`, and argparse refuses what it does not know";
+    assert_eq!(warned(&format!("{options}Trainer(parser.parse_args())\n")).as_deref(), Some(says));
+    for more in [
+        "parser.add_argument('--deepspeed')\n",
+        "more(parser)\n",
+        "for name in NAMES:\n    parser.add_argument(f'--{name}')\n",
+        "parser.add_argument(*names)\n",
+        "parser.parse_known_args()\n",
+    ] {
+        assert_eq!(warned(&format!("{options}{more}")), None, "{more}");
+    }
+}

@@ -56,6 +56,14 @@ IN_CODE = """
     torch.distributed.destroy_process_group()
 """
 
+# The same, with options that argparse reads and what they become unpacked.
+UNPACKED = IN_CODE.replace("TrainingArguments(output_dir", "TrainingArguments(**vars(parser.parse_args()), output_dir").replace("max_steps=2, ", "").replace("""
+    arguments""", """
+    import argparse
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--max_steps", type=int)
+    arguments""")
+
 LIGHTNING = """
     import argparse
     import json
@@ -201,6 +209,16 @@ def arguments_in_code_get_the_config(lab):
     # An argument would reach nobody.
     result = lab.run(["torchrun", "--nproc_per_node", "2", code, "--deepspeed", template(lab, "zero3")])
     assert result.returncode == 0 and done in result.stdout and "DeepSpeed" not in result.stdout, result.stdout
+
+
+@check
+def options_that_have_none_for_the_config(lab):
+    code, done = script(lab, "unpacked.py", UNPACKED), "trained 2 steps"
+    alone = lab.trained([*launched_by_accelerate(lab, code, template(lab, "zero3")), "--max_steps", "2"], done)
+    through = lab.trained(ours(lab, "--deepspeed", "zero3", "--", "python", code, "--max_steps", "2"), done)
+    assert through == alone, different(alone, through)
+    result = lab.run(["torchrun", "--nproc_per_node", "2", code, "--max_steps", "2", "--deepspeed", template(lab, "zero3")])
+    assert result.returncode and "unrecognized arguments: --deepspeed" in result.stdout, result.stdout
 
 
 @check

@@ -55,6 +55,11 @@ fn between<'a>(text: &'a str, tokens: &[Token], start: usize, end: usize) -> &'a
     text[at(start)..at(end)].trim()
 }
 
+/// A value as it is shown in a message: one line of it.
+pub(crate) fn shown(value: &str) -> String {
+    value.split_once('\n').map_or_else(|| value.to_string(), |(line, _)| format!("{} …", line.trim_end()))
+}
+
 /// Whether a value is written out as text.
 pub(crate) fn is_text(value: &str) -> bool {
     value.starts_with(['"', '\''])
@@ -91,5 +96,6 @@ mod tests {
         assert_eq!(keyword("k={'b': 1, 'c': [2, 3]}, m=4", "k"), Some("{'b': 1, 'c': [2, 3]}"));
         assert_eq!(keyword("**more, k=1", "k"), None);
         assert!(is_text("\"ddp\"") && !is_text("args.strategy"));
+        assert_eq!((shown("a.json"), shown("{\n  'b': 1}")), ("a.json".to_string(), "{ …".to_string()));
     }
 }

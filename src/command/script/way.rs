@@ -30,7 +30,7 @@ impl Passage {
 
 /// What reads the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reader {
+pub(super) enum Reader {
     /// `HfArgumentParser` and those derived from it.
     Hf,
     Argparse,
@@ -119,17 +119,14 @@ const PARTS_OF_MODELS: &[&str] = &[
 ];
 const ASSIGNMENTS: &[&str] = &["=", "+=", "-=", "*=", "/=", "//=", "**=", "%=", "|=", ":="];
 
-/// What a function under `@hydra.main` calls its config.
-const CONFIGS: &[&str] = &["cfg", "config", "conf", "args", "hparams"];
-
 pub(crate) struct Way<'a> {
     pub(super) tokens: Vec<Token<'a>>,
     /// The files, each with where its tokens end. The script is the last.
     files: Vec<(usize, &'a str)>,
-    classes: Classes<'a>,
-    reader: Reader,
+    pub(super) classes: Classes<'a>,
+    pub(super) reader: Reader,
     /// The constructors of the trainer's arguments that are called.
-    made: Vec<Range<usize>>,
+    pub(super) made: Vec<Range<usize>>,
     /// Why no argument can be followed.
     lost: Option<String>,
 }
@@ -279,7 +276,7 @@ impl<'a> Way<'a> {
     }
 
     /// Whether the parser fills a class of the trainer's arguments.
-    fn parses_class(&self) -> bool {
+    pub(super) fn parses_class(&self) -> bool {
         let mut parsed = calls(&self.tokens, is_hf_parser).flatten();
         parsed.any(|at| self.classes.at(&self.tokens, at).is_some())
     }
@@ -292,41 +289,6 @@ impl<'a> Way<'a> {
             [.., object, dot, name] => name.is(argument) && dot.is(".") && object.kind == Kind::Name && end == 3,
             _ => false,
         }
-    }
-
-    /// The option that becomes `TrainingArguments(deepspeed=args.NAME)`.
-    pub(crate) fn config_option(&self) -> Option<&'a str> {
-        let value = self.made.iter().find_map(|call| keyword(&self.tokens[call.clone()], "deepspeed"))?;
-        match value {
-            [object, dot, name, rest @ ..] if object.kind == Kind::Name && dot.is(".") => {
-                let ends = rest.first().is_none_or(|next| next.is(",") || next.is(")"));
-                let is_option = matches!(self.reader, Reader::Hf | Reader::Argparse);
-                (ends && is_option).then_some(name.text)
-            }
-            _ => None,
-        }
-    }
-
-    /// The key that hydra has for it: `TrainingArguments(**cfg.training)`, `TrainingArguments(deepspeed=cfg.training.config)`.
-    pub(crate) fn config_key(&self) -> Option<String> {
-        let chain = |from: &[Token<'a>]| -> Option<Vec<&'a str>> {
-            let start = from.iter().position(|token| CONFIGS.contains(&token.text))?;
-            let parts = from[start + 1..].chunks(2).map_while(|pair| match pair {
-                [dot, name] if dot.is(".") && name.kind == Kind::Name => Some(name.text),
-                _ => None,
-            });
-            Some(parts.collect())
-        };
-        self.made.iter().find_map(|call| {
-            let call = &self.tokens[call.clone()];
-            let value = keyword(call, "deepspeed")?;
-            let end = value.iter().position(|token| token.is(",")).unwrap_or(value.len());
-            let mut key = chain(&value[..end])?;
-            if value[0].is("**") {
-                key.push("deepspeed");
-            }
-            Some(key.join("."))
-        })
     }
 
     /// How the arguments are read, in a few words.

@@ -5,7 +5,7 @@ use super::hf;
 use crate::command::front_end::{
     ArgumentParser, DefaultArguments, FillsAuto, HandOver, NoConfig, RankCommand, Trainer, Usage, text_of,
 };
-use crate::command::script::signs::{calls, imports, keyword};
+use crate::command::script::signs::{calls, imports, keyword, shown};
 use crate::command::target::ParsedCommand;
 use crate::host::Host;
 
@@ -41,7 +41,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     let own = calls(text, "DeepSpeedPlugin").find_map(|call| keyword(call, "hf_ds_config"));
     let no_config = own.map(|config| {
         NoConfig::new(
-            format!("the script gives accelerate a config itself: DeepSpeedPlugin(hf_ds_config={config})"),
+            format!("the script gives accelerate a config itself: DeepSpeedPlugin(hf_ds_config={})", shown(config)),
             "leave hf_ds_config out there: zlaunch hands the config over in ACCELERATE_DEEPSPEED_CONFIG_FILE",
         )
     });
@@ -50,8 +50,12 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
 
 /// Whether it calls a trainer of transformers or TRL, rather than one of its own.
 fn trains_with_hf(text: &str) -> bool {
-    let defines = text.contains("class Trainer");
-    imports(text, &["transformers", "trl"]) && text.contains("Trainer(") && !defines
+    let calls_one = |rest: &str| {
+        let start = rest.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| at + 1);
+        let name = &rest[start..];
+        !rest[..start].ends_with("class ") && !text.contains(&format!("class {name}Trainer"))
+    };
+    imports(text, &["transformers", "trl"]) && text.match_indices("Trainer(").any(|(at, _)| calls_one(&text[..at]))
 }
 
 /// Where accelerate takes the value of an "auto" from (`Accelerator._prepare_deepspeed`). It refuses any other.
@@ -93,6 +97,10 @@ mod tests {
             ("import accelerate\nacc = accelerate.Accelerator(mixed_precision='bf16')\n", "accelerate"),
             (
                 "import transformers\nfrom accelerate import Accelerator\nclass Trainer:\n    pass\nAccelerator()\nTrainer()\n",
+                "accelerate",
+            ),
+            (
+                "from transformers import AutoModel\nfrom accelerate import Accelerator\nclass BaseTrainer(ABC):\n    a = Accelerator()\nclass Supervised(BaseTrainer):\n    pass\nBaseTrainer()\n",
                 "accelerate",
             ),
             ("from accelerate import Accelerator\nfrom trl import SFTTrainer\nAccelerator()\nSFTTrainer()\n", "hf"),

@@ -1,9 +1,9 @@
 //! DeepSpeed-Chat's scripts, and others that hand `deepspeed.initialize` a config of their own making. DeepSpeed refuses
 //! `--deepspeed_config` beside it.
 
-use super::deepspeed;
-use crate::command::front_end::{NoConfig, RankCommand, Trainer, Usage, text_of};
-use crate::command::script::signs::{calls, keyword};
+use super::{deepspeed, hf};
+use crate::command::front_end::{NoConfig, RankCommand, Trainer, Usage};
+use crate::command::script::signs::{calls, is_text, keyword, shown};
 use crate::command::target::ParsedCommand;
 use crate::host::Host;
 
@@ -19,31 +19,39 @@ pub(crate) const TRAINER: Trainer = Trainer {
 };
 
 fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
-    let text = text_of(command, host).filter(|text| text.contains("deepspeed"))?;
-    // An argument for it, or one that the command gives, may be read all the same.
-    let by_argument = ["args.deepspeed_config", "--deepspeed_config\"", "--deepspeed_config'"];
+    let source = command.source(host).filter(|source| source.text.contains("deepspeed"))?;
+    let text = source.text.as_str();
+    // An argument for it, or one that the command gives, may be read all the same. `--deepspeed` is often a switch.
+    let by_argument = hf::CONFIG_OPTIONS[1..].iter().any(|name| source.mentions_option(name));
     let is_given = command.args.iter().any(|word| word.to_string_lossy().starts_with("--deepspeed_config"));
-    if is_given || by_argument.iter().any(|sign| text.contains(sign)) {
+    let maker = MAKERS.iter().copied().find(|maker| calls(text, maker).next().is_some());
+    if is_given || by_argument && maker.is_none() || text.contains("args.deepspeed_config") {
         return None;
     }
-    let made = calls(text, "deepspeed.initialize").find_map(|call| made_in_code(text, call))?;
+    let made = calls(text, "deepspeed.initialize").find_map(|call| made_in_code(text, call));
+    let made = made.or(maker)?;
     let option = ["--zero_stage", "--stage", "--zero-stage"].into_iter().find(|option| text.contains(option));
     let help = match option {
         Some(option) => format!("drop it and say {option} 3, as the script's own options say it"),
         None => format!(
-            "drop it, or change {made} in the script; deepspeed.initialize(args=args) takes a config from zlaunch"
+            "drop it, or change {} in the script; deepspeed.initialize(args=args) takes a config from zlaunch",
+            shown(made)
         ),
     };
-    let why = format!("the script hands deepspeed.initialize a config that it makes itself: config={made}");
+    let why = format!("the script hands deepspeed.initialize a config that it makes itself: config={}", shown(made));
     Some(RankCommand::without_config(command, NoConfig::new(why, help)))
 }
 
-/// The config of such a call, where the script writes it or has it made by DeepSpeed-Chat's function.
+/// The functions by which DeepSpeed-Chat and Safe-RLHF make the config. A module of theirs may hand it over.
+const MAKERS: [&str; 2] = ["get_train_ds_config", "get_deepspeed_train_config"];
+
+/// The config of such a call, where the script writes it or has it made by such a function.
 fn made_in_code<'a>(text: &str, call: &'a str) -> Option<&'a str> {
     let config = keyword(call, "config").or_else(|| keyword(call, "config_params"))?;
     let assigned =
         |value: &str| text.contains(&format!("{config} = {value}")) || text.contains(&format!("{config}={value}"));
-    let made = config.starts_with('{') || assigned("{") || assigned("get_train_ds_config(");
+    let made =
+        config.starts_with('{') || is_text(config) || assigned("{") || MAKERS.iter().any(|maker| assigned(maker));
     made.then_some(config)
 }
 
@@ -60,6 +68,12 @@ mod tests {
                 "say --zero_stage 3",
             ),
             ("ds = {'fp16': {}}\ndeepspeed.initialize(\n    model=m,\n    config=ds,\n)\n", "change ds in the script"),
+            (
+                "import deepspeed\np.add_argument('--zero_stage')\nc = get_deepspeed_train_config(2)\nPPOTrainer(args, c).train()\n",
+                "say --zero_stage 3",
+            ),
+            ("deepspeed.initialize(model=m, config_params='ds.json')\n", "change 'ds.json' in the script"),
+            ("deepspeed.initialize(model=m, config={\n    'a': 1})\n", "change { … in the script"),
         ] {
             sandbox.put("cwd/chat.py", script);
             let job = sandbox.job("python chat.py --deepspeed");
@@ -70,6 +84,7 @@ mod tests {
             "deepspeed.initialize(args=args, model=m)\n",
             "ds = {}\nif args.deepspeed_config:\n    ds = load(args.deepspeed_config)\ndeepspeed.initialize(model=m, config=ds)\n",
             "deepspeed.initialize(model=m, config=args.deepspeed_config)\n",
+            "p.add_argument('--ds_config')\nds = {}\nds.update(load(a.ds_config))\ndeepspeed.initialize(config=ds)\n",
             "ds = json.load(open(args.deepspeed))\ndeepspeed.initialize(model=m, config=ds)\n",
         ] {
             sandbox.put("cwd/chat.py", script);

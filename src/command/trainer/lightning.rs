@@ -6,7 +6,7 @@ use crate::base::vars;
 use crate::command::front_end::{
     ArgumentParser, DefaultArguments, FillsAuto, HandOver, NoConfig, RankCommand, Trainer, Usage, Variable, text_of,
 };
-use crate::command::script::signs::{calls, imports, is_text, keyword};
+use crate::command::script::signs::{calls, imports, is_text, keyword, shown};
 use crate::command::target::ParsedCommand;
 use crate::host::Host;
 
@@ -30,8 +30,10 @@ pub(crate) const TRAINER: Trainer = Trainer {
 };
 
 const PACKAGES: &[&str] = &["lightning", "pytorch_lightning", "lightning_fabric", "lightning_pytorch"];
-/// What trains; the command line of the last one may name the strategy.
-const TRAINERS: &[&str] = &["Trainer", "Fabric", "LightningCLI"];
+/// What trains.
+const TRAINERS: &[&str] = &["Trainer", "Fabric", "LightningCLI", FROM_OPTIONS];
+/// Before Lightning 2: the options of the command line are the Trainer's own.
+const FROM_OPTIONS: &str = "from_argparse_args";
 
 fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     let text = text_of(command, host).filter(|text| imports(text, PACKAGES))?;
@@ -65,7 +67,7 @@ fn processes(text: &str, host: &Host) -> Option<Variable> {
 fn in_code(text: &str) -> Option<NoConfig> {
     let config = calls(text, "DeepSpeedStrategy").find_map(|call| keyword(call, "config"))?;
     Some(NoConfig::new(
-        format!("the script gives its strategy a config itself: DeepSpeedStrategy(config={config})"),
+        format!("the script gives its strategy a config itself: DeepSpeedStrategy(config={})", shown(config)),
         "write DeepSpeedStrategy() there: zlaunch hands it the config in PL_DEEPSPEED_CONFIG_PATH",
     ))
 }
@@ -75,7 +77,8 @@ fn other_strategy(text: &str, words: &[std::borrow::Cow<str>]) -> Option<NoConfi
     let is_deepspeed = |text: &str| text.contains("deepspeed") || text.contains("DeepSpeed");
     let named: Vec<&str> =
         TRAINERS.iter().flat_map(|name| calls(text, name)).filter_map(|call| keyword(call, "strategy")).collect();
-    let from_elsewhere = named.iter().any(|value| !is_text(value)) || calls(text, "LightningCLI").next().is_some();
+    let from_elsewhere = named.iter().any(|value| !is_text(value))
+        || ["LightningCLI", FROM_OPTIONS].iter().any(|name| calls(text, name).next().is_some());
     if is_deepspeed(text) || words.iter().any(|word| is_deepspeed(word)) || from_elsewhere {
         return None;
     }
@@ -118,6 +121,7 @@ mod tests {
             ("from lightning.fabric import Fabric\nFabric(strategy='deepspeed')\n", ""),
             ("from lightning.pytorch.cli import LightningCLI\nLightningCLI(Model)\n", " fit --config c.yaml"),
             ("import lightning as L\nL.Trainer()\n", " --strategy=deepspeed_stage_2"),
+            ("import pytorch_lightning as pl\npl.Trainer.from_argparse_args(args)\n", " --gpus 2"),
         ] {
             let job = job(script, words);
             assert_eq!((job.trainer.name, job.no_config), ("lightning", None), "{script}");

@@ -29,6 +29,10 @@ const RULES: &[(&str, &str)] = &[
     ("not-found", "The command, or a program it needs, was not found."),
     ("hand-over", "zlaunch does not know how this command takes a DeepSpeed config."),
     (
+        "no-such-option",
+        "The script's own parser has no option for the config, so it would end at once. transformers and accelerate also find a config in the variables that `accelerate launch` sets.",
+    ),
+    (
         "own-config-differs",
         "A name means a config of zlaunch's and one that comes with the trainer, and they differ. In zlaunch's --deepspeed it \
          is zlaunch's, in the trainer's own argument the trainer's.",

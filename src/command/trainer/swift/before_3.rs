@@ -109,13 +109,16 @@ fn is_batch_size(word: &OsString) -> bool {
     name_of(word).is_some_and(|name| name.len() > 1 && "batch_size".starts_with(&name))
 }
 
+/// The later name, spelt with dashes where the old one was.
 fn renamed(word: &OsString) -> OsString {
     if !is_batch_size(word) {
         return word.clone();
     }
     let text = word.to_string_lossy();
-    let name = if text.contains("h-s") { "--per-device-train-batch-size" } else { "--per_device_train_batch_size" };
-    text.split_once('=').map_or_else(|| name.into(), |(_, value)| format!("{name}={value}").into())
+    let (old, value) = text.split_once('=').map_or((&*text, None), |(old, value)| (old, Some(value)));
+    let is_dashed = old.trim_start_matches('-').contains('-');
+    let name = if is_dashed { "--per-device-train-batch-size" } else { "--per_device_train_batch_size" };
+    value.map_or_else(|| name.into(), |value| format!("{name}={value}").into())
 }
 
 fn config_argument(args: &Args) -> &'static str {
@@ -177,9 +180,12 @@ mod tests {
             rank("swift sft --deepspeed a.json --deepspeed_config_path b.json"),
             "sft.py --deepspeed a.json --deepspeed_config_path CONFIG"
         );
-        for (line, micro) in
-            [("--batch=4", Some(4)), ("--per_device_train_batch_size 3 --batch_size 4", Some(3)), ("--b 4", None)]
-        {
+        for (line, micro) in [
+            ("--batch=4", Some(4)),
+            ("--batch-size=5", Some(5)),
+            ("--per_device_train_batch_size 3 --batch_size 4", Some(3)),
+            ("--b 4", None),
+        ] {
             let found = old.job(&format!("swift pt {line}")).args.int("per_device_train_batch_size").unwrap();
             assert_eq!(found.map(|sourced| sourced.value), micro, "{line}");
         }
