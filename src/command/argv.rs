@@ -25,9 +25,9 @@ pub(crate) type Field = (&'static str, Nargs);
 
 /// The options of a front end. argparse accepts an abbreviation that fits one of them only.
 #[derive(Clone, Copy)]
-pub(crate) enum OptionList {
-    /// All of them, one a line (`option_names`).
-    Known(&'static str),
+pub(crate) enum OptionList<'a> {
+    /// All of them, in one list or several, one a line (`option_names`).
+    Known(&'a [&'a str]),
     /// The script may define more than we know, so an abbreviation cannot be resolved.
     Open,
 }
@@ -115,7 +115,8 @@ impl Args {
             self.unclear.extend(fitting.map(|(name, _)| (at, format!("--{prefix}"), *name)));
             return None;
         };
-        let mut matches = option_names::all(all).filter(|name| strings(name) > 0);
+        let names = all.iter().flat_map(|list| option_names::all(list));
+        let mut matches = names.filter(|name| strings(name) > 0);
         let (only, more) = (matches.next()?, matches.next());
         (more.is_none() && strings(only) == 1).then(|| fitting.find(|(name, _)| *name == only).copied())?
     }
@@ -233,12 +234,12 @@ impl Args {
         words
     }
 
-    /// Option words that are neither in the list nor a prefix of one in it.
-    pub(crate) fn unknown<'a>(&'a self, list: &'a str) -> impl Iterator<Item = &'a str> {
+    /// Option words that are neither in the lists nor a prefix of one in them.
+    pub(crate) fn unknown<'a>(&'a self, lists: &'a [&str]) -> impl Iterator<Item = &'a str> {
         let words = self.words[..options_end(&self.words)].iter().filter_map(|word| word.to_str());
         let options = words.filter(|word| word.starts_with("--") && !word.contains(' '));
         let given = options.map(|word| word.split('=').next().unwrap_or(word));
-        given.filter(move |name| !option_names::any_starts_with(list, &name[2..]))
+        given.filter(move |name| !lists.iter().any(|list| option_names::any_starts_with(list, &name[2..])))
     }
 
     pub(crate) fn words(&self) -> &[OsString] {
@@ -285,7 +286,7 @@ mod tests {
     const ALL: &str = "per_device_train_batch_size\nper_device_eval_batch_size\nlearning_rate\nbf16\nbf16_full_eval\ndeepspeed\ndeepspeed_autotp_size";
 
     fn args(line: &str) -> Args {
-        Args::read(line.split(' ').map(OsString::from).collect(), FIELDS, OptionList::Known(ALL))
+        Args::read(line.split(' ').map(OsString::from).collect(), FIELDS, OptionList::Known(&[ALL]))
     }
 
     fn micro(line: &str) -> Option<i64> {

@@ -53,7 +53,7 @@ pub(crate) struct Trainer {
     /// The arguments that zlaunch reads, besides `COMMON_FIELDS`.
     pub(crate) fields: &'static [Field],
     /// All of its options.
-    pub(crate) options: fn(&Target) -> OptionList,
+    pub(crate) options: fn(&Target) -> OptionList<'static>,
     /// What the trainer refuses because of its own arguments alone.
     pub(crate) refusals: fn(&Args, &Target, Option<&Python>) -> Vec<Problem>,
     /// Recognises a command and says what each rank runs.

@@ -115,7 +115,7 @@ impl Job {
     /// Whether the trainer has an argument of that name, as far as its options are known.
     pub(crate) fn takes(&self, name: &str) -> bool {
         match (self.trainer.options)(&self.target) {
-            OptionList::Known(list) => option_names::contains(list, name),
+            OptionList::Known(lists) => lists.iter().any(|list| option_names::contains(list, name)),
             OptionList::Open => true,
         }
     }

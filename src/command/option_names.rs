@@ -59,7 +59,6 @@ mod tests {
     fn every_name_of_a_recorded_list_is_found() {
         for list in [
             include_str!("../recorded/swift_sft.txt"),
-            include_str!("../recorded/swift_pt.txt"),
             include_str!("../recorded/swift_rlhf.txt"),
             include_str!("../recorded/swift_infer.txt"),
             include_str!("../recorded/xtuner.txt"),

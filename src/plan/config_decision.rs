@@ -80,8 +80,8 @@ impl Draft<'_> {
 
     /// Our config reaches the script by an option that its parser does not have.
     fn refused_option(&self) -> Option<Problem> {
-        let flag = self.launch.deepspeed.as_ref().filter(|_| self.takes_config() && !self.launcher_takes_config())?;
         let reads = self.job.refuses_config_option()?;
+        let flag = self.launch.deepspeed.as_ref().filter(|_| self.takes_config() && !self.launcher_takes_config())?;
         Some(report::script_has_no_option(flag, self.job.target.name(), reads, self.job.config_argument()))
     }
 

@@ -46,8 +46,13 @@ def main():
     from swift.arguments import InferArguments, PretrainArguments, RLHFArguments, SftArguments
     from transformers import HfArgumentParser
 
-    for name, arguments in (("sft", SftArguments), ("pt", PretrainArguments), ("rlhf", RLHFArguments), ("infer", InferArguments)):
-        (out / f"swift_{name}.txt").write_text(lines(HfArgumentParser([arguments])))
+    listed = {name: lines(HfArgumentParser([arguments])) for name, arguments in (("sft", SftArguments), ("pt", PretrainArguments), ("rlhf", RLHFArguments), ("infer", InferArguments))}
+    names = {name: {line.rstrip("!?") for line in text.splitlines()} for name, text in listed.items()}
+    # Only what `rlhf` has besides is kept.
+    assert names["pt"] == names["sft"] and names["rlhf"] > names["sft"]
+    listed["rlhf"] = "".join(f"{line}\n" for line in listed["rlhf"].splitlines() if line.rstrip("!?") not in names["sft"])
+    for name in ("sft", "rlhf", "infer"):
+        (out / f"swift_{name}.txt").write_text(listed[name])
 
     from accelerate.commands.launch import launch_command_parser
     (out / "accelerate.txt").write_text(lines(launch_command_parser()))

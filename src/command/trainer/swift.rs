@@ -151,12 +151,14 @@ impl Route {
     }
 }
 
+const SFT: &str = include_str!("../../recorded/swift_sft.txt");
+
 /// The commands, and all of their options.
-const COMMANDS: &[(&str, &str)] = &[
-    ("sft", include_str!("../../recorded/swift_sft.txt")),
-    ("pt", include_str!("../../recorded/swift_pt.txt")),
-    ("rlhf", include_str!("../../recorded/swift_rlhf.txt")),
-    ("infer", include_str!("../../recorded/swift_infer.txt")),
+const COMMANDS: &[(&str, &[&str])] = &[
+    ("sft", &[SFT]),
+    ("pt", &[SFT]),
+    ("rlhf", &[SFT, include_str!("../../recorded/swift_rlhf.txt")]),
+    ("infer", &[include_str!("../../recorded/swift_infer.txt")]),
 ];
 
 fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
@@ -280,26 +282,26 @@ fn command_of(target: &Target) -> Option<&'static str> {
     COMMANDS.iter().map(|(name, _)| *name).find(|name| target.is_module(&format!("swift.cli.{name}")))
 }
 
-fn options(target: &Target) -> OptionList {
+fn options(target: &Target) -> OptionList<'static> {
     let command = command_of(target).unwrap_or("sft");
-    let list = COMMANDS.iter().find(|(name, _)| *name == command).map_or("", |(_, list)| *list);
-    OptionList::Known(list)
+    OptionList::Known(COMMANDS.iter().find(|(name, _)| *name == command).map_or(&[], |(_, lists)| *lists))
 }
 
 /// swift refuses an option it does not know, but only after it has imported everything. Those of a training are judged by
 /// `check`, for more versions.
 fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Problem> {
-    let (OptionList::Known(list), Some(python)) = (options(target), python) else { return Vec::new() };
+    let (OptionList::Known(lists), Some(python)) = (options(target), python) else { return Vec::new() };
     if parser_of(target).is_some() || tolerates(args) {
         return Vec::new();
     }
     let Some(version) = python.version("ms-swift").filter(|version| version.0 == RECORDED) else { return Vec::new() };
     let refused = |word: &str| {
-        let all: Vec<String> = option_names::all(list).map(|name| format!("--{name}")).collect();
+        let names = lists.iter().flat_map(|list| option_names::all(list));
+        let all: Vec<String> = names.map(|name| format!("--{name}")).collect();
         let suggestion = report::nearest(word, all.iter().map(String::as_str));
         report::trainer_has_no_option(&format!("ms-swift {version}"), word, suggestion, TOLERANT)
     };
-    args.unknown(list).map(refused).collect()
+    args.unknown(lists).map(refused).collect()
 }
 
 /// What reads the arguments of a training.

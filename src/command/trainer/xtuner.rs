@@ -27,7 +27,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     launcher_args,
     reads_base64: false,
     fields: FIELDS,
-    options: |_| OptionList::Known(OPTIONS),
+    options: |_| OptionList::Known(&[OPTIONS]),
     refusals,
     recognise,
     ..hf::TRAINER
@@ -81,7 +81,7 @@ fn source_of(key: &str) -> Option<&'static str> {
 /// What its argparse refuses.
 fn refusals(args: &Args, _: &Target, _: Option<&Python>) -> Vec<Problem> {
     let no_option = |word: &str, nearest: Option<&str>| report::trainer_has_no_option("xtuner", word, nearest, "");
-    let unknown = args.unknown(OPTIONS).map(|word| no_option(word, None));
+    let unknown = args.unknown(&[OPTIONS]).map(|word| no_option(word, None));
     // Options have dashes, only `--local_rank` has both spellings.
     let words = args.words().iter().take_while(|word| *word != "--").filter_map(|word| word.to_str());
     let names = words.filter_map(|word| word.split('=').next().filter(|name| name.starts_with("--")));

@@ -128,7 +128,7 @@ impl LauncherSpec {
         let switches = ["module", "no_python"].map(|name| (name, Nargs::Nothing));
         let ranks = self.rank_options.map(|name| (name, Nargs::One));
         let fields = [self.fields, &ranks, &switches].concat();
-        Args::read(long.collect(), &fields, OptionList::Known(self.options))
+        Args::read(long.collect(), &fields, OptionList::Known(&[self.options]))
     }
 
     /// Options among these words that state ranks, each after the name of our own option for it.
