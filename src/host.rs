@@ -206,6 +206,11 @@ pub(crate) fn argument_of(process: u32, option: &str) -> Option<String> {
     line.split('\0').skip_while(|word| *word != option).nth(1).map(str::to_string)
 }
 
+/// The names in a folder, in no order.
+pub(crate) fn names_in(folder: &Path) -> impl Iterator<Item = String> + use<> {
+    std::fs::read_dir(folder).into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+}
+
 /// The path of zlaunch itself, for a script that starts it again.
 pub(crate) fn this_program() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("zlaunch"))

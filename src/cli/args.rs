@@ -1,7 +1,6 @@
 //! Options as clap knows them, and their values with where each came from: the command line, else a `ZLAUNCH_*` variable.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::ops::Bound;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -16,7 +15,7 @@ use crate::cli::refusal::refusal;
 use crate::cli::values::{self, Given};
 use crate::config::layers::Layers;
 use crate::config::template::Search;
-use crate::host::Host;
+use crate::host::{Host, names_in};
 use crate::report::{self, Problem};
 
 /// The words of the command to launch, as clap's argument.
@@ -249,9 +248,8 @@ fn no_template_folder(folder: &Sourced<PathBuf>, host: &Host) -> Problem {
     if path.is_file() {
         return report::file_for_template_folder(folder);
     }
-    let beside = path.parent().and_then(|parent| fs::read_dir(parent).ok()).into_iter().flatten();
-    let folders = beside.filter_map(Result::ok).filter(|entry| entry.path().is_dir());
-    let names: Vec<String> = folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let beside = path.parent().unwrap_or(&path);
+    let names: Vec<String> = names_in(beside).filter(|name| beside.join(name).is_dir()).collect();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let near = report::nearest(&name, names.iter().map(String::as_str));
     report::no_template_folder(folder, near.map(|near| folder.value.with_file_name(near)))

@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 
 use crate::base::vars;
 use crate::command::target::is_python;
-use crate::host::{Host, stays_below};
+use crate::host::{Host, names_in, stays_below};
 use crate::report::reading;
 pub(crate) use modules::{Presence, is_standard};
-use packages::{added_by_pth, egg_version, is_same, mapped_by_finder, names, sites, version_of};
+use packages::{added_by_pth, egg_version, is_same, mapped_by_finder, sites, version_of};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Python {
@@ -101,13 +101,14 @@ impl Python {
     /// The version of an installed distribution.
     pub(crate) fn version(&self, distribution: &str) -> Option<Version> {
         let folders = || self.named.iter().chain(&self.sites);
-        let all = || folders().flat_map(|folder| names(folder)).filter(|name| name.ends_with(".dist-info")).collect();
+        let all =
+            || folders().flat_map(|folder| names_in(folder)).filter(|name| name.ends_with(".dist-info")).collect();
         let in_name = |folder: &String| {
             let (name, version) = folder.strip_suffix(".dist-info")?.rsplit_once('-')?;
             is_same(name, distribution).then(|| Version(version.to_string()))
         };
         let egg = || self.sites.iter().find_map(|site| egg_version(site, distribution).map(Version));
-        let added = || self.sites.iter().flat_map(|site| added_by_pth(site)).flat_map(|folder| names(&folder));
+        let added = || self.sites.iter().flat_map(|site| added_by_pth(site)).flat_map(|folder| names_in(&folder));
         let behind_pth = || added().find_map(|name| in_name(&name));
         self.installed.get_or_init(all).iter().find_map(in_name).or_else(egg).or_else(behind_pth)
     }

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::packages::{added_by_pth, names};
+use super::packages::added_by_pth;
+use crate::host::names_in;
 use crate::report::reading;
 
 /// What is known of a module.
@@ -51,7 +52,7 @@ fn holds(folder: &Path, parts: &[&str]) -> bool {
         return true;
     }
     let compiled = |name: &str| [".so", ".pyc"].iter().any(|ending| name.ends_with(ending));
-    names(&folder).any(|name| compiled(&name) && name.split('.').next() == Some(*last))
+    names_in(&folder).any(|name| compiled(&name) && name.split('.').next() == Some(*last))
 }
 
 /// `sitecustomize` may do anything.
@@ -61,7 +62,7 @@ fn runs_code_at_start(folder: &Path) -> bool {
 
 /// Whether a `.pth` file of the folder runs code that may know this package, or names a file (an egg).
 fn may_add(site: &Path, package: &str) -> bool {
-    let mut files = names(site)
+    let mut files = names_in(site)
         .filter(|name| Path::new(name).extension().is_some_and(|it| it == "pth") && !HARMLESS.contains(&name.as_str()));
     files.any(|name| {
         let text = reading::read_text(&site.join(&name)).unwrap_or_default();

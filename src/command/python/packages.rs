@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::host::names_in;
 use crate::report::reading;
 
 /// In an interpreter's virtual environment, and in that of its base where the environment shares those.
@@ -51,15 +52,10 @@ fn packages_below(prefix: &Path, version: Option<&str>) -> Option<PathBuf> {
     let lib = prefix.join("lib");
     let site = |version: &str| Some(lib.join(version).join("site-packages")).filter(|site| site.is_dir());
     version.and_then(site).or_else(|| {
-        let mut versions: Vec<String> = names(&lib).filter(|name| name.starts_with("python3.")).collect();
+        let mut versions: Vec<String> = names_in(&lib).filter(|name| name.starts_with("python3.")).collect();
         versions.sort();
         versions.iter().find_map(|version| site(version))
     })
-}
-
-/// The names in a folder, in no order.
-pub(super) fn names(folder: &Path) -> impl Iterator<Item = String> + use<> {
-    fs::read_dir(folder).into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok())
 }
 
 /// `python3.11`, from the interpreter's own name or the one its links end at.
@@ -71,7 +67,7 @@ pub(super) fn version_of(program: &Path) -> Option<String> {
 
 /// Folders that `.pth` files put behind a site folder.
 pub(super) fn added_by_pth(site: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = names(site).map(|name| site.join(name)).collect();
+    let mut files: Vec<PathBuf> = names_in(site).map(|name| site.join(name)).collect();
     files.retain(|file| file.extension().is_some_and(|it| it == "pth"));
     files.sort();
     let texts: Vec<String> = files.iter().filter_map(|file| reading::text_if_any(file)).collect();
@@ -83,7 +79,7 @@ pub(super) fn added_by_pth(site: &Path) -> Vec<PathBuf> {
 /// setuptools' editable installs map a package to its folder: `MAPPING = {'swift': '/src/swift'}`.
 pub(super) fn mapped_by_finder(site: &Path, inside: &str) -> Option<PathBuf> {
     let (package, rest) = inside.split_once('/')?;
-    let mut finders = names(site).filter(|name| name.starts_with("__editable__") && name.ends_with("_finder.py"));
+    let mut finders = names_in(site).filter(|name| name.starts_with("__editable__") && name.ends_with("_finder.py"));
     finders.find_map(|finder| {
         let text = reading::text_if_any(&site.join(finder))?;
         let mapping = text.lines().find(|line| line.starts_with("MAPPING"))?;
@@ -101,7 +97,7 @@ pub(super) fn is_same(one: &str, two: &str) -> bool {
 /// From an older egg-info, beside the sources of an editable install.
 pub(super) fn egg_version(site: &Path, distribution: &str) -> Option<String> {
     let folders = added_by_pth(site).into_iter().chain([site.to_path_buf()]);
-    let mut entries = folders.flat_map(|folder| names(&folder).map(move |name| (folder.join(&name), name)));
+    let mut entries = folders.flat_map(|folder| names_in(&folder).map(move |name| (folder.join(&name), name)));
     entries.find_map(|(path, name)| {
         let egg = name.strip_suffix(".egg-info")?.split('-').next().filter(|egg| is_same(egg, distribution));
         let text = egg.and_then(|_| reading::text_if_any(&path.join("PKG-INFO")))?;
