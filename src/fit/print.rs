@@ -259,7 +259,9 @@ impl FitReport {
 
     /// What `fits` leaves for gaps, and what the allocator has to do with it.
     fn allocator_line(&self) -> String {
-        let percents = || self.rows.iter().map(|row| row.allocator.kind.gaps(row.need.fragments));
+        let gaps = |row: &TemplateRow| row.allocator.kind.gaps(row.need.fragments);
+        let is_usual = |row: &&TemplateRow| row.allocator == self.allocator;
+        let percents = || self.rows.iter().filter(is_usual).map(gaps);
         let percent = match (percents().min(), percents().max()) {
             (Some(least), Some(most)) if least < most => format!("{least} to {most}"),
             (least, _) => least.unwrap_or_default().to_string(),
@@ -272,9 +274,10 @@ impl FitReport {
             (None, true) => format!("; only with expandable segments, which zlaunch sets: {}", rows.join(", ")),
             (None, false) => ", as without expandable segments".to_string(),
         };
-        let of_template = |row: &TemplateRow| Some(format!("; {}: {}", row.name, row.allocator.said.as_ref()?));
-        let own = if self.allocator.said.is_none() { self.rows.iter().find_map(of_template) } else { None };
-        let own = own.unwrap_or_default();
+        let own = self.rows.iter().find(|row| !is_usual(row)).map_or(String::new(), |row| {
+            let said = row.allocator.said.as_deref().unwrap_or_default();
+            format!("; {} % for {}, which sets {said}", gaps(row), row.name)
+        });
         format!("this is an estimate; `fits` leaves {percent} % for gaps between allocations{with}{own}")
     }
 

@@ -139,6 +139,8 @@ fn a_card_says_memory_and_number() {
     assert_eq!((&report["gpus_per_node"], &report["gpu_memory"]), (&8.into(), &(81559_u64 << 20).into()));
     let text = fit(&sandbox, &["--params", "8B", "--gpu", "rtx4090", "--gpus", "2", "--nnodes", "2"]).stdout;
     assert!(text.contains("on       2 machines, each 2 RTX 4090 of 24.0 GiB\n"), "{text}");
+    let text = fit(&sandbox, &["--params", "1B", "--gpu", "RTX 4090"]).stdout;
+    assert!(text.contains("on       1 RTX 4090 of 24.0 GiB\n"), "{text}");
     // A part of a card, and what makers call a gigabyte.
     let part = ["--params", "8B", "--gpu", "H100x8", "--gpu-memory", "40GiB"];
     assert_eq!(json(&sandbox, &part)["gpu_memory"], 40_u64 << 30);
