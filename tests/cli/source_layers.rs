@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A module by its path: `["ranks", "topology"]` is `src/ranks/topology.rs`, and `[]` is `src/main.rs`.
+/// A module by its path: `["ranks", "topology"]` is `src/ranks/topology.rs`, and `[]` is `src/lib.rs`.
 type Module = Vec<String>;
 
 /// A path in the code that names another module, and the line it stands on.
@@ -16,7 +16,7 @@ struct Import {
 struct Sources {
     files: BTreeMap<Module, PathBuf>,
     imports: BTreeMap<Module, Vec<Import>>,
-    /// Top to bottom, as `src/main.rs` lists them.
+    /// Top to bottom, as `src/lib.rs` lists them.
     layers: Vec<String>,
 }
 
@@ -25,8 +25,8 @@ impl Sources {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let mut files = BTreeMap::new();
         collect(&root, &mut Vec::new(), &mut files);
-        let main = fs::read_to_string(&files[&Vec::new()]).unwrap();
-        let listed = main.lines().skip_while(|line| *line != "//! ```text").skip(1);
+        let library = fs::read_to_string(&files[&Vec::new()]).unwrap();
+        let listed = library.lines().skip_while(|line| *line != "//! ```text").skip(1);
         let listed = listed.take_while(|line| *line != "//! ```");
         let layers: Vec<String> =
             listed.filter_map(|line| Some(line.strip_prefix("//! ")?.split(' ').next()?.to_string())).collect();
@@ -34,7 +34,7 @@ impl Sources {
         Sources { files, imports, layers }
     }
 
-    /// How far down a module's layer is. `main.rs` stands above all.
+    /// How far down a module's layer is. `lib.rs` stands above all.
     fn depth(&self, module: &Module) -> Option<usize> {
         match module.first() {
             Some(layer) => self.layers.iter().position(|name| name == layer).map(|at| at + 1),
@@ -80,8 +80,8 @@ fn collect(folder: &Path, module: &mut Module, files: &mut BTreeMap<Module, Path
             module.push(name);
             collect(&path, module, files);
             module.pop();
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let own = if name == "main" { Vec::new() } else { [module.as_slice(), &[name]].concat() };
+        } else if path.extension().is_some_and(|extension| extension == "rs") && name != "main" {
+            let own = if name == "lib" { Vec::new() } else { [module.as_slice(), &[name]].concat() };
             files.insert(own, path);
         }
     }
@@ -169,7 +169,7 @@ fn paths(text: &str) -> Vec<Vec<String>> {
 fn every_folder_imports_only_those_below_it() {
     let sources = Sources::read();
     let known: BTreeSet<_> = sources.files.keys().filter_map(|module| module.first()).collect();
-    assert_eq!(known, sources.layers.iter().collect(), "src/main.rs lists the layers");
+    assert_eq!(known, sources.layers.iter().collect(), "src/lib.rs lists the layers");
     let mut upwards = Vec::new();
     for (from, imports) in &sources.imports {
         let up = imports.iter().filter(|import| sources.depth(&import.to) < sources.depth(from));
