@@ -61,7 +61,7 @@ const LAUNCH: &[&[Rule]] = &[
 ];
 
 /// Every rule.
-pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
+pub fn rules() -> impl Iterator<Item = &'static Rule> {
     CONFIG.iter().chain(LAUNCH).copied().flatten()
 }
 

@@ -2,7 +2,7 @@
 //! what it refuses is told in our words, all mistakes at once.
 
 mod args;
-pub(crate) mod completions;
+pub mod completions;
 mod diff;
 mod elsewhere;
 mod fit;
@@ -38,10 +38,11 @@ use args::ParsedArgs;
 use launch::{Checked, Mode};
 pub(crate) use refusal::Refused;
 use refusal::{refusal, refused_argument};
-pub(crate) use tools::{ExplainRequest, ReplayRequest, TemplatesRequest};
+pub(crate) use tools::ReplayRequest;
+pub use tools::{ExplainRequest, TemplatesRequest};
 
 /// What the user asked for.
-pub(crate) enum Request {
+pub enum Request {
     Launch(Box<Launch>),
     Check(Box<Launch>),
     /// The words of the command are configs.
@@ -105,18 +106,17 @@ fn check(checked: Checked) -> Request {
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-pub(crate) const ABOUT_VARIABLES: &str =
+pub const ABOUT_VARIABLES: &str =
     "Each of these options has a variable: --template-dir is ZLAUNCH_TEMPLATE_DIR. A flag beats its variable.";
 
-pub(crate) const EXIT_STATUS: &str =
+pub const EXIT_STATUS: &str =
     "Exit status: 125 zlaunch refused, 126 not executable, 127 not found; anything else is the trainer's.
 `check`: 1 if there is an error (with --strict: a warning), else 0. `fit`: 1 if nothing fits.";
 
-pub(crate) const EXAMPLE: &str =
-    "zlaunch --deepspeed zero3_offload -- swift sft --model Qwen/Qwen3-8B --tuner_type full";
+pub const EXAMPLE: &str = "zlaunch --deepspeed zero3_offload -- swift sft --model Qwen/Qwen3-8B --tuner_type full";
 
 /// Everything that clap knows of zlaunch. A sub-command gets its arguments only when it is asked for.
-pub(crate) fn command() -> Command {
+pub fn command() -> Command {
     let after_help = format!("{ABOUT_VARIABLES}\n{EXIT_STATUS}\n\nExamples:\n  {EXAMPLE}");
     let subcommands = SUBCOMMANDS.iter().map(|(subcommand, describe, _)| {
         Command::new(subcommand.name).about(subcommand.about).disable_help_flag(true).arg(help::flag()).defer(*describe)
@@ -134,7 +134,7 @@ pub(crate) fn command() -> Command {
         .subcommands(subcommands)
 }
 
-pub(crate) fn parse(argv: &[OsString], host: &Host) -> Result<Request, Refused> {
+pub fn parse(argv: &[OsString], host: &Host) -> Result<Request, Refused> {
     let mut words = Cow::Borrowed(argv.get(1..).unwrap_or_default());
     let mut problems = Vec::new();
     if words.is_empty() {

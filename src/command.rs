@@ -1,7 +1,7 @@
 //! What the user's command runs, and how its arguments are read.
 
 pub(crate) mod arguments;
-pub(crate) mod argv;
+pub mod argv;
 pub(crate) mod defaults;
 mod front_end;
 pub(crate) mod inputs;
@@ -16,4 +16,4 @@ pub(crate) mod script;
 pub(crate) mod script_source;
 pub(crate) mod shipped;
 pub(crate) mod target;
-pub(crate) mod trainer;
+pub mod trainer;

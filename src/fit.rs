@@ -2,9 +2,9 @@
 //! Reads the model's files; everything else is arithmetic.
 
 mod advice;
-mod algorithm;
+pub mod algorithm;
 mod allocator;
-mod architecture;
+pub mod architecture;
 mod arguments;
 mod as_json;
 mod bars;
@@ -13,21 +13,19 @@ pub(crate) mod cards;
 mod checkpoint;
 mod choice;
 pub(crate) mod launch;
-#[cfg(test)]
-mod measured;
-mod memory;
-mod need;
-mod optimizer;
+pub mod memory;
+pub mod need;
+pub mod optimizer;
 mod picture;
 mod print;
 mod remedies;
-mod settings;
-mod strategy;
+pub mod settings;
+pub mod strategy;
 mod svg;
 mod textbook;
 mod view;
-mod weights;
-mod workload;
+pub mod weights;
+pub mod workload;
 
 use serde_json::Value;
 
@@ -54,12 +52,12 @@ use remedies::Remedy;
 use settings::TrainingSettings;
 pub(crate) use settings::{Attention, Dtype, TrainingArgs, Tuner};
 use strategy::Strategy;
-pub(crate) use view::View;
+pub use view::View;
 use weights::{ModelLookup, Weights};
 use workload::Workload;
 
 /// The command line of `zlaunch fit`.
-pub(crate) struct FitRequest {
+pub struct FitRequest {
     pub(crate) launch: Launch,
     /// The card that `--gpu` names.
     pub(crate) card: Option<&'static str>,
@@ -76,7 +74,7 @@ pub(crate) enum FitFormat {
     Svg,
 }
 
-pub(crate) struct FitReport {
+pub struct FitReport {
     pub(crate) model: Option<String>,
     pub(crate) weights: Weights,
     pub(crate) settings: TrainingSettings,
@@ -124,7 +122,7 @@ impl FitReport {
 }
 
 /// `zlaunch fit`.
-pub(crate) fn answer(request: &FitRequest, host: &Host) -> Result<FitReport, Vec<Problem>> {
+pub fn answer(request: &FitRequest, host: &Host) -> Result<FitReport, Vec<Problem>> {
     let FitRequest { launch, card, training, accounting, format: _ } = request;
     let is_elsewhere = |cluster: Cluster| is_elsewhere(launch, cluster, host);
     if launch.command.is_empty() {

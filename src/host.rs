@@ -20,18 +20,18 @@ use programs::HostSys;
 pub(crate) use programs::is_shim;
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Host {
+pub struct Host {
     /// The command line, with the name of the program first.
-    pub(crate) words: Vec<OsString>,
-    pub(crate) env: BTreeMap<OsString, OsString>,
-    pub(crate) cwd: PathBuf,
-    pub(crate) hostname: String,
+    pub words: Vec<OsString>,
+    pub env: BTreeMap<OsString, OsString>,
+    pub cwd: PathBuf,
+    pub hostname: String,
     /// CPUs this process may use, by its affinity and its cgroup.
-    pub(crate) cpus: usize,
+    pub cpus: usize,
     /// GPUs the NVIDIA driver lists in /proc, where there is one.
-    pub(crate) nvidia_gpus: Option<usize>,
+    pub nvidia_gpus: Option<usize>,
     /// SIGHUP is ignored, as `nohup` leaves it.
-    pub(crate) ignores_hangup: bool,
+    pub ignores_hangup: bool,
 }
 
 const NVIDIA_GPUS: &str = "/proc/driver/nvidia/gpus";
@@ -130,7 +130,7 @@ impl Host {
 
     /// The same host with these variables set and removed. Most launches change none, so the environment is only copied
     /// when it changes.
-    pub(crate) fn with(&self, set: &[Sourced<(String, OsString)>], unset: &[Sourced<String>]) -> Cow<'_, Self> {
+    pub fn with(&self, set: &[Sourced<(String, OsString)>], unset: &[Sourced<String>]) -> Cow<'_, Self> {
         let mut host = Cow::Borrowed(self);
         for sourced in unset {
             host.to_mut().env.remove(OsStr::new(&sourced.value));
@@ -232,7 +232,7 @@ pub(crate) fn can_be_written(folder: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::laws::fake::host;
+    use crate::fake::host;
 
     #[test]
     fn an_argument_of_another_process_is_read() {

@@ -4,7 +4,7 @@
 //! The layers, top to bottom. A folder imports only those below it; `tests/cli/source_layers.rs` holds the order.
 //!
 //! ```text
-//! laws      properties that must hold for any input, for tests and fuzzing
+//! testing   what the tests see of the layers below
 //! cli       argv and ZLAUNCH_* become a Request; completions
 //! tools     explain, doctor, generate, schema, shims
 //! exec      the effects: write files, exec, supervise the ranks of `--launcher local`
@@ -19,6 +19,7 @@
 //! host      the environment, programs and the machine as they are
 //! base      leaves: provenance, JSON, YAML, options, variables, shell quoting, columns
 //! ```
+#![cfg_attr(not(feature = "testing"), allow(unreachable_pub, reason = "it is public for `testing`"))]
 
 mod base;
 mod check;
@@ -28,13 +29,24 @@ mod config;
 mod exec;
 mod fit;
 mod host;
-#[cfg(any(test, fuzzing))]
-pub mod laws;
 mod plan;
 mod ranks;
 mod report;
 mod request;
+#[cfg(feature = "testing")]
+#[doc(hidden)]
+pub mod testing;
 mod tools;
+
+// The machine of the unit tests, which is also that of `tests/library`.
+#[cfg(test)]
+extern crate self as zlaunch;
+#[cfg(test)]
+#[path = "../tests/fake/host.rs"]
+mod fake;
+#[cfg(test)]
+#[path = "../tests/fake/front_ends.rs"]
+mod fake_front_ends;
 
 use std::borrow::Cow;
 use std::io::Write;

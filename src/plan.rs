@@ -17,6 +17,6 @@ pub(crate) mod record;
 mod recording;
 mod travel;
 
-pub(crate) use decision::Plan;
+pub use decision::Plan;
 pub(crate) use file::{FileKind, PlannedConfig};
 pub(crate) use print::refused_json;

@@ -1,4 +1,4 @@
 //! How many ranks, where, and who starts them.
 
 pub(crate) mod launcher;
-pub(crate) mod topology;
+pub mod topology;

@@ -32,7 +32,7 @@ pub(crate) use machine::*;
 pub(crate) use memory::*;
 pub(crate) use prefixes::*;
 pub(crate) use printing::*;
-pub(crate) use problem::*;
+pub use problem::*;
 pub(crate) use ranks::*;
 pub(crate) use record::*;
 pub(crate) use shims::*;

@@ -18,10 +18,10 @@ use crate::report::Problem;
 
 /// A launch as it was said.
 #[derive(Default)]
-pub(crate) struct Launch {
-    pub(crate) deepspeed: Option<Sourced<String>>,
+pub struct Launch {
+    pub deepspeed: Option<Sourced<String>>,
     pub(crate) search: Search,
-    pub(crate) layers: Layers,
+    pub layers: Layers,
     pub(crate) memory: MemoryFlags,
     pub(crate) no_fill: bool,
     pub(crate) trainer: Option<Sourced<&'static trainer::Trainer>>,
@@ -30,13 +30,13 @@ pub(crate) struct Launch {
     pub(crate) hosts: HostFlags,
     pub(crate) launcher_args: Vec<OsString>,
     pub(crate) rank_output: OutputFlags,
-    pub(crate) environment: EnvironmentFlags,
-    pub(crate) config_out: Option<Sourced<PathBuf>>,
+    pub environment: EnvironmentFlags,
+    pub config_out: Option<Sourced<PathBuf>>,
     pub(crate) record: Option<Sourced<PathBuf>>,
     /// Our words as they were given, up to the command.
     pub(crate) options: Vec<OsString>,
     pub(crate) output: Output,
-    pub(crate) strict: bool,
+    pub strict: bool,
     pub(crate) allow: Vec<String>,
     pub(crate) warnings: Vec<Problem>,
     pub(crate) command: Vec<OsString>,
@@ -111,7 +111,7 @@ impl Output {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
+pub enum Format {
     Text,
     Json,
     Shell,
@@ -126,9 +126,9 @@ pub(crate) struct MemoryFlags {
 
 /// What the user said about variables.
 #[derive(Default)]
-pub(crate) struct EnvironmentFlags {
-    pub(crate) set: Vec<Sourced<(String, OsString)>>,
-    pub(crate) unset: Vec<Sourced<String>>,
+pub struct EnvironmentFlags {
+    pub set: Vec<Sourced<(String, OsString)>>,
+    pub unset: Vec<Sourced<String>>,
 }
 
 impl EnvironmentFlags {

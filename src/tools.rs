@@ -2,7 +2,7 @@
 
 pub(crate) mod diff;
 pub(crate) mod doctor;
-pub(crate) mod explain;
-pub(crate) mod generate;
+pub mod explain;
+pub mod generate;
 pub(crate) mod schema;
 pub(crate) mod shims;

@@ -16,13 +16,13 @@ pub(crate) const DEEPEST: usize = 128;
 
 /// Why a text is not JSON or YAML, and where.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct SyntaxError {
-    pub(crate) line: usize,
-    pub(crate) column: usize,
+pub struct SyntaxError {
+    pub line: usize,
+    pub column: usize,
     pub(crate) what: String,
 }
 
-pub(crate) fn parse(text: &str) -> Result<Value, SyntaxError> {
+pub fn parse(text: &str) -> Result<Value, SyntaxError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let Strict(value) = match serde_json::from_str(text) {
         Ok(value) => value,
@@ -51,7 +51,7 @@ fn holds_huge_number(value: &Value) -> bool {
 }
 
 /// Strict JSON with every number as it is written, for files that are not configs.
-pub(crate) fn parse_exactly(text: &str) -> Result<Value, SyntaxError> {
+pub fn parse_exactly(text: &str) -> Result<Value, SyntaxError> {
     refuse_huge_integers(text)?;
     serde_json::from_str(text).map_err(|why| worded(&why, text))
 }
@@ -69,12 +69,12 @@ fn refuse_huge_integers(text: &str) -> Result<(), SyntaxError> {
 }
 
 /// Strict JSON, indented, with a final line feed.
-pub(crate) fn write(value: &Value) -> String {
+pub fn write(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 
 /// Looks up a dotted key. The rules ask hundreds of times, and most sections are so small that comparing beats hashing.
-pub(crate) fn get<'a>(config: &'a Value, key: &str) -> Option<&'a Value> {
+pub fn get<'a>(config: &'a Value, key: &str) -> Option<&'a Value> {
     let child = |node: &'a Value, part: &[u8]| match node.as_object()? {
         large if large.len() > 100 => large.get(std::str::from_utf8(part).ok()?),
         small => small.iter().find(|(key, _)| key.as_bytes() == part).map(|(_, value)| value),
@@ -93,7 +93,7 @@ pub(crate) fn pointer(key: &str) -> String {
 }
 
 /// The dotted keys of all leaves below `config` that satisfy `wanted`. Lists count as leaves.
-pub(crate) fn leaves(config: &Value, wanted: fn(&Value) -> bool) -> Vec<String> {
+pub fn leaves(config: &Value, wanted: fn(&Value) -> bool) -> Vec<String> {
     fn walk<'a>(node: &'a Value, path: &mut Vec<&'a str>, wanted: fn(&Value) -> bool, found: &mut Vec<String>) {
         match node.as_object() {
             Some(object) => {
@@ -116,7 +116,7 @@ pub(crate) fn leaves(config: &Value, wanted: fn(&Value) -> bool) -> Vec<String> 
 pub(crate) type Positions = HashMap<String, (usize, usize)>;
 
 /// Where the keys are in a text that was read before.
-pub(crate) fn positions(text: &str) -> Option<Positions> {
+pub fn positions(text: &str) -> Option<Positions> {
     let plain = without_comments(text.strip_prefix('\u{feff}').unwrap_or(text)).ok()?;
     let mut found = Positions::new();
     let mut path = String::new();
@@ -142,7 +142,7 @@ pub(crate) fn positions(text: &str) -> Option<Positions> {
 }
 
 /// Not nested deeper than a file may be, and of a size a config can have.
-pub(crate) fn is_sensible(value: &Value) -> bool {
+pub fn is_sensible(value: &Value) -> bool {
     fits(value, 0, &mut 50_000)
 }
 

@@ -238,19 +238,19 @@ pub(crate) const MOST_USED: &[Opt] = &[
 
 /// A word in the place of the first argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Subcommand {
-    pub(crate) name: &'static str,
-    pub(crate) usage: &'static str,
-    pub(crate) about: &'static str,
+pub struct Subcommand {
+    pub name: &'static str,
+    pub usage: &'static str,
+    pub about: &'static str,
 }
 
 macro_rules! subcommands {
     ($launch:literal $($id:ident = $name:literal $arguments:literal, $about:literal;)*) => {
-        $(pub(crate) const $id: Subcommand =
+        $(pub const $id: Subcommand =
             Subcommand { name: $name, usage: concat!("zlaunch ", $name, " ", $arguments), about: $about };)*
-        pub(crate) const SUBCOMMANDS: &[Subcommand] = &[$($id,)*];
+        pub const SUBCOMMANDS: &[Subcommand] = &[$($id,)*];
         /// A line for a launch and for each sub-command.
-        pub(crate) const USAGE: &str = concat!($launch $(, "\n       zlaunch ", $name, " ", $arguments)*);
+        pub const USAGE: &str = concat!($launch $(, "\n       zlaunch ", $name, " ", $arguments)*);
     };
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// `int(text)`, where it fits.
-pub(crate) fn int(text: &str) -> Option<i64> {
+pub fn int(text: &str) -> Option<i64> {
     whole(text)?.parse().ok()
 }
 
@@ -13,7 +13,7 @@ pub(crate) fn large_int(text: &str) -> Option<f64> {
 }
 
 /// `float(text)`.
-pub(crate) fn float(text: &str) -> Option<f64> {
+pub fn float(text: &str) -> Option<f64> {
     without_underscores(text)?.parse().ok()
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn number(value: &Value) -> Option<f64> {
 }
 
 /// `repr(value)`: the shortest digits, an exponent below 1e-4 and from 1e16 on.
-pub(crate) fn repr_float(value: f64) -> String {
+pub fn repr_float(value: f64) -> String {
     if value.is_nan() || value.is_infinite() {
         return format!("{value}").to_lowercase();
     }

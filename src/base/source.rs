@@ -5,7 +5,7 @@ use std::fmt;
 
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub enum Source {
     /// An option of zlaunch, without its value: `--nproc-per-node`.
     Flag(String),
     /// An argument of the trainer or of the launcher in the user's command, as it was spelled.
@@ -27,7 +27,7 @@ pub(crate) enum Source {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct DoubtfulArgument {
+pub struct DoubtfulArgument {
     /// As it was spelled.
     pub(crate) argument: String,
     /// `train.py:57 sets learning_rate`.
@@ -35,7 +35,7 @@ pub(crate) struct DoubtfulArgument {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TrainerDefault {
+pub struct TrainerDefault {
     pub(crate) argument: &'static str,
     /// `default of transformers 5.19.0`.
     pub(crate) whose: String,
@@ -58,13 +58,13 @@ impl fmt::Display for Source {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Sourced<T> {
-    pub(crate) value: T,
+pub struct Sourced<T> {
+    pub value: T,
     pub(crate) from: Source,
 }
 
 impl<T> Sourced<T> {
-    pub(crate) fn new(value: T, from: Source) -> Self {
+    pub fn new(value: T, from: Source) -> Self {
         Sourced { value, from }
     }
 

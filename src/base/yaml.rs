@@ -13,7 +13,7 @@ use serde_json::{Map, Number, Value};
 use crate::base::json::SyntaxError;
 use crate::base::python_value::repr_float;
 
-pub(crate) use scalar::{Dialect, scalar};
+pub use scalar::{Dialect, scalar};
 
 /// Deeper than any real config.
 const DEEPEST: usize = 64;
@@ -21,7 +21,7 @@ const DEEPEST: usize = 64;
 const MOST_VALUES: usize = 100_000;
 
 /// The first document of the text; an empty one is null.
-pub(crate) fn parse(text: &str, dialect: Dialect) -> Result<Value, SyntaxError> {
+pub fn parse(text: &str, dialect: Dialect) -> Result<Value, SyntaxError> {
     let unfinished = (!text.ends_with('\n')).then(|| text.chars().count());
     let parser = Parser::new_from_str(text);
     let mut loader = Loader { parser, dialect, anchors: HashMap::new(), values: 0, unfinished, end: 0 };
@@ -175,7 +175,7 @@ fn size(value: &Value) -> usize {
 }
 
 /// Python's `str(value)`.
-pub(crate) fn python_str(value: &Value) -> String {
+pub fn python_str(value: &Value) -> String {
     match value {
         Value::Null => "None".to_string(),
         Value::Bool(true) => "True".to_string(),
@@ -203,7 +203,7 @@ fn python_repr(value: &Value) -> String {
 }
 
 /// Python's `json.dumps(value, ensure_ascii=False)`.
-pub(crate) fn python_json(value: &Value) -> String {
+pub fn python_json(value: &Value) -> String {
     match value {
         Value::Array(list) => in_brackets(list, python_json),
         Value::Object(object) => in_braces(object, python_json),

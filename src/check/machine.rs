@@ -169,7 +169,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::laws::fake::Sandbox;
+    use crate::fake::Sandbox;
 
     fn offload() -> Wants {
         Wants::of(&json!({"zero_optimization": {

@@ -3,11 +3,11 @@
 use super::subject::Subject;
 use crate::report::{Problem, Severity, When};
 
-pub(crate) struct Rule {
-    pub(crate) name: &'static str,
-    pub(crate) severity: Severity,
+pub struct Rule {
+    pub name: &'static str,
+    pub severity: Severity,
     pub(crate) when: When,
-    pub(crate) doc: &'static str,
+    pub doc: &'static str,
     pub(super) check: fn(&Subject, &mut Findings),
 }
 

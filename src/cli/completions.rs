@@ -124,17 +124,17 @@ fn places(zlaunch: &Command) -> Vec<(String, Vec<&Arg>)> {
 }
 
 /// The options in the help of a command, but for clap's own --help and --version, which have no heading.
-pub(crate) fn shown_options(command: &Command) -> impl Iterator<Item = &Arg> {
+pub fn shown_options(command: &Command) -> impl Iterator<Item = &Arg> {
     command.get_arguments().filter(|arg| !arg.is_positional() && !arg.is_hide_set() && arg.get_help_heading().is_some())
 }
 
 /// `--name`.
-pub(crate) fn long(arg: &Arg) -> String {
+pub fn long(arg: &Arg) -> String {
     format!("--{}", arg.get_long().unwrap_or_default())
 }
 
 /// `-n`.
-pub(crate) fn short(arg: &Arg) -> Option<String> {
+pub fn short(arg: &Arg) -> Option<String> {
     arg.get_short().map(|short| format!("-{short}"))
 }
 

@@ -8,8 +8,8 @@ use crate::report::{self, Problem};
 use crate::request::Launch;
 
 /// Why the words are refused.
-pub(crate) struct Refused {
-    pub(crate) problems: Vec<Problem>,
+pub struct Refused {
+    pub problems: Vec<Problem>,
     /// The launch that they probably mean, without what is wrong about them.
     pub(crate) meant: Option<Box<Launch>>,
 }

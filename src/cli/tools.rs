@@ -16,21 +16,21 @@ use crate::report::{self, Problem};
 use crate::tools::schema::SchemaRequest;
 use crate::tools::shims::{Action, Shims};
 
-pub(crate) struct TemplatesRequest {
+pub struct TemplatesRequest {
     /// Without one, all are listed.
-    pub(crate) name: Option<Sourced<String>>,
+    pub name: Option<Sourced<String>>,
     pub(crate) raw: bool,
-    pub(crate) search: Search,
+    pub search: Search,
     pub(crate) layers: Layers,
 }
 
-pub(crate) struct ExplainRequest {
+pub struct ExplainRequest {
     /// Without any, what can be explained is listed.
-    pub(crate) words: Option<String>,
-    pub(crate) search: Search,
+    pub words: Option<String>,
+    pub search: Search,
 }
 
-pub(crate) struct ReplayRequest {
+pub struct ReplayRequest {
     pub(crate) folder: PathBuf,
     pub(crate) dry_run: bool,
 }

@@ -2,7 +2,7 @@
 //! refuse of the words they get.
 
 mod kind;
-mod table;
+pub(crate) mod table;
 mod versions;
 
 use std::borrow::Cow;
@@ -28,12 +28,6 @@ pub(crate) struct Refused {
 /// Whether some version of some trainer has an option of this name, spelt with `_`.
 pub(crate) fn is_recorded(name: &str) -> bool {
     table::has(name)
-}
-
-/// The versions of a distribution that were read, the oldest first.
-#[cfg(test)]
-pub(crate) fn recorded_versions(distribution: &str) -> impl Iterator<Item = &'static str> {
-    table::recorded(distribution).into_iter().flat_map(|versions| versions.split(' '))
 }
 
 /// What the table says of an argument in a version, or in the nearest older one; in the newest where none is named.

@@ -11,7 +11,7 @@ use crate::report::{self, Problem};
 
 /// How many words follow an option, as argparse's `nargs` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Nargs {
+pub enum Nargs {
     /// Exactly one word.
     One,
     /// One word or none; none means true (HF's `bool` fields).
@@ -21,11 +21,11 @@ pub(crate) enum Nargs {
 }
 
 /// An option that zlaunch reads, by its name with underscores.
-pub(crate) type Field = (&'static str, Nargs);
+pub type Field = (&'static str, Nargs);
 
 /// The options of a front end. argparse accepts an abbreviation that fits one of them only.
 #[derive(Clone, Copy)]
-pub(crate) enum OptionList<'a> {
+pub enum OptionList<'a> {
     /// All of them, in one list or several, one a line (`option_names`).
     Known(&'a [&'a str]),
     /// The script may define more than we know, so an abbreviation cannot be resolved.
@@ -34,7 +34,7 @@ pub(crate) enum OptionList<'a> {
 
 /// Why an argument that is given has no value of its type.
 #[derive(Debug)]
-pub(crate) enum ArgumentError {
+pub enum ArgumentError {
     /// Something else will put the value there: an interpolation of OmegaConf, or `$(expr 16 / 8)` in a command copied
     /// out of a script. Holds the argument as it is written.
     Unresolved(String),
@@ -62,7 +62,7 @@ impl Occurrence {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Args {
+pub struct Args {
     words: Vec<OsString>,
     occurrences: Vec<Occurrence>,
     /// Words that may abbreviate a field, in front ends whose options are not all known: (position, word, field).
@@ -70,7 +70,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn read(words: Vec<OsString>, fields: &[Field], options: OptionList) -> Self {
+    pub fn read(words: Vec<OsString>, fields: &[Field], options: OptionList) -> Self {
         let mut args = Args::default();
         for at in 0..options_end(&words) {
             let occurrence = args.option_at(&words, at, fields, options);
@@ -149,7 +149,7 @@ impl Args {
     }
 
     /// A word that may mean this option but is cut short.
-    pub(crate) fn unclear(&self, name: &str) -> Option<&str> {
+    pub fn unclear(&self, name: &str) -> Option<&str> {
         self.unclear.iter().find(|(_, _, field)| *field == name).map(|(_, word, _)| word.as_str())
     }
 
@@ -158,20 +158,20 @@ impl Args {
         Some(Sourced::new(option.value.as_deref()?, Source::Argument(option.spelled.clone())))
     }
 
-    pub(crate) fn text(&self, name: &str) -> Option<Sourced<String>> {
+    pub fn text(&self, name: &str) -> Option<Sourced<String>> {
         self.raw(name).map(|sourced| sourced.map(|value| value.to_string_lossy().into_owned()))
     }
 
-    pub(crate) fn int(&self, name: &str) -> Result<Option<Sourced<i64>>, ArgumentError> {
+    pub fn int(&self, name: &str) -> Result<Option<Sourced<i64>>, ArgumentError> {
         self.typed(name, "an integer", "4", python_value::int)
     }
 
-    pub(crate) fn float(&self, name: &str) -> Result<Option<Sourced<f64>>, ArgumentError> {
+    pub fn float(&self, name: &str) -> Result<Option<Sourced<f64>>, ArgumentError> {
         self.typed(name, "a number", "1e-5", python_value::float)
     }
 
     /// HF's booleans: a bare `--bf16` is true where the field allows it.
-    pub(crate) fn bool(&self, name: &str, bare_is_true: bool) -> Result<Option<Sourced<bool>>, ArgumentError> {
+    pub fn bool(&self, name: &str, bare_is_true: bool) -> Result<Option<Sourced<bool>>, ArgumentError> {
         if bare_is_true && self.is_bare(name) {
             return Ok(self.last(name).map(|option| Sourced::new(true, Source::Argument(option.spelled.clone()))));
         }
@@ -217,7 +217,7 @@ impl Args {
     }
 
     /// The words with the value of `name` replaced where it stands, or `name value` appended.
-    pub(crate) fn with(&self, name: &str, value: &OsStr) -> Vec<OsString> {
+    pub fn with(&self, name: &str, value: &OsStr) -> Vec<OsString> {
         let mut words = self.words.clone();
         match self.last(name) {
             Some(Occurrence { joined: true, spelled, at, .. }) => {
@@ -242,7 +242,7 @@ impl Args {
         given.filter(move |name| !lists.iter().any(|list| option_names::any_starts_with(list, &name[2..])))
     }
 
-    pub(crate) fn words(&self) -> &[OsString] {
+    pub fn words(&self) -> &[OsString] {
         &self.words
     }
 }

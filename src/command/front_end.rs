@@ -17,11 +17,11 @@ use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
 use crate::report::Problem;
 
-pub(crate) struct Trainer {
-    pub(crate) name: &'static str,
+pub struct Trainer {
+    pub name: &'static str,
     /// The rows of this front end in the documents' table.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the tests write the documents"))]
-    pub(crate) usage: &'static [Usage],
+    #[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "the tests write the documents"))]
+    pub usage: &'static [Usage],
     /// Who replaces an "auto" that zlaunch leaves in the config. `None`: it takes no config.
     pub(crate) fills_auto: Option<FillsAuto>,
     /// Its console scripts, the usual one first. They start ranks themselves, so a launcher must not run them as they are.
@@ -121,13 +121,13 @@ impl Trainer {
 }
 
 /// A row of the documents' table of front ends.
-#[cfg_attr(not(test), expect(dead_code, reason = "the tests write the documents"))]
-pub(crate) struct Usage {
+#[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "the tests write the documents"))]
+pub struct Usage {
     /// Commands that are recognised; a test plans each of them. `…` stands for more arguments.
-    pub(crate) commands: &'static [&'static str],
+    pub commands: &'static [&'static str],
     /// What is executed, in Markdown.
-    pub(crate) runs: &'static str,
-    pub(crate) runs_zh: &'static str,
+    pub runs: &'static str,
+    pub runs_zh: &'static str,
 }
 
 /// Who replaces an "auto" that is still in the config when the trainer starts.

@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
     use crate::command::argv::OptionList;
-    use crate::laws::fake::Sandbox;
+    use crate::fake::Sandbox;
 
     #[test]
     fn values_are_looked_for_as_the_trainers_do() {

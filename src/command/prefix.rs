@@ -1,7 +1,7 @@
 //! Programs that stand in front of a command and run it: `env A=1`, `nice -n 5`, `uv run`, `bash -c '…'`. They stay in
 //! front and zlaunch goes behind them, where it finds the variables and the Python that they bring.
 
-mod table;
+pub mod table;
 
 use std::ffi::OsString;
 
@@ -205,25 +205,6 @@ impl PrefixProgram {
         let bars = |option: &&(String, Option<OsString>)| self.barring.split(' ').any(|barring| barring == option.0);
         options.iter().find(bars).map(|(option, _)| Barrier::Option(format!("{name} {option}")))
     }
-}
-
-/// The programs and what holds for each, for the documents.
-#[cfg(test)]
-pub(crate) fn documented() -> impl Iterator<Item = (String, String)> {
-    table::all().map(|program| {
-        let what = match program {
-            PrefixProgram { container: true, .. } => {
-                "refused, with the order to paste: zlaunch must be inside".to_string()
-            }
-            PrefixProgram { keeps_variables: Some(option), .. } => format!("only with `{option}`"),
-            PrefixProgram { own_python: true, .. } => {
-                "brings its own Python: its packages are checked at the launch, behind it".to_string()
-            }
-            PrefixProgram { barring: "", .. } => String::new(),
-            PrefixProgram { barring, .. } => format!("refused with `{}`", barring.replace(' ', "`, `")),
-        };
-        (program.names.to_string(), what)
-    })
 }
 
 /// The name and the value of `NAME=value`.

@@ -207,7 +207,7 @@ fn user_base(host: &Host) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::laws::fake::{Sandbox, host};
+    use crate::fake::{Sandbox, host};
 
     #[test]
     fn interpreters_of_console_scripts() {

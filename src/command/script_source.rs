@@ -143,7 +143,7 @@ fn text_of(path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::laws::fake::Sandbox;
+    use crate::fake::Sandbox;
 
     #[test]
     fn modules_of_the_scripts_own_folder_are_read() {

@@ -25,7 +25,7 @@ macro_rules! front_ends {
     ($($name:ident)*) => {
         $(mod $name;)*
         /// Every front end, in the order they are asked; the last one takes anything.
-        pub(crate) const ALL: &[&Trainer] = &[$(&$name::TRAINER),*];
+        pub const ALL: &[&Trainer] = &[$(&$name::TRAINER),*];
     };
 }
 

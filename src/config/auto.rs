@@ -16,7 +16,7 @@ use crate::report::{self, Mismatch, Problem, Severity, When};
 pub(crate) use context::{FillContext, FillSource, hidden_size};
 use context::{FilledValue, Unfilled};
 use rules::AutoRule;
-pub(crate) use rules::RULES;
+pub use rules::RULES;
 
 /// One "auto" that was filled.
 #[derive(Debug, PartialEq)]

@@ -15,10 +15,10 @@ use crate::report::{self, Problem};
 
 /// Applied to the template in this order.
 #[derive(Default)]
-pub(crate) struct Layers {
-    pub(crate) patch: Vec<Sourced<PathBuf>>,
-    pub(crate) unset: Vec<Sourced<String>>,
-    pub(crate) set: Vec<Sourced<(String, Value)>>,
+pub struct Layers {
+    pub patch: Vec<Sourced<PathBuf>>,
+    pub unset: Vec<Sourced<String>>,
+    pub set: Vec<Sourced<(String, Value)>>,
 }
 
 impl Layers {
@@ -31,11 +31,7 @@ impl Layers {
 const COMPARED: usize = 20;
 
 /// Applies the layers and checks that the keys the template requires are there.
-pub(crate) fn with_layers<'t>(
-    template: &'t Template,
-    layers: &Layers,
-    host: &Host,
-) -> Result<Cow<'t, Value>, Vec<Problem>> {
+pub fn with_layers<'t>(template: &'t Template, layers: &Layers, host: &Host) -> Result<Cow<'t, Value>, Vec<Problem>> {
     let mut config = Cow::Borrowed(&template.config);
     let mut problems = Vec::new();
     for file in &layers.patch {

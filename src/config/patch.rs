@@ -13,7 +13,7 @@ use crate::base::json;
 use crate::report::{self, Problem};
 
 /// RFC 7386. Not the crate's, which moves the last key into the place of a removed one.
-pub(crate) fn merge(config: &mut Value, patch: Value) {
+pub fn merge(config: &mut Value, patch: Value) {
     let Value::Object(patch) = patch else { return *config = patch };
     if !config.is_object() {
         *config = Value::Object(Map::new());
@@ -37,7 +37,7 @@ pub(crate) fn merge(config: &mut Value, patch: Value) {
 const MOST_PLACED: usize = 1_000_000;
 
 /// RFC 6902. One operation at a time, so that it can be said which one fails.
-pub(crate) fn operate(config: &mut Value, operations: Value, place: &str) -> Result<(), Problem> {
+pub fn operate(config: &mut Value, operations: Value, place: &str) -> Result<(), Problem> {
     let Value::Array(operations) = operations else { return Err(report::not_a_patch(place, "it is not a list")) };
     let read = |(at, operation): (usize, Value)| {
         read(operation).map_err(|why| report::not_a_patch(place, &format!("operation {}: {why}", at + 1)))

@@ -4,11 +4,11 @@
 mod document;
 mod list;
 mod resolve;
-mod search;
+pub mod search;
 
 pub(crate) use document::{SCHEMA_LINE, header_schema};
 pub(crate) use list::list;
-pub(crate) use resolve::{Template, raw, resolve};
-#[cfg(test)]
-pub(crate) use search::built_in_abouts;
-pub(crate) use search::{Origin, Search};
+pub(crate) use resolve::raw;
+pub use resolve::{Template, resolve};
+pub(crate) use search::Origin;
+pub use search::Search;

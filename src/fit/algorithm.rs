@@ -2,14 +2,14 @@
 
 /// One algorithm, as TRL 0.29 runs it. The bytes were measured (`tests/data/memory-h200-more.jsonl`).
 #[derive(Debug)]
-pub(crate) struct Algorithm {
+pub struct Algorithm {
     pub(crate) names: &'static [&'static str],
     /// Sequences of one sample.
     pub(crate) sequences: u64,
     /// Without LoRA, whose base model serves as one, a second model is kept.
     pub(crate) has_reference: bool,
     /// A reward model has one output instead of a head.
-    pub(crate) has_head: bool,
+    pub has_head: bool,
     /// Bytes per logit at the loss.
     pub(crate) logit: u64,
     /// The same for the logits of one sequence, which are computed one after another.
@@ -38,6 +38,6 @@ const ALL: &[Algorithm] = &[
     Algorithm { names: &["ppo", "grpo", "rloo", "gkd", "rlhf"], is_counted: false, ..*FINE_TUNING },
 ];
 
-pub(crate) fn find(is_named: impl Fn(&str) -> bool) -> Option<&'static Algorithm> {
+pub fn find(is_named: impl Fn(&str) -> bool) -> Option<&'static Algorithm> {
     ALL.iter().find(|it| it.names.iter().any(|name| is_named(name)))
 }

@@ -86,7 +86,7 @@ fn is_safe(job: &Job, host: &Host) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::laws::fake;
+    use crate::fake;
 
     #[test]
     fn a_variable_that_is_set_decides() {

@@ -15,8 +15,8 @@ pub(crate) type Linear = (&'static str, u64, u64);
 
 /// The sizes of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Shape {
-    pub(crate) hidden: u64,
+pub struct Shape {
+    pub hidden: u64,
     pub(crate) layers: u64,
     pub(crate) vocab: u64,
     pub(crate) heads: u64,
@@ -54,22 +54,22 @@ pub(crate) struct Shape {
 
 /// What a config.json says about the model.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct CountedModel {
-    pub(crate) shape: Shape,
-    pub(crate) params: u64,
+pub struct CountedModel {
+    pub shape: Shape,
+    pub params: u64,
     /// Parameters that stay in 16 bits when the model is quantised: embedding, head and norms.
-    pub(crate) unquantised: u64,
-    pub(crate) model_type: String,
+    pub unquantised: u64,
+    pub model_type: String,
     /// The architecture is in the table; otherwise it was counted like llama.
-    pub(crate) known: bool,
+    pub known: bool,
     /// Only the language model of a multimodal one was counted.
-    pub(crate) is_part: bool,
+    pub is_part: bool,
     /// Some layers have attention, and some do not.
-    pub(crate) is_mixed: bool,
+    pub is_mixed: bool,
 }
 
 /// `None` if the config lacks the basic sizes, or has impossible ones.
-pub(crate) fn read(config: &Value) -> Option<CountedModel> {
+pub fn read(config: &Value) -> Option<CountedModel> {
     let (text, is_part) = text_model(config);
     let model_type = text.get("model_type").or(config.get("model_type")).and_then(Value::as_str).unwrap_or_default();
     let found = ALL.iter().find(|architecture| architecture.types.contains(&model_type));

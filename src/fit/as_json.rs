@@ -25,7 +25,7 @@ impl Remedy {
 }
 
 impl FitReport {
-    pub(crate) fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         let rows: Vec<Value> = self.rows.iter().map(|row| self.row_json(row)).collect();
         let bytes = |memory: &Option<Sourced<u64>>| memory.as_ref().map(|memory| memory.value);
         let settings = &self.settings;

@@ -122,7 +122,7 @@ impl TensorInfo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::laws::fake::{Sandbox, safetensors};
+    use crate::fake::{Sandbox, safetensors};
 
     #[test]
     fn one_file_or_the_files_of_an_index_are_counted() {

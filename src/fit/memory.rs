@@ -28,7 +28,7 @@ const NORM_PIECE: u64 = 250_000_000;
 /// Bytes of Adam's two states.
 const ADAM_STATES: u64 = 8;
 
-pub(crate) fn need(workload: &Workload, strategy: &Strategy, cluster: Cluster) -> MemoryNeed {
+pub fn need(workload: &Workload, strategy: &Strategy, cluster: Cluster) -> MemoryNeed {
     let model = MemoryModel { workload, strategy, cluster, world_size: cluster.world_size().max(1) };
     let mut peak = StepPhase::Loss;
     let mut usage = model.usage(peak);

@@ -10,10 +10,10 @@ pub(crate) enum Accounting {
 
 /// The machines, with one rank per GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cluster {
-    pub(crate) nodes: u64,
+pub struct Cluster {
+    pub nodes: u64,
     /// GPUs of each node.
-    pub(crate) gpus: u64,
+    pub gpus: u64,
 }
 
 impl Cluster {
@@ -51,7 +51,7 @@ impl GpuUsage {
 
 /// The phases of a training step in which memory use can peak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StepPhase {
+pub enum StepPhase {
     /// The backward pass starts with the gradient of the logits, while all activations are still there.
     Loss,
     /// The backward pass is in the last layer.
@@ -65,7 +65,7 @@ pub(crate) enum StepPhase {
 }
 
 impl StepPhase {
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             StepPhase::Loss => "loss",
             StepPhase::Backward => "backward",
@@ -81,16 +81,16 @@ pub(super) const WORKSPACE: u64 = 67_000_000;
 
 /// What a training needs under one template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct MemoryNeed {
+pub struct MemoryNeed {
     /// On each GPU, in the phase that needs most.
     pub(crate) usage: GpuUsage,
-    pub(crate) peak: StepPhase,
+    pub peak: StepPhase,
     /// More is lost to gaps between allocations than usual.
     pub(crate) fragments: bool,
     /// Bytes on each GPU while DeepSpeed starts.
     pub(crate) start: u64,
     /// Bytes of memory on each node.
-    pub(crate) host: u64,
+    pub host: u64,
     /// Bytes of disk on each node.
     pub(crate) disk: u64,
 }
@@ -102,7 +102,7 @@ impl MemoryNeed {
     }
 
     /// What torch's `max_memory_allocated` would show.
-    pub(crate) fn allocated(&self) -> u64 {
+    pub fn allocated(&self) -> u64 {
         self.gpu() - self.usage.overhead + WORKSPACE
     }
 }

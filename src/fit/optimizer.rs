@@ -15,7 +15,7 @@ pub(crate) struct Bytes {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Optimizer {
+pub struct Optimizer {
     pub(crate) name: &'static str,
     /// On the flat fp32 tensors of ZeRO 1 to 3.
     pub(crate) flat: Bytes,
@@ -55,7 +55,7 @@ impl Optimizer {
     }
 
     /// By the name that a trainer gives it.
-    pub(crate) fn named(name: &str) -> Self {
+    pub fn named(name: &str) -> Self {
         Self::find(&name.to_lowercase().replace('-', "_"))
     }
 

@@ -59,7 +59,7 @@ impl Judgement {
 
 impl FitReport {
     /// What is in it came from files and arguments, and is made harmless here, since colours come on top.
-    pub(crate) fn text(&self, view: View) -> String {
+    pub fn text(&self, view: View) -> String {
         format!("{}\n{}\n{}\n{}", self.head(view), self.table(view), self.bars(view), self.conclusion(view))
     }
 

@@ -7,7 +7,7 @@ use crate::base::source::{Source, Sourced};
 use crate::command::trainer::{Trainer, TrainingDefaults};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tuner {
+pub enum Tuner {
     Full,
     Lora,
     /// LoRA on weights quantised to this many bits.
@@ -15,14 +15,14 @@ pub(crate) enum Tuner {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dtype {
+pub enum Dtype {
     Bf16,
     Fp16,
     Fp32,
 }
 
 impl Dtype {
-    pub(crate) const NAMES: &'static [(&'static str, Dtype)] = &[
+    pub const NAMES: &'static [(&'static str, Dtype)] = &[
         ("bf16", Dtype::Bf16),
         ("bfloat16", Dtype::Bf16),
         ("fp16", Dtype::Fp16),
@@ -41,7 +41,7 @@ impl Dtype {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Attention {
+pub enum Attention {
     /// FlashAttention or SDPA, which never store the matrix of scores.
     Flash,
     Eager,
@@ -49,26 +49,26 @@ pub(crate) enum Attention {
 
 /// The settings that were given, by our own options or by the training command.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct TrainingArgs {
-    pub(crate) model: Option<Sourced<String>>,
-    pub(crate) params: Option<Sourced<u64>>,
-    pub(crate) micro_batch: Option<Sourced<u64>>,
-    pub(crate) grad_accum: Option<Sourced<u64>>,
-    pub(crate) seq_len: Option<Sourced<u64>>,
+pub struct TrainingArgs {
+    pub model: Option<Sourced<String>>,
+    pub params: Option<Sourced<u64>>,
+    pub micro_batch: Option<Sourced<u64>>,
+    pub grad_accum: Option<Sourced<u64>>,
+    pub seq_len: Option<Sourced<u64>>,
     /// Ranks that share a sequence.
-    pub(crate) sequence_parallel: Option<Sourced<u64>>,
-    pub(crate) tuner: Option<Sourced<Tuner>>,
-    pub(crate) lora_rank: Option<Sourced<u64>>,
-    pub(crate) lora_targets: Option<Sourced<String>>,
-    pub(crate) dtype: Option<Sourced<Dtype>>,
-    pub(crate) optimizer: Option<Sourced<Optimizer>>,
-    pub(crate) checkpointing: Option<Sourced<bool>>,
-    pub(crate) attention: Option<Sourced<Attention>>,
-    pub(crate) fused_loss: Option<Sourced<bool>>,
+    pub sequence_parallel: Option<Sourced<u64>>,
+    pub tuner: Option<Sourced<Tuner>>,
+    pub lora_rank: Option<Sourced<u64>>,
+    pub lora_targets: Option<Sourced<String>>,
+    pub dtype: Option<Sourced<Dtype>>,
+    pub optimizer: Option<Sourced<Optimizer>>,
+    pub checkpointing: Option<Sourced<bool>>,
+    pub attention: Option<Sourced<Attention>>,
+    pub fused_loss: Option<Sourced<bool>>,
     /// LoRA uses dropout, and so keeps a second copy of its inputs.
-    pub(crate) dropout: Option<Sourced<bool>>,
+    pub dropout: Option<Sourced<bool>>,
     /// Of preference tuning.
-    pub(crate) algorithm: Option<&'static Algorithm>,
+    pub algorithm: Option<&'static Algorithm>,
 }
 
 impl TrainingArgs {
@@ -104,7 +104,7 @@ const SEQ_LEN: u64 = 2048;
 
 /// Every setting, with its default where it was not given.
 #[derive(Clone, Debug)]
-pub(crate) struct TrainingSettings {
+pub struct TrainingSettings {
     pub(crate) micro_batch: Sourced<u64>,
     pub(crate) grad_accum: Sourced<u64>,
     pub(crate) seq_len: Sourced<u64>,
@@ -118,12 +118,12 @@ pub(crate) struct TrainingSettings {
     pub(crate) attention: Sourced<Attention>,
     pub(crate) fused_loss: Sourced<bool>,
     pub(crate) dropout: Sourced<bool>,
-    pub(crate) algorithm: &'static Algorithm,
+    pub algorithm: &'static Algorithm,
 }
 
 impl TrainingSettings {
     /// `trainer`: the front end whose defaults apply.
-    pub(crate) fn new(args: &TrainingArgs, trainer: Option<&Trainer>) -> Self {
+    pub fn new(args: &TrainingArgs, trainer: Option<&Trainer>) -> Self {
         fn or<T: Clone>(given: Option<&Sourced<T>>, default: T) -> Sourced<T> {
             given.cloned().unwrap_or(Sourced::new(default, Source::Default))
         }

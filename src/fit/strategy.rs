@@ -25,7 +25,7 @@ impl StateLocation {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Strategy {
+pub struct Strategy {
     /// `None`: DeepSpeed is not used.
     pub(crate) stage: Option<u64>,
     pub(crate) optimizer: StateLocation,
@@ -44,7 +44,7 @@ pub(crate) struct Strategy {
 }
 
 impl Strategy {
-    pub(crate) const NONE: Strategy = Strategy {
+    pub const NONE: Strategy = Strategy {
         stage: None,
         optimizer: StateLocation::Gpu,
         params: StateLocation::Gpu,
@@ -58,7 +58,7 @@ impl Strategy {
     };
 
     /// `hidden`: the model's hidden size, from which the trainer fills an "auto" bucket size.
-    pub(crate) fn of(config: &Value, hidden: u64) -> Self {
+    pub fn of(config: &Value, hidden: u64) -> Self {
         let number = |key: &str, default: u64| {
             let value = json::get(config, &format!("zero_optimization.{key}"));
             // No model has more elements than this.

@@ -14,7 +14,7 @@ const LINE: u64 = 24;
 const GPU_LINE: &str = "#d62728";
 
 impl FitReport {
-    pub(crate) fn svg(&self) -> String {
+    pub fn svg(&self) -> String {
         let scale = Scale::new(self, BAR);
         let lines = [self.model_line(), self.training_line(), self.machine_line()];
         let top = TOP + LINE * (lines.len() as u64 + 1);

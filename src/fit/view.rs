@@ -3,10 +3,10 @@
 use anstyle::Style;
 
 #[derive(Clone, Copy)]
-pub(crate) struct View {
+pub struct View {
     /// Columns of the terminal, if there is one.
-    pub(crate) width: Option<usize>,
-    pub(crate) colour: bool,
+    pub width: Option<usize>,
+    pub colour: bool,
 }
 
 impl View {

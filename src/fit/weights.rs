@@ -14,15 +14,15 @@ use crate::report::reading;
 use crate::report::{self, Problem};
 
 #[derive(Clone, Debug)]
-pub(crate) struct Weights {
-    pub(crate) params: u64,
+pub struct Weights {
+    pub params: u64,
     /// Parameters that a quantised model keeps in 16 bits.
-    pub(crate) unquantised: u64,
-    pub(crate) shape: Shape,
+    pub unquantised: u64,
+    pub shape: Shape,
     /// Where the number comes from.
-    pub(crate) from: String,
+    pub from: String,
     /// Assumptions behind the number.
-    pub(crate) assumed: Vec<String>,
+    pub assumed: Vec<String>,
 }
 
 impl Weights {

@@ -9,10 +9,10 @@ use super::weights::Weights;
 use crate::base::source::{Source, Sourced};
 
 #[derive(Clone, Debug)]
-pub(crate) struct Workload {
+pub struct Workload {
     pub(crate) params: u64,
     /// Parameters that are updated: all of them, or LoRA's.
-    pub(crate) trainable: u64,
+    pub trainable: u64,
     /// Bytes of all weights on a rank that holds them whole, adapters included.
     pub(crate) weights: u64,
     /// Bytes of one element of the trained weights and of the activations.
@@ -63,7 +63,7 @@ impl Adapters {
 }
 
 impl Workload {
-    pub(crate) fn new(weights: &Weights, settings: &TrainingSettings) -> Self {
+    pub fn new(weights: &Weights, settings: &TrainingSettings) -> Self {
         let element = settings.dtype.value.bytes();
         let headless = (!settings.algorithm.has_head).then(|| weights.without_head());
         let weights = headless.as_ref().unwrap_or(weights);

@@ -211,7 +211,7 @@ fn lock_in(folder: &Path) -> Option<Lock> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::laws::fake::Sandbox;
+    use crate::fake::Sandbox;
 
     #[test]
     fn memory_is_limited_by_the_cgroup() {

@@ -13,7 +13,7 @@ use crate::ranks::launcher::local::LocalRanks;
 use crate::ranks::topology::Topology;
 use crate::report::Problem;
 
-pub(crate) struct Plan {
+pub struct Plan {
     pub(crate) trainer: TrainerFacts,
     pub(crate) topology: Topology,
     pub(crate) launcher: Launcher,
@@ -21,12 +21,12 @@ pub(crate) struct Plan {
     pub(crate) local: Option<LocalRanks>,
     /// What is started for each machine, where that is an engine's program for one machine.
     pub(crate) each_host: Option<EachHost>,
-    pub(crate) config: Option<PlannedConfig>,
+    pub config: Option<PlannedConfig>,
     /// Why `auto` became this template.
     pub(crate) chosen: Option<String>,
     pub(crate) environment: Environment,
     pub(crate) argv: Vec<OsString>,
-    pub(crate) diagnostics: Vec<Problem>,
+    pub diagnostics: Vec<Problem>,
     /// Why this cannot be started here, though it can be planned.
     pub(crate) blocker: Option<Problem>,
     /// Files with variables for other machines, and their texts.

@@ -16,10 +16,10 @@ use crate::ranks::launcher::ExistingLauncher;
 use crate::report::{self, Problem};
 
 /// The config and the file it will be written to.
-pub(crate) struct PlannedConfig {
-    pub(crate) template: Template,
-    pub(crate) value: Value,
-    pub(crate) text: String,
+pub struct PlannedConfig {
+    pub template: Template,
+    pub value: Value,
+    pub text: String,
     pub(crate) fills: Vec<Fill>,
     pub(crate) left: Vec<LeftAuto>,
     pub(crate) file: PlannedFile,

@@ -27,7 +27,7 @@ use crate::request::Launch;
 use crate::request::draft::{self, Draft, Front};
 
 impl Plan {
-    pub(crate) fn new(launch: &Launch, machine: &Host) -> Result<Self, Vec<Problem>> {
+    pub fn new(launch: &Launch, machine: &Host) -> Result<Self, Vec<Problem>> {
         let (plan, job) = Self::with_job(launch, machine);
         // The process ends soon: freeing it piece by piece would only cost time.
         std::mem::forget(job);

@@ -29,7 +29,7 @@ const WIDTH: usize = 100;
 
 impl Plan {
     /// Nothing in it deceives a terminal: a script is bytes, the rest is text.
-    pub(crate) fn render(&self, format: Format, secrets: &Secrets) -> Vec<u8> {
+    pub fn render(&self, format: Format, secrets: &Secrets) -> Vec<u8> {
         match format {
             Format::Text => harmless(&self.text(secrets, terminal::width())).into_owned().into_bytes(),
             Format::Json => harmless(&format!("{:#}\n", secrets.hide(self.json()))).into_owned().into_bytes(),

@@ -16,22 +16,24 @@ use crate::report::{self, Problem};
 
 pub(crate) use device_list::DeviceFault;
 pub(crate) use devices::Devices;
-pub(crate) use engine::{OneHost, Starter, Task};
-pub(crate) use flags::{Processes, RankFlags};
-pub(crate) use hostfile::{HostFlags, ResourcePool};
+pub use engine::{OneHost, Starter, Task};
+pub(crate) use flags::Processes;
+pub use flags::RankFlags;
+pub use hostfile::HostFlags;
+pub(crate) use hostfile::ResourcePool;
 
 #[derive(Debug)]
-pub(crate) struct Topology {
+pub struct Topology {
     /// `None`: the launcher in the user's command leaves it open.
     pub(crate) nnodes: Option<Sourced<u32>>,
-    pub(crate) node_rank: Sourced<u32>,
+    pub node_rank: Sourced<u32>,
     /// `None`: left open, or of no interest to this command.
     pub(crate) nproc_per_node: Option<Sourced<u32>>,
     pub(crate) master_addr: Option<Sourced<String>>,
     pub(crate) master_port: Option<Sourced<u16>>,
     /// `None`: not known, for instance because the nodes differ.
-    pub(crate) world_size: Option<Sourced<u64>>,
-    pub(crate) role: Role,
+    pub world_size: Option<Sourced<u64>>,
+    pub role: Role,
     /// The scheduler or MPI that started this process.
     pub(crate) engine: Option<&'static str>,
     /// The hosts of a hostfile.
@@ -43,7 +45,7 @@ pub(crate) struct Topology {
 
 /// What this process is among the ranks.
 #[derive(Debug)]
-pub(crate) enum Role {
+pub enum Role {
     /// It starts the ranks.
     Starter,
     /// It is a rank that a launcher started.
@@ -80,7 +82,7 @@ impl Topology {
         }
     }
 
-    pub(crate) fn has_several_nodes(&self) -> bool {
+    pub fn has_several_nodes(&self) -> bool {
         self.nnodes.as_ref().is_some_and(|nnodes| nnodes.value > 1)
     }
 
@@ -104,7 +106,7 @@ impl Topology {
     }
 
     /// Whether it is known which of the nodes this is and where they meet.
-    pub(crate) fn can_rendezvous(&self) -> bool {
+    pub fn can_rendezvous(&self) -> bool {
         let Some(nnodes) = self.nnodes.as_ref() else { return false };
         let reachable = self.master_addr.as_ref().is_some_and(|address| !rendezvous::is_loopback(&address.value));
         nnodes.value == 1 || reachable && self.master_port.is_some() && self.node_rank.value < nnodes.value

@@ -53,7 +53,7 @@ pub(crate) const ABOUT_THE_MACHINE: &[&str] = &[
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Severity {
+pub enum Severity {
     Error,
     Warning,
     /// Worth knowing; only `check` shows it.
@@ -72,7 +72,7 @@ impl fmt::Display for Severity {
 
 /// When the trainer would come upon a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum When {
+pub enum When {
     /// DeepSpeed reads the config: `DeepSpeedConfig`, under ZeRO-3 already while the model is loaded.
     Parse,
     /// The engine or the trainer is set up.
@@ -95,16 +95,16 @@ impl When {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Problem {
+pub struct Problem {
     /// A short name for the kind of problem: `--allow` and `explain` take it.
-    pub(crate) rule: &'static str,
-    pub(crate) severity: Severity,
-    pub(crate) what: String,
+    pub rule: &'static str,
+    pub severity: Severity,
+    pub what: String,
     pub(crate) places: Vec<String>,
-    pub(crate) help: String,
+    pub help: String,
     pub(crate) status: u8,
     /// Where that is known.
-    pub(crate) when: Option<When>,
+    pub when: Option<When>,
     /// `--allow` silences it.
     pub(crate) allowable: bool,
 }

@@ -32,7 +32,7 @@ pub(crate) enum Piece<'a> {
 }
 
 /// The secrets that zlaunch was given.
-pub(crate) struct Secrets<'h> {
+pub struct Secrets<'h> {
     host: &'h Host,
     /// Values with the names they were given. Gathered when something is shown: most launches show nothing.
     known: OnceCell<BTreeMap<Vec<u8>, String>>,
@@ -44,7 +44,7 @@ pub(crate) fn is_secret(name: &str, value: &str) -> bool {
 }
 
 impl<'h> Secrets<'h> {
-    pub(crate) fn of(host: &'h Host) -> Self {
+    pub fn of(host: &'h Host) -> Self {
         Secrets { host, known: OnceCell::new() }
     }
 

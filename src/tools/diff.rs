@@ -18,7 +18,7 @@ use crate::report::secrets::Secrets;
 use crate::report::{self, Problem};
 use crate::request::{Format, Launch, piped};
 
-pub(crate) struct DiffRequest {
+pub struct DiffRequest {
     /// Two, or one if a command follows.
     pub(crate) specs: Vec<Sourced<String>>,
     /// What the other one is compared with, if it has a command.

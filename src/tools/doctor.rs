@@ -42,7 +42,7 @@ mod tests {
     use std::ffi::OsString;
 
     use super::*;
-    use crate::laws::fake::Sandbox;
+    use crate::fake::Sandbox;
 
     #[test]
     fn the_report_of_a_made_up_machine() {

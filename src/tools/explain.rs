@@ -30,7 +30,7 @@ const MOST_IN_FULL: usize = 3;
 
 /// Every meaning of a word.
 /// Harmless text with colours.
-pub(crate) fn explain(word: &str, search: &Search, host: &Host) -> Result<String, Problem> {
+pub fn explain(word: &str, search: &Search, host: &Host) -> Result<String, Problem> {
     let language = Language::of(host)?;
     let found = explanations(word, search, host, language);
     if found.is_empty() {
@@ -155,7 +155,7 @@ fn names_of(topic: Topic, search: &Search) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::config::auto;
-    use crate::laws::fake::host;
+    use crate::fake::host;
 
     fn asked(word: &str, env: &[(&str, &str)]) -> Result<String, Problem> {
         explain(word, &Search::default(), &host(env)).map(|text| anstream::adapter::strip_str(&text).to_string())

@@ -12,7 +12,7 @@ use crate::host::Host;
 use crate::report::{self, Problem};
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
-pub(crate) struct GenerateRequest {
+pub struct GenerateRequest {
     pub(crate) batch: Batch,
     pub(crate) stage: Option<u64>,
     pub(crate) offload: bool,
@@ -48,7 +48,7 @@ impl std::fmt::Display for Batch {
 }
 
 #[derive(Default)]
-pub(crate) struct Generated {
+pub struct Generated {
     /// The configs with the paths they are written to; one without a path is printed.
     pub(crate) files: Vec<(Option<PathBuf>, String)>,
     /// Lines for the user.
@@ -108,7 +108,7 @@ const TIERS: &[Tier] = &[
     },
 ];
 
-pub(crate) fn generate(request: &GenerateRequest, host: &Host) -> Result<Generated, Vec<Problem>> {
+pub fn generate(request: &GenerateRequest, host: &Host) -> Result<Generated, Vec<Problem>> {
     let mut generated = Generated::default();
     match &request.out {
         Some(folder) if request.tiers => {

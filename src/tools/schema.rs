@@ -11,7 +11,7 @@ use crate::config::template;
 use crate::host::Host;
 use crate::report::Problem;
 
-pub(crate) struct SchemaRequest {
+pub struct SchemaRequest {
     /// Instead of the one that is installed.
     pub(crate) version: Option<Release>,
     /// For files with a `$zlaunch` header, where null removes what is inherited.
@@ -208,7 +208,7 @@ fn below(section: &str, name: &str) -> String {
 mod tests {
     use super::*;
     use crate::base::json;
-    use crate::laws::fake::host;
+    use crate::fake::host;
 
     fn made(version: Release, template: bool, env: &[(&str, &str)]) -> Value {
         schema(&SchemaRequest { version: Some(version), template }, &host(env)).unwrap().0

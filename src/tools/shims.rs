@@ -28,7 +28,7 @@ fn names() -> Vec<&'static str> {
 /// The content of every shim. It tells by its own name which program it stands for.
 pub(crate) const SHIM: &str = include_str!("../../shims/shim.sh");
 
-pub(crate) struct Shims {
+pub struct Shims {
     pub(crate) action: Action,
     folder: PathBuf,
     /// The folder was not given, so it is zlaunch's own.

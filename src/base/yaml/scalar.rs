@@ -6,13 +6,13 @@ use crate::base::python_value::repr_float;
 
 /// Whose rules count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dialect {
+pub enum Dialect {
     PyYaml,
     OmegaConf,
 }
 
 /// A plain scalar by YAML 1.1's implicit types.
-pub(crate) fn scalar(text: &str, dialect: Dialect) -> Value {
+pub fn scalar(text: &str, dialect: Dialect) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
         "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => return Value::Bool(true),

@@ -62,7 +62,7 @@ pub(crate) fn names(class: ArgumentClass) -> impl Iterator<Item = &'static str> 
 }
 
 /// The versions that were read, the oldest first.
-pub(super) fn recorded(distribution: &str) -> Option<&'static str> {
+pub fn recorded(distribution: &str) -> Option<&'static str> {
     behind(&[distribution, " * "].concat())
 }
 

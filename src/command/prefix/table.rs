@@ -2,28 +2,28 @@
 
 /// A program that runs another command, and which words are its own.
 #[derive(Default)]
-pub(super) struct PrefixProgram {
+pub struct PrefixProgram {
     /// `nice`, `uv run`, with commas.
-    pub(super) names: &'static str,
+    pub names: &'static str,
     /// Options that take a value, in the next word or joined to them.
     pub(super) with_value: &'static str,
     /// Options without a value, or with one only after `=`. `-#` is a dash and a number.
     pub(super) switches: &'static str,
     /// Those of the options with which zlaunch would find another folder, or none of the variables it was given.
-    pub(super) barring: &'static str,
+    pub barring: &'static str,
     /// The option without which it drops all variables.
-    pub(super) keeps_variables: Option<&'static str>,
+    pub keeps_variables: Option<&'static str>,
     /// How many words stand between the options and the command.
     pub(super) words: usize,
     /// `NAME=value` in front of the command sets a variable.
     pub(super) sets_variables: bool,
     /// It runs what is installed in an environment of its own, so that PATH says nothing.
-    pub(super) own_python: bool,
-    pub(super) container: bool,
+    pub own_python: bool,
+    pub container: bool,
 }
 
 /// Every program of the table.
-pub(super) fn all() -> impl Iterator<Item = PrefixProgram> {
+pub fn all() -> impl Iterator<Item = PrefixProgram> {
     include_str!("../../recorded/prefixes.txt").split("\n\n").filter_map(parse)
 }
 

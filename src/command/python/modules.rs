@@ -91,7 +91,7 @@ fn looks_elsewhere(folder: &Path, parts: &[&str]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::laws::fake::Sandbox;
+    use crate::fake::Sandbox;
 
     #[test]
     fn modules_are_sought_where_python_looks() {

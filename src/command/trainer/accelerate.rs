@@ -87,7 +87,7 @@ fn source_of(key: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::laws::fake::Sandbox;
+    use crate::fake::Sandbox;
 
     #[test]
     fn own_loops_are_told_from_trainers() {

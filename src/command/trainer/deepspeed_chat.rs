@@ -57,7 +57,7 @@ fn made_in_code<'a>(text: &str, call: &'a str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use crate::laws::fake::Sandbox;
+    use crate::fake::Sandbox;
 
     #[test]
     fn a_config_that_is_made_in_code_cannot_be_replaced() {

@@ -29,7 +29,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
 
 #[cfg(test)]
 mod tests {
-    use crate::laws::fake::Sandbox;
+    use crate::fake::Sandbox;
 
     #[test]
     fn it_starts_its_ranks_itself() {

@@ -100,7 +100,7 @@ fn names_config(word: &OsStr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::laws::fake::Sandbox;
+    use crate::fake::Sandbox;
 
     #[test]
     fn arguments_in_code_take_the_config_by_variables() {

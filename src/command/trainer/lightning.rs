@@ -104,7 +104,7 @@ fn source_of(key: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use crate::laws::fake::Sandbox;
+    use crate::fake::Sandbox;
 
     fn job(script: &str, words: &str) -> crate::command::trainer::Job {
         let sandbox = Sandbox::new();

@@ -152,7 +152,7 @@ mod tests {
     use std::ffi::OsString;
 
     use super::*;
-    use crate::laws::fake::Sandbox;
+    use crate::fake::Sandbox;
 
     #[test]
     fn texts_for_numbers_are_not_read() {

@@ -30,7 +30,7 @@ fn recognise(command: &ParsedCommand) -> Option<RankCommand> {
 
 #[cfg(test)]
 mod tests {
-    use crate::laws::fake::Sandbox;
+    use crate::fake::Sandbox;
 
     #[test]
     fn the_config_takes_the_place_of_the_value() {

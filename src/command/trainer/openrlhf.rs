@@ -49,7 +49,7 @@ pub(super) fn no_config(command: &ParsedCommand, host: &Host) -> NoConfig {
 
 #[cfg(test)]
 mod tests {
-    use crate::laws::fake::Sandbox;
+    use crate::fake::Sandbox;
 
     #[test]
     fn its_modules_are_ranks_without_a_config() {

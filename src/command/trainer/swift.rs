@@ -355,7 +355,7 @@ fn precision(args: &Args, name: &str, full_eval: &str, dtypes: &[&str]) -> Preci
 
 #[cfg(test)]
 mod tests {
-    use crate::laws::fake::Sandbox;
+    use crate::fake::Sandbox;
 
     #[test]
     fn sub_commands_by_version() {

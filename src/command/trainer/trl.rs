@@ -129,7 +129,7 @@ fn variables(block: Option<&serde_json::Value>) -> Vec<Variable> {
 
 #[cfg(test)]
 mod tests {
-    use crate::laws::fake::Sandbox;
+    use crate::fake::Sandbox;
 
     #[test]
     fn the_script_is_where_the_version_has_it() {

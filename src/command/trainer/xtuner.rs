@@ -103,7 +103,7 @@ mod tests {
     use std::ffi::OsString;
 
     use super::*;
-    use crate::laws::fake::Sandbox;
+    use crate::fake::Sandbox;
 
     fn installed() -> Sandbox {
         let files = ["xtuner/tools/train.py", "xtuner/configs/deepspeed/deepspeed_zero2.json"];

@@ -9,11 +9,11 @@ use crate::base::source::Sourced;
 use crate::base::vars;
 
 /// One key that may be "auto".
-pub(crate) struct AutoRule {
-    pub(crate) key: &'static str,
-    pub(crate) doc: &'static str,
+pub struct AutoRule {
+    pub key: &'static str,
+    pub doc: &'static str,
     /// transformers compares a concrete value with its own and refuses a difference.
-    pub(crate) compared: bool,
+    pub compared: bool,
     /// A value to paste for a plain DeepSpeed script; `None` where zlaunch fills none for such a script.
     pub(super) plain: Option<&'static str>,
     pub(super) value: fn(&FillContext) -> Answer,
@@ -22,7 +22,7 @@ pub(crate) struct AutoRule {
 const NEEDS_DATASET: &str = "needs the length of the dataset";
 
 /// The table. Its order is that of the documentation and of the plan.
-pub(crate) const RULES: &[AutoRule] = &[
+pub const RULES: &[AutoRule] = &[
     AutoRule {
         key: "train_micro_batch_size_per_gpu",
         doc: "per_device_train_batch_size",

@@ -18,7 +18,7 @@ use crate::report::{self, Problem};
 
 /// A template with everything it extends already merged in.
 #[derive(Debug)]
-pub(crate) struct Template {
+pub struct Template {
     pub(crate) name: String,
     pub(crate) origin: Origin,
     /// Names from this one down to the one that extends nothing.
@@ -28,8 +28,8 @@ pub(crate) struct Template {
     pub(crate) about: Option<String>,
     /// The same in Chinese.
     pub(crate) about_zh: Option<String>,
-    pub(crate) config: Value,
-    pub(crate) env: Vec<(String, String)>,
+    pub config: Value,
+    pub env: Vec<(String, String)>,
     /// Keys that only the user can know.
     pub(crate) needs: Vec<RequiredKey>,
     /// Notes about how it was found.
@@ -75,7 +75,7 @@ struct Link {
     at: Option<usize>,
 }
 
-pub(crate) fn resolve(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<Template, Vec<Problem>> {
+pub fn resolve(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<Template, Vec<Problem>> {
     let (first, inline, notes) = first_link(spec, search, host)?;
     let mut documents = Vec::new();
     let mut chain: Vec<Link> = vec![first];

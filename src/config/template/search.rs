@@ -5,8 +5,6 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-#[cfg(test)]
-use crate::base::json;
 use crate::base::source::Sourced;
 use crate::host::Host;
 use crate::report::{self, Problem};
@@ -14,7 +12,7 @@ use crate::report::{self, Problem};
 macro_rules! embedded {
     ($($name:literal)*) => {
         /// The files of `templates/`, in the order they are listed.
-        pub(super) const BUILT_IN: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../../templates/", $name, ".json")))),*];
+        pub const BUILT_IN: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../../templates/", $name, ".json")))),*];
     };
 }
 
@@ -63,7 +61,7 @@ impl fmt::Display for Origin {
 
 /// Where templates are looked for, in order; the built-in ones come last.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Search {
+pub struct Search {
     pub(super) folders: Vec<PathBuf>,
 }
 
@@ -218,13 +216,6 @@ pub(super) fn alias(old: &str) -> Option<&'static str> {
 
 pub(super) fn built_in_text(name: &str) -> &'static str {
     BUILT_IN.iter().find(|(built_in, _)| *built_in == name).map_or("", |(_, text)| *text)
-}
-
-/// Every built-in template with its description.
-#[cfg(test)]
-pub(crate) fn built_in_abouts(key: &str) -> Vec<(&'static str, String)> {
-    let about = |text| json::parse(text).ok()?.get("$zlaunch")?.get(key)?.as_str().map(str::to_string);
-    BUILT_IN.iter().map(|(name, text)| (*name, about(text).unwrap_or_default())).collect()
 }
 
 #[cfg(test)]

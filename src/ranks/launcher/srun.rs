@@ -139,7 +139,7 @@ pub(crate) fn per_task_variables(host: &Host) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::laws::fake::host;
+    use crate::fake::host;
 
     #[test]
     fn one_task_gets_the_gpus_of_all() {

@@ -18,12 +18,7 @@ use crate::report::{self, Problem};
 
 impl Topology {
     /// `ranked`: the command is started as ranks, not passed through.
-    pub(crate) fn decide(
-        flags: &RankFlags,
-        hosts: &HostFlags,
-        ranked: bool,
-        host: &Host,
-    ) -> Result<Self, Vec<Problem>> {
+    pub fn decide(flags: &RankFlags, hosts: &HostFlags, ranked: bool, host: &Host) -> Result<Self, Vec<Problem>> {
         let devices = Devices::detect(host).select(hosts)?;
         Inputs { flags, hosts, host, devices }.decide(ranked)
     }
@@ -381,7 +376,7 @@ mod tests {
     #[test]
     fn the_drivers_list_counts_when_no_variable_does() {
         let nproc = |gpus, env: &[(&str, &str)]| {
-            let host = Host { nvidia_gpus: gpus, ..crate::laws::fake::host(env) };
+            let host = Host { nvidia_gpus: gpus, ..crate::fake::host(env) };
             let topology = Topology::decide(&RankFlags::default(), &HostFlags::default(), true, &host);
             topology.map(|it| it.nproc_per_node.map(|nproc| (nproc.value, nproc.from.to_string())))
         };

@@ -61,7 +61,7 @@ pub(super) enum Placement {
 
 /// How zlaunch gets from the shell of a job to all of its nodes.
 #[derive(Clone, Debug)]
-pub(crate) enum Starter {
+pub enum Starter {
     /// `srun`, for so many groups of a heterogeneous job.
     Srun { groups: u32 },
     /// A program that runs one command on one host, once for each.
@@ -72,10 +72,10 @@ pub(crate) enum Starter {
 
 /// How an engine's own program for one host starts all of them.
 #[derive(Clone, Debug)]
-pub(crate) struct OneHost {
+pub struct OneHost {
     /// The program and its options. The host and the command follow.
     pub(crate) words: &'static [&'static str],
-    pub(crate) hosts: Vec<String>,
+    pub hosts: Vec<String>,
     /// Where the ranks meet, if nobody says otherwise.
     pub(super) address: Sourced<String>,
     pub(super) port: Sourced<u16>,
@@ -83,10 +83,10 @@ pub(crate) struct OneHost {
 
 /// A rank that an engine started.
 #[derive(Clone, Debug)]
-pub(crate) struct Task {
-    pub(crate) rank: Sourced<u32>,
+pub struct Task {
+    pub rank: Sourced<u32>,
     pub(crate) local_rank: Sourced<u32>,
-    pub(crate) world_size: Sourced<u32>,
+    pub world_size: Sourced<u32>,
     pub(crate) local_world_size: Sourced<u32>,
 }
 

@@ -233,7 +233,7 @@ mod tests {
             assert_eq!(ALL.iter().filter(|other| other.name == engine.name).count(), 1, "{}", engine.name);
             assert!(SIGNS.iter().any(|(_, signs)| signs.name == engine.name), "{} has no sign", engine.name);
         }
-        // `laws/engines.rs` takes every subset of these.
+        // `tests/library/engines.rs` takes every subset of these.
         let environments = include_str!("../../../tests/data/engines.txt");
         for (sign, engine) in SIGNS {
             let tried = environments.lines().any(|line| line.trim_start_matches('?').starts_with(sign));

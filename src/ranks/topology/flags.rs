@@ -7,7 +7,7 @@ use crate::base::source::Sourced;
 
 /// `None` is left open.
 #[derive(Clone, Default)]
-pub(crate) struct RankFlags {
+pub struct RankFlags {
     pub(crate) nnodes: Option<Sourced<u32>>,
     pub(crate) node_rank: Option<Sourced<u32>>,
     pub(crate) nproc_per_node: Option<Sourced<Processes>>,

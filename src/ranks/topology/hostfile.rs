@@ -11,7 +11,7 @@ use crate::report::reading;
 use crate::report::{self, Problem};
 
 #[derive(Clone, Default)]
-pub(crate) struct HostFlags {
+pub struct HostFlags {
     pub(crate) hostfile: Option<Sourced<PathBuf>>,
     pub(crate) include: Option<Sourced<String>>,
     pub(crate) exclude: Option<Sourced<String>>,

@@ -162,7 +162,7 @@ fn computed(argument: &str, args: &Args, _: &Version, world_size: Option<u64>) -
 
 #[cfg(test)]
 mod tests {
-    use crate::laws::fake::Sandbox;
+    use crate::fake::Sandbox;
 
     #[test]
     fn arguments_of_ms_swift_2() {

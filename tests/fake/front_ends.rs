@@ -1,10 +1,10 @@
-//! For the tests of front ends: one more trainer in the sandbox, and what its commands are taken for.
+//! For the unit tests of front ends: one more trainer in the sandbox, and what its commands are taken for.
 
 use std::ffi::OsString;
 
-use super::fake::Sandbox;
 use crate::command::target::{ParsedCommand, Target};
 use crate::command::trainer::{self, Job};
+use crate::fake::Sandbox;
 
 impl Sandbox {
     /// One more trainer: its console script, its version, and these files in site-packages.

@@ -1,7 +1,6 @@
 //! The documents' tables are made from the code. A table is between `<!-- NAME … -->` and `<!-- end -->`, in any document;
 //! where names of rows follow, it has only those. `BLESS=1 cargo test tables` writes them. A document whose name ends in
 //! `.zh-CN.md` gets the Chinese table where there is one.
-#![expect(clippy::disallowed_methods, reason = "a test reads and writes documents")]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,12 +8,10 @@ use std::path::{Path, PathBuf};
 use clap::builder::Str;
 use clap::{Arg, ArgAction, Command};
 
-use crate::base::options::{FIT, GENERATE, Subcommand};
-use crate::base::vars;
-use crate::cli::completions::{long, short, shown_options};
-use crate::command::{arguments, prefix, trainer};
-use crate::config::{auto, template};
-use crate::{check, cli};
+use zlaunch::testing::cli::completions::{long, short, shown_options};
+use zlaunch::testing::options::{FIT, GENERATE, Subcommand};
+use zlaunch::testing::prefixes::PrefixProgram;
+use zlaunch::testing::{TEMPLATES, auto, check, cli, json, prefixes, recorded_versions, trainer, vars};
 
 /// A table's head, and its rows with what each is about.
 struct Table {
@@ -47,12 +44,12 @@ fn cell(text: &str) -> String {
 }
 
 /// `-n`, `--dry-run` and what stands for the value.
-pub(super) fn spelled(arg: &Arg) -> (Option<String>, String, Option<&str>) {
+pub(crate) fn spelled(arg: &Arg) -> (Option<String>, String, Option<&str>) {
     let value = arg.get_value_names().and_then(<[_]>::first);
     (short(arg), long(arg), value.map(Str::as_str))
 }
 
-pub(super) fn meaning(arg: &Arg) -> String {
+pub(crate) fn meaning(arg: &Arg) -> String {
     let repeated = if matches!(arg.get_action(), ArgAction::Append) { " (repeatable)" } else { "" };
     format!("{}{repeated}", arg.get_help().unwrap_or_default())
 }
@@ -68,10 +65,16 @@ fn options(name: &'static str, command: &Command) -> Table {
     Table::new(name, "| option | meaning |", rows)
 }
 
+/// Every built-in template with its description.
+pub(crate) fn templates(key: &str) -> Vec<(&'static str, String)> {
+    let about = |text| json::parse(text).ok()?.get("$zlaunch")?.get(key)?.as_str().map(str::to_string);
+    TEMPLATES.iter().map(|(name, text)| (*name, about(text).unwrap_or_default())).collect()
+}
+
 /// A row for each template: the first sentence of what it says about itself. `zlaunch templates` prints the rest.
 fn shorthands(about_key: &str, stop: &str) -> Vec<(String, String)> {
     let first = |about: &str| cell(about.split(stop).next().unwrap_or(about).trim_end_matches('.'));
-    let abouts = template::built_in_abouts(about_key);
+    let abouts = templates(about_key);
     abouts.iter().map(|(name, about)| ((*name).to_string(), format!("| `{name}` | {} |", first(about)))).collect()
 }
 
@@ -92,11 +95,24 @@ fn front_ends(in_chinese: bool) -> Vec<(String, String)> {
 /// The trainers whose arguments are recorded.
 fn recorded_trainers() -> Vec<(String, String)> {
     let row = |name: &str| {
-        let versions: Vec<&str> = arguments::recorded_versions(name).collect();
+        let versions: Vec<&str> = recorded_versions(name).unwrap().split(' ').collect();
         format!("| {name} | {} | {} | {} |", versions[0], versions[versions.len() - 1], versions.len())
     };
     let names = ["transformers", "ms-swift", "trl", "llamafactory", "axolotl"];
     names.map(|name| (name.to_string(), row(name))).to_vec()
+}
+
+/// What holds for a program in front of the command.
+fn prefix(program: &PrefixProgram) -> String {
+    match program {
+        PrefixProgram { container: true, .. } => "refused, with the order to paste: zlaunch must be inside".to_string(),
+        PrefixProgram { keeps_variables: Some(option), .. } => format!("only with `{option}`"),
+        PrefixProgram { own_python: true, .. } => {
+            "brings its own Python: its packages are checked at the launch, behind it".to_string()
+        }
+        PrefixProgram { barring: "", .. } => String::new(),
+        PrefixProgram { barring, .. } => format!("refused with `{}`", barring.replace(' ', "`, `")),
+    }
 }
 
 fn tables() -> Vec<Table> {
@@ -110,8 +126,10 @@ fn tables() -> Vec<Table> {
         .iter()
         .map(|var| (var.name, var.name.replace(", ", "`, `"), var.does, cell(var.about)))
         .map(|(name, shown, does, about)| (name.to_string(), format!("| `{shown}` | {does} | {about} |")));
-    let prefixes = prefix::documented()
-        .map(|(names, what)| (names.clone(), format!("| `{}` | {what} |", names.replace(", ", "`, `"))));
+    let prefixes = prefixes::all().map(|program| {
+        let names = program.names.replace(", ", "`, `");
+        (program.names.to_string(), format!("| `{names}` | {} |", prefix(&program)))
+    });
     let mut zlaunch = cli::command();
     zlaunch.build();
     let subcommand = |subcommand: Subcommand| zlaunch.find_subcommand(subcommand.name).unwrap();

@@ -5,12 +5,11 @@ use std::fs;
 
 use clap::{Arg, Command};
 
-use crate::base::options::{FIT, GENERATE, SUBCOMMANDS, USAGE};
-use crate::base::vars;
-use crate::check;
-use crate::cli::{self, completions::shown_options};
-use crate::config::{auto, template};
-use crate::laws::tables;
+use zlaunch::testing::cli::completions::shown_options;
+use zlaunch::testing::options::{FIT, GENERATE, SUBCOMMANDS, USAGE};
+use zlaunch::testing::{auto, check, cli, vars};
+
+use crate::tables;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/wheel/data/share/man/man1/zlaunch.1");
 
@@ -45,7 +44,7 @@ fn page() -> String {
         page += &format!(".SH OPTIONS OF {}\n", subcommand.name.to_uppercase());
         page += &options(zlaunch.find_subcommand(subcommand.name).unwrap());
     }
-    let templates = template::built_in_abouts("about");
+    let templates = tables::templates("about");
     page += &section("TEMPLATES", templates.iter().map(|(name, about)| (*name, about.as_str())));
     page += &section("FILLED FROM \"auto\"", auto::RULES.iter().map(|rule| (rule.key, rule.doc)));
     page += &section("DIAGNOSTICS", check::rules().map(|rule| (rule.name, rule.doc)));
@@ -110,7 +109,6 @@ fn plain(source: &str) -> String {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "BLESS is the test's own")]
 fn the_page_is_made_from_the_tables() {
     let page = page();
     assert!(page.is_ascii());

@@ -1,52 +1,38 @@
 //! What must hold whatever comes in: bytes become texts, words, files and variables, and no law may break on them. A
-//! panic is a finding. `properties` draws such bytes for `cargo test`, the fuzzer in `tests/fuzz` looks for new ones.
+//! panic is a finding. `properties.rs` draws such bytes for `cargo test`, the fuzzer in `tests/fuzz`, whose library this
+//! file is, looks for new ones.
 #![expect(clippy::missing_panics_doc, reason = "that is what they are for")]
 #![expect(clippy::expect_used, reason = "a law that is broken is told")]
 
-#[cfg(test)]
-mod engines;
+#[path = "../fake/host.rs"]
 pub(crate) mod fake;
-#[cfg(test)]
-mod front_ends;
-#[cfg(test)]
-mod man;
-#[cfg(test)]
-mod properties;
-#[cfg(test)]
-mod tables;
-#[cfg(test)]
-mod versions;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 use serde_json::{Value, json};
 
-use crate::base::source::{Source, Sourced};
-use crate::base::yaml::Dialect;
-use crate::cli::{self, ExplainRequest, Request, TemplatesRequest};
-use crate::config::{layers, patch, template};
-use crate::fit;
-use crate::host::Host;
-use crate::plan::Plan;
-use crate::report::secrets::Secrets;
-use crate::request::{Format, Launch};
-use crate::tools::{explain, generate};
+use zlaunch::testing::cli::{self, ExplainRequest, Request, TemplatesRequest};
+use zlaunch::testing::source::{Source, Sourced};
+use zlaunch::testing::yaml::Dialect;
+use zlaunch::testing::{Format, Host, Launch, Plan, Secrets, explain, fit, generate, layers, patch, template};
+
 use fake::Sandbox;
 
 /// JSON with comments: what is written is read as the same, and every key that is there has a place.
 pub fn json(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let value = match crate::base::json::parse(text) {
+    let value = match zlaunch::testing::json::parse(text) {
         Ok(value) => value,
         Err(fault) => return assert!(fault.line > 0 && fault.column > 0, "{fault:?}"),
     };
-    let written = crate::base::json::write(&value);
-    assert_eq!(crate::base::json::parse(&written).as_ref(), Ok(&value), "read, written and read again");
-    assert_eq!(crate::base::json::parse_exactly(&written).as_ref(), Ok(&value), "what is written is strict");
-    let positions = crate::base::json::positions(text).unwrap_or_default();
+    let written = zlaunch::testing::json::write(&value);
+    assert_eq!(zlaunch::testing::json::parse(&written).as_ref(), Ok(&value), "read, written and read again");
+    assert_eq!(zlaunch::testing::json::parse_exactly(&written).as_ref(), Ok(&value), "what is written is strict");
+    let positions = zlaunch::testing::json::positions(text).unwrap_or_default();
     // An empty name at the start cannot be told from the top.
-    for key in crate::base::json::leaves(&value, |_| true).iter().filter(|key| !key.is_empty() && !key.starts_with('.'))
+    for key in
+        zlaunch::testing::json::leaves(&value, |_| true).iter().filter(|key| !key.is_empty() && !key.starts_with('.'))
     {
         assert!(positions.contains_key(key), "{key:?} has no place");
     }
@@ -55,7 +41,7 @@ pub fn json(data: &[u8]) {
 /// A config and a patch, with a zero between them.
 pub fn layers(data: &[u8]) {
     let mut documents =
-        data.splitn(2, |b| *b == 0).map(|part| crate::base::json::parse(std::str::from_utf8(part).ok()?).ok());
+        data.splitn(2, |b| *b == 0).map(|part| zlaunch::testing::json::parse(std::str::from_utf8(part).ok()?).ok());
     let (Some(Some(config)), Some(Some(change))) = (documents.next(), documents.next()) else { return };
     let merged = |config: &Value, change: &Value| {
         let mut config = config.clone();
@@ -65,7 +51,7 @@ pub fn layers(data: &[u8]) {
     if change.is_array() {
         let mut after = config;
         if patch::operate(&mut after, change, "fuzz").is_ok() {
-            assert!(crate::base::json::is_sensible(&after), "it grew without end");
+            assert!(zlaunch::testing::json::is_sensible(&after), "it grew without end");
         }
         return;
     }
@@ -80,10 +66,10 @@ pub fn layers(data: &[u8]) {
 pub fn yaml(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     for dialect in [Dialect::PyYaml, Dialect::OmegaConf] {
-        match crate::base::yaml::parse(text, dialect) {
+        match zlaunch::testing::yaml::parse(text, dialect) {
             Ok(value) => {
-                crate::base::yaml::python_str(&value);
-                let json = crate::base::yaml::python_json(&value);
+                zlaunch::testing::yaml::python_str(&value);
+                let json = zlaunch::testing::yaml::python_json(&value);
                 assert_eq!(serde_json::from_str::<Value>(&json).ok().as_ref(), Some(&value), "{json}");
             }
             Err(fault) => assert!(fault.line > 0 && fault.column > 0, "{fault:?}"),
@@ -197,7 +183,7 @@ fn planned(mut launch: Launch, host: &Host) {
     match Plan::new(&launch, host) {
         // HF fills 3.0 where it says so; what is read and integral is an integer.
         Ok(again) => {
-            let read = |text: &str| crate::base::json::parse(text).map(|value| value.to_string());
+            let read = |text: &str| zlaunch::testing::json::parse(text).map(|value| value.to_string());
             assert_eq!(read(&again.config.expect("it has one").text), read(&resolved.text), "resolved again");
         }
         Err(problems) => panic!("the resolved config is refused: {problems:?}"),
@@ -223,7 +209,7 @@ fn only_auto_changed(before: &Value, after: &Value, key: &str) {
 
 thread_local! {
     /// Made once in each thread, so that no two tests write its files at the same time.
-    static SANDBOX: Sandbox = sandbox();
+    pub(crate) static SANDBOX: Sandbox = sandbox();
 }
 
 fn sandbox() -> Sandbox {

@@ -1,17 +1,15 @@
 //! Never alone by accident: every subset of each engine's variables, with values that make no sense among them, is placed
 //! rightly or refused; and what one machine alone finds in its environment is not refused.
-#![expect(clippy::disallowed_methods, reason = "a test writes the files of schedulers")]
 
 use std::collections::BTreeMap;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::host::Host;
-use crate::ranks::topology::{HostFlags, RankFlags, Role, Starter, Topology};
-use crate::report::Problem;
+use zlaunch::testing::topology::{HostFlags, RankFlags, Role, Starter, Topology};
+use zlaunch::testing::{Host, Problem, hash};
 
-const ENVIRONMENTS: &str = include_str!("../../tests/data/engines.txt");
+const ENVIRONMENTS: &str = include_str!("../data/engines.txt");
 
 /// Values that no engine sets.
 const ABSURD: [&str; 6] = ["", " ", "x", "-1", "1.5", "99999999999"];
@@ -42,7 +40,7 @@ fn environments(folder: &Path) -> Vec<Environment> {
 
 fn value_of(value: &str, folder: &Path) -> String {
     let Some(words) = value.strip_prefix('@') else { return value.replace("\\n", "\n") };
-    let file: PathBuf = folder.join(format!("{:x}", crate::base::hash::fnv1a(words.as_bytes())));
+    let file: PathBuf = folder.join(format!("{:x}", hash::fnv1a(words.as_bytes())));
     std::fs::write(&file, words.replace(' ', "\n")).unwrap();
     file.display().to_string()
 }

@@ -3,34 +3,35 @@
 
 use serde_json::{Value, json};
 
-use super::algorithm;
-use super::architecture;
-use super::architecture::CountedModel;
-use super::memory;
-use super::need::{Cluster, MemoryNeed};
-use super::optimizer::Optimizer;
-use super::settings::{Dtype, TrainingArgs, TrainingSettings, Tuner};
-use super::strategy::Strategy;
-use super::tests::template;
-use super::weights::Weights;
-use super::workload::Workload;
-use crate::base::source::{Source, Sourced};
+use zlaunch::testing::Host;
+use zlaunch::testing::fit::architecture::{self, CountedModel};
+use zlaunch::testing::fit::need::{Cluster, MemoryNeed};
+use zlaunch::testing::fit::optimizer::Optimizer;
+use zlaunch::testing::fit::settings::{Dtype, TrainingArgs, TrainingSettings, Tuner};
+use zlaunch::testing::fit::strategy::Strategy;
+use zlaunch::testing::fit::weights::Weights;
+use zlaunch::testing::fit::workload::Workload;
+use zlaunch::testing::fit::{algorithm, memory};
+use zlaunch::testing::source::{Source, Sourced};
+use zlaunch::testing::template::{Search, Template, resolve};
 
 /// Runs over optimizers, dtypes, architectures and numbers of ranks (one process stood for rank 0 of many), two micro
 /// batches a step. The script made some models without sharing embedding and head: `params` tells which.
-const OPTIMIZERS: &str = include_str!("../../tests/data/memory-h200-optimizers.jsonl");
+const OPTIMIZERS: &str = include_str!("../data/memory-h200-optimizers.jsonl");
 
 /// Later runs, with the config of each model: DPO, QLoRA, a fused loss, a vision-language model, more ranks.
-const MORE: &str = include_str!("../../tests/data/memory-h200-more.jsonl");
+const MORE: &str = include_str!("../data/memory-h200-more.jsonl");
 
 /// Trainings drawn at random, on GPUs as small as `fit` calls enough.
-const CAPPED: &str = include_str!("../../tests/data/capped-h200.jsonl");
+const CAPPED: &str = include_str!("../data/capped-h200.jsonl");
 
 /// The runs, with the number of micro batches per step.
-const RUNS: [(&str, u64); 2] = [
-    (include_str!("../../tests/data/memory-h200-earlier.jsonl"), 1),
-    (include_str!("../../tests/data/memory-h200.jsonl"), 2),
-];
+const RUNS: [(&str, u64); 2] =
+    [(include_str!("../data/memory-h200-earlier.jsonl"), 1), (include_str!("../data/memory-h200.jsonl"), 2)];
+
+fn template(name: &str) -> Template {
+    resolve(&Sourced::new(name.to_string(), Source::Default), &Search::default(), &Host::default()).unwrap()
+}
 
 fn config(model: &str, params: u64) -> Value {
     let (model_type, hidden, layers, inner, heads, shared, vocab) = match model {
@@ -79,7 +80,6 @@ fn percent(ours: u64, measured: &Value) -> f64 {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "shown with --nocapture")]
 fn the_estimate_is_close_to_what_was_measured() {
     let mut wrong = Vec::new();
     for (runs, grad_accum) in RUNS {
@@ -249,7 +249,6 @@ fn case(run: &Value) -> Value {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "shown with --nocapture")]
 fn optimizers_dtypes_and_ranks_are_close_to_what_was_measured() {
     let mut errors = Vec::new();
     for (run, need) in lab_runs() {
@@ -267,7 +266,6 @@ fn optimizers_dtypes_and_ranks_are_close_to_what_was_measured() {
 
 /// The runs made their model on the GPU, so their host memory tells about offload alone: of one rank, beside up to seven.
 #[test]
-#[expect(clippy::print_stderr, reason = "shown with --nocapture")]
 fn offloaded_states_take_the_host_memory_that_was_measured() {
     let mut errors = Vec::new();
     for (run, need) in lab_runs() {

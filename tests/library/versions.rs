@@ -5,13 +5,13 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
-use super::fake::Sandbox;
-use crate::cli::{self, Request};
-use crate::plan::Plan;
-use crate::report::{Severity, When};
+use zlaunch::testing::cli::{self, Request};
+use zlaunch::testing::{Plan, Severity, When};
+
+use crate::laws::fake::Sandbox;
 
 /// The versions, then one config a line: the number of ranks, and for each version whether DeepSpeed refused it (1).
-const VERDICTS: &str = include_str!("../../tests/data/deepspeed-verdicts.jsonl");
+const VERDICTS: &str = include_str!("../data/deepspeed-verdicts.jsonl");
 
 /// What zlaunch would refuse because DeepSpeed does, when it reads the config.
 fn refusals(config: &Value, world: u64, sandbox: &Sandbox) -> Vec<String> {

@@ -1,12 +1,12 @@
-//! The machine of unit tests and fuzz targets: files in the sandbox that all tests share, and what zlaunch sees there.
+//! The machine of unit tests, laws and fuzz targets: files in the sandbox that all tests share, and what zlaunch sees
+//! there.
+#![allow(dead_code, unused_imports, reason = "each of those who include this file needs another part of it")]
 
-#[path = "../../tests/fake.rs"]
+#[path = "../fake.rs"]
 mod sandbox;
 
-use crate::host::Host;
-pub(crate) use sandbox::Sandbox;
-#[cfg(test)]
-pub(crate) use sandbox::safetensors;
+pub(crate) use sandbox::{Sandbox, safetensors};
+use zlaunch::testing::Host;
 
 impl Sandbox {
     /// A machine with 8 CPUs and 2 GPUs, in this folder and with these variables.

@@ -1,4 +1,4 @@
-//! The laws on inputs that are drawn, mostly near what people write. `PROPTEST_CASES=100000 cargo test laws` draws more.
+//! The laws on inputs that are drawn, mostly near what people write. `PROPTEST_CASES=100000 cargo test properties` draws more.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
@@ -8,14 +8,15 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};
 
-use super::SANDBOX;
-use super::fake::Sandbox;
-use crate::base::python_value;
-use crate::base::source::{Source, Sourced};
-use crate::base::yaml::{self, Dialect};
-use crate::command::argv::{Args, Field, Nargs, OptionList};
-use crate::config::layers::{self, Layers};
-use crate::config::template::{self, Search};
+use zlaunch::testing::argv::{Args, Field, Nargs, OptionList};
+use zlaunch::testing::layers::{self, Layers};
+use zlaunch::testing::source::{Source, Sourced};
+use zlaunch::testing::template::{self, Search};
+use zlaunch::testing::yaml::{self, Dialect};
+use zlaunch::testing::{patch, python_value};
+
+use crate::laws::fake::Sandbox;
+use crate::laws::{self, SANDBOX};
 
 /// Quick ones. A failure is shown in full, and becomes a case of a test.
 fn cases(count: u32) -> ProptestConfig {
@@ -117,7 +118,7 @@ fn word() -> impl Strategy<Value = OsString> {
     prop_oneof![6 => known.prop_map(OsString::from), 1 => bytes]
 }
 
-/// Lines for `super::plan`: a command people write, with some of its words lost, doubled or from elsewhere.
+/// Lines for `laws::plan`: a command people write, with some of its words lost, doubled or from elsewhere.
 fn command() -> impl Strategy<Value = Vec<u8>> {
     const COMMANDS: &[&str] = &[
         "--deepspeed zero3 --nproc-per-node 2 -- swift sft --model m --per_device_train_batch_size 1 --bf16 true",
@@ -168,24 +169,24 @@ proptest! {
         let mut text = String::new();
         decorated(&value, &mut noise.into_iter(), &mut text);
         // Integral numbers become integers, so the strict text is what is compared.
-        prop_assert_eq!(crate::base::json::parse(&text), crate::base::json::parse(&value.to_string()), "{}", text);
-        super::json(text.as_bytes());
+        prop_assert_eq!(zlaunch::testing::json::parse(&text), zlaunch::testing::json::parse(&value.to_string()), "{}", text);
+        laws::json(text.as_bytes());
     }
 
     #[test]
     fn any_text_is_read_or_refused(text in "[\\[\\]{}\",:/*\\\\ \\n0-9eE+.a-]{0,40}", bytes in vec(any::<u8>(), 0..40)) {
         for data in [text.as_bytes(), &bytes] {
-            super::json(data);
-            super::yaml(data);
+            laws::json(data);
+            laws::yaml(data);
         }
     }
 
     #[test]
     fn merge_patches_keep_the_laws(config in object(leaf()), change in object(leaf())) {
         let mut once = config.clone();
-        crate::config::patch::merge(&mut once, change.clone());
+        patch::merge(&mut once, change.clone());
         prop_assert_eq!(&once, &merged_by_the_book(&config, &change));
-        super::layers(format!("{config}\0{change}").as_bytes());
+        laws::layers(format!("{config}\0{change}").as_bytes());
     }
 
     #[test]
@@ -199,7 +200,7 @@ proptest! {
         let key = format!("{name}.x");
         let set = Sourced::new((key.clone(), value.clone()), Source::Default);
         let with = layers::with_layers(&template, &Layers { set: vec![set], ..Layers::default() }, &host).unwrap();
-        prop_assert_eq!(crate::base::json::get(&with, &key), Some(&value));
+        prop_assert_eq!(zlaunch::testing::json::get(&with, &key), Some(&value));
         let again = template::resolve(&sourced(with.to_string()), &Search::default(), &host).unwrap();
         let unset = Layers { unset: vec![sourced(name.clone())], ..Layers::default() };
         let without = layers::with_layers(&again, &unset, &host).unwrap();
@@ -248,12 +249,12 @@ proptest! {
 
     #[test]
     fn machines_are_named_by_anybody(who in any::<u8>(), sourced in "[a-c0-9\\[\\],:@() x=\\n-]{0,24}") {
-        super::hosts(&[&[who], sourced.as_bytes()].concat());
+        laws::hosts(&[&[who], sourced.as_bytes()].concat());
     }
 
     #[test]
     fn commands_are_planned_by_the_laws(lines in command()) {
-        super::plan(&lines);
+        laws::plan(&lines);
     }
 }
 
@@ -271,5 +272,5 @@ fn without_odd_keys(value: &mut Value) {
 /// The fuzzer's: it is filled as a float and read as an integer.
 #[test]
 fn an_integral_float_is_the_same_number() {
-    super::plan(b"--deepspeed\nzero2\n--nproc-per-node\n2\n--\npython\ntrain.py\n--max_grad_norm=3");
+    laws::plan(b"--deepspeed\nzero2\n--nproc-per-node\n2\n--\npython\ntrain.py\n--max_grad_norm=3");
 }

@@ -1,0 +1,32 @@
+//! What `tests/library` and the fuzz targets see of the parts, and all that is public besides `run`. It is no interface: it
+//! changes with the tests. `.ci/run` also checks the library without this file, so that what only a test uses is told as
+//! unused.
+
+pub use crate::base::{hash, json, options, python_value, source, vars, yaml};
+pub use crate::command::arguments::table::recorded as recorded_versions;
+pub use crate::command::prefix::table as prefixes;
+pub use crate::command::{argv, trainer};
+pub use crate::config::template::search::BUILT_IN as TEMPLATES;
+pub use crate::config::{auto, layers, patch, template};
+pub use crate::host::Host;
+pub use crate::plan::Plan;
+pub use crate::ranks::topology;
+pub use crate::report::{Problem, Severity, When, secrets::Secrets};
+pub use crate::request::{Format, Launch};
+pub use crate::tools::{explain, generate};
+
+pub mod check {
+    pub use crate::check::rules;
+}
+
+pub mod cli {
+    pub use crate::cli::{
+        ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, ExplainRequest, Request, TemplatesRequest, command, completions, parse,
+    };
+}
+
+pub mod fit {
+    pub use crate::fit::{
+        View, algorithm, answer, architecture, memory, need, optimizer, settings, strategy, weights, workload,
+    };
+}

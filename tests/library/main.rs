@@ -1,0 +1,16 @@
+//! The parts of the library, which `zlaunch::testing` shows: what must hold for any input, what was recorded of DeepSpeed and
+//! measured on GPUs, and what is made from the code: the documents' tables and the man page.
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "a test that cannot go on fails, and --nocapture shows figures"
+)]
+
+mod engines;
+pub mod laws;
+mod man;
+mod measured;
+mod properties;
+mod tables;
+mod versions;
