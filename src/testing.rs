@@ -1,12 +1,10 @@
 //! What `tests/library` and the fuzz targets see of the parts, and all that is public besides `run`. It is no interface: it
-//! changes with the tests. `.ci/run` also checks the library without this file, so that what only a test uses is told as
-//! unused.
+//! changes with the tests, and has nothing that they do not use. `.ci/run` also checks the library without this file, so
+//! that what only a test uses is told as unused.
 
 pub use crate::base::{hash, json, options, python_value, source, vars, yaml};
-pub use crate::command::arguments::table::recorded as recorded_versions;
-pub use crate::command::prefix::table as prefixes;
 pub use crate::command::{argv, trainer};
-pub use crate::config::template::search::BUILT_IN as TEMPLATES;
+pub use crate::config::template::search::BUILT_IN;
 pub use crate::config::{auto, layers, patch, template};
 pub use crate::host::Host;
 pub use crate::plan::Plan;
@@ -14,6 +12,10 @@ pub use crate::ranks::topology;
 pub use crate::report::{Problem, Severity, When, secrets::Secrets};
 pub use crate::request::{Format, Launch};
 pub use crate::tools::{explain, generate};
+
+pub mod arguments {
+    pub use crate::command::arguments::table::recorded;
+}
 
 pub mod check {
     pub use crate::check::rules;
@@ -29,4 +31,8 @@ pub mod fit {
     pub use crate::fit::{
         View, algorithm, answer, architecture, memory, need, optimizer, settings, strategy, weights, workload,
     };
+}
+
+pub mod prefix {
+    pub use crate::command::prefix::table::{PrefixProgram, all};
 }

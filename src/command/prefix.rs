@@ -1,7 +1,7 @@
 //! Programs that stand in front of a command and run it: `env A=1`, `nice -n 5`, `uv run`, `bash -c '…'`. They stay in
 //! front and zlaunch goes behind them, where it finds the variables and the Python that they bring.
 
-pub mod table;
+pub(crate) mod table;
 
 use std::ffi::OsString;
 

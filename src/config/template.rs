@@ -4,7 +4,7 @@
 mod document;
 mod list;
 mod resolve;
-pub mod search;
+pub(crate) mod search;
 
 pub(crate) use document::{SCHEMA_LINE, header_schema};
 pub(crate) use list::list;

@@ -184,6 +184,19 @@ fn no_import_leads_back_to_its_own_file() {
     assert!(arrows.is_empty(), "these imports are part of a circle:\n{}", arrows.join("\n"));
 }
 
+/// `src/testing.rs` shows nothing that no test looks at.
+#[test]
+fn what_is_shown_to_the_tests_is_used_by_them() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let files = ["tests/library", "tests/fake"].iter().flat_map(|folder| fs::read_dir(root.join(folder)).unwrap());
+    let tests: String = files.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect();
+    let used: BTreeSet<&str> = tests.split(|it: char| !it.is_ascii_alphanumeric() && it != '_').collect();
+    let shown = fs::read_to_string(root.join("src/testing.rs")).unwrap();
+    let shown: Vec<_> = shown.split("pub use ").skip(1).flat_map(paths).collect();
+    let unused: Vec<_> = shown.iter().filter(|path| !used.contains(path.last().unwrap().as_str())).collect();
+    assert!(shown.len() > 30 && unused.is_empty(), "src/testing.rs: {unused:?}");
+}
+
 #[test]
 fn the_reader_of_imports_reads_what_rust_allows() {
     let joined = |text| paths(text).iter().map(|path| path.join("::")).collect::<Vec<_>>();

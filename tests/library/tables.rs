@@ -10,8 +10,8 @@ use clap::{Arg, ArgAction, Command};
 
 use zlaunch::testing::cli::completions::{long, short, shown_options};
 use zlaunch::testing::options::{FIT, GENERATE, Subcommand};
-use zlaunch::testing::prefixes::PrefixProgram;
-use zlaunch::testing::{TEMPLATES, auto, check, cli, json, prefixes, recorded_versions, trainer, vars};
+use zlaunch::testing::prefix::{self, PrefixProgram};
+use zlaunch::testing::{BUILT_IN, arguments, auto, check, cli, json, trainer, vars};
 
 /// A table's head, and its rows with what each is about.
 struct Table {
@@ -68,7 +68,7 @@ fn options(name: &'static str, command: &Command) -> Table {
 /// Every built-in template with its description.
 pub(crate) fn templates(key: &str) -> Vec<(&'static str, String)> {
     let about = |text| json::parse(text).ok()?.get("$zlaunch")?.get(key)?.as_str().map(str::to_string);
-    TEMPLATES.iter().map(|(name, text)| (*name, about(text).unwrap_or_default())).collect()
+    BUILT_IN.iter().map(|(name, text)| (*name, about(text).unwrap_or_default())).collect()
 }
 
 /// A row for each template: the first sentence of what it says about itself. `zlaunch templates` prints the rest.
@@ -95,7 +95,7 @@ fn front_ends(in_chinese: bool) -> Vec<(String, String)> {
 /// The trainers whose arguments are recorded.
 fn recorded_trainers() -> Vec<(String, String)> {
     let row = |name: &str| {
-        let versions: Vec<&str> = recorded_versions(name).unwrap().split(' ').collect();
+        let versions: Vec<&str> = arguments::recorded(name).unwrap().split(' ').collect();
         format!("| {name} | {} | {} | {} |", versions[0], versions[versions.len() - 1], versions.len())
     };
     let names = ["transformers", "ms-swift", "trl", "llamafactory", "axolotl"];
@@ -103,7 +103,7 @@ fn recorded_trainers() -> Vec<(String, String)> {
 }
 
 /// What holds for a program in front of the command.
-fn prefix(program: &PrefixProgram) -> String {
+fn prefix_rule(program: &PrefixProgram) -> String {
     match program {
         PrefixProgram { container: true, .. } => "refused, with the order to paste: zlaunch must be inside".to_string(),
         PrefixProgram { keeps_variables: Some(option), .. } => format!("only with `{option}`"),
@@ -126,9 +126,9 @@ fn tables() -> Vec<Table> {
         .iter()
         .map(|var| (var.name, var.name.replace(", ", "`, `"), var.does, cell(var.about)))
         .map(|(name, shown, does, about)| (name.to_string(), format!("| `{shown}` | {does} | {about} |")));
-    let prefixes = prefixes::all().map(|program| {
+    let prefixes = prefix::all().map(|program| {
         let names = program.names.replace(", ", "`, `");
-        (program.names.to_string(), format!("| `{names}` | {} |", prefix(&program)))
+        (program.names.to_string(), format!("| `{names}` | {} |", prefix_rule(&program)))
     });
     let mut zlaunch = cli::command();
     zlaunch.build();
