@@ -80,10 +80,7 @@ fn tell_refusals(parser: &Parser, subject: &Subject, found: &mut Findings) {
     let words = subject.job.args.words();
     let given = words.iter().filter_map(|word| word.to_str()?.strip_prefix("--"));
     let given: Vec<&str> = given.map(|word| word.split('=').next().unwrap_or(word)).collect();
-    // Most arguments of the tables are told apart from those that are given by their lengths.
-    let lengths = given.iter().fold(0_u64, |lengths, word| lengths | 1 << (word.len() % 64));
-    let is_given =
-        |name: &str| lengths >> (name.len() % 64) & 1 == 1 && given.iter().any(|word| is_spelling(word, name));
+    let is_given = |name: &str| given.iter().any(|word| is_spelling(word, name));
     let concerns = |refusal: &&Refusal| refusal.argument().is_some_and(is_given);
     for refusal in refusals::all(subject.job.trainer).filter(concerns) {
         let keeps_default = |name: &str| {
