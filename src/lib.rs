@@ -75,15 +75,14 @@ const WIDEST: usize = 110;
 
 /// What the program is: everything from the words to the exit status, where it does not become another program.
 pub fn run() -> ExitCode {
-    // What is there until the process ends is never freed: that would only cost time.
-    let host = Box::leak(Box::new(Host::read()));
+    let host = Host::read();
     if let Some(status) = exec::run_if_helper(host.words.iter().cloned()) {
         return ExitCode::from(status);
     }
-    match respond(host) {
+    match respond(&host) {
         Ok(status) => ExitCode::from(status),
         Err(problems) => {
-            let secrets = Secrets::of(host);
+            let secrets = Secrets::of(&host);
             report::report(&problems, &secrets);
             if cli::asks_for_json(&host.words) {
                 // For a program; the status says that it was refused.
@@ -101,7 +100,7 @@ fn respond(host: &Host) -> Result<u8, Vec<Problem>> {
         launch.read_piped_config()?;
     }
     let shown = match request {
-        Request::Launch(launch) => return run_launch(Box::leak(launch), host),
+        Request::Launch(launch) => return run_launch(&launch, host),
         Request::Check(launch) => return run_check(&launch, host),
         Request::CheckConfigs(launch) => return run_check_configs(&launch, host),
         Request::Fit(request) => return run_fit(&request, host),
@@ -285,9 +284,7 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
         // A plan can be read on another machine than the one it is for.
         let blocker = plan.blocker.clone().filter(|_| !quiet).map(Problem::into_warning);
         report::report(blocker.as_slice(), &secrets);
-        let shown = out_bytes(&plan.render(format, &secrets));
-        std::mem::forget(plan);
-        return shown.map(|()| 0);
+        return out_bytes(&plan.render(format, &secrets)).map(|()| 0);
     }
     if verbose && !quiet {
         err(&plan.text(&secrets, report::width_of_stderr()));

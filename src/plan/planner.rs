@@ -28,10 +28,7 @@ use crate::request::draft::{self, Draft, Front};
 
 impl Plan {
     pub fn new(launch: &Launch, machine: &Host) -> Result<Self, Vec<Problem>> {
-        let (plan, job) = Self::with_job(launch, machine);
-        // The process ends soon: freeing it piece by piece would only cost time.
-        std::mem::forget(job);
-        plan
+        Self::with_job(launch, machine).0
     }
 
     /// The plan, and the command as it was understood.
