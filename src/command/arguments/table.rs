@@ -1,6 +1,6 @@
 //! The recorded table, searched by the start of a line.
 
-use crate::base::lines::count_lines;
+use crate::base::lines::{SortedLines, count_lines};
 use crate::command::defaults::{ArgumentClass, numbers};
 
 const TABLE: &str = include_str!("../../recorded/arguments.txt");
@@ -11,31 +11,10 @@ const PARTS: &str = "^";
 /// There is no such argument.
 pub(super) const GONE: &str = "-";
 
-/// Where each line starts: every option of a command is looked up at every launch.
-static STARTS: [u32; count_lines(TABLE)] = starts();
-
-#[expect(clippy::cast_possible_truncation, reason = "the table is far shorter")]
-const fn starts() -> [u32; count_lines(TABLE)] {
-    let mut starts = [0; count_lines(TABLE)];
-    let (mut line, mut at) = (1, 0);
-    while line < starts.len() {
-        if TABLE.as_bytes()[at] == b'\n' {
-            starts[line] = at as u32 + 1;
-            line += 1;
-        }
-        at += 1;
-    }
-    starts
-}
-
-/// The table from the first line on that starts like this.
-fn from(start: &str) -> &'static str {
-    let at = STARTS.partition_point(|at| TABLE.as_bytes()[*at as usize..] < *start.as_bytes());
-    STARTS.get(at).map_or("", |at| &TABLE[*at as usize..])
-}
+static LINES: SortedLines<{ count_lines(TABLE) }> = SortedLines::new(TABLE);
 
 fn behind(start: &str) -> Option<&'static str> {
-    from(start).strip_prefix(start)?.lines().next()
+    LINES.from(start).strip_prefix(start)?.lines().next()
 }
 
 /// What stands behind an argument of a class.
@@ -57,7 +36,7 @@ pub(super) fn parts(class: ArgumentClass) -> impl Iterator<Item = &'static str> 
 /// The names of its arguments.
 pub(crate) fn names(class: ArgumentClass) -> impl Iterator<Item = &'static str> + use<> {
     let start = [class.distribution, " ", class.name, " "].concat();
-    let lines = from(&start).lines();
+    let lines = LINES.from(&start).lines();
     lines.map_while(move |line| line.strip_prefix(start.as_str())?.split(' ').next()).filter(|name| *name != PARTS)
 }
 

@@ -1,49 +1,19 @@
 //! The recorded file of keys, line by line. A key is looked up by binary search, and only its own line is read.
 
-use std::iter::Copied;
-use std::slice::Iter;
+use std::str::Lines;
+use std::sync::LazyLock;
 
 use super::recorded::{Release, release};
-use crate::base::lines::count_lines;
+use crate::base::lines::{SortedLines, count_lines};
 
 /// Sorted by key; the columns are explained in `record_schema.py`.
 const TEXT: &str = include_str!("../../recorded/deepspeed-schema.txt");
 
-/// Split while compiling, because every key of a config is looked up at every launch.
-static LINES: [&str; count_lines(TEXT)] = lines();
+static TABLE: SortedLines<{ count_lines(TEXT) }> = SortedLines::new(TEXT);
 
-const fn lines() -> [&'static str; count_lines(TEXT)] {
-    let mut lines = [""; count_lines(TEXT)];
-    let (mut rest, mut number) = (TEXT, 0);
-    while number < lines.len() {
-        let mut end = 0;
-        while rest.as_bytes()[end] != b'\n' {
-            end += 1;
-        }
-        (lines[number], rest) = rest.split_at(end);
-        rest = rest.split_at(1).1;
-        number += 1;
-    }
-    lines
-}
-
-/// The last part of each line's key. Every unknown key of a config is compared with all of them.
-static NAMES: [&str; count_lines(TEXT)] = names();
-
-const fn names() -> [&'static str; count_lines(TEXT)] {
-    let mut names = lines();
-    let mut number = 0;
-    while number < names.len() {
-        let (line, mut end, mut start) = (names[number].as_bytes(), 0, 0);
-        while line[end] != b'\t' {
-            end += 1;
-            start = if line[end - 1] == b'.' { end } else { start };
-        }
-        names[number] = names[number].split_at(end).0.split_at(start).1;
-        number += 1;
-    }
-    names
-}
+/// Each line with the last part of its key. Every unknown key of a config is compared with all of them.
+static NAMED: LazyLock<Vec<(&str, &str)>> =
+    LazyLock::new(|| TEXT.lines().map(|line| (name_of(key_of(line)), line)).collect());
 
 pub(super) fn key_of(line: &'static str) -> &'static str {
     line.split('\t').next().unwrap_or(line)
@@ -56,8 +26,8 @@ pub(crate) fn name_of(key: &str) -> &str {
 
 /// The lines from the first one whose key is not smaller. Whole lines compare as their keys do: the tab behind a key is
 /// smaller than anything in one.
-pub(super) fn lines_from(key: &str) -> Copied<Iter<'static, &'static str>> {
-    LINES[LINES.partition_point(|line| *line < key)..].iter().copied()
+pub(super) fn lines_from(key: &str) -> Lines<'static> {
+    TABLE.from(key).lines()
 }
 
 /// The names of the keys right below a section; `""` is the top.
@@ -69,8 +39,8 @@ pub(crate) fn names_below(section: &str) -> impl Iterator<Item = &'static str> {
 
 /// The lines of every key with that last part.
 pub(super) fn lines_named(name: &str) -> impl Iterator<Item = &'static str> {
-    let lines = LINES.iter().zip(&NAMES).filter(move |(line, own)| **own == name && !key_of(line).contains('@'));
-    lines.map(|(line, _)| *line)
+    let lines = NAMED.iter().filter(move |(own, line)| *own == name && !key_of(line).contains('@'));
+    lines.map(|(_, line)| *line)
 }
 
 /// What a column says of a version. `new@0.17.1;old`: what holds since when, the newest first.
@@ -132,7 +102,7 @@ mod tests {
         assert!(names.len() == 6 && names.contains(&"max_in_cpu"), "{names:?}");
         assert!(names_below("").any(|name| name == "train_batch_size"));
         assert!(!names_below("").any(|name| name.contains('.')));
-        assert!(LINES.iter().zip(NAMES).all(|(line, name)| name_of(key_of(line)) == name));
+        assert!(TEXT.lines().all(|line| lines_from(line).next() == Some(line)));
         assert_eq!(lines_named("stage3_prefetch_bucket_size").count(), 1);
     }
 
