@@ -437,8 +437,8 @@ mod tests {
     #[test]
     fn the_schedulers_are_recorded() {
         for name in SCHEDULERS {
-            assert!(schema::parameters("scheduler", name, schema::NEWEST).count() > 3, "{name}");
+            assert!(schema::parameters("scheduler", name, schema::newest()).count() > 3, "{name}");
         }
-        assert!(schema::parameters("optimizer", "adamw", schema::NEWEST).count() > 8);
+        assert!(schema::parameters("optimizer", "adamw", schema::newest()).count() > 8);
     }
 }

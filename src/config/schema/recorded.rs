@@ -1,6 +1,5 @@
 //! The versions of DeepSpeed that were recorded, and which of them judges for one that was not.
 
-use crate::base::lines::count_lines;
 use crate::command::python::Python;
 
 /// `0.19.8` as three numbers.
@@ -8,23 +7,14 @@ pub(crate) type Release = [u32; 3];
 
 /// From the oldest to the newest, one a line.
 const TEXT: &str = include_str!("../../recorded/deepspeed-versions.txt");
-const VERSIONS: [Release; count_lines(TEXT)] = versions();
+
+fn versions() -> impl DoubleEndedIterator<Item = Release> {
+    TEXT.lines().filter_map(release)
+}
 
 /// Judges where no DeepSpeed is found.
-pub(crate) const NEWEST: Release = VERSIONS[VERSIONS.len() - 1];
-
-const fn versions() -> [Release; count_lines(TEXT)] {
-    let mut versions = [[0; 3]; count_lines(TEXT)];
-    let (mut line, mut part, mut at) = (0, 0, 0);
-    while at < TEXT.len() {
-        match TEXT.as_bytes()[at] {
-            b'.' => part += 1,
-            b'\n' => (line, part) = (line + 1, 0),
-            digit => versions[line][part] = versions[line][part] * 10 + (digit - b'0') as u32,
-        }
-        at += 1;
-    }
-    versions
+pub(crate) fn newest() -> Release {
+    versions().next_back().unwrap_or_default()
 }
 
 /// Which recorded version judges for the installed one.
@@ -39,11 +29,11 @@ pub(crate) enum Judge {
 
 impl Judge {
     pub(crate) fn of(installed: Release) -> Self {
-        if installed > NEWEST {
-            return Judge::Nearest(NEWEST);
+        if installed > newest() {
+            return Judge::Nearest(newest());
         }
         let mut older = None;
-        for version in VERSIONS {
+        for version in versions() {
             match older {
                 _ if version == installed => return Judge::Itself(version),
                 _ if version < installed => older = Some(version),
@@ -51,13 +41,13 @@ impl Judge {
                 None => return Judge::Nearest(version),
             }
         }
-        Judge::Nearest(NEWEST)
+        Judge::Nearest(newest())
     }
 
     /// For the DeepSpeed of an environment; the newest judges where none is found.
     pub(crate) fn in_environment(python: Option<&Python>) -> Self {
         let installed = python.and_then(|python| python.version("deepspeed"));
-        installed.map_or(Judge::Itself(NEWEST), |version| Judge::of(version.numbers()))
+        installed.map_or_else(|| Judge::Itself(newest()), |version| Judge::of(version.numbers()))
     }
 
     pub(crate) fn version(self) -> Release {
@@ -82,13 +72,12 @@ mod tests {
 
     #[test]
     fn a_version_is_judged_by_itself_or_by_its_neighbours() {
-        assert!(VERSIONS.is_sorted());
-        assert!(TEXT.lines().map(release).eq(VERSIONS.map(Some)));
-        for version in &VERSIONS {
-            assert_eq!(Judge::of(*version), Judge::Itself(*version));
+        assert!(versions().is_sorted() && versions().count() == TEXT.lines().count());
+        for version in versions() {
+            assert_eq!(Judge::of(version), Judge::Itself(version));
         }
         assert_eq!(Judge::of([0, 16, 99]), Judge::Older([0, 16, 9], [0, 17, 0]));
-        assert_eq!(Judge::of([0, 99, 0]), Judge::Nearest(NEWEST));
-        assert_eq!(Judge::of([0, 1, 0]), Judge::Nearest(VERSIONS[0]));
+        assert_eq!(Judge::of([0, 99, 0]), Judge::Nearest(newest()));
+        assert_eq!(Judge::of([0, 1, 0]), Judge::Nearest(versions().next().unwrap()));
     }
 }

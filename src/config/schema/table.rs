@@ -65,7 +65,7 @@ pub(super) fn columns(line: &'static str) -> [&'static str; 7] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::NEWEST;
+    use super::super::newest;
     use super::super::value_type::{ValueRange, ValueType};
     use super::*;
 
@@ -108,9 +108,9 @@ mod tests {
 
     #[test]
     fn a_column_says_what_holds_in_a_version() {
-        assert_eq!(at("int", NEWEST), "int");
+        assert_eq!(at("int", newest()), "int");
         for (version, holds) in
-            [([0, 14, 3], "c"), ([0, 14, 4], "b"), ([0, 16, 5], "b"), ([0, 16, 6], "a"), (NEWEST, "a")]
+            [([0, 14, 3], "c"), ([0, 14, 4], "b"), ([0, 16, 5], "b"), ([0, 16, 6], "a"), (newest(), "a")]
         {
             assert_eq!(at("a@0.16.6;b@0.14.4;c", version), holds, "{version:?}");
         }
