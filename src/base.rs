@@ -1,6 +1,7 @@
 //! Values and formats that know no domain.
 
 pub(crate) mod base64;
+pub mod engines;
 pub mod hash;
 pub mod json;
 pub(crate) mod layout;

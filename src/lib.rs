@@ -13,11 +13,11 @@
 //! check     the rules about configs and about the machine
 //! request   the launch as data; the command, understood
 //! config    templates, layers, patches, "auto", DeepSpeed's keys, ZeRO's section
-//! ranks     topology/ (one file an engine) and launcher/ (one file a launcher)
+//! ranks     topology/ (one file an engine that needs code) and launcher/ (one file a launcher)
 //! command   what a command runs: arguments, Python, model, trainer/ (one file a front end)
 //! report    problems, the sentences that describe them, secrets, reading files
 //! host      the environment, programs and the machine as they are
-//! base      leaves: provenance, JSON, YAML, options, variables, shell quoting, columns
+//! base      leaves: provenance, JSON, YAML, options, variables, engines, shell quoting, columns
 //! ```
 #![cfg_attr(not(feature = "testing"), allow(unreachable_pub, reason = "it is public for `testing`"))]
 

@@ -1,15 +1,18 @@
-//! What a scheduler, an MPI, a Kubernetes operator or a cloud says about this process. Each is an `Engine`, and tells it by
-//! its own environment variables: no server is asked.
+//! What a scheduler, an MPI, a Kubernetes operator or a cloud says about this process. Each tells it by its own environment
+//! variables: no server is asked.
 
+use crate::base::engines::Block;
 use crate::base::source::{Source, Sourced};
 use crate::host::Host;
 use crate::report::Problem;
 
+/// An engine that is more than its block of the table.
 pub(super) struct Engine {
+    /// As the block is called.
     pub(super) name: &'static str,
     /// Reads its variables. `None`: they say nothing of a larger job. What they say, but not completely, is a problem:
     /// half a place is none.
-    pub(super) detect: fn(&Host) -> Option<Detected>,
+    pub(super) detect: fn(&Block, &Host) -> Option<Detected>,
 }
 
 /// What an engine says, or why that is not understood.
@@ -74,7 +77,7 @@ pub enum Starter {
 #[derive(Clone, Debug)]
 pub struct OneHost {
     /// The program and its options. The host and the command follow.
-    pub(crate) words: &'static [&'static str],
+    pub(crate) words: Vec<&'static str>,
     pub hosts: Vec<String>,
     /// Where the ranks meet, if nobody says otherwise.
     pub(super) address: Sourced<String>,

@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::ranks::topology::engine::{Detected, Engine};
 use crate::ranks::topology::variables::{VariableReader, check, text};
 
-pub(super) const ENGINE: Engine = Engine { name: "AWS Batch", detect };
+pub(super) const ENGINE: Engine = Engine { name: "AWS Batch", detect: |_, host| detect(host) };
 
 const COUNT: &str = "AWS_BATCH_JOB_NUM_NODES";
 const INDEX: &str = "AWS_BATCH_JOB_NODE_INDEX";

@@ -3,28 +3,15 @@
 //! a machine. A task of Azure Batch on several instances runs its command on the first only
 //! (learn.microsoft.com/azure/batch, "Multi-instance tasks"), so that is the shell of a job.
 
-use super::job_shell::{JobShell, Machines};
+use super::job_shell::JobShell;
 use crate::base::vars;
 use crate::host::Host;
 use crate::ranks::topology::engine::{Allocation, Detected, Engine};
 use crate::ranks::topology::variables::{VariableReader, all_are_set, text};
 
-pub(super) const ENGINE: Engine =
-    Engine { name: SHELL.engine, detect: |host| detect_instance(host).or_else(|| SHELL.detect(host)) };
-
-const SHELL: JobShell = JobShell {
-    engine: "Azure",
-    machines: &[
-        Machines::List("AZ_BATCH_NODE_LIST"),
-        Machines::List("AZ_BATCH_HOST_LIST"),
-        Machines::List("AZ_BATCHAI_NODE_LIST"),
-        Machines::Count("AZUREML_NODE_COUNT"),
-    ],
-    marks: &["AZ_BATCH_MASTER_NODE"],
-    job: &[],
-    starter: &[],
-    is_task: |_| false,
-    by_hand: "Azure ML: `distribution: type: pytorch` in the job; Azure Batch: mpirun -hosts $AZ_BATCH_HOST_LIST -ppn 1 zlaunch …",
+pub(super) const ENGINE: Engine = Engine {
+    name: "Azure",
+    detect: |block, host| detect_instance(host).or_else(|| JobShell { block, is_task: |_| false }.detect(host)),
 };
 
 /// The one process that Azure ML started on this instance.

@@ -13,7 +13,7 @@ use crate::ranks::topology::engine::{Detected, Engine};
 use crate::ranks::topology::variables::text;
 use crate::report::{self, reading};
 
-pub(super) const ENGINE: Engine = Engine { name: "Determined", detect };
+pub(super) const ENGINE: Engine = Engine { name: "Determined", detect: |_, host| detect(host) };
 
 const RENDEZVOUS: &str = "/run/determined/info/rendezvous.json";
 const SLOTS: &str = "DET_SLOT_IDS";

@@ -7,7 +7,7 @@ use crate::ranks::topology::engine::Engine;
 
 pub(super) const ENGINE: Engine = Engine {
     name: "PAI-DLC",
-    detect: |host| host.filled(vars::MASTER_ADDR).filter(|address| is_pod(address)).and_then(|_| detect_pods(host)),
+    detect: |_, host| host.filled(vars::MASTER_ADDR).filter(|address| is_pod(address)).and_then(|_| detect_pods(host)),
 };
 
 fn is_pod(address: &str) -> bool {

@@ -8,7 +8,7 @@ use crate::ranks::topology::engine::{Detected, Engine};
 use crate::ranks::topology::variables::{VariableReader, check, text};
 
 pub(super) const ENGINE: Engine =
-    Engine { name: "DLRover", detect: |host| text("DLROVER_MASTER_ADDR", host).map(|_| read(host)) };
+    Engine { name: "DLRover", detect: |_, host| text("DLROVER_MASTER_ADDR", host).map(|_| read(host)) };
 
 fn read(host: &Host) -> Detected {
     let mut variables = VariableReader::new(host);

@@ -8,7 +8,7 @@ use crate::ranks::topology::engine::{Detected, Engine};
 use crate::ranks::topology::variables::{VariableReader, text};
 use crate::report;
 
-pub(super) const ENGINE: Engine = Engine { name: "Flux", detect };
+pub(super) const ENGINE: Engine = Engine { name: "Flux", detect: |_, host| detect(host) };
 
 const VARIABLES: [&str; 4] = ["FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", "FLUX_JOB_NNODES"];
 

@@ -4,33 +4,23 @@
 //! 8.1.9.
 
 use super::job::is_this_host;
-use super::job_shell::{JobShell, Machines};
+use super::job_shell::JobShell;
 use super::nodes::hosts_in_file;
+use crate::base::engines::Block;
 use crate::base::source::Sourced;
 use crate::host::Host;
 use crate::ranks::topology::engine::{Detected, Engine};
 use crate::ranks::topology::variables::text;
 use crate::report;
 
-pub(super) const ENGINE: Engine = Engine { name: SHELL.engine, detect };
+pub(super) const ENGINE: Engine = Engine { name: "Grid Engine", detect };
 
-const SHELL: JobShell = JobShell {
-    engine: "Grid Engine",
-    machines: &[Machines::File("PE_HOSTFILE"), Machines::Count("NHOSTS")],
-    // A job without a parallel environment is on one machine.
-    marks: &["PE"],
-    job: &["JOB_ID", "SGE_TASK_ID"],
-    starter: &["qrsh", "-inherit", "-nostdin"],
-    is_task: |host| task_of_qrsh(host).is_some(),
-    by_hand: "mpirun -np $NHOSTS --map-by ppr:1:node zlaunch … (Open MPI), or mpiexec -n $NHOSTS -ppn 1 zlaunch … (MPICH, Intel MPI)",
-};
-
-fn detect(host: &Host) -> Option<Detected> {
+fn detect(block: &Block, host: &Host) -> Option<Detected> {
     let elsewhere = || {
         let job = started_from_elsewhere(host)?.place();
-        Some(Err(report::place_unknown(SHELL.engine, &[job], "how many machines it has").into()))
+        Some(Err(report::place_unknown(ENGINE.name, &[job], "how many machines it has").into()))
     };
-    SHELL.detect(host).or_else(elsewhere)
+    JobShell { block, is_task: |host| task_of_qrsh(host).is_some() }.detect(host).or_else(elsewhere)
 }
 
 /// The machine from which `qrsh -inherit` started this task, if that is another one. NHOSTS is 1 here then, however many the

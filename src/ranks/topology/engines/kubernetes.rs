@@ -6,7 +6,7 @@ use crate::host::Host;
 use crate::ranks::topology::engine::{Allocation, Detected, Engine};
 use crate::ranks::topology::variables::{VariableReader, all_are_set, text};
 
-pub(super) const ENGINE: Engine = Engine { name: "Kubernetes", detect: detect_pods };
+pub(super) const ENGINE: Engine = Engine { name: "Kubernetes", detect: |_, host| detect_pods(host) };
 
 /// The RANK and WORLD_SIZE of an operator: without LOCAL_RANK they count pods.
 pub(super) fn detect_pods(host: &Host) -> Option<Detected> {

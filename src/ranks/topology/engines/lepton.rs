@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::ranks::topology::engine::{Detected, Engine};
 use crate::ranks::topology::variables::{VariableReader, check, first_text, text};
 
-pub(super) const ENGINE: Engine = Engine { name: "Lepton", detect };
+pub(super) const ENGINE: Engine = Engine { name: "Lepton", detect: |_, host| detect(host) };
 
 const COUNT: &str = "LEPTON_JOB_TOTAL_WORKERS";
 const INDEX: &str = "LEPTON_JOB_WORKER_INDEX";

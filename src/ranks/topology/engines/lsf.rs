@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 
 use super::job::is_this_host;
-use super::job_shell::{JobShell, Machines};
+use super::job_shell::JobShell;
 use super::mpi::MpiVariables;
 use super::port::port_of_job;
 use crate::base::source::Sourced;
@@ -16,14 +16,16 @@ use crate::ranks::topology::variables::text;
 use crate::report;
 
 pub(super) const ENGINE: Engine = Engine {
-    name: SHELL.engine,
-    detect: |host| {
-        JSRUN.detect(host).or_else(|| Some(SHELL.detect(host)?.and_then(|shell| task_of_blaunch(shell, host))))
+    name: "LSF",
+    detect: |block, host| {
+        let shell = JobShell { block, is_task: |_| false };
+        let job = || Some(shell.detect(host)?.and_then(|allocation| task_of_blaunch(allocation, &shell, host)));
+        JSRUN.detect(host).or_else(job)
     },
 };
 
 const JSRUN: MpiVariables = MpiVariables {
-    engine: SHELL.engine,
+    engine: ENGINE.name,
     rank: "JSM_NAMESPACE_RANK",
     size: "JSM_NAMESPACE_SIZE",
     local_rank: "JSM_NAMESPACE_LOCAL_RANK",
@@ -31,29 +33,14 @@ const JSRUN: MpiVariables = MpiVariables {
     ..MpiVariables::NONE
 };
 
-const SHELL: JobShell = JobShell {
-    engine: "LSF",
-    machines: &[
-        Machines::Pairs(MACHINES),
-        Machines::List("LSB_HOSTS"),
-        Machines::File("LSB_DJOB_HOSTFILE"),
-        Machines::File(vars::LSB_DJOB_RANKFILE),
-    ],
-    marks: &[vars::LSB_JOBID],
-    job: &[vars::LSB_JOBID, "LSB_JOBINDEX"],
-    starter: &["blaunch", "-no-shell"],
-    is_task: |_| false,
-    by_hand: "blaunch -z \"HOST HOST…\" zlaunch …, with each machine once; where there is jsrun: jsrun -r 1 -a 1 zlaunch …",
-};
-
 const MACHINES: &str = "LSB_MCPU_HOSTS";
 
 /// If `blaunch` started this, its place among the machines; else the shell of the job.
-fn task_of_blaunch(mut allocation: Allocation, host: &Host) -> Detected {
+fn task_of_blaunch(mut allocation: Allocation, shell: &JobShell<'_>, host: &Host) -> Detected {
     let (Some(task), Some(machines)) = (text("LSF_PM_TASKID", host), text(MACHINES, host)) else {
         if host.find_program(OsStr::new("jsrun")).is_some() {
             // One of the machines runs no ranks.
-            allocation.placement = Placement::Shell { starter: Starter::ByHand(SHELL.by_hand), outside: false };
+            allocation.placement = Placement::Shell { starter: Starter::ByHand(shell.by_hand()), outside: false };
         }
         return Ok(allocation);
     };

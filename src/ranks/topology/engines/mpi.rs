@@ -2,6 +2,7 @@
 
 use super::job::{first_host, is_this_host, job_id, node_count};
 use super::port::port_of_job;
+use crate::base::engines::Block;
 use crate::base::source::{Source, Sourced};
 use crate::host::{self, Host};
 use crate::ranks::topology::engine::{Allocation, Detected, Placement, Task};
@@ -17,8 +18,8 @@ pub(super) struct MpiVariables {
     pub(super) local_size: &'static str,
     /// A variable that all tasks of one start have in common, and no other start has. Empty: there is none.
     pub(super) job: &'static str,
-    /// Programs that are above all tasks of a node, and of which each start has its own. None: `job` says enough.
-    pub(super) proxies: &'static [&'static str],
+    /// Programs that are above all tasks of a node, and of which each start has its own. Empty: `job` says enough.
+    pub(super) proxies: &'static str,
     /// An option of theirs with the same value on every node of one start, and another one in every other start.
     pub(super) proxy_option: Option<&'static str>,
 }
@@ -31,9 +32,22 @@ impl MpiVariables {
         local_rank: "",
         local_size: "",
         job: "",
-        proxies: &[],
+        proxies: "",
         proxy_option: None,
     };
+
+    pub(super) fn of(block: &Block) -> Self {
+        MpiVariables {
+            engine: block.name(),
+            rank: block.name_of("rank"),
+            size: block.name_of("size"),
+            local_rank: block.name_of("local_rank"),
+            local_size: block.name_of("local_size"),
+            job: block.name_of("job"),
+            proxies: block.field("proxies").unwrap_or_default(),
+            proxy_option: block.field("proxy-option"),
+        }
+    }
 
     pub(super) fn detect(&self, host: &Host) -> Option<Detected> {
         let (set, missing) = unset(&[self.rank, self.size, self.local_rank, self.local_size], host);
@@ -67,7 +81,7 @@ impl MpiVariables {
 
     /// What tells this start from another one of the same job, where their variables do not.
     fn start(&self, is_one_node: bool, host: &Host) -> Option<Sourced<String>> {
-        let (proxy, process) = host::ancestor(self.proxies)?;
+        let (proxy, process) = host::ancestor(&self.proxies.split_ascii_whitespace().collect::<Vec<_>>())?;
         let start = if is_one_node {
             format!("{}.{process}", job_id(host).map(|job| job.value).unwrap_or_default())
         } else {

@@ -6,7 +6,7 @@ use crate::ranks::topology::engine::{Detected, Engine};
 use crate::ranks::topology::variables::text;
 use crate::report;
 
-pub(super) const ENGINE: Engine = Engine { name: "MPIJob", detect };
+pub(super) const ENGINE: Engine = Engine { name: "MPIJob", detect: |_, host| detect(host) };
 
 fn detect(host: &Host) -> Option<Detected> {
     let role = text("K_MPI_JOB_ROLE", host)?;

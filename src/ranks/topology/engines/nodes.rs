@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::port::port_of_job;
+use crate::base::engines::Block;
 use crate::base::source::{Source, Sourced};
 use crate::host::Host;
 use crate::ranks::topology::engine::{Allocation, Detected};
@@ -28,8 +29,18 @@ pub(super) struct NodeVariables {
 }
 
 impl NodeVariables {
-    pub(super) const NONE: Self =
-        NodeVariables { engine: "", count: "", index: "", hosts: "", first: "", port: "", gpus: "", job: "" };
+    pub(super) fn of(block: &Block) -> Self {
+        NodeVariables {
+            engine: block.name(),
+            count: block.name_of("count"),
+            index: block.name_of("index"),
+            hosts: block.name_of("hosts"),
+            first: block.name_of("first"),
+            port: block.name_of("port"),
+            gpus: block.name_of("gpus"),
+            job: block.name_of("job"),
+        }
+    }
 
     pub(super) fn detect(&self, host: &Host) -> Option<Detected> {
         let told = [self.count, self.index, self.hosts, self.first].iter().any(|name| host.filled(name).is_some());

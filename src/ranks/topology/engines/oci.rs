@@ -14,7 +14,7 @@ use crate::ranks::topology::engine::{Detected, Engine};
 use crate::ranks::topology::variables::{VariableReader, check, text};
 use crate::report::{self, reading};
 
-pub(super) const ENGINE: Engine = Engine { name: "OCI Data Science", detect };
+pub(super) const ENGINE: Engine = Engine { name: "OCI Data Science", detect: |_, host| detect(host) };
 
 const COUNT: &str = "INITIAL_CLUSTER_SIZE";
 const FILE: &str = "CLUSTER_NODES_METADATA_FILE";

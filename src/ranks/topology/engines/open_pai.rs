@@ -7,7 +7,7 @@ use crate::ranks::topology::engine::{Detected, Engine};
 use crate::ranks::topology::variables::{VariableReader, check, text};
 use crate::report;
 
-pub(super) const ENGINE: Engine = Engine { name: "OpenPAI", detect: |host| Some(read(host)) };
+pub(super) const ENGINE: Engine = Engine { name: "OpenPAI", detect: |_, host| Some(read(host)) };
 
 fn read(host: &Host) -> Detected {
     let role = host.filled("PAI_CURRENT_TASK_ROLE_NAME").unwrap_or_default();

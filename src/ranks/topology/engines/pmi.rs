@@ -8,7 +8,7 @@ use crate::ranks::topology::engine::{Detected, Engine};
 use crate::ranks::topology::variables::all_are_set;
 use crate::report;
 
-pub(super) const ENGINE: Engine = Engine { name: "PMI", detect };
+pub(super) const ENGINE: Engine = Engine { name: "PMI", detect: |_, host| detect(host) };
 
 const RANKS: [&str; 2] = ["PMI_RANK", "PMI_SIZE"];
 const PMIX: [&str; 2] = ["PMIX_RANK", "PMIX_NAMESPACE"];
@@ -19,7 +19,7 @@ const FORKED: MpiVariables = MpiVariables {
     size: "PMI_SIZE",
     local_rank: "PMI_RANK",
     local_size: "PMI_SIZE",
-    proxies: &["mpiexec.gforker"],
+    proxies: "mpiexec.gforker",
     ..MpiVariables::NONE
 };
 

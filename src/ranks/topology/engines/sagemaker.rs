@@ -14,7 +14,7 @@ use crate::ranks::topology::engine::{Allocation, Detected, Engine};
 use crate::ranks::topology::variables::{VariableReader, check, text};
 use crate::report::{self, reading};
 
-pub(super) const ENGINE: Engine = Engine { name: "SageMaker", detect };
+pub(super) const ENGINE: Engine = Engine { name: "SageMaker", detect: |_, host| detect(host) };
 
 const CONFIG: &str = "/opt/ml/input/config/resourceconfig.json";
 

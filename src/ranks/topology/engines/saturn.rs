@@ -2,22 +2,15 @@
 //! are is not told, and the only one of a job may be number 0 as well: `stray.rs` warns of that.
 
 use super::nodes::NodeVariables;
-use crate::base::vars;
+use crate::base::engines::Block;
 use crate::host::Host;
 use crate::ranks::topology::engine::{Detected, Engine};
 
-pub(super) const ENGINE: Engine = Engine { name: VARIABLES.engine, detect };
+pub(super) const ENGINE: Engine = Engine { name: "Saturn Cloud", detect };
 
-fn detect(host: &Host) -> Option<Detected> {
-    let is_first = host.filled(VARIABLES.index).is_none_or(|index| index == "0");
-    let may_be_alone = is_first && host.filled(VARIABLES.count).is_none();
-    (!may_be_alone).then(|| VARIABLES.detect(host)).flatten()
+fn detect(block: &Block, host: &Host) -> Option<Detected> {
+    let variables = NodeVariables::of(block);
+    let is_first = host.filled(variables.index).is_none_or(|index| index == "0");
+    let may_be_alone = is_first && host.filled(variables.count).is_none();
+    (!may_be_alone).then(|| variables.detect(host)).flatten()
 }
-
-const VARIABLES: NodeVariables = NodeVariables {
-    engine: "Saturn Cloud",
-    count: vars::NNODES,
-    index: "SATURN_JOB_RANK",
-    first: "SATURN_JOB_LEADER",
-    ..NodeVariables::NONE
-};

@@ -14,7 +14,7 @@ use crate::report::{self, Problem};
 
 pub(super) const ENGINE: Engine = Engine {
     name: "Slurm",
-    detect: |host| match host.filled(vars::SLURM_JOB_ID) {
+    detect: |_, host| match host.filled(vars::SLURM_JOB_ID) {
         Some(_) => Some(if in_step(host) { detect_step(host) } else { detect_job_shell(host) }),
         None => half_a_job(host).map(|problem| Err(vec![problem])),
     },

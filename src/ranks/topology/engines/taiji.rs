@@ -2,20 +2,16 @@
 //! NODE_NUM and GPU_NUM_PER_NODE instead. INDEX is too common a name to mean a machine without the others.
 
 use super::nodes::NodeVariables;
-use crate::ranks::topology::engine::Engine;
+use crate::base::engines::Block;
+use crate::host::Host;
+use crate::ranks::topology::engine::{Detected, Engine};
 
-pub(super) const ENGINE: Engine = Engine {
-    name: TAIJI.engine,
-    detect: |host| if host.filled(TAIJI.count).is_none() { TI_ONE.detect(host) } else { TAIJI.detect(host) },
-};
+pub(super) const ENGINE: Engine = Engine { name: "Taiji", detect };
 
-const TAIJI: NodeVariables = NodeVariables {
-    engine: "Taiji",
-    count: "HOST_NUM",
-    index: "INDEX",
-    first: "CHIEF_IP",
-    gpus: "HOST_GPU_NUM",
-    ..NodeVariables::NONE
-};
-
-const TI_ONE: NodeVariables = NodeVariables { engine: "TI-ONE", count: "NODE_NUM", gpus: "GPU_NUM_PER_NODE", ..TAIJI };
+fn detect(block: &Block, host: &Host) -> Option<Detected> {
+    let taiji = NodeVariables::of(block);
+    if host.filled(taiji.count).is_some() {
+        return taiji.detect(host);
+    }
+    NodeVariables { engine: "TI-ONE", count: "NODE_NUM", gpus: "GPU_NUM_PER_NODE", ..taiji }.detect(host)
+}

@@ -11,7 +11,7 @@ use crate::ranks::topology::engine::{Allocation, Detected, Engine};
 use crate::ranks::topology::variables::text;
 use crate::report;
 
-pub(super) const ENGINE: Engine = Engine { name: "Vertex AI", detect };
+pub(super) const ENGINE: Engine = Engine { name: "Vertex AI", detect: |_, host| detect(host) };
 
 /// The roles that train, in the order of their ranks.
 const TRAINS: &[&str] = &["workerpool0", "workerpool1", "chief", "master", "worker"];

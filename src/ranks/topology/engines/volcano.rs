@@ -11,7 +11,7 @@ use crate::ranks::topology::variables::{VariableReader, first_text, text};
 use crate::report;
 
 pub(super) const ENGINE: Engine =
-    Engine { name: "Volcano", detect: |host| detect_pods(host).or_else(|| detect_host_list(host)) };
+    Engine { name: "Volcano", detect: |_, host| detect_pods(host).or_else(|| detect_host_list(host)) };
 
 fn detect_host_list(host: &Host) -> Option<Detected> {
     let index = first_text(&[vars::VC_TASK_INDEX, "VK_TASK_INDEX"], host);

@@ -2,27 +2,17 @@
 //! variables of their own.
 
 use super::nodes::NodeVariables;
+use crate::base::engines::Block;
 use crate::host::Host;
 use crate::ranks::topology::engine::{Detected, Engine};
 use crate::ranks::topology::variables::text;
 use crate::report;
 
-pub(super) const ENGINE: Engine = Engine { name: VARIABLES.engine, detect };
+pub(super) const ENGINE: Engine = Engine { name: "Volcengine MLP", detect };
 
-fn detect(host: &Host) -> Option<Detected> {
+fn detect(block: &Block, host: &Host) -> Option<Detected> {
     // The numbers of other roles count other machines.
     let other = text("MLP_ROLE", host).filter(|role| !role.value.eq_ignore_ascii_case("worker"));
     let other = other.map(|role| Err(report::engine_not_understood(ENGINE.name, &role.place()).into()));
-    other.or_else(|| VARIABLES.detect(host))
+    other.or_else(|| NodeVariables::of(block).detect(host))
 }
-
-const VARIABLES: NodeVariables = NodeVariables {
-    engine: "Volcengine MLP",
-    count: "MLP_WORKER_NUM",
-    index: "MLP_ROLE_INDEX",
-    first: "MLP_WORKER_0_HOST",
-    port: "MLP_WORKER_0_PORT",
-    hosts: "MLP_WORKER_ALL_HOSTS",
-    gpus: "MLP_WORKER_GPU",
-    ..NodeVariables::NONE
-};

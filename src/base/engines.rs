@@ -1,0 +1,181 @@
+//! The table of engines: how the variables of each are called, what the documents say of them, and what the two machines of a
+//! job find in them. `engines.txt` says how it is written.
+
+/// One engine, or one of its forms.
+#[derive(Clone, Copy)]
+pub(crate) struct Block {
+    /// `NAME: ANSWER`.
+    head: &'static str,
+    /// The lines below. The first has the signs.
+    body: &'static str,
+}
+
+/// A variable of an engine, as its line has it.
+#[derive(Clone, Copy)]
+pub(crate) struct Variable {
+    roles: &'static str,
+    /// `NAME=VALUE`, `?NAME=VALUE` or `NAME`.
+    setting: &'static str,
+}
+
+/// Words at the beginning of lines that are about no variable.
+const FIELDS: [&str; 6] = ["signs", "about", "proxies", "proxy-option", "starter", "by-hand"];
+
+const TABLE: &str = include_str!("engines.txt");
+
+/// Where its blocks begin, found by the compiler: the table is not searched when zlaunch starts.
+const STARTS: [usize; count(TABLE.as_bytes())] = starts(TABLE.as_bytes());
+
+const fn is_start(text: &[u8], at: usize) -> bool {
+    at + 2 < text.len() && text[at] == b'\n' && text[at + 1] == b'=' && text[at + 2] == b' '
+}
+
+const fn count(text: &[u8]) -> usize {
+    let (mut at, mut count) = (0, 0);
+    while at < text.len() {
+        count += is_start(text, at) as usize;
+        at += 1;
+    }
+    count
+}
+
+const fn starts<const COUNT: usize>(text: &[u8]) -> [usize; COUNT] {
+    let (mut starts, mut at, mut found) = ([0; COUNT], 0, 0);
+    while found < COUNT {
+        if is_start(text, at) {
+            starts[found] = at;
+            found += 1;
+        }
+        at += 1;
+    }
+    starts
+}
+
+/// Every block, in the order the engines are asked.
+pub(crate) fn all() -> impl Iterator<Item = Block> {
+    let ends = STARTS[1..].iter().copied().chain([TABLE.len()]);
+    STARTS.iter().zip(ends).map(|(start, end)| Block::of(&TABLE[start + "\n= ".len()..end]))
+}
+
+/// The blocks of a text that is written like the table.
+#[cfg(test)]
+pub(crate) fn blocks(text: &'static str) -> impl Iterator<Item = Block> {
+    text.split("\n= ").skip(1).map(Block::of)
+}
+
+impl Block {
+    fn of(text: &'static str) -> Self {
+        let (head, body) = text.split_once('\n').unwrap_or((text, ""));
+        Block { head, body }
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.head.split_once(": ").map_or(self.head, |(name, _)| name)
+    }
+
+    /// What its example gives.
+    #[cfg(test)]
+    pub(crate) fn answer(&self) -> &'static str {
+        self.head.split_once(": ").unwrap().1
+    }
+
+    /// How the names of variables begin that show this engine.
+    pub(crate) fn signs(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.words("signs")
+    }
+
+    pub(crate) fn words(&self, field: &str) -> impl Iterator<Item = &'static str> + use<> {
+        self.field(field).unwrap_or_default().split_ascii_whitespace()
+    }
+
+    /// What stands behind such a word.
+    pub(crate) fn field(&self, field: &str) -> Option<&'static str> {
+        let mut lines = self.body.lines();
+        lines.find_map(|line| line.strip_prefix(field)?.strip_prefix(' ')).map(str::trim_start)
+    }
+
+    pub(crate) fn variables(&self) -> impl Iterator<Item = Variable> + use<> {
+        self.body.lines().filter_map(Variable::of)
+    }
+
+    /// The names of those with a role.
+    pub(crate) fn names(&self, role: &str) -> impl Iterator<Item = &'static str> {
+        self.variables().filter(move |variable| variable.is(role)).map(Variable::name)
+    }
+
+    /// The name of the one with a role. Empty: there is none.
+    pub(crate) fn name_of(&self, role: &str) -> &'static str {
+        self.names(role).next().unwrap_or_default()
+    }
+}
+
+impl Variable {
+    fn of(line: &'static str) -> Option<Self> {
+        let has_word = line.starts_with(|first: char| first.is_ascii_lowercase());
+        let (roles, setting) = if has_word { line.split_once(' ')? } else { ("", line) };
+        let is_other = setting.is_empty() || line.starts_with('#') || FIELDS.contains(&roles);
+        (!is_other).then_some(Variable { roles, setting: setting.trim_start() })
+    }
+
+    pub(crate) fn is(self, role: &str) -> bool {
+        self.roles.split(',').any(|it| it == role)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        self.setting.split('=').next().unwrap_or_default().trim_start_matches('?')
+    }
+
+    #[cfg(test)]
+    pub(crate) fn has_role(self) -> bool {
+        !self.roles.is_empty()
+    }
+
+    /// Its value in the example, if it is set there.
+    #[cfg(test)]
+    pub(crate) fn value(self) -> Option<&'static str> {
+        self.setting.split_once('=').map(|(_, value)| value)
+    }
+
+    /// Whether it shows a larger job by itself.
+    #[cfg(test)]
+    pub(crate) fn shows_a_job(self) -> bool {
+        !self.setting.starts_with('?') && !["port", "gpus", "job"].contains(&self.roles)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_understood() {
+        const ROLES: &str =
+            "count index hosts first port gpus job rank size local_rank local_size file list pairs mark";
+        assert_eq!(TABLE.lines().filter(|line| line.starts_with('=')).count(), all().count());
+        for block in all() {
+            assert!(block.head.contains(": ") && block.body.starts_with("signs "), "{}", block.head);
+            for line in block.body.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase())) {
+                let word = line.split(' ').next().unwrap();
+                let is_role = word.split(',').all(|word| ROLES.split(' ').any(|role| role == word));
+                assert!(is_role || FIELDS.contains(&word), "{}: {line}", block.name());
+            }
+            for variable in block.variables() {
+                let is_name = crate::base::vars::is_name(variable.name().trim_end_matches('*'));
+                assert!(is_name, "{}: {}", block.name(), variable.setting);
+                let count = block.variables().filter(|other| other.name() == variable.name()).count();
+                assert_eq!(count, 1, "{}: {} stands there twice", block.name(), variable.name());
+            }
+        }
+    }
+
+    #[test]
+    fn no_sign_begins_with_another() {
+        let signs: Vec<_> = all().flat_map(|block| block.signs().map(move |sign| (block.name(), sign))).collect();
+        for (at, (name, sign)) in signs.iter().enumerate() {
+            let mut others = signs.iter().enumerate().filter(|(other, _)| *other != at);
+            let other = others.find(|(_, (_, other))| sign.starts_with(other));
+            assert!(other.is_none(), "{sign} of {name} begins with {other:?}");
+        }
+        assert!(all().all(|block| block.signs().next().is_some()), "an engine without a sign is never asked");
+    }
+}
