@@ -63,6 +63,15 @@ pub(crate) fn blocks(text: &'static str) -> impl Iterator<Item = Block> {
     text.split("\n= ").skip(1).map(Block::of)
 }
 
+/// What the documents say of the variables: for each sentence, the names.
+pub(crate) fn documented() -> impl Iterator<Item = (&'static str, impl Iterator<Item = &'static str>)> {
+    let parts = all().flat_map(|block| block.body.split("\nabout ").skip(1));
+    parts.filter_map(|part| {
+        let (sentence, variables) = part.split_once('\n')?;
+        Some((sentence.trim_start(), variables.lines().filter_map(Variable::of).map(Variable::name)))
+    })
+}
+
 impl Block {
     fn of(text: &'static str) -> Self {
         let (head, body) = text.split_once('\n').unwrap_or((text, ""));

@@ -1,16 +1,22 @@
 //! Every environment variable that zlaunch reads or sets, each with one sentence. `ZLAUNCH_<OPTION>` exists for every
-//! launch option besides (see `base::options`). The tables in the documents are made from this one.
+//! launch option besides (see `base::options`). The tables in the documents are made from this one, and from that of the engines.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use super::engines;
+
+#[derive(Clone)]
 pub struct Var {
     /// One name, or several with commas.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// What zlaunch does with it.
     pub does: &'static str,
     pub about: &'static str,
 }
 
 impl Var {
-    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.name.split(", ")
     }
 
@@ -27,9 +33,9 @@ const READ_AND_SET: &str = "reads, sets";
 macro_rules! vars {
     ($($name:ident $does:ident $about:literal;)* $($names:literal $how:ident $for:literal;)*) => {
         $(#[doc = $about] pub(crate) const $name: &str = stringify!($name);)*
-        pub const ALL: &[Var] = &[
-            $(Var { name: stringify!($name), does: $does, about: $about },)*
-            $(Var { name: $names, does: $how, about: $for },)*
+        const OF_NO_ENGINE: &[Var] = &[
+            $(Var { name: Cow::Borrowed(stringify!($name)), does: $does, about: $about },)*
+            $(Var { name: Cow::Borrowed($names), does: $how, about: $for },)*
         ];
     };
 }
@@ -150,66 +156,8 @@ vars! {
     "PYTHONHOME" READ "the modules of the interpreter are elsewhere, and are not looked for";
     "PYTHONNOUSERSITE" READ "packages of the user's site do not count";
     "PYTHONUSERBASE" READ "where the user's site is, if not in ~/.local";
-    "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_RANK, OMPI_COMM_WORLD_LOCAL_SIZE" READ "the place of a task of Open MPI";
-    "PMI_RANK, PMI_SIZE, MPI_LOCALRANKID, MPI_LOCALNRANKS" READ "the place of a task of MPICH or Intel MPI";
-    "PMIX_RANK" READ "an MPI started this task: refused unless more is said";
-    "MV2_COMM_WORLD_RANK, MV2_COMM_WORLD_SIZE, MV2_COMM_WORLD_LOCAL_RANK, MV2_COMM_WORLD_LOCAL_SIZE" READ "the place of a task of MVAPICH2";
-    "JSM_NAMESPACE_RANK, JSM_NAMESPACE_SIZE, JSM_NAMESPACE_LOCAL_RANK, JSM_NAMESPACE_LOCAL_SIZE" READ "the place of a task of LSF's jsrun";
     "ADDR, PORT" READ "xtuner's names for MASTER_ADDR and MASTER_PORT";
-    "PALS_RANKID, PALS_LOCAL_RANKID, PALS_LOCAL_SIZE, PALS_APID" READ "the place of a task of PALS";
-    "MVP_COMM_WORLD_RANK, MVP_COMM_WORLD_SIZE, MVP_COMM_WORLD_LOCAL_RANK, MVP_COMM_WORLD_LOCAL_SIZE" READ "the place of a task of MVAPICH 3";
-    "PMI_FD, MPI_UNIVERSE_SIZE" READ "with PMI_RANK alone: MPICH's gforker, all of whose tasks are on this machine";
-    "I_MPI_HYDRA_UUID" READ "a port of its own for each start of Intel MPI";
-    "OMPI_MCA_*" READ "orte_num_nodes, the number of machines of Open MPI 4: tells whether they have equally many tasks";
-    "FLUX_TASK_RANK, FLUX_TASK_LOCAL_ID, FLUX_JOB_SIZE, FLUX_JOB_NNODES, FLUX_JOB_ID" READ "the place of a task of Flux";
     "FLUX_ENCLOSING_ID, RAY_JOB_CONFIG_JSON_ENV_VAR, RAY_RAYLET_PID" READ "the shell of a Flux job, the driver of a Ray job, a task of Ray: reported, since nothing counts the machines";
-    "SUBMITIT_LOCAL_GLOBALID, SUBMITIT_LOCAL_LOCALID, SUBMITIT_LOCAL_NTASKS, SUBMITIT_LOCAL_JOB_ID" READ "the place of a task of submitit's local executor";
-    "TORCHX_REPLICA_IDX, TORCHX_RANK0_HOST" READ "number of this replica of a TorchX job, with NNODES, and the host of the first";
-    "SKYPILOT_NUM_NODES, SKYPILOT_NODE_RANK, SKYPILOT_NODE_IPS, SKYPILOT_NUM_GPUS_PER_NODE, SKYPILOT_TASK_ID" READ "the place of this machine in a SkyPilot task";
-    "DSTACK_NODES_NUM, DSTACK_NODE_RANK, DSTACK_MASTER_NODE_IP, DSTACK_NODES_IPS, DSTACK_GPUS_PER_NODE, DSTACK_RUN_ID" READ "the place of this machine in a dstack task";
-    "DET_SLOT_IDS, DET_EXPERIMENT_CONFIG" READ "a container of Determined: whether its trial has more of them";
-    "LSB_MCPU_HOSTS, LSB_HOSTS, LSB_DJOB_HOSTFILE" READ "the machines of an LSF job";
-    "LSB_JOBINDEX" READ "a port of its own for each task of an LSF array";
-    "LSF_PM_TASKID" READ "LSF's `blaunch` started this";
-    "PBS_NUM_NODES, PBS_ENVIRONMENT, PBS_TASKNUM" READ "a PBS job: its number of machines under Torque, and whether this is its shell";
-    "PE_HOSTFILE, NHOSTS, PE" READ "the machines of a Grid Engine job";
-    "JOB_NAME, SGE_O_HOST, HOSTNAME" READ "petask: Grid Engine's `qrsh -inherit` started this from SGE_O_HOST; else its job runs on HOSTNAME";
-    "JOB_ID, SGE_TASK_ID" READ "a port of its own for each Grid Engine job and task of an array; a scheduler's signals";
-    "OAR_NODEFILE, OAR_NODE_FILE, OAR_FILE_NODES, OAR_RESOURCE_FILE, OAR_JOB_ID, OAR_JOBID" READ "the machines of an OAR job";
-    "COBALT_NODEFILE, COBALT_JOBSIZE, COBALT_JOBID" READ "the machines of a Cobalt job";
-    "_CONDOR_NPROCS, _CONDOR_PROCNO" READ "the place of this machine in HTCondor's parallel universe";
-    "TRAINING_JOB_NAME" READ "a SageMaker container without the toolkit: the machines are in /opt/ml/input/config/resourceconfig.json";
-    "AWS_BATCH_JOB_NUM_NODES, AWS_BATCH_JOB_NODE_INDEX, AWS_BATCH_JOB_MAIN_NODE_INDEX, AWS_BATCH_JOB_MAIN_NODE_PRIVATE_IPV4_ADDRESS" READ "the place of this machine in a multi-node job of AWS Batch";
-    "AZUREML_NODE_COUNT" READ "number of machines of an Azure ML job: one process on each is a machine, not a rank";
-    "AZ_BATCH_NODE_LIST, AZ_BATCH_HOST_LIST, AZ_BATCHAI_NODE_LIST" READ "the machines of an Azure Batch task";
-    "AZ_BATCH_MASTER_NODE, AZ_BATCHAI_MPI_MASTER_NODE" READ "the first machine of an Azure task";
-    "CLUSTER_SPEC, TF_CONFIG" READ "the machines of a Vertex AI job or a TFJob, and which this is";
-    "BATCH_NODE_COUNT, BATCH_NODE_INDEX, BATCH_MAIN_NODE_HOSTNAME, BATCH_JOB_UID" READ "the place of this machine in a job of Google Cloud Batch";
-    "INITIAL_CLUSTER_SIZE, CLUSTER_NODES_METADATA_FILE, OCI__WORKER_COUNT" READ "the machines of an OCI Data Science job; NODE_RANK says which this is";
-    "MLP_WORKER_NUM, MLP_ROLE, MLP_ROLE_INDEX, MLP_WORKER_0_HOST, MLP_WORKER_0_PORT, MLP_WORKER_ALL_HOSTS, MLP_WORKER_GPU" READ "the place of this machine in a Volcengine job";
-    "HOST_NUM, INDEX, CHIEF_IP, HOST_GPU_NUM, GPU_NUM_PER_NODE" READ "the place of this machine in a job of Taiji or TI-ONE";
-    "MA_NUM_HOSTS, MA_NUM_GPUS, VC_WORKER_HOSTS" READ "the machines of a ModelArts job; VC_TASK_INDEX says which this is";
-    "VK_TASK_INDEX" READ "VC_TASK_INDEX of older Volcanos";
-    "LEPTON_JOB_TOTAL_WORKERS, LEPTON_JOB_WORKER_INDEX, LEPTON_JOB_WORKER_HOSTNAME_PREFIX, LEPTON_JOB_SERVICE_PREFIX, LEPTON_SUBDOMAIN" READ "the place of this machine in a Lepton job";
-    "BEAKER_REPLICA_COUNT, BEAKER_REPLICA_RANK, BEAKER_LEADER_REPLICA_HOSTNAME, BEAKER_WORKLOAD_ID" READ "the place of this machine in a Beaker experiment";
-    "NGC_ARRAY_SIZE, NGC_ARRAY_INDEX, NGC_MASTER_ADDR, NGC_GPUS_PER_NODE, NGC_JOB_ID" READ "the place of this machine in a Base Command job";
-    "PRIMARY_ADDR, PRIMARY_PORT, NUM_NODES, NUM_TRAINERS" READ "the place of this machine in a cluster of RunPod, with NODE_RANK";
-    "BT_GROUP_SIZE, BT_NODE_RANK, BT_LEADER_ADDR, BT_NUM_GPUS, BT_TRAINING_JOB_ID" READ "the place of this machine in a Baseten job";
-    "SATURN_JOB_RANK, SATURN_JOB_LEADER" READ "number of this instance of a Saturn Cloud job, with NNODES, and the host of the first";
-    "ARNOLD_WORKER_NUM, ARNOLD_ID, ARNOLD_WORKER_0_HOST, ARNOLD_WORKER_0_PORT, ARNOLD_WORKER_GPU" READ "the place of this machine in an Arnold job";
-    "MF_PARALLEL_NUM_NODES, MF_PARALLEL_NODE_INDEX, MF_PARALLEL_MAIN_IP" READ "the place of this machine in a parallel step of Metaflow";
-    "SENSECORE_PYTORCH_NNODES, SENSECORE_PYTORCH_NODE_RANK, SENSECORE_ACCELERATE_DEVICE_COUNT" READ "the place of this machine in a SenseCore job";
-    "BACKENDAI_CLUSTER_SIZE, BACKENDAI_CLUSTER_LOCAL_RANK, BACKENDAI_CLUSTER_HOSTS, BACKENDAI_SESSION_ID" READ "the place of this container in a session of Backend.AI";
-    "PAI_CURRENT_TASK_ROLE_NAME, PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX, PAI_TASK_ROLE_LIST, PAI_TASK_ROLE_TASK_COUNT_*, PAI_HOST_IP_*" READ "the place of this task in an OpenPAI job";
-    "PADDLE_TRAINERS_NUM, PADDLE_TRAINER_ID, POD_0_IP" READ "the place of this machine in a job of PaddleCloud";
-    "DLROVER_MASTER_ADDR, NODE_NUM" READ "a machine of DLRover, with NODE_RANK; NODE_NUM also in a job of TI-ONE";
-    "HOROVOD_RANK, HOROVOD_SIZE, HOROVOD_LOCAL_RANK, HOROVOD_LOCAL_SIZE" READ "the place of a task of horovodrun";
-    "PJM_O_NODEINF, PJM_NODE, PJM_VNODES" READ "the machines of a PJM job";
-    "SLURM_NODELIST, SLURM_NTASKS, SLURM_NPROCS" READ "without SLURM_JOB_ID: a part of a larger job, of which more must be said";
-    "LWS_GROUP_SIZE, LWS_WORKER_INDEX, LWS_LEADER_ADDRESS" READ "the place of this pod in a LeaderWorkerSet";
-    "JOB_COMPLETION_INDEX" READ "number of this pod of an Indexed Job or a JobSet, with NNODES";
-    "K_MPI_JOB_ROLE" READ "a pod of an MPIJob";
-    "KUBERNETES_SERVICE_HOST" READ "a pod, where RANK and WORLD_SIZE count machines";
     "SLURM_OVERLAP" READ "an `srun` inside a step shares its machines, so it does not wait for them";
     "SLURM_TRES_BIND, SLURM_GPU_BIND, SLURM_CPUS_PER_TASK, SRUN_CPUS_PER_TASK" SET "removed for zlaunch's own `srun`: its one task gets the whole machine";
     "PET_RDZV_BACKEND, PET_RDZV_ENDPOINT, PET_RDZV_ID, PET_RDZV_CONF, PET_STANDALONE, PET_MODULE, PET_NO_PYTHON, PET_RUN_PATH" READ_AND_SET "torchrun's, for what zlaunch decides otherwise: reported and removed";
@@ -226,6 +174,19 @@ vars! {
     "DS_ACCELERATOR" READ "shown in every plan; with `cpu`, ranks need no GPUs";
     "ACCELERATE_USE_CPU" READ "ranks need no GPUs";
     "NCCL_*, TORCH_NCCL_*, CUDA_HOME, DEEPSPEED_TIMEOUT, HF_HUB_OFFLINE" READ "shown by `doctor`";
+}
+
+/// Every row. A variable of several engines stands in the row of the first.
+pub(crate) fn all() -> Vec<Var> {
+    let mut all = OF_NO_ENGINE.to_vec();
+    let mut seen: BTreeSet<&str> = OF_NO_ENGINE.iter().flat_map(Var::names).collect();
+    for (about, names) in engines::documented() {
+        let new: Vec<&str> = names.filter(|name| seen.insert(name)).collect();
+        if !new.is_empty() {
+            all.push(Var { name: new.join(", ").into(), does: READ, about });
+        }
+    }
+    all
 }
 
 /// Variables that select accelerators, in the order they are looked at.
@@ -330,9 +291,22 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        let names: Vec<&str> = ALL.iter().flat_map(Var::names).collect();
+        let all = all();
+        let names: Vec<&str> = all.iter().flat_map(Var::names).collect();
         for (at, name) in names.iter().enumerate() {
             assert!(!names[at + 1..].contains(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_variable_with_a_role_has_a_row() {
+        let all = all();
+        for variable in engines::all().flat_map(|block| block.variables()).filter(|it| it.has_role()) {
+            assert!(
+                all.iter().any(|var| var.is_called(variable.name())),
+                "{}: `about` must stand above",
+                variable.name()
+            );
         }
     }
 
@@ -354,6 +328,7 @@ mod tests {
     #[test]
     fn every_variable_in_the_sources_has_a_row() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let all = all();
         let (mut folders, mut seen) = (vec![root.join("src"), root.join("templates"), root.join("shims")], 0);
         while let Some(folder) = folders.pop() {
             for file in std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {
@@ -370,14 +345,14 @@ mod tests {
                 let text = std::fs::read_to_string(&file).unwrap();
                 let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
                 for name in named(code) {
-                    let known = ALL.iter().any(|var| var.is_called(name) || var.is_called(&format!("{name}*")));
+                    let known = all.iter().any(|var| var.is_called(name) || var.is_called(&format!("{name}*")));
                     // How the names of several begin.
-                    let begins = name.ends_with('_') && ALL.iter().flat_map(Var::names).any(|it| it.starts_with(name));
+                    let begins = name.ends_with('_') && all.iter().flat_map(Var::names).any(|it| it.starts_with(name));
                     let option = crate::base::options::launch::ALL.iter().any(|it| it.variable() == name);
                     let other = NO_VARIABLES.contains(&name) || name == "ZLAUNCH_";
                     assert!(
                         known || begins || option || other,
-                        "{place} names {name}: src/base/vars.rs has no row for it"
+                        "{place} names {name}: neither src/base/vars.rs nor src/base/engines.txt has a row for it"
                     );
                     seen += 1;
                 }

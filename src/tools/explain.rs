@@ -89,9 +89,10 @@ fn stage_of(word: &str) -> Option<char> {
 fn unknown(word: &str, search: &Search) -> Problem {
     let templates = search.names();
     let last_part = |name: &'static str| name.rsplit_once('.').map(|(_, last)| last);
+    let variables = vars::all();
     let names = entries().flat_map(|entry| entry.all_names());
     let mut known: Vec<&str> = names.flat_map(|name| [name].into_iter().chain(last_part(name))).collect();
-    known.extend(vars::ALL.iter().flat_map(|var| var.name.split(", ")));
+    known.extend(variables.iter().flat_map(vars::Var::names));
     known.extend(rules().map(|(name, _)| name));
     known.extend(templates.iter().map(String::as_str));
     let lower = word.to_lowercase();
@@ -141,7 +142,7 @@ fn names_of(topic: Topic, search: &Search) -> Vec<String> {
         _ => entries().filter(|entry| entry.topic() == topic).map(|entry| entry.name().to_string()).collect(),
     };
     if topic == Topic::Variable {
-        names.extend(vars::ALL.iter().flat_map(vars::Var::names).map(str::to_string));
+        names.extend(vars::all().iter().flat_map(vars::Var::names).map(str::to_string));
         names.extend(launch::ALL.iter().map(Opt::variable));
     }
     if topic != Topic::Template {
@@ -194,7 +195,8 @@ mod tests {
     #[test]
     fn every_variable_option_rule_and_template_is_explained() {
         let options = launch::ALL.iter().map(Opt::variable);
-        let names = vars::ALL.iter().flat_map(vars::Var::names).map(str::to_string).chain(options);
+        let variables = vars::all();
+        let names = variables.iter().flat_map(vars::Var::names).map(str::to_string).chain(options);
         let names = names.chain(rules().map(|(name, _)| name.to_string()));
         for name in names.chain(Search::default().names()) {
             assert!(asked(&name, &[]).is_ok_and(|text| text.len() > 40), "{name}");
@@ -239,7 +241,7 @@ mod tests {
             };
             let auto = auto::RULES.iter().any(|rule| rule.key == entry.name() && sentence(rule.doc));
             assert_eq!(chinese && auto, entry.field("auto.zh").is_some(), "{}: auto.zh", entry.names);
-            let ours = vars::ALL.iter().any(|var| var.is_called(entry.name()));
+            let ours = vars::all().iter().any(|var| var.is_called(entry.name()));
             assert_eq!(chinese && ours, entry.field("zlaunch.zh").is_some(), "{}: zlaunch.zh", entry.names);
             assert_eq!(entries().filter(|other| other.name() == entry.name()).count(), 1, "{}", entry.names);
         }

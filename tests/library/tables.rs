@@ -122,9 +122,9 @@ fn tables() -> Vec<Table> {
     });
     let checks = check::rules()
         .map(|rule| (rule.name.to_string(), format!("| `{}` | {} | {} |", rule.name, rule.severity, cell(rule.doc))));
-    let variables = vars::ALL
-        .iter()
-        .map(|var| (var.name, var.name.replace(", ", "`, `"), var.does, cell(var.about)))
+    let variables = vars::all()
+        .into_iter()
+        .map(|var| (var.name.clone(), var.name.replace(", ", "`, `"), var.does, cell(var.about)))
         .map(|(name, shown, does, about)| (name.to_string(), format!("| `{shown}` | {does} | {about} |")));
     let prefixes = prefix::all().map(|program| {
         let names = program.names.replace(", ", "`, `");

@@ -98,7 +98,7 @@ impl Explanation {
                 (option.help.to_string(), vec![(language.word("same as", "等同于"), example)])
             }
             None => {
-                let var = vars::ALL.iter().find(|var| var.is_called(name))?;
+                let var = vars::all().into_iter().find(|var| var.is_called(name))?;
                 (format!("zlaunch {}: {}.", var.does, var.about), Vec::new())
             }
         };
@@ -150,7 +150,7 @@ pub(super) fn value_of_auto(entry: &GlossaryEntry, language: Language) -> Option
 
 /// What zlaunch itself does with a variable.
 fn use_of_variable(entry: &GlossaryEntry, language: Language) -> Option<String> {
-    let var = vars::ALL.iter().find(|var| var.is_called(entry.name()))?;
+    let var = vars::all().into_iter().find(|var| var.is_called(entry.name()))?;
     let english = || format!("{}: {}", var.does, var.about);
     Some(entry.text("zlaunch", language).map_or_else(english, str::to_string))
 }
