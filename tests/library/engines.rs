@@ -6,10 +6,12 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use zlaunch::testing::engines::{self, Block, Variable};
 use zlaunch::testing::topology::{HostFlags, RankFlags, Role, Starter, Topology};
-use zlaunch::testing::{Host, Problem, hash};
+use zlaunch::testing::{Host, Problem, Source, hash};
 
-const ENVIRONMENTS: &str = include_str!("../data/engines.txt");
+/// Other forms of jobs than the examples in the table of engines, and what one machine alone finds.
+const OTHERS: &str = include_str!("../data/engines.txt");
 
 /// Values that no engine sets.
 const ABSURD: [&str; 6] = ["", " ", "x", "-1", "1.5", "99999999999"];
@@ -17,25 +19,30 @@ const ABSURD: [&str; 6] = ["", " ", "x", "-1", "1.5", "99999999999"];
 struct Environment {
     name: &'static str,
     expected: &'static str,
+    /// Where the ranks meet, and how many are on each machine if a variable counts them, for both. `None`: not of interest.
+    place: Option<[String; 2]>,
     /// Whether it says something of a larger job, its name, its values on both machines.
     variables: Vec<(bool, &'static str, [String; 2])>,
 }
 
 fn environments(folder: &Path) -> Vec<Environment> {
-    let lines = ENVIRONMENTS.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let mut all: Vec<Environment> = Vec::new();
-    for line in lines {
-        if let Some((name, expected)) = line.strip_prefix("= ").and_then(|line| line.split_once(": ")) {
-            let expected = expected.split(' ').next().unwrap();
-            all.push(Environment { name, expected, variables: Vec::new() });
-            continue;
-        }
-        let (name, value) = line.split_once('=').unwrap();
-        let (first, second) = value.split_once('|').unwrap_or((value, value));
-        let values = [first, second].map(|value| value_of(value, folder));
-        all.last_mut().unwrap().variables.push((!name.starts_with('?'), name.trim_start_matches('?'), values));
-    }
-    all
+    let blocks = engines::all().chain(engines::blocks(OTHERS));
+    blocks.map(|block| environment(block, folder)).collect()
+}
+
+fn environment(block: Block, folder: &Path) -> Environment {
+    let answer = block.answer().split(" (").next().unwrap();
+    let (expected, place) = answer.split_once(" at ").map_or((answer, None), |(word, place)| (word, Some(place)));
+    let variables = block.variables().filter_map(|variable| {
+        let values = on_both(variable.value()?).map(|value| value_of(value, folder));
+        Some((variable.shows_a_job(), variable.name(), values))
+    });
+    let place = place.map(|place| on_both(place).map(str::to_string));
+    Environment { name: block.name(), expected, place, variables: variables.collect() }
+}
+
+fn on_both(value: &str) -> [&str; 2] {
+    value.split_once('|').map_or([value; 2], |(first, second)| [first, second])
 }
 
 fn value_of(value: &str, folder: &Path) -> String {
@@ -58,7 +65,7 @@ fn starters(folder: &Path) -> String {
 /// What is decided on a machine with these variables.
 fn decide(machine: usize, variables: &BTreeMap<&str, &str>) -> Result<Topology, Vec<Problem>> {
     let env = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
-    let host = Host { env, hostname: format!("n{}", machine + 1), cpus: 8, nvidia_gpus: Some(3), ..Host::default() };
+    let host = Host { env, hostname: format!("n{}", machine + 1), cpus: 8, nvidia_gpus: Some(8), ..Host::default() };
     Topology::decide(&RankFlags::default(), &HostFlags::default(), true, &host)
 }
 
@@ -72,7 +79,8 @@ fn is_placed(topology: &Topology, machine: usize) -> bool {
         Role::Task(task) => task.world_size.value == 4 && task.rank.value == 2 * machine,
         Role::Rank { first } => topology.world_size.as_ref().is_some_and(|it| it.value > 1) && *first == (machine == 0),
         Role::Starter => {
-            topology.can_rendezvous() && topology.has_several_nodes() && topology.node_rank.value == machine
+            let are_two = topology.nnodes.as_ref().is_some_and(|nnodes| nnodes.value == 2);
+            topology.can_rendezvous() && are_two && topology.node_rank.value == machine
         }
     }
 }
@@ -135,6 +143,58 @@ fn whole_environments_are_as_expected() {
                 Ok(_) => "placed",
             };
             assert_eq!(found, environment.expected, "{}, machine {machine}: {decided:?}", environment.name);
+            if let (Some(place), Ok(topology)) = (&environment.place, &decided) {
+                assert_eq!(place_of(topology), place[machine], "{}, machine {machine}: {decided:?}", environment.name);
+            }
         }
+    }
+}
+
+/// Where the ranks meet, and how many a variable counts on a machine.
+fn place_of(topology: &Topology) -> String {
+    let address = topology.master_addr.as_ref().map_or("nowhere", |address| &address.value);
+    let port = topology.master_port.as_ref().map_or(0, |port| port.value);
+    let told = topology.nproc_per_node.as_ref().filter(|nproc| matches!(nproc.from, Source::Variable(_)));
+    format!("{address}:{port}{}", told.map(|nproc| format!(", {} a machine", nproc.value)).unwrap_or_default())
+}
+
+#[test]
+fn the_example_of_every_engine_says_where_its_ranks_meet_and_sets_all_that_it_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    for block in engines::all() {
+        let example = environment(block, folder.path());
+        assert_eq!(example.place.is_some(), ["placed", "rank"].contains(&example.expected), "{}", block.name());
+        // The shell of a job may have its machines in many variables.
+        let mut read = block.variables().filter(|variable| variable.has_role() && block.field("by-hand").is_none());
+        let unset = read.find(|variable| variable.value().is_none()).map(Variable::name);
+        assert_eq!(unset, None, "{}: its example must have a value", block.name());
+    }
+    // Every way to see an engine is tried.
+    let tried: Vec<Environment> = environments(folder.path());
+    for (block, sign) in engines::all().flat_map(|block| block.signs().map(move |sign| (block, sign))) {
+        let mut names = tried.iter().flat_map(|environment| &environment.variables).map(|(_, name, _)| name);
+        assert!(names.any(|name| name.starts_with(sign)), "{sign} of {} is in no environment", block.name());
+    }
+}
+
+/// A mistake in the line of a variable that an example might as well not have would not be seen.
+#[test]
+fn every_variable_of_an_example_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    for block in engines::all().filter(|block| block.field("by-hand").is_none()) {
+        let example = environment(block, folder.path());
+        let mut read = block.variables().filter(|variable| variable.has_role()).map(Variable::name);
+        let place = |absurd: Option<&str>| {
+            let value = |name: &str, values: &[String; 2]| {
+                if absurd == Some(name) { "x".to_string() } else { values[1].clone() }
+            };
+            let values: Vec<_> =
+                example.variables.iter().map(|(_, name, values)| (*name, value(name, values))).collect();
+            decide(1, &values.iter().map(|(name, value)| (*name, value.as_str())).collect())
+                .ok()
+                .map(|it| place_of(&it))
+        };
+        let ignored = read.find(|name| place(Some(name)) == place(None));
+        assert_eq!(ignored, None, "{}: the example gives the same without it", block.name());
     }
 }
