@@ -2,7 +2,8 @@
 //! changes with the tests, and has nothing that they do not use. `.ci/run` also checks the library without this file, so
 //! that what only a test uses is told as unused.
 
-pub use crate::base::{hash, json, options, python_value, source, vars, yaml};
+pub use crate::base::source::Source;
+pub use crate::base::{engines, hash, json, options, python_value, source, vars, yaml};
 pub use crate::command::{argv, trainer};
 pub use crate::config::template::search::BUILT_IN;
 pub use crate::config::{auto, layers, patch, template};

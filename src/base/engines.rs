@@ -3,7 +3,7 @@
 
 /// One engine, or one of its forms.
 #[derive(Clone, Copy)]
-pub(crate) struct Block {
+pub struct Block {
     /// `NAME: ANSWER`.
     head: &'static str,
     /// The lines below. The first has the signs.
@@ -12,7 +12,7 @@ pub(crate) struct Block {
 
 /// A variable of an engine, as its line has it.
 #[derive(Clone, Copy)]
-pub(crate) struct Variable {
+pub struct Variable {
     roles: &'static str,
     /// `NAME=VALUE`, `?NAME=VALUE` or `NAME`.
     setting: &'static str,
@@ -52,19 +52,19 @@ const fn starts<const COUNT: usize>(text: &[u8]) -> [usize; COUNT] {
 }
 
 /// Every block, in the order the engines are asked.
-pub(crate) fn all() -> impl Iterator<Item = Block> {
+pub fn all() -> impl Iterator<Item = Block> {
     let ends = STARTS[1..].iter().copied().chain([TABLE.len()]);
     STARTS.iter().zip(ends).map(|(start, end)| Block::of(&TABLE[start + "\n= ".len()..end]))
 }
 
 /// The blocks of a text that is written like the table.
-#[cfg(test)]
-pub(crate) fn blocks(text: &'static str) -> impl Iterator<Item = Block> {
+#[cfg(any(test, feature = "testing"))]
+pub fn blocks(text: &'static str) -> impl Iterator<Item = Block> {
     text.split("\n= ").skip(1).map(Block::of)
 }
 
 /// What the documents say of the variables: for each sentence, the names.
-pub(crate) fn documented() -> impl Iterator<Item = (&'static str, impl Iterator<Item = &'static str>)> {
+pub fn documented() -> impl Iterator<Item = (&'static str, impl Iterator<Item = &'static str>)> {
     let parts = all().flat_map(|block| block.body.split("\nabout ").skip(1));
     parts.filter_map(|part| {
         let (sentence, variables) = part.split_once('\n')?;
@@ -78,42 +78,42 @@ impl Block {
         Block { head, body }
     }
 
-    pub(crate) fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         self.head.split_once(": ").map_or(self.head, |(name, _)| name)
     }
 
     /// What its example gives.
-    #[cfg(test)]
-    pub(crate) fn answer(&self) -> &'static str {
+    #[cfg(any(test, feature = "testing"))]
+    pub fn answer(&self) -> &'static str {
         self.head.split_once(": ").unwrap().1
     }
 
     /// How the names of variables begin that show this engine.
-    pub(crate) fn signs(&self) -> impl Iterator<Item = &'static str> + use<> {
+    pub fn signs(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.words("signs")
     }
 
-    pub(crate) fn words(&self, field: &str) -> impl Iterator<Item = &'static str> + use<> {
+    pub fn words(&self, field: &str) -> impl Iterator<Item = &'static str> + use<> {
         self.field(field).unwrap_or_default().split_ascii_whitespace()
     }
 
     /// What stands behind such a word.
-    pub(crate) fn field(&self, field: &str) -> Option<&'static str> {
+    pub fn field(&self, field: &str) -> Option<&'static str> {
         let mut lines = self.body.lines();
         lines.find_map(|line| line.strip_prefix(field)?.strip_prefix(' ')).map(str::trim_start)
     }
 
-    pub(crate) fn variables(&self) -> impl Iterator<Item = Variable> + use<> {
+    pub fn variables(&self) -> impl Iterator<Item = Variable> + use<> {
         self.body.lines().filter_map(Variable::of)
     }
 
     /// The names of those with a role.
-    pub(crate) fn names(&self, role: &str) -> impl Iterator<Item = &'static str> {
+    pub fn names(&self, role: &str) -> impl Iterator<Item = &'static str> {
         self.variables().filter(move |variable| variable.is(role)).map(Variable::name)
     }
 
     /// The name of the one with a role. Empty: there is none.
-    pub(crate) fn name_of(&self, role: &str) -> &'static str {
+    pub fn name_of(&self, role: &str) -> &'static str {
         self.names(role).next().unwrap_or_default()
     }
 }
@@ -126,28 +126,28 @@ impl Variable {
         (!is_other).then_some(Variable { roles, setting: setting.trim_start() })
     }
 
-    pub(crate) fn is(self, role: &str) -> bool {
+    pub fn is(self, role: &str) -> bool {
         self.roles.split(',').any(|it| it == role)
     }
 
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         self.setting.split('=').next().unwrap_or_default().trim_start_matches('?')
     }
 
-    #[cfg(test)]
-    pub(crate) fn has_role(self) -> bool {
+    #[cfg(any(test, feature = "testing"))]
+    pub fn has_role(self) -> bool {
         !self.roles.is_empty()
     }
 
     /// Its value in the example, if it is set there.
-    #[cfg(test)]
-    pub(crate) fn value(self) -> Option<&'static str> {
+    #[cfg(any(test, feature = "testing"))]
+    pub fn value(self) -> Option<&'static str> {
         self.setting.split_once('=').map(|(_, value)| value)
     }
 
     /// Whether it shows a larger job by itself.
-    #[cfg(test)]
-    pub(crate) fn shows_a_job(self) -> bool {
+    #[cfg(any(test, feature = "testing"))]
+    pub fn shows_a_job(self) -> bool {
         !self.setting.starts_with('?') && !["port", "gpus", "job"].contains(&self.roles)
     }
 }

@@ -60,7 +60,7 @@ impl fmt::Display for Source {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sourced<T> {
     pub value: T,
-    pub(crate) from: Source,
+    pub from: Source,
 }
 
 impl<T> Sourced<T> {

@@ -177,7 +177,7 @@ vars! {
 }
 
 /// Every row. A variable of several engines stands in the row of the first.
-pub(crate) fn all() -> Vec<Var> {
+pub fn all() -> Vec<Var> {
     let mut all = OF_NO_ENGINE.to_vec();
     let mut seen: BTreeSet<&str> = OF_NO_ENGINE.iter().flat_map(Var::names).collect();
     for (about, names) in engines::documented() {

@@ -25,12 +25,12 @@ pub(crate) use hostfile::ResourcePool;
 #[derive(Debug)]
 pub struct Topology {
     /// `None`: the launcher in the user's command leaves it open.
-    pub(crate) nnodes: Option<Sourced<u32>>,
+    pub nnodes: Option<Sourced<u32>>,
     pub node_rank: Sourced<u32>,
     /// `None`: left open, or of no interest to this command.
-    pub(crate) nproc_per_node: Option<Sourced<u32>>,
-    pub(crate) master_addr: Option<Sourced<String>>,
-    pub(crate) master_port: Option<Sourced<u16>>,
+    pub nproc_per_node: Option<Sourced<u32>>,
+    pub master_addr: Option<Sourced<String>>,
+    pub master_port: Option<Sourced<u16>>,
     /// `None`: not known, for instance because the nodes differ.
     pub world_size: Option<Sourced<u64>>,
     pub role: Role,
