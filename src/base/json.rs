@@ -87,11 +87,6 @@ pub(crate) fn get_mut<'a>(config: &'a mut Value, key: &str) -> Option<&'a mut Va
     key.split('.').try_fold(config, |node, part| node.as_object_mut()?.get_mut(part))
 }
 
-/// The dotted key as a JSON pointer.
-pub(crate) fn pointer(key: &str) -> String {
-    key.split('.').fold(String::new(), |all, part| all + "/" + &part.replace('~', "~0").replace('/', "~1"))
-}
-
 /// The dotted keys of all leaves below `config` that satisfy `wanted`. Lists count as leaves.
 pub fn leaves(config: &Value, wanted: fn(&Value) -> bool) -> Vec<String> {
     fn walk<'a>(node: &'a Value, path: &mut Vec<&'a str>, wanted: fn(&Value) -> bool, found: &mut Vec<String>) {

@@ -4,8 +4,9 @@ use serde_json::{Map, Value};
 
 use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
+use crate::base::python_value::typed;
 use crate::config::schema::{self, Release};
-use crate::report::{Rule, Severity, When, did_you_mean, nearest, typed};
+use crate::report::{Rule, Severity, When, did_you_mean, nearest};
 
 pub(super) const RULES: &[Check] = &[
     Check {

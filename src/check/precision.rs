@@ -4,9 +4,10 @@ use serde_json::Value;
 
 use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
+use crate::base::python_value::typed;
 use crate::config::schema::{self, Release};
 use crate::host::machine::is_model;
-use crate::report::{Rule, Severity, When, typed};
+use crate::report::{Rule, Severity, When};
 
 pub(super) const RULES: &[Check] = &[
     Check {
