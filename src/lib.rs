@@ -54,7 +54,7 @@ use std::process::ExitCode;
 
 use anstream::{AutoStream, ColorChoice};
 use base::json;
-use base::layout::{harmless, wrapped};
+use base::layout::{escape_controls, wrapped};
 use base::source::{Source, Sourced};
 use cli::{ExplainRequest, Refused, ReplayRequest, Request, TemplatesRequest};
 use config::layers::with_layers;
@@ -318,7 +318,7 @@ fn run_fit(request: &fit::FitRequest, host: &Host) -> Result<u8, Vec<Problem>> {
     report::report(&request.launch.warnings, &Secrets::of(host));
     let colour = AutoStream::choice(&std::io::stdout()) != ColorChoice::Never;
     let text = match request.format {
-        FitFormat::Json => harmless(&format!("{:#}\n", report.json())).into_owned(),
+        FitFormat::Json => escape_controls(&format!("{:#}\n", report.json())),
         FitFormat::Svg => report.svg(),
         FitFormat::Text => report.text(fit::View { width: terminal::width(), colour }),
     };
@@ -363,7 +363,7 @@ fn show(text: &str) -> Result<(), Vec<Problem>> {
 /// Writes a text to standard output. What is in it came from files, variables and arguments, so nothing of it may deceive
 /// a terminal.
 fn out(text: &str) -> Result<(), Vec<Problem>> {
-    out_bytes(harmless(text).as_bytes())
+    out_bytes(escape_controls(text).as_bytes())
 }
 
 /// Writes what has been made harmless. That the reader is gone (`| head`) is not an error.
@@ -377,5 +377,5 @@ fn out_bytes(bytes: &[u8]) -> Result<(), Vec<Problem>> {
 
 fn err(text: &str) {
     // If standard error is closed, the message cannot be shown anywhere.
-    let _ = std::io::stderr().write_all(harmless(text).as_bytes());
+    let _ = std::io::stderr().write_all(escape_controls(text).as_bytes());
 }

@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 
 use crate::base::json;
-use crate::base::layout::{Line, TextTable, columns, harmless, wrapped};
+use crate::base::layout::{Line, TextTable, columns, escape_controls, wrapped};
 use crate::base::source::{Source, Sourced};
 use crate::command::python::Python;
 use crate::config::schema::{self, Judge, Release};
@@ -244,7 +244,7 @@ fn side_by_side(names: &[String; 2], rows: Vec<[String; 4]>, by_section: bool) -
     for [mark, key, one, two] in rows {
         let (section, name) = (section(&key), schema::name_of(&key));
         if by_section && section != before {
-            lines.push(Line::Heading(format!("  {}", harmless(section))));
+            lines.push(Line::Heading(format!("  {}", escape_controls(section))));
             before = section.to_string();
         }
         let first = if by_section { format!("{mark}   {name}") } else { format!("{mark} {key}") };
@@ -256,7 +256,7 @@ fn side_by_side(names: &[String; 2], rows: Vec<[String; 4]>, by_section: bool) -
 fn below_each_other(names: &[String; 2], rows: &[[String; 4]], width: usize) -> String {
     let mut table = TextTable::new(0);
     for [mark, key, one, two] in rows {
-        table.lines.push(Line::Heading(harmless(&format!("{mark} {key}")).into_owned()));
+        table.lines.push(Line::Heading(escape_controls(&format!("{mark} {key}"))));
         for (name, value) in names.iter().zip([one, two]) {
             table.lines.push(Line::Wrapped(vec![format!("    {name}"), value.clone()], width));
         }

@@ -5,7 +5,7 @@ use anstyle::{AnsiColor, Style};
 use super::glossary::{GlossaryEntry, Topic, keys_below};
 use super::language::Language;
 use super::versions::{Versions, fate};
-use crate::base::layout::{Line, TextTable, columns, harmless, wrapped};
+use crate::base::layout::{Line, TextTable, columns, escape_controls, wrapped};
 use crate::base::options::launch;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
@@ -27,7 +27,7 @@ pub(super) struct Explanation {
 impl Explanation {
     pub(super) fn render(&self, language: Language, width: usize) -> String {
         let bold = Style::new().bold();
-        let (name, title) = (harmless(&self.name), self.topic.title(language));
+        let (name, title) = (escape_controls(&self.name), self.topic.title(language));
         let between = if columns(&name) + columns(title) + 4 > width { "\n  " } else { "  " };
         let mut page = format!("{bold}{name}{bold:#}{between}({title})\n");
         page += &wrapped(&self.text, 2, width);
