@@ -2,7 +2,7 @@
 
 use super::findings::{Check, Findings};
 use super::subject::{Key, Subject};
-use crate::config::schema::{self, Judge, KeySpec, Known, UnknownKeys, dotted};
+use crate::config::schema::{self, SchemaMatch, KeySpec, Known, UnknownKeys, dotted};
 use crate::report::{Rule, Severity, When, nearest};
 
 pub(super) const RULES: &[Check] = &[
@@ -89,7 +89,7 @@ fn ignored_key(subject: &Subject, found: &mut Findings) {
 
 /// Where the two neighbours of a version that was not recorded differ about a key.
 fn between_versions(subject: &Subject, found: &mut Findings) {
-    let Judge::Older(_, newer) = subject.judge() else { return };
+    let SchemaMatch::Between(_, newer) = subject.judge() else { return };
     for key in subject.keys() {
         let (Some(one), Some(two)) = (key.entry, schema::find(&key.path, newer)) else { continue };
         if one.known() != two.known() || one.fault(key.value) != two.fault(key.value) {

@@ -14,7 +14,7 @@ use crate::command::script_source::ScriptSource;
 use crate::command::target::Target;
 use crate::command::trainer::Job;
 use crate::config::auto;
-use crate::config::schema::{self, Judge, KeySpec, Known, Release, UnknownKeys, ValueFault, dotted};
+use crate::config::schema::{self, SchemaMatch, KeySpec, Known, Release, UnknownKeys, ValueFault, dotted};
 use crate::config::zero::Zero;
 use crate::host::Host;
 use crate::ranks::launcher::Launcher;
@@ -43,14 +43,14 @@ pub(crate) struct Subject<'a> {
 pub(crate) struct Derived<'a> {
     keys: Vec<Key<'a>>,
     zero: Zero<'a>,
-    judge: Judge,
+    judge: SchemaMatch,
     script: OnceCell<Option<String>>,
     model: OnceCell<Option<PathBuf>>,
 }
 
 impl<'a> Derived<'a> {
     pub(crate) fn new(config: &'a Value, job: &Job) -> Self {
-        let judge = Judge::in_environment(job.python.as_ref());
+        let judge = SchemaMatch::in_environment(job.python.as_ref());
         let mut keys = Vec::new();
         if let Some(object) = config.as_object() {
             walk(&mut String::new(), object, UnknownKeys::Ignored, judge.version(), &mut keys);
@@ -137,7 +137,7 @@ impl<'a> Subject<'a> {
         self.version() < version
     }
 
-    pub(super) fn judge(&self) -> Judge {
+    pub(super) fn judge(&self) -> SchemaMatch {
         self.derived.judge
     }
 
@@ -154,7 +154,7 @@ impl<'a> Subject<'a> {
 
     /// How sure it is that DeepSpeed refuses a key: less so where nobody recorded the installed version.
     pub(super) fn severity_of_keys(&self) -> Severity {
-        if matches!(self.derived.judge, Judge::Nearest(_)) { Severity::Warning } else { Severity::Error }
+        if matches!(self.derived.judge, SchemaMatch::Nearest(_)) { Severity::Warning } else { Severity::Error }
     }
 
     /// Whether another package is installed and older than that.
@@ -195,14 +195,14 @@ impl<'a> Subject<'a> {
 
     /// `DeepSpeed`, with versions only where another one judges.
     pub(super) fn judging_deepspeed(&self) -> String {
-        if matches!(self.derived.judge, Judge::Itself(_)) { "DeepSpeed".to_string() } else { self.deepspeed() }
+        if matches!(self.derived.judge, SchemaMatch::Exact(_)) { "DeepSpeed".to_string() } else { self.deepspeed() }
     }
 
     /// `DeepSpeed 0.16.9`, and which version judges for it if that is another.
     pub(super) fn deepspeed(&self) -> String {
         let judge = dotted(self.version());
         match (self.derived.judge, self.package("deepspeed")) {
-            (Judge::Itself(_), Some(installed)) => format!("DeepSpeed {installed}"),
+            (SchemaMatch::Exact(_), Some(installed)) => format!("DeepSpeed {installed}"),
             (_, None) => format!("DeepSpeed {judge}"),
             (_, Some(installed)) => format!("DeepSpeed {judge} ({installed} is installed, which is not recorded)"),
         }

@@ -9,7 +9,7 @@ use crate::base::json;
 use crate::base::layout::{Line, TextTable, columns, escape_controls, wrapped};
 use crate::base::source::{Source, Sourced};
 use crate::command::python::Python;
-use crate::config::schema::{self, Judge, Release};
+use crate::config::schema::{self, SchemaMatch, Release};
 use crate::config::template::{self, Search};
 use crate::host::Host;
 use crate::plan::Plan;
@@ -66,7 +66,7 @@ pub(crate) fn compare<'h>(request: &DiffRequest, host: &'h Host) -> Result<Compa
         }
     }
     let sides: [Side; 2] = sides.try_into().map_err(|_| problems)?;
-    let version = Judge::in_environment(Python::on_path(host).as_ref()).version();
+    let version = SchemaMatch::in_environment(Python::on_path(host).as_ref()).version();
     let (mut differences, equal) = differences(&sides, version);
     // What is compared may be secret; what is shown is not.
     let secrets = Secrets::of(host);

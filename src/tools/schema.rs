@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::explain::{self, Language};
 use crate::command::python::Python;
 use crate::config::auto;
-use crate::config::schema::{self, Judge, KeySpec, Known, Release, UnknownKeys, dotted, newest};
+use crate::config::schema::{self, SchemaMatch, KeySpec, Known, Release, UnknownKeys, dotted, newest};
 use crate::config::template;
 use crate::host::Host;
 use crate::report::Problem;
@@ -22,7 +22,7 @@ pub struct SchemaRequest {
 pub(crate) fn schema(request: &SchemaRequest, host: &Host) -> Result<(Value, Option<String>), Problem> {
     let installed = || Some(Python::on_path(host)?.version("deepspeed")?.numbers());
     let wanted = request.version.or_else(installed);
-    let version = wanted.map_or_else(newest, |wanted| Judge::of(wanted).version());
+    let version = wanted.map_or_else(newest, |wanted| SchemaMatch::of(wanted).version());
     let note = wanted.filter(|wanted| *wanted != version).map(|wanted| {
         format!("note: DeepSpeed {} was not recorded: this is the schema of {}", dotted(wanted), dotted(version))
     });

@@ -19,40 +19,40 @@ pub(crate) fn newest() -> Release {
 
 /// Which recorded version judges for the installed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Judge {
-    Itself(Release),
+pub(crate) enum SchemaMatch {
+    Exact(Release),
     /// The older of its two neighbours, and the newer one.
-    Older(Release, Release),
+    Between(Release, Release),
     /// It is newer or older than all that were recorded.
     Nearest(Release),
 }
 
-impl Judge {
+impl SchemaMatch {
     pub(crate) fn of(installed: Release) -> Self {
         if installed > newest() {
-            return Judge::Nearest(newest());
+            return SchemaMatch::Nearest(newest());
         }
         let mut older = None;
         for version in versions() {
             match older {
-                _ if version == installed => return Judge::Itself(version),
+                _ if version == installed => return SchemaMatch::Exact(version),
                 _ if version < installed => older = Some(version),
-                Some(older) => return Judge::Older(older, version),
-                None => return Judge::Nearest(version),
+                Some(older) => return SchemaMatch::Between(older, version),
+                None => return SchemaMatch::Nearest(version),
             }
         }
-        Judge::Nearest(newest())
+        SchemaMatch::Nearest(newest())
     }
 
     /// For the DeepSpeed of an environment; the newest judges where none is found.
     pub(crate) fn in_environment(python: Option<&Python>) -> Self {
         let installed = python.and_then(|python| python.version("deepspeed"));
-        installed.map_or_else(|| Judge::Itself(newest()), |version| Judge::of(version.numbers()))
+        installed.map_or_else(|| SchemaMatch::Exact(newest()), |version| SchemaMatch::of(version.numbers()))
     }
 
     pub(crate) fn version(self) -> Release {
         match self {
-            Judge::Itself(version) | Judge::Older(version, _) | Judge::Nearest(version) => version,
+            SchemaMatch::Exact(version) | SchemaMatch::Between(version, _) | SchemaMatch::Nearest(version) => version,
         }
     }
 }
@@ -74,10 +74,10 @@ mod tests {
     fn a_version_is_judged_by_itself_or_by_its_neighbours() {
         assert!(versions().is_sorted() && versions().count() == TEXT.lines().count());
         for version in versions() {
-            assert_eq!(Judge::of(version), Judge::Itself(version));
+            assert_eq!(SchemaMatch::of(version), SchemaMatch::Exact(version));
         }
-        assert_eq!(Judge::of([0, 16, 99]), Judge::Older([0, 16, 9], [0, 17, 0]));
-        assert_eq!(Judge::of([0, 99, 0]), Judge::Nearest(newest()));
-        assert_eq!(Judge::of([0, 1, 0]), Judge::Nearest(versions().next().unwrap()));
+        assert_eq!(SchemaMatch::of([0, 16, 99]), SchemaMatch::Between([0, 16, 9], [0, 17, 0]));
+        assert_eq!(SchemaMatch::of([0, 99, 0]), SchemaMatch::Nearest(newest()));
+        assert_eq!(SchemaMatch::of([0, 1, 0]), SchemaMatch::Nearest(versions().next().unwrap()));
     }
 }

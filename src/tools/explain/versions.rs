@@ -3,20 +3,20 @@
 
 use super::language::Language;
 use crate::command::python::Python;
-use crate::config::schema::{self, Judge, KeySpec, Known, dotted};
+use crate::config::schema::{self, SchemaMatch, KeySpec, Known, dotted};
 use crate::host::Host;
 
 /// The DeepSpeed that is found here, if any, and the recorded one that speaks for it.
 pub(super) struct Versions {
     installed: Option<String>,
-    judge: Judge,
+    judge: SchemaMatch,
 }
 
 impl Versions {
     pub(super) fn of(host: &Host) -> Self {
         let python = Python::on_path(host);
         let installed = python.as_ref().and_then(|python| python.version("deepspeed")).map(|version| version.0);
-        Versions { installed, judge: Judge::in_environment(python.as_ref()) }
+        Versions { installed, judge: SchemaMatch::in_environment(python.as_ref()) }
     }
 
     pub(super) fn find(&self, key: &str) -> Option<KeySpec> {
@@ -34,11 +34,11 @@ impl Versions {
             Known::Paused => language.word("does not read it", "不读取这个键"),
         };
         let stands_in = match self.judge {
-            Judge::Itself(_) => String::new(),
-            Judge::Older(version, _) | Judge::Nearest(version) if language == Language::Chinese => {
+            SchemaMatch::Exact(_) => String::new(),
+            SchemaMatch::Between(version, _) | SchemaMatch::Nearest(version) if language == Language::Chinese => {
                 format!("（按 {} 判断，该版本未记录）", dotted(version))
             }
-            Judge::Older(version, _) | Judge::Nearest(version) => {
+            SchemaMatch::Between(version, _) | SchemaMatch::Nearest(version) => {
                 format!(" (judged as {}: this one was not recorded)", dotted(version))
             }
         };
