@@ -76,7 +76,7 @@ const WIDEST: usize = 110;
 /// What the program is: everything from the words to the exit status, where it does not become another program.
 pub fn run() -> ExitCode {
     let host = Host::read();
-    if let Some(status) = exec::run_if_helper(host.words.iter().cloned()) {
+    if let Some(status) = exec::become_rank(&host.words) {
         return ExitCode::from(status);
     }
     match respond(&host) {

@@ -223,12 +223,12 @@ impl<'a> Subject<'a> {
         auto::hidden_size(self.job, self.host).ok().map(|hidden| hidden.value)
     }
 
-    /// Whether the ranks run on this machine: the starter of an engine and DeepSpeed's runner start them on others.
+    /// Whether the ranks run on this machine: `srun` and DeepSpeed's runner start them on others.
     pub(super) fn runs_here(&self) -> bool {
         let several = self.topology.is_some_and(Topology::has_several_nodes);
         let through_runner = several && self.launcher == Some(Launcher::Deepspeed);
-        let through_starter = self.topology.is_some_and(|topology| matches!(topology.role, Role::Shell(_)));
-        !through_runner && !through_starter
+        let through_srun = self.topology.is_some_and(|topology| matches!(topology.role, Role::Shell { .. }));
+        !through_runner && !through_srun
     }
 
     /// Whether the arguments or the environment say that no GPU is used.
