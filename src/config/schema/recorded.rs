@@ -47,7 +47,7 @@ impl Judge {
     /// For the DeepSpeed of an environment; the newest judges where none is found.
     pub(crate) fn in_environment(python: Option<&Python>) -> Self {
         let installed = python.and_then(|python| python.version("deepspeed"));
-        installed.map_or_else(|| Judge::Itself(newest()), |version| Judge::of(version.numbers()))
+        installed.map_or_else(|| Judge::Itself(newest()), |version| Judge::of(version.0))
     }
 
     pub(crate) fn version(self) -> Release {
