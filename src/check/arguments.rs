@@ -8,8 +8,7 @@ use super::findings::{Check, Findings};
 use super::refusals::{self, Refusal};
 use super::subject::Subject;
 use crate::base::options::launch_option;
-use crate::command::arguments::{Fault, Kind, Parser, Refused, Versions};
-use crate::command::defaults::TRAINING_ARGUMENTS;
+use crate::command::arguments::{ArgType, Parser, Rejected, Rejection, Versions};
 use crate::command::option_names::is_spelling;
 use crate::command::script::ScriptParser;
 use crate::command::target::base_name;
@@ -64,11 +63,9 @@ struct Reading<'a> {
 
 fn argument(subject: &Subject, found: &mut Findings) {
     let Some(reading) = reading(subject) else { return };
-    let python = subject.job.python.as_ref();
-    if let Some((refused, versions)) = reading.parser.refused(&reading.words, python) {
-        for it in refused {
-            tell(&reading, &it, &versions, subject, found);
-        }
+    let versions = reading.parser.versions(subject.job.python.as_ref());
+    for rejected in reading.parser.rejected(&reading.words, &versions) {
+        tell(&reading, &rejected, &versions, subject, found);
     }
     if reading.plain {
         tell_refusals(&reading.parser, subject, found);
@@ -89,7 +86,7 @@ fn tell_refusals(parser: &Parser, subject: &Subject, found: &mut Findings) {
         };
         let Some((option, value)) = refusal.refuses(subject, keeps_default) else { continue };
         let versions = parser.versions(subject.job.python.as_ref());
-        if !versions.are_recorded() || !versions.all_within(refusal.distribution, refusal.since, refusal.until) {
+        if !versions.all_within(refusal.distribution, refusal.since, refusal.until) {
             continue;
         }
         let severity = if versions.certain() && refusal.certain { Severity::Error } else { Severity::Warning };
@@ -115,7 +112,7 @@ fn argument_missing(subject: &Subject, found: &mut Findings) {
     let words = subject.job.args.words();
     let stands = |refusal: &&Refusal| {
         let is_left_out = |name: &str| parser.is_left_out(name, words);
-        refusal.holds(subject, is_left_out) && versions.are_recorded() && versions.certain()
+        refusal.holds(subject, is_left_out) && versions.certain()
     };
     for refusal in missing.filter(stands) {
         let name = refusal.needed().unwrap_or_default();
@@ -161,14 +158,9 @@ fn reading<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
     }
 }
 
-/// The script is read word by word only where something looks wrong.
 fn of_script<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
     let words = Cow::Borrowed(subject.job.command_line());
     let text = subject.script()?;
-    let refused = || refusals::all(subject.job.trainer).any(|refusal| refusal.refuses(subject, |_| true).is_some());
-    if !Parser::new(&[TRAINING_ARGUMENTS]).is_suspicious(&words, |name| text.contains(name)) && !refused() {
-        return None;
-    }
     let script = ScriptParser::read(text)?;
     let mut parser = Parser::new(&script.classes);
     // A bool of its own that is true by default has a `--no_NAME` beside it.
@@ -178,14 +170,14 @@ fn of_script<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
     Some(Reading { parser, words, tolerant: script.closed.then_some(""), plain: script.plain })
 }
 
-fn tell(reading: &Reading, refused: &Refused, versions: &Versions, subject: &Subject, found: &mut Findings) {
-    let Refused { option, fault } = refused;
+fn tell(reading: &Reading, rejected: &Rejected, versions: &Versions, subject: &Subject, found: &mut Findings) {
+    let Rejected { option, why: fault } = rejected;
     let name = option.trim_start_matches('-').replace('-', "_");
     let mapping = reading.parser.mapping;
     let shown = if mapping { name.clone() } else { option.clone() };
     let mut severity = if versions.certain() { Severity::Error } else { Severity::Warning };
     let (what, given, help) = match fault {
-        Fault::Unknown => {
+        Rejection::Unknown => {
             let once = reading.parser.names().any(|known| known == name);
             if reading.tolerant.is_none() {
                 // Elsewhere there may be more: only what was there once is told.
@@ -214,7 +206,7 @@ fn tell(reading: &Reading, refused: &Refused, versions: &Versions, subject: &Sub
             };
             (what, shown.clone(), help)
         }
-        Fault::Ambiguous(names) => {
+        Rejection::Ambiguous(names) => {
             if !reading.parser.closed {
                 severity = Severity::Warning;
             }
@@ -223,12 +215,12 @@ fn tell(reading: &Reading, refused: &Refused, versions: &Versions, subject: &Sub
             let meant = RENAMED.iter().find(|(old, _)| *old == name).map(|(_, new)| format!("--{new}"));
             (what, option.clone(), meant.unwrap_or_else(|| listed[0].clone()))
         }
-        Fault::NoValue(kind) => {
+        Rejection::NoValue(kind) => {
             let (wanted, example) = wanted(&name, *kind, None, versions);
             let help = format!("{option} {example}; a value that starts with `-` needs {option}=VALUE");
             (format!("the trainer refuses `{option}` without a value: it wants {wanted}"), option.clone(), help)
         }
-        Fault::WrongValue(value, kind) => {
+        Rejection::WrongValue(value, kind) => {
             let (wanted, example) = wanted(&name, *kind, Some(value), versions);
             let joined = if mapping { format!("{name}: {value}") } else { format!("{option} {value}") };
             let help = match example.as_str() {
@@ -248,9 +240,9 @@ fn tell(reading: &Reading, refused: &Refused, versions: &Versions, subject: &Sub
 }
 
 /// In the run file, or as it is given.
-fn place(given: &str, name: &str, fault: &Fault, mapping: bool, subject: &Subject) -> String {
+fn place(given: &str, name: &str, fault: &Rejection, mapping: bool, subject: &Subject) -> String {
     let sought = match fault {
-        Fault::WrongValue(value, _) => value,
+        Rejection::WrongValue(value, _) => value,
         _ => name,
     };
     let in_file = mapping.then(|| subject.job.place_in_run_file(sought, subject.host)).flatten();
@@ -265,7 +257,7 @@ fn suggestion(name: &str, parser: &Parser, versions: &Versions) -> Option<String
 }
 
 /// What an argument wants, and an example of it.
-fn wanted(name: &str, kind: Kind, value: Option<&str>, versions: &Versions) -> (String, String) {
+fn wanted(name: &str, kind: ArgType, value: Option<&str>, versions: &Versions) -> (String, String) {
     let choices = kind.choices(versions);
     let Some(first) = choices.first() else {
         let (wanted, example) = kind.wanted();

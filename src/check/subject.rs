@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use crate::base::json;
+use crate::base::recorded::Version;
 use crate::command::argv::hf_bool;
-use crate::command::python::{Presence, Version};
+use crate::command::python::Presence;
 use crate::command::script_source::ScriptSource;
 use crate::command::target::Target;
 use crate::command::trainer::Job;

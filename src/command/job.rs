@@ -4,12 +4,13 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use crate::base::recorded::Version;
 use crate::base::source::{Source, Sourced};
 use crate::command::argv::{Args, OptionList};
 use crate::command::front_end::{ArgumentParser, HandOver, NoConfig, Ranks, TakesConfig, Trainer, Variable};
 use crate::command::nested;
 use crate::command::option_names;
-use crate::command::python::{Python, Version};
+use crate::command::python::Python;
 use crate::command::run_file::{self, RunFile};
 use crate::command::script::Way;
 use crate::command::script_source::ScriptSource;
@@ -50,7 +51,12 @@ pub(crate) struct Job {
 
 impl Job {
     pub(crate) fn version(&self) -> Option<Version> {
-        self.python.as_ref()?.version(self.trainer.distribution?)
+        self.version_text().as_deref().map(Version::parse)
+    }
+
+    /// As the package says it: `5.0.0rc1`.
+    pub(crate) fn version_text(&self) -> Option<String> {
+        self.python.as_ref()?.version_text(self.trainer.distribution?)
     }
 
     /// The way of the arguments through the user's own script, where one is seen.
@@ -115,7 +121,7 @@ impl Job {
     /// Whether the trainer has an argument of that name, as far as its options are known.
     pub(crate) fn takes(&self, name: &str) -> bool {
         match (self.trainer.options)(&self.target) {
-            OptionList::Known(lists) => lists.iter().any(|list| option_names::contains(list, name)),
+            OptionList::Known(lists) => lists.iter().any(|list| option_names::contains(*list, name)),
             OptionList::Open => true,
         }
     }
@@ -135,7 +141,7 @@ impl Job {
     /// of that name in the current folder.
     pub(crate) fn own_file(&self, word: &str, host: &Host) -> Option<PathBuf> {
         let local = || Some(host.cwd.join(word)).filter(|path| path.is_file());
-        let config = || shipped::by_word(self.trainer.distribution?, self.version().as_ref(), word);
+        let config = || shipped::by_word(self.trainer.distribution?, self.version(), word);
         let installed = |config: ShippedConfig| self.installed_file(config.file);
         match self.trainer.shipped_configs {
             None => local(),
@@ -147,7 +153,7 @@ impl Job {
     /// The trainer's own config that has the name of a template of ours, and its file. Looked for at one place only.
     pub(crate) fn own_config_of_name(&self, name: &str) -> Option<(ShippedConfig, PathBuf)> {
         self.trainer.shipped_configs?;
-        let config = shipped::by_name(self.trainer.distribution?, self.version().as_ref(), name)?;
+        let config = shipped::by_name(self.trainer.distribution?, self.version(), name)?;
         Some((config, self.beside_target(config.file).filter(|path| path.is_file())?))
     }
 

@@ -20,7 +20,7 @@ pub struct SchemaRequest {
 
 /// The schema, and a word about it where another version stands in for the one that is wanted.
 pub(crate) fn schema(request: &SchemaRequest, host: &Host) -> Result<(Value, Option<String>), Problem> {
-    let installed = || Some(Python::on_path(host)?.version("deepspeed")?.numbers());
+    let installed = || Some(Python::on_path(host)?.version("deepspeed")?.0);
     let wanted = request.version.or_else(installed);
     let version = wanted.map_or_else(newest, |wanted| SchemaMatch::of(wanted).version());
     let note = wanted.filter(|wanted| *wanted != version).map(|wanted| {

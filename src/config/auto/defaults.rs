@@ -2,10 +2,10 @@
 //! fills an "auto": that is left to the trainer.
 
 use super::context::{FillContext, FillSource, FilledValue};
+use crate::base::recorded::Version;
 use crate::base::source::{Source, Sourced, TrainerDefault};
 use crate::command::argv::hf_bool;
 use crate::command::defaults::{ArgumentClass, RecordedDefault};
-use crate::command::python::Version;
 use crate::command::script::{Script, ScriptDefault};
 use crate::command::target::base_name;
 use crate::command::trainer::DefaultArguments;
@@ -43,9 +43,9 @@ impl FillContext<'_> {
         let text = if value == "?" {
             let version = python.and_then(|python| python.version(class.distribution));
             // Without one, the newest counts.
-            let version = version.unwrap_or_else(|| Version(u32::MAX.to_string()));
+            let version = version.unwrap_or(Version([u32::MAX; 3]));
             let world_size = self.topology.world_size.as_ref().map(|world| world.value);
-            (self.job.trainer.computed)(argument, &self.job.args, &version, world_size)?
+            (self.job.trainer.computed)(argument, &self.job.args, version, world_size)?
         } else {
             value.to_string()
         };

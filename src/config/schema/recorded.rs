@@ -47,7 +47,7 @@ impl SchemaMatch {
     /// For the DeepSpeed of an environment; the newest judges where none is found.
     pub(crate) fn in_environment(python: Option<&Python>) -> Self {
         let installed = python.and_then(|python| python.version("deepspeed"));
-        installed.map_or_else(|| SchemaMatch::Exact(newest()), |version| SchemaMatch::of(version.numbers()))
+        installed.map_or_else(|| SchemaMatch::Exact(newest()), |version| SchemaMatch::of(version.0))
     }
 
     pub(crate) fn version(self) -> Release {

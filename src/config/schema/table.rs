@@ -4,12 +4,12 @@ use std::str::Lines;
 use std::sync::LazyLock;
 
 use super::recorded::{Release, release};
-use crate::base::lines::{SortedLines, count_lines};
+use crate::base::recorded::Table;
 
 /// Sorted by key; the columns are explained in `record_schema.py`.
 const TEXT: &str = include_str!("../../recorded/deepspeed-schema.txt");
 
-static TABLE: SortedLines<{ count_lines(TEXT) }> = SortedLines::new(TEXT);
+const TABLE: Table = Table(TEXT);
 
 /// Each line with the last part of its key. Every unknown key of a config is compared with all of them.
 static NAMED: LazyLock<Vec<(&str, &str)>> =
@@ -27,7 +27,7 @@ pub(crate) fn name_of(key: &str) -> &str {
 /// The lines from the first one whose key is not smaller. Whole lines compare as their keys do: the tab behind a key is
 /// smaller than anything in one.
 pub(super) fn lines_from(key: &str) -> Lines<'static> {
-    TABLE.from(key).lines()
+    TABLE.from(key)
 }
 
 /// The names of the keys right below a section; `""` is the top.

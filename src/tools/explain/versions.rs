@@ -15,7 +15,7 @@ pub(super) struct Versions {
 impl Versions {
     pub(super) fn of(host: &Host) -> Self {
         let python = Python::on_path(host);
-        let installed = python.as_ref().and_then(|python| python.version("deepspeed")).map(|version| version.0);
+        let installed = python.as_ref().and_then(|python| python.version_text("deepspeed"));
         Versions { installed, judge: SchemaMatch::in_environment(python.as_ref()) }
     }
 
