@@ -2,7 +2,8 @@
 
 use super::findings::{Check, Findings};
 use super::subject::{Key, Subject};
-use crate::config::schema::{self, SchemaMatch, KeySpec, Known, UnknownKeys, dotted};
+use crate::base::recorded::VersionMatch;
+use crate::config::schema::{self, KeySpec, Known, UnknownKeys};
 use crate::report::{Rule, Severity, When, nearest};
 
 pub(super) const RULES: &[Check] = &[
@@ -58,12 +59,8 @@ fn why_unknown(key: &Key, subject: &Subject) -> Option<String> {
     let (deepspeed, path) = (|| subject.deepspeed(), &key.path);
     match entry.known() {
         Known::Yes | Known::Refused(_) => None,
-        Known::Later(since) => {
-            Some(format!("{} does not know `{path}` yet: it came with {}", deepspeed(), dotted(since)))
-        }
-        Known::Dropped(since) => {
-            Some(format!("{} no longer knows `{path}`: it was dropped in {}", deepspeed(), dotted(since)))
-        }
+        Known::Later(since) => Some(format!("{} does not know `{path}` yet: it came with {}", deepspeed(), since)),
+        Known::Dropped(since) => Some(format!("{} no longer knows `{path}`: it was dropped in {}", deepspeed(), since)),
         Known::Paused => Some(format!("{} does not read `{path}`, though older and newer versions do", deepspeed())),
     }
 }
@@ -89,7 +86,7 @@ fn ignored_key(subject: &Subject, found: &mut Findings) {
 
 /// Where the two neighbours of a version that was not recorded differ about a key.
 fn between_versions(subject: &Subject, found: &mut Findings) {
-    let SchemaMatch::Between(_, newer) = subject.judge() else { return };
+    let VersionMatch::Between(_, newer) = subject.judge() else { return };
     for key in subject.keys() {
         let (Some(one), Some(two)) = (key.entry, schema::find(&key.path, newer)) else { continue };
         if one.known() != two.known() || one.fault(key.value) != two.fault(key.value) {
@@ -97,7 +94,7 @@ fn between_versions(subject: &Subject, found: &mut Findings) {
                 "`{}` is judged as {} would: DeepSpeed {} takes it otherwise",
                 key.path,
                 subject.deepspeed(),
-                dotted(newer)
+                newer
             );
             found.key(&[&key.path], what, "nothing to do, unless DeepSpeed refuses it");
         }
@@ -143,7 +140,7 @@ fn removed_key(subject: &Subject, found: &mut Findings) {
         let what = format!(
             "`{}` was removed in {}{now}: {} refuses a config that has it",
             key.path,
-            dotted(since),
+            since,
             subject.deepspeed()
         );
         found.key_with_severity(subject.severity_of_keys(), &[&key.path], what, format!("--unset {}", key.path));

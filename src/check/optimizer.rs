@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
 use crate::base::python_value::typed;
-use crate::config::schema::{self, Release};
+use crate::base::recorded::Version;
+use crate::config::schema;
 use crate::report::{Rule, Severity, When, did_you_mean, nearest};
 
 pub(super) const RULES: &[Check] = &[
@@ -119,9 +120,9 @@ pub(super) const RULES: &[Check] = &[
 /// An optimizer of DeepSpeed, and the releases that have it.
 struct OwnOptimizer {
     name: &'static str,
-    since: Release,
+    since: [u32; 3],
     /// The first that does not have it any more.
-    until: Release,
+    until: [u32; 3],
 }
 
 /// Upper and lower case do not matter.
@@ -150,8 +151,8 @@ impl OwnOptimizer {
         OPTIMIZERS.iter().find(|own| own.name == name)
     }
 
-    fn is_in(&self, version: Release) -> bool {
-        self.since <= version && version < self.until
+    fn is_in(&self, version: Version) -> bool {
+        !version.is_before(self.since) && version.is_before(self.until)
     }
 }
 
@@ -174,7 +175,7 @@ const TORCH: &[&str] = &[
     "SparseAdam",
 ];
 /// Those that came later.
-const TORCH_SINCE: &[(&str, Release)] = &[("Adafactor", [2, 5, 0]), ("Muon", [2, 9, 0])];
+const TORCH_SINCE: &[(&str, [u32; 3])] = &[("Adafactor", [2, 5, 0]), ("Muon", [2, 9, 0])];
 /// The same in every release.
 const SCHEDULERS: &[&str] = &["LRRangeTest", "OneCycle", "WarmupLR", "WarmupDecayLR", "WarmupCosineLR"];
 
@@ -195,7 +196,7 @@ fn is_own(subject: &Subject, name: &str) -> bool {
 
 /// Whether `torch.optim` has it; every torch may be there that is not seen.
 fn is_torch(subject: &Subject, name: &str) -> bool {
-    let is_later = |(later, since): &(&str, Release)| *later == name && subject.has_before("torch", *since);
+    let is_later = |(later, since): &(&str, [u32; 3])| *later == name && subject.has_before("torch", *since);
     TORCH.contains(&name) && !TORCH_SINCE.iter().any(is_later)
 }
 
@@ -205,7 +206,7 @@ fn optimizer_type(subject: &Subject, found: &mut Findings) {
     let replaced = format!("--set {key}=AdamW");
     if let Some(own) = OwnOptimizer::find(&name.to_ascii_lowercase()) {
         let what = if subject.is_before(own.since) {
-            format!("{} has no optimizer `{name}`: it came with {}", subject.deepspeed(), schema::dotted(own.since))
+            format!("{} has no optimizer `{name}`: it came with {}", subject.deepspeed(), Version(own.since))
         } else {
             format!("{} no longer has the optimizer `{name}`", subject.deepspeed())
         };

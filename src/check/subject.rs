@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use crate::base::json;
-use crate::base::recorded::Version;
+use crate::base::recorded::{Version, VersionMatch};
 use crate::command::argv::hf_bool;
 use crate::command::python::Presence;
 use crate::command::script_source::ScriptSource;
 use crate::command::target::Target;
 use crate::command::trainer::Job;
 use crate::config::auto;
-use crate::config::schema::{self, SchemaMatch, KeySpec, Known, Release, UnknownKeys, ValueFault, dotted};
+use crate::config::schema::{self, KeySpec, Known, UnknownKeys, ValueFault};
 use crate::config::zero::Zero;
 use crate::host::Host;
 use crate::ranks::launcher::Launcher;
@@ -44,14 +44,14 @@ pub(crate) struct Subject<'a> {
 pub(crate) struct Derived<'a> {
     keys: Vec<Key<'a>>,
     zero: Zero<'a>,
-    judge: SchemaMatch,
+    judge: VersionMatch,
     script: OnceCell<Option<String>>,
     model: OnceCell<Option<PathBuf>>,
 }
 
 impl<'a> Derived<'a> {
     pub(crate) fn new(config: &'a Value, job: &Job) -> Self {
-        let judge = SchemaMatch::in_environment(job.python.as_ref());
+        let judge = schema::in_environment(job.python.as_ref());
         let mut keys = Vec::new();
         if let Some(object) = config.as_object() {
             walk(&mut String::new(), object, UnknownKeys::Ignored, judge.version(), &mut keys);
@@ -130,15 +130,15 @@ impl<'a> Subject<'a> {
     }
 
     /// The recorded DeepSpeed whose rules count; the newest if none is found.
-    pub(super) fn version(&self) -> Release {
+    pub(super) fn version(&self) -> Version {
         self.derived.judge.version()
     }
 
-    pub(super) fn is_before(&self, version: Release) -> bool {
-        self.version() < version
+    pub(super) fn is_before(&self, version: [u32; 3]) -> bool {
+        self.version().is_before(version)
     }
 
-    pub(super) fn judge(&self) -> SchemaMatch {
+    pub(super) fn judge(&self) -> VersionMatch {
         self.derived.judge
     }
 
@@ -155,7 +155,7 @@ impl<'a> Subject<'a> {
 
     /// How sure it is that DeepSpeed refuses a key: less so where nobody recorded the installed version.
     pub(super) fn severity_of_keys(&self) -> Severity {
-        if matches!(self.derived.judge, SchemaMatch::Nearest(_)) { Severity::Warning } else { Severity::Error }
+        if matches!(self.derived.judge, VersionMatch::Nearest(_)) { Severity::Warning } else { Severity::Error }
     }
 
     /// Whether another package is installed and older than that.
@@ -196,14 +196,14 @@ impl<'a> Subject<'a> {
 
     /// `DeepSpeed`, with versions only where another one judges.
     pub(super) fn judging_deepspeed(&self) -> String {
-        if matches!(self.derived.judge, SchemaMatch::Exact(_)) { "DeepSpeed".to_string() } else { self.deepspeed() }
+        if matches!(self.derived.judge, VersionMatch::Exact(_)) { "DeepSpeed".to_string() } else { self.deepspeed() }
     }
 
     /// `DeepSpeed 0.16.9`, and which version judges for it if that is another.
     pub(super) fn deepspeed(&self) -> String {
-        let judge = dotted(self.version());
+        let judge = self.version();
         match (self.derived.judge, self.package("deepspeed")) {
-            (SchemaMatch::Exact(_), Some(installed)) => format!("DeepSpeed {installed}"),
+            (VersionMatch::Exact(_), Some(installed)) => format!("DeepSpeed {installed}"),
             (_, None) => format!("DeepSpeed {judge}"),
             (_, Some(installed)) => format!("DeepSpeed {judge} ({installed} is installed, which is not recorded)"),
         }
@@ -261,7 +261,7 @@ fn walk<'a>(
     prefix: &mut String,
     section: &'a Map<String, Value>,
     policy: UnknownKeys,
-    version: Release,
+    version: Version,
     keys: &mut Vec<Key<'a>>,
 ) {
     let length = prefix.len();

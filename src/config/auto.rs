@@ -9,7 +9,7 @@ mod rules;
 
 use serde_json::Value;
 
-use super::schema::{self, SchemaMatch};
+use super::schema;
 use crate::base::json;
 use crate::base::python_value::number;
 use crate::command::trainer::Trainer;
@@ -152,7 +152,7 @@ pub(crate) fn filled_by_nobody(key: &str, place: &str) -> Problem {
 
 /// When DeepSpeed notices an "auto" there.
 fn noticed(key: &str, context: &FillContext) -> Option<When> {
-    let version = SchemaMatch::in_environment(context.job.python.as_ref()).version();
+    let version = schema::in_environment(context.job.python.as_ref()).version();
     schema::refuses_auto(key, version).then_some(When::Parse)
 }
 

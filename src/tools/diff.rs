@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 
 use crate::base::json;
 use crate::base::layout::{Line, TextTable, columns, escape_controls, wrapped};
+use crate::base::recorded::Version;
 use crate::base::source::{Source, Sourced};
 use crate::command::python::Python;
-use crate::config::schema::{self, SchemaMatch, Release};
+use crate::config::schema;
 use crate::config::template::{self, Search};
 use crate::host::Host;
 use crate::plan::Plan;
@@ -45,7 +46,7 @@ pub(crate) struct Comparison<'h> {
     differences: Vec<Difference>,
     /// How many keys have the same value.
     equal: usize,
-    version: Release,
+    version: Version,
     secrets: Secrets<'h>,
 }
 
@@ -66,7 +67,7 @@ pub(crate) fn compare<'h>(request: &DiffRequest, host: &'h Host) -> Result<Compa
         }
     }
     let sides: [Side; 2] = sides.try_into().map_err(|_| problems)?;
-    let version = SchemaMatch::in_environment(Python::on_path(host).as_ref()).version();
+    let version = schema::in_environment(Python::on_path(host).as_ref()).version();
     let (mut differences, equal) = differences(&sides, version);
     // What is compared may be secret; what is shown is not.
     let secrets = Secrets::of(host);
@@ -105,7 +106,7 @@ fn launched(launch: &Launch, host: &Host) -> Result<Side, Vec<Problem>> {
     }
 }
 
-fn differences(sides: &[Side; 2], version: Release) -> (Vec<Difference>, usize) {
+fn differences(sides: &[Side; 2], version: Version) -> (Vec<Difference>, usize) {
     let [one, two] = sides.each_ref().map(|side| json::leaves(&side.config, |_| true));
     let only_two = two.iter().filter(|key| !one.contains(key));
     let (mut found, mut equal) = (Vec::new(), 0);
@@ -126,7 +127,7 @@ fn is_same(one: &Value, two: &Value) -> bool {
 }
 
 /// What DeepSpeed takes where the key is missing. A section that is off as a whole has no values.
-fn default(key: &str, sides: &[Side; 2], version: Release) -> Option<Value> {
+fn default(key: &str, sides: &[Side; 2], version: Version) -> Option<Value> {
     let silent = sides.iter().find(|side| json::get(&side.config, key).is_none())?;
     let sections = key.match_indices('.').map(|(at, _)| &key[..at]);
     let is_off = |section: &str| {
@@ -180,7 +181,7 @@ impl Difference {
 
 impl Comparison<'_> {
     fn deepspeed(&self) -> String {
-        self.version.map(|part| part.to_string()).join(".")
+        self.version.to_string()
     }
 
     pub(crate) fn json(&self) -> Value {

@@ -11,7 +11,7 @@ use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::check;
 use crate::config::auto;
-use crate::config::schema::{KeySpec, dotted};
+use crate::config::schema::KeySpec;
 use crate::config::template::{self, Origin, Search};
 use crate::host::Host;
 use crate::report::secrets::Secrets;
@@ -71,7 +71,7 @@ impl Explanation {
         row("\"auto\"", "\"auto\"", value_of_auto(entry, language));
         row("stages", "适用阶段", field("stages"));
         let key = versions.find(name);
-        let since = key.and_then(|key| key.since).map(dotted);
+        let since = key.and_then(|key| key.since).map(|since| since.to_string());
         row("since", "起始版本", since.or_else(|| field("since")));
         row("status", "状态", key.and_then(|key| fate(&key, language)));
         row("here", "本机", key.and_then(|key| versions.here(&key, language)));
