@@ -228,7 +228,7 @@ impl Plan {
 
     /// A POSIX shell script that does what the launch would do. Bytes, because arguments need not be UTF-8. Scripts are
     /// kept and shared, so a secret becomes a variable that must be set.
-    fn shell(&self, secrets: &Secrets) -> Vec<u8> {
+    pub(super) fn shell(&self, secrets: &Secrets) -> Vec<u8> {
         let mut script = b"#!/bin/sh\nset -e\n".to_vec();
         let environment = &self.environment;
         let set = environment.set.iter().map(|it| (it.name.as_str(), it.value.as_os_str()));
