@@ -38,7 +38,7 @@ use crate::host::machine::Machine;
 use crate::ranks::topology::{HostFlags, Processes, RankFlags, Topology};
 use crate::report::{self, Problem};
 use crate::request::Launch;
-use crate::request::draft::Draft;
+use crate::request::understood::UnderstoodLaunch;
 
 use advice::Advice;
 pub(crate) use allocator::{EXPANDABLE, UsedAllocator};
@@ -142,18 +142,18 @@ pub fn answer(request: &FitRequest, host: &Host) -> Result<FitReport, Vec<Proble
         };
         return inputs.report(host);
     }
-    let draft = Draft::new(launch, host);
-    if !draft.job.problems.is_empty() {
-        return Err(draft.job.problems);
+    let understood = UnderstoodLaunch::new(launch, host);
+    if !understood.job.problems.is_empty() {
+        return Err(understood.job.problems);
     }
-    let cluster = cluster(&launch.topology, Some(draft.topology()), &draft.host)?;
-    let mut inputs = FitInputs::of_job(&draft.job, cluster, launch, &draft.host);
+    let cluster = cluster(&launch.topology, Some(understood.topology()), &understood.host)?;
+    let mut inputs = FitInputs::of_job(&understood.job, cluster, launch, &understood.host);
     inputs.accounting = *accounting;
     inputs.card = *card;
     inputs.is_elsewhere = is_elsewhere(cluster);
     if inputs.config.is_none() {
-        let own = draft.own_config().filter(|own| !own.value.is_empty()).map(|own| draft.own_file(own));
-        let is_here = |own: &Sourced<String>| template::resolve(own, &launch.search, &draft.host).is_ok();
+        let own = understood.own_config().filter(|own| !own.value.is_empty()).map(|own| understood.own_file(own));
+        let is_here = |own: &Sourced<String>| template::resolve(own, &launch.search, &understood.host).is_ok();
         (inputs.config, inputs.unread) = match own {
             Some(own) if own.value == AUTO || is_here(&own) => (Some(own), None),
             own => (None, own),
@@ -161,7 +161,7 @@ pub fn answer(request: &FitRequest, host: &Host) -> Result<FitReport, Vec<Proble
     }
     inputs.args = training.clone().or(inputs.args);
     inputs.lookup.trusts_names = true;
-    inputs.report(&draft.host)
+    inputs.report(&understood.host)
 }
 
 /// `--deepspeed auto`: the template, and a sentence that says why.

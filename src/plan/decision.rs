@@ -19,8 +19,6 @@ pub struct Plan {
     /// The ranks, where zlaunch starts them itself.
     pub(crate) local: Option<LocalRanks>,
     pub config: Option<PlannedConfig>,
-    /// Why `auto` became this template.
-    pub(crate) chosen: Option<String>,
     pub(crate) environment: Environment,
     pub(crate) argv: Vec<OsString>,
     pub diagnostics: Vec<Problem>,

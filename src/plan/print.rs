@@ -52,7 +52,7 @@ impl Plan {
             let extends = config.template.chain[1..].join(" → ");
             let extends = if extends.is_empty() { String::new() } else { format!(", extends {extends}") };
             rows.push(("config", format!("{} ({}{extends})", config.template.name, config.template.origin)));
-            rows.extend(self.chosen.clone().map(|why| ("", why)));
+            rows.extend(config.chosen.clone().map(|why| ("", why)));
             rows.push(("", format!("→ {}", self.short(config.file.path.as_os_str()))));
         }
         if let Some((path, _)) = self.config.as_ref().and_then(|config| config.run_file.as_ref()) {
@@ -153,7 +153,7 @@ impl Plan {
                 "name": it.template.name,
                 "origin": it.template.origin.to_string(),
                 "chain": it.template.chain,
-                "chosen": self.chosen,
+                "chosen": it.chosen,
             })),
             "trainer": self.trainer_json(),
             "topology": self.topology_json(),
