@@ -13,4 +13,5 @@ mod man;
 mod measured;
 mod properties;
 mod tables;
+mod variables;
 mod versions;

@@ -19,7 +19,7 @@ pub(super) fn stray_variables(topology: &Topology, allocation: Option<&Allocatio
             }
         }
     }
-    for variable in vars::PET_ELSEWHERE.iter().filter_map(|name| text(name, host)) {
+    for variable in vars::PET_ELSEWHERE.split(' ').filter_map(|name| text(name, host)) {
         notes.push(report::stray_variable(&variable, "static rendezvous, as zlaunch decides it"));
     }
     let is_engines = allocation.is_some_and(|allocation| allocation.sets_rank_variables);

@@ -23,5 +23,5 @@ pub(super) fn variables(facts: &Examination) -> Vec<DoctorRow> {
 }
 
 fn may_be_shown(name: &str) -> bool {
-    (vars::lists(SHOWN, name) || vars::SHOWN_WHEN_SET.contains(&name)) && Sensitivity::of(name).is_none()
+    (vars::lists(SHOWN, name) || vars::lists(vars::SHOWN_WHEN_SET, name)) && Sensitivity::of(name).is_none()
 }
