@@ -1,7 +1,5 @@
 //! Where a trainer brings DeepSpeed configs of its own under the names of ours: what is said if they are not the same.
 
-use serde_json::Value;
-
 use crate::base::hash::fnv1a;
 use crate::base::json;
 use crate::base::source::Sourced;
@@ -26,7 +24,7 @@ pub(super) fn difference(
     if config.hash == Some(fnv1a(text.as_bytes())) {
         return None;
     }
-    let keys = differing(&template.config, &json::parse(&text).ok()?);
+    let keys = json::differing(&template.config, &json::parse(&text).ok()?);
     (!keys.is_empty()).then(|| report::own_config_differs(spec, &template.name, &trainer(understood), &file, &keys))
 }
 
@@ -50,14 +48,4 @@ pub(super) fn unknown_word(understood: &UnderstoodLaunch<'_>, own: &Sourced<Stri
 fn trainer(understood: &UnderstoodLaunch<'_>) -> String {
     let name = understood.job.trainer.distribution.unwrap_or(understood.job.trainer.name);
     understood.job.version_text().map_or_else(|| name.to_string(), |version| format!("{name} {version}"))
-}
-
-/// The keys whose values are not the same.
-fn differing(one: &Value, two: &Value) -> Vec<String> {
-    let values = |config| json::leaves(config, |node| !node.is_object());
-    let mut keys = values(one);
-    let others: Vec<String> = values(two).into_iter().filter(|key| !keys.contains(key)).collect();
-    keys.extend(others);
-    keys.retain(|key| json::get(one, key) != json::get(two, key));
-    keys
 }
