@@ -8,7 +8,6 @@ mod diagnostics;
 pub(crate) mod environment;
 mod file;
 mod forwarded_env;
-mod headline;
 mod inputs;
 mod own_config;
 mod planner;

@@ -71,14 +71,10 @@ fn needs_care(name: &str, value: &OsStr) -> bool {
     is_secret(name, value) || !(value.is_empty() || is_harmless(value.as_encoded_bytes()))
 }
 
-fn is_set(environment: &Environment, name: &str) -> bool {
-    environment.set.iter().any(|setting| setting.name == name)
-}
-
 /// The variables that the runner hands on by itself, as the launch will have them.
 fn handed_on<'a>(environment: &'a Environment, host: &'a Host) -> impl Iterator<Item = (&'a str, &'a OsStr)> {
     let set = environment.set.iter().map(|it| (it.name.as_str(), it.value.as_os_str()));
-    let is_changed = |name: &str| environment.unset.iter().any(|unset| unset == name) || is_set(environment, name);
+    let is_changed = |name: &str| environment.unset.iter().any(|unset| unset == name) || environment.sets(name);
     let kept = host.env.iter().filter_map(|(name, value)| Some((name.to_str()?, value.as_os_str())));
     set.chain(kept.filter(move |(name, _)| !is_changed(name))).filter(|(name, _)| is_handed_on(name))
 }
@@ -113,7 +109,7 @@ fn through_pdsh(context: &LaunchContext<'_>, environment: &mut Environment) -> R
     lines.add_own_files(host)?;
     let set = environment.set.iter().map(|it| (it.name.as_str(), it.value.as_os_str()));
     let kept = handed_on(environment, host).filter(|(name, value)| needs_care(name, value));
-    for (name, value) in set.chain(kept.filter(|(name, _)| !is_set(environment, name))) {
+    for (name, value) in set.chain(kept.filter(|(name, _)| !environment.sets(name))) {
         // DeepSpeed puts the folder in front.
         let joined = (name == "PYTHONPATH").then(|| [host.cwd.as_os_str(), value].join(OsStr::new(":")));
         lines.add(name, joined.as_deref().unwrap_or(value));
