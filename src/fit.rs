@@ -9,7 +9,7 @@ mod arguments;
 mod as_json;
 mod bars;
 mod candidates;
-pub(crate) mod cards;
+pub mod cards;
 mod checkpoint;
 mod choice;
 pub(crate) mod launch;
