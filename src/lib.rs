@@ -65,7 +65,7 @@ use plan::record::Recorded;
 use plan::{Plan, configs};
 use ranks::launcher::Launcher;
 use report::secrets::Secrets;
-use report::{Problem, REFUSED, Severity};
+use report::{Problem, REFUSED, Rule, Severity};
 use request::{Format, Launch, Output};
 use tools::shims::{Action, Shims};
 use tools::{diff, doctor, explain, generate, schema, shims};
@@ -129,8 +129,16 @@ fn respond(host: &Host) -> Result<u8, Vec<Problem>> {
 }
 
 /// What can be wrong about a command and its config however zlaunch's own options are meant.
-const OF_THE_COMMAND: &[&str] =
-    &["template", "json", "not-found", "script-missing", "module-missing", "path-missing", "run-file", "argument"];
+const OF_THE_COMMAND: &[Rule] = &[
+    Rule::Template,
+    Rule::Json,
+    Rule::NotFound,
+    Rule::ScriptMissing,
+    Rule::ModuleMissing,
+    Rule::PathMissing,
+    Rule::RunFile,
+    Rule::Argument,
+];
 
 /// The problems of the words, and those of the command behind them: all are told at once.
 fn with_those_of_the_command(refused: Refused, host: &Host) -> Vec<Problem> {

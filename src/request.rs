@@ -14,7 +14,7 @@ use crate::config::layers::Layers;
 use crate::config::template::Search;
 use crate::ranks::launcher::{Launcher, OutputFlags};
 use crate::ranks::topology::{HostFlags, RankFlags};
-use crate::report::Problem;
+use crate::report::{Problem, Rule};
 
 /// A launch as it was said.
 #[derive(Default)]
@@ -37,7 +37,7 @@ pub struct Launch {
     pub(crate) options: Vec<OsString>,
     pub(crate) output: Output,
     pub strict: bool,
-    pub(crate) allow: Vec<String>,
+    pub(crate) allow: Vec<Rule>,
     pub(crate) warnings: Vec<Problem>,
     pub(crate) command: Vec<OsString>,
 }

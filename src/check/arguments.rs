@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 use std::ffi::OsString;
 
+use super::findings::{Check, Findings};
 use super::refusals::{self, Refusal};
-use super::rule::{Findings, Rule};
 use super::subject::Subject;
 use crate::base::options::launch_option;
 use crate::command::arguments::{Fault, Kind, Parser, Refused, Versions};
@@ -14,10 +14,10 @@ use crate::command::option_names::is_spelling;
 use crate::command::script::ScriptParser;
 use crate::command::target::base_name;
 use crate::command::trainer::{ArgumentParser, UnknownOptions};
-use crate::report::{self, Severity, When, nearest};
+use crate::report::{self, Rule, Severity, When, nearest};
 
-pub(super) const RULES: &[Rule] = &[Rule {
-    name: "argument",
+pub(super) const RULES: &[Check] = &[Check {
+    rule: Rule::Argument,
     severity: Severity::Error,
     when: When::Start,
     doc: "the trainer refuses one of its own arguments, minutes later (a warning where its version or its script leaves a doubt)",
@@ -25,8 +25,8 @@ pub(super) const RULES: &[Rule] = &[Rule {
 }];
 
 /// A command that is not complete can be planned.
-pub(super) const INCOMPLETE: &[Rule] = &[Rule {
-    name: "argument-missing",
+pub(super) const INCOMPLETE: &[Check] = &[Check {
+    rule: Rule::ArgumentMissing,
     severity: Severity::Error,
     when: When::Start,
     doc: "the command leaves out what the trainer cannot do without: its model, its data (only where the sources of the trainer are there and say so)",

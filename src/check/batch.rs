@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::rule::{Findings, Rule};
+use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::base::json;
 use crate::base::python_value::number;
 use crate::config::schema::{self, SEQUENCE_JUDGED};
-use crate::report::{Severity, When, typed};
+use crate::report::{Rule, Severity, When, typed};
 
 const GLOBAL: &str = "train_batch_size";
 const MICRO: &str = "train_micro_batch_size_per_gpu";
@@ -15,37 +15,37 @@ const STEPS: &str = "gradient_accumulation_steps";
 pub(super) const SIZES: [&str; 3] = [GLOBAL, MICRO, STEPS];
 const SEQUENCE: &str = "sequence_parallel_size";
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "batch-size",
+pub(super) const RULES: &[Check] = &[
+    Check {
+        rule: Rule::BatchSize,
         severity: Severity::Error,
         when: When::Parse,
         doc: "a batch size that is no number above 0, or none at all",
         check: batch_size,
     },
-    Rule {
-        name: "batch-product",
+    Check {
+        rule: Rule::BatchProduct,
         severity: Severity::Error,
         when: When::Parse,
         doc: "train_batch_size is not micro batch × accumulation steps × data-parallel ranks",
         check: batch_product,
     },
-    Rule {
-        name: "batch-sequence",
+    Check {
+        rule: Rule::BatchSequence,
         severity: Severity::Warning,
         when: When::Silent,
         doc: "sequence_parallel_size does not divide the ranks: DeepSpeed goes on with a fraction of a rank",
         check: batch_sequence,
     },
-    Rule {
-        name: "batch-tensor",
+    Check {
+        rule: Rule::BatchTensor,
         severity: Severity::Note,
         when: When::Silent,
         doc: "with AutoTP every rank counts in train_batch_size, though a tensor-parallel group reads the same samples",
         check: batch_tensor,
     },
-    Rule {
-        name: "lightning-accumulation",
+    Check {
+        rule: Rule::LightningAccumulation,
         severity: Severity::Error,
         when: When::Start,
         doc: "gradient_accumulation_steps for Lightning's Trainer, which sets it from accumulate_grad_batches and refuses it in the config",

@@ -2,119 +2,119 @@
 
 use serde_json::Value;
 
-use super::rule::{Findings, Rule};
+use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
 use crate::config::schema;
-use crate::report::{Severity, When};
+use crate::report::{Rule, Severity, When};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "no-zero-section",
+pub(super) const RULES: &[Check] = &[
+    Check {
+        rule: Rule::NoZeroSection,
         severity: Severity::Error,
         when: When::Start,
         doc: "accelerate refuses a config without zero_optimization: stage 0 must be written out",
         check: no_zero_section,
     },
-    Rule {
-        name: "no-stage",
+    Check {
+        rule: Rule::NoStage,
         severity: Severity::Warning,
         when: When::Step,
         doc: "zero_optimization without a stage: accelerate ends with a KeyError when the model is saved",
         check: no_stage,
     },
-    Rule {
-        name: "gradient-norm",
+    Check {
+        rule: Rule::GradientNorm,
         severity: Severity::Error,
         when: When::Parse,
         doc: "compute_grad_norm false outside of stages 1 and 2",
         check: gradient_norm,
     },
-    Rule {
-        name: "gradient-norm-clipping",
+    Check {
+        rule: Rule::GradientNormClipping,
         severity: Severity::Error,
         when: When::Start,
         doc: "compute_grad_norm false with clipping (1.0 by default), offload or ZenFlow",
         check: gradient_norm_clipping,
     },
-    Rule {
-        name: "sum-of-gradients",
+    Check {
+        rule: Rule::SumOfGradients,
         severity: Severity::Error,
         when: When::Parse,
         doc: "gradient_allreduce_op sum with stage 3, ZenFlow or DeepCompile",
         check: sum_of_gradients,
     },
-    Rule {
-        name: "prescaled-gradients",
+    Check {
+        rule: Rule::PrescaledGradients,
         severity: Severity::Error,
         when: When::Start,
         doc: "prescale_gradients or a predivide factor with stage 2 or 3 and reduce_scatter",
         check: prescaled_gradients,
     },
-    Rule {
-        name: "odd-bucket",
+    Check {
+        rule: Rule::OddBucket,
         severity: Severity::Error,
         when: When::Start,
         doc: "an allgather_bucket_size that is not even, at stage 1 or 2",
         check: odd_bucket,
     },
-    Rule {
-        name: "legacy-stage-1",
+    Check {
+        rule: Rule::LegacyStage1,
         severity: Severity::Error,
         when: When::Start,
         doc: "legacy_stage1, which DeepSpeed refuses",
         check: legacy_stage_1,
     },
-    Rule {
-        name: "zenflow",
+    Check {
+        rule: Rule::Zenflow,
         severity: Severity::Error,
         when: When::Start,
         doc: "ZenFlow without the optimizer in host memory, without an optimizer section, or with offload but no overlap_comm",
         check: zenflow,
     },
-    Rule {
-        name: "zenflow-interval",
+    Check {
+        rule: Rule::ZenflowInterval,
         severity: Severity::Error,
         when: When::Start,
         doc: "ZenFlow's select_strategy and select_interval contradict each other",
         check: zenflow_interval,
     },
-    Rule {
-        name: "partition-size",
+    Check {
+        rule: Rule::PartitionSize,
         severity: Severity::Error,
         when: When::Start,
         doc: "zero_hpz_partition_size does not divide the ranks; a larger one is silently cut down",
         check: partition_size,
     },
-    Rule {
-        name: "tensor-parallel-size",
+    Check {
+        rule: Rule::TensorParallelSize,
         severity: Severity::Error,
         when: When::Start,
         doc: "tensor_parallel.tp.tp_size is neither 1 nor autotp_size, or there are fewer ranks than autotp_size",
         check: tensor_parallel_size,
     },
-    Rule {
-        name: "data-efficiency",
+    Check {
+        rule: Rule::DataEfficiency,
         severity: Severity::Error,
         when: When::Parse,
         doc: "curriculum learning without curriculum_metrics, or dynamic batching without max_tokens",
         check: data_efficiency,
     },
-    Rule {
-        name: "hf-arguments",
+    Check {
+        rule: Rule::HfArguments,
         severity: Severity::Error,
         when: When::Start,
         doc: "arguments that transformers refuses together with DeepSpeed: auto_find_batch_size at stage 3, fsdp, save_only_model with load_best_model_at_end",
         check: hf_arguments,
     },
-    Rule {
-        name: "experts-at-stage-3",
+    Check {
+        rule: Rule::ExpertsAtStage3,
         severity: Severity::Warning,
         when: When::Start,
         doc: "a script with DeepSpeed's own MoE layer at stage 3, which DeepSpeed refuses",
         check: experts_at_stage_3,
     },
-    Rule {
-        name: "no-sync",
+    Check {
+        rule: Rule::NoSync,
         severity: Severity::Warning,
         when: When::Step,
         doc: "a script that calls no_sync() at stage 2 or 3, which DeepSpeed refuses",

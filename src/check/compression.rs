@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value};
 
-use super::rule::{Findings, Rule};
+use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::base::python_value::number;
 use crate::config::schema;
-use crate::report::{Severity, When};
+use crate::report::{Rule, Severity, When};
 
-pub(super) const RULES: &[Rule] = &[Rule {
-    name: "compression",
+pub(super) const RULES: &[Check] = &[Check {
+    rule: Rule::Compression,
     severity: Severity::Error,
     when: When::Parse,
     doc: "compression_training without the groups or the parameters it needs (before 0.19.7, which refuses the section)",

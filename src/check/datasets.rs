@@ -6,13 +6,13 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::rule::{Findings, Rule};
+use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::command::inputs::is_missing;
-use crate::report::{Severity, When, nearest, reading};
+use crate::report::{Rule, Severity, When, nearest, reading};
 
-pub(super) const RULES: &[Rule] = &[Rule {
-    name: "dataset-unreadable",
+pub(super) const RULES: &[Check] = &[Check {
+    rule: Rule::DatasetUnreadable,
     severity: Severity::Error,
     when: When::Start,
     doc: "LLaMA-Factory's dataset_info.json has no such dataset; TRL gets a file, where it wants a folder; a data file has nothing in it, or is not there (a warning)",

@@ -2,71 +2,71 @@
 
 use serde_json::Value;
 
-use super::rule::{Findings, Rule};
+use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::config::schema;
 use crate::config::zero::Device;
-use crate::report::{Severity, When};
+use crate::report::{Rule, Severity, When};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "no-effect",
+pub(super) const RULES: &[Check] = &[
+    Check {
+        rule: Rule::NoEffect,
         severity: Severity::Warning,
         when: When::Silent,
         doc: "a key that is read and does nothing here: offload_param below stage 3, activation_checkpointing under transformers, round_robin_gradients at stage 3, …",
         check: |subject, found| idle(subject, found, Severity::Warning),
     },
-    Rule {
-        name: "idle-key",
+    Check {
+        rule: Rule::IdleKey,
         severity: Severity::Note,
         when: When::Silent,
         doc: "a key that waits for another one: aio and buffers until something is on nvme, stage3_* below stage 3",
         check: |subject, found| idle(subject, found, Severity::Note),
     },
-    Rule {
-        name: "clipping-ignored",
+    Check {
+        rule: Rule::ClippingIgnored,
         severity: Severity::Warning,
         when: When::Silent,
         doc: "--max_grad_norm is given, but a config without gradient_clipping clips at DeepSpeed's own default",
         check: clipping_ignored,
     },
-    Rule {
-        name: "default-clipping",
+    Check {
+        rule: Rule::DefaultClipping,
         severity: Severity::Note,
         when: When::Silent,
         doc: "without gradient_clipping DeepSpeed clips at 1.0 since 0.19.3, before that not at all",
         check: default_clipping,
     },
-    Rule {
-        name: "no-zero",
+    Check {
+        rule: Rule::NoZero,
         severity: Severity::Note,
         when: When::Silent,
         doc: "without zero_optimization nothing is sharded: ZeRO is off",
         check: no_zero,
     },
-    Rule {
-        name: "gathered-weights",
+    Check {
+        rule: Rule::GatheredWeights,
         severity: Severity::Warning,
         when: When::Step,
         doc: "stage 3 without stage3_gather_16bit_weights_on_model_save: transformers saves ZeRO's shards instead of a model",
         check: gathered_weights,
     },
-    Rule {
-        name: "overlap-comm",
+    Check {
+        rule: Rule::OverlapComm,
         severity: Severity::Note,
         when: When::Silent,
         doc: "by default overlap_comm is on at stage 3 and off below; on, it was reported to diverge and takes more memory",
         check: overlap_comm,
     },
-    Rule {
-        name: "large-bucket",
+    Check {
+        rule: Rule::LargeBucket,
         severity: Severity::Note,
         when: When::Silent,
         doc: "buckets above DeepSpeed's default of 500,000,000 elements, and the memory they take",
         check: large_bucket,
     },
-    Rule {
-        name: "pinned-memory",
+    Check {
+        rule: Rule::PinnedMemory,
         severity: Severity::Note,
         when: When::Silent,
         doc: "offload locks its host memory by default since 0.19.5: ulimit -l must allow it",

@@ -2,65 +2,65 @@
 
 use serde_json::Value;
 
-use super::rule::{Findings, Rule};
+use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::base::vars;
 use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::Role;
-use crate::report::{Severity, When};
+use crate::report::{Rule, Severity, When};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "dead-variable",
+pub(super) const RULES: &[Check] = &[
+    Check {
+        rule: Rule::DeadVariable,
         severity: Severity::Warning,
         when: When::Silent,
         doc: "a variable that reads as if DeepSpeed or this version of torch knew it, and that nothing reads",
         check: dead_variable,
     },
-    Rule {
-        name: "allocator-conf",
+    Check {
+        rule: Rule::AllocatorConf,
         severity: Severity::Error,
         when: When::Start,
         doc: "a PYTORCH_CUDA_ALLOC_CONF, or from torch 2.9 on a PYTORCH_ALLOC_CONF, that is no list of name:value: torch stops on it",
         check: allocator_conf,
     },
-    Rule {
-        name: "two-allocator-confs",
+    Check {
+        rule: Rule::TwoAllocatorConfs,
         severity: Severity::Warning,
         when: When::Silent,
         doc: "PYTORCH_CUDA_ALLOC_CONF and PYTORCH_ALLOC_CONF differ: torch follows the first",
         check: two_allocator_confs,
     },
-    Rule {
-        name: "max-connections",
+    Check {
+        rule: Rule::MaxConnections,
         severity: Severity::Warning,
         when: When::Silent,
         doc: "CUDA_DEVICE_MAX_CONNECTIONS=1 is for Megatron's tensor parallelism: elsewhere it keeps communication from overlapping",
         check: max_connections,
     },
-    Rule {
-        name: "nccl-contradiction",
+    Check {
+        rule: Rule::NcclContradiction,
         severity: Severity::Warning,
         when: When::Silent,
         doc: "two NCCL variables of which one switches off what the other chooses",
         check: nccl_contradiction,
     },
-    Rule {
-        name: "env-file-unread",
+    Check {
+        rule: Rule::EnvFileUnread,
         severity: Severity::Warning,
         when: When::Silent,
         doc: ".deepspeed_env in this folder: only DeepSpeed's runner reads it, and only for several machines",
         check: env_file_unread,
     },
-    Rule {
-        name: "incomplete-ranks",
+    Check {
+        rule: Rule::IncompleteRanks,
         severity: Severity::Error,
         when: When::Start,
         doc: "RANK, LOCAL_RANK and WORLD_SIZE without MASTER_ADDR or MASTER_PORT: the ranks cannot meet",
         check: incomplete_ranks,
     },
-    Rule {
-        name: "nohup-undone",
+    Check {
+        rule: Rule::NohupUndone,
         severity: Severity::Warning,
         when: When::Silent,
         doc: "nohup in front of torchrun before torch 2.10, which takes SIGHUP back and ends on it",

@@ -1,48 +1,48 @@
 //! Keys that DeepSpeed does not know, no longer knows, or knows by two names.
 
-use super::rule::{Findings, Rule};
+use super::findings::{Check, Findings};
 use super::subject::{Key, Subject};
 use crate::config::schema::{self, Judge, KeySpec, Known, UnknownKeys, dotted};
-use crate::report::{Severity, When, nearest};
+use crate::report::{Rule, Severity, When, nearest};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "unknown-key",
+pub(super) const RULES: &[Check] = &[
+    Check {
+        rule: Rule::UnknownKey,
         severity: Severity::Error,
         when: When::Parse,
         doc: "a key that DeepSpeed's version does not know, in a section that refuses such keys",
         check: unknown_key,
     },
-    Rule {
-        name: "ignored-key",
+    Check {
+        rule: Rule::IgnoredKey,
         severity: Severity::Warning,
         when: When::Silent,
         doc: "a key that DeepSpeed's version does not know, in a section that silently ignores such keys",
         check: ignored_key,
     },
-    Rule {
-        name: "removed-key",
+    Check {
+        rule: Rule::RemovedKey,
         severity: Severity::Error,
         when: When::Parse,
         doc: "a key of a feature that was removed: newer versions refuse it, even with \"enabled\": false",
         check: removed_key,
     },
-    Rule {
-        name: "between-versions",
+    Check {
+        rule: Rule::BetweenVersions,
         severity: Severity::Note,
         when: When::Silent,
         doc: "a DeepSpeed that was not recorded: of its two neighbours, which differ about a key, the older one's word is taken",
         check: between_versions,
     },
-    Rule {
-        name: "two-names",
+    Check {
+        rule: Rule::TwoNames,
         severity: Severity::Error,
         when: When::Parse,
         doc: "a key together with another name of it, or with what replaced it",
         check: two_names,
     },
-    Rule {
-        name: "old-key",
+    Check {
+        rule: Rule::OldKey,
         severity: Severity::Warning,
         when: When::Silent,
         doc: "an old name that DeepSpeed still translates",

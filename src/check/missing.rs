@@ -3,31 +3,31 @@
 
 use std::path::Path;
 
-use super::rule::{Findings, Rule};
+use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::command::inputs::{self, MissingInput, is_missing};
 use crate::command::python::Presence;
 use crate::command::target::Target;
 use crate::ranks::topology::Topology;
-use crate::report::{Severity, When, nearest};
+use crate::report::{Rule, Severity, When, nearest};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "script-missing",
+pub(super) const RULES: &[Check] = &[
+    Check {
+        rule: Rule::ScriptMissing,
         severity: Severity::Error,
         when: When::Start,
         doc: "the script of the command does not exist (a warning where the ranks exist already), or is a folder without `__main__.py`",
         check: script_missing,
     },
-    Rule {
-        name: "module-missing",
+    Check {
+        rule: Rule::ModuleMissing,
         severity: Severity::Error,
         when: When::Start,
         doc: "the interpreter of the command has no such module (a warning where something may add it that zlaunch cannot see)",
         check: module_missing,
     },
-    Rule {
-        name: "path-missing",
+    Check {
+        rule: Rule::PathMissing,
         severity: Severity::Error,
         when: When::Start,
         doc: "a model, dataset or checkpoint that is written as a path (`/…`, `./…`, `../…`, `~/…`) is not there",

@@ -2,50 +2,50 @@
 
 use serde_json::Value;
 
-use super::rule::{Findings, Rule};
+use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
 use crate::config::schema;
 use crate::config::zero::Device;
-use crate::report::{Severity, When};
+use crate::report::{Rule, Severity, When};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "offload-at-stage-0",
+pub(super) const RULES: &[Check] = &[
+    Check {
+        rule: Rule::OffloadAtStage0,
         severity: Severity::Error,
         when: When::Step,
         doc: "the optimizer in host memory without ZeRO: DeepSpeed takes its CPU optimizer and stops at the first step",
         check: offload_at_stage_0,
     },
-    Rule {
-        name: "nvme-path",
+    Check {
+        rule: Rule::NvmePath,
         severity: Severity::Error,
         when: When::Start,
         doc: "offload to nvme without nvme_path",
         check: nvme_path,
     },
-    Rule {
-        name: "nvme-shared",
+    Check {
+        rule: Rule::NvmeShared,
         severity: Severity::Note,
         when: When::Silent,
         doc: "the folder on NVMe is emptied when a job starts: two jobs with one nvme_path destroy each other",
         check: nvme_shared,
     },
-    Rule {
-        name: "nvme-defaults",
+    Check {
+        rule: Rule::NvmeDefaults,
         severity: Severity::Note,
         when: When::Silent,
         doc: "NVMe without an aio section: 1 MiB blocks, queue depth 8, one thread",
         check: nvme_defaults,
     },
-    Rule {
-        name: "nvme-buffers",
+    Check {
+        rule: Rule::NvmeBuffers,
         severity: Severity::Warning,
         when: When::Step,
         doc: "offload_param.buffer_size is smaller than the shard of a square weight of the model",
         check: nvme_buffers,
     },
-    Rule {
-        name: "partial-offload",
+    Check {
+        rule: Rule::PartialOffload,
         severity: Severity::Error,
         when: When::Parse,
         doc: "offload_optimizer.ratio below 1 is for stage 3 only",

@@ -4,50 +4,50 @@
 use serde_json::Value;
 
 use super::batch::{SIZES, is_elastic};
-use super::rule::{Findings, Rule};
+use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
 use crate::base::python_value::number;
 use crate::config::schema;
-use crate::report::{Severity, When};
+use crate::report::{Rule, Severity, When};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "one-bit-zero",
+pub(super) const RULES: &[Check] = &[
+    Check {
+        rule: Rule::OneBitZero,
         severity: Severity::Error,
         when: When::Start,
         doc: "an optimizer of the 1-bit family with ZeRO, before DeepSpeed 0.19.7",
         check: one_bit_zero,
     },
-    Rule {
-        name: "elasticity",
+    Check {
+        rule: Rule::Elasticity,
         severity: Severity::Error,
         when: When::Parse,
         doc: "elasticity beside batch sizes, or without its own (before 0.19.8, which refuses the section)",
         check: elasticity,
     },
-    Rule {
-        name: "curriculum",
+    Check {
+        rule: Rule::Curriculum,
         severity: Severity::Error,
         when: When::Start,
         doc: "curriculum_learning that is enabled without what it needs, before DeepSpeed 0.19.8",
         check: curriculum,
     },
-    Rule {
-        name: "optimizer-without-type",
+    Check {
+        rule: Rule::OptimizerWithoutType,
         severity: Severity::Error,
         when: When::Start,
         doc: "an optimizer section without a type, with transformers and ZeRO (from DeepSpeed 0.19.8 on, stage 3 is not refused)",
         check: optimizer_without_type,
     },
-    Rule {
-        name: "mics",
+    Check {
+        rule: Rule::Mics,
         severity: Severity::Error,
         when: When::Start,
         doc: "mics_shard_size before DeepSpeed 0.19.7: it does not divide the ranks, or the model is made by transformers (a warning for a script)",
         check: mics,
     },
-    Rule {
-        name: "amp-mismatch",
+    Check {
+        rule: Rule::AmpMismatch,
         severity: Severity::Error,
         when: When::Start,
         doc: "amp.enabled without `--fp16 --fp16_backend apex`, before transformers 5",

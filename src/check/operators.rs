@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::rule::{Findings, Rule};
+use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::base::{json, vars};
 use crate::command::python::Python;
@@ -14,10 +14,10 @@ use crate::config::schema;
 use crate::config::zero::{Device, Zero};
 use crate::host::Host;
 use crate::ranks::launcher::Launcher;
-use crate::report::{Severity, When, reading};
+use crate::report::{Rule, Severity, When, reading};
 
-pub(super) const RULES: &[Rule] = &[Rule {
-    name: "first-compile",
+pub(super) const RULES: &[Check] = &[Check {
+    rule: Rule::FirstCompile,
     severity: Severity::Note,
     when: When::Start,
     doc: "an operator of DeepSpeed that is not built yet: the launch compiles it first, once, which takes a minute or more",

@@ -2,112 +2,112 @@
 
 use serde_json::{Map, Value};
 
-use super::rule::{Findings, Rule};
+use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
 use crate::config::schema::{self, Release};
-use crate::report::{Severity, When, did_you_mean, nearest, typed};
+use crate::report::{Rule, Severity, When, did_you_mean, nearest, typed};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "optimizer-type",
+pub(super) const RULES: &[Check] = &[
+    Check {
+        rule: Rule::OptimizerType,
         severity: Severity::Error,
         when: When::Start,
         doc: "an optimizer that neither DeepSpeed nor torch.optim has",
         check: optimizer_type,
     },
-    Rule {
-        name: "optimizer-parameter",
+    Check {
+        rule: Rule::OptimizerParameter,
         severity: Severity::Error,
         when: When::Start,
         doc: "a parameter that the optimizer does not take",
         check: optimizer_parameter,
     },
-    Rule {
-        name: "untested-optimizer",
+    Check {
+        rule: Rule::UntestedOptimizer,
         severity: Severity::Error,
         when: When::Start,
         doc: "an optimizer that ZeRO was not tested with, without zero_allow_untested_optimizer",
         check: untested_optimizer,
     },
-    Rule {
-        name: "lamb-offload",
+    Check {
+        rule: Rule::LambOffload,
         severity: Severity::Error,
         when: When::Step,
         doc: "Lamb has no version for host memory: its CUDA kernel is fed CPU tensors",
         check: lamb_offload,
     },
-    Rule {
-        name: "partial-offload-optimizer",
+    Check {
+        rule: Rule::PartialOffloadOptimizer,
         severity: Severity::Error,
         when: When::Start,
         doc: "offload_optimizer.ratio below 1 works with Adam and AdamW only",
         check: partial_offload_optimizer,
     },
-    Rule {
-        name: "muon-reduce-scatter",
+    Check {
+        rule: Rule::MuonReduceScatter,
         severity: Severity::Error,
         when: When::Start,
         doc: "Muon at stage 3: refused before DeepSpeed 0.18.9, and since then without reduce_scatter false",
         check: muon_stage3,
     },
-    Rule {
-        name: "optimizer-replaced",
+    Check {
+        rule: Rule::OptimizerReplaced,
         severity: Severity::Warning,
         when: When::Silent,
         doc: "with the optimizer in host memory accelerate replaces --optim by DeepSpeed's CPU Adam",
         check: optimizer_replaced,
     },
-    Rule {
-        name: "swift-optimizer",
+    Check {
+        rule: Rule::SwiftOptimizer,
         severity: Severity::Warning,
         when: When::Start,
         doc: "an optimizer section under ms-swift from 4.2.0 on, whose trainer fails once model and data are loaded",
         check: swift_optimizer,
     },
-    Rule {
-        name: "trainer-optimizer",
+    Check {
+        rule: Rule::TrainerOptimizer,
         severity: Severity::Warning,
         when: When::Start,
         doc: "a trainer that brings its own optimizer (xtuner), once it is in host memory: DeepSpeed refuses all but its own",
         check: trainer_optimizer,
     },
-    Rule {
-        name: "client-optimizer",
+    Check {
+        rule: Rule::ClientOptimizer,
         severity: Severity::Note,
         when: When::Start,
         doc: "a script's own optimizer must be DeepSpeedCPUAdam or DeepSpeedCPULion once it is in host memory",
         check: client_optimizer,
     },
-    Rule {
-        name: "no-optimizer",
+    Check {
+        rule: Rule::NoOptimizer,
         severity: Severity::Note,
         when: When::Start,
         doc: "stages 1 and 2 need an optimizer: from the config, or from the script",
         check: no_optimizer,
     },
-    Rule {
-        name: "adam-is-adamw",
+    Check {
+        rule: Rule::AdamIsAdamw,
         severity: Severity::Note,
         when: When::Silent,
         doc: "type Adam means AdamW (decoupled weight decay) unless adam_w_mode is false",
         check: adam_is_adamw,
     },
-    Rule {
-        name: "scheduler-type",
+    Check {
+        rule: Rule::SchedulerType,
         severity: Severity::Error,
         when: When::Start,
         doc: "a scheduler that neither DeepSpeed nor torch.optim.lr_scheduler has (the case matters)",
         check: scheduler_type,
     },
-    Rule {
-        name: "scheduler-parameter",
+    Check {
+        rule: Rule::SchedulerParameter,
         severity: Severity::Error,
         when: When::Start,
         doc: "a parameter that the scheduler does not take, lacks, or wants as a whole number above 0",
         check: scheduler_parameter,
     },
-    Rule {
-        name: "logarithmic-warmup",
+    Check {
+        rule: Rule::LogarithmicWarmup,
         severity: Severity::Note,
         when: When::Silent,
         doc: "DeepSpeed's warmup is logarithmic where warmup_type is not given",

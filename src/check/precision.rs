@@ -2,64 +2,64 @@
 
 use serde_json::Value;
 
-use super::rule::{Findings, Rule};
+use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
 use crate::config::schema::{self, Release};
 use crate::host::machine::is_model;
-use crate::report::{Severity, When, typed};
+use crate::report::{Rule, Severity, When, typed};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "two-precisions",
+pub(super) const RULES: &[Check] = &[
+    Check {
+        rule: Rule::TwoPrecisions,
         severity: Severity::Error,
         when: When::Parse,
         doc: "fp16 and bf16 are both enabled",
         check: two_precisions,
     },
-    Rule {
-        name: "loss-scale",
+    Check {
+        rule: Rule::LossScale,
         severity: Severity::Error,
         when: When::Parse,
         doc: "dynamic loss scaling with a window or a least scale that is not above 0, or a power that is no number",
         check: loss_scale,
     },
-    Rule {
-        name: "master-weights",
+    Check {
+        rule: Rule::MasterWeights,
         severity: Severity::Error,
         when: When::Parse,
         doc: "master weights or optimizer states in 16 bits at stage 0, or before 0.18.3 at any stage but 2",
         check: master_weights,
     },
-    Rule {
-        name: "master-weights-offload",
+    Check {
+        rule: Rule::MasterWeightsOffload,
         severity: Severity::Error,
         when: When::Start,
         doc: "master weights in 16 bits without the optimizer in host memory",
         check: master_weights_offload,
     },
-    Rule {
-        name: "accumulation-dtype",
+    Check {
+        rule: Rule::AccumulationDtype,
         severity: Severity::Error,
         when: When::Start,
         doc: "bf16 with gradients accumulated in fp32 needs ZeRO: stage 0 has no such optimizer",
         check: accumulation_dtype,
     },
-    Rule {
-        name: "bf16-optimizer",
+    Check {
+        rule: Rule::Bf16Optimizer,
         severity: Severity::Note,
         when: When::Silent,
         doc: "bf16 with gradients accumulated in fp32 at stage 1 is another optimizer class, BF16_Optimizer",
         check: bf16_optimizer,
     },
-    Rule {
-        name: "quantized-bf16",
+    Check {
+        rule: Rule::QuantizedBf16,
         severity: Severity::Error,
         when: When::Start,
         doc: "zero_quantized_nontrainable_weights asserts fp16 tensors, so it does not go with bf16",
         check: quantized_bf16,
     },
-    Rule {
-        name: "precision-of-gpu",
+    Check {
+        rule: Rule::PrecisionOfGpu,
         severity: Severity::Warning,
         when: When::Start,
         doc: "bf16 on a GPU that only emulates it, or fp16 on one that DeepSpeed does not take",

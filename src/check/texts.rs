@@ -1,15 +1,15 @@
 //! Numbers and switches that a run file has as texts, for trainers that convert nothing of what they read there.
 
-use super::rule::{Findings, Rule};
+use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::command::arguments::{Kind, Parser};
 use crate::command::argv::hf_bool;
 use crate::command::defaults::TRAINING_ARGUMENTS;
 use crate::command::trainer::ArgumentParser;
-use crate::report::{Severity, When};
+use crate::report::{Rule, Severity, When};
 
-pub(super) const RULES: &[Rule] = &[Rule {
-    name: "text-for-number",
+pub(super) const RULES: &[Check] = &[Check {
+    rule: Rule::TextForNumber,
     severity: Severity::Error,
     when: When::Start,
     doc: "a run file has a text where the trainer counts and converts nothing, such as `1e-5` in YAML 1.1 (a warning where not every training uses it)",

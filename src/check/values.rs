@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use super::rule::{Findings, Rule};
+use super::findings::{Check, Findings};
 use super::subject::{Key, Subject};
 use crate::base::python_value::number;
 use crate::config::schema::{self, KeySpec, Known, ValueFault};
-use crate::report::{Severity, When, nearest, typed};
+use crate::report::{Rule, Severity, When, nearest, typed};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "wrong-type",
+pub(super) const RULES: &[Check] = &[
+    Check {
+        rule: Rule::WrongType,
         severity: Severity::Error,
         when: When::Parse,
         doc: "a value of a type that DeepSpeed refuses when it reads the config",
@@ -19,15 +19,15 @@ pub(super) const RULES: &[Rule] = &[
             unlisted(subject, found);
         },
     },
-    Rule {
-        name: "wrong-value",
+    Check {
+        rule: Rule::WrongValue,
         severity: Severity::Error,
         when: When::Parse,
         doc: "a number out of its range, or a word that is none of the choices",
         check: |subject, found| judge(subject, found, ValueFault::Value),
     },
-    Rule {
-        name: "odd-value",
+    Check {
+        rule: Rule::OddValue,
         severity: Severity::Warning,
         when: When::Silent,
         doc: "a value of another type than is meant, where DeepSpeed does not look: \"false\" is true there",

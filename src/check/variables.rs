@@ -2,30 +2,30 @@
 
 use std::path::Path;
 
-use super::rule::{Findings, Rule};
+use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::base::vars;
 use crate::command::python::Presence;
 use crate::host::can_be_written;
-use crate::report::{Severity, When, reading};
+use crate::report::{Rule, Severity, When, reading};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "thread-count",
+pub(super) const RULES: &[Check] = &[
+    Check {
+        rule: Rule::ThreadCount,
         severity: Severity::Warning,
         when: When::Start,
         doc: "an OMP_NUM_THREADS that is no number: OpenMP ignores it, and accelerate ends on it where it trains on the CPU",
         check: thread_count,
     },
-    Rule {
-        name: "torch-logs",
+    Check {
+        rule: Rule::TorchLogs,
         severity: Severity::Error,
         when: When::Start,
         doc: "a TORCH_LOGS with a name that the installed torch does not log by: torch stops on it",
         check: torch_logs,
     },
-    Rule {
-        name: "extensions-folder",
+    Check {
+        rule: Rule::ExtensionsFolder,
         severity: Severity::Warning,
         when: When::Start,
         doc: "a TORCH_EXTENSIONS_DIR that cannot be made or written: the first operation that is compiled ends there",

@@ -38,7 +38,7 @@ pub(crate) fn check_configs(launch: &Launch, host: &Host) -> Vec<Problem> {
             Err(problem) => vec![problem],
         });
     }
-    problems.retain(|problem| !(problem.allowable && launch.allow.iter().any(|rule| rule == problem.rule)));
+    problems.retain(|problem| !(problem.allowable && launch.allow.contains(&problem.rule)));
     problems
 }
 

@@ -333,7 +333,7 @@ pub(crate) fn refused_json(problems: &[Problem]) -> Value {
 pub(super) fn diagnostics_json(problems: &[Problem]) -> Value {
     let row = |problem: &Problem| {
         json!({
-            "rule": problem.rule,
+            "rule": problem.rule.name(),
             "severity": problem.severity.to_string(),
             "message": problem.what,
             "where": problem.places,

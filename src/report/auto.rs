@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::problem::Problem;
+use super::rule::Rule;
 use crate::base::source::TrainerDefault;
 
 /// A key of the config that has another value than the trainer computes.
@@ -30,12 +31,14 @@ impl Mismatch<'_> {
         let found = match defaults.iter().find_map(|default| default.unless) {
             _ if let Some(doubt) = self.doubt => {
                 let unless = format!("unless the script changes that ({doubt})");
-                Problem::warning("doubtful-mismatch", format!("{differs} computes {wanted} from {doc}, {unless}"))
+                Problem::warning(Rule::DoubtfulMismatch, format!("{differs} computes {wanted} from {doc}, {unless}"))
             }
-            _ if defaults.is_empty() => Problem::error("mismatch", format!("{differs} computes {wanted} from {doc}")),
-            None => Problem::error("mismatch", format!("{differs} takes {wanted} by default: {names}")),
+            _ if defaults.is_empty() => {
+                Problem::error(Rule::Mismatch, format!("{differs} computes {wanted} from {doc}"))
+            }
+            None => Problem::error(Rule::Mismatch, format!("{differs} takes {wanted} by default: {names}")),
             Some(unless) => {
-                Problem::warning("default-mismatch", format!("{differs} takes {wanted} unless {unless}: {names}"))
+                Problem::warning(Rule::DefaultMismatch, format!("{differs} takes {wanted} unless {unless}: {names}"))
             }
         };
         found.at(self.place).at(&self.from).help(self.help())
@@ -64,11 +67,11 @@ impl Mismatch<'_> {
 
 pub(crate) fn nobody_fills(key: &str, place: &str) -> Problem {
     let what = format!("`{key}` cannot be \"auto\": neither zlaunch nor the trainer fills that key");
-    Problem::error("auto", what).at(place).help(format!("--set {key}=VALUE, or --unset {key}"))
+    Problem::error(Rule::Auto, what).at(place).help(format!("--set {key}=VALUE, or --unset {key}"))
 }
 
 pub(crate) fn left_for_nobody(key: &str, place: &str, why: &str, example: &str) -> Problem {
-    Problem::error("auto", format!("`{key}` is \"auto\", and plain DeepSpeed does not fill it: {why}"))
+    Problem::error(Rule::Auto, format!("`{key}` is \"auto\", and plain DeepSpeed does not fill it: {why}"))
         .at(place)
         .help(format!("--set {key}={example}"))
 }

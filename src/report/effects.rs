@@ -9,11 +9,12 @@ use std::process::ExitStatus;
 use nix::sys::signal::Signal;
 
 use super::problem::{NOT_EXECUTABLE, NOT_FOUND, Problem, REFUSED};
+use super::rule::Rule;
 use crate::base::source::Sourced;
 
 pub(crate) fn would_overwrite_an_input(out: &Sourced<PathBuf>, file: &Path) -> Problem {
     Problem::error(
-        "config-out",
+        Rule::ConfigOut,
         format!("the resolved config would overwrite `{}`, which this launch reads", file.display()),
     )
     .at(out.from.with(out.value.display()))
@@ -21,7 +22,7 @@ pub(crate) fn would_overwrite_an_input(out: &Sourced<PathBuf>, file: &Path) -> P
 }
 
 pub(crate) fn no_such_folder(path: &Path) -> Problem {
-    Problem::error("config-out", "the folder for the resolved config does not exist")
+    Problem::error(Rule::ConfigOut, "the folder for the resolved config does not exist")
         .at(format!("--config-out {}", path.display()))
         .help(format!("mkdir -p {}", path.parent().unwrap_or(path).display()))
 }
@@ -42,17 +43,17 @@ impl OutputFile {
 }
 
 pub(crate) fn cannot_write(OutputFile(what, help): OutputFile, path: &Path, why: &io::Error) -> Problem {
-    Problem::error("write", format!("{what} cannot be written: {why}")).at(path.display()).help(help)
+    Problem::error(Rule::Write, format!("{what} cannot be written: {why}")).at(path.display()).help(help)
 }
 
 pub(crate) fn folder_not_ours(folder: &Path) -> Problem {
-    Problem::error("write", "the folder for resolved configs does not belong to you alone")
+    Problem::error(Rule::Write, "the folder for resolved configs does not belong to you alone")
         .at(folder.display())
         .help("set HOME or XDG_CACHE_HOME to a folder of yours, or use --config-out PATH")
 }
 
 pub(crate) fn port_in_use(port: &Sourced<u16>) -> Problem {
-    Problem::error("port", format!("port {} on this machine is already in use", port.value))
+    Problem::error(Rule::Port, format!("port {} on this machine is already in use", port.value))
         .at(port.place())
         .help("choose another one on all machines: --master-port or MASTER_PORT")
 }
@@ -65,7 +66,7 @@ pub(crate) fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {
         io::ErrorKind::ArgumentListTooLong => ("got more arguments than the system allows".to_string(), NOT_EXECUTABLE),
         _ => (format!("cannot be executed: {why}"), NOT_EXECUTABLE),
     };
-    Problem::error("exec", format!("`{name}` {what}"))
+    Problem::error(Rule::Exec, format!("`{name}` {what}"))
         .at(&name)
         .help("check the command, and that its environment is active")
         .status(status)
@@ -77,19 +78,19 @@ pub(crate) fn cannot_start_ranks(rank: u32, count: u32, why: &io::Error) -> Prob
         io::ErrorKind::OutOfMemory => "there is no memory left on this machine",
         _ => "`ulimit -a` shows the limits of this session",
     };
-    Problem::error("ranks", format!("rank {rank} of {count} cannot be started: {why}"))
+    Problem::error(Rule::Ranks, format!("rank {rank} of {count} cannot be started: {why}"))
         .at(format!("rank {rank}"))
         .help(help)
 }
 
 pub(crate) fn cannot_watch_ranks(why: &io::Error) -> Problem {
-    Problem::error("ranks", format!("the ranks cannot be supervised: {why}"))
+    Problem::error(Rule::Ranks, format!("the ranks cannot be supervised: {why}"))
         .at("--launcher local")
         .help("`ulimit -a` shows the limits of this session; --launcher torchrun does not need this")
 }
 
 pub(crate) fn endings_are_hidden() -> Problem {
-    Problem::error("ranks", "SIGCHLD is ignored, so zlaunch cannot tell how a rank ended")
+    Problem::error(Rule::Ranks, "SIGCHLD is ignored, so zlaunch cannot tell how a rank ended")
         .at("SIGCHLD, inherited from the program that starts zlaunch")
         .help("env --default-signal=CHLD zlaunch …")
 }
@@ -103,7 +104,7 @@ pub(crate) fn rank_failed(rank: usize, ending: ExitStatus, several: bool, log: O
         (_, None) => "its own output says why; --log-dir DIR keeps the ranks' output apart",
         (_, Some(_)) => "its own output says why",
     };
-    Problem::error("rank", format!("rank {rank} {how}{others}"))
+    Problem::error(Rule::Rank, format!("rank {rank} {how}{others}"))
         .at(log.map_or_else(|| format!("rank {rank}"), |log| log.display().to_string()))
         .help(help)
         .status(u8::try_from(status).unwrap_or(REFUSED))
@@ -112,7 +113,7 @@ pub(crate) fn rank_failed(rank: usize, ending: ExitStatus, several: bool, log: O
 /// What was started for one machine of a job has failed.
 pub(crate) fn machine_failed(number: usize, name: &str, ending: ExitStatus) -> Problem {
     let (how, status) = ending_in_words(ending);
-    Problem::error("rank", format!("what was started on machine {number} {how}; the others were stopped"))
+    Problem::error(Rule::Rank, format!("what was started on machine {number} {how}; the others were stopped"))
         .at(name)
         .help("its own output says why")
         .status(u8::try_from(status).unwrap_or(REFUSED))
@@ -131,5 +132,7 @@ fn ending_in_words(ending: ExitStatus) -> (String, i32) {
 }
 
 pub(crate) fn cannot_print(why: &io::Error) -> Problem {
-    Problem::error("print", format!("standard output cannot be written: {why}")).at("stdout").help("is the disk full?")
+    Problem::error(Rule::Print, format!("standard output cannot be written: {why}"))
+        .at("stdout")
+        .help("is the disk full?")
 }

@@ -177,7 +177,7 @@ mod tests {
         let job = |version: &str, more: &str| factory(version).job(&format!("llamafactory-cli train x.yaml{more}"));
         let says =
             |version: &str| job(version, " bf16=true").problems.into_iter().map(|it| it.rule).collect::<Vec<_>>();
-        assert_eq!((says("0.9.3"), says("0.9.2")), (Vec::new(), vec!["run-file"]));
+        assert_eq!((says("0.9.3"), says("0.9.2")), (Vec::new(), vec![crate::report::Rule::RunFile]));
         // OmegaConf reads it as a number, PyYAML as text.
         let rate = |version: &str| job(version, "").args.text("learning_rate").map(|rate| rate.value);
         assert_eq!((rate("0.9.4").is_some(), rate("0.9.3")), (true, None));

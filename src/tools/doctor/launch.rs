@@ -11,7 +11,7 @@ use crate::check::{devices, machine};
 use crate::command::trainer;
 use crate::plan::{Plan, PlannedConfig};
 use crate::ranks::topology::{Role, Topology};
-use crate::report::{self, Problem};
+use crate::report::{self, Problem, RuleSubject};
 
 pub(super) fn python(facts: &Examination) -> Vec<DoctorRow> {
     let Some(python) = &facts.python else {
@@ -79,7 +79,7 @@ fn plan_rows(plan: &Plan) -> Vec<DoctorRow> {
     ];
     // Problems of the machine are in their own sections.
     let problems = plan.diagnostics.iter().chain(&plan.blocker);
-    let problems = problems.filter(|problem| !report::ABOUT_THE_MACHINE.contains(&problem.rule));
+    let problems = problems.filter(|problem| problem.rule.subject() != RuleSubject::Machine);
     let row = |problem: &Problem| DoctorRow::checked("plan", Some(problem.rule.to_string()), Some(problem.clone()));
     rows.extend(problems.map(row));
     rows

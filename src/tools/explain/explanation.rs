@@ -106,7 +106,7 @@ impl Explanation {
     }
 
     pub(super) fn of_rule(name: &str, doc: &str, language: Language) -> Self {
-        let option = check::allowable().contains(&name).then(|| format!("--allow {name}"));
+        let option = check::allowable().iter().any(|rule| rule.name() == name).then(|| format!("--allow {name}"));
         let rows = option.map(|option| (language.word("silence", "忽略"), option)).into_iter().collect();
         Explanation { name: name.to_string(), topic: Topic::Rule, text: doc.to_string(), rows }
     }

@@ -1,10 +1,10 @@
 //! What a rule is, and how it says what it found.
 
 use super::subject::Subject;
-use crate::report::{Problem, Severity, When};
+use crate::report::{Problem, Rule, Severity, When};
 
-pub struct Rule {
-    pub name: &'static str,
+pub struct Check {
+    pub rule: Rule,
     pub severity: Severity,
     pub(crate) when: When,
     pub doc: &'static str,
@@ -13,7 +13,7 @@ pub struct Rule {
 
 /// Collects what a rule finds.
 pub(super) struct Findings<'a> {
-    pub(super) rule: &'a Rule,
+    pub(super) check: &'a Check,
     pub(super) subject: &'a Subject<'a>,
     pub(super) list: &'a mut Vec<Problem>,
 }
@@ -21,7 +21,7 @@ pub(super) struct Findings<'a> {
 impl Findings<'_> {
     /// About keys of the config.
     pub(super) fn key(&mut self, keys: &[&str], what: String, help: impl Into<String>) {
-        self.key_with_severity(self.rule.severity, keys, what, help);
+        self.key_with_severity(self.check.severity, keys, what, help);
     }
 
     /// The same with another severity than the rule's.
@@ -42,7 +42,7 @@ impl Findings<'_> {
 
     /// About anything else.
     pub(super) fn at(&mut self, places: &[String], what: String, help: impl Into<String>) {
-        self.add(self.rule.severity, places.to_vec(), what, help.into());
+        self.add(self.check.severity, places.to_vec(), what, help.into());
     }
 
     /// The same with another severity than the rule's.
@@ -51,7 +51,7 @@ impl Findings<'_> {
     }
 
     fn add(&mut self, severity: Severity, places: Vec<String>, what: String, help: String) {
-        let problem = Problem::found(self.rule.name, severity, self.rule.when, what).help(help);
+        let problem = Problem::found(self.check.rule, severity, self.check.when, what).help(help);
         self.list.push(places.into_iter().fold(problem, Problem::at));
     }
 }
