@@ -11,7 +11,7 @@ mod value_type;
 
 use serde_json::{Map, Value, json};
 
-pub(crate) use coercion::{can_be_int, is_true, is_whole, real, truth, whole};
+pub(crate) use coercion::{is_true, is_whole, real, truth, whole};
 pub(crate) use recorded::{Judge, Release, newest, release};
 use table::{at, columns, lines_from};
 pub(crate) use table::{name_of, names_below};
