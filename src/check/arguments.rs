@@ -9,7 +9,6 @@ use super::refusals::{self, Refusal};
 use super::subject::Subject;
 use crate::base::options::launch_option;
 use crate::command::arguments::{ArgType, Parser, Rejected, Rejection, Versions};
-use crate::command::script::ScriptParser;
 use crate::command::target::base_name;
 use crate::command::trainer::{ArgumentParser, UnknownOptions};
 use crate::report::{self, Rule, Severity, When, nearest};
@@ -149,8 +148,8 @@ fn reading<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
 
 fn of_script<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
     let words = Cow::Borrowed(subject.job.command_line());
-    let text = subject.script()?;
-    let script = ScriptParser::read(text)?;
+    let flow = subject.job.flow()?;
+    let script = flow.parser()?;
     let mut parser = Parser::new(&script.classes);
     // A bool of its own that is true by default has a `--no_NAME` beside it.
     let off = script.own.iter().map(|own| format!("no_{own}"));
