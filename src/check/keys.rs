@@ -7,48 +7,20 @@ use crate::config::schema::{self, KeySpec, Known, UnknownKeys};
 use crate::report::{Rule, Severity, When, nearest};
 
 pub(super) const RULES: &[Check] = &[
-    Check {
-        rule: Rule::UnknownKey,
-        severity: Severity::Error,
-        when: When::Parse,
-        doc: "a key that DeepSpeed's version does not know, in a section that refuses such keys",
-        check: unknown_key,
-    },
-    Check {
-        rule: Rule::IgnoredKey,
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "a key that DeepSpeed's version does not know, in a section that silently ignores such keys",
-        check: ignored_key,
-    },
-    Check {
-        rule: Rule::RemovedKey,
-        severity: Severity::Error,
-        when: When::Parse,
-        doc: "a key of a feature that was removed: newer versions refuse it, even with \"enabled\": false",
-        check: removed_key,
-    },
-    Check {
-        rule: Rule::BetweenVersions,
-        severity: Severity::Note,
-        when: When::Silent,
-        doc: "a DeepSpeed that was not recorded: of its two neighbours, which differ about a key, the older one's word is taken",
-        check: between_versions,
-    },
-    Check {
-        rule: Rule::TwoNames,
-        severity: Severity::Error,
-        when: When::Parse,
-        doc: "a key together with another name of it, or with what replaced it",
-        check: two_names,
-    },
-    Check {
-        rule: Rule::OldKey,
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "an old name that DeepSpeed still translates",
-        check: old_key,
-    },
+    Check::code(Rule::UnknownKey, Severity::Error, When::Parse, unknown_key)
+        .doc("a key that DeepSpeed's version does not know, in a section that refuses such keys"),
+    Check::code(Rule::IgnoredKey, Severity::Warning, When::Silent, ignored_key)
+        .doc("a key that DeepSpeed's version does not know, in a section that silently ignores such keys"),
+    Check::code(Rule::RemovedKey, Severity::Error, When::Parse, removed_key)
+        .doc("a key of a feature that was removed: newer versions refuse it, even with \"enabled\": false"),
+    Check::code(Rule::BetweenVersions, Severity::Note, When::Silent, between_versions).doc(
+        "a DeepSpeed that was not recorded: of its two neighbours, which differ about a key, the older one's word \
+             is taken",
+    ),
+    Check::code(Rule::TwoNames, Severity::Error, When::Parse, two_names)
+        .doc("a key together with another name of it, or with what replaced it"),
+    Check::code(Rule::OldKey, Severity::Warning, When::Silent, old_key)
+        .doc("an old name that DeepSpeed still translates"),
 ];
 
 /// Why this version does not know the key; `None` if it does, or if another rule speaks of it.

@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 use crate::base::json;
 use crate::base::recorded::{Version, VersionMatch};
 use crate::command::argv::hf_bool;
-use crate::command::python::Presence;
 use crate::command::script_source::ScriptSource;
 use crate::command::target::Target;
 use crate::command::trainer::Job;
@@ -23,6 +22,7 @@ use crate::ranks::topology::{Role, Topology};
 use crate::report::{Severity, reading};
 
 pub(super) const STAGE: &str = "zero_optimization.stage";
+pub(super) const RATIO: &str = "zero_optimization.offload_optimizer.ratio";
 
 /// What the rules may look at.
 pub(crate) struct Subject<'a> {
@@ -105,6 +105,15 @@ impl<'a> Subject<'a> {
         self.get(key).and_then(schema::truth)
     }
 
+    /// A text that is not "auto".
+    pub(super) fn text(&self, key: &str) -> Option<&'a str> {
+        self.get(key).and_then(Value::as_str).filter(|text| *text != "auto")
+    }
+
+    pub(super) fn whole(&self, key: &str) -> Option<f64> {
+        self.get(key).and_then(schema::whole)
+    }
+
     pub(super) fn zero_is_on(&self, key: &str) -> Option<bool> {
         self.zero_key(key).and_then(schema::truth)
     }
@@ -115,6 +124,10 @@ impl<'a> Subject<'a> {
 
     pub(super) fn offloads_optimizer(&self) -> bool {
         self.derived.zero.optimizer.is_off_gpu()
+    }
+
+    pub(super) fn offloads_in_part(&self) -> bool {
+        self.get(RATIO).and_then(schema::real).is_some_and(|ratio| ratio < 1.0)
     }
 
     pub(super) fn is_hf(&self) -> bool {
@@ -167,16 +180,10 @@ impl<'a> Subject<'a> {
         self.job.python.as_ref()?.version(name)
     }
 
-    /// Whether a distribution is not installed and its module nowhere to be found.
-    pub(super) fn lacks(&self, distribution: &str, module: &str) -> bool {
-        let Some(python) = &self.job.python else { return false };
-        python.version(distribution).is_none() && python.seek(module, self.host) == Presence::Missing
-    }
-
-    /// Whether one of these files of an installed package says this: what is installed speaks for itself.
-    pub(super) fn source_says(&self, files: &[&str], text: &str) -> bool {
-        let mut sources = files.iter().filter_map(|file| reading::text_if_any(&self.job.installed_file(file)?));
-        sources.any(|source| source.contains(text))
+    /// Whether a file of an installed package has this text: what is installed speaks for itself.
+    pub(super) fn installed_says(&self, file: &str, text: &str) -> bool {
+        let source = self.job.installed_file(file).and_then(|file| reading::text_if_any(&file));
+        source.is_some_and(|source| source.contains(text))
     }
 
     /// Where the model is that the command names, if it is on this machine.
@@ -186,12 +193,6 @@ impl<'a> Subject<'a> {
             Some(self.host.cwd.join(model.value)).filter(|folder| folder.is_dir())
         };
         self.derived.model.get_or_init(seek).as_deref()
-    }
-
-    /// Whether the config.json of a local model mentions a key; nothing where there is none to read.
-    pub(super) fn model_config_has(&self, key: &str) -> Option<bool> {
-        let text = reading::text_if_any(&self.model_folder()?.join("config.json"))?;
-        Some(text.contains(&format!("\"{key}\"")))
     }
 
     /// `DeepSpeed`, with versions only where another one judges.
@@ -217,6 +218,10 @@ impl<'a> Subject<'a> {
         };
         let known = self.job.source.as_ref().map(|source| source.text.as_str());
         known.or_else(|| self.derived.script.get_or_init(read).as_deref())
+    }
+
+    pub(super) fn script_says(&self, text: &str) -> bool {
+        self.script().is_some_and(|script| script.contains(text))
     }
 
     /// The model's hidden size, where its config.json is at hand. Read only when a rule needs it.

@@ -180,8 +180,6 @@ pub(crate) enum TakesConfig {
     Named(String),
     /// `--name=PATH` in one word.
     Joined,
-    /// `key=PATH` (hydra).
-    Key(String),
 }
 
 /// Who starts the ranks, as far as they must be told.

@@ -12,7 +12,7 @@ use crate::command::nested;
 use crate::command::option_names;
 use crate::command::python::Python;
 use crate::command::run_file::{self, RunFile};
-use crate::command::script::Way;
+use crate::command::script::ArgumentFlow;
 use crate::command::script_source::ScriptSource;
 use crate::command::shipped::{self, ShippedConfig, ShippedConfigs};
 use crate::command::target::Target;
@@ -59,10 +59,10 @@ impl Job {
         self.python.as_ref()?.version_text(self.trainer.distribution?)
     }
 
-    /// The way of the arguments through the user's own script, where one is seen.
-    pub(crate) fn way(&self) -> Option<Way<'_>> {
+    /// How the arguments get through the user's own script, where one is seen.
+    pub(crate) fn flow(&self) -> Option<ArgumentFlow<'_>> {
         let is_script = self.trainer.is_hf() && matches!(self.trainer.parser, ArgumentParser::Script);
-        self.source.as_ref().filter(|_| is_script).map(|source| Way::read(source))
+        self.source.as_ref().filter(|_| is_script).map(|source| ArgumentFlow::read(source))
     }
 
     /// What reads the options of the user's own script, where it is sure to refuse the one that names the config.
@@ -73,7 +73,7 @@ impl Job {
             && matches!(self.trainer.parser, ArgumentParser::Script);
         // transformers' own parser has it, as a rule.
         let source = self.source.as_ref().filter(|source| is_option && !source.text.contains("HfArgumentParser"))?;
-        Way::read(source).refuses(self.config_argument())
+        ArgumentFlow::read(source).refuses(self.config_argument())
     }
 
     /// The config that the command or a variable of the trainer names.
@@ -202,7 +202,6 @@ impl Job {
         let name = self.config_argument();
         match &self.takes_config {
             Some(TakesConfig::Joined) => return with_joined(given.words(), "--", name, config),
-            Some(TakesConfig::Key(key)) => return with_key(given.words(), key, config),
             Some(TakesConfig::Named(_)) | None => {}
         }
         match self.trainer.hand_over {
@@ -229,20 +228,5 @@ fn with_joined(words: &[OsString], dashes: &str, name: &str, value: &OsStr) -> V
     let mut word = OsString::from(format!("{dashes}{name}="));
     word.push(value);
     words.push(word);
-    words
-}
-
-/// The words with `key=value`, instead of the one that sets the same key. Hydra's `++` sets a key that is there or not.
-fn with_key(words: &[OsString], key: &str, value: &OsStr) -> Vec<OsString> {
-    let sets = |word: &OsString| {
-        word.to_str().is_some_and(|word| word.trim_start_matches('+').starts_with(&format!("{key}=")))
-    };
-    let mut words = words.to_vec();
-    let mut word = OsString::from(format!("++{key}="));
-    word.push(value);
-    match words.iter().position(sets) {
-        Some(at) => words[at] = word,
-        None => words.push(word),
-    }
     words
 }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::base::recorded::{Table, Version, VersionMatch};
 use crate::command::python::Python;
 
-pub(crate) use coercion::{can_be_int, is_true, is_whole, real, truth, whole};
+pub(crate) use coercion::{is_true, is_whole, real, truth, whole};
 use keys::{at, columns, lines_from};
 pub(crate) use keys::{name_of, names_below};
 pub(crate) use value_type::{UnknownKeys, ValueFault};

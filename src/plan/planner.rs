@@ -275,7 +275,7 @@ impl Planner<'_> {
             version,
             python: job.python.as_ref().map(|python| python.program.clone()),
             runs: print::what_runs(job, self.understood.command()),
-            reads: is_read.then(|| job.way()).flatten().map(|way| way.in_words()),
+            reads: is_read.then(|| job.flow()).flatten().map(|flow| flow.in_words()),
         }
     }
 }

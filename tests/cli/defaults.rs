@@ -164,12 +164,6 @@ fn a_script_that_sets_the_value_itself_is_believed() {
     };
     sandbox.file("train.py", class("max_grad_norm: float = 0.5"));
     is_silent(&sandbox, "gradient_clipping=0.5", "python train.py");
-    is_said(
-        &sandbox,
-        "gradient_clipping=1.0",
-        "python train.py",
-        "warning",
-        "--max_grad_norm (set in train.py, line 5)",
-    );
+    is_silent(&sandbox, "gradient_clipping=1.0", "python train.py");
     is_silent(&sandbox, "gradient_clipping=1.0", "python train.py --max_grad_norm 1.0");
 }
