@@ -3,7 +3,6 @@
 
 mod auto;
 mod effects;
-mod engines;
 mod files;
 mod generated;
 mod layers;
@@ -25,7 +24,6 @@ mod usage;
 
 pub(crate) use auto::*;
 pub(crate) use effects::*;
-pub(crate) use engines::*;
 pub(crate) use files::*;
 pub(crate) use generated::*;
 pub(crate) use layers::*;
