@@ -207,7 +207,7 @@ fn every_variable_of_a_job_shell_tells_its_machines() {
             let refused = outcome(0, &BTreeMap::from([(name, value.as_str())]));
             let told = if variable.is("mark") { "cannot be read" } else { "job on 2 machines" };
             assert!(refused.contains(told) && refused.contains(name), "{name}: {refused}");
-            let line = line.replace('"', "\\\"").replace("HOSTS", "n1 n2");
+            let line = line.replace('"', "\\\"").replace("{hosts}", "n1 n2");
             let is_pasted = variable.is("mark") || refused.contains(&line) || line.contains("n1 n2");
             assert!(is_pasted, "{name}: {refused}");
         }
