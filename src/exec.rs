@@ -92,7 +92,7 @@ fn write_record(record: &Record) -> Result<(), Problem> {
     let failed = |why: &io::Error| report::cannot_write(OutputFile::RECORD, &record.folder, why);
     let written = files::in_private_folder(&record.folder, || {
         let _lock = lock(&record.folder);
-        match record::foreign(&record.folder, true) {
+        match record::foreign(&record.folder) {
             Some(file) => Ok(Some(report::not_of_a_record(&file))),
             None => replace_record(record).map(|()| None),
         }
@@ -100,12 +100,13 @@ fn write_record(record: &Record) -> Result<(), Problem> {
     written.map_err(|why| failed(&why))?.map_or(Ok(()), Err)
 }
 
-/// Both files are whole before the old ones go. The old config goes first and the new one comes last: nobody finds a
+/// All files are whole before the old ones go. The old config goes first and the new one comes last: nobody finds a
 /// record with the config of another launch.
 fn replace_record(record: &Record) -> io::Result<()> {
-    let (file, config) = (record.folder.join(Record::FILE), record.folder.join(Record::CONFIG));
+    let [file, script, config] = [Record::FILE, Record::SCRIPT, Record::CONFIG].map(|name| record.folder.join(name));
     let text = record.text(SystemTime::now());
     let new_file = PendingFile::write(&file, text.as_bytes(), 0o600)?;
+    let new_script = PendingFile::write(&script, &record.script, 0o700)?;
     let new_config =
         record.config.as_ref().map(|text| PendingFile::write(&config, text.as_bytes(), 0o600)).transpose()?;
     match fs::remove_file(&config) {
@@ -113,6 +114,7 @@ fn replace_record(record: &Record) -> io::Result<()> {
         _ => {}
     }
     new_file.put_in_place()?;
+    new_script.put_in_place()?;
     new_config.map_or(Ok(()), PendingFile::put_in_place)
 }
 

@@ -16,13 +16,10 @@ use crate::host::Host;
 use crate::ranks::launcher::Launcher;
 use crate::report::{Rule, Severity, When, reading};
 
-pub(super) const RULES: &[Check] = &[Check {
-    rule: Rule::FirstCompile,
-    severity: Severity::Note,
-    when: When::Start,
-    doc: "an operator of DeepSpeed that is not built yet: the launch compiles it first, once, which takes a minute or more",
-    check: first_compile,
-}];
+pub(super) const RULES: &[Check] = &[Check::code(Rule::FirstCompile, Severity::Note, When::Start, first_compile).doc(
+    "an operator of DeepSpeed that is not built yet: the launch compiles it first, once, which takes a minute or \
+         more",
+)];
 
 /// DeepSpeed's optimizers, each with its operator in host memory and on the GPU.
 const OF_OPTIMIZERS: &[(&str, &str, Option<&str>)] = &[

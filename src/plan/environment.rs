@@ -166,12 +166,6 @@ impl Environment {
         }
     }
 
-    /// Adds the settings of another environment, which win.
-    pub(crate) fn extend(&mut self, other: Environment) {
-        self.unset.extend(other.unset);
-        self.set.extend(other.set);
-    }
-
     fn keep(&mut self, name: &str, host: &Host) {
         if self.kept.iter().any(|(kept, _)| kept == name) {
             return;

@@ -237,15 +237,15 @@ impl Draft<'_> {
         let Draft { launch, job, .. } = self;
         // Finding the version means listing site-packages, so only where it is shown.
         let is_read = launch.output.is_read() || launch.record.is_some();
-        let version = is_read.then(|| job.version()).flatten();
+        let version = is_read.then(|| job.version_text()).flatten();
         let distribution = job.trainer.distribution.zip(version.as_ref());
         TrainerFacts {
             name: job.trainer.name,
             stand_in: distribution.and_then(|(distribution, version)| arguments::stand_in(distribution, version)),
-            version: version.map(|version| version.0),
+            version,
             python: job.python.as_ref().map(|python| python.program.clone()),
             runs: print::what_runs(job, self.command()),
-            reads: is_read.then(|| job.way()).flatten().map(|way| way.in_words()),
+            reads: is_read.then(|| job.flow()).flatten().map(|flow| flow.in_words()),
         }
     }
 }

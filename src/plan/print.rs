@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::config_text::config_text;
 use super::decision::{Plan, TrainerFacts};
 use super::file::{FileKind, PlannedConfig};
-use crate::base::layout::{TextTable, harmless};
+use crate::base::layout::{TextTable, escape_controls};
 use crate::base::shell::{Run, printed, quoted, runs};
 use crate::base::source::Sourced;
 use crate::base::vars;
@@ -30,8 +30,8 @@ impl Plan {
     /// Nothing in it deceives a terminal: a script is bytes, the rest is text.
     pub fn render(&self, format: Format, secrets: &Secrets) -> Vec<u8> {
         match format {
-            Format::Text => harmless(&self.text(secrets, terminal::width())).into_owned().into_bytes(),
-            Format::Json => harmless(&format!("{:#}\n", secrets.hide(self.json()))).into_owned().into_bytes(),
+            Format::Text => escape_controls(&self.text(secrets, terminal::width())).into_bytes(),
+            Format::Json => escape_controls(&format!("{:#}\n", secrets.hide(self.json()))).into_bytes(),
             Format::Shell => self.shell(secrets),
         }
     }
@@ -228,7 +228,7 @@ impl Plan {
 
     /// A POSIX shell script that does what the launch would do. Bytes, because arguments need not be UTF-8. Scripts are
     /// kept and shared, so a secret becomes a variable that must be set.
-    fn shell(&self, secrets: &Secrets) -> Vec<u8> {
+    pub(super) fn shell(&self, secrets: &Secrets) -> Vec<u8> {
         let mut script = b"#!/bin/sh\nset -e\n".to_vec();
         let environment = &self.environment;
         let set = environment.set.iter().map(|it| (it.name.as_str(), it.value.as_os_str()));

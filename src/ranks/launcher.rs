@@ -16,6 +16,7 @@ mod torchrun;
 use std::ffi::OsString;
 
 use crate::base::source::Sourced;
+use crate::command::option_names::name_of;
 use crate::command::trainer::{self, Job};
 use crate::ranks::topology::{Role, Topology, tasks_are_ranks};
 use crate::report::{Problem, Rule};
@@ -28,7 +29,7 @@ pub(crate) use output::OutputFlags;
 
 /// Whether an option of torchrun, by its name with `_`, takes a value; `None` where torchrun has no such option.
 pub(crate) fn torchrun_option(name: &str) -> Option<bool> {
-    let option = torchrun::SPEC.options.lines().find(|option| option.trim_end_matches('!') == name)?;
+    let option = torchrun::SPEC.options.lines().find(|option| name_of(option) == name)?;
     Some(!option.ends_with('!'))
 }
 
