@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use zlaunch::testing::engines::{self, Block, Variable};
+use zlaunch::testing::engines::{self, Block};
 use zlaunch::testing::topology::{HostFlags, RankFlags, Role, Topology};
 use zlaunch::testing::{Host, Problem, Source, hash};
 
