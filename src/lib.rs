@@ -284,7 +284,12 @@ fn carry_out(plan: &Plan, headline: Option<String>) -> Result<u8, Vec<Problem>> 
 
 /// Exit status 1: it does not fit.
 fn run_fit(request: &fit::FitRequest, host: &Host) -> Result<u8, Vec<Problem>> {
-    let in_its_words = |problem| report::in_words_of_fit(problem, request.card);
+    // It is asked about GPUs that need not be here.
+    let help = request.card.map_or("--gpu H100x8, or --gpus 8 --gpu-memory 80GiB", |_| "--gpus 8");
+    let in_its_words = |problem: Problem| match problem.asks_for_gpu_count {
+        true => Problem { what: "the number of GPUs is unknown".to_string(), ..problem }.help(help),
+        false => problem,
+    };
     let report =
         fit::answer(request, host).map_err(|problems| problems.into_iter().map(in_its_words).collect::<Vec<_>>())?;
     report::report(&request.launch.warnings, &Secrets::of(host));

@@ -10,7 +10,7 @@ use crate::command::target::base_name;
 use crate::host::{self, Host};
 use crate::ranks::topology::engines::slurm::{in_step, node_counts, requested_gpus};
 use crate::ranks::topology::{Role, Topology};
-use crate::report::{self, Problem};
+use crate::report::{NOT_FOUND, Problem, Rule};
 
 const PROGRAM: &str = "srun";
 
@@ -54,7 +54,12 @@ impl<'a> SrunPrefix<'a> {
     /// Inside a step, a second one would wait for ever for the first, unless they share the nodes.
     pub(crate) fn check(&self, host: &Host) -> Result<(), Problem> {
         let shares = self.flags.iter().any(|flag| flag == "--overlap") || host.filled("SLURM_OVERLAP").is_some();
-        if in_step(host) && !shares { Err(report::srun_in_step()) } else { Ok(()) }
+        if !in_step(host) || shares {
+            return Ok(());
+        }
+        Err(Problem::error(Rule::Launcher, "an `srun` inside of a step waits for that step to end")
+            .at("SLURM_STEP_ID")
+            .help("drop `srun`: zlaunch finds its place by itself; or srun --overlap"))
     }
 }
 
@@ -82,7 +87,12 @@ pub(crate) fn argv(
     context: &LaunchContext<'_>,
 ) -> Result<Vec<OsString>, Problem> {
     let LaunchContext { topology, extra, host, .. } = context;
-    let program = host.find_program(OsStr::new(PROGRAM)).ok_or_else(report::no_srun)?;
+    let program = host.find_program(OsStr::new(PROGRAM)).ok_or_else(|| {
+        let what = "the job has several machines, but there is no `srun` on PATH to reach them";
+        Problem::error(Rule::Launcher, what)
+            .help("srun --ntasks-per-node=1 zlaunch …, from where srun is (outside of the container)")
+            .status(NOT_FOUND)
+    })?;
     let flags = prefix.map_or_else(|| flags(topology, host), |prefix| prefix.flags.to_vec());
     let command = prefix.map_or(command, |prefix| prefix.command);
     let zlaunch = host::this_program().into_os_string();

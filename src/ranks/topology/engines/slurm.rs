@@ -3,22 +3,25 @@
 
 use super::hostlist::HostList;
 use super::job::is_this_host;
+use super::place_unknown;
 use super::port::port_of_job;
+use crate::base::engines::Block;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
-use crate::ranks::topology::engine::{Allocation, Detected, Engine, PeerGpus, Placement, Task};
+use crate::ranks::topology::engine::{Allocation, Detected, PeerGpus, Placement, Task};
 use crate::ranks::topology::rendezvous::reachable_address;
 use crate::ranks::topology::variables::{VariableReader, check, first_text, text};
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule};
 
-pub(super) const ENGINE: Engine = Engine {
-    name: "Slurm",
-    detect: |_, host| match host.filled(vars::SLURM_JOB_ID) {
+const SLURM: &str = "Slurm";
+
+pub(super) fn detect(_: &Block, host: &Host) -> Option<Detected> {
+    match host.filled(vars::SLURM_JOB_ID) {
         Some(_) => Some(if in_step(host) { detect_step(host) } else { detect_job_shell(host) }),
         None => half_a_job(host).map(|problem| Err(vec![problem])),
-    },
-};
+    }
+}
 
 /// From here on, Slurm's step ids are special: interactive shells, the batch script, and two of its own.
 const FIRST_SPECIAL_STEP: u32 = 0xffff_fff0;
@@ -44,12 +47,12 @@ fn half_a_job(host: &Host) -> Option<Problem> {
     let tasks = text(vars::SLURM_PROCID, host).and_then(|_| beyond(&["SLURM_NTASKS", "SLURM_NPROCS"], 1));
     let set: Vec<String> =
         beyond(&counts, 1).into_iter().chain(beyond(&places, 0)).chain(listed).chain(tasks).collect();
-    (!set.is_empty()).then(|| report::place_unknown(ENGINE.name, &set, "which one: SLURM_JOB_ID is not set"))
+    (!set.is_empty()).then(|| place_unknown(SLURM, &set, "which one: SLURM_JOB_ID is not set"))
 }
 
 fn nodes_not_counted(host: &Host) -> Problem {
     let job = text(vars::SLURM_JOB_ID, host).map(|job| job.place());
-    report::place_unknown(ENGINE.name, job.as_slice(), "how many machines it has")
+    place_unknown(SLURM, job.as_slice(), "how many machines it has")
 }
 
 /// How many nodes a list has, where their number is not told.
@@ -72,9 +75,9 @@ fn detect_job_shell(host: &Host) -> Detected {
     }
     // The batch script is task 0.
     let another = text(vars::SLURM_PROCID, host).filter(|task| task.value != "0");
-    variables.problems.extend(
-        another.map(|task| report::place_unknown(ENGINE.name, &[task.place()], "which step: SLURM_STEP_ID is not set")),
-    );
+    variables
+        .problems
+        .extend(another.map(|task| place_unknown(SLURM, &[task.place()], "which step: SLURM_STEP_ID is not set")));
     let mut nnodes = nnodes.unwrap_or(Sourced::new(1, Source::Default));
     let groups = variables.number::<u8>(vars::SLURM_HET_SIZE, 1).map_or(1, |groups| groups.value);
     if groups > 1 {
@@ -114,11 +117,15 @@ fn detect_step(host: &Host) -> Detected {
     let local_rank = variables.number(vars::SLURM_LOCALID, 0).unwrap_or(zero.clone());
     let mut problems = variables.problems;
     if node_rank.is_none() && nnodes.value > 1 {
-        problems.push(report::place_unknown(ENGINE.name, &[nnodes.place()], "which of its machines this is"));
+        problems.push(place_unknown(SLURM, &[nnodes.place()], "which of its machines this is"));
     }
     let node_rank = node_rank.unwrap_or(zero);
     let hosts = list.as_ref().and_then(|list| HostList::parse(&list.value));
-    problems.extend(list.as_ref().filter(|_| hosts.is_none()).map(report::not_a_host_list));
+    problems.extend(list.as_ref().filter(|_| hosts.is_none()).map(|list| {
+        Problem::error(Rule::Ranks, "this is not a host list of Slurm")
+            .at(list.place())
+            .help("give --nnodes, --node-rank, --master-addr and --master-port")
+    }));
     let tasks = first_text(&[vars::SLURM_STEP_TASKS_PER_NODE, vars::SLURM_TASKS_PER_NODE], host);
     let per_node = tasks.as_ref().map_or(Ok(1), tasks_per_node).map_err(|problem| problems.push(problem));
     let (Ok(per_node), true) = (per_node, problems.is_empty()) else { return Err(problems) };
@@ -149,8 +156,16 @@ fn detect_step(host: &Host) -> Detected {
 
 /// The number of tasks that every node has.
 fn tasks_per_node(tasks: &Sourced<String>) -> Result<u32, Problem> {
-    let counts = node_counts(&tasks.value).ok_or_else(|| report::not_task_counts(tasks))?;
-    equal_count(&counts).ok_or_else(|| report::tasks_spread_unevenly(tasks))
+    let counts = node_counts(&tasks.value).ok_or_else(|| {
+        Problem::error(Rule::Ranks, "this is not a list of task counts such as 4(x2)")
+            .at(tasks.place())
+            .help("start the step with `srun --ntasks-per-node=1`")
+    })?;
+    equal_count(&counts).ok_or_else(|| {
+        Problem::error(Rule::UnevenTasks, "Slurm started a different number of tasks on each machine")
+            .at(tasks.place())
+            .help("start the step with `srun --ntasks-per-node=1` (torchrun starts the ranks), or --ntasks-per-node=<GPUs>")
+    })
 }
 
 /// Ranks are numbered node by node, whatever srun's distribution is: rank 0 must be on the first node, where the others
