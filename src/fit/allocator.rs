@@ -79,7 +79,8 @@ fn is_safe(job: &Job, host: &Host) -> bool {
     let torch = job.python.as_ref().and_then(|python| python.version("torch"));
     let knows_it = torch.is_none_or(|torch| !torch.is_before(SAFE_SINCE));
     let is_vllm = |word: &std::ffi::OsString| word.to_string_lossy().contains("vllm");
-    let is_rocm = [vars::HIP_VISIBLE_DEVICES, vars::ROCR_VISIBLE_DEVICES].iter().any(|name| host.raw(name).is_some());
+    let is_rocm =
+        [vars::HIP_VISIBLE_DEVICES, vars::ROCR_VISIBLE_DEVICES].iter().any(|name| host.var_os(name).is_some());
     knows_it && !is_rocm && !job.args.words().iter().any(is_vllm)
 }
 

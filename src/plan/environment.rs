@@ -73,7 +73,7 @@ impl EnvironmentInputs<'_> {
     fn apply_template(&self, environment: &mut Environment) {
         let Some(template) = self.template else { return };
         for (name, value) in &template.env {
-            if self.host.raw(name).is_some() {
+            if self.host.var_os(name).is_some() {
                 environment.keep(name, self.machine);
             } else {
                 environment.set(name, value, format!("template {}", template.name));
@@ -104,7 +104,7 @@ impl EnvironmentInputs<'_> {
         let EnvironmentInputs { topology, job, .. } = self;
         match self.launcher {
             Launcher::Torchrun => {
-                let stray = vars::PET_ELSEWHERE.split(' ').filter(|name| self.machine.raw(name).is_some());
+                let stray = vars::PET_ELSEWHERE.split(' ').filter(|name| self.machine.var_os(name).is_some());
                 environment.unset.extend(stray.map(str::to_string));
                 environment.signals_of_torchrun(topology.has_scheduler(self.host), self.host);
             }
@@ -129,7 +129,7 @@ impl EnvironmentInputs<'_> {
     fn apply_flags(&self, environment: &mut Environment) {
         for sourced in &self.flags.unset {
             environment.set.retain(|setting| setting.name != sourced.value);
-            if self.machine.raw(&sourced.value).is_some() {
+            if self.machine.var_os(&sourced.value).is_some() {
                 environment.unset.push(sourced.value.clone());
             }
         }
@@ -142,7 +142,7 @@ impl EnvironmentInputs<'_> {
 
     /// The user's variables that matter and were not changed, for the plan's output.
     fn kept(&self, environment: &mut Environment) {
-        for name in vars::SHOWN_WHEN_SET.split(' ').filter(|name| self.machine.raw(name).is_some()) {
+        for name in vars::SHOWN_WHEN_SET.split(' ').filter(|name| self.machine.var_os(name).is_some()) {
             environment.keep(name, self.machine);
         }
         let Environment { set, unset, kept } = environment;
@@ -178,7 +178,7 @@ impl Environment {
         if self.kept.iter().any(|(kept, _)| kept == name) {
             return;
         }
-        let value = host.raw(name).map(|value| value.to_string_lossy().into_owned()).unwrap_or_default();
+        let value = host.var_os(name).map(|value| value.to_string_lossy().into_owned()).unwrap_or_default();
         self.kept.push((name.to_string(), value));
     }
 
@@ -214,7 +214,7 @@ impl Environment {
     /// torchrun would set 1, which starves the optimizer on the CPU.
     fn threads(&mut self, topology: &Topology, host: &Host) {
         let Some(nproc) = &topology.nproc_per_node else { return };
-        if host.raw(vars::OMP_NUM_THREADS).is_some() || self.sets(vars::OMP_NUM_THREADS) {
+        if host.var_os(vars::OMP_NUM_THREADS).is_some() || self.sets(vars::OMP_NUM_THREADS) {
             return;
         }
         // A task that is bound to its share of the CPUs has it for itself.
@@ -250,7 +250,7 @@ impl Environment {
     /// and USR2 it does not handle: it dies of them, and the ranks are not told. It also takes back SIGHUP, which `nohup`
     /// made it ignore. From torch 2.10 on a variable names the signals, from 2.12 on another one the time; older ones ignore both.
     fn signals_of_torchrun(&mut self, scheduled: bool, host: &Host) {
-        if host.raw(vars::PET_SIGNALS_TO_HANDLE).is_none() && (scheduled || host.ignores_hangup) {
+        if host.var_os(vars::PET_SIGNALS_TO_HANDLE).is_none() && (scheduled || host.ignores_hangup) {
             let hangup = if host.ignores_hangup { "" } else { "SIGHUP," };
             let more = if scheduled { ",SIGUSR1,SIGUSR2" } else { "" };
             let why = match (scheduled, host.ignores_hangup) {
@@ -260,7 +260,7 @@ impl Environment {
             };
             self.set(vars::PET_SIGNALS_TO_HANDLE, format!("SIGTERM,SIGINT,{hangup}SIGQUIT{more}"), why);
         }
-        if scheduled && host.raw(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT).is_none() {
+        if scheduled && host.var_os(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT).is_none() {
             let why = "time to save after the scheduler's signal (torch 2.12 and later)";
             self.set(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT, "300", why);
         }
@@ -305,7 +305,7 @@ impl Environment {
         for (name, value) in [(count, "0"), (most, "0"), (vars::TORCHELASTIC_RUN_ID, "none")] {
             self.set(name, value, AS_TORCHRUN);
         }
-        if machine.raw(on_error).is_none() && !self.sets(on_error) {
+        if machine.var_os(on_error).is_none() && !self.sets(on_error) {
             self.set(on_error, "1", AS_TORCHRUN);
         }
         // Rank 0 opens the store. With `True`, it would wait for one that only torchrun's agent opens.

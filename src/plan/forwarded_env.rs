@@ -134,7 +134,7 @@ fn through_pdsh(context: &LaunchContext<'_>, environment: &mut Environment) -> R
 impl Lines<'_> {
     /// Our file replaces the user's own `.deepspeed_env` files, so it starts with their lines. They may count on the shell.
     fn add_own_files(&mut self, host: &Host) -> Result<(), Vec<Problem>> {
-        let name = host.filled(vars::DS_ENV_FILE).unwrap_or(".deepspeed_env");
+        let name = host.nonempty_var(vars::DS_ENV_FILE).unwrap_or(".deepspeed_env");
         for folder in host.home().into_iter().chain([host.cwd.clone()]) {
             let path = folder.join(name);
             let Some(own) = path.is_file().then(|| reading::read_text(&path)).transpose()? else { continue };

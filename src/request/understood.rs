@@ -246,6 +246,6 @@ fn host_behind(prefix: &Prefix, machine: &Host) -> Host {
 
 /// Whether a shim made this launch. It adds no options to the command, and its variable only counts for that command.
 pub(crate) fn is_asked_by_shim(launch: &Launch, host: &Host) -> bool {
-    let of = host.raw(vars::ZLAUNCH_SHIM_OF);
+    let of = host.var_os(vars::ZLAUNCH_SHIM_OF);
     of.is_some() && of == launch.command.first().map(OsString::as_os_str) && launch.options == ["--"]
 }

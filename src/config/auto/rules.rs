@@ -97,7 +97,7 @@ impl AutoRule {
             Batch(argument) => Ok(context.batch(argument)?.into()),
             Float(argument) => Ok(context.float(argument)?.into()),
             // Its variable would override the default at a later point, so with one set it is left alone.
-            Accelerate(variable, _) if context.host.raw(variable).is_some() => {
+            Accelerate(variable, _) if context.host.var_os(variable).is_some() => {
                 Err(Unfilled::Deferred(format!("accelerate takes it from {variable}")))
             }
             Accelerate(_, default) => {

@@ -73,7 +73,7 @@ const UNCOUNTED: &[(&str, &str, &str)] = &[
 ];
 
 pub(super) fn uncounted_machines(host: &Host) -> impl Iterator<Item = Problem> {
-    let set = UNCOUNTED.iter().filter(|(name, ..)| host.filled(name).is_some());
+    let set = UNCOUNTED.iter().filter(|(name, ..)| host.nonempty_var(name).is_some());
     set.map(|(name, what, help)| {
         let what = format!("{what}: ranks are started on this machine only");
         let help = format!("{help}; --nnodes 1 if this machine is meant");

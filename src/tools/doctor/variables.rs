@@ -16,7 +16,7 @@ pub(super) fn variables(facts: &Examination) -> Vec<DoctorRow> {
         Some(DoctorRow::fact(name, Some(value.to_string_lossy().into_owned())))
     });
     let mut rows: Vec<DoctorRow> = shown.collect();
-    if facts.host.raw(vars::CUDA_VISIBLE_DEVICES).is_none() {
+    if facts.host.var_os(vars::CUDA_VISIBLE_DEVICES).is_none() {
         rows.insert(0, DoctorRow::fact(vars::CUDA_VISIBLE_DEVICES, Some("not set".to_string())));
     }
     rows
