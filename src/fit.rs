@@ -174,8 +174,8 @@ pub(crate) fn choose(
 ) -> Result<(String, String), Vec<Problem>> {
     let cluster = cluster_of(topology).ok_or_else(|| report::auto_without_ranks(spec))?;
     let inputs = FitInputs::of_job(job, cluster, launch, host);
-    if job.trainer.passes_through() || inputs.args.model.is_none() {
-        let argument = Some(job.trainer.model_argument).filter(|name| job.takes(name));
+    if job.trainer.is_passthrough() || inputs.args.model.is_none() {
+        let argument = Some(job.trainer.model.argument).filter(|name| job.takes(name));
         return Err(report::auto_without_model(spec, argument).into());
     }
     if inputs.needs_more() {
@@ -262,7 +262,7 @@ impl<'a> FitInputs<'a> {
             args: arguments::of_command(job),
             trainer: Some(job.trainer),
             lookup: ModelLookup {
-                hub: (job.trainer.hub)(&job.args, host),
+                hub: (job.trainer.model.hub)(&job.args, host),
                 revision: job.args.text("model_revision").map(|revision| revision.value),
                 trusts_names: false,
             },

@@ -128,7 +128,7 @@ fn mics(subject: &Subject, found: &mut Findings) {
         None => return,
     };
     // A script may make its model in another way.
-    let seen = !subject.job.trainer.consoles.is_empty() || ranks.is_some_and(|ranks| ranks > 1);
+    let seen = !subject.job.trainer.launch.consoles.is_empty() || ranks.is_some_and(|ranks| ranks > 1);
     let severity = if seen { Severity::Error } else { Severity::Warning };
     found.key_with_severity(severity, &[KEY], what, format!("--unset {KEY}"));
 }

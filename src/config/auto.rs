@@ -51,7 +51,7 @@ pub(crate) struct Resolved {
 pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> (Resolved, Vec<Problem>) {
     let trainer = context.job.trainer;
     // Nothing fills what zlaunch leaves, unless the trainer sets the key itself.
-    let by_nobody_else = !trainer.is_hf() && !trainer.passes_through();
+    let by_nobody_else = !trainer.is_hf() && !trainer.is_passthrough();
     let mut problems = Vec::new();
     let mut fills = Vec::new();
     let mut left = Vec::new();
@@ -93,7 +93,7 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
             }
             Ok(_) if context.no_fill => leave(rule.key, "--no-fill"),
             Ok(FilledValue { value, from }) => fills.push(Fill { key: rule.key, value, from }),
-            Err(Unfilled::Deferred(_)) if auto && trainer.says_it_in_code() => {
+            Err(Unfilled::Deferred(_)) if auto && trainer.args_set_in_script() => {
                 leave(rule.key, "the script's own code says it");
             }
             Err(Unfilled::Deferred(why)) if auto => leave(rule.key, &why),

@@ -9,7 +9,7 @@ use super::file::PlannedConfig;
 use super::{inputs, own_config, print};
 use crate::base::source::{Source, Sourced};
 use crate::check::{self, Derived, Subject, machine};
-use crate::command::trainer::{FillsAuto, NoConfig};
+use crate::command::trainer::{AutoFiller, NoConfig};
 use crate::config::auto::{self, FillContext};
 use crate::config::layers::{self, Layers};
 use crate::config::places::Places;
@@ -145,7 +145,7 @@ impl Draft<'_> {
         let mut context = FillContext::new(&self.job, topology, &config, &host);
         context.no_fill = *no_fill;
         if self.launcher_takes_config() && !no_fill {
-            context.fills_auto = Some(FillsAuto::Itself(|_| Some("accelerate launch fills it")));
+            context.fills_auto = Some(AutoFiller::Trainer(|_| Some("accelerate launch fills it")));
         }
         let places = Places::new(&config, &template, layers, &self.host);
         let (mut resolved, problems) = auto::resolve(&context, |key| places.of(key));

@@ -89,7 +89,7 @@ impl Draft<'_> {
             self.judge_memory(config, topology, is_chosen, &mut diagnostics)
         });
         // With a config, the environment was checked together with it.
-        if config.is_none() && diagnostics.findings.is_empty() && !job.trainer.passes_through() {
+        if config.is_none() && diagnostics.findings.is_empty() && !job.trainer.is_passthrough() {
             self.check(&Value::Null, None, ranks, &mut diagnostics);
         }
         diagnostics.join_misplaced(|flags| self.with_options_in_front(flags));

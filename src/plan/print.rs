@@ -286,7 +286,7 @@ impl Plan {
         let mut words: Vec<OsString> = vec![host::this_program().into_os_string()];
         let mut option = |name: &str, value: OsString| words.extend([name.into(), value]);
         option("--launcher", Launcher::Local.to_string().into());
-        option("--trainer", trainer::ANY_COMMAND.into());
+        option("--trainer", trainer::PASSTHROUGH.into());
         option("--nproc-per-node", local.count.to_string().into());
         if let Some(address) = &self.topology.master_addr {
             option("--master-addr", address.value.clone().into());

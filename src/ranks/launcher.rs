@@ -37,7 +37,7 @@ pub(crate) fn torchrun_option(name: &str) -> Option<bool> {
 /// The launcher that was asked for, if it is possible; else the default. A variable may be set for a whole site: if it
 /// cannot be followed, or zlaunch does not know the command, the default is taken.
 pub(crate) fn choose(asked: Option<&Sourced<Launcher>>, job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
-    let opaque = job.trainer.passes_through();
+    let opaque = job.trainer.is_passthrough();
     match asked {
         Some(asked) if asked.from.is_flag() => requested(asked, job, topology),
         Some(asked) if !opaque && !topology.ranks_exist() => {
@@ -49,12 +49,12 @@ pub(crate) fn choose(asked: Option<&Sourced<Launcher>>, job: &Job, topology: &To
 
 /// torchrun; none where one process is enough; zlaunch itself where there is no torchrun.
 fn default_launcher(job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
-    let opaque = job.trainer.passes_through();
+    let opaque = job.trainer.is_passthrough();
     if job.starts_ranks && !opaque {
         return Err(starts_ranks_itself(job));
     }
     if let Role::Task(task) = &topology.role
-        && job.trainer.launches_itself
+        && job.trainer.launch.has_own_launcher
     {
         return Err(report::tasks_are_ranks(&task.local_world_size, job.target.name()));
     }
@@ -70,7 +70,7 @@ fn default_launcher(job: &Job, topology: &Topology) -> Result<Launcher, Problem>
 }
 
 fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
-    let opaque = job.trainer.passes_through();
+    let opaque = job.trainer.is_passthrough();
     if job.starts_ranks && !(opaque && asked.value == Launcher::Direct) {
         return Err(starts_ranks_itself(job));
     }
@@ -105,7 +105,7 @@ fn in_job_shell(starter: &Starter) -> Launcher {
 }
 
 fn starts_ranks_itself(job: &Job) -> Problem {
-    let console = job.trainer.consoles.first().filter(|_| !trainer::is_console(job.target.word()));
+    let console = job.trainer.launch.consoles.first().filter(|_| !trainer::is_console(job.target.word()));
     match console {
         Some(console) => report::may_start_ranks_itself(job.target.name(), console),
         None => report::starts_ranks_itself(job.target.name()),

@@ -56,7 +56,7 @@ impl FillContext<'_> {
             Some(_) => of(args).ok().flatten(),
             None => of(args)?,
         };
-        match (said, self.job.trainer.precision_unknown) {
+        match (said, self.job.trainer.model.precision_unknown) {
             (Some((on, from)), _) => {
                 let from = Source::Argument(from);
                 Ok(match doubt {

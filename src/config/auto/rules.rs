@@ -118,14 +118,14 @@ pub const RULES: &[AutoRule] = &[
         doc: "fp16 or fp16_full_eval; in ms-swift also --torch_dtype float16 or float32",
         compared: true,
         plain: Some("false"),
-        value: |context| context.precision(context.job.trainer.fp16, "fp16"),
+        value: |context| context.precision(context.job.trainer.model.fp16, "fp16"),
     },
     AutoRule {
         key: "bf16.enabled",
         doc: "bf16 or bf16_full_eval; in ms-swift also --torch_dtype bfloat16",
         compared: true,
         plain: Some("true"),
-        value: |context| context.precision(context.job.trainer.bf16, "bf16"),
+        value: |context| context.precision(context.job.trainer.model.bf16, "bf16"),
     },
     AutoRule {
         key: "zero_optimization.reduce_bucket_size",
