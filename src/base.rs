@@ -8,6 +8,7 @@ pub(crate) mod layout;
 pub mod options;
 pub mod python_value;
 pub mod recorded;
+pub mod rows;
 pub(crate) mod shell;
 pub(crate) mod size;
 pub mod source;

@@ -10,62 +10,26 @@ use crate::ranks::topology::Role;
 use crate::report::{Rule, Severity, When};
 
 pub(super) const RULES: &[Check] = &[
-    Check {
-        rule: Rule::DeadVariable,
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "a variable that reads as if DeepSpeed or this version of torch knew it, and that nothing reads",
-        check: dead_variable,
-    },
-    Check {
-        rule: Rule::AllocatorConf,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "a PYTORCH_CUDA_ALLOC_CONF, or from torch 2.9 on a PYTORCH_ALLOC_CONF, that is no list of name:value: torch stops on it",
-        check: allocator_conf,
-    },
-    Check {
-        rule: Rule::TwoAllocatorConfs,
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "PYTORCH_CUDA_ALLOC_CONF and PYTORCH_ALLOC_CONF differ: torch follows the first",
-        check: two_allocator_confs,
-    },
-    Check {
-        rule: Rule::MaxConnections,
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "CUDA_DEVICE_MAX_CONNECTIONS=1 is for Megatron's tensor parallelism: elsewhere it keeps communication from overlapping",
-        check: max_connections,
-    },
-    Check {
-        rule: Rule::NcclContradiction,
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "two NCCL variables of which one switches off what the other chooses",
-        check: nccl_contradiction,
-    },
-    Check {
-        rule: Rule::EnvFileUnread,
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: ".deepspeed_env in this folder: only DeepSpeed's runner reads it, and only for several machines",
-        check: env_file_unread,
-    },
-    Check {
-        rule: Rule::IncompleteRanks,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "RANK, LOCAL_RANK and WORLD_SIZE without MASTER_ADDR or MASTER_PORT: the ranks cannot meet",
-        check: incomplete_ranks,
-    },
-    Check {
-        rule: Rule::NohupUndone,
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "nohup in front of torchrun before torch 2.10, which takes SIGHUP back and ends on it",
-        check: nohup_undone,
-    },
+    Check::code(Rule::DeadVariable, Severity::Warning, When::Silent, dead_variable)
+        .doc("a variable that reads as if DeepSpeed or this version of torch knew it, and that nothing reads"),
+    Check::code(Rule::AllocatorConf, Severity::Error, When::Start, allocator_conf).doc(
+        "a PYTORCH_CUDA_ALLOC_CONF, or from torch 2.9 on a PYTORCH_ALLOC_CONF, that is no list of name:value: \
+             torch stops on it",
+    ),
+    Check::code(Rule::TwoAllocatorConfs, Severity::Warning, When::Silent, two_allocator_confs)
+        .doc("PYTORCH_CUDA_ALLOC_CONF and PYTORCH_ALLOC_CONF differ: torch follows the first"),
+    Check::code(Rule::MaxConnections, Severity::Warning, When::Silent, max_connections).doc(
+        "CUDA_DEVICE_MAX_CONNECTIONS=1 is for Megatron's tensor parallelism: elsewhere it keeps communication \
+             from overlapping",
+    ),
+    Check::code(Rule::NcclContradiction, Severity::Warning, When::Silent, nccl_contradiction)
+        .doc("two NCCL variables of which one switches off what the other chooses"),
+    Check::code(Rule::EnvFileUnread, Severity::Warning, When::Silent, env_file_unread)
+        .doc(".deepspeed_env in this folder: only DeepSpeed's runner reads it, and only for several machines"),
+    Check::code(Rule::IncompleteRanks, Severity::Error, When::Start, incomplete_ranks)
+        .doc("RANK, LOCAL_RANK and WORLD_SIZE without MASTER_ADDR or MASTER_PORT: the ranks cannot meet"),
+    Check::code(Rule::NohupUndone, Severity::Warning, When::Silent, nohup_undone)
+        .doc("nohup in front of torchrun before torch 2.10, which takes SIGHUP back and ends on it"),
 ];
 
 /// Found in documents, read by no program.

@@ -9,27 +9,16 @@ use super::subject::Subject;
 use crate::report::{Rule, Severity, When, reading};
 
 pub(super) const RULES: &[Check] = &[
-    Check {
-        rule: Rule::ModelUnreadable,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "the model is a file, or a folder with a config.json that is not JSON (a warning for a script), or with none at all (a warning)",
-        check: model_unreadable,
-    },
-    Check {
-        rule: Rule::ModelUnknown,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "the config.json of the model names a model_type that the installed transformers does not have, or none (a warning for scripts and ms-swift)",
-        check: model_unknown,
-    },
-    Check {
-        rule: Rule::WeightsMissing,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "the folder of the model has a tokenizer and no weights (LLaMA-Factory, ms-swift and TRL)",
-        check: weights_missing,
-    },
+    Check::code(Rule::ModelUnreadable, Severity::Error, When::Start, model_unreadable).doc(
+        "the model is a file, or a folder with a config.json that is not JSON (a warning for a script), or with \
+             none at all (a warning)",
+    ),
+    Check::code(Rule::ModelUnknown, Severity::Error, When::Start, model_unknown).doc(
+        "the config.json of the model names a model_type that the installed transformers does not have, or none \
+             (a warning for scripts and ms-swift)",
+    ),
+    Check::code(Rule::WeightsMissing, Severity::Error, When::Start, weights_missing)
+        .doc("the folder of the model has a tokenizer and no weights (LLaMA-Factory, ms-swift and TRL)"),
 ];
 
 fn model_unreadable(subject: &Subject, found: &mut Findings) {

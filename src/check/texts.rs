@@ -8,13 +8,11 @@ use crate::command::defaults::TRAINING_ARGUMENTS;
 use crate::command::trainer::ArgumentParser;
 use crate::report::{Rule, Severity, When};
 
-pub(super) const RULES: &[Check] = &[Check {
-    rule: Rule::TextForNumber,
-    severity: Severity::Error,
-    when: When::Start,
-    doc: "a run file has a text where the trainer counts and converts nothing, such as `1e-5` in YAML 1.1 (a warning where not every training uses it)",
-    check: text_for_number,
-}];
+pub(super) const RULES: &[Check] = &[Check::code(Rule::TextForNumber, Severity::Error, When::Start, text_for_number)
+    .doc(
+        "a run file has a text where the trainer counts and converts nothing, such as `1e-5` in YAML 1.1 (a warning \
+         where not every training uses it)",
+    )];
 
 /// What every training counts with: each was seen to end it.
 const ALWAYS_USED: &[&str] = &[

@@ -174,14 +174,6 @@ impl Parser {
         }
     }
 
-    /// Whether an argument that is not given has the default of transformers.
-    pub(crate) fn keeps_default(&self, name: &str, words: &[OsString]) -> bool {
-        let mut changed = self.classes.iter().filter(|class| class.distribution != "transformers");
-        !self.own.iter().any(|own| own == name)
-            && changed.all(|class| row(*class, name).is_none())
-            && self.is_left_out(name, words)
-    }
-
     /// Whether no word may mean an argument that does not stand there by its name.
     pub(crate) fn is_left_out(&self, name: &str, words: &[OsString]) -> bool {
         let abbreviated = |given: &str| name.starts_with(given) || starts_dashed(name, given);

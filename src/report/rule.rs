@@ -84,8 +84,7 @@ rules! {
         AutoTemplate "auto-template" "--deepspeed auto cannot choose: too little is known, or nothing fits.";
         Generate "generate" "The config that was asked for is impossible, or its file already exists.";
         Record "record"
-            "The launch record has no folder, is not a record, would replace another file, or lacks what a replay \
-             needs.";
+            "The launch record has no folder, is not a record, or would replace another file.";
         Shims "shims"
             "A file in the folder for shims is not a shim and is left alone, or the folder cannot be on PATH.";
         Print "print" "Standard output cannot be written.";
@@ -184,7 +183,6 @@ rules! {
         MasterWeightsOffload "master-weights-offload";
         AccumulationDtype "accumulation-dtype";
         Bf16Optimizer "bf16-optimizer";
-        QuantizedBf16 "quantized-bf16";
         PrecisionOfGpu "precision-of-gpu";
         OffloadAtStage0 "offload-at-stage-0";
         NvmePath "nvme-path";
@@ -199,12 +197,8 @@ rules! {
         SumOfGradients "sum-of-gradients";
         PrescaledGradients "prescaled-gradients";
         OddBucket "odd-bucket";
-        LegacyStage1 "legacy-stage-1";
-        Zenflow "zenflow";
-        ZenflowInterval "zenflow-interval";
         PartitionSize "partition-size";
         TensorParallelSize "tensor-parallel-size";
-        DataEfficiency "data-efficiency";
         HfArguments "hf-arguments";
         ExpertsAtStage3 "experts-at-stage-3";
         NoSync "no-sync";
@@ -213,7 +207,6 @@ rules! {
         UntestedOptimizer "untested-optimizer";
         LambOffload "lamb-offload";
         PartialOffloadOptimizer "partial-offload-optimizer";
-        MuonReduceScatter "muon-reduce-scatter";
         OptimizerReplaced "optimizer-replaced";
         SwiftOptimizer "swift-optimizer";
         TrainerOptimizer "trainer-optimizer";
@@ -223,13 +216,7 @@ rules! {
         SchedulerType "scheduler-type";
         SchedulerParameter "scheduler-parameter";
         LogarithmicWarmup "logarithmic-warmup";
-        OneBitZero "one-bit-zero";
-        Elasticity "elasticity";
-        Curriculum "curriculum";
         OptimizerWithoutType "optimizer-without-type";
-        Mics "mics";
-        AmpMismatch "amp-mismatch";
-        Compression "compression";
         NoEffect "no-effect";
         IdleKey "idle-key";
         ClippingIgnored "clipping-ignored";

@@ -71,8 +71,8 @@ FRONT_ENDS = {
 # Those that the main environment does not have.
 ENVIRONMENTS = {"llamafactory": "llamafactory", "swift-2": "ms-swift-2.6.1"}
 # Looked up after the parser; and those that zlaunch reads itself.
-# What transformers refuses of arguments together, and of numbers.
-TOGETHER = [text.replace("`", "") for file in (ROOT / "src/check/refusals").glob("*.rs") for text in re.findall(r'"([^"]* [^"]*)"', file.read_text())] + ["is on too", "it does not go with", "it must be between"]
+# What is refused of arguments together.
+TOGETHER = [text.replace("`", "") for text in re.findall(r"(?m)^why +(.*)", (ROOT / "src/check/refusals.txt").read_text())]
 LATER, OWN = {"lr_scheduler_type", "report_to", "attn_impl", "use_liger_kernel"}, {"deepspeed", "use_ray", "fsdp", "ignore_args_error"}
 
 

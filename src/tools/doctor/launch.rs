@@ -96,7 +96,7 @@ fn ranks_row(ranks: &Topology, alone: bool) -> DoctorRow {
     let text = match &ranks.role {
         Role::Rank { .. } => "already started: this is one of them".to_string(),
         Role::Task(task) => format!("rank {} of {}", task.rank.value, task.world_size.value),
-        Role::Starter | Role::Shell(_) => ranks.in_words(),
+        Role::Starter | Role::Shell { .. } => ranks.in_words(),
     };
     DoctorRow::checked("ranks", Some(text), devices::shared_gpus(ranks).filter(|_| alone))
 }
