@@ -15,6 +15,7 @@ from lab import PORT, Lab, different
 
 ON_CPU = ["--use_cpu", "--bf16", "true"]
 # Alone, accelerate takes the same port every time unless it is told to ask for a free one.
+RECORD = ROOT / "tools/record"
 ANY_PORT = ["--main_process_port", "0"]
 
 
@@ -261,7 +262,7 @@ def generated_configs_are_accepted_by_deepspeed(lab):
 @check
 def parameters_are_counted_as_transformers_counts_them(lab):
     """The recorded counts are those of the installed transformers; `cargo test` compares ours with them."""
-    assert lab.ask(HERE / "parameter_counts.py") == (HERE.parent / "data/parameter-counts.jsonl").read_text()
+    assert lab.ask(RECORD, "parameters") == (HERE.parent / "data/parameter-counts.jsonl").read_text()
 
 
 @check
@@ -276,7 +277,7 @@ def swifts_templates_are_ours(lab):
 @check
 def hidden_sizes_are_those_transformers_finds(lab):
     """Every model type of the installed transformers: the same size, or left to the trainer."""
-    models = [json.loads(line) for line in lab.ask(HERE / "hidden_sizes.py").splitlines()]
+    models = [json.loads(line) for line in lab.ask(RECORD, "hidden_sizes").splitlines()]
     assert len(models) > 400, len(models)
     folder = lab.root / "any-model"
     folder.mkdir()
@@ -298,7 +299,7 @@ def recorded_options_are_those_of_the_programs(lab):
     """src/recorded was recorded from these versions."""
     out = lab.root / "options"
     out.mkdir()
-    lab.ask(HERE / "record_options.py", out)
+    lab.ask(RECORD, "options", out)
     for file in sorted(out.iterdir()):
         assert file.read_text() == (ROOT / "src/recorded" / file.name).read_text(), file.name
 

@@ -1,9 +1,4 @@
-#!/usr/bin/env python3
-"""Records the DeepSpeed configs that come with a trainer into src/recorded/shipped_configs.txt.
-
-usage: record_shipped.py WHEELS
-
-WHEELS is a folder with wheels of many versions (`pip download --no-deps`). Their sources are read, not imported.
+"""The DeepSpeed configs that come with a trainer, from wheels: src/recorded/shipped_configs.txt.
 
 A line is a distribution, a word that its `--deepspeed` takes for a file of its package, that file below site-packages, the first version that was seen to
 do so (`0`: the oldest that was read), the first that does not any more (`-`: none), and the FNV-1a of the newest such file if its content is that of zlaunch's template of the same name. Newest first.
@@ -11,32 +6,26 @@ do so (`0`: the oldest that was read), the first that does not any more (`-`: no
 import ast
 import json
 import zipfile
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
-from harness import ROOT, Arguments
-from record_defaults import number
+from harness import ROOT
+from sources import number, packages, write_table
 
 
-def mappings(tree):
-    """{word: file name} of `deepspeed_mapping`; of the comparisons that stood there before it."""
+def mapping(tree):
+    """{word: file name} of `deepspeed_mapping`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "deepspeed_mapping":
             if isinstance(node.value, ast.DictComp):
                 return {name: f"{name}.json" for name in ast.literal_eval(node.value.generators[0].iter)}
             return ast.literal_eval(node.value)
-    found = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Compare) and ast.unparse(node.test.left) == "self.deepspeed" and isinstance(node.test.ops[0], ast.Eq):
-            files = [item.value for item in ast.walk(node.body[0]) if isinstance(item, ast.Constant) and str(item.value).endswith(".json")]
-            if files:
-                found[node.test.comparators[0].value] = files[0]
-    return found
+    return None
 
 
 def of_swift(archive):
     files = {PurePosixPath(name).name: name for name in archive.namelist() if name.startswith(("swift/llm/ds_config/", "swift/config/zero"))}
     for path in archive.namelist():
-        if path.startswith(("swift/llm/utils/argument.py", "swift/llm/argument/train_args.py", "swift/arguments/sft_args.py")) and (found := mappings(ast.parse(archive.read(path)))):
+        if path.startswith(("swift/llm/argument/train_args.py", "swift/arguments/sft_args.py")) and (found := mapping(ast.parse(archive.read(path)))):
             return {word: files[file] for word, file in found.items()}
     raise AssertionError(archive.filename)
 
@@ -77,29 +66,19 @@ def merged(base, patch):
 
 
 def table(folder):
-    lines = []
     for distribution, read in READ.items():
-        wheels = sorted(folder.glob(f"{distribution.replace('-', '_')}-*.whl"), key=lambda wheel: number(wheel.name.split("-")[1]))
-        spans, versions = {}, [wheel.name.split("-")[1] for wheel in wheels]
-        for at, wheel in enumerate(wheels):
+        spans, wheels = {}, packages(folder, distribution)
+        versions = [*wheels, "-"]
+        for at, wheel in enumerate(wheels.values()):
             archive = zipfile.ZipFile(wheel)
             for pair in read(archive).items():
                 spans.setdefault(pair, [versions[at] if at else "0", None, None])
                 data, template = archive.read(pair[1]), ROOT / f"templates/{PurePosixPath(pair[1]).name}"
                 same = template.exists() and body(template) == json.loads(data)
-                spans[pair][1:] = [versions[at + 1] if at + 1 < len(versions) else "-", fnv1a(data) if same else ""]
-        for (word, file), (since, until, digest) in sorted(spans.items(), key=lambda it: (number(it[1][0]), it[0]), reverse=True):
-            lines.append(" ".join([distribution, word, file, since, until, digest]).strip())
-    return "".join(f"{line}\n" for line in lines)
+                spans[pair][1:] = [versions[at + 1], fnv1a(data) if same else ""]
+        for (word, file), (since, until, digest) in sorted(spans.items(), key=lambda item: (number(item[1][0]), item[0]), reverse=True):
+            yield " ".join([distribution, word, file, since, until, digest]).strip()
 
 
 def main():
-    parser = Arguments(__doc__)
-    parser.add_argument("wheels", type=Path, metavar="WHEELS", help="a folder with wheels")
-    parser.add_argument("--out", type=Path, default=ROOT / "src/recorded/shipped_configs.txt", metavar="FILE")
-    options = parser.parse_args()
-    options.out.write_text(table(options.wheels))
-
-
-if __name__ == "__main__":
-    main()
+    write_table(__doc__, table, "shipped_configs.txt")

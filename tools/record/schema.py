@@ -1,5 +1,4 @@
-#!/usr/bin/env python3
-"""Records DeepSpeed's config keys: src/recorded/deepspeed-schema.txt, and deepspeed-versions.txt beside it.
+"""DeepSpeed's config keys: src/recorded/deepspeed-schema.txt, and deepspeed-versions.txt beside it.
 
 What pydantic models and the signatures of the schedulers and optimizers say is read from each real DeepSpeed that is named, the older ones
 first (`tests/real/setup deepspeed-VERSION` makes its environment): type, range, default, alias. A key has one line. Where versions differ, a
@@ -272,7 +271,3 @@ def main():
         checks.finish()
     FILE.write_text("".join("\t".join([key, *row]) + "\n" for key, row in sorted(table.items(), key=lambda it: it[0].encode())))
     VERSIONS.write_text("".join(version + "\n" for version in sorted({*RECORDED, *versions}, key=numbers)))
-
-
-if __name__ == "__main__":
-    main()
