@@ -696,7 +696,7 @@ fn swifts_options_and_files_by_version() {
     assert!(sandbox.plan(&[], &["swift", "sft", "x.yaml"])["config"].is_null(), "no file before 4.1");
 }
 
-/// As `tests/real/version_rows.py` sees it on the real one.
+/// As `tests/real/trainers.py` sees it on the real one.
 #[test]
 fn ms_swift_2_reads_a_json_file_and_its_own_names() {
     let mut sandbox = Sandbox::new();

@@ -3,6 +3,7 @@
 
 usage: capped_cases.py [--bin ZLAUNCH] [--seed N] [--count N] > cases.jsonl
        capped_cases.py --judge SEEN      what became of the verdicts
+       capped_cases.py --measured        instead, the trainings whose peaks are in tests/data/memory-h200.jsonl, without a limit
 
 Each training is drawn: model, template, tuner, optimizer, dtype, batch, length, checkpointing, ranks. It is run on the smallest GPU that is called
 `fits` (`expects: trains`), and on one that is 5 % smaller than the smallest called `tight` (`expects: fails`). `auto` is asked for GPUs of 24 to
@@ -168,6 +169,25 @@ def chosen(zlaunch):
             yield capped(zlaunch, own, size * GIB, expects, auto=size, host=on_host(zlaunch.row(own), own))
 
 
+# model, template, micro batch, sequence length, gradient checkpointing, rank of LoRA
+MEASURED_MODELS = {"qwen05b": llama(896, 4864, 24, 14, 2, 151936, True, "qwen2"), "qwen15b": llama(1536, 8960, 28, 12, 2, 151936, True, "qwen2"),
+                   "llama1b": llama(2048, 8192, 16, 32, 8, 128256, True), "llama3b": llama(3072, 8192, 28, 24, 8, 128256, True)}
+MEASURED = [
+    ("llama1b", "zero2", 1, 2048, True, 0), ("qwen05b", "zero0", 2, 1024, True, 0), ("qwen05b", "zero1", 8, 512, False, 0), ("qwen05b", "zero3", 4, 1024, True, 0),
+    ("llama1b", "zero0", 4, 512, False, 0), ("llama3b", "zero2", 1, 2048, True, 0), ("llama3b", "zero3", 1, 2048, True, 0), ("qwen15b", "zero2", 2, 4096, True, 0),
+    ("llama1b", "zero2", 4, 2048, True, 8), ("llama1b", "zero3", 2, 1024, False, 8), ("llama3b", "zero0", 2, 1024, False, 16), ("qwen15b", "zero3", 2, 2048, False, 0),
+    ("qwen05b", "zero2_offload", 2, 1024, True, 0), ("qwen05b", "zero3_offload", 2, 1024, True, 0), ("llama1b", "zero2_offload", 1, 2048, True, 0),
+    ("llama1b", "zero3_offload", 1, 2048, True, 0), ("llama3b", "zero3_offload", 1, 2048, True, 0), ("llama3b", "zero2_offload", 1, 1024, True, 0),
+]
+
+
+def measured(zlaunch):
+    """One at a time."""
+    for model, template, micro, length, checkpointing, rank in MEASURED:
+        case = {"model": model, "template": template, "mb": micro, "seq": length, "gc": checkpointing, "lora": rank, "steps": 3}
+        yield case | {"config": MEASURED_MODELS[model], "ds": zlaunch.config(case), "gb": 130, "host_gb": 100}
+
+
 def judge(path):
     rows = [json.loads(line) for line in open(path)]
     for what, wanted in (("trains", True), ("fails", False)):
@@ -193,11 +213,12 @@ def main():
     parser.add_argument("--seed", type=int, default=16)
     parser.add_argument("--count", type=int, default=62)
     parser.add_argument("--judge", metavar="SEEN")
+    parser.add_argument("--measured", action="store_true")
     options = parser.parse_args()
     if options.judge:
         return judge(options.judge)
     zlaunch = Zlaunch(str(options.bin))
-    for case in [*chosen(zlaunch), *drawn(zlaunch, random.Random(options.seed), options.count)]:
+    for case in measured(zlaunch) if options.measured else [*chosen(zlaunch), *drawn(zlaunch, random.Random(options.seed), options.count)]:
         print(json.dumps(case))
     return None
 

@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
-from harness import HERE, ROOT, Arguments, Checks, Skip, in_parallel, kept, needs, until
+from harness import ROOT, Arguments, Checks, Skip, in_parallel, needs, programs, until
 
 COMMAND = ["sft", "--deepspeed", "zero2", "--model", "m", "--output_dir", "a b"]
 # The words of a program that it needs in order to run anything, and those between its options and the command.
@@ -294,23 +294,14 @@ def try_together(line, binary, tools):
         return line
 
 
-def tools():
-    """The programs from PyPI, in an environment of the cache; where they cannot be installed, those that are here are tried."""
-    pins = HERE / "requirements-prefixes.txt"
-
-    def make(folder):
-        subprocess.run([sys.executable, "-m", "venv", "--clear", folder / "env"], check=True)
-        subprocess.run([folder / "env/bin/pip", "install", "--quiet", "--requirement", pins], check=True)
-    try:
-        return kept(make, "prefixes", pins.read_text()) / "env"
-    except subprocess.CalledProcessError:
-        return Path("nowhere")
-
-
 def main():
     options = Arguments(__doc__, "bin", "names").parse_args()
     checks = Checks(options.names)
-    bin_of = tools()
+    try:
+        bin_of = programs("prefixes")
+    except AssertionError:
+        # They cannot be installed; those that are here are tried.
+        bin_of = Path("nowhere")
     jobs = [(block.names[0].replace(" ", "-"), try_block, block) for block in blocks()]
     jobs += [(f"together-{number}", try_together, line) for number, line in enumerate(TOGETHER.strip().splitlines(), 1)]
     with ThreadPoolExecutor(in_parallel()) as pool:

@@ -13,7 +13,7 @@ import json
 import os
 import subprocess
 
-from harness import ROOT, Arguments, Checks, environment
+from harness import DEEPSPEED_LINES, DEEPSPEED_VERSIONS, ROOT, Arguments, Checks, environment
 
 FILE = ROOT / "src/recorded/deepspeed-schema.txt"
 VERSIONS = FILE.with_name("deepspeed-versions.txt")
@@ -186,11 +186,6 @@ def numbers(version):
     return [int(part) for part in version.split(".")]
 
 
-RECORDED = VERSIONS.read_text().split()
-# The last version of every line.
-LINES = list({version.rpartition(".")[0]: version for version in RECORDED}.values())
-
-
 def seen(version):
     env = environment(f"deepspeed-{version}")
     variables = os.environ | {"PYTHONWARNINGS": "ignore"}
@@ -257,7 +252,7 @@ def main():
     options = parser.parse_args()
     rows = [line.split("\t") for line in FILE.read_text().splitlines()]
     table, checks = {row[0]: row[1:] for row in rows}, Checks()
-    versions = sorted(options.versions or LINES, key=numbers)
+    versions = sorted(options.versions or DEEPSPEED_LINES, key=numbers)
     for version in versions:
         found = seen(version)
         if options.check:
@@ -270,4 +265,4 @@ def main():
     if options.check:
         checks.finish()
     FILE.write_text("".join("\t".join([key, *row]) + "\n" for key, row in sorted(table.items(), key=lambda it: it[0].encode())))
-    VERSIONS.write_text("".join(version + "\n" for version in sorted({*RECORDED, *versions}, key=numbers)))
+    VERSIONS.write_text("".join(version + "\n" for version in sorted({*DEEPSPEED_VERSIONS, *versions}, key=numbers)))

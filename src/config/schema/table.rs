@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use super::recorded::{Release, release};
 use crate::base::lines::{SortedLines, count_lines};
 
-/// Sorted by key; the columns are explained in `record_schema.py`.
+/// Sorted by key; the columns are explained in `tools/record/schema.py`.
 const TEXT: &str = include_str!("../../recorded/deepspeed-schema.txt");
 
 static TABLE: SortedLines<{ count_lines(TEXT) }> = SortedLines::new(TEXT);
