@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from harness import Arguments
+from harness import HERE, Arguments
 
 # Context and libraries, as seen on the GPU: device used − reserved. With several ranks, what fit takes for NCCL.
 OUTSIDE, NCCL = 1_800_000_000, 700_000_000
@@ -27,27 +27,11 @@ TEMPLATES = ["none", "zero0", "zero1", "zero2", "zero2_offload", "zero3", "zero3
 GIB = 1 << 30
 
 
-def llama(hidden, inner, layers, heads, shared, vocab, tied, kind="llama", **more):
-    return dict(model_type=kind, hidden_size=hidden, intermediate_size=inner, num_hidden_layers=layers, num_attention_heads=heads, num_key_value_heads=shared, vocab_size=vocab,
-                tie_word_embeddings=tied, **more)
-
-
-MODELS = {
-    "llama-a": llama(1536, 4096, 20, 12, 4, 64000, True), "llama-b": llama(2560, 6912, 10, 20, 20, 32000, False), "llama-c": llama(2048, 5504, 14, 16, 8, 128256, False),
-    "qwen3-a": llama(1024, 3072, 28, 16, 8, 151936, True, "qwen3", head_dim=128), "qwen3-b": llama(1536, 4608, 16, 16, 8, 151936, False, "qwen3", head_dim=128),
-    "qwen2": llama(896, 4864, 24, 14, 2, 151936, True, "qwen2"),
-    "gemma2": llama(1536, 6144, 14, 8, 4, 256000, True, "gemma2", head_dim=128, final_logit_softcapping=30.0), "gemma3": llama(1024, 6144, 18, 4, 1, 262144, True, "gemma3_text", head_dim=256),
-    "mistral": llama(3072, 8192, 8, 24, 8, 32768, False, "mistral", head_dim=128), "neox": llama(1536, 6144, 20, 12, 12, 50432, False, "gpt_neox"),
-    "phi3": llama(2048, 5632, 14, 16, 16, 32064, False, "phi3", pad_token_id=0), "olmo2": llama(1536, 5632, 18, 12, 12, 100352, False, "olmo2"),
-    "granite": llama(1536, 6144, 16, 24, 8, 49152, True, "granite"), "starcoder2": llama(2048, 8192, 16, 16, 2, 49152, True, "starcoder2"),
-    "moe": llama(1024, 2048, 12, 16, 4, 100352, False, "qwen3_moe", head_dim=64, moe_intermediate_size=512, num_experts=24, num_experts_per_tok=4),
-    "llama-d": llama(3072, 8192, 8, 24, 8, 128256, True), "moe-b": llama(1536, 2048, 8, 12, 4, 64000, False, "qwen3_moe", head_dim=128, moe_intermediate_size=384, num_experts=32, num_experts_per_tok=8),
-    "mixtral": llama(1024, 2560, 8, 16, 4, 32000, False, "mixtral", num_local_experts=8, num_experts_per_tok=2), "glm4": llama(1536, 6144, 14, 12, 2, 151552, False, "glm4", head_dim=128, pad_token_id=0),
-    "vl": dict(model_type="qwen2_5_vl", tie_word_embeddings=False, text_config=llama(1536, 8960, 16, 12, 2, 151936, False, "qwen2_5_vl_text"),
-               vision_config=dict(model_type="qwen2_5_vl", depth=8, hidden_size=1280, intermediate_size=3420, num_heads=16, out_hidden_size=1536)),
-}
-# Only for `auto`.
-LARGE = {"llama-8b": llama(4096, 14336, 32, 32, 8, 128256, False)}
+ROWS = [json.loads(line) for line in (HERE / "cases/models.jsonl").read_text().splitlines()[1:]]
+CONFIGS = {name: config for row in ROWS if isinstance(row, dict) for name, config in row.items()}
+MEASURED = [row for row in ROWS if isinstance(row, list)]
+# Those that are only for `auto`, and only measured.
+MODELS = [name for name in CONFIGS if name != "llama-8b" and name not in {row[0] for row in MEASURED}]
 # What a checkpoint's headers would say of the one with a vision tower.
 WHOLE = {"vl": 1_408_723_648}
 OPTIMIZERS = ["adamw_torch_fused"] * 3 + ["adamw_torch"] * 3 + ["adafactor", "sgd", "adamw_8bit", "lion_32bit", "rmsprop", "lion_8bit"]
@@ -61,7 +45,7 @@ SECOND_COPY = [{"zero_hpz_partition_size": 2}, {"zero_hpz_partition_size": 8}]
 
 
 def draw(rng):
-    model, template = rng.choice(list(MODELS)), rng.choice(TEMPLATES[1:] + ["zero1", "zero2", "zero2", "zero3"])
+    model, template = rng.choice(MODELS), rng.choice(TEMPLATES[1:] + ["zero1", "zero2", "zero2", "zero3"])
     case = dict(name=model, template=template, seq=rng.choice([256, 512, 768, 1024, 2048, 3072]), mb=rng.choice([1, 1, 2, 3, 4]), gc=rng.random() < 0.75, ga=rng.choice([1, 2, 2, 4]))
     if rng.random() < 0.3:
         case["lora"] = rng.choice([8, 16, 64])
@@ -84,7 +68,7 @@ def draw(rng):
 class Zlaunch:
     def __init__(self, binary):
         self.binary, self.folder = binary, Path(tempfile.mkdtemp())
-        for name, config in {**MODELS, **LARGE}.items():
+        for name, config in CONFIGS.items():
             (self.folder / name).mkdir()
             (self.folder / name / "config.json").write_text(json.dumps(config))
 
@@ -129,7 +113,7 @@ class Zlaunch:
 
 def capped(zlaunch, case, size, expects, **more):
     cap = size - OUTSIDE - (NCCL if case.get("ranks", 1) > 1 else 0)
-    return {**case, **more, "expects": expects, "config": {**MODELS, **LARGE}[case["name"]], "ds": zlaunch.config(case), "alloc": EXPANDABLE, "size": size, "cap": cap, "gb": round(cap / 1e9 + 1, 1), "host_gb": round(more["host"] / 1e9, 1)}
+    return {**case, **more, "expects": expects, "config": CONFIGS[case["name"]], "ds": zlaunch.config(case), "alloc": EXPANDABLE, "size": size, "cap": cap, "gb": round(cap / 1e9 + 1, 1), "host_gb": round(more["host"] / 1e9, 1)}
 
 
 def on_host(row, case):
@@ -169,23 +153,11 @@ def chosen(zlaunch):
             yield capped(zlaunch, own, size * GIB, expects, auto=size, host=on_host(zlaunch.row(own), own))
 
 
-# model, template, micro batch, sequence length, gradient checkpointing, rank of LoRA
-MEASURED_MODELS = {"qwen05b": llama(896, 4864, 24, 14, 2, 151936, True, "qwen2"), "qwen15b": llama(1536, 8960, 28, 12, 2, 151936, True, "qwen2"),
-                   "llama1b": llama(2048, 8192, 16, 32, 8, 128256, True), "llama3b": llama(3072, 8192, 28, 24, 8, 128256, True)}
-MEASURED = [
-    ("llama1b", "zero2", 1, 2048, True, 0), ("qwen05b", "zero0", 2, 1024, True, 0), ("qwen05b", "zero1", 8, 512, False, 0), ("qwen05b", "zero3", 4, 1024, True, 0),
-    ("llama1b", "zero0", 4, 512, False, 0), ("llama3b", "zero2", 1, 2048, True, 0), ("llama3b", "zero3", 1, 2048, True, 0), ("qwen15b", "zero2", 2, 4096, True, 0),
-    ("llama1b", "zero2", 4, 2048, True, 8), ("llama1b", "zero3", 2, 1024, False, 8), ("llama3b", "zero0", 2, 1024, False, 16), ("qwen15b", "zero3", 2, 2048, False, 0),
-    ("qwen05b", "zero2_offload", 2, 1024, True, 0), ("qwen05b", "zero3_offload", 2, 1024, True, 0), ("llama1b", "zero2_offload", 1, 2048, True, 0),
-    ("llama1b", "zero3_offload", 1, 2048, True, 0), ("llama3b", "zero3_offload", 1, 2048, True, 0), ("llama3b", "zero2_offload", 1, 1024, True, 0),
-]
-
-
 def measured(zlaunch):
     """One at a time."""
     for model, template, micro, length, checkpointing, rank in MEASURED:
         case = {"model": model, "template": template, "mb": micro, "seq": length, "gc": checkpointing, "lora": rank, "steps": 3}
-        yield case | {"config": MEASURED_MODELS[model], "ds": zlaunch.config(case), "gb": 130, "host_gb": 100}
+        yield case | {"config": CONFIGS[model], "ds": zlaunch.config(case), "gb": 130, "host_gb": 100}
 
 
 def judge(path):

@@ -14,16 +14,14 @@ import select
 import shlex
 import shutil
 import stat
-import statistics
 import subprocess
 import sys
 import tarfile
 import tempfile
-import time
 import zipfile
 from pathlib import Path
 
-from harness import CACHE, PATIENCE, ROOT, Skip, check, kept, mirror, node_modules, programs, run, run_checks
+from harness import CACHE, HERE, PATIENCE, ROOT, Skip, check, kept, mirror, node_modules, programs, run, run_checks
 from lab import Lab, different
 
 DIST = ROOT / "target/dist"
@@ -355,45 +353,8 @@ def the_deb_installs_and_goes(shop):
     return f"{len(files)} files and folders"
 
 
-# A line as it is typed, and what the key makes of it; zsh writes `--name=`.
-COMPLETED = [
-    ("zlaunch --deepspeed zero2_", "zero2_offload"),
-    ("zlaunch --deepspeed aut", "auto"),
-    ("zlaunch --template-dir /tmp/site --deepspeed ou", "ours"),
-    ("zlaunch templates --template-dir /tmp/site ou", "ours"),
-    ("zlaunch --allow old-sp", "old-spelling"),
-    ("zlaunch --launcher tor", "torchrun"),
-    ("zlaunch --trainer llama", "llamafactory"),
-    ("zlaunch che", "check"),
-    ("zlaunch check --nproc", "--nproc-per-node"),
-    ("zlaunch doctor --deepsp", "--deepspeed"),
-    ("zlaunch fit --fused", "--fused-loss"),
-    ("zlaunch fit --gpus 8 --optimizer adaf", "adafactor"),
-    ("zlaunch generate --from zero3_n", "zero3_nvme"),
-    ("zlaunch --unset zero_optimization.stage3_prefetch", "zero_optimization.stage3_prefetch_bucket_size"),
-    ("zlaunch --unset gradient_cl", "gradient_clipping"),
-    ("zlaunch fit --gpus", "--gpus"),
-    ("zlaunch diff zero3_n", "zero3_nvme"),
-    ("zlaunch help gen", "generate"),
-    ("zlaunch generate --tie", "--tiers"),
-    ("zlaunch templates zerop", "zeropp"),
-    ("zlaunch explain stage3_param_p", "stage3_param_persistence_threshold"),
-    ("zlaunch explain old-sp", "old-spelling"),
-    ("zlaunch explain NPROC_PER_N", "NPROC_PER_NODE"),
-    ("zlaunch shims rem", "remove"),
-    ("zlaunch replay --dr", "--dry-run"),
-    ("zlaunch --format sh", "shell"),
-    ("zlaunch check --format sh", None),
-    ("zlaunch fit --format js", "json"),
-    ("zlaunch --record aut", "auto"),
-    ("zlaunch generate -o /tmp/site/ou", "/tmp/site/ours.json"),
-    ("zlaunch completions fi", "fish"),
-    ("zlaunch --nnodes 2 tasks", "taskset"),
-    ("zlaunch -- tar --extr", "--extract"),
-    ("zlaunch --deepspeed zero2 tar --extr", "--extract"),
-    # The command's own option, which is not ours.
-    ("zlaunch tar --nproc", None),
-]
+ROWS = (line.partition(" =>") for line in (HERE / "cases/completions.txt").read_text().splitlines() if not line.startswith("#"))
+COMPLETED = [(line, answer.strip() or None) for line, _, answer in ROWS]
 
 
 def with_a_site(shop):
@@ -536,30 +497,6 @@ def shims_are_plain_shell(shop):
 def one_file(path, text):
     path.write_text(text)
     return path
-
-
-@check
-def shims_cost_little(shop):
-    """The difference to the bare command, printed and not judged: machines differ."""
-    folder = shop.folder / "cost"
-    (folder / "bin").mkdir(parents=True)
-    shutil.copy("/bin/true", folder / "bin/accelerate")
-    run(shop.venv() / "bin/zlaunch", "shims", "install", folder / "shims")
-    path = f"{folder}/bin:{shop.venv()}/bin:/usr/bin:/bin"
-    ways = {"bare": (folder / "bin/accelerate", {"PATH": path}),
-            "off": (folder / "shims/accelerate", {"PATH": f"{folder}/shims:{path}", "ZLAUNCH_SHIM": "0"}),
-            "on": (folder / "shims/accelerate", {"PATH": f"{folder}/shims:{path}", "HOME": str(folder)})}
-    times = {way: [] for way in ways}
-    for _ in range(300):
-        for way, (program, variables) in ways.items():
-            start = time.perf_counter()
-            pid = os.posix_spawn(program, [str(program), "env"], variables)
-            _, status = os.waitpid(pid, 0)
-            times[way].append((time.perf_counter() - start) * 1000)
-            assert status == 0, way
-    least = {way: min(seen) for way, seen in times.items()}
-    middle = {way: statistics.median(seen) for way, seen in times.items()}
-    return ", ".join(f"{way} +{least[way] - least['bare']:.2f} ms at best, +{middle[way] - middle['bare']:.2f} ms in the middle" for way in ("on", "off"))
 
 
 @check

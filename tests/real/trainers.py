@@ -48,7 +48,7 @@ def scripts():
     parser = 'import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument("--max_steps", type=int)\narguments'
     unpacked = found["in_code.py"].replace("TrainingArguments(output_dir", "TrainingArguments(**vars(parser.parse_args()), output_dir").replace("max_steps=2, ", "")
     ddp = found["lit.py"].replace("deepspeed_stage_3", "ddp").replace("lightning.pytorch.strategies.deepspeed", "lightning.pytorch").replace("DeepSpeed", "it")
-    return found | {"unpacked.py": unpacked.replace("\narguments", f"\n{parser}", 1), "ddp.py": ddp}
+    return found | {"unpacked.py": unpacked.replace("\narguments", f"\n{parser}", 1), "ddp.py": ddp, "factory-own.yaml": found["factory.yaml"] + "deepspeed: {zero2}\n"}
 
 
 # Trainings: the command, how it is told of the config alone, and how through zlaunch; `{words}` are those of `words_of`. `expects` is of the final config.
@@ -58,16 +58,7 @@ SWIFT = "{swift} --torch_dtype float32 --per_device_train_batch_size 2 --gradien
 TRL = "--model_name_or_path {model} --dataset_name {root}/data --use_cpu --per_device_train_batch_size 2 --max_steps 2 --max_length 64 --report_to none --save_strategy no --output_dir {out}"
 ACCELERATE = "accelerate launch --num_processes 2 --main_process_port 0 --use_deepspeed --deepspeed_config_file"
 ONE_PROCESS = "accelerate launch --num_processes 1 --num_machines 1 --mixed_precision no"
-FACTORY = ("model_name_or_path: {model}\nstage: sft\ndo_train: true\nfinetuning_type: full\ndataset: tiny\ndataset_dir: {root}/data\ntemplate: qwen\ncutoff_len: 64\nper_device_train_batch_size: 2\n"
-           "gradient_accumulation_steps: 2\nlearning_rate: 1.0e-4\nmax_steps: 2\nmax_grad_norm: 0.7\nbf16: true\nuse_cpu: true\nreport_to: none\nsave_strategy: 'no'\npreprocessing_num_workers: 1\n"
-           "overwrite_output_dir: true\noutput_dir: {root}/out\n")
-RUN_FILES = {
-    "run.json": '{{"model_name_or_path": "{model}", "use_cpu": true, "bf16": true, "per_device_train_batch_size": 2, "gradient_accumulation_steps": 2, "max_grad_norm": 0.3, "learning_rate": 1e-4, '
-                '"max_steps": 3, "report_to": "none", "save_strategy": "no", "output_dir": "{root}/json", "deepspeed": "{config}"}}',
-    "run.yaml": "ENV:\n  NPROC_PER_NODE: 2\nmodel: {model}\nmodel_type: qwen2\ntemplate: qwen\ndataset: {root}/data.jsonl\ntuner_type: full\ntorch_dtype: float32\nuse_cpu: yes\nper_device_train_batch_size: 2\n"
-                "gradient_accumulation_steps: 0x2\nlearning_rate: 1e-4\nmax_steps: 3\nmax_length: 128\ndataset_num_proc: 1\nreport_to: none\nsave_strategy: 'no'\ndeepspeed: zero1\n",
-    "factory.yaml": FACTORY, "factory-own.yaml": FACTORY + "deepspeed: {zero2}\n",
-}
+RUN_FILES = ("run.json", "run.yaml", "factory.yaml", "factory-own.yaml")
 TWO, FORCED = {"NPROC_PER_NODE": 2}, {"NPROC_PER_NODE": 2, "FORCE_TORCHRUN": 1}
 TRAININGS = {
     "swift_trains": dict(alone=SWIFT + " --deepspeed zero2", ours="--deepspeed zero2 --nproc-per-node 2 -- " + SWIFT, given=TWO, expects={"train_batch_size": 8, "gradient_clipping": 0.7}),
@@ -110,6 +101,11 @@ def words_of(lab, out, config):
     return found | {"hf_zero2_on_gpu": lab.write("on_gpu.json", on_gpu)}
 
 
+def fill_run_files(lab, words):
+    for name in RUN_FILES:
+        lab.write(name, re.sub(r"\{(\w+)\}", lambda found: str(words[found[1]]), scripts()[name]))
+
+
 def edited_swift(lab):
     """A copy of the installed ms-swift whose own zero2.json somebody edited: the value for PYTHONPATH."""
     folder = lab.root / "edited"
@@ -130,8 +126,7 @@ def training(labs, alone, ours, which="", given=None, expects=None, cold=False, 
         lab.template(name)
     for side, text, own in (("alone", alone, config[0]), ("ours", "ZLAUNCH " + ours, config[1])):
         words = words_of(lab, lab.root / side, own.format(swifts=lab.site / "swift/config"))
-        for name, run_file in RUN_FILES.items():
-            lab.write(name, run_file.format(**words))
+        fill_run_files(lab, words)
         command = [lab.binary if word == "ZLAUNCH" else word for word in shlex.split(text.format(**words))]
         # A file that was edited counts in a process that starts with it.
         found.append(lab.trained(command, "train", cold=cold or edited, **(given or {}) if side == "alone" else {}, **more))
@@ -333,7 +328,7 @@ def a_run_file_of_llamafactory_that_takes_nothing_behind_it(labs):
     """Before 0.9.3 `deepspeed=…` behind the file was refused."""
     lab = labs["llamafactory-2024"]
     zero2, command = lab.template("zero2"), ["llamafactory-cli", "train", "factory.yaml"]
-    lab.write("factory.yaml", FACTORY.format(model=lab.model(), root=lab.root))
+    fill_run_files(lab, words_of(lab, lab.root, ""))
     refused = lab.run([*command, f"deepspeed={zero2}"], FORCE_TORCHRUN=1, NPROC_PER_NODE=1)
     assert refused.returncode != 0, refused.stdout[-2000:]
     assert "takes no argument behind a run file" in lab.run([lab.binary, "check", "--", *command, f"deepspeed={zero2}"]).stdout
