@@ -5,35 +5,32 @@
 mod arguments;
 mod batch;
 mod combinations;
-mod compression;
 mod datasets;
 pub(crate) mod devices;
 mod effects;
 mod environment;
+mod findings;
 mod keys;
 pub(crate) mod machine;
 mod missing;
 mod models;
 mod offload;
-mod older;
 pub(crate) mod operators;
 mod optimizer;
 mod precision;
 mod refusals;
-mod rule;
 mod subject;
 mod texts;
 mod values;
 mod variables;
 
-use crate::report::{self, Problem, Severity};
-use rule::Findings;
+use crate::report::{Problem, Rule, RuleSubject, Severity};
 
-pub(crate) use rule::Rule;
+pub(crate) use findings::Check;
 pub(crate) use subject::{Derived, Subject};
 
 /// Rules about the config, by subject. Their order is that of the output.
-const CONFIG: &[&[Rule]] = &[
+const CONFIG: &[&[Check]] = &[
     keys::RULES,
     values::RULES,
     batch::RULES,
@@ -41,14 +38,12 @@ const CONFIG: &[&[Rule]] = &[
     offload::RULES,
     combinations::RULES,
     optimizer::RULES,
-    older::RULES,
-    compression::RULES,
     effects::RULES,
     operators::RULES,
 ];
 
 /// Rules about the environment and the machine, which are also asked where there is no config.
-const LAUNCH: &[&[Rule]] = &[
+const LAUNCH: &[&[Check]] = &[
     environment::RULES,
     variables::RULES,
     devices::RULES,
@@ -61,46 +56,50 @@ const LAUNCH: &[&[Rule]] = &[
 ];
 
 /// Every rule.
-pub fn rules() -> impl Iterator<Item = &'static Rule> {
+pub fn rules() -> impl Iterator<Item = &'static Check> {
     CONFIG.iter().chain(LAUNCH).copied().flatten()
 }
 
 /// Whether a rule is about what a start needs and a plan does not: what is on this machine, while a plan may be made for
 /// another one, and a complete command.
-pub(crate) fn is_about_the_start(rule: &str) -> bool {
+pub(crate) fn is_about_the_start(rule: Rule) -> bool {
     let about = [missing::RULES, models::RULES, datasets::RULES, devices::RULES, arguments::INCOMPLETE];
-    about.into_iter().flatten().any(|it| it.name == rule)
+    about.into_iter().flatten().any(|check| check.rule == rule)
 }
 
 /// Whether a rule is one of those about the batch.
-pub(crate) fn is_about_batch(rule: &str) -> bool {
-    batch::RULES.iter().any(|it| it.name == rule)
+pub(crate) fn is_about_batch(rule: Rule) -> bool {
+    batch::RULES.iter().any(|check| check.rule == rule)
 }
 
 /// The names that `--allow` takes: every rule here, and those that only warn about the launch or the machine.
-pub(crate) fn allowable() -> Vec<&'static str> {
-    report::warnings().chain(rules().map(|rule| rule.name)).collect()
+pub(crate) fn allowable() -> Vec<Rule> {
+    Rule::all().filter(|rule| rule.only_warns() || rule.subject() == RuleSubject::Check).collect()
 }
 
 /// What the rules about configs find in one that stands alone.
-pub(crate) fn diagnose_config(subject: &Subject, allow: &[String]) -> Vec<Problem> {
-    ask(CONFIG.iter().copied().flatten(), subject, allow, true)
+pub(crate) fn diagnose_config(subject: &Subject, allow: &[Rule]) -> Vec<Problem> {
+    run_rules(CONFIG.iter().copied().flatten(), subject, allow, true)
 }
 
 /// What the rules find. Without a config only those about the launch are asked. Notes cost a little, so only where
 /// they are read.
-pub(crate) fn diagnose(subject: &Subject, allow: &[String], notes: bool) -> Vec<Problem> {
+pub(crate) fn diagnose(subject: &Subject, allow: &[Rule], notes: bool) -> Vec<Problem> {
     let about_config = CONFIG.iter().copied().flatten().filter(|_| !subject.config.is_null());
-    ask(about_config.chain(LAUNCH.iter().copied().flatten()), subject, allow, notes)
+    run_rules(about_config.chain(LAUNCH.iter().copied().flatten()), subject, allow, notes)
 }
 
-fn ask(rules: impl Iterator<Item = &'static Rule>, subject: &Subject, allow: &[String], notes: bool) -> Vec<Problem> {
+fn run_rules(
+    rules: impl Iterator<Item = &'static Check>,
+    subject: &Subject,
+    allow: &[Rule],
+    notes: bool,
+) -> Vec<Problem> {
     let mut found = Vec::new();
-    for rule in rules {
-        if rule.severity == Severity::Note && !notes || allow.iter().any(|name| name == rule.name) {
-            continue;
+    for check in rules {
+        if (notes || check.severity != Severity::Note) && !allow.contains(&check.rule) {
+            check.run(subject, &mut found);
         }
-        (rule.check)(subject, &mut Findings { rule, subject, list: &mut found });
     }
     found.retain(|problem| notes || problem.severity != Severity::Note);
     found
@@ -112,18 +111,17 @@ mod tests {
     use crate::report::When;
 
     #[test]
-    fn names_are_unique_and_every_rule_says_what_it_is() {
-        let all: Vec<&Rule> = rules().collect();
-        for (at, rule) in all.iter().enumerate() {
-            assert!(all[at + 1..].iter().all(|other| other.name != rule.name), "{}", rule.name);
-            assert!(rule.doc.len() > 20 && !rule.doc.ends_with('.'), "{}: {}", rule.name, rule.doc);
-            assert!(
-                rule.name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'),
-                "{}",
-                rule.name
-            );
+    fn every_rule_has_one_check_and_says_what_it_is() {
+        for rule in Rule::all().filter(|rule| rule.subject() == RuleSubject::Check) {
+            assert_eq!(rules().filter(|check| check.rule == rule).count(), 1, "{rule}");
+        }
+        for check in rules() {
+            let Check { rule, doc, .. } = check;
+            assert_eq!(rule.subject(), RuleSubject::Check, "{rule}");
+            assert!(doc.len() > 20 && !doc.ends_with('.'), "{rule}: {doc}");
+            assert!(rule.name().bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'), "{rule}");
             // What nobody notices is no reason to refuse.
-            assert!(rule.when != When::Silent || rule.severity != Severity::Error, "{}", rule.name);
+            assert!(check.when != When::Silent || check.severity != Severity::Error, "{rule}");
         }
     }
 }

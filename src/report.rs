@@ -1,12 +1,10 @@
 //! Problems and how they are told: what a problem is, every sentence of failure by subject, secrets, and reading the
 //! files a user names. One function a sentence; the functions decide nothing but the words.
 
-mod auto;
 mod effects;
 mod engines;
 mod files;
 mod generated;
-mod layers;
 mod machine;
 mod memory;
 mod prefixes;
@@ -15,6 +13,7 @@ mod problem;
 mod ranks;
 pub(crate) mod reading;
 mod record;
+mod rule;
 pub(crate) mod secrets;
 mod shims;
 mod suggestion;
@@ -22,12 +21,10 @@ mod templates;
 mod trainers;
 mod usage;
 
-pub(crate) use auto::*;
 pub(crate) use effects::*;
 pub(crate) use engines::*;
 pub(crate) use files::*;
 pub(crate) use generated::*;
-pub(crate) use layers::*;
 pub(crate) use machine::*;
 pub(crate) use memory::*;
 pub(crate) use prefixes::*;
@@ -35,6 +32,7 @@ pub(crate) use printing::*;
 pub use problem::*;
 pub(crate) use ranks::*;
 pub(crate) use record::*;
+pub(crate) use rule::{Rule, RuleSubject};
 pub(crate) use shims::*;
 pub(crate) use suggestion::*;
 pub(crate) use templates::*;

@@ -14,7 +14,7 @@ use crate::config::layers::Layers;
 use crate::config::template::Search;
 use crate::ranks::launcher::{Launcher, OutputFlags};
 use crate::ranks::topology::{HostFlags, RankFlags};
-use crate::report::Problem;
+use crate::report::{Problem, Rule};
 
 /// A launch as it was said.
 #[derive(Default)]
@@ -37,7 +37,7 @@ pub struct Launch {
     pub(crate) options: Vec<OsString>,
     pub(crate) output: Output,
     pub strict: bool,
-    pub(crate) allow: Vec<String>,
+    pub(crate) allow: Vec<Rule>,
     pub(crate) warnings: Vec<Problem>,
     pub(crate) command: Vec<OsString>,
 }
@@ -53,10 +53,6 @@ impl Launch {
     /// that were meant for srun itself.
     pub(crate) fn forwarded_options(&self) -> Vec<OsString> {
         let mut dropped = vec![launch::DRY_RUN, launch::FORMAT];
-        // A replay leaves its record as it is.
-        if self.record.as_ref().is_some_and(|asked| asked.from == Source::Default) {
-            dropped.push(launch::RECORD);
-        }
         if self.launcher.as_ref().is_some_and(|asked| asked.value == Launcher::Srun) {
             dropped.extend([launch::LAUNCHER, launch::LAUNCHER_ARG]);
         }

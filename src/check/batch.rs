@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::rule::{Findings, Rule};
+use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::base::json;
-use crate::base::python_value::number;
+use crate::base::python_value::{number, typed};
 use crate::config::schema::{self, SEQUENCE_JUDGED};
-use crate::report::{Severity, When, typed};
+use crate::report::{Rule, Severity, When};
 
 const GLOBAL: &str = "train_batch_size";
 const MICRO: &str = "train_micro_batch_size_per_gpu";
@@ -15,42 +15,20 @@ const STEPS: &str = "gradient_accumulation_steps";
 pub(super) const SIZES: [&str; 3] = [GLOBAL, MICRO, STEPS];
 const SEQUENCE: &str = "sequence_parallel_size";
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "batch-size",
-        severity: Severity::Error,
-        when: When::Parse,
-        doc: "a batch size that is no number above 0, or none at all",
-        check: batch_size,
-    },
-    Rule {
-        name: "batch-product",
-        severity: Severity::Error,
-        when: When::Parse,
-        doc: "train_batch_size is not micro batch × accumulation steps × data-parallel ranks",
-        check: batch_product,
-    },
-    Rule {
-        name: "batch-sequence",
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "sequence_parallel_size does not divide the ranks: DeepSpeed goes on with a fraction of a rank",
-        check: batch_sequence,
-    },
-    Rule {
-        name: "batch-tensor",
-        severity: Severity::Note,
-        when: When::Silent,
-        doc: "with AutoTP every rank counts in train_batch_size, though a tensor-parallel group reads the same samples",
-        check: batch_tensor,
-    },
-    Rule {
-        name: "lightning-accumulation",
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "gradient_accumulation_steps for Lightning's Trainer, which sets it from accumulate_grad_batches and refuses it in the config",
-        check: lightning_accumulation,
-    },
+pub(super) const RULES: &[Check] = &[
+    Check::code(Rule::BatchSize, Severity::Error, When::Parse, batch_size)
+        .doc("a batch size that is no number above 0, or none at all"),
+    Check::code(Rule::BatchProduct, Severity::Error, When::Parse, batch_product)
+        .doc("train_batch_size is not micro batch × accumulation steps × data-parallel ranks"),
+    Check::code(Rule::BatchSequence, Severity::Warning, When::Silent, batch_sequence)
+        .doc("sequence_parallel_size does not divide the ranks: DeepSpeed goes on with a fraction of a rank"),
+    Check::code(Rule::BatchTensor, Severity::Note, When::Silent, batch_tensor).doc(
+        "with AutoTP every rank counts in train_batch_size, though a tensor-parallel group reads the same samples",
+    ),
+    Check::code(Rule::LightningAccumulation, Severity::Error, When::Start, lightning_accumulation).doc(
+        "gradient_accumulation_steps for Lightning's Trainer, which sets it from accumulate_grad_batches and \
+             refuses it in the config",
+    ),
 ];
 
 /// The three values as DeepSpeed reads them. null counts as missing.

@@ -1,28 +1,22 @@
 //! GPUs that a variable names and that are not there, and ranks that would share one.
 
-use super::rule::{Findings, Rule};
+use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::{DeviceFault, Role, Topology};
-use crate::report::{Problem, Severity, When};
+use crate::report::{Problem, Rule, Severity, When};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "visible-devices",
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "CUDA_VISIBLE_DEVICES (or ROCm's) names a GPU twice, one that this machine does not have, or no GPU at all",
-        check: visible_devices,
-    },
-    Rule {
-        name: "ranks-share-gpus",
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "more ranks on this machine than GPUs, which NCCL refuses (a warning where only a variable counts the GPUs)",
-        check: ranks_share_gpus,
-    },
+pub(super) const RULES: &[Check] = &[
+    Check::code(Rule::VisibleDevices, Severity::Error, When::Start, visible_devices).doc(
+        "CUDA_VISIBLE_DEVICES (or ROCm's) names a GPU twice, one that this machine does not have, or no GPU at \
+             all",
+    ),
+    Check::code(Rule::RanksShareGpus, Severity::Error, When::Start, ranks_share_gpus).doc(
+        "more ranks on this machine than GPUs, which NCCL refuses (a warning where only a variable counts the \
+             GPUs)",
+    ),
 ];
 
 fn visible_devices(subject: &Subject, found: &mut Findings) {
@@ -54,7 +48,7 @@ fn ranks_share_gpus(subject: &Subject, found: &mut Findings) {
 /// The same for `doctor` without a command.
 pub(crate) fn shared_gpus(topology: &Topology) -> Option<Problem> {
     let (nproc, gpus) = shared(topology)?;
-    let problem = Problem::found(RULES[1].name, Severity::Warning, RULES[1].when, what(nproc, gpus));
+    let problem = Problem::found(RULES[1].rule, Severity::Warning, RULES[1].when, what(nproc, gpus));
     Some(problem.at(nproc.place()).help(help(gpus)))
 }
 

@@ -2,70 +2,34 @@
 
 use serde_json::Value;
 
-use super::rule::{Findings, Rule};
+use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::base::vars;
 use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::Role;
-use crate::report::{Severity, When};
+use crate::report::{Rule, Severity, When};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "dead-variable",
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "a variable that reads as if DeepSpeed or this version of torch knew it, and that nothing reads",
-        check: dead_variable,
-    },
-    Rule {
-        name: "allocator-conf",
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "a PYTORCH_CUDA_ALLOC_CONF, or from torch 2.9 on a PYTORCH_ALLOC_CONF, that is no list of name:value: torch stops on it",
-        check: allocator_conf,
-    },
-    Rule {
-        name: "two-allocator-confs",
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "PYTORCH_CUDA_ALLOC_CONF and PYTORCH_ALLOC_CONF differ: torch follows the first",
-        check: two_allocator_confs,
-    },
-    Rule {
-        name: "max-connections",
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "CUDA_DEVICE_MAX_CONNECTIONS=1 is for Megatron's tensor parallelism: elsewhere it keeps communication from overlapping",
-        check: max_connections,
-    },
-    Rule {
-        name: "nccl-contradiction",
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "two NCCL variables of which one switches off what the other chooses",
-        check: nccl_contradiction,
-    },
-    Rule {
-        name: "env-file-unread",
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: ".deepspeed_env in this folder: only DeepSpeed's runner reads it, and only for several machines",
-        check: env_file_unread,
-    },
-    Rule {
-        name: "incomplete-ranks",
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "RANK, LOCAL_RANK and WORLD_SIZE without MASTER_ADDR or MASTER_PORT: the ranks cannot meet",
-        check: incomplete_ranks,
-    },
-    Rule {
-        name: "nohup-undone",
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "nohup in front of torchrun before torch 2.10, which takes SIGHUP back and ends on it",
-        check: nohup_undone,
-    },
+pub(super) const RULES: &[Check] = &[
+    Check::code(Rule::DeadVariable, Severity::Warning, When::Silent, dead_variable)
+        .doc("a variable that reads as if DeepSpeed or this version of torch knew it, and that nothing reads"),
+    Check::code(Rule::AllocatorConf, Severity::Error, When::Start, allocator_conf).doc(
+        "a PYTORCH_CUDA_ALLOC_CONF, or from torch 2.9 on a PYTORCH_ALLOC_CONF, that is no list of name:value: \
+             torch stops on it",
+    ),
+    Check::code(Rule::TwoAllocatorConfs, Severity::Warning, When::Silent, two_allocator_confs)
+        .doc("PYTORCH_CUDA_ALLOC_CONF and PYTORCH_ALLOC_CONF differ: torch follows the first"),
+    Check::code(Rule::MaxConnections, Severity::Warning, When::Silent, max_connections).doc(
+        "CUDA_DEVICE_MAX_CONNECTIONS=1 is for Megatron's tensor parallelism: elsewhere it keeps communication \
+             from overlapping",
+    ),
+    Check::code(Rule::NcclContradiction, Severity::Warning, When::Silent, nccl_contradiction)
+        .doc("two NCCL variables of which one switches off what the other chooses"),
+    Check::code(Rule::EnvFileUnread, Severity::Warning, When::Silent, env_file_unread)
+        .doc(".deepspeed_env in this folder: only DeepSpeed's runner reads it, and only for several machines"),
+    Check::code(Rule::IncompleteRanks, Severity::Error, When::Start, incomplete_ranks)
+        .doc("RANK, LOCAL_RANK and WORLD_SIZE without MASTER_ADDR or MASTER_PORT: the ranks cannot meet"),
+    Check::code(Rule::NohupUndone, Severity::Warning, When::Silent, nohup_undone)
+        .doc("nohup in front of torchrun before torch 2.10, which takes SIGHUP back and ends on it"),
 ];
 
 /// Found in documents, read by no program.

@@ -170,6 +170,7 @@ mod tests {
 
     use super::*;
     use crate::fake::Sandbox;
+    use crate::report::Rule;
 
     fn offload() -> Wants {
         Wants::of(&json!({"zero_optimization": {
@@ -195,7 +196,7 @@ mod tests {
         let lock = |age| Lock { path: PathBuf::from("/x/lock"), age: Duration::from_secs(age) };
         assert!(stale_locks(&[lock(60)], None).is_empty());
         let found = stale_locks(&[lock(60), lock(7200)], None);
-        assert_eq!((found.len(), found[0].rule), (1, "stale-lock"));
+        assert_eq!((found.len(), found[0].rule), (1, Rule::StaleLock));
         assert!(found[0].what.contains("2 hours") && found[0].what.contains("torch before 2.14"), "{}", found[0].what);
         let sandbox = Sandbox::new();
         let python = Python::at(sandbox.python(), &sandbox.host());
@@ -217,7 +218,7 @@ mod tests {
 
     #[test]
     fn small_shm_is_what_containers_give() {
-        assert!(small_shm(Some(64 << 20)).is_some_and(|it| it.rule == "small-shm" && it.what.contains("64 MiB")));
+        assert!(small_shm(Some(64 << 20)).is_some_and(|it| it.rule == Rule::SmallShm && it.what.contains("64 MiB")));
         assert!(small_shm(Some(16 << 30)).is_none() && small_shm(None).is_none());
     }
 

@@ -3,36 +3,25 @@
 
 use std::path::Path;
 
-use super::rule::{Findings, Rule};
+use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::command::inputs::{self, MissingInput, is_missing};
 use crate::command::python::Presence;
 use crate::command::target::Target;
 use crate::ranks::topology::Topology;
-use crate::report::{Severity, When, nearest};
+use crate::report::{Rule, Severity, When, nearest};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "script-missing",
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "the script of the command does not exist (a warning where the ranks exist already), or is a folder without `__main__.py`",
-        check: script_missing,
-    },
-    Rule {
-        name: "module-missing",
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "the interpreter of the command has no such module (a warning where something may add it that zlaunch cannot see)",
-        check: module_missing,
-    },
-    Rule {
-        name: "path-missing",
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "a model, dataset or checkpoint that is written as a path (`/…`, `./…`, `../…`, `~/…`) is not there",
-        check: path_missing,
-    },
+pub(super) const RULES: &[Check] = &[
+    Check::code(Rule::ScriptMissing, Severity::Error, When::Start, script_missing).doc(
+        "the script of the command does not exist (a warning where the ranks exist already), or is a folder \
+             without `__main__.py`",
+    ),
+    Check::code(Rule::ModuleMissing, Severity::Error, When::Start, module_missing).doc(
+        "the interpreter of the command has no such module (a warning where something may add it that zlaunch \
+             cannot see)",
+    ),
+    Check::code(Rule::PathMissing, Severity::Error, When::Start, path_missing)
+        .doc("a model, dataset or checkpoint that is written as a path (`/…`, `./…`, `../…`, `~/…`) is not there"),
 ];
 
 fn script_missing(subject: &Subject, found: &mut Findings) {

@@ -4,32 +4,21 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::rule::{Findings, Rule};
+use super::findings::{Check, Findings};
 use super::subject::Subject;
-use crate::report::{Severity, When, reading};
+use crate::report::{Rule, Severity, When, reading};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "model-unreadable",
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "the model is a file, or a folder with a config.json that is not JSON (a warning for a script), or with none at all (a warning)",
-        check: model_unreadable,
-    },
-    Rule {
-        name: "model-unknown",
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "the config.json of the model names a model_type that the installed transformers does not have, or none (a warning for scripts and ms-swift)",
-        check: model_unknown,
-    },
-    Rule {
-        name: "weights-missing",
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "the folder of the model has a tokenizer and no weights (LLaMA-Factory, ms-swift and TRL)",
-        check: weights_missing,
-    },
+pub(super) const RULES: &[Check] = &[
+    Check::code(Rule::ModelUnreadable, Severity::Error, When::Start, model_unreadable).doc(
+        "the model is a file, or a folder with a config.json that is not JSON (a warning for a script), or with \
+             none at all (a warning)",
+    ),
+    Check::code(Rule::ModelUnknown, Severity::Error, When::Start, model_unknown).doc(
+        "the config.json of the model names a model_type that the installed transformers does not have, or none \
+             (a warning for scripts and ms-swift)",
+    ),
+    Check::code(Rule::WeightsMissing, Severity::Error, When::Start, weights_missing)
+        .doc("the folder of the model has a tokenizer and no weights (LLaMA-Factory, ms-swift and TRL)"),
 ];
 
 fn model_unreadable(subject: &Subject, found: &mut Findings) {

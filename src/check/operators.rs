@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::rule::{Findings, Rule};
+use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::base::{json, vars};
 use crate::command::python::Python;
@@ -14,15 +14,12 @@ use crate::config::schema;
 use crate::config::zero::{Device, Zero};
 use crate::host::Host;
 use crate::ranks::launcher::Launcher;
-use crate::report::{Severity, When, reading};
+use crate::report::{Rule, Severity, When, reading};
 
-pub(super) const RULES: &[Rule] = &[Rule {
-    name: "first-compile",
-    severity: Severity::Note,
-    when: When::Start,
-    doc: "an operator of DeepSpeed that is not built yet: the launch compiles it first, once, which takes a minute or more",
-    check: first_compile,
-}];
+pub(super) const RULES: &[Check] = &[Check::code(Rule::FirstCompile, Severity::Note, When::Start, first_compile).doc(
+    "an operator of DeepSpeed that is not built yet: the launch compiles it first, once, which takes a minute or \
+         more",
+)];
 
 /// DeepSpeed's optimizers, each with its operator in host memory and on the GPU.
 const OF_OPTIMIZERS: &[(&str, &str, Option<&str>)] = &[
@@ -137,7 +134,7 @@ pub(super) fn build_folder(python: &Python, host: &Host) -> Option<PathBuf> {
 
 fn first_compile(subject: &Subject, found: &mut Findings) {
     // It starts on other machines, which may have them.
-    if subject.launcher.is_some_and(Launcher::is_of_job_shell) {
+    if subject.launcher == Some(Launcher::Srun) {
         return;
     }
     let Some((missing, folder)) = not_built(subject.config, subject.job, subject.host) else { return };

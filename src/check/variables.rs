@@ -2,35 +2,22 @@
 
 use std::path::Path;
 
-use super::rule::{Findings, Rule};
+use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::base::vars;
 use crate::command::python::Presence;
 use crate::host::can_be_written;
-use crate::report::{Severity, When, reading};
+use crate::report::{Rule, Severity, When, reading};
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
-        name: "thread-count",
-        severity: Severity::Warning,
-        when: When::Start,
-        doc: "an OMP_NUM_THREADS that is no number: OpenMP ignores it, and accelerate ends on it where it trains on the CPU",
-        check: thread_count,
-    },
-    Rule {
-        name: "torch-logs",
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "a TORCH_LOGS with a name that the installed torch does not log by: torch stops on it",
-        check: torch_logs,
-    },
-    Rule {
-        name: "extensions-folder",
-        severity: Severity::Warning,
-        when: When::Start,
-        doc: "a TORCH_EXTENSIONS_DIR that cannot be made or written: the first operation that is compiled ends there",
-        check: extensions_folder,
-    },
+pub(super) const RULES: &[Check] = &[
+    Check::code(Rule::ThreadCount, Severity::Warning, When::Start, thread_count).doc(
+        "an OMP_NUM_THREADS that is no number: OpenMP ignores it, and accelerate ends on it where it trains on \
+             the CPU",
+    ),
+    Check::code(Rule::TorchLogs, Severity::Error, When::Start, torch_logs)
+        .doc("a TORCH_LOGS with a name that the installed torch does not log by: torch stops on it"),
+    Check::code(Rule::ExtensionsFolder, Severity::Warning, When::Start, extensions_folder)
+        .doc("a TORCH_EXTENSIONS_DIR that cannot be made or written: the first operation that is compiled ends there"),
 ];
 
 fn thread_count(subject: &Subject, found: &mut Findings) {

@@ -17,6 +17,7 @@ use crate::fit::cards;
 use crate::ranks::launcher::{Launcher, OutputFlags};
 use crate::ranks::topology::{HostFlags, RankFlags};
 use crate::report;
+use crate::report::Rule;
 use crate::request::{EnvironmentFlags, Format, Launch, MemoryFlags, Output};
 
 pub(super) fn describe(command: Command) -> Command {
@@ -61,7 +62,7 @@ const FORMATS: Words<Format> = || vec![("text", Format::Text), ("json", Format::
 pub(super) const REPORT_FORMATS: Words<Format> = || vec![("text", Format::Text), ("json", Format::Json)];
 const LAUNCHERS: Words<Option<Launcher>> = || Launcher::NAMES.to_vec();
 const TRAINERS: Words<&trainer::Trainer> = || trainer::ALL.iter().map(|trainer| (trainer.name, *trainer)).collect();
-const RULES: Words<&str> = || check::allowable().into_iter().map(|rule| (rule, rule)).collect();
+const RULES: Words<Rule> = || check::allowable().into_iter().map(|rule| (rule.name(), rule)).collect();
 
 pub(super) fn launch_arg(option: &Opt) -> Arg {
     let arg = arg(option);
@@ -167,7 +168,7 @@ pub(super) fn read_described(args: &mut ParsedArgs) -> Launch {
         config_out: args.one(&opt::CONFIG_OUT, values::path),
         record: args.one(&opt::RECORD, values::path),
         strict: args.is_on(&opt::STRICT),
-        allow: args.many(&opt::ALLOW, one_of(RULES)).into_iter().map(|rule| rule.value.to_string()).collect(),
+        allow: args.many(&opt::ALLOW, one_of(RULES)).into_iter().map(|rule| rule.value).collect(),
         warnings: std::mem::take(&mut args.warnings),
         command: args.command(),
         options: Vec::new(),

@@ -3,7 +3,7 @@
 use crate::base::options::Opt;
 use crate::base::options::launch::{DRY_RUN, NPROC_PER_NODE};
 use crate::check;
-use crate::report::{self, Problem, Severity};
+use crate::report::{self, Problem, Rule, Severity};
 use crate::request::{Launch, Output};
 
 /// Everything that is wrong or odd, gathered while the plan is made.
@@ -39,7 +39,7 @@ impl Diagnostics {
             .for_each(|found| found.help.clone_from(&help));
         let is_given = |option: Opt| flags.contains(&option.flag());
         self.errors.retain(|error| !(is_given(NPROC_PER_NODE) && report::asks_for_gpu_count(error)));
-        self.warnings.retain(|warning| !(is_given(DRY_RUN) && warning.rule == "behind-the-command"));
+        self.warnings.retain(|warning| !(is_given(DRY_RUN) && warning.rule == Rule::BehindTheCommand));
     }
 
     /// Sorts what the rules found into errors and warnings.
@@ -62,7 +62,7 @@ impl Diagnostics {
     /// The warnings of a plan, or everything that is wrong.
     pub(super) fn verdict(self, launch: &Launch) -> Result<Vec<Problem>, Vec<Problem>> {
         let Diagnostics { mut errors, mut warnings, .. } = self;
-        warnings.retain(|problem| !launch.allow.iter().any(|rule| rule == problem.rule));
+        warnings.retain(|problem| !launch.allow.contains(&problem.rule));
         if !errors.is_empty() {
             errors.append(&mut warnings);
             return Err(errors);

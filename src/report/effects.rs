@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use nix::sys::signal::Signal;
+use nix::unistd::Pid;
 
 use super::problem::{NOT_EXECUTABLE, NOT_FOUND, Problem, REFUSED};
+use super::rule::Rule;
 use crate::base::source::Sourced;
 
 pub(crate) fn would_overwrite_an_input(out: &Sourced<PathBuf>, file: &Path) -> Problem {
     Problem::error(
-        "config-out",
+        Rule::ConfigOut,
         format!("the resolved config would overwrite `{}`, which this launch reads", file.display()),
     )
     .at(out.from.with(out.value.display()))
@@ -21,7 +23,7 @@ pub(crate) fn would_overwrite_an_input(out: &Sourced<PathBuf>, file: &Path) -> P
 }
 
 pub(crate) fn no_such_folder(path: &Path) -> Problem {
-    Problem::error("config-out", "the folder for the resolved config does not exist")
+    Problem::error(Rule::ConfigOut, "the folder for the resolved config does not exist")
         .at(format!("--config-out {}", path.display()))
         .help(format!("mkdir -p {}", path.parent().unwrap_or(path).display()))
 }
@@ -37,22 +39,21 @@ impl OutputFile {
     pub(crate) const VARIABLES: Self = OutputFile("the file of variables for the other machines", Self::RUN_FILE.1);
     pub(crate) const GENERATED: Self = OutputFile("the generated config", "choose another place: -o FILE");
     pub(crate) const RECORD: Self = OutputFile("the launch record", "choose another folder: --record DIR");
-    pub(crate) const LOG: Self = OutputFile("the log of a rank", "choose another folder: --log-dir DIR");
     pub(crate) const PROGRAM: Self = OutputFile("the shim", "choose another folder, or change its permissions");
 }
 
 pub(crate) fn cannot_write(OutputFile(what, help): OutputFile, path: &Path, why: &io::Error) -> Problem {
-    Problem::error("write", format!("{what} cannot be written: {why}")).at(path.display()).help(help)
+    Problem::error(Rule::Write, format!("{what} cannot be written: {why}")).at(path.display()).help(help)
 }
 
 pub(crate) fn folder_not_ours(folder: &Path) -> Problem {
-    Problem::error("write", "the folder for resolved configs does not belong to you alone")
+    Problem::error(Rule::Write, "the folder for resolved configs does not belong to you alone")
         .at(folder.display())
         .help("set HOME or XDG_CACHE_HOME to a folder of yours, or use --config-out PATH")
 }
 
 pub(crate) fn port_in_use(port: &Sourced<u16>) -> Problem {
-    Problem::error("port", format!("port {} on this machine is already in use", port.value))
+    Problem::error(Rule::Port, format!("port {} on this machine is already in use", port.value))
         .at(port.place())
         .help("choose another one on all machines: --master-port or MASTER_PORT")
 }
@@ -65,7 +66,7 @@ pub(crate) fn cannot_execute(program: &OsStr, why: &io::Error) -> Problem {
         io::ErrorKind::ArgumentListTooLong => ("got more arguments than the system allows".to_string(), NOT_EXECUTABLE),
         _ => (format!("cannot be executed: {why}"), NOT_EXECUTABLE),
     };
-    Problem::error("exec", format!("`{name}` {what}"))
+    Problem::error(Rule::Exec, format!("`{name}` {what}"))
         .at(&name)
         .help("check the command, and that its environment is active")
         .status(status)
@@ -77,59 +78,52 @@ pub(crate) fn cannot_start_ranks(rank: u32, count: u32, why: &io::Error) -> Prob
         io::ErrorKind::OutOfMemory => "there is no memory left on this machine",
         _ => "`ulimit -a` shows the limits of this session",
     };
-    Problem::error("ranks", format!("rank {rank} of {count} cannot be started: {why}"))
+    Problem::error(Rule::Ranks, format!("rank {rank} of {count} cannot be started: {why}"))
         .at(format!("rank {rank}"))
         .help(help)
 }
 
 pub(crate) fn cannot_watch_ranks(why: &io::Error) -> Problem {
-    Problem::error("ranks", format!("the ranks cannot be supervised: {why}"))
+    Problem::error(Rule::Ranks, format!("the ranks cannot be supervised: {why}"))
         .at("--launcher local")
         .help("`ulimit -a` shows the limits of this session; --launcher torchrun does not need this")
 }
 
 pub(crate) fn endings_are_hidden() -> Problem {
-    Problem::error("ranks", "SIGCHLD is ignored, so zlaunch cannot tell how a rank ended")
+    Problem::error(Rule::Ranks, "SIGCHLD is ignored, so zlaunch cannot tell how a rank ended")
         .at("SIGCHLD, inherited from the program that starts zlaunch")
         .help("env --default-signal=CHLD zlaunch …")
 }
 
 /// The exit status is that of the rank, as a shell reports it.
-pub(crate) fn rank_failed(rank: usize, ending: ExitStatus, several: bool, log: Option<&Path>) -> Problem {
-    let (how, status) = ending_in_words(ending);
-    let others = if several { "; the others were stopped" } else { "" };
-    let help = match (ending.signal(), log) {
-        (Some(9), _) => "`dmesg` shows whether the system ran out of memory",
-        (_, None) => "its own output says why; --log-dir DIR keeps the ranks' output apart",
-        (_, Some(_)) => "its own output says why",
-    };
-    Problem::error("rank", format!("rank {rank} {how}{others}"))
-        .at(log.map_or_else(|| format!("rank {rank}"), |log| log.display().to_string()))
-        .help(help)
-        .status(u8::try_from(status).unwrap_or(REFUSED))
-}
-
-/// What was started for one machine of a job has failed.
-pub(crate) fn machine_failed(number: usize, name: &str, ending: ExitStatus) -> Problem {
-    let (how, status) = ending_in_words(ending);
-    Problem::error("rank", format!("what was started on machine {number} {how}; the others were stopped"))
-        .at(name)
-        .help("its own output says why")
-        .status(u8::try_from(status).unwrap_or(REFUSED))
-}
-
-/// How a process ended, and the exit status that stands for it.
-fn ending_in_words(ending: ExitStatus) -> (String, i32) {
-    match (ending.code(), ending.signal()) {
+pub(crate) fn rank_failed(rank: usize, ending: ExitStatus, several: bool) -> Problem {
+    let (how, status) = match (ending.code(), ending.signal()) {
         (Some(code), _) => (format!("exited with status {code}"), code),
         (None, signal) => {
             let number = signal.unwrap_or_default();
             let name = Signal::try_from(number).map_or("", Signal::as_str);
             (format!("was killed by signal {number} {name}").trim_end().to_string(), 128 + number)
         }
-    }
+    };
+    let others = if several { "; the others were stopped" } else { "" };
+    Problem::error(Rule::Rank, format!("rank {rank} {how}{others}"))
+        .at(format!("rank {rank}"))
+        .help(match ending.signal() {
+            Some(9) => "`dmesg` shows whether the system ran out of memory",
+            _ => "its own output says why; --launcher torchrun --log-dir DIR keeps the ranks' output apart",
+        })
+        .status(u8::try_from(status).unwrap_or(REFUSED))
+}
+
+pub(crate) fn processes_are_left(processes: &[Pid]) -> Problem {
+    let numbers = processes.iter().map(Pid::to_string).collect::<Vec<_>>().join(", ");
+    Problem::error(Rule::Rank, "processes that the ranks started are still there, and SIGKILL does not end them")
+        .at(numbers)
+        .help("they hang in the kernel, perhaps in a driver or a file system: `dmesg` may say where")
 }
 
 pub(crate) fn cannot_print(why: &io::Error) -> Problem {
-    Problem::error("print", format!("standard output cannot be written: {why}")).at("stdout").help("is the disk full?")
+    Problem::error(Rule::Print, format!("standard output cannot be written: {why}"))
+        .at("stdout")
+        .help("is the disk full?")
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::problem::{Problem, Severity};
+use super::rule::Rule;
 use crate::base::size::size;
 
 fn age(time: Duration) -> String {
@@ -16,7 +17,7 @@ fn age(time: Duration) -> String {
 }
 
 pub(crate) fn package_missing(name: &str, python: &Path) -> Problem {
-    Problem::error("package-missing", format!("`{name}` is not installed for this Python"))
+    Problem::error(Rule::PackageMissing, format!("`{name}` is not installed for this Python"))
         .at(python.display())
         .help(format!("{} -m pip install {name}, or activate the environment that has it", python.display()))
 }
@@ -25,7 +26,7 @@ pub(crate) fn package_missing(name: &str, python: &Path) -> Problem {
 pub(crate) fn stale_lock(path: &Path, old: Duration, torch: &str) -> Problem {
     let folder = path.parent().unwrap_or(path).display();
     Problem::warning(
-        "stale-lock",
+        Rule::StaleLock,
         format!(
             "this lock is {} old: a rank of {torch} that needs {folder} waits as long as the file is there",
             age(old)
@@ -36,19 +37,22 @@ pub(crate) fn stale_lock(path: &Path, old: Duration, torch: &str) -> Problem {
 }
 
 pub(crate) fn nvme_not_writable(key: &str, path: &Path) -> Problem {
-    Problem::error("nvme-folder", format!("`{}` cannot be written: offloading to NVMe fails at start", path.display()))
-        .at(key)
-        .help(format!("--set {key}=/local/nvme/$USER-$$"))
+    Problem::error(
+        Rule::NvmeFolder,
+        format!("`{}` cannot be written: offloading to NVMe fails at start", path.display()),
+    )
+    .at(key)
+    .help(format!("--set {key}=/local/nvme/$USER-$$"))
 }
 
 pub(crate) fn nvme_is_shared(key: &str, path: &Path, kind: &str) -> Problem {
-    Problem::warning("nvme-folder", format!("`{}` is on {kind}: slow, and other jobs may empty it", path.display()))
+    Problem::warning(Rule::NvmeFolder, format!("`{}` is on {kind}: slow, and other jobs may empty it", path.display()))
         .at(key)
         .help("give every job a folder of its own, on a disk of this machine")
 }
 
 pub(crate) fn cache_on_nfs(what: &str, path: &Path, kind: &str, variable: &str) -> Problem {
-    Problem::warning("cache-on-nfs", format!("{what} is on {kind}: ranks that lock files there wait or fail"))
+    Problem::warning(Rule::CacheOnNfs, format!("{what} is on {kind}: ranks that lock files there wait or fail"))
         .at(path.display())
         .help(format!("export {variable}=/tmp/$USER-{what}"))
 }
@@ -65,19 +69,19 @@ pub(crate) fn no_compiler(missing: &[&str], needed: bool) -> Problem {
         "no {} on PATH: DeepSpeed compiles its operators (cpu_adam, fused_adam, …) when a run first needs them",
         missing.join(" and no ")
     );
-    let problem = Problem::warning("no-compiler", what).at("PATH").help(help.join("; "));
+    let problem = Problem::warning(Rule::NoCompiler, what).at("PATH").help(help.join("; "));
     if needed { Problem { severity: Severity::Error, ..problem } } else { problem }
 }
 
 pub(crate) fn small_memlock(limit: u64, why: &str) -> Problem {
-    Problem::warning("small-memlock", format!("only {} of memory may be locked, and {why}", size(limit)))
+    Problem::warning(Rule::SmallMemlock, format!("only {} of memory may be locked, and {why}", size(limit)))
         .at("ulimit -H -l")
         .help("`memlock unlimited` in /etc/security/limits.conf, LimitMEMLOCK=infinity for slurmd, docker run --ulimit memlock=-1")
 }
 
 pub(crate) fn small_shm(bytes: u64) -> Problem {
     Problem::warning(
-        "small-shm",
+        Rule::SmallShm,
         format!("/dev/shm has {}: NCCL and data loader workers share memory there", size(bytes)),
     )
     .at("/dev/shm")
@@ -85,7 +89,7 @@ pub(crate) fn small_shm(bytes: u64) -> Problem {
 }
 
 pub(crate) fn few_files(most: u64) -> Problem {
-    Problem::warning("few-files", format!("only {most} files may be open: data loaders need more"))
+    Problem::warning(Rule::FewFiles, format!("only {most} files may be open: data loaders need more"))
         .at("ulimit -n")
         .help("ulimit -n 65536")
 }
@@ -93,7 +97,7 @@ pub(crate) fn few_files(most: u64) -> Problem {
 pub(crate) fn not_enough_host_memory(needed: u64, have: u64, limited: bool) -> Problem {
     let whose = if limited { "the cgroup allows" } else { "this machine has" };
     Problem::error(
-        "not-enough-host-memory",
+        Rule::NotEnoughHostMemory,
         format!("offloading this model keeps about {} in host memory, but {whose} {}", size(needed), size(have)),
     )
     .at("zero_optimization.offload_optimizer, zero_optimization.offload_param")

@@ -3,19 +3,20 @@
 use std::path::Path;
 
 use super::problem::Problem;
+use super::rule::Rule;
 
 pub(crate) fn no_folder_for_shims(usage: &str) -> Problem {
-    Problem::error("usage", "there is no home folder, so a folder must be named").at("HOME").help(usage)
+    Problem::error(Rule::Usage, "there is no home folder, so a folder must be named").at("HOME").help(usage)
 }
 
 pub(crate) fn never_on_path(folder: &Path) -> Problem {
-    Problem::error("shims", "a folder with a `:` in its name cannot be on PATH")
+    Problem::error(Rule::Shims, "a folder with a `:` in its name cannot be on PATH")
         .at(folder.display())
         .help("choose another folder: zlaunch shims install DIR")
 }
 
 pub(crate) fn not_a_shim(file: &Path) -> Problem {
-    Problem::error("shims", "this file is not a shim of zlaunch, and is left alone")
+    Problem::error(Rule::Shims, "this file is not a shim of zlaunch, and is left alone")
         .at(file.display())
         .help("choose another folder: zlaunch shims install DIR")
 }

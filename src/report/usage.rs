@@ -3,22 +3,23 @@
 use std::ffi::OsStr;
 
 use super::problem::Problem;
+use super::rule::Rule;
 use super::suggestion::{did_you_mean, nearest};
 use crate::base::source::Sourced;
 
 pub(crate) fn nothing_to_launch(config: &str) -> Problem {
-    Problem::error("usage", "there is no command to launch")
+    Problem::error(Rule::Usage, "there is no command to launch")
         .at("zlaunch [OPTIONS] [--] COMMAND [ARGS]...")
         .help(format!("zlaunch --deepspeed {config} -- swift sft --model Qwen/Qwen3-8B; `zlaunch -h` is an overview"))
 }
 
 /// `line`: the command line that was probably meant.
 pub(crate) fn meant(word: &str, what: &str, line: &str) -> Problem {
-    Problem::error("usage", format!("`{word}` is {what}")).at(word).help(line)
+    Problem::error(Rule::Usage, format!("`{word}` is {what}")).at(word).help(line)
 }
 
 pub(crate) fn nothing_to_check() -> Problem {
-    Problem::error("usage", "there is nothing to check")
+    Problem::error(Rule::Usage, "there is nothing to check")
         .at("zlaunch check")
         .help("zlaunch check ds_config.json, or zlaunch check --deepspeed zero2 -- swift sft --model Qwen/Qwen3-8B")
 }
@@ -30,12 +31,12 @@ pub(crate) fn unknown_option(command: &str, given: &str, meant: Option<&str>) ->
         Some(words) => format!("did you mean `{words}`?"),
         None => format!("`{command} --help` lists the options{behind}"),
     };
-    Problem::error("usage", format!("{} has no option `{given}`", named(command))).at(given).help(help)
+    Problem::error(Rule::Usage, format!("{} has no option `{given}`", named(command))).at(given).help(help)
 }
 
 pub(crate) fn needless_option(command: &str, given: &str, why: &str) -> Problem {
     let what = format!("{} has no option `{given}`: {why}", named(command));
-    Problem::error("usage", what).at(given).help(format!("leave {given} out"))
+    Problem::error(Rule::Usage, what).at(given).help(format!("leave {given} out"))
 }
 
 /// The program by its name, a sub-command as it is typed.
@@ -46,13 +47,13 @@ fn named(command: &str) -> String {
 /// Its help is the whole line with the option where it belongs.
 pub(crate) fn option_of_the_trainer(given: &str) -> Problem {
     let what = format!("zlaunch has no option `{given}`: the options of the training come behind its command");
-    Problem::error("usage", what).at(given)
+    Problem::error(Rule::Usage, what).at(given)
 }
 
 /// `line`: the command line with the option in front.
 pub(crate) fn dry_run_behind(word: &str, line: &str) -> Problem {
     let what = format!("`{word}` stands behind the command: the training gets it, and is started");
-    Problem::warning("behind-the-command", what).at(word).help(line)
+    Problem::warning(Rule::BehindTheCommand, what).at(word).help(line)
 }
 
 /// An option of ours that the trainer does not have.
@@ -69,7 +70,7 @@ pub(crate) fn option_of_ours(found: &Problem) -> Option<&str> {
 
 /// `value` is what stands for the value in the help, `about` what the help says.
 pub(crate) fn option_needs_value(flag: &str, value: &str, about: &str) -> Problem {
-    Problem::error("usage", format!("`{flag}` needs a value")).at(flag).help(format!("{flag} {value}: {about}"))
+    Problem::error(Rule::Usage, format!("`{flag}` needs a value")).at(flag).help(format!("{flag} {value}: {about}"))
 }
 
 pub(crate) fn takes_no_value(name: &str, value: &str) -> Problem {
@@ -78,21 +79,21 @@ pub(crate) fn takes_no_value(name: &str, value: &str) -> Problem {
         "0" | "false" | "no" | "off" => format!("leave {name} out"),
         _ => name.to_string(),
     };
-    Problem::error("usage", format!("`{name}` takes no value")).at(format!("{name}={value}")).help(help)
+    Problem::error(Rule::Usage, format!("`{name}` takes no value")).at(format!("{name}={value}")).help(help)
 }
 
 pub(crate) fn usage(what: &str) -> Problem {
-    Problem::error("usage", what).at("the command line").help("`zlaunch --help` lists the options")
+    Problem::error(Rule::Usage, what).at("the command line").help("`zlaunch --help` lists the options")
 }
 
 pub(crate) fn not_text(from: &str, value: &OsStr) -> Problem {
-    Problem::error("usage", format!("the value of `{from}` is not UTF-8 text"))
+    Problem::error(Rule::Usage, format!("the value of `{from}` is not UTF-8 text"))
         .at(format!("{from} {}", value.to_string_lossy()))
         .help("use plain text here; arguments after the command may be any bytes")
 }
 
 pub(crate) fn not_a_switch(sourced: &Sourced<String>) -> Problem {
-    Problem::error("usage", format!("`{}` is neither on nor off", sourced.value))
+    Problem::error(Rule::Usage, format!("`{}` is neither on nor off", sourced.value))
         .at(sourced.place())
         .help(sourced.from.with("1"))
 }
@@ -107,7 +108,7 @@ pub(crate) fn not_one_of(sourced: &Sourced<String>, known: &[&str]) -> Problem {
         Some(word) if known.len() > MOST => format!("did you mean `{word}`?"),
         word => did_you_mean(word, &all),
     };
-    Problem::error("usage", format!("`{}` does not know `{}`", sourced.from, sourced.value))
+    Problem::error(Rule::Usage, format!("`{}` does not know `{}`", sourced.from, sourced.value))
         .at(sourced.place())
         .help(help)
 }
@@ -134,7 +135,7 @@ fn word_meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 
 /// A value is not what it must be: `a dotted key`.
 pub(crate) fn is_not(wanted: &str, sourced: &Sourced<String>, example: &str) -> Problem {
-    Problem::error("usage", format!("`{}` is not {wanted}", sourced.value))
+    Problem::error(Rule::Usage, format!("`{}` is not {wanted}", sourced.value))
         .at(sourced.place())
         .help(sourced.from.with(example))
 }
@@ -179,12 +180,12 @@ pub(crate) fn not_an_assignment(sourced: &Sourced<String>, form: &str, next: Opt
 }
 
 pub(crate) fn format_without_dry_run() -> Problem {
-    Problem::error("usage", "`--format` is only for a plan that is printed").at("--format").help("add --dry-run")
+    Problem::error(Rule::Usage, "`--format` is only for a plan that is printed").at("--format").help("add --dry-run")
 }
 
 pub(crate) fn unknown_variable(name: &str, nearest: Option<&str>) -> Problem {
     let all = "`zlaunch --help` lists the options, and each has a variable";
-    Problem::warning("unknown-variable", format!("zlaunch does not read `{name}`"))
+    Problem::warning(Rule::UnknownVariable, format!("zlaunch does not read `{name}`"))
         .at(format!("variable {name}"))
         .help(did_you_mean(nearest, all))
 }
@@ -196,7 +197,7 @@ pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>, containing: &[
         [one] if nearest.is_none() => format!("did you mean `{one}`?"),
         _ => format!("names that contain it: {}", containing[..containing.len().min(12)].join(", ")),
     };
-    Problem::error("usage", format!("zlaunch has no explanation for `{words}`"))
+    Problem::error(Rule::Usage, format!("zlaunch has no explanation for `{words}`"))
         .at(format!("explain {words}"))
         .help(did_you_mean(nearest, &help))
 }
@@ -204,7 +205,7 @@ pub(crate) fn unknown_subject(words: &str, nearest: Option<&str>, containing: &[
 /// `usage` is that of a sub-command.
 pub(crate) fn missing_argument(name: &str, usage: &str) -> Problem {
     let command = sub_command(usage);
-    Problem::error("usage", format!("`{command}` needs {name}")).at(command).help(usage)
+    Problem::error(Rule::Usage, format!("`{command}` needs {name}")).at(command).help(usage)
 }
 
 pub(crate) fn no_such_command(name: &str, nearest: Option<&str>) -> Problem {
@@ -214,14 +215,14 @@ pub(crate) fn no_such_command(name: &str, nearest: Option<&str>) -> Problem {
             "`zlaunch help` lists the commands, `zlaunch --help` the options of a launch; `zlaunch explain {name}` may know it"
         ),
     };
-    Problem::error("usage", format!("zlaunch has no command `{name}`")).at(format!("help {name}")).help(help)
+    Problem::error(Rule::Usage, format!("zlaunch has no command `{name}`")).at(format!("help {name}")).help(help)
 }
 
 pub(crate) fn unexpected_argument(word: &str, usage: &str) -> Problem {
-    Problem::error("usage", format!("`{word}` is not understood here")).at(sub_command(usage)).help(usage)
+    Problem::error(Rule::Usage, format!("`{word}` is not understood here")).at(sub_command(usage)).help(usage)
 }
 
-/// `zlaunch replay` of `zlaunch replay DIR`.
+/// `zlaunch shims` of `zlaunch shims install|remove|list [DIR]`.
 fn sub_command(usage: &str) -> String {
     usage.split(' ').take(2).collect::<Vec<_>>().join(" ")
 }

@@ -121,7 +121,7 @@ fn tables() -> Vec<Table> {
         (rule.key.to_string(), format!("| `{}` | {} | {compared} |", rule.key, cell(rule.doc)))
     });
     let checks = check::rules()
-        .map(|rule| (rule.name.to_string(), format!("| `{}` | {} | {} |", rule.name, rule.severity, cell(rule.doc))));
+        .map(|rule| (rule.rule.to_string(), format!("| `{}` | {} | {} |", rule.rule, rule.severity, cell(rule.doc))));
     let variables = vars::all()
         .into_iter()
         .map(|var| (var.name.clone(), var.name.replace(", ", "`, `"), var.does, cell(var.about)))

@@ -61,9 +61,8 @@ PARSERS = {
     "trl": [(command, ["trl", command], []) for command in ("sft", "dpo", "grpo", "reward", "kto", "rloo")],
     "llamafactory": [("", ["llamafactory-cli", "train"], ["train", "TrainingArguments", "Seq2SeqTrainingArguments"])],
 }
-# What transformers refuses of arguments together, and of numbers.
-TOGETHER = [text.replace("`", "") for file in sorted((ROOT / "src/check").rglob("refusals*/*.*")) for text in re.findall(r'"([^"]* [^"]*)"', file.read_text())] + [
-    "is on too", "it does not go with", "it must be between"]
+# What is refused of arguments together.
+TOGETHER = [text.replace("`", "") for text in re.findall(r"(?m)^why +(.*)", (ROOT / "src/check/refusals.txt").read_text())]
 # Looked up after the parser; and those that zlaunch reads itself.
 LATER, OWN = {"lr_scheduler_type", "report_to", "attn_impl", "use_liger_kernel"}, {"deepspeed", "use_ray", "fsdp", "ignore_args_error"}
 

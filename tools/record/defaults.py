@@ -88,4 +88,4 @@ def table(folder):
 
 
 def main():
-    write_table(__doc__, table, "defaults.txt")
+    write_table(__doc__, lambda folder: sorted(table(folder)), "defaults.txt")

@@ -1,7 +1,8 @@
 """The DeepSpeed configs that come with a trainer, from wheels: src/recorded/shipped_configs.txt.
 
-A line is a distribution, a word that its `--deepspeed` takes for a file of its package, that file below site-packages, the first version that was seen to
-do so (`0`: the oldest that was read), the first that does not any more (`-`: none), and the FNV-1a of the newest such file if its content is that of zlaunch's template of the same name. Newest first.
+A line is a distribution and a word that its `--deepspeed` takes for a file of its package, and that file below site-packages with the first version that was
+seen to have it (`0`: the oldest that was read; `-`: the word is not known any more), and behind `#` the FNV-1a of the file if its content is that of zlaunch's
+template of the same name.
 """
 import ast
 import json
@@ -9,7 +10,7 @@ import zipfile
 from pathlib import PurePosixPath
 
 from harness import ROOT
-from sources import number, packages, write_table
+from sources import packages, write_table
 
 
 def mapping(tree):
@@ -66,18 +67,22 @@ def merged(base, patch):
 
 
 def table(folder):
+    lines = []
     for distribution, read in READ.items():
-        spans, wheels = {}, packages(folder, distribution)
-        versions = [*wheels, "-"]
-        for at, wheel in enumerate(wheels.values()):
-            archive = zipfile.ZipFile(wheel)
-            for pair in read(archive).items():
-                spans.setdefault(pair, [versions[at] if at else "0", None, None])
-                data, template = archive.read(pair[1]), ROOT / f"templates/{PurePosixPath(pair[1]).name}"
-                same = template.exists() and body(template) == json.loads(data)
-                spans[pair][1:] = [versions[at + 1], fnv1a(data) if same else ""]
-        for (word, file), (since, until, digest) in sorted(spans.items(), key=lambda item: (number(item[1][0]), item[0]), reverse=True):
-            yield " ".join([distribution, word, file, since, until, digest]).strip()
+        words, wheels = {}, packages(folder, distribution)
+        for version, wheel in wheels.items():
+            archive, since = zipfile.ZipFile(wheel), "0" if wheel is next(iter(wheels.values())) else version
+            found = read(archive)
+            for word in {*found, *words}:
+                history, file = words.setdefault(word, []), found.get(word, "-")
+                if not history or history[-1][1] != file:
+                    history.append([since, file, ""])
+                if file != "-":
+                    data, template = archive.read(file), ROOT / f"templates/{PurePosixPath(file).name}"
+                    same = template.exists() and body(template) == json.loads(data)
+                    history[-1][2] = f"#{fnv1a(data)}" if same else ""
+        lines += [" ".join([distribution, word, *(f"{since}={file}{digest}" for since, file, digest in history)]) for word, history in words.items()]
+    return sorted(lines)
 
 
 def main():

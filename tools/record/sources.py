@@ -37,12 +37,16 @@ def number(version):
     return tuple(int("".join(digit for digit in part if digit.isdigit()) or 0) for part in version.split(".")[:3])
 
 
+# Of axolotl and LLaMA-Factory those of the last year are read, and the newest before it.
+SINCE = {"ms-swift": (3,), "llamafactory": (0, 9, 3), "axolotl": (0, 12, 2)}
+
+
 def packages(folder, distribution):
     """{version: file} of a distribution, the oldest first; a wheel counts before a source distribution."""
     name = distribution.replace("-", "_")
     found = {file.name.removeprefix(f"{name}-").removesuffix(".tar.gz"): file for file in folder.glob(f"{name}-*.tar.gz")}
     found |= {file.name.split("-")[1]: file for file in folder.glob(f"{name}-*.whl")}
-    return {version: found[version] for version in sorted(found, key=number)}
+    return {version: found[version] for version in sorted(found, key=number) if number(version) >= SINCE.get(distribution, ())}
 
 
 class Histories(collections.defaultdict):

@@ -114,7 +114,7 @@ impl<'h> DoctorReport<'h> {
         let problems = self.rows().flat_map(|row| row.problems.iter().map(move |problem| (row, problem)));
         let problems = problems.map(|(row, problem)| {
             json!({
-                "rule": problem.rule,
+                "rule": problem.rule.name(),
                 "severity": problem.severity.to_string(),
                 "about": row.name,
                 "message": self.clean(&problem.what),
