@@ -1,12 +1,18 @@
-"""Prints, for every model type of the installed transformers, config.jsons (as saved, and only with a size here or there) and the
-hidden size that is found in the config loaded from it: by HF's Trainer (stage 3), by accelerate (below it), by the Trainer under
-ms-swift. One JSON line each. `record_options.py` records from here what each class does with the names of the size."""
+"""The hidden size that is found for every model type of the installed transformers, printed.
+
+One JSON line for each config.json (as saved, and only with a size here or there) with the size in the config loaded from it: by HF's Trainer
+(stage 3), by accelerate (below it), by the Trainer under ms-swift. `options` records from here what each class does with the names of the size.
+"""
 import json
+import os
 import tempfile
 from pathlib import Path
 
-from transformers import AutoConfig
-from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+# Some classes would ask the hub, and wait for it.
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+from transformers import AutoConfig  # noqa: E402
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING  # noqa: E402
 
 # Whatever the number of attention heads is, it divides them, or (falcon's 71) leaves an even share.
 SIZE, OTHER = 6720, 26880
@@ -115,7 +121,3 @@ def main():
             if made is not None:
                 answer = {by.__name__[3:]: by(made) for by in (by_trainer, by_accelerate, by_swift)}
                 print(json.dumps({"type": model_type, "json": {"model_type": model_type, **config}, **answer}, default=str), flush=True)
-
-
-if __name__ == "__main__":
-    main()

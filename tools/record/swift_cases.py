@@ -1,7 +1,4 @@
-#!/usr/bin/env python3
-"""Records what ms-swift's own argument classes make of generated commands, for the hermetic tests.
-
-usage: record_swift.py > tests/data/recorded-swift.jsonl
+"""What ms-swift's own argument classes make of generated commands, for the hermetic tests: > tests/data/recorded-swift.jsonl.
 
 Each line is a command and its answer: the DeepSpeed config after swift's classes and transformers' own process and
 finalize steps, or the refusal. Only the number of ranks and the model are small.
@@ -12,7 +9,8 @@ import tempfile
 from pathlib import Path
 
 from harness import Arguments
-from lab import answers, make_model, versions
+from lab import answers, make_model
+from recorded_answers import print_answers
 
 REAL = '''
 import contextlib, io, json, os, sys
@@ -93,16 +91,6 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         make_model(options.env, folder)
         cases = [case(number) for number in range(options.cases)]
-        found = answers(options.env, folder, ["-c", REAL, folder], cases)
+        found = json.loads(json.dumps(answers(options.env, folder, ["-c", REAL, folder], cases)).replace(folder, "FOLDER"))
         config = json.loads((Path(folder) / "model/config.json").read_text())
-        named = versions(options.env, "ms_swift", "transformers", "accelerate", "deepspeed")
-        print(json.dumps({**named, "model": {key: config[key] for key in ("model_type", "hidden_size")}}))
-        for it, answer in zip(cases, found):
-            if "config" in answer:
-                answer["config"]["steps_per_print"] = "inf"
-            answer = json.loads(json.dumps(answer).replace(folder, "FOLDER"))
-            print(json.dumps({**it, "answer": answer}, separators=(",", ":")))
-
-
-if __name__ == "__main__":
-    main()
+        print_answers(options.env, ("ms_swift", "transformers", "accelerate", "deepspeed"), cases, found, model={key: config[key] for key in ("model_type", "hidden_size")})

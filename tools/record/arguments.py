@@ -1,10 +1,6 @@
-#!/usr/bin/env python3
-"""Records what the trainers' parsers take into src/recorded/arguments.txt.
+"""What the trainers' parsers take, from wheels: src/recorded/arguments.txt.
 
-usage: record_arguments.py WHEELS
-
-WHEELS is a folder with wheels of many versions (`pip download --no-deps`), or source distributions where there is no wheel. Their sources are read, not imported, as `record_defaults.py` does it.
-That what is read is what the real parsers do is checked by `arguments.py` in the environments that are installed.
+That what is read is what the real parsers do is checked by tests/real/parsers.py in the environments that are installed.
 
 A line is a distribution, a class, an argument and what it takes, each with the first version that was seen to take it, sorted by bytes:
 `int`, `float`, `str`; `bool` (alone, it means true), `bool!` (there is `--no_NAME` too), `bool?` (never alone); `|a|b` or the name of a class of
@@ -13,15 +9,10 @@ anything else; `-` where there is no such argument. Of a click program (axolotl)
 What all versions take alike has no version. The line `DISTRIBUTION *` has the versions that were read. `DISTRIBUTION CLASS ^` names the classes whose arguments it has besides.
 """
 import ast
-import collections
-import math
 import re
-import zipfile
-from pathlib import Path
 
 from axolotl_options import options as axolotl_options
-from harness import ROOT, Arguments
-from record_defaults import BASE, TRL, Sources, number, opened, packages
+from sources import BASE, SWIFT, TRL, Histories, Sources, first, number, opened, packages, write_table
 
 GONE, UNKNOWN, MEMBER, NO_WORD = "-", "?", "+", "!"
 SEQ2SEQ = "Seq2SeqTrainingArguments"
@@ -31,7 +22,6 @@ TRL_COMMANDS = ["sft", "dpo", "grpo", "kto", "reward", "rloo"]
 TRL_CLASSES = [f"{name}Config" for name in TRL] + ["ModelConfig", "ScriptArguments", "DatasetMixtureConfig", "GRPOScriptArguments", "RLOOScriptArguments", "SFTScriptArguments", "DPOScriptArguments"]
 # Where the commands' own classes were before 0.13; the script of `kto` had one of its own.
 OLD_TRL = ("trl/commands/cli_utils.py", "trl/commands/scripts/kto.py", "trl/utils.py")
-SWIFT = {"sft": ["SftArguments", "TrainArguments"], "pt": ["PretrainArguments", "SftArguments", "TrainArguments"], "rlhf": ["RLHFArguments"]}
 LLAMAFACTORY = ["ModelArguments", "DataArguments", "TrainingArguments", "FinetuningArguments", "GeneratingArguments"]
 # What transformers takes for a class of choices whatever the parser says: `__post_init__` looks it up.
 CONVERTED = {"lr_scheduler_type": "SchedulerType"}
@@ -119,13 +109,9 @@ def boolean(default, optional):
 class Parsers(Sources):
     """The classes of a package, made again with what their fields take."""
 
-    def make(self, path, node):
-        if (path, node.name) not in self.made:
-            bases = [self.resolve_base(path, base) for base in node.bases]
-            fields = {field.target.id: kind(field.annotation, field.value) for field in node.body if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
-                      and type_name(getattr(field.annotation, "value", None)) != "ClassVar" and not hidden(field.value)}
-            self.made[path, node.name] = type(node.name, tuple(base for base in bases if base) or (object,), {"own": fields})
-        return self.made[path, node.name]
+    def fields(self, written):
+        return {"own": {field.target.id: kind(field.annotation, field.value) for field in written
+                        if type_name(getattr(field.annotation, "value", None)) != "ClassVar" and not hidden(field.value)}}
 
     def resolve_base(self, path, base):
         found = super().resolve_base(path, base)
@@ -169,29 +155,20 @@ def choices(archive, paths):
     return found
 
 
-def all_classes(sources):
-    every = {}
-    for name, made in sources.classes():
-        if name not in every or len(made.__mro__) > len(every[name].__mro__):
-            every[name] = made
-    return every
-
-
-def transformers(wheel):
-    sources = Parsers(wheel, ("transformers/training_args.py", "transformers/training_args_seq2seq.py"))
-    every = all_classes(sources)
+def transformers(package):
+    every = Parsers(package, ("transformers/training_args.py", "transformers/training_args_seq2seq.py")).classes()
     found = {BASE: fields(every[BASE]), SEQ2SEQ: vars(every[SEQ2SEQ])["own"]}
     found[BASE]["report_to"] = REPORTERS
-    enums = choices(zipfile.ZipFile(wheel), [f"transformers/{name}.py" for name in ("trainer_utils", "training_args", "debug_utils", "integrations/integration_utils")])
-    assert {*ENUMS, REPORTERS} - set(enums) <= {"SaveStrategy"} and all(enums.values()), wheel
+    enums = choices(opened(package), [f"transformers/{name}.py" for name in ("trainer_utils", "training_args", "debug_utils", "integrations/integration_utils")])
+    assert {*ENUMS, REPORTERS} - set(enums) <= {"SaveStrategy"} and all(enums.values()), package
     return found | enums, {SEQ2SEQ: [BASE]}
 
 
-def trl(wheel):
-    every = all_classes(Parsers(wheel, ("trl/trainer/", "trl/experimental/", "trl/scripts/", *OLD_TRL)))
+def trl(package):
+    every = Parsers(package, ("trl/trainer/", "trl/experimental/", "trl/scripts/", *OLD_TRL)).classes()
     named = {name: every[name] for name in TRL_CLASSES if name in every and not any(hasattr(parent, "foreign") for parent in every[name].__mro__)}
     parts = {name: [BASE] for name, made in named.items() if derives(made)}
-    archive = opened(wheel)
+    archive = opened(package)
     for command in TRL_COMMANDS:
         path = next((path for folder in ("scripts", "commands/scripts") if (path := f"trl/{folder}/{command}.py") in archive.namelist()), None)
         for node in ast.walk(ast.parse(archive.read(path))) if path else []:
@@ -202,17 +179,17 @@ def trl(wheel):
     return {name: fields(made) for name, made in named.items()}, parts
 
 
-def swift(wheel):
-    every = all_classes(Parsers(wheel, ("swift/llm/argument/", "swift/llm/__init__", "swift/arguments/", "swift/trainers/", "swift/rlhf_trainers/", "swift/ray/", "swift/ray_utils/", "swift/llm/ray/", "swift/utils/")))
-    found = {name: next(every[choice] for choice in wanted if choice in every) for name, wanted in SWIFT.items()}
+def swift(package):
+    every = Parsers(package, ("swift/llm/argument/", "swift/llm/__init__", "swift/arguments/", "swift/trainers/", "swift/rlhf_trainers/", "swift/ray/", "swift/ray_utils/", "swift/llm/ray/", "swift/utils/")).classes()
+    found = first(every, SWIFT)
     foreign = {parent.__name__ for made in found.values() for parent in made.__mro__ if "foreign" in vars(parent)}
-    assert not foreign, (wheel, foreign)
+    assert not foreign, (package, foreign)
     # All commands take what `sft` takes.
     return {name: converted(fields(made)) for name, made in found.items()}, {name: [SEQ2SEQ if name == "sft" else "sft"] for name in found}
 
 
-def llamafactory(wheel):
-    every = all_classes(Parsers(wheel, "llamafactory/hparams/"))
+def llamafactory(package):
+    every = Parsers(package, "llamafactory/hparams/").classes()
     own = {}
     # 0.9.1 had none of its own.
     for name in (name for name in LLAMAFACTORY if name in every):
@@ -230,61 +207,36 @@ def axolotl(file):
     return found and ({"train": found}, {})
 
 
-# What reads the versions of a package, by the first of them: classes of one generation have no history in another. Of axolotl and LLaMA-Factory, those of
-# the last year and the newest before it.
-PACKAGES = {"transformers": {(0,): transformers}, "trl": {(0,): trl}, "ms-swift": {(3,): swift}, "llamafactory": {(0, 9, 3): llamafactory}, "axolotl": {(0, 12, 2): axolotl}}
+READERS = {"transformers": transformers, "trl": trl, "ms-swift": swift, "llamafactory": llamafactory, "axolotl": axolotl}
 
 
 def table(folder):
     lines = []
-    for distribution, generations in PACKAGES.items():
-        wheels = packages(folder, distribution)
-        plain_versions = sorted((version for version in wheels if re.fullmatch(r"[\d.]+", version)), key=number)
-        limits = [*generations, (math.inf,)]
-        all_versions = []
-        for read, since, until in zip(generations.values(), limits, limits[1:]):
-            versions, more = generation(distribution, read, {version: wheels[version] for version in plain_versions if since <= number(version) < until})
-            all_versions += versions
-            lines += more
-        if all_versions:
-            lines.append(f"{distribution} * {' '.join(all_versions)}")
+    for distribution, read in READERS.items():
+        found = {version: package for version, package in packages(folder, distribution).items() if re.fullmatch(r"[\d.]+", version)}
+        answers = {version: answer for version, package in found.items() if (answer := read(package))}
+        if answers:
+            lines += [f"{distribution} * {' '.join(answers)}", *of_distribution(distribution, answers)]
     assert all(line.isascii() for line in lines)
-    return "".join(f"{line}\n" for line in sorted(lines))
+    return sorted(lines)
 
 
-def generation(distribution, read, wheels):
-    """The versions that could be read, and the lines of their classes."""
-    histories, versions, parts = collections.defaultdict(list), [], collections.defaultdict(list)
-    for version, wheel in wheels.items():
-        if not (answer := read(wheel)):
-            continue
-        found, made_of = answer
-        versions.append(version)
+def of_distribution(distribution, answers):
+    """The lines of its classes."""
+    histories, parts, oldest = Histories(), {}, next(iter(answers))
+    for version, (found, made_of) in answers.items():
         for name, classes in made_of.items():
-            parts[name] += [other for other in classes if other not in parts[name]]
-        entries = {(name, argument): value for name, arguments in found.items() for argument, value in arguments.items()}
-        for key in {*entries, *histories}:
-            value = entries.get(key, GONE)
-            history = histories[key]
-            if (history[-1][1] if history else GONE) != value:
-                history.append((version, value))
-    lines = [f"{distribution} {name} ^ {' '.join(classes)}" for name, classes in parts.items()]
-    for (name, argument), history in histories.items():
-        if any(histories.get((other, argument)) == history for other in parts[name]):
+            parts[name] = list(dict.fromkeys([*parts.get(name, []), *classes]))
+        histories.add(version, {(name, argument): value for name, arguments in found.items() for argument, value in arguments.items()}, GONE)
+    yield from (f"{distribution} {name} ^ {' '.join(classes)}" for name, classes in parts.items())
+    known = dict(histories)
+    for (name, argument), history in known.items():
+        if any(known.get((other, argument)) == history for other in parts.get(name, [])):
             continue
-        same = len(history) == 1 and history[0][0] == versions[0]
+        same = len(history) == 1 and history[0][0] == oldest
         values = [f"={history[0][1]}"] if same else [f"{version}={value}" for version, value in history]
-        lines.append(f"{distribution} {name} {argument} {' '.join(values)}")
-    return versions, lines
+        yield f"{distribution} {name} {argument} {' '.join(values)}"
 
 
 def main():
-    parser = Arguments(__doc__)
-    parser.add_argument("wheels", type=Path, metavar="WHEELS", help="a folder with wheels")
-    parser.add_argument("--out", type=Path, default=ROOT / "src/recorded/arguments.txt", metavar="FILE")
-    options = parser.parse_args()
-    options.out.write_text(table(options.wheels))
-
-
-if __name__ == "__main__":
-    main()
+    write_table(__doc__, table, "arguments.txt")

@@ -1,5 +1,4 @@
-#!/usr/bin/env python3
-"""Records DeepSpeed's config keys: src/recorded/deepspeed-schema.txt, and deepspeed-versions.txt beside it.
+"""DeepSpeed's config keys: src/recorded/deepspeed-schema.txt, and deepspeed-versions.txt beside it.
 
 What pydantic models and the signatures of the schedulers and optimizers say is read from each real DeepSpeed that is named, the older ones
 first (`tests/real/setup deepspeed-VERSION` makes its environment): type, range, default, alias. A key has one line. Where versions differ, a
@@ -14,7 +13,7 @@ import json
 import os
 import subprocess
 
-from harness import ROOT, Arguments, Checks, environment
+from harness import DEEPSPEED_LINES, DEEPSPEED_VERSIONS, ROOT, Arguments, Checks, environment
 
 FILE = ROOT / "src/recorded/deepspeed-schema.txt"
 VERSIONS = FILE.with_name("deepspeed-versions.txt")
@@ -187,11 +186,6 @@ def numbers(version):
     return [int(part) for part in version.split(".")]
 
 
-RECORDED = VERSIONS.read_text().split()
-# The last version of every line.
-LINES = list({version.rpartition(".")[0]: version for version in RECORDED}.values())
-
-
 def seen(version):
     env = environment(f"deepspeed-{version}")
     variables = os.environ | {"PYTHONWARNINGS": "ignore"}
@@ -258,7 +252,7 @@ def main():
     options = parser.parse_args()
     rows = [line.split("\t") for line in FILE.read_text().splitlines()]
     table, checks = {row[0]: row[1:] for row in rows}, Checks()
-    versions = sorted(options.versions or LINES, key=numbers)
+    versions = sorted(options.versions or DEEPSPEED_LINES, key=numbers)
     for version in versions:
         found = seen(version)
         if options.check:
@@ -271,8 +265,4 @@ def main():
     if options.check:
         checks.finish()
     FILE.write_text("".join("\t".join([key, *row]) + "\n" for key, row in sorted(table.items(), key=lambda it: it[0].encode())))
-    VERSIONS.write_text("".join(version + "\n" for version in sorted({*RECORDED, *versions}, key=numbers)))
-
-
-if __name__ == "__main__":
-    main()
+    VERSIONS.write_text("".join(version + "\n" for version in sorted({*DEEPSPEED_VERSIONS, *versions}, key=numbers)))

@@ -1,4 +1,4 @@
-"""The options of `axolotl train`, read from the sources of one version for `record_arguments.py`.
+"""The options of `axolotl train`, read from the sources of one version for `arguments.py`.
 
 Its click program makes them from the fields of a pydantic model and of a dataclass. The annotations are evaluated, with stand-ins for the names
 of other modules, because `Optional[bool]` and `bool | None` are not the same to every version.
@@ -11,7 +11,7 @@ import typing
 VALUE, SWITCH, LAUNCH = "str", "switch", "launch"
 # Options that say how it launches, besides those that stand at the command itself.
 LAUNCH_FIELDS = ["use_ray", "main_process_port", "num_processes"]
-SCHEMAS = ["axolotl/utils/schemas/", "axolotl/utils/config/models/input/v0_4_1/"]
+SCHEMAS = ["axolotl/utils/schemas/"]
 
 
 class AnyName(type):
@@ -66,7 +66,7 @@ def stripped(annotation, number):
     if typing.get_origin(annotation) is typing.Annotated:
         annotation = typing.get_args(annotation)[0]
     unions = {typing.Union} if number < (0, 15) else {typing.Union, types.UnionType}
-    if number >= (0, 7) and typing.get_origin(annotation) in unions and type(None) in typing.get_args(annotation):
+    if typing.get_origin(annotation) in unions and type(None) in typing.get_args(annotation):
         return typing.get_args(annotation)[0]
     return annotation
 
@@ -100,6 +100,6 @@ def options(archive, number):
     models = {name for name in found if derives(found, name)}
     models |= {alias for alias, name in renamed.items() if name in models}
     given, _ = classes(archive, ["axolotl/cli/args.py", "axolotl/common/cli.py"])
-    fields = of_fields(annotations(found, renamed, "AxolotlInputConfig"), Names(models), number, number >= (0, 15))
-    fields |= of_fields(annotations(given, {}, "TrainerCliArgs"), Names(set()), max(number, (0, 7)), False)
+    fields = of_fields(annotations(found, renamed, "AxolotlInputConfig"), Names(models), number, nested=number >= (0, 15))
+    fields |= of_fields(annotations(given, {}, "TrainerCliArgs"), Names(set()), number, nested=False)
     return fields | dict.fromkeys([*(name for name in LAUNCH_FIELDS if name in fields), *launch_options(archive)], LAUNCH)

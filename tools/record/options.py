@@ -1,5 +1,4 @@
-#!/usr/bin/env python3
-"""Records the option names of the real programs into src/recorded/, one a line, and the other names of hidden_size.
+"""The option names of the real programs, one a line, and the other names of hidden_size: into src/recorded/.
 
 It runs with the interpreter of the environment that holds them.
 
@@ -66,7 +65,3 @@ def main():
 
     from deepspeed.launcher import runner
     (out / "deepspeed.txt").write_text(lines(caught(lambda: runner.parse_args(["x"]))))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""Writes type, default and since of every DeepSpeed key into src/tools/explain/entries.txt, from the recorded schema.
+"""Type, default and since of every DeepSpeed key, from the recorded schema: into src/tools/explain/entries.txt.
 
 The texts stay as they are; an example is added where there is none.
 """
@@ -113,7 +113,3 @@ def main():
     missing = sorted(set(facts) - seen)
     path.write_text("".join(out))
     print(f"{len(seen)} keys written, {len(missing)} without an entry: {missing}")
-
-
-if __name__ == "__main__":
-    main()
