@@ -22,7 +22,6 @@ mod refusals;
 mod subject;
 mod texts;
 mod values;
-mod variables;
 
 use crate::report::{Problem, Rule, RuleSubject, Severity};
 
@@ -45,7 +44,6 @@ const CONFIG: &[&[Check]] = &[
 /// Rules about the environment and the machine, which are also asked where there is no config.
 const LAUNCH: &[&[Check]] = &[
     environment::RULES,
-    variables::RULES,
     devices::RULES,
     missing::RULES,
     models::RULES,

@@ -183,15 +183,8 @@ mod tests {
         for name in ["Tesla V100-SXM2-32GB", "Tesla T4", "NVIDIA GeForce RTX 2080 Ti", "NVIDIA TITAN V"] {
             assert!(lacks(name, WITHOUT_BF16), "{name}");
         }
-        for name in [
-            "NVIDIA A100-SXM4-80GB",
-            "NVIDIA H200",
-            "NVIDIA GeForce RTX 4090",
-            "NVIDIA T400",
-            "NVIDIA L4",
-            "NVIDIA A40",
-            "NVIDIA RTX 2000 Ada Generation",
-        ] {
+        for name in "A100-SXM4-80GB,H200,GeForce RTX 4090,T400,L4,A40,RTX 2000 Ada Generation".split(',') {
+            let name = &format!("NVIDIA {name}");
             assert!(!lacks(name, WITHOUT_BF16) && !lacks(name, WITHOUT_FP16), "{name}");
         }
         assert!(lacks("NVIDIA GeForce GTX 1080", WITHOUT_FP16));
