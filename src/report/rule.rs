@@ -206,11 +206,9 @@ rules! {
         ThreadCount "thread-count"; TorchLogs "torch-logs"; ExtensionsFolder "extensions-folder";
         // devices.rs
         VisibleDevices "visible-devices"; RanksShareGpus "ranks-share-gpus";
-        // missing.rs
+        // inputs.rs
         ScriptMissing "script-missing"; ModuleMissing "module-missing"; PathMissing "path-missing";
-        // models.rs
         ModelUnreadable "model-unreadable"; ModelUnknown "model-unknown"; WeightsMissing "weights-missing";
-        // datasets.rs
         DatasetUnreadable "dataset-unreadable";
         // arguments.rs
         Argument "argument"; ArgumentMissing "argument-missing";
