@@ -262,10 +262,7 @@ mod tests {
 
     #[test]
     fn small_shm_is_what_containers_give() {
-        assert!(
-            small_shm(Some(64 << 20))
-                .is_some_and(|problem| problem.rule == Rule::SmallShm && problem.what.contains("64 MiB"))
-        );
+        assert!(small_shm(Some(64 << 20)).is_some_and(|problem| problem.what.contains("64 MiB")));
         assert!(small_shm(Some(16 << 30)).is_none() && small_shm(None).is_none());
     }
 
@@ -274,10 +271,8 @@ mod tests {
         assert!(few_files(Some(Limit { soft: Some(256), hard: None })).is_some());
         assert!(few_files(Some(Limit { soft: Some(1024), hard: None })).is_none());
         assert!(no_compiler(true, true, true).is_none());
-        assert!(
-            no_compiler(true, false, true)
-                .is_some_and(|problem| problem.what.contains("ninja") && !problem.what.contains("c++"))
-        );
+        let what = no_compiler(true, false, true).map(|problem| problem.what).unwrap();
+        assert!(what.contains("ninja") && !what.contains("c++"), "{what}");
     }
 
     #[test]
@@ -293,9 +288,8 @@ mod tests {
     #[test]
     fn host_memory_for_offloading() {
         let memory = Memory { total: Some(1 << 40), available: None, limit: Some(64 << 30) };
-        assert!(
-            not_enough_host_memory(144_000_000_000, &memory).is_some_and(|problem| problem.what.contains("64 GiB"))
-        );
+        let short = not_enough_host_memory(144_000_000_000, &memory);
+        assert!(short.is_some_and(|problem| problem.what.contains("64 GiB")));
         assert!(not_enough_host_memory(16_000_000_000, &memory).is_none());
         assert!(not_enough_host_memory(u64::MAX, &Memory::default()).is_none());
     }

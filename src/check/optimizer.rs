@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::findings::{Check, Findings};
-use super::subject::{RATIO, STAGE, Subject};
+use super::subject::{STAGE, Subject};
 use crate::config::schema::{self, Release};
 use crate::report::{Rule, Severity, When, did_you_mean, nearest, typed};
 
@@ -16,23 +16,6 @@ pub(super) const RULES: &[Check] = &[
         .doc("a parameter that the optimizer does not take"),
     Check::code(Rule::UntestedOptimizer, Severity::Error, When::Start, untested_optimizer)
         .doc("an optimizer that ZeRO was not tested with, without zero_allow_untested_optimizer"),
-    Check::row(Rule::LambOffload, Severity::Error, When::Step)
-        .doc("Lamb has no version for host memory: its CUDA kernel is fed CPU tensors")
-        .holds(|subject| subject.offloads_optimizer() && is_named(subject, "lamb"))
-        .says(
-            &["optimizer.type", OFFLOAD],
-            "Lamb cannot run on {device}: its CUDA kernel would be fed CPU tensors",
-            "--set zero_optimization.offload_optimizer.device=none, or --set optimizer.type=AdamW",
-        ),
-    Check::code(Rule::PartialOffloadOptimizer, Severity::Error, When::Start, |subject, found| {
-        let works = |name: &String| matches!(name.as_str(), "adam" | "adamw");
-        let partial = subject.offloads_in_part() && subject.stage_is(&[3]) && subject.offloads_optimizer();
-        if let Some(name) = named(subject).filter(|name| partial && !works(name)) {
-            let what = format!("`{RATIO}` is below 1, which works with Adam and AdamW only, not with {name}");
-            found.key(&[RATIO, "optimizer.type"], what, format!("--set {RATIO}=1"));
-        }
-    })
-    .doc("offload_optimizer.ratio below 1 works with Adam and AdamW only"),
     Check::code(Rule::OptimizerReplaced, Severity::Warning, When::Silent, optimizer_replaced)
         .doc("with the optimizer in host memory accelerate replaces --optim by DeepSpeed's CPU Adam"),
     // Also where the section is empty or null. A later release may mend it, hence no error.
@@ -77,7 +60,9 @@ pub(super) const RULES: &[Check] = &[
         ),
     Check::row(Rule::AdamIsAdamw, Severity::Note, When::Silent)
         .doc("type Adam means AdamW (decoupled weight decay) unless adam_w_mode is false")
-        .holds(|subject| is_named(subject, "adam") && subject.get("optimizer.params.adam_w_mode").is_none())
+        .holds(|subject| {
+            named(subject).as_deref() == Some("adam") && subject.get("optimizer.params.adam_w_mode").is_none()
+        })
         .says(
             &["optimizer.type"],
             "`Adam` decouples the weight decay here: it is AdamW",
@@ -138,10 +123,6 @@ fn named(subject: &Subject) -> Option<String> {
     let name = subject.text("optimizer.type")?;
     let lower = name.to_ascii_lowercase();
     Some(if is_own(subject, &lower) { lower } else { name.to_string() })
-}
-
-fn is_named(subject: &Subject, name: &str) -> bool {
-    named(subject).as_deref() == Some(name)
 }
 
 /// Whether DeepSpeed insists on an optimizer of its own in host memory.

@@ -28,14 +28,6 @@ pub(super) const RULES: &[Check] = &[
             "bf16 with gradients accumulated in fp32 is not implemented at stage 0",
             "--set zero_optimization.stage=1, or --unset data_types.grad_accum_dtype",
         ),
-    Check::row(Rule::Bf16Optimizer, Severity::Note, When::Silent)
-        .doc("bf16 with gradients accumulated in fp32 at stage 1 is another optimizer class, BF16_Optimizer")
-        .holds(|subject| subject.stage_is(&[1]) && !subject.offloads_optimizer() && accumulates_fp32(subject))
-        .says(
-            &["data_types.grad_accum_dtype"],
-            "stage 1 with bf16 and gradients in fp32 is trained by BF16_Optimizer, not by ZeRO's own",
-            "nothing to do; checkpoints of the two do not mix",
-        ),
     Check::code(Rule::PrecisionOfGpu, Severity::Warning, When::Start, precision_of_gpu)
         .doc("bf16 on a GPU that only emulates it, or fp16 on one that DeepSpeed does not take"),
 ];

@@ -21,7 +21,6 @@ use crate::ranks::topology::{Role, Topology};
 use crate::report::{Severity, reading};
 
 pub(super) const STAGE: &str = "zero_optimization.stage";
-pub(super) const RATIO: &str = "zero_optimization.offload_optimizer.ratio";
 
 /// What the rules may look at.
 pub(crate) struct Subject<'a> {
@@ -122,10 +121,6 @@ impl<'a> Subject<'a> {
 
     pub(super) fn offloads_optimizer(&self) -> bool {
         self.derived.zero.optimizer.is_off_gpu()
-    }
-
-    pub(super) fn offloads_in_part(&self) -> bool {
-        self.get(RATIO).and_then(schema::real).is_some_and(|ratio| ratio < 1.0)
     }
 
     pub(super) fn is_hf(&self) -> bool {

@@ -175,20 +175,18 @@ rules! {
         // precision.rs
         TwoPrecisions "two-precisions"; LossScale "loss-scale"; MasterWeights "master-weights";
         MasterWeightsOffload "master-weights-offload"; AccumulationDtype "accumulation-dtype";
-        Bf16Optimizer "bf16-optimizer"; PrecisionOfGpu "precision-of-gpu";
+        PrecisionOfGpu "precision-of-gpu";
         // offload.rs
         OffloadAtStage0 "offload-at-stage-0"; NvmePath "nvme-path"; NvmeShared "nvme-shared";
         NvmeDefaults "nvme-defaults"; NvmeBuffers "nvme-buffers"; PartialOffload "partial-offload";
         // combinations.rs
         NoZeroSection "no-zero-section"; NoStage "no-stage"; GradientNorm "gradient-norm";
-        GradientNormClipping "gradient-norm-clipping"; SumOfGradients "sum-of-gradients";
-        PrescaledGradients "prescaled-gradients"; OddBucket "odd-bucket"; PartitionSize "partition-size";
-        TensorParallelSize "tensor-parallel-size"; HfArguments "hf-arguments"; ExpertsAtStage3 "experts-at-stage-3";
-        NoSync "no-sync";
+        SumOfGradients "sum-of-gradients"; PrescaledGradients "prescaled-gradients"; OddBucket "odd-bucket";
+        PartitionSize "partition-size"; TensorParallelSize "tensor-parallel-size"; HfArguments "hf-arguments";
+        ExpertsAtStage3 "experts-at-stage-3"; NoSync "no-sync";
         // optimizer.rs
         OptimizerType "optimizer-type"; OptimizerParameter "optimizer-parameter";
-        UntestedOptimizer "untested-optimizer"; LambOffload "lamb-offload";
-        PartialOffloadOptimizer "partial-offload-optimizer"; OptimizerReplaced "optimizer-replaced";
+        UntestedOptimizer "untested-optimizer"; OptimizerReplaced "optimizer-replaced";
         SwiftOptimizer "swift-optimizer"; TrainerOptimizer "trainer-optimizer"; ClientOptimizer "client-optimizer";
         NoOptimizer "no-optimizer"; AdamIsAdamw "adam-is-adamw"; SchedulerType "scheduler-type";
         SchedulerParameter "scheduler-parameter"; LogarithmicWarmup "logarithmic-warmup";
@@ -202,8 +200,8 @@ rules! {
         // environment.rs
         DeadVariable "dead-variable"; AllocatorConf "allocator-conf"; TwoAllocatorConfs "two-allocator-confs";
         MaxConnections "max-connections"; NcclContradiction "nccl-contradiction"; EnvFileUnread "env-file-unread";
-        IncompleteRanks "incomplete-ranks"; NohupUndone "nohup-undone";
-        ThreadCount "thread-count"; TorchLogs "torch-logs"; ExtensionsFolder "extensions-folder";
+        IncompleteRanks "incomplete-ranks"; NohupUndone "nohup-undone"; ThreadCount "thread-count";
+        TorchLogs "torch-logs"; ExtensionsFolder "extensions-folder";
         // devices.rs
         VisibleDevices "visible-devices"; RanksShareGpus "ranks-share-gpus";
         // inputs.rs
