@@ -23,7 +23,7 @@ use clap::{ArgMatches, Command};
 
 use crate::base::options::launch::FORMAT;
 use crate::base::options::{
-    CHECK, COMPLETIONS, DIFF, DOCTOR, EXPLAIN, FIT, GENERATE, HELP, REPLAY, SCHEMA, SHIMS, Subcommand, TEMPLATES, USAGE,
+    CHECK, COMPLETIONS, DIFF, DOCTOR, EXPLAIN, FIT, GENERATE, HELP, SCHEMA, SHIMS, Subcommand, TEMPLATES, USAGE,
 };
 use crate::fit::FitRequest;
 use crate::host::Host;
@@ -38,7 +38,6 @@ use args::ParsedArgs;
 use launch::{Checked, Mode};
 pub(crate) use refusal::Refused;
 use refusal::{refusal, refused_argument};
-pub(crate) use tools::ReplayRequest;
 pub use tools::{ExplainRequest, TemplatesRequest};
 
 /// What the user asked for.
@@ -54,7 +53,6 @@ pub enum Request {
     Fit(Box<FitRequest>),
     Diff(Box<DiffRequest>),
     Generate(GenerateRequest),
-    Replay(ReplayRequest),
     Shims(Shims),
     Schema(SchemaRequest),
     /// `--help`, `--version`, completions: text for stdout.
@@ -90,7 +88,6 @@ const SUBCOMMANDS: &[(Subcommand, Describe, Read)] = &[
     (GENERATE, generate::describe, |args| Ok(Request::Generate(generate::read(args)?))),
     (DOCTOR, launch::describe_doctor, |args| launch::read(args, Mode::Doctor).map(|it| Request::Doctor(Box::new(it)))),
     (DIFF, diff::describe, |args| Ok(Request::Diff(Box::new(diff::read(args)?)))),
-    (REPLAY, tools::describe_replay, |args| Ok(Request::Replay(tools::read_replay(args)?))),
     (SHIMS, tools::describe_shims, |args| Ok(Request::Shims(tools::read_shims(args)?))),
     (SCHEMA, tools::describe_schema, |args| Ok(Request::Schema(tools::read_schema(args)?))),
     (COMPLETIONS, completions::describe, |args| Ok(Request::Show(completions::read(args, command())?))),
@@ -257,16 +254,6 @@ pub(crate) fn asks_for_json(words: &[OsString]) -> bool {
     let flag = FORMAT.flag();
     ours.windows(2).any(|pair| *pair[0] == *flag && pair[1] == "json")
         || ours.iter().any(|word| **word == *format!("{flag}=json"))
-}
-
-/// The words of a launch that was recorded: there is no sub-command among them.
-pub(crate) fn parse_launch(words: &[OsString], host: &Host) -> Result<Launch, Vec<Problem>> {
-    match args::parser(launch::describe).try_get_matches_from(words) {
-        Ok(matches) => {
-            launch::read(ParsedArgs::new(words, &matches, host), Mode::Launch).map_err(|refused| refused.problems)
-        }
-        Err(why) => Err(vec![refusal(&why, USAGE)]),
-    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,7 @@
 //! Carries a plan out: writes the files, then becomes the program or starts the ranks. Nothing is decided here.
 
-mod commands;
-mod environment;
 mod files;
-mod helper;
-mod output;
-mod signals;
-mod strays;
-mod supervisor;
+mod local;
 
 use std::fs::{self, File};
 use std::io;
@@ -26,15 +20,15 @@ use nix::fcntl::flock;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::base::source::Sourced;
+use crate::base::vars;
+use crate::plan::environment::Environment;
 use crate::plan::record::{self, Record};
 use crate::plan::{FileKind, Plan, PlannedConfig};
-use crate::ranks::launcher::each_host::EachHost;
 use crate::report::{self, OutputFile, Problem};
 
-use commands::Commands;
 use files::PendingFile;
 pub(crate) use files::{remove, write_new, write_program};
-pub(crate) use helper::run_if_helper;
+pub(crate) use local::become_rank;
 
 /// Everything that must be done, and can fail, before the ranks are started: writes the files of the plan.
 pub(crate) fn prepare(plan: &Plan) -> Result<(), Problem> {
@@ -46,7 +40,7 @@ pub(crate) fn prepare(plan: &Plan) -> Result<(), Problem> {
     if let Some(config) = plan.config.as_ref().filter(|_| writes) {
         write_config(config)?;
     }
-    for (path, text) in plan.environment_files.iter().chain(plan.each_host.iter().flat_map(EachHost::scripts)) {
+    for (path, text) in &plan.environment_files {
         files::write(path, text, FileKind::Ours, OutputFile::VARIABLES)?;
     }
     if let Some(record) = plan.record.as_ref().filter(|_| writes && plan.topology.is_first()) {
@@ -63,16 +57,25 @@ pub(crate) fn start(plan: &Plan) -> Result<u8, Problem> {
     raise_memlock_limit();
     let Some((program, arguments)) = plan.argv.split_first() else { return Err(report::nothing_to_launch("zero2")) };
     if let Some(local) = &plan.local {
-        return supervisor::run(local, &Commands::Ranks(&plan.argv), &plan.environment);
-    }
-    if let Some(each) = &plan.each_host {
-        return supervisor::run(&each.supervised, &Commands::Machines(each), &plan.environment);
+        return local::run(local, &plan.argv, &plan.environment);
     }
     let mut command = Command::new(program);
     command.args(arguments);
-    environment::apply(&plan.environment, &mut command);
+    apply_environment(&plan.environment, &mut command);
     // std resets SIGPIPE, which Rust's runtime ignores, to its default; the program inherits everything else.
     Err(report::cannot_execute(program, &command.exec()))
+}
+
+/// Sets the variables of a program or rank that zlaunch starts.
+fn apply_environment(environment: &Environment, command: &mut Command) {
+    // Set by a shim for zlaunch alone: nobody behind it should see it.
+    command.env_remove(vars::ZLAUNCH_SHIM_OF);
+    for name in &environment.unset {
+        command.env_remove(name);
+    }
+    for setting in &environment.set {
+        command.env(&setting.name, &setting.value);
+    }
 }
 
 fn write_config(config: &PlannedConfig) -> Result<(), Problem> {
@@ -88,7 +91,7 @@ fn write_record(record: &Record) -> Result<(), Problem> {
     let failed = |why: &io::Error| report::cannot_write(OutputFile::RECORD, &record.folder, why);
     let written = files::in_private_folder(&record.folder, || {
         let _lock = lock(&record.folder);
-        match record::foreign(&record.folder, true) {
+        match record::foreign(&record.folder) {
             Some(file) => Ok(Some(report::not_of_a_record(&file))),
             None => replace_record(record).map(|()| None),
         }
@@ -96,12 +99,13 @@ fn write_record(record: &Record) -> Result<(), Problem> {
     written.map_err(|why| failed(&why))?.map_or(Ok(()), Err)
 }
 
-/// Both files are whole before the old ones go. The old config goes first and the new one comes last: nobody finds a
+/// All files are whole before the old ones go. The old config goes first and the new one comes last: nobody finds a
 /// record with the config of another launch.
 fn replace_record(record: &Record) -> io::Result<()> {
-    let (file, config) = (record.folder.join(Record::FILE), record.folder.join(Record::CONFIG));
+    let [file, script, config] = [Record::FILE, Record::SCRIPT, Record::CONFIG].map(|name| record.folder.join(name));
     let text = record.text(SystemTime::now());
     let new_file = PendingFile::write(&file, text.as_bytes(), 0o600)?;
+    let new_script = PendingFile::write(&script, &record.script, 0o700)?;
     let new_config =
         record.config.as_ref().map(|text| PendingFile::write(&config, text.as_bytes(), 0o600)).transpose()?;
     match fs::remove_file(&config) {
@@ -109,6 +113,7 @@ fn replace_record(record: &Record) -> io::Result<()> {
         _ => {}
     }
     new_file.put_in_place()?;
+    new_script.put_in_place()?;
     new_config.map_or(Ok(()), PendingFile::put_in_place)
 }
 

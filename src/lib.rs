@@ -54,14 +54,12 @@ use std::process::ExitCode;
 
 use anstream::{AutoStream, ColorChoice};
 use base::json;
-use base::layout::{harmless, wrapped};
-use base::source::{Source, Sourced};
-use cli::{ExplainRequest, Refused, ReplayRequest, Request, TemplatesRequest};
+use base::layout::{escape_controls, wrapped};
+use cli::{ExplainRequest, Refused, Request, TemplatesRequest};
 use config::layers::with_layers;
 use config::template;
 use fit::FitFormat;
 use host::{Host, terminal};
-use plan::record::Recorded;
 use plan::{Plan, configs};
 use ranks::launcher::Launcher;
 use report::secrets::Secrets;
@@ -76,7 +74,7 @@ const WIDEST: usize = 110;
 /// What the program is: everything from the words to the exit status, where it does not become another program.
 pub fn run() -> ExitCode {
     let host = Host::read();
-    if let Some(status) = exec::run_if_helper(host.words.iter().cloned()) {
+    if let Some(status) = exec::become_rank(&host.words) {
         return ExitCode::from(status);
     }
     match respond(&host) {
@@ -107,7 +105,6 @@ fn respond(host: &Host) -> Result<u8, Vec<Problem>> {
         Request::Diff(request) => run_diff(&request, host),
         Request::Generate(request) => run_generate(&request, host),
         Request::Templates(request) => show_templates(&request, host),
-        Request::Replay(request) => return replay(&request),
         Request::Schema(request) => {
             let (schema, note) = schema::schema(&request, host)?;
             err(&note.map(|note| note + "\n").unwrap_or_default());
@@ -227,32 +224,6 @@ fn verdict(problems: &[Problem], launch: &Launch) -> u8 {
     u8::from(any(Severity::Error) || launch.strict && any(Severity::Warning))
 }
 
-/// Launches what was recorded, as it would be launched today, and prints what differs.
-fn replay(request: &ReplayRequest) -> Result<u8, Vec<Problem>> {
-    let ReplayRequest { folder, dry_run } = request;
-    let recorded = Recorded::read(folder)?;
-    std::env::set_current_dir(&recorded.folder).map_err(|why| vec![report::cannot_enter(&recorded.folder, &why)])?;
-    let mut host = Host::read();
-    let ours = recorded.restore_variables(&mut host);
-    let mut launch = cli::parse_launch(&recorded.words, &host)?;
-    // Only to compare: the old record stays as it is.
-    launch.record = Some(Sourced::new(folder.clone(), Source::Default));
-    let mut plan = Plan::new(&launch, &host)
-        .map_err(|problems| problems.into_iter().chain(recorded.missing_source()).collect::<Vec<_>>())?;
-    let today = plan.record.take();
-    plan.environment.extend(ours);
-    let differences = today.map_or_else(Vec::new, |today| recorded.differences(&today));
-    if *dry_run {
-        let text = if differences.is_empty() { "nothing differs\n".to_string() } else { differences.join("\n") + "\n" };
-        return out(&text).map(|()| 0);
-    }
-    for line in differences {
-        err(&format!("differs: {line}\n"));
-    }
-    let headline = plan.headline().map(|line| Secrets::of(&host).hide_known(line));
-    carry_out(&plan, headline)
-}
-
 fn run_shims(shims: &Shims, host: &Host) -> Result<(), Vec<Problem>> {
     let present = shims.present();
     match shims.action {
@@ -318,7 +289,7 @@ fn run_fit(request: &fit::FitRequest, host: &Host) -> Result<u8, Vec<Problem>> {
     report::report(&request.launch.warnings, &Secrets::of(host));
     let colour = AutoStream::choice(&std::io::stdout()) != ColorChoice::Never;
     let text = match request.format {
-        FitFormat::Json => harmless(&format!("{:#}\n", report.json())).into_owned(),
+        FitFormat::Json => escape_controls(&format!("{:#}\n", report.json())),
         FitFormat::Svg => report.svg(),
         FitFormat::Text => report.text(fit::View { width: terminal::width(), colour }),
     };
@@ -363,7 +334,7 @@ fn show(text: &str) -> Result<(), Vec<Problem>> {
 /// Writes a text to standard output. What is in it came from files, variables and arguments, so nothing of it may deceive
 /// a terminal.
 fn out(text: &str) -> Result<(), Vec<Problem>> {
-    out_bytes(harmless(text).as_bytes())
+    out_bytes(escape_controls(text).as_bytes())
 }
 
 /// Writes what has been made harmless. That the reader is gone (`| head`) is not an error.
@@ -377,5 +348,5 @@ fn out_bytes(bytes: &[u8]) -> Result<(), Vec<Problem>> {
 
 fn err(text: &str) {
     // If standard error is closed, the message cannot be shown anywhere.
-    let _ = std::io::stderr().write_all(harmless(text).as_bytes());
+    let _ = std::io::stderr().write_all(escape_controls(text).as_bytes());
 }

@@ -53,10 +53,6 @@ impl Launch {
     /// that were meant for srun itself.
     pub(crate) fn forwarded_options(&self) -> Vec<OsString> {
         let mut dropped = vec![launch::DRY_RUN, launch::FORMAT];
-        // A replay leaves its record as it is.
-        if self.record.as_ref().is_some_and(|asked| asked.from == Source::Default) {
-            dropped.push(launch::RECORD);
-        }
         if self.launcher.as_ref().is_some_and(|asked| asked.value == Launcher::Srun) {
             dropped.extend([launch::LAUNCHER, launch::LAUNCHER_ARG]);
         }

@@ -159,11 +159,6 @@ options! {
             TEMPLATE = "template", Switch, "For templates: with the `$zlaunch` header, and null removes a key";
         }
     }
-    replay {
-        "Output" {
-            DRY_RUN = "dry-run" / 'n', Switch ["dry_run"], "Only show what differs today";
-        }
-    }
 }
 
 /// The option of a launch with this name, which may be an alias or be followed by `=VALUE`.
@@ -262,8 +257,7 @@ subcommands! {
     FIT = "fit" "[OPTIONS] [-- COMMAND [ARGS]...]", "Tell whether it fits into memory, and which template to use";
     GENERATE = "generate" "[OPTIONS]", "Write a ready DeepSpeed config from a few numbers";
     DOCTOR = "doctor" "[OPTIONS] [-- COMMAND [ARGS]...]", "Report what zlaunch sees on this machine";
-    DIFF = "diff" "[OPTIONS] A B|A -- COMMAND [ARGS]...", "Compare two configs by key, with DeepSpeed's defaults";
-    REPLAY = "replay" "DIR [-n|--dry-run]", "Launch a recorded run again, or show what differs today";
+    DIFF = "diff" "[OPTIONS] A B|A -- COMMAND [ARGS]...", "Compare two configs by key, or a record with a launch";
     SHIMS = "shims" "install|remove|list [DIR]", "Install shims, so that existing scripts run unchanged";
     SCHEMA = "schema" "[OPTIONS]", "Print a JSON Schema of DeepSpeed's config, for editors";
     COMPLETIONS = "completions" "bash|zsh|fish", "Print completions for a shell";
@@ -276,7 +270,7 @@ mod tests {
 
     #[test]
     fn every_option_is_accepted_with_underscores() {
-        let tables = [launch::ALL, fit::ALL, generate::ALL, templates::ALL, replay::ALL, schema::ALL];
+        let tables = [launch::ALL, fit::ALL, generate::ALL, templates::ALL, schema::ALL];
         for option in tables.into_iter().flatten().filter(|option| option.name.contains('-')) {
             assert!(option.aliases.contains(&option.name.replace('-', "_").as_str()), "{}", option.name);
         }

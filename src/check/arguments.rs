@@ -8,9 +8,7 @@ use super::findings::{Check, Findings};
 use super::refusals::{self, Refusal};
 use super::subject::Subject;
 use crate::base::options::launch_option;
-use crate::command::arguments::{Fault, Kind, Parser, Refused, Versions};
-use crate::command::defaults::TRAINING_ARGUMENTS;
-use crate::command::script::ScriptParser;
+use crate::command::arguments::{ArgType, Parser, Rejected, Rejection, Versions};
 use crate::command::target::base_name;
 use crate::command::trainer::{ArgumentParser, UnknownOptions};
 use crate::report::{self, Rule, Severity, When, nearest};
@@ -58,11 +56,9 @@ struct Reading<'a> {
 
 fn argument(subject: &Subject, found: &mut Findings) {
     let Some(reading) = reading(subject) else { return };
-    let python = subject.job.python.as_ref();
-    if let Some((refused, versions)) = reading.parser.refused(&reading.words, python) {
-        for rejected in refused {
-            report_rejection(&reading, &rejected, &versions, subject, found);
-        }
+    let versions = reading.parser.versions(subject.job.python.as_ref());
+    for rejected in reading.parser.rejected(&reading.words, &versions) {
+        report_rejection(&reading, &rejected, &versions, subject, found);
     }
     if reading.plain {
         report_refusals(&reading.parser, subject, found);
@@ -75,7 +71,7 @@ fn report_refusals(parser: &Parser, subject: &Subject, found: &mut Findings) {
         let Some((option, value)) = refusal.refuses(subject) else { continue };
         let versions = parser.versions(subject.job.python.as_ref());
         let has_them = || versions.all_within("transformers", [0; 3], [u32::MAX; 3]);
-        if !versions.are_recorded() || refusal.is_of_transformers() && !has_them() {
+        if refusal.is_of_transformers() && !has_them() {
             continue;
         }
         let (severity, doubt) = certainty(&versions);
@@ -98,8 +94,7 @@ fn argument_missing(subject: &Subject, found: &mut Findings) {
     let Some(Reading { parser, .. }) = reading(subject) else { return };
     let versions = parser.versions(subject.job.python.as_ref());
     let is_left_out = |name: &str| parser.is_left_out(name, subject.job.args.words());
-    let is_sure = versions.are_recorded() && versions.certain();
-    for refusal in missing.filter(|refusal| is_sure && refusal.holds(subject, is_left_out)) {
+    for refusal in missing.filter(|refusal| versions.certain() && refusal.holds(subject, is_left_out)) {
         let name = refusal.needed().unwrap_or_default();
         let name = if parser.mapping { name.to_string() } else { format!("--{name}") };
         let what = format!("{} needs `{name}`: {}", versions.first(), refusal.why);
@@ -151,15 +146,10 @@ fn reading<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
     }
 }
 
-/// The script is read word by word only where something looks wrong.
 fn of_script<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
     let words = Cow::Borrowed(subject.job.command_line());
-    let text = subject.script()?;
-    let refused = || refusals::all(subject.job.trainer).any(|refusal| refusal.refuses(subject).is_some());
-    if !Parser::new(&[TRAINING_ARGUMENTS]).is_suspicious(&words, |name| text.contains(name)) && !refused() {
-        return None;
-    }
-    let script = ScriptParser::read(text)?;
+    let flow = subject.job.flow()?;
+    let script = flow.parser()?;
     let mut parser = Parser::new(&script.classes);
     // A bool of its own that is true by default has a `--no_NAME` beside it.
     let off = script.own.iter().map(|own| format!("no_{own}"));
@@ -170,18 +160,18 @@ fn of_script<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
 
 fn report_rejection(
     reading: &Reading,
-    refused: &Refused,
+    rejected: &Rejected,
     versions: &Versions,
     subject: &Subject,
     found: &mut Findings,
 ) {
-    let Refused { option, fault } = refused;
+    let Rejected { option, why: fault } = rejected;
     let name = option.trim_start_matches('-').replace('-', "_");
     let mapping = reading.parser.mapping;
     let shown = if mapping { name.clone() } else { option.clone() };
     let (mut severity, doubt) = certainty(versions);
     let (what, given, help) = match fault {
-        Fault::Unknown => {
+        Rejection::Unknown => {
             let once = reading.parser.names().any(|known| known == name);
             if reading.tolerant.is_none() {
                 // Elsewhere there may be more: only what was there once is told.
@@ -210,7 +200,7 @@ fn report_rejection(
             };
             (what, shown.clone(), help)
         }
-        Fault::Ambiguous(names) => {
+        Rejection::Ambiguous(names) => {
             if !reading.parser.closed {
                 severity = Severity::Warning;
             }
@@ -219,12 +209,12 @@ fn report_rejection(
             let meant = RENAMED.iter().find(|(old, _)| *old == name).map(|(_, new)| format!("--{new}"));
             (what, option.clone(), meant.unwrap_or_else(|| listed[0].clone()))
         }
-        Fault::NoValue(kind) => {
+        Rejection::NoValue(kind) => {
             let (wanted, example) = wanted(&name, *kind, None, versions);
             let help = format!("{option} {example}; a value that starts with `-` needs {option}=VALUE");
             (format!("the trainer refuses `{option}` without a value: it wants {wanted}"), option.clone(), help)
         }
-        Fault::WrongValue(value, kind) => {
+        Rejection::WrongValue(value, kind) => {
             let (wanted, example) = wanted(&name, *kind, Some(value), versions);
             let joined = if mapping { format!("{name}: {value}") } else { format!("{option} {value}") };
             let help = match example.as_str() {
@@ -243,9 +233,9 @@ fn report_rejection(
 }
 
 /// In the run file, or as it is given.
-fn place(given: &str, name: &str, fault: &Fault, mapping: bool, subject: &Subject) -> String {
+fn place(given: &str, name: &str, fault: &Rejection, mapping: bool, subject: &Subject) -> String {
     let sought = match fault {
-        Fault::WrongValue(value, _) => value,
+        Rejection::WrongValue(value, _) => value,
         _ => name,
     };
     let in_file = mapping.then(|| subject.job.place_in_run_file(sought, subject.host)).flatten();
@@ -260,7 +250,7 @@ fn suggestion(name: &str, parser: &Parser, versions: &Versions) -> Option<String
 }
 
 /// What an argument wants, and an example of it.
-fn wanted(name: &str, kind: Kind, value: Option<&str>, versions: &Versions) -> (String, String) {
+fn wanted(name: &str, kind: ArgType, value: Option<&str>, versions: &Versions) -> (String, String) {
     let choices = kind.choices(versions);
     let Some(first) = choices.first() else {
         let (wanted, example) = kind.wanted();

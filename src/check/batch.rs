@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::base::json;
-use crate::base::python_value::number;
+use crate::base::python_value::{number, typed};
 use crate::config::schema::{self, SEQUENCE_JUDGED};
-use crate::report::{Rule, Severity, When, typed};
+use crate::report::{Rule, Severity, When};
 
 const GLOBAL: &str = "train_batch_size";
 const MICRO: &str = "train_micro_batch_size_per_gpu";

@@ -2,7 +2,8 @@
 
 use super::findings::{Check, Findings};
 use super::subject::{Key, Subject};
-use crate::config::schema::{self, Judge, KeySpec, Known, UnknownKeys, dotted};
+use crate::base::recorded::VersionMatch;
+use crate::config::schema::{self, KeySpec, Known, UnknownKeys};
 use crate::report::{Rule, Severity, When, nearest};
 
 pub(super) const RULES: &[Check] = &[
@@ -30,8 +31,8 @@ fn why_unknown(key: &Key, subject: &Subject) -> Option<String> {
     let path = &key.path;
     let why = match entry.known() {
         Known::Yes | Known::Refused(_) => return None,
-        Known::Later(since) => format!("does not know `{path}` yet: it came with {}", dotted(since)),
-        Known::Dropped(since) => format!("no longer knows `{path}`: it was dropped in {}", dotted(since)),
+        Known::Later(since) => format!("does not know `{path}` yet: it came with {}", since),
+        Known::Dropped(since) => format!("no longer knows `{path}`: it was dropped in {}", since),
         Known::Paused => format!("does not read `{path}`, though older and newer versions do"),
     };
     Some(format!("{} {why}", subject.deepspeed()))
@@ -58,12 +59,11 @@ fn ignored_key(subject: &Subject, found: &mut Findings) {
 
 /// Where the two neighbours of a version that was not recorded differ about a key.
 fn between_versions(subject: &Subject, found: &mut Findings) {
-    let Judge::Older(_, newer) = subject.judge() else { return };
+    let VersionMatch::Between(_, newer) = subject.judge() else { return };
     for key in subject.keys() {
         let (path, deepspeed) = (&key.path, subject.deepspeed());
         let (Some(one), Some(two)) = (key.entry, schema::find(path, newer)) else { continue };
         if one.known() != two.known() || one.fault(key.value) != two.fault(key.value) {
-            let newer = dotted(newer);
             let what = format!("`{path}` is judged as {deepspeed} would: DeepSpeed {newer} takes it otherwise");
             found.key(&[path], what, "nothing to do, unless DeepSpeed refuses it");
         }
@@ -106,7 +106,7 @@ fn removed_key(subject: &Subject, found: &mut Findings) {
         let Some(entry) = key.entry else { continue };
         let Known::Refused(since) = entry.known() else { continue };
         let now = entry.replaced_by.map(|now| format!(", now `{now}`")).unwrap_or_default();
-        let (path, since, deepspeed) = (&key.path, dotted(since), subject.deepspeed());
+        let (path, since, deepspeed) = (&key.path, since, subject.deepspeed());
         let what = format!("`{path}` was removed in {since}{now}: {deepspeed} refuses a config that has it");
         found.key_with_severity(subject.severity_of_keys(), &[path], what, format!("--unset {path}"));
     }

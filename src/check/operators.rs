@@ -133,7 +133,7 @@ pub(super) fn build_folder(python: &Python, host: &Host) -> Option<PathBuf> {
 
 fn first_compile(subject: &Subject, found: &mut Findings) {
     // It starts on other machines, which may have them.
-    if subject.launcher.is_some_and(Launcher::is_of_job_shell) {
+    if subject.launcher == Some(Launcher::Srun) {
         return;
     }
     let Some((missing, folder)) = not_built(subject.config, subject.job, subject.host) else { return };

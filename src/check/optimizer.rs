@@ -4,8 +4,10 @@ use serde_json::{Map, Value};
 
 use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
-use crate::config::schema::{self, Release};
-use crate::report::{Rule, Severity, When, did_you_mean, nearest, typed};
+use crate::base::python_value::typed;
+use crate::base::recorded::Version;
+use crate::config::schema;
+use crate::report::{Rule, Severity, When, did_you_mean, nearest};
 
 const OFFLOAD: &str = "zero_optimization.offload_optimizer.device";
 
@@ -102,15 +104,15 @@ pub(super) const RULES: &[Check] = &[
         ),
 ];
 
-const EVER: Release = [u32::MAX; 3];
+const EVER: [u32; 3] = [u32::MAX; 3];
 /// DeepSpeed's optimizers, since which release it has them, and the first that has them no more. Case does not matter.
-const OPTIMIZERS: &[(&str, Release, Release)] = &[
+const OPTIMIZERS: &[(&str, [u32; 3], [u32; 3])] = &[
     ("adagrad adam adamw lamb muadam muadamw musgd lion", [0; 3], EVER),
     ("muon", [0, 17, 6], EVER),
     ("onebitadam onebitlamb zerooneadam", [0; 3], [0, 19, 7]),
 ];
 /// Classes of `torch.optim`, by their exact names, and since when it has them; newer torch may have more.
-const TORCH: &[(&str, Release)] = &[
+const TORCH: &[(&str, [u32; 3])] = &[
     ("ASGD Adadelta Adagrad Adam AdamW Adamax LBFGS NAdam RAdam RMSprop Rprop SGD SparseAdam", [0; 3]),
     ("Adafactor", [2, 5, 0]),
     ("Muon", [2, 9, 0]),
@@ -131,16 +133,16 @@ fn forces_own(subject: &Subject) -> bool {
 }
 
 /// Since when DeepSpeed has an optimizer, and until when.
-fn releases(name: &str) -> Option<(Release, Release)> {
+fn releases(name: &str) -> Option<([u32; 3], [u32; 3])> {
     let row = OPTIMIZERS.iter().find(|(names, ..)| names.split(' ').any(|known| known == name))?;
     Some((row.1, row.2))
 }
 
 fn is_own(subject: &Subject, name: &str) -> bool {
-    releases(name).is_some_and(|(since, until)| since <= subject.version() && subject.version() < until)
+    releases(name).is_some_and(|(since, until)| !subject.is_before(since) && subject.is_before(until))
 }
 
-fn torch_since(name: &str) -> Option<Release> {
+fn torch_since(name: &str) -> Option<[u32; 3]> {
     TORCH.iter().find(|(names, _)| names.split(' ').any(|known| known == name)).map(|(_, since)| *since)
 }
 
@@ -155,7 +157,7 @@ fn optimizer_type(subject: &Subject, found: &mut Findings) {
     let replaced = format!("--set {key}=AdamW");
     if let Some((since, _)) = releases(&name.to_ascii_lowercase()) {
         let what = if subject.is_before(since) {
-            format!("{} has no optimizer `{name}`: it came with {}", subject.deepspeed(), schema::dotted(since))
+            format!("{} has no optimizer `{name}`: it came with {}", subject.deepspeed(), Version(since))
         } else {
             format!("{} no longer has the optimizer `{name}`", subject.deepspeed())
         };

@@ -2,9 +2,10 @@
 
 use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
-use crate::config::schema::{self, Release};
+use crate::base::python_value::typed;
+use crate::config::schema;
 use crate::host::machine::is_model;
-use crate::report::{Rule, Severity, When, typed};
+use crate::report::{Rule, Severity, When};
 
 pub(super) const RULES: &[Check] = &[
     Check::row(Rule::TwoPrecisions, Severity::Error, When::Parse)
@@ -40,7 +41,7 @@ fn bf16(subject: &Subject, key: &str) -> Option<bool> {
 }
 
 /// Both sections are pydantic's since then. Before, whatever Python takes for true was true, and an "auto" that nobody fills too.
-const MODELS: Release = [0, 17, 1];
+const MODELS: [u32; 3] = [0, 17, 1];
 
 /// Whether a precision is on.
 fn is_enabled(subject: &Subject, section: &str) -> bool {
@@ -102,7 +103,7 @@ fn counts(subject: &Subject, section: &str, key: &str) -> bool {
 }
 
 /// Since then the stages 1 and 3 can keep master weights in 16 bits too.
-const ALL_STAGES: Release = [0, 18, 3];
+const ALL_STAGES: [u32; 3] = [0, 18, 3];
 
 fn master_weights(subject: &Subject, found: &mut Findings) {
     let states = ("bf16", "bf16_optimizer_states");

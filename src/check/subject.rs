@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use crate::base::json;
+use crate::base::recorded::{Version, VersionMatch};
 use crate::command::argv::hf_bool;
-use crate::command::python::Version;
 use crate::command::script_source::ScriptSource;
 use crate::command::target::Target;
 use crate::command::trainer::Job;
 use crate::config::auto;
-use crate::config::schema::{self, Judge, KeySpec, Known, Release, UnknownKeys, ValueFault, dotted};
+use crate::config::schema::{self, KeySpec, Known, UnknownKeys, ValueFault};
 use crate::config::zero::Zero;
 use crate::host::Host;
 use crate::ranks::launcher::Launcher;
@@ -42,13 +42,13 @@ pub(crate) struct Subject<'a> {
 pub(crate) struct Derived<'a> {
     keys: Vec<Key<'a>>,
     zero: Zero<'a>,
-    judge: Judge,
+    judge: VersionMatch,
     script: OnceCell<Option<String>>,
 }
 
 impl<'a> Derived<'a> {
     pub(crate) fn new(config: &'a Value, job: &Job) -> Self {
-        let judge = Judge::in_environment(job.python.as_ref());
+        let judge = schema::in_environment(job.python.as_ref());
         let mut keys = Vec::new();
         if let Some(object) = config.as_object() {
             walk("", object, UnknownKeys::Ignored, judge.version(), &mut keys);
@@ -136,15 +136,15 @@ impl<'a> Subject<'a> {
     }
 
     /// The recorded DeepSpeed whose rules count; the newest if none is found.
-    pub(super) fn version(&self) -> Release {
+    pub(super) fn version(&self) -> Version {
         self.derived.judge.version()
     }
 
-    pub(super) fn is_before(&self, version: Release) -> bool {
-        self.version() < version
+    pub(super) fn is_before(&self, version: [u32; 3]) -> bool {
+        self.version().is_before(version)
     }
 
-    pub(super) fn judge(&self) -> Judge {
+    pub(super) fn judge(&self) -> VersionMatch {
         self.derived.judge
     }
 
@@ -161,7 +161,7 @@ impl<'a> Subject<'a> {
 
     /// How sure it is that DeepSpeed refuses a key: less so where nobody recorded the installed version.
     pub(super) fn severity_of_keys(&self) -> Severity {
-        if matches!(self.derived.judge, Judge::Nearest(_)) { Severity::Warning } else { Severity::Error }
+        if matches!(self.derived.judge, VersionMatch::Nearest(_)) { Severity::Warning } else { Severity::Error }
     }
 
     /// Whether another package is installed and older than that.
@@ -187,14 +187,14 @@ impl<'a> Subject<'a> {
 
     /// `DeepSpeed`, with versions only where another one judges.
     pub(super) fn judging_deepspeed(&self) -> String {
-        if matches!(self.derived.judge, Judge::Itself(_)) { "DeepSpeed".to_string() } else { self.deepspeed() }
+        if matches!(self.derived.judge, VersionMatch::Exact(_)) { "DeepSpeed".to_string() } else { self.deepspeed() }
     }
 
     /// `DeepSpeed 0.16.9`, and which version judges for it if that is another.
     pub(super) fn deepspeed(&self) -> String {
-        let judge = dotted(self.version());
+        let judge = self.version();
         match (self.derived.judge, self.package("deepspeed")) {
-            (Judge::Itself(_), Some(installed)) => format!("DeepSpeed {installed}"),
+            (VersionMatch::Exact(_), Some(installed)) => format!("DeepSpeed {installed}"),
             (_, None) => format!("DeepSpeed {judge}"),
             (_, Some(installed)) => format!("DeepSpeed {judge} ({installed} is installed, which is not recorded)"),
         }
@@ -219,12 +219,12 @@ impl<'a> Subject<'a> {
         auto::hidden_size(self.job, self.host).ok().map(|hidden| hidden.value)
     }
 
-    /// Whether the ranks run on this machine: the starter of an engine and DeepSpeed's runner start them on others.
+    /// Whether the ranks run on this machine: `srun` and DeepSpeed's runner start them on others.
     pub(super) fn runs_here(&self) -> bool {
         let several = self.topology.is_some_and(Topology::has_several_nodes);
         let through_runner = several && self.launcher == Some(Launcher::Deepspeed);
-        let through_starter = self.topology.is_some_and(|topology| matches!(topology.role, Role::Shell(_)));
-        !through_runner && !through_starter
+        let through_srun = self.topology.is_some_and(|topology| matches!(topology.role, Role::Shell { .. }));
+        !through_runner && !through_srun
     }
 
     /// Whether the arguments or the environment say that no GPU is used.
@@ -256,7 +256,7 @@ fn walk<'a>(
     prefix: &str,
     section: &'a Map<String, Value>,
     policy: UnknownKeys,
-    version: Release,
+    version: Version,
     keys: &mut Vec<Key<'a>>,
 ) {
     let strict = policy == UnknownKeys::Refused && section.get("strict").is_some_and(schema::is_true);

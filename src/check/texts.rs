@@ -2,7 +2,7 @@
 
 use super::findings::{Check, Findings};
 use super::subject::Subject;
-use crate::command::arguments::{Kind, Parser};
+use crate::command::arguments::{ArgType, Parser};
 use crate::command::argv::hf_bool;
 use crate::command::defaults::TRAINING_ARGUMENTS;
 use crate::command::trainer::ArgumentParser;
@@ -31,17 +31,17 @@ fn text_for_number(subject: &Subject, found: &mut Findings) {
     let parser = Parser::new(&[class]);
     for (name, text) in &job.texts {
         let place = || job.place_in_run_file(name, subject.host).unwrap_or_else(|| format!("{name}: {text}"));
-        if parser.takes(name, Kind::is_number) {
+        if parser.takes(name, ArgType::is_number) {
             // A script may read its file in another way.
             let certain = ALWAYS_USED.split(' ').any(|used| used == name) && job.version().is_some();
             let severity = if certain { Severity::Error } else { Severity::Warning };
             let what =
                 format!("`{name}` is the text `{text}` to the trainer, which wants a number and converts nothing");
             found.at_with_severity(severity, &[place()], what, help(name, text));
-        } else if parser.takes(name, Kind::is_mapping) && parser.has(name, &parser.versions(job.python.as_ref())) {
+        } else if parser.takes(name, ArgType::is_mapping) && parser.has(name, &parser.versions(job.python.as_ref())) {
             let what = format!("`{name}` is the text `{text}` to the trainer, which wants a mapping");
             found.at_with_severity(Severity::Warning, &[place()], what, "drop it".to_string());
-        } else if hf_bool(text).is_none() && parser.takes(name, Kind::is_bool) {
+        } else if hf_bool(text).is_none() && parser.takes(name, ArgType::is_bool) {
             let what = format!("`{name}` is the text `{text}` to the trainer, which wants true or false");
             found.at_with_severity(Severity::Warning, &[place()], what, format!("{name}: true"));
         }

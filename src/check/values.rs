@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::batch::SIZES;
 use super::findings::{Check, Findings};
 use super::subject::{Key, Subject};
-use crate::base::python_value::number;
+use crate::base::python_value::{number, typed};
 use crate::config::schema::{self, KeySpec, Known, ValueFault};
-use crate::report::{Rule, Severity, When, nearest, typed};
+use crate::report::{Rule, Severity, When, nearest};
 
 pub(super) const RULES: &[Check] = &[
     Check::code(Rule::WrongType, Severity::Error, When::Parse, |subject, found| {

@@ -9,8 +9,8 @@ use clap::{Arg, ArgAction, Command, ValueHint};
 use super::args::{ParsedArgs, arg};
 use super::values::{self, Suggested, Words, one_of};
 use crate::base::options::{
-    CHECK, COMPLETIONS, DIFF, DOCTOR, EXPLAIN, FIT, GENERATE, Opt, REPLAY, SCHEMA, SHIMS, SUBCOMMANDS, TEMPLATES,
-    generate, launch,
+    CHECK, COMPLETIONS, DIFF, DOCTOR, EXPLAIN, FIT, GENERATE, Opt, SCHEMA, SHIMS, SUBCOMMANDS, TEMPLATES, generate,
+    launch,
 };
 use crate::config::template::Search;
 use crate::report::Problem;
@@ -116,8 +116,7 @@ fn first_words(zlaunch: &Command, subcommand: &str) -> String {
 
 /// The places in a command line that have options, with those that are shown in their help.
 fn places(zlaunch: &Command) -> Vec<(String, Vec<&Arg>)> {
-    let others =
-        [CHECK, DOCTOR, FIT, DIFF, GENERATE, TEMPLATES, EXPLAIN, REPLAY, SCHEMA].map(|subcommand| subcommand.name);
+    let others = [CHECK, DOCTOR, FIT, DIFF, GENERATE, TEMPLATES, EXPLAIN, SCHEMA].map(|subcommand| subcommand.name);
     let others = others.into_iter().filter_map(|name| Some((name.to_string(), zlaunch.find_subcommand(name)?)));
     let places = std::iter::once(("launch".to_string(), zlaunch)).chain(others);
     places.map(|(place, command)| (place, shown_options(command).collect())).collect()

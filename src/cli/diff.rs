@@ -8,6 +8,7 @@ use super::launch;
 use super::values::{self, Suggested, one_of};
 use crate::base::options::launch::{ALL as LAUNCH, FORMAT};
 use crate::base::options::{DIFF, DIFF_OF_LAUNCH};
+use crate::base::source::{Source, Sourced};
 use crate::report::{self, Problem};
 use crate::request::{Format, Launch, Output};
 use crate::tools::diff::DiffRequest;
@@ -16,13 +17,15 @@ const CONFIGS: &str = "CONFIGS";
 
 const AFTER_HELP: &str =
     "A config is a template, a file, JSON, `-` (standard input) or the folder of a record. With a command, B is what \
-    this launch would use, and all options of a launch are accepted.
+    this launch would use, and all options of a launch are accepted. Of a record, the environment, the words and the \
+    versions are compared too.
 ~ differs, - only in A, + only in B, = only in one and the default anyway
 
 Examples:
   zlaunch diff zero2 zero3
   zlaunch diff zero3 ds_config.json
-  zlaunch diff zero3 --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B";
+  zlaunch diff zero3 --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B
+  zlaunch diff record --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B";
 
 pub(super) fn describe(command: Command) -> Command {
     let configs = Arg::new(CONFIGS).num_args(1..=2).required(true).value_parser(ValueParser::os_string());
@@ -47,5 +50,7 @@ pub(super) fn read(args: ParsedArgs) -> Result<DiffRequest, Vec<Problem>> {
     // ZLAUNCH_FORMAT is about plans.
     let format = args.flag(&FORMAT, one_of(launch::REPORT_FORMATS)).map_or(Format::Text, |format| format.value);
     let output = Output { dry_run: Some(format), ..Output::default() };
-    args.finish(DiffRequest { specs, launch: Launch { output, ..launch }, format })
+    // What would be recorded is compared with a record; nothing is written.
+    let record = Some(Sourced::new(".".into(), Source::Default));
+    args.finish(DiffRequest { specs, launch: Launch { output, record, ..launch }, format })
 }

@@ -2,7 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::base::options::{GENERATE, fit, generate, launch, replay, schema};
+use crate::base::options::{GENERATE, fit, generate, launch, schema};
 use crate::config::template::Search;
 use crate::report::{self, Problem};
 use crate::request::Launch;
@@ -63,7 +63,7 @@ pub(super) fn refusal(why: &clap::Error, usage: &str) -> Problem {
 /// `given` is the option as clap shows it: `--set <KEY=VALUE>`.
 fn needs_value(given: &str) -> Problem {
     let flag = given.split(' ').next().unwrap_or(given);
-    let mut tables = [launch::ALL, fit::ALL, generate::ALL, schema::ALL, replay::ALL].into_iter().flatten();
+    let mut tables = [launch::ALL, fit::ALL, generate::ALL, schema::ALL].into_iter().flatten();
     match tables.find(|option| option.flag() == flag) {
         Some(option) => report::option_needs_value(flag, option.value, option.help),
         None => report::option_needs_value(flag, "VALUE", "`zlaunch --help`"),

@@ -1,6 +1,4 @@
-//! The sub-commands with few arguments: `templates`, `explain`, `replay`, `schema` and `shims`.
-
-use std::path::PathBuf;
+//! The sub-commands with few arguments: `templates`, `explain`, `schema` and `shims`.
 
 use clap::builder::ValueParser;
 use clap::{Arg, Command, ValueHint};
@@ -8,7 +6,7 @@ use clap::{Arg, Command, ValueHint};
 use super::args::{ParsedArgs, arg};
 use super::values::{self, Suggested, Words, one_of};
 use crate::base::options::launch::{PATCH, SET, TEMPLATE_DIR, UNSET};
-use crate::base::options::{EXPLAIN, REPLAY, SHIMS, TEMPLATES, replay, schema, templates};
+use crate::base::options::{EXPLAIN, SHIMS, TEMPLATES, schema, templates};
 use crate::base::source::Sourced;
 use crate::config::layers::Layers;
 use crate::config::template::Search;
@@ -28,11 +26,6 @@ pub struct ExplainRequest {
     /// Without any, what can be explained is listed.
     pub words: Option<String>,
     pub search: Search,
-}
-
-pub struct ReplayRequest {
-    pub(crate) folder: PathBuf,
-    pub(crate) dry_run: bool,
 }
 
 const NAME: &str = "NAME";
@@ -79,20 +72,6 @@ fn argument(id: &'static str) -> Arg {
 
 fn folder(help: &'static str) -> Arg {
     argument(DIR).help(help).value_hint(ValueHint::DirPath)
-}
-
-pub(super) fn describe_replay(command: Command) -> Command {
-    command.arg(folder("The folder of the record").required(true)).args(replay::ALL.iter().map(arg))
-}
-
-pub(super) fn read_replay(mut args: ParsedArgs) -> Result<ReplayRequest, Vec<Problem>> {
-    let folder = args.arguments(DIR, &REPLAY, values::path).pop().map(|folder| folder.value).unwrap_or_default();
-    // An empty word is a variable that was not set.
-    if folder.as_os_str().is_empty() {
-        args.problems.push(report::missing_argument(DIR, REPLAY.usage));
-    }
-    let request = ReplayRequest { folder: args.host.absolute(&folder), dry_run: args.is_on(&replay::DRY_RUN) };
-    args.finish(request)
 }
 
 pub(super) fn describe_schema(command: Command) -> Command {

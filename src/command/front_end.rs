@@ -5,12 +5,13 @@ use std::ffi::{OsStr, OsString};
 
 use serde_json::{Map, Value};
 
+use crate::base::recorded::Version;
 use crate::base::yaml::Dialect;
 use crate::command::argv::{Args, ArgumentError, Field, Nargs, OptionList};
 use crate::command::defaults::ArgumentClass;
 use crate::command::inputs::Input;
 use crate::command::model::{HiddenSizeLookup, Hub};
-use crate::command::python::{Python, Version};
+use crate::command::python::Python;
 use crate::command::run_file::{self, RunFile};
 use crate::command::shipped::ShippedConfigs;
 use crate::command::target::{ParsedCommand, Target};
@@ -68,7 +69,7 @@ pub struct Trainer {
     /// Where the defaults of its arguments are.
     pub(crate) arguments: DefaultArguments,
     /// A default that it computes from other arguments, as it is written on a command line.
-    pub(crate) computed: fn(argument: &str, &Args, &Version, world_size: Option<u64>) -> Option<String>,
+    pub(crate) computed: fn(argument: &str, &Args, Version, world_size: Option<u64>) -> Option<String>,
     pub(crate) defaults: TrainingDefaults,
 }
 
@@ -179,8 +180,6 @@ pub(crate) enum TakesConfig {
     Named(String),
     /// `--name=PATH` in one word.
     Joined,
-    /// `key=PATH` (hydra).
-    Key(String),
 }
 
 /// Who starts the ranks, as far as they must be told.

@@ -4,14 +4,15 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use crate::base::recorded::Version;
 use crate::base::source::{Source, Sourced};
 use crate::command::argv::{Args, OptionList};
 use crate::command::front_end::{ArgumentParser, HandOver, NoConfig, Ranks, TakesConfig, Trainer, Variable};
 use crate::command::nested;
 use crate::command::option_names;
-use crate::command::python::{Python, Version};
+use crate::command::python::Python;
 use crate::command::run_file::{self, RunFile};
-use crate::command::script::Way;
+use crate::command::script::ArgumentFlow;
 use crate::command::script_source::ScriptSource;
 use crate::command::shipped::{self, ShippedConfig, ShippedConfigs};
 use crate::command::target::Target;
@@ -50,13 +51,18 @@ pub(crate) struct Job {
 
 impl Job {
     pub(crate) fn version(&self) -> Option<Version> {
-        self.python.as_ref()?.version(self.trainer.distribution?)
+        self.version_text().as_deref().map(Version::parse)
     }
 
-    /// The way of the arguments through the user's own script, where one is seen.
-    pub(crate) fn way(&self) -> Option<Way<'_>> {
+    /// As the package says it: `5.0.0rc1`.
+    pub(crate) fn version_text(&self) -> Option<String> {
+        self.python.as_ref()?.version_text(self.trainer.distribution?)
+    }
+
+    /// How the arguments get through the user's own script, where one is seen.
+    pub(crate) fn flow(&self) -> Option<ArgumentFlow<'_>> {
         let is_script = self.trainer.is_hf() && matches!(self.trainer.parser, ArgumentParser::Script);
-        self.source.as_ref().filter(|_| is_script).map(|source| Way::read(source))
+        self.source.as_ref().filter(|_| is_script).map(|source| ArgumentFlow::read(source))
     }
 
     /// What reads the options of the user's own script, where it is sure to refuse the one that names the config.
@@ -67,7 +73,7 @@ impl Job {
             && matches!(self.trainer.parser, ArgumentParser::Script);
         // transformers' own parser has it, as a rule.
         let source = self.source.as_ref().filter(|source| is_option && !source.text.contains("HfArgumentParser"))?;
-        Way::read(source).refuses(self.config_argument())
+        ArgumentFlow::read(source).refuses(self.config_argument())
     }
 
     /// The config that the command or a variable of the trainer names.
@@ -115,7 +121,7 @@ impl Job {
     /// Whether the trainer has an argument of that name, as far as its options are known.
     pub(crate) fn takes(&self, name: &str) -> bool {
         match (self.trainer.options)(&self.target) {
-            OptionList::Known(lists) => lists.iter().any(|list| option_names::contains(list, name)),
+            OptionList::Known(lists) => lists.iter().any(|list| option_names::contains(*list, name)),
             OptionList::Open => true,
         }
     }
@@ -135,7 +141,7 @@ impl Job {
     /// of that name in the current folder.
     pub(crate) fn own_file(&self, word: &str, host: &Host) -> Option<PathBuf> {
         let local = || Some(host.cwd.join(word)).filter(|path| path.is_file());
-        let config = || shipped::by_word(self.trainer.distribution?, self.version().as_ref(), word);
+        let config = || shipped::by_word(self.trainer.distribution?, self.version(), word);
         let installed = |config: ShippedConfig| self.installed_file(config.file);
         match self.trainer.shipped_configs {
             None => local(),
@@ -147,7 +153,7 @@ impl Job {
     /// The trainer's own config that has the name of a template of ours, and its file. Looked for at one place only.
     pub(crate) fn own_config_of_name(&self, name: &str) -> Option<(ShippedConfig, PathBuf)> {
         self.trainer.shipped_configs?;
-        let config = shipped::by_name(self.trainer.distribution?, self.version().as_ref(), name)?;
+        let config = shipped::by_name(self.trainer.distribution?, self.version(), name)?;
         Some((config, self.beside_target(config.file).filter(|path| path.is_file())?))
     }
 
@@ -196,7 +202,6 @@ impl Job {
         let name = self.config_argument();
         match &self.takes_config {
             Some(TakesConfig::Joined) => return with_joined(given.words(), "--", name, config),
-            Some(TakesConfig::Key(key)) => return with_key(given.words(), key, config),
             Some(TakesConfig::Named(_)) | None => {}
         }
         match self.trainer.hand_over {
@@ -223,20 +228,5 @@ fn with_joined(words: &[OsString], dashes: &str, name: &str, value: &OsStr) -> V
     let mut word = OsString::from(format!("{dashes}{name}="));
     word.push(value);
     words.push(word);
-    words
-}
-
-/// The words with `key=value`, instead of the one that sets the same key. Hydra's `++` sets a key that is there or not.
-fn with_key(words: &[OsString], key: &str, value: &OsStr) -> Vec<OsString> {
-    let sets = |word: &OsString| {
-        word.to_str().is_some_and(|word| word.trim_start_matches('+').starts_with(&format!("{key}=")))
-    };
-    let mut words = words.to_vec();
-    let mut word = OsString::from(format!("++{key}="));
-    word.push(value);
-    match words.iter().position(sets) {
-        Some(at) => words[at] = word,
-        None => words.push(word),
-    }
     words
 }

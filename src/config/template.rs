@@ -6,7 +6,7 @@ mod list;
 mod resolve;
 pub(crate) mod search;
 
-pub(crate) use document::{SCHEMA_LINE, header_schema};
+pub(crate) use document::{RequiredKey, SCHEMA_LINE, header_schema};
 pub(crate) use list::list;
 pub(crate) use resolve::raw;
 pub use resolve::{Template, resolve};

@@ -27,6 +27,11 @@ impl Remedy {
     }
 }
 
+/// What would help, one after another.
+pub(super) fn sentences(remedies: &[Remedy]) -> String {
+    remedies.iter().map(Remedy::sentence).collect::<Vec<_>>().join("; or ")
+}
+
 type Change = (&'static str, fn(&mut TrainingSettings));
 
 /// Changes of one setting that cost time or nothing. One that is already in use changes nothing, so it will not help either.
@@ -96,7 +101,7 @@ fn shorter_sequences(scenario: &Scenario) -> Option<Remedy> {
 /// Where only offload helps: to the memory that is there, or that would have to be.
 fn offload(scenario: &Scenario) -> Option<Remedy> {
     let remedy = fit(&Scenario { host_memory: Some(u64::MAX), ..*scenario }, String::new)?;
-    scenario.templates.iter().find(|it| it.name == remedy.template && it.strategy.offloads())?;
+    scenario.templates.iter().find(|config| config.name == remedy.template && config.strategy.offloads())?;
     let is_there = scenario.host_memory.is_some_and(|memory| remedy.need.host <= memory);
     let change = match scenario.host_memory {
         Some(_) if is_there => "offload".to_string(),

@@ -11,7 +11,7 @@ use crate::base::source::Sourced;
 use crate::command::model::{self, Hub};
 use crate::host::Host;
 use crate::report::reading;
-use crate::report::{self, Problem};
+use crate::report::{self, Problem, Rule};
 
 #[derive(Clone, Debug)]
 pub struct Weights {
@@ -93,11 +93,18 @@ pub(crate) fn find(args: &TrainingArgs, lookup: &ModelLookup, host: &Host) -> Re
             Some(name) => {
                 let size = size_in_name(&name.value).filter(|_| lookup.trusts_names);
                 size.map(|size| of_size(size, "its name; its files are not here".to_string()))
-                    .ok_or_else(|| report::model_is_not_here(name))
+                    .ok_or_else(|| model_is_not_here(name))
             }
             None => Err(report::nothing_to_fit()),
         },
     }
+}
+
+fn model_is_not_here(name: &Sourced<String>) -> Problem {
+    let what = format!("`{}` is neither a folder nor in the Hugging Face or ModelScope cache", name.value);
+    Problem::error(Rule::Fit, what)
+        .at(name.place())
+        .help("download it first (its config.json is enough), or ask `zlaunch fit --params 8B`")
 }
 
 /// A model whose config.json is on this machine.
@@ -121,7 +128,10 @@ fn of_local_model(name: &Sourced<String>, lookup: &ModelLookup, host: &Host) -> 
             Ok(Some(weights.with_params(headers.params, from)))
         }
         (None, Some(counted)) => Ok(Some(of_config(counted, &config))),
-        (None, None) => Err(report::cannot_count(&file)),
+        (None, None) => {
+            let what = "the size of the model cannot be computed from this config";
+            Err(Problem::error(Rule::Fit, what).at(file.display()).help("--params 8B"))
+        }
     }
 }
 

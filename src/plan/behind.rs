@@ -24,7 +24,7 @@ impl Draft<'_> {
     /// What is missing to start this, as far as it must be here.
     pub(super) fn blocker(&self, kind: Option<Launcher>, seen: &Host) -> Option<Problem> {
         let mut programs = self.prefix().into_iter().flat_map(Prefix::programs);
-        let elsewhere = kind.is_some_and(Launcher::is_of_job_shell) || self.runs_elsewhere();
+        let elsewhere = kind == Some(Launcher::Srun) || self.runs_elsewhere();
         programs
             .find_map(|program| trainer::missing_program(program, seen))
             .or_else(|| self.job.blocker.clone().filter(|_| !elsewhere))

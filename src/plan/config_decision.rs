@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::diagnostics::Diagnostics;
 use super::file::PlannedConfig;
 use super::{inputs, own_config, print};
-use crate::base::source::{Source, Sourced};
+use crate::base::source::Sourced;
 use crate::check::{self, Derived, Subject, machine};
 use crate::command::trainer::{FillsAuto, NoConfig};
 use crate::config::auto::{self, FillContext};
@@ -18,7 +18,7 @@ use crate::fit;
 use crate::host::machine::Machine;
 use crate::ranks::launcher::Launcher;
 use crate::ranks::topology::Topology;
-use crate::report::{self, Problem};
+use crate::report::{self, Problem, Rule};
 use crate::request::Launch;
 use crate::request::draft::Draft;
 
@@ -206,7 +206,8 @@ fn without_config(layers: &Layers, out: Option<&Sourced<PathBuf>>) -> Option<Pro
         .map(|sourced| (&sourced.from, sourced.value.display().to_string()))
         .chain(unset.iter().map(|sourced| (&sourced.from, sourced.value.clone())))
         .chain(set.iter().map(|sourced| (&sourced.from, sourced.value.0.clone())));
-    let flags = places.filter(|(from, _)| matches!(from, Source::Flag(_)));
-    let places: Vec<String> = flags.map(|(from, value)| from.with(value)).collect();
-    (!places.is_empty()).then(|| report::layers_without_config(places))
+    let flags: Vec<_> = places.filter(|(from, _)| from.is_flag()).map(|(from, value)| from.with(value)).collect();
+    let problem =
+        Problem::error(Rule::NoConfig, "there is no DeepSpeed config to change").help("add --deepspeed zero2");
+    (!flags.is_empty()).then(|| flags.into_iter().fold(problem, Problem::at))
 }

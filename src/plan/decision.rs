@@ -8,7 +8,6 @@ use super::file::PlannedConfig;
 use super::record::Record;
 use crate::base::source::Sourced;
 use crate::ranks::launcher::Launcher;
-use crate::ranks::launcher::each_host::EachHost;
 use crate::ranks::launcher::local::LocalRanks;
 use crate::ranks::topology::Topology;
 use crate::report::Problem;
@@ -19,8 +18,6 @@ pub struct Plan {
     pub(crate) launcher: Launcher,
     /// The ranks, where zlaunch starts them itself.
     pub(crate) local: Option<LocalRanks>,
-    /// What is started for each machine, where that is an engine's program for one machine.
-    pub(crate) each_host: Option<EachHost>,
     pub config: Option<PlannedConfig>,
     /// Why `auto` became this template.
     pub(crate) chosen: Option<String>,

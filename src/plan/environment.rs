@@ -52,7 +52,7 @@ impl EnvironmentInputs<'_> {
             Launcher::Srun => {
                 return Environment { unset: srun::per_task_variables(self.host), ..Environment::default() };
             }
-            Launcher::EachHost(_) | Launcher::Prefix(_) => return Environment::default(),
+            Launcher::Prefix(_) => return Environment::default(),
             _ => {}
         }
         let mut environment = Environment::default();
@@ -122,7 +122,7 @@ impl EnvironmentInputs<'_> {
             }
             // `accelerate launch` runs torchrun in its own process.
             Launcher::Existing(_) => environment.signals_of_torchrun(false, self.host),
-            Launcher::Deepspeed | Launcher::Srun | Launcher::EachHost(_) | Launcher::Prefix(_) => {}
+            Launcher::Deepspeed | Launcher::Srun | Launcher::Prefix(_) => {}
         }
     }
 
@@ -164,12 +164,6 @@ impl Environment {
         if let Some(sourced) = sourced {
             self.set(name, sourced.value.to_string(), sourced.from.to_string());
         }
-    }
-
-    /// Adds the settings of another environment, which win.
-    pub(crate) fn extend(&mut self, other: Environment) {
-        self.unset.extend(other.unset);
-        self.set.extend(other.set);
     }
 
     fn keep(&mut self, name: &str, host: &Host) {

@@ -34,18 +34,18 @@ pub(super) fn unknown_word(draft: &Draft<'_>, own: &Sourced<String>) -> Option<P
         return None;
     }
     let (distribution, version) = (job.trainer.distribution?, job.version()?);
-    let is_known = shipped::by_word(distribution, Some(&version), word).is_some();
+    let is_known = shipped::by_word(distribution, Some(version), word).is_some();
     if is_known || job.own_file(word, host).is_some() {
         return None;
     }
-    let meant = shipped::by_name(distribution, Some(&version), word).map(|config| config.word);
+    let meant = shipped::by_name(distribution, Some(version), word).map(|config| config.word);
     Some(report::trainer_has_no_config(own, &trainer(draft), meant))
 }
 
 /// `ms-swift 3.0.0`
 fn trainer(draft: &Draft<'_>) -> String {
     let name = draft.job.trainer.distribution.unwrap_or(draft.job.trainer.name);
-    draft.job.version().map_or_else(|| name.to_string(), |version| format!("{name} {version}"))
+    draft.job.version_text().map_or_else(|| name.to_string(), |version| format!("{name} {version}"))
 }
 
 /// The keys whose values are not the same.

@@ -17,7 +17,6 @@ use crate::command::trainer::{Job, Ranks};
 use crate::fit;
 use crate::fit::launch::LaunchConfig;
 use crate::host::Host;
-use crate::ranks::launcher::each_host::EachHost;
 use crate::ranks::launcher::local::LocalRanks;
 use crate::ranks::launcher::srun;
 use crate::ranks::launcher::{self, LaunchContext, Launcher};
@@ -78,9 +77,7 @@ impl Draft<'_> {
         let (template, chosen) = self.template(topology.as_ref(), &mut diagnostics).unzip();
         let ranks = DecidedRanks { topology: topology.as_ref(), launcher: kind };
         let config = self.config(template, ranks, &mut diagnostics);
-        if let Some(config) =
-            config.as_ref().filter(|_| !kind.is_some_and(Launcher::is_of_job_shell) && !self.runs_elsewhere())
-        {
+        if let Some(config) = config.as_ref().filter(|_| kind != Some(Launcher::Srun) && !self.runs_elsewhere()) {
             diagnostics.warnings.extend(machine::at_launch(&config.value, job, host));
         }
         let planned = config.as_ref().zip(topology.as_ref()).filter(|_| !self.runs_elsewhere());
@@ -144,24 +141,20 @@ impl Draft<'_> {
             self.hand_over_by_variables(path, &mut environment);
         }
         let mut context = self.launch_context(&topology);
-        let Travel { files: environment_files, named, mut warnings } = Travel::plan(&context, &mut environment)?;
-        let each_host = self.each_host(kind, &context, seen)?;
-        warnings.extend(each_host.iter().filter_map(|each| each.unshared.clone()));
+        let Travel { files: environment_files, named, warnings } = Travel::plan(&context, &mut environment)?;
         let warnings = Diagnostics { warnings, ..Diagnostics::default() }.verdict(launch)?;
         let extra = if named.is_empty() { Vec::new() } else { launcher::options(&context, &named) };
         context.extra = if named.is_empty() { context.extra } else { &extra };
         let translated = !kind.runs_zlaunch() && self.translate(&topology, path, &mut environment);
         let kind = if translated { Launcher::Torchrun } else { kind };
-        let argv = match (self.prefix(), &each_host) {
-            (Some(prefix), _) => self.behind(prefix, seen),
-            (None, Some(each)) => each.argv(),
-            (None, None) => self.argv(kind, translated, context, path)?,
+        let argv = match self.prefix() {
+            Some(prefix) => self.behind(prefix, seen),
+            None => self.argv(kind, translated, context, path)?,
         };
         let mut plan = Plan {
             trainer: self.trainer_facts(),
             launcher: kind,
-            local: (kind == Launcher::Local).then(|| LocalRanks::new(&topology, &launch.rank_output, host)),
-            each_host,
+            local: (kind == Launcher::Local).then(|| LocalRanks::new(&topology, host)),
             config,
             chosen,
             environment,
@@ -198,13 +191,6 @@ impl Draft<'_> {
             environment.set(name, value, "as accelerate launch sets it".to_string());
         }
         translated
-    }
-
-    /// What an engine's program for one machine starts on each.
-    fn each_host(&self, kind: Launcher, context: &LaunchContext<'_>, seen: &Host) -> Result<Option<EachHost>, Problem> {
-        let Launcher::EachHost(_) = kind else { return Ok(None) };
-        let words = [&self.launch.forwarded_options()[..], &["--".into()], &self.launch.command].concat();
-        EachHost::plan(&words, context, seen).map(Some)
     }
 
     /// Everything that is executed. `translated`: torchrun stands in for the launcher of the command.
@@ -251,15 +237,15 @@ impl Draft<'_> {
         let Draft { launch, job, .. } = self;
         // Finding the version means listing site-packages, so only where it is shown.
         let is_read = launch.output.is_read() || launch.record.is_some();
-        let version = is_read.then(|| job.version()).flatten();
+        let version = is_read.then(|| job.version_text()).flatten();
         let distribution = job.trainer.distribution.zip(version.as_ref());
         TrainerFacts {
             name: job.trainer.name,
             stand_in: distribution.and_then(|(distribution, version)| arguments::stand_in(distribution, version)),
-            version: version.map(|version| version.0),
+            version,
             python: job.python.as_ref().map(|python| python.program.clone()),
             runs: print::what_runs(job, self.command()),
-            reads: is_read.then(|| job.way()).flatten().map(|way| way.in_words()),
+            reads: is_read.then(|| job.flow()).flatten().map(|flow| flow.in_words()),
         }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::config_text::config_text;
 use super::decision::{Plan, TrainerFacts};
 use super::file::{FileKind, PlannedConfig};
-use crate::base::layout::{TextTable, harmless};
+use crate::base::layout::{TextTable, escape_controls};
 use crate::base::shell::{Run, printed, quoted, runs};
 use crate::base::source::Sourced;
 use crate::base::vars;
@@ -17,7 +17,6 @@ use crate::command::target::{Target, base_name};
 use crate::command::trainer::{self, Job};
 use crate::host::{self, terminal};
 use crate::ranks::launcher::Launcher;
-use crate::ranks::launcher::each_host::Machine;
 use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
 use crate::ranks::topology::Role;
 use crate::report::secrets::{Names, Piece, Secrets};
@@ -31,8 +30,8 @@ impl Plan {
     /// Nothing in it deceives a terminal: a script is bytes, the rest is text.
     pub fn render(&self, format: Format, secrets: &Secrets) -> Vec<u8> {
         match format {
-            Format::Text => harmless(&self.text(secrets, terminal::width())).into_owned().into_bytes(),
-            Format::Json => harmless(&format!("{:#}\n", secrets.hide(self.json()))).into_owned().into_bytes(),
+            Format::Text => escape_controls(&self.text(secrets, terminal::width())).into_bytes(),
+            Format::Json => escape_controls(&format!("{:#}\n", secrets.hide(self.json()))).into_bytes(),
             Format::Shell => self.shell(secrets),
         }
     }
@@ -43,11 +42,8 @@ impl Plan {
         let config = self.config.as_ref().map(|config| config_text(config, secrets, width)).unwrap_or_default();
         let decided = secrets.hide_known(self.head(width) + &config);
         let runs = if self.local.is_some() { "\neach rank runs\n" } else { "\nruns\n" };
-        let commands: String = match &self.each_host {
-            Some(each) => each.machines.iter().map(|it| self.command_text(&it.argv, secrets, width)).collect(),
-            None => self.command_text(&self.argv, secrets, width),
-        };
-        [&decided, &self.environment_text(secrets, width), runs, &commands].concat()
+        let command = self.command_text(&self.argv, secrets, width);
+        [&decided, &self.environment_text(secrets, width), runs, &command].concat()
     }
 
     fn head(&self, width: Option<usize>) -> String {
@@ -73,9 +69,6 @@ impl Plan {
         rows.extend(self.trainer.stand_in.as_ref().map(|note| ("", note.clone())));
         rows.extend(self.trainer.reads.as_ref().map(|reads| ("", reads.clone())));
         rows.push(("ranks", self.ranks_text()));
-        if let Some(folder) = self.local.as_ref().and_then(|local| local.log_dir.as_ref()) {
-            rows.push(("", format!("→ {} and so on", self.short(folder.join("rank0.log").as_os_str()))));
-        }
         TextTable::of_pairs(0, rows).fitted(width).to_string()
     }
 
@@ -90,7 +83,7 @@ impl Plan {
                 let (rank, world) = (task.rank.value, task.world_size.value);
                 return format!("rank {rank} of {world}, started by {}", topology.engine.unwrap_or("its engine"));
             }
-            Role::Shell(_) | Role::Starter => {}
+            Role::Shell { .. } | Role::Starter => {}
         }
         let by = match self.launcher {
             Launcher::Direct => "no launcher".to_string(),
@@ -169,10 +162,7 @@ impl Plan {
                 "ranks": it.count,
                 "per_rank": PER_RANK,
                 "grace_seconds": it.grace.as_secs_f64(),
-                "log_dir": it.log_dir.as_deref().map(Path::to_string_lossy),
-                "prefix": it.prefix,
             })),
-            "machines": self.each_host.as_ref().map(|it| it.machines.iter().map(machine_json).collect::<Vec<_>>()),
             "config": config.map(|it| it.value.clone()),
             "config_path": config.map(|it| it.file.path.to_string_lossy()),
             "run_file_path": config.and_then(|it| it.run_file.as_ref()).map(|(path, _)| path.to_string_lossy()),
@@ -238,7 +228,7 @@ impl Plan {
 
     /// A POSIX shell script that does what the launch would do. Bytes, because arguments need not be UTF-8. Scripts are
     /// kept and shared, so a secret becomes a variable that must be set.
-    fn shell(&self, secrets: &Secrets) -> Vec<u8> {
+    pub(super) fn shell(&self, secrets: &Secrets) -> Vec<u8> {
         let mut script = b"#!/bin/sh\nset -e\n".to_vec();
         let environment = &self.environment;
         let set = environment.set.iter().map(|it| (it.name.as_str(), it.value.as_os_str()));
@@ -267,14 +257,12 @@ impl Plan {
             script.push(b'\n');
         }
         let ours = self.local.as_ref().map(|local| self.supervisor_command(local)).unwrap_or_default();
-        // zlaunch starts a process for each machine again when the script runs.
-        let argv = self.each_host.as_ref().map_or(&self.argv, |each| &each.again);
         if !ours.is_empty() {
             // The script is complete: ZLAUNCH_* variables of a site must not add to it.
             script.extend(UNSET_ZLAUNCH_VARIABLES);
         }
         script.extend(b"exec ");
-        let words = ours.iter().chain(argv).map(OsString::as_os_str);
+        let words = ours.iter().chain(&self.argv).map(OsString::as_os_str);
         let words: Vec<_> = secrets.in_words(words).iter().map(|pieces| shell_word(pieces, &mut names)).collect();
         script.extend(words.join(&b' '));
         script.push(b'\n');
@@ -291,17 +279,9 @@ impl Plan {
         if let Some(address) = &self.topology.master_addr {
             option("--master-addr", address.value.clone().into());
         }
-        if let Some(folder) = &local.log_dir {
-            option("--log-dir", folder.clone().into_os_string());
-        }
-        words.extend(local.prefix.then(|| "--prefix".into()));
         words.push("--".into());
         words
     }
-}
-
-fn machine_json(machine: &Machine) -> Value {
-    json!({"name": machine.name, "argv": machine.argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>()})
 }
 
 const UNSET_ZLAUNCH_VARIABLES: &[u8] =
@@ -320,8 +300,7 @@ fn shell_word(pieces: &[Piece], names: &mut Names) -> Vec<u8> {
 
 /// A refused plan: every field is there, and the diagnostics say why.
 pub(crate) fn refused_json(problems: &[Problem]) -> Value {
-    let nothing =
-        ["template", "trainer", "topology", "launcher", "local", "machines", "config", "config_path", "run_file_path"];
+    let nothing = ["template", "trainer", "topology", "launcher", "local", "config", "config_path", "run_file_path"];
     let mut object: Map<String, Value> = [("version".to_string(), json!(1))].into_iter().collect();
     object.extend(nothing.map(|name| (name.to_string(), Value::Null)));
     object.extend(["fills", "changed", "left_auto"].map(|name| (name.to_string(), json!([]))));

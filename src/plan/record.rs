@@ -1,7 +1,6 @@
-//! The launch record: what was launched, from what, with which versions, on which machine, so that it can be looked up
-//! and launched again. Secrets are never in it.
+//! The launch record: what was launched, from what, with which versions, on which machine, so that it can be looked up,
+//! launched again by its script, and compared with another launch. Secrets are never in it.
 
-use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -10,10 +9,8 @@ use serde_json::Value;
 
 use crate::base::hash::fnv1a;
 use crate::base::json;
-use crate::host::Host;
-use crate::plan::environment::Environment;
 use crate::report::reading;
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule};
 
 /// Version of the record's format.
 pub(crate) const VERSION: u64 = 1;
@@ -23,11 +20,16 @@ pub(crate) struct Record {
     pub(crate) folder: PathBuf,
     pub(crate) content: Value,
     pub(crate) config: Option<String>,
+    pub(crate) script: Vec<u8>,
 }
 
 impl Record {
     pub(crate) const FILE: &'static str = "launch.json";
     pub(crate) const CONFIG: &'static str = "config.json";
+    pub(crate) const SCRIPT: &'static str = "launch.sh";
+    /// How the script starts, so that no other `launch.sh` is taken for one.
+    pub(crate) const SCRIPT_START: &'static str =
+        "#!/bin/sh\n# A launch that zlaunch recorded: launch.json says more.\n";
     /// Where `--record auto` writes it, in the trainer's output folder.
     pub(crate) const AUTO: &'static str = "zlaunch";
 
@@ -39,11 +41,6 @@ impl Record {
     }
 }
 
-/// A variable of zlaunch itself.
-pub(crate) fn is_ours(name: &str) -> bool {
-    name.starts_with("ZLAUNCH_")
-}
-
 /// A hash of the content. `None` for files that are not text, or larger than a config can be.
 pub(crate) fn content_hash(path: &Path) -> Option<Value> {
     let text = reading::read_text(path).ok()?;
@@ -51,13 +48,22 @@ pub(crate) fn content_hash(path: &Path) -> Option<Value> {
 }
 
 /// What is in the place of a record and is none, or no part of one: it stays. A config is a record's if it is the recorded
-/// one; who looks while another launch writes finds that out only under `exact`.
-pub(crate) fn foreign(folder: &Path, exact: bool) -> Option<PathBuf> {
+/// one.
+pub(crate) fn foreign(folder: &Path) -> Option<PathBuf> {
     let there = |name: &str| Some(folder.join(name)).filter(|path| fs::symlink_metadata(path).is_ok());
-    let read = |path: &Path| json::parse_exactly(&reading::read_text(path).ok().filter(|_| !path.is_symlink())?).ok();
-    let Some(file) = there(Record::FILE) else { return there(Record::CONFIG) };
-    let Some(content) = read(&file).filter(is_record) else { return Some(file) };
-    there(Record::CONFIG).filter(|path| exact && read(path).as_ref() != Some(&content["plan"]["config"]))
+    let read = |path: &Path| reading::read_text(path).ok().filter(|_| !path.is_symlink());
+    let parse = |path: &Path| json::parse_exactly(&read(path)?).ok();
+    let record = match there(Record::FILE) {
+        Some(file) => match parse(&file).filter(is_record) {
+            Some(content) => content,
+            None => return Some(file),
+        },
+        None => Value::Null,
+    };
+    let is_config = |path: &Path| record.is_object() && parse(path).as_ref() == Some(&record["plan"]["config"]);
+    let is_script = |path: &Path| read(path).is_some_and(|text| text.starts_with(Record::SCRIPT_START));
+    let config = there(Record::CONFIG).filter(|path| !is_config(path));
+    config.or_else(|| there(Record::SCRIPT).filter(|path| !is_script(path)))
 }
 
 fn is_record(content: &Value) -> bool {
@@ -93,127 +99,72 @@ fn date(days: u64) -> (u64, u64, u64) {
     (year, month, left + 1)
 }
 
-/// A record that was read back.
-pub(crate) struct Recorded {
-    /// Where it is.
-    place: PathBuf,
-    content: Value,
-    /// Where it was launched.
-    pub(crate) folder: PathBuf,
-    pub(crate) words: Vec<OsString>,
+/// The content of a record in a folder.
+pub(crate) fn read(folder: &Path) -> Result<Value, Problem> {
+    // `--record auto` writes to a folder inside of the trainer's output.
+    let path = [folder.to_path_buf(), folder.join(Record::AUTO)].map(|folder| folder.join(Record::FILE));
+    let path = path.into_iter().find(|path| path.exists()).ok_or_else(|| {
+        Problem::error(Rule::Record, "there is no launch record in this folder")
+            .at(folder.display())
+            .help("name the folder that --record wrote to; for --record auto, the trainer's output_dir")
+    })?;
+    let content = json::parse_exactly(&reading::read_text(&path)?).ok().filter(is_record).ok_or_else(|| {
+        Problem::error(Rule::Record, "this is not a launch record")
+            .at(path.display())
+            .help("zlaunch --record DIR -- COMMAND writes one")
+    })?;
+    let version = &content["version"];
+    if *version != VERSION {
+        let what = format!("this record has version {version}, but this zlaunch reads version {VERSION}");
+        return Err(Problem::error(Rule::Record, what)
+            .at(path.display())
+            .help("compare it with the zlaunch that wrote it: its version is in `zlaunch`"));
+    }
+    Ok(content)
 }
 
-impl Recorded {
-    pub(crate) fn read(place: &Path) -> Result<Self, Problem> {
-        // `--record auto` writes to a folder inside of the trainer's output.
-        let inside = Some(place.join(Record::AUTO)).filter(|_| !place.join(Record::FILE).exists());
-        let inside = inside.filter(|inside| inside.join(Record::FILE).exists());
-        if inside.is_none() && !place.join(Record::FILE).exists() {
-            return Err(report::no_record(place));
-        }
-        let place = inside.as_deref().unwrap_or(place);
-        let path = place.join(Record::FILE);
-        let text = reading::read_text(&path)?;
-        let bad = || report::not_a_record(&path);
-        let content = json::parse_exactly(&text).ok().filter(is_record).ok_or_else(bad)?;
-        if content["version"] != VERSION {
-            return Err(report::record_of_another_version(&path, &content["version"], VERSION));
-        }
-        let words: Vec<String> = serde_json::from_value(content["words"].clone()).map_err(|_| bad())?;
-        if let Some(name) = content["hidden"][0].as_str() {
-            return Err(report::secret_not_recorded(&path, name));
-        }
-        let folder = content["folder"].as_str().map(PathBuf::from).filter(|it| it.is_absolute()).ok_or_else(bad)?;
-        let words = words.into_iter().map(OsString::from).collect();
-        Ok(Recorded { place: place.to_path_buf(), folder, words, content })
-    }
-
-    /// The config that was launched with; null if there was none.
-    pub(crate) fn config(&self) -> &Value {
-        &self.content["plan"]["config"]
-    }
-
-    /// Restores zlaunch's variables as they were recorded, for this process and for those it starts.
-    pub(crate) fn restore_variables(&self, host: &mut Host) -> Environment {
-        let mut environment = Environment::default();
-        let names = host.env.keys().filter_map(|name| name.to_str());
-        environment.unset = names.filter(|name| is_ours(name)).map(str::to_string).collect();
-        for name in &environment.unset {
-            host.env.remove(OsStr::new(name));
-        }
-        let recorded = self.content["variables"].as_object().into_iter().flatten();
-        for (name, value) in recorded.filter(|(name, _)| is_ours(name)) {
-            let value = value.as_str().unwrap_or_default();
-            host.env.insert(name.into(), value.into());
-            // A replay must not overwrite the record, nor may the processes it starts.
-            if name != "ZLAUNCH_RECORD" {
-                environment.set(name, value, String::new());
-            }
-        }
-        environment
-    }
-
-    fn sources(&self) -> impl Iterator<Item = (&String, &Value)> {
-        self.content["sources"].as_object().into_iter().flatten()
-    }
-
-    /// A file that the launch read is gone: points to the recorded config.
-    pub(crate) fn missing_source(&self) -> Option<Problem> {
-        let gone = self.sources().map(|(path, _)| Path::new(path)).find(|path| !path.exists())?;
-        let config = Some(self.place.join(Record::CONFIG)).filter(|path| path.exists())?;
-        Some(report::source_is_gone(gone, &config))
-    }
-
-    /// One line for each difference.
-    pub(crate) fn differences(&self, now: &Record) -> Vec<String> {
-        let mut lines = Vec::new();
-        let config = self.place.join(Record::CONFIG);
-        let text = reading::read_text(&config).ok();
-        if text.and_then(|text| json::parse_exactly(&text).ok()).unwrap_or_default() != self.content["plan"]["config"] {
-            lines.push(format!("{}: is not the config that {} has", config.display(), Record::FILE));
-        }
-        for part in ["zlaunch", "host", "packages"] {
-            compare(part, &self.content[part], &now.content[part], &mut lines);
-        }
-        for (path, then) in self.sources() {
-            match content_hash(Path::new(path)) {
-                Some(now) if now == *then => {}
-                Some(_) => lines.push(format!("{path}: has changed")),
-                None => lines.push(format!("{path}: is gone")),
-            }
-        }
-        // These are compared as part of the plan already.
-        let told =
-            |name: &str| [&self.content, &now.content].iter().any(|it| it["plan"]["env"]["kept"][name].is_string());
-        for part in ["topology", "config", "env", "argv"] {
-            compare(part, &self.content["plan"][part], &now.content["plan"][part], &mut lines);
-        }
-        let untold = |content: &Value| {
-            let all = content["variables"].as_object().into_iter().flatten();
-            all.filter(|(name, _)| !told(name)).map(|(name, value)| (name.clone(), value.clone())).collect::<Value>()
-        };
-        compare("variables", &untold(&self.content), &untold(&now.content), &mut lines);
-        lines
-    }
+/// A value that is not the same in two records.
+pub(crate) struct Difference {
+    /// `packages.deepspeed`.
+    pub(crate) key: String,
+    pub(crate) values: [Value; 2],
 }
 
-fn compare(place: &str, then: &Value, now: &Value, lines: &mut Vec<String>) {
+/// What differs between two records, but for their configs.
+pub(crate) fn differences(then: &Value, now: &Value) -> Vec<Difference> {
+    let mut found = Vec::new();
+    for part in ["zlaunch", "host", "packages", "sources"] {
+        compare(part, [&then[part], &now[part]], &mut found);
+    }
+    for part in ["topology", "env", "argv"] {
+        compare(part, [&then["plan"][part], &now["plan"][part]], &mut found);
+    }
+    // Those that a plan shows are compared as part of it.
+    let is_told = |name: &str| [then, now].iter().any(|content| content["plan"]["env"]["kept"][name].is_string());
+    let variables = [then, now].map(|content| {
+        let all = content["variables"].as_object().into_iter().flatten();
+        all.filter(|(name, _)| !is_told(name)).map(|(name, value)| (name.clone(), value.clone())).collect::<Value>()
+    });
+    compare("variables", variables.each_ref(), &mut found);
+    found
+}
+
+fn compare(key: &str, [then, now]: [&Value; 2], found: &mut Vec<Difference>) {
     match (then, now) {
         (Value::Object(one), Value::Object(two)) => {
-            let new = two.keys().filter(|key| !one.contains_key(*key));
-            for key in one.keys().chain(new) {
-                compare(&format!("{place}.{key}"), &then[key], &now[key], lines);
+            let new = two.keys().filter(|name| !one.contains_key(*name));
+            for name in one.keys().chain(new) {
+                compare(&format!("{key}.{name}"), [&then[name], &now[name]], found);
             }
         }
-        _ if then != now => lines.push(format!("{place}: {} then, {} now", short(then), short(now))),
+        (Value::Array(one), Value::Array(two)) if one.len() == two.len() => {
+            for (at, pair) in one.iter().zip(two).enumerate() {
+                compare(&format!("{key}[{at}]"), pair.into(), found);
+            }
+        }
+        _ if then != now => found.push(Difference { key: key.to_string(), values: [then.clone(), now.clone()] }),
         _ => {}
     }
-}
-
-/// Objects that are too long for a line are left out.
-fn short(value: &Value) -> String {
-    let text = value.to_string();
-    if value.is_object() && text.len() > 100 { "{…}".to_string() } else { text }
 }
 
 #[cfg(test)]

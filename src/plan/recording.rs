@@ -7,12 +7,13 @@ use serde_json::{Map, Value, json};
 
 use super::decision::Plan;
 use crate::base::json;
-use crate::base::source::{Source, Sourced};
+use crate::base::shell::quoted;
+use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::trainer::{self, Job};
 use crate::host::Host;
 use crate::plan::inputs;
-use crate::plan::record::{Record, VERSION, content_hash, foreign, is_ours};
+use crate::plan::record::{Record, VERSION, content_hash};
 use crate::report::secrets::Secrets;
 use crate::report::{self, Problem};
 use crate::request::Launch;
@@ -28,34 +29,32 @@ impl Plan {
     ) -> Result<Option<Record>, Problem> {
         let Some(asked) = &launch.record else { return Ok(None) };
         let folder = folder(asked, job, host)?;
-        // A replay compares and writes nothing.
-        if let Some(file) = foreign(&folder, false).filter(|_| asked.from != Source::Default) {
-            return Err(report::not_of_a_record(&file));
-        }
         let text =
             |word: &OsStr| word.to_str().map(str::to_string).ok_or_else(|| report::cannot_be_recorded(asked, word));
         let words = launch.options.iter().chain(&launch.command).map(|word| text(word));
         let words = words.collect::<Result<Vec<_>, _>>()?;
         let secrets = Secrets::of(host);
-        let mut hidden = Vec::new();
-        let (variables, content) = (
-            variables(seen, &secrets, &mut hidden, text)?,
-            json!({
-                "version": VERSION,
-                "zlaunch": env!("CARGO_PKG_VERSION"),
-                "host": host.hostname,
-                "folder": text(host.cwd.as_os_str())?,
-                "packages": packages(job),
-                "plan": self.json(),
-            }),
-        );
-        let mut content = secrets.hide(content);
-        content["words"] = hide_words(&words, &secrets, &mut hidden);
-        content["variables"] = variables.into();
-        content["hidden"] = hidden.into();
+        let mut content = secrets.hide(json!({
+            "version": VERSION,
+            "zlaunch": env!("CARGO_PKG_VERSION"),
+            "host": host.hostname,
+            "folder": text(host.cwd.as_os_str())?,
+            "packages": packages(job),
+            "plan": self.json(),
+        }));
+        content["words"] = without_secrets(&words, &secrets).into();
+        content["variables"] = variables(seen, &secrets, text)?.into();
         content["sources"] = sources(self, launch, job, host).into();
         let config = self.config.as_ref().map(|config| json::write(&secrets.hide(config.value.clone())));
-        Ok(Some(Record { folder, content, config }))
+        Ok(Some(Record { folder, content, config, script: self.script(&secrets, host) }))
+    }
+
+    /// The launch as a script that starts in its folder.
+    fn script(&self, secrets: &Secrets, host: &Host) -> Vec<u8> {
+        let script = self.shell(secrets);
+        let rest = script.strip_prefix(b"#!/bin/sh\n").unwrap_or(&script);
+        let folder = quoted(host.cwd.as_os_str());
+        [Record::SCRIPT_START.as_bytes(), b"cd ", &folder, b" || exit\n", rest].concat()
     }
 }
 
@@ -64,43 +63,29 @@ fn packages(job: &Job) -> Map<String, Value> {
     // As site-packages spells its folders.
     let versions = trainer::packages()
         .into_iter()
-        .filter_map(|package| Some((package.replace('-', "_"), python.version(package)?.0.into())));
+        .filter_map(|package| Some((package.replace('-', "_"), python.version_text(package)?.into())));
     let own = python.own_version().map(|version| ("python".to_string(), version.into()));
     own.into_iter().chain(versions).collect()
 }
 
-/// The words without secrets. The names of what was hidden are added to `hidden`.
-fn hide_words(words: &[String], secrets: &Secrets, hidden: &mut Vec<String>) -> Value {
+fn without_secrets(words: &[String], secrets: &Secrets) -> Vec<String> {
     let shown = secrets.hide_in_words(words.iter().map(OsStr::new));
-    let shown: Vec<String> = shown.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    for at in (0..words.len()).filter(|at| shown[*at] != words[*at]) {
-        let own = shown[at].split_once('=').map(|(name, _)| name);
-        let name = own.or(at.checked_sub(1).map(|before| shown[before].as_str()));
-        hidden.push(name.unwrap_or("a word").to_string());
-    }
-    shown.into()
+    shown.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// The variables that change a launch. Those of zlaunch are needed for a replay, so they must be kept exactly.
+/// The variables that change a launch.
 fn variables(
     seen: &Host,
     secrets: &Secrets,
-    hidden: &mut Vec<String>,
     text: impl Fn(&OsStr) -> Result<String, Problem>,
 ) -> Result<Map<String, Value>, Problem> {
     let mut found = Map::new();
     for (name, value) in &seen.env {
         let Some(name) = name.to_str().filter(|name| vars::changes_a_training(name)) else { continue };
-        let value = if is_ours(name) {
-            // A repeatable option's variable holds one value a line.
+        let value = if name.starts_with("ZLAUNCH_") {
+            // The variable of an option that may be repeated holds one value a line.
             let lines: Vec<String> = text(value)?.split('\n').map(str::to_string).collect();
-            let count = hidden.len();
-            let lines = hide_words(&lines, secrets, hidden);
-            if hidden.len() > count {
-                hidden.truncate(count);
-                hidden.push(name.to_string());
-            }
-            lines.as_array().into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
+            without_secrets(&lines, secrets).join("\n")
         } else {
             secrets.hide_value(name, value)
         };

@@ -5,7 +5,6 @@ mod accelerate;
 pub(crate) mod carrier;
 mod context;
 mod deepspeed;
-pub(crate) mod each_host;
 mod existing;
 mod kind;
 pub(crate) mod local;
@@ -17,8 +16,9 @@ mod torchrun;
 use std::ffi::OsString;
 
 use crate::base::source::Sourced;
+use crate::command::option_names::name_of;
 use crate::command::trainer::{self, Job};
-use crate::ranks::topology::{Role, Starter, Topology};
+use crate::ranks::topology::{Role, Topology};
 use crate::report::{self, Problem};
 
 pub(crate) use context::LaunchContext;
@@ -29,25 +29,31 @@ pub(crate) use output::OutputFlags;
 
 /// Whether an option of torchrun, by its name with `_`, takes a value; `None` where torchrun has no such option.
 pub(crate) fn torchrun_option(name: &str) -> Option<bool> {
-    let option = torchrun::SPEC.options.lines().find(|option| option.trim_end_matches('!') == name)?;
+    let option = torchrun::SPEC.options.lines().find(|option| name_of(option) == name)?;
     Some(!option.ends_with('!'))
 }
 
 /// The launcher that was asked for, if it is possible; else the default. A variable may be set for a whole site: if it
 /// cannot be followed, or zlaunch does not know the command, the default is taken.
-pub(crate) fn choose(asked: Option<&Sourced<Launcher>>, job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
+pub(crate) fn choose(
+    asked: Option<&Sourced<Launcher>>,
+    output: &OutputFlags,
+    job: &Job,
+    topology: &Topology,
+) -> Result<Launcher, Problem> {
     let opaque = job.trainer.passes_through();
-    match asked {
+    let launcher = match asked {
         Some(asked) if asked.from.is_flag() => requested(asked, job, topology),
-        Some(asked) if !opaque && !topology.ranks_exist() => {
-            requested(asked, job, topology).or_else(|_| default_launcher(job, topology))
-        }
-        _ => default_launcher(job, topology),
-    }
+        Some(asked) if !opaque && !topology.ranks_exist() => requested(asked, job, topology)
+            .and_then(|launcher| output.check(launcher).map(|()| launcher))
+            .or_else(|_| default_launcher(output, job, topology)),
+        _ => default_launcher(output, job, topology),
+    }?;
+    output.check(launcher).map(|()| launcher)
 }
 
 /// torchrun; none where one process is enough; zlaunch itself where there is no torchrun.
-fn default_launcher(job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
+fn default_launcher(output: &OutputFlags, job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
     let opaque = job.trainer.passes_through();
     if job.starts_ranks && !opaque {
         return Err(starts_ranks_itself(job));
@@ -59,10 +65,10 @@ fn default_launcher(job: &Job, topology: &Topology) -> Result<Launcher, Problem>
     }
     Ok(match &topology.role {
         _ if topology.pool.is_some() => Launcher::Deepspeed,
-        Role::Shell(starter) => in_job_shell(starter),
+        Role::Shell { .. } => Launcher::Srun,
         Role::Rank { .. } | Role::Task(_) => Launcher::Direct,
         // A command that zlaunch does not know may be a launcher itself.
-        Role::Starter if topology.is_one_process() || opaque => Launcher::Direct,
+        Role::Starter if topology.is_one_process() && output.flag().is_none() || opaque => Launcher::Direct,
         Role::Starter if local::is_needed(job, topology) => Launcher::Local,
         Role::Starter => Launcher::Torchrun,
     })
@@ -77,11 +83,10 @@ fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Resul
         return Err(report::hostfile_is_deepspeeds(asked));
     }
     match (&topology.role, asked.value) {
-        // The engine's starter runs zlaunch on each node, which then starts the launcher that was asked for.
-        (Role::Shell(starter), Launcher::Torchrun | Launcher::Deepspeed) => return Ok(in_job_shell(starter)),
-        (Role::Shell(Starter::Srun { .. }), Launcher::Srun) => return Ok(Launcher::Srun),
+        // srun runs zlaunch on each node, which then starts the launcher that was asked for.
+        (Role::Shell { .. }, Launcher::Srun | Launcher::Torchrun | Launcher::Deepspeed) => return Ok(Launcher::Srun),
         (_, Launcher::Srun) => return Err(report::srun_not_here(asked)),
-        (Role::Shell(_), _) => return Err(report::not_in_a_job_shell(asked)),
+        (Role::Shell { .. }, _) => return Err(report::not_in_a_job_shell(asked)),
         (Role::Rank { .. } | Role::Task(_), Launcher::Direct) => {}
         (Role::Rank { .. }, _) => return Err(report::ranks_exist(asked)),
         (Role::Task(task), _) => {
@@ -93,14 +98,6 @@ fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Resul
         (Role::Starter, _) => {}
     }
     Ok(asked.value)
-}
-
-/// What starts zlaunch on the nodes of a job.
-fn in_job_shell(starter: &Starter) -> Launcher {
-    match starter {
-        Starter::OneHost(starter) => Launcher::EachHost(starter.words[0]),
-        Starter::Srun { .. } | Starter::ByHand(_) => Launcher::Srun,
-    }
 }
 
 fn starts_ranks_itself(job: &Job) -> Problem {
@@ -122,9 +119,7 @@ pub(crate) fn prefix(launcher: Launcher, context: &LaunchContext<'_>) -> Vec<OsS
         Launcher::Torchrun => torchrun::prefix(context),
         Launcher::Deepspeed => deepspeed::prefix(context),
         Launcher::Local => local::prefix(context),
-        Launcher::Direct | Launcher::Srun | Launcher::EachHost(_) | Launcher::Existing(_) | Launcher::Prefix(_) => {
-            context.process_words()
-        }
+        Launcher::Direct | Launcher::Srun | Launcher::Existing(_) | Launcher::Prefix(_) => context.process_words(),
     }
 }
 

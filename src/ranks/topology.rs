@@ -16,7 +16,7 @@ use crate::report::{self, Problem};
 
 pub(crate) use device_list::DeviceFault;
 pub(crate) use devices::Devices;
-pub use engine::{OneHost, Starter, Task};
+pub use engine::Task;
 pub(crate) use flags::Processes;
 pub use flags::RankFlags;
 pub use hostfile::HostFlags;
@@ -52,8 +52,8 @@ pub enum Role {
     Rank { first: bool },
     /// It is a rank that its engine started, and zlaunch sets the variables of a rank.
     Task(Task),
-    /// It is the shell of a job. Nothing runs on the other nodes yet.
-    Shell(Starter),
+    /// It is the shell of a Slurm job with so many groups of nodes. Nothing runs on the other nodes yet.
+    Shell { groups: u32 },
 }
 
 impl Topology {
@@ -101,7 +101,7 @@ impl Topology {
         match &self.role {
             Role::Task(task) => task.rank.value == 0,
             Role::Rank { first } => *first,
-            Role::Starter | Role::Shell(_) => self.node_rank.value == 0,
+            Role::Starter | Role::Shell { .. } => self.node_rank.value == 0,
         }
     }
 
@@ -123,7 +123,7 @@ impl Topology {
         let here = match &self.role {
             Role::Starter => starts && self.has_several_nodes() && self.node_rank.value == 0,
             Role::Task(task) => task.rank.value == 0 && task.world_size.value > 1,
-            Role::Rank { .. } | Role::Shell(_) => false,
+            Role::Rank { .. } | Role::Shell { .. } => false,
         };
         self.master_port.as_ref().filter(|_| here)
     }

@@ -1,7 +1,5 @@
 //! Sentences about jobs of several machines: what an engine says, what it leaves open, and the flags to give instead.
 
-use std::path::Path;
-
 use super::problem::Problem;
 use super::rule::Rule;
 use crate::base::source::Sourced;
@@ -55,24 +53,10 @@ pub(crate) fn mpi_job_pod(role: &Sourced<String>) -> Problem {
         .help(format!("mpirun zlaunch …, in the command of the launcher; {ALONE}"))
 }
 
-/// This shell is on one machine of a job, and zlaunch cannot start itself on the others. `line` would.
+/// This shell is on one machine of a job. `line` starts zlaunch on all.
 pub(crate) fn job_shell(engine: &str, nnodes: &Sourced<u32>, line: &str) -> Problem {
     let what = format!("this is one shell of a {engine} job on {} machines: nothing runs on the others", nnodes.value);
     Problem::error(Rule::Ranks, what).at(&nnodes.from).help(format!("{line}; {ALONE}"))
-}
-
-/// `folder` has what zlaunch would run on each machine.
-pub(crate) fn script_not_shared(folder: &Path, machines: usize) -> Problem {
-    let what = format!("{machines} machines must read what to start, but usually only this one sees its folder");
-    Problem::warning(Rule::ConfigNotShared, what)
-        .at(folder.display())
-        .help("export XDG_CACHE_HOME=DIR, a folder that all machines share, or --allow config-not-shared")
-}
-
-pub(crate) fn script_read_by_shells(path: &Path) -> Problem {
-    Problem::error(Rule::Hosts, "the shells of the machines would read more into this path")
-        .at(path.display())
-        .help("export XDG_CACHE_HOME=DIR, with nothing but letters, digits and `_-./` in it")
 }
 
 pub(crate) fn host_file_unreadable(engine: &str, file: &Sourced<String>) -> Problem {

@@ -364,10 +364,17 @@ pub(crate) fn local_is_one_machine(asked: &Sourced<impl fmt::Display>, nnodes: &
     .help("--launcher torchrun, once on each machine")
 }
 
+/// zlaunch itself would start the ranks.
+pub(crate) fn logs_are_torchruns(from: &Source) -> Problem {
+    Problem::error(Rule::Launcher, "`local` keeps no output of the ranks: log folders and prefixes are torchrun's")
+        .at(from)
+        .help(format!("--launcher torchrun, where torch is installed; or drop {from}"))
+}
+
 pub(crate) fn output_without_effect(from: &Source, kind: &impl fmt::Display) -> Problem {
     Problem::warning(
         Rule::OutputWithoutEffect,
-        format!("{from} has no effect: the ranks are started by `{kind}`, and neither by zlaunch nor by a torchrun of its own"),
+        format!("{from} has no effect: the ranks are started by `{kind}`, not by a torchrun of zlaunch's"),
     )
     .at(from)
     .help("let zlaunch start the ranks, or use the launcher's own option")

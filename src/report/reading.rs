@@ -1,5 +1,6 @@
 //! Files that the user named: read whole, with a problem that says where.
 
+use std::fmt;
 use std::fs;
 use std::io::{self, IsTerminal, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -64,7 +65,7 @@ fn read_pipe(pipe: impl Read, name: &str) -> Result<Value, Problem> {
         size if size as u64 > LARGEST_FILE => Err(too_large(Path::new(name), size as u64)),
         _ => match parse(&text).map_err(|fault| fault.problem(name))? {
             config @ Value::Object(_) => Ok(config),
-            _ => Err(super::not_an_object(&name)),
+            _ => Err(not_an_object(&name)),
         },
     }
 }
@@ -130,4 +131,8 @@ fn too_large(path: &Path, size: u64) -> Problem {
     Problem::error(Rule::File, format!("`{}` has {size} bytes: too large for a config", path.display()))
         .at(path.display())
         .help(format!("zlaunch reads at most {LARGEST_FILE} bytes; is this the right file?"))
+}
+
+pub(crate) fn not_an_object(place: impl fmt::Display) -> Problem {
+    Problem::error(Rule::Template, "a DeepSpeed config is a JSON object").at(place).help("it starts with `{`")
 }

@@ -84,8 +84,7 @@ rules! {
         AutoTemplate "auto-template" "--deepspeed auto cannot choose: too little is known, or nothing fits.";
         Generate "generate" "The config that was asked for is impossible, or its file already exists.";
         Record "record"
-            "The launch record has no folder, is not a record, would replace another file, or lacks what a replay \
-             needs.";
+            "The launch record has no folder, is not a record, or would replace another file.";
         Shims "shims"
             "A file in the folder for shims is not a shim and is left alone, or the folder cannot be on PATH.";
         Print "print" "Standard output cannot be written.";

@@ -222,7 +222,7 @@ pub(crate) fn unexpected_argument(word: &str, usage: &str) -> Problem {
     Problem::error(Rule::Usage, format!("`{word}` is not understood here")).at(sub_command(usage)).help(usage)
 }
 
-/// `zlaunch replay` of `zlaunch replay DIR`.
+/// `zlaunch shims` of `zlaunch shims install|remove|list [DIR]`.
 fn sub_command(usage: &str) -> String {
     usage.split(' ').take(2).collect::<Vec<_>>().join(" ")
 }

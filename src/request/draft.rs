@@ -133,7 +133,7 @@ impl<'a> Draft<'a> {
                 Some(asked) => return Err(vec![report::already_a_launcher(asked, &wrapped.name())]),
                 None => wrapped.spec.launcher,
             },
-            None => launcher::choose(asked, &self.job, topology)?,
+            None => launcher::choose(asked, &self.launch.rank_output, &self.job, topology)?,
         };
         let problems = launcher::check_extra(kind, &self.launch.launcher_args);
         let kind = self.prefix().map_or(kind, |prefix| Launcher::Prefix(prefix.name()));

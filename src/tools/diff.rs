@@ -1,4 +1,5 @@
 //! `zlaunch diff A B`: two configs side by side, by key. Where one is silent, DeepSpeed's default stands in its place.
+//! A record is also compared with a launch in everything else.
 
 use std::cmp::Ordering;
 
@@ -6,14 +7,15 @@ use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 
 use crate::base::json;
-use crate::base::layout::{Line, TextTable, columns, harmless, wrapped};
+use crate::base::layout::{Line, TextTable, columns, escape_controls, wrapped};
+use crate::base::recorded::Version;
 use crate::base::source::{Source, Sourced};
 use crate::command::python::Python;
-use crate::config::schema::{self, Judge, Release};
+use crate::config::schema;
 use crate::config::template::{self, Search};
 use crate::host::Host;
 use crate::plan::Plan;
-use crate::plan::record::Recorded;
+use crate::plan::record;
 use crate::report::secrets::Secrets;
 use crate::report::{self, Problem};
 use crate::request::{Format, Launch, piped};
@@ -30,6 +32,8 @@ pub struct DiffRequest {
 struct Side {
     name: String,
     config: Value,
+    /// What is recorded of the launch, or would be.
+    record: Option<Value>,
 }
 
 /// One key that is not the same on both sides.
@@ -45,7 +49,9 @@ pub(crate) struct Comparison<'h> {
     differences: Vec<Difference>,
     /// How many keys have the same value.
     equal: usize,
-    version: Release,
+    /// What differs besides the configs, between two launches.
+    of_launch: Option<Vec<record::Difference>>,
+    version: Version,
     secrets: Secrets<'h>,
 }
 
@@ -60,21 +66,26 @@ pub(crate) fn compare<'h>(request: &DiffRequest, host: &'h Host) -> Result<Compa
         }
     }
     if !request.launch.command.is_empty() {
-        match launched(&request.launch, host) {
+        let with_record = sides.first().is_some_and(|side| side.record.is_some());
+        match launched(&request.launch, with_record, host) {
             Ok(side) => sides.push(side),
             Err(found) => problems.extend(found),
         }
     }
     let sides: [Side; 2] = sides.try_into().map_err(|_| problems)?;
-    let version = Judge::in_environment(Python::on_path(host).as_ref()).version();
+    let version = schema::in_environment(Python::on_path(host).as_ref()).version();
     let (mut differences, equal) = differences(&sides, version);
     // What is compared may be secret; what is shown is not.
     let secrets = Secrets::of(host);
     let shown = sides.each_ref().map(|side| secrets.hide(side.config.clone()));
-    for it in &mut differences {
-        it.values = shown.each_ref().map(|config| json::get(config, &it.key).cloned());
+    for difference in &mut differences {
+        difference.values = shown.each_ref().map(|config| json::get(config, &difference.key).cloned());
     }
-    Ok(Comparison { sides, differences, equal, version, secrets })
+    let of_launch = match sides.each_ref().map(|side| side.record.as_ref()) {
+        [Some(then), Some(now)] => Some(record::differences(then, now)),
+        _ => None,
+    };
+    Ok(Comparison { sides, differences, equal, of_launch, version, secrets })
 }
 
 /// A template, a file, JSON, a pipe, or the folder of a record.
@@ -84,28 +95,27 @@ fn side(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<Side, Ve
     piped::read_if_piped(&mut spec)?;
     let folder = host.absolute(name.as_ref());
     if spec.from != Source::Input && folder.is_dir() {
-        let config = Recorded::read(&folder)?.config().clone();
-        return if config.is_object() {
-            Ok(Side { name, config })
-        } else {
-            Err(report::record_without_config(&folder).into())
-        };
+        let record = record::read(&folder)?;
+        let config = Some(&record["plan"]["config"]).filter(|config| config.is_object());
+        return Ok(Side { name, config: config.cloned().unwrap_or(json!({})), record: Some(record) });
     }
     let template = template::resolve(&spec, search, host)?;
     let name = if name.trim_start().starts_with('{') { template.name } else { name };
-    Ok(Side { name, config: template.config })
+    Ok(Side { name, config: template.config, record: None })
 }
 
-/// The config that a launch would use.
-fn launched(launch: &Launch, host: &Host) -> Result<Side, Vec<Problem>> {
+/// What a launch would use. Without a config, it can only be compared with a record.
+fn launched(launch: &Launch, with_record: bool, host: &Host) -> Result<Side, Vec<Problem>> {
     let plan = Plan::new(launch, host)?;
-    match plan.config {
-        Some(config) => Ok(Side { name: format!("{} as launched", config.template.name), config: config.value }),
-        None => Err(report::nothing_to_compare(&plan.trainer.runs).into()),
-    }
+    let (name, config) = match plan.config {
+        Some(config) => (format!("{} as launched", config.template.name), config.value),
+        None if with_record => ("this launch".to_string(), json!({})),
+        None => return Err(report::nothing_to_compare(&plan.trainer.runs).into()),
+    };
+    Ok(Side { name, config, record: plan.record.map(|record| record.content) })
 }
 
-fn differences(sides: &[Side; 2], version: Release) -> (Vec<Difference>, usize) {
+fn differences(sides: &[Side; 2], version: Version) -> (Vec<Difference>, usize) {
     let [one, two] = sides.each_ref().map(|side| json::leaves(&side.config, |_| true));
     let only_two = two.iter().filter(|key| !one.contains(key));
     let (mut found, mut equal) = (Vec::new(), 0);
@@ -126,7 +136,7 @@ fn is_same(one: &Value, two: &Value) -> bool {
 }
 
 /// What DeepSpeed takes where the key is missing. A section that is off as a whole has no values.
-fn default(key: &str, sides: &[Side; 2], version: Release) -> Option<Value> {
+fn default(key: &str, sides: &[Side; 2], version: Version) -> Option<Value> {
     let silent = sides.iter().find(|side| json::get(&side.config, key).is_none())?;
     let sections = key.match_indices('.').map(|(at, _)| &key[..at]);
     let is_off = |section: &str| {
@@ -180,7 +190,7 @@ impl Difference {
 
 impl Comparison<'_> {
     fn deepspeed(&self) -> String {
-        self.version.map(|part| part.to_string()).join(".")
+        self.version.to_string()
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -188,7 +198,7 @@ impl Comparison<'_> {
             let [a, b] = &it.values;
             json!({"key": it.key, "kind": it.kind(), "a": a, "b": b, "default": it.default})
         });
-        let all = json!({
+        let mut all = json!({
             "version": 1,
             "a": self.sides[0].name,
             "b": self.sides[1].name,
@@ -196,6 +206,10 @@ impl Comparison<'_> {
             "differences": rows.collect::<Vec<_>>(),
             "equal": self.equal,
         });
+        if let Some(found) = &self.of_launch {
+            let rows = found.iter().map(|it| json!({"key": it.key, "a": it.values[0], "b": it.values[1]}));
+            all["launch"] = rows.collect();
+        }
         self.secrets.hide(all)
     }
 
@@ -213,7 +227,17 @@ impl Comparison<'_> {
             false if 5 + longest_name + values <= width => side_by_side(&names, rows, true),
             false => below_each_other(&names, &rows, width),
         };
-        format!("{}{}", painted(&table), self.summary(width))
+        format!("{}{}{}", painted(&table), self.summary(width), self.of_launch_text(width))
+    }
+
+    fn of_launch_text(&self, width: usize) -> String {
+        let Some(found) = &self.of_launch else { return String::new() };
+        let title = if found.is_empty() { "nothing else differs\n" } else { "\nbesides the config\n" };
+        let line = |difference: &record::Difference| {
+            let record::Difference { key, values: [then, now] } = difference;
+            wrapped(&self.secrets.hide_in_text(&format!("{key}: {then} then, {now} now")), 2, width)
+        };
+        title.to_string() + &found.iter().map(line).collect::<String>()
     }
 
     fn row(&self, it: &Difference) -> [String; 4] {
@@ -244,7 +268,7 @@ fn side_by_side(names: &[String; 2], rows: Vec<[String; 4]>, by_section: bool) -
     for [mark, key, one, two] in rows {
         let (section, name) = (section(&key), schema::name_of(&key));
         if by_section && section != before {
-            lines.push(Line::Heading(format!("  {}", harmless(section))));
+            lines.push(Line::Heading(format!("  {}", escape_controls(section))));
             before = section.to_string();
         }
         let first = if by_section { format!("{mark}   {name}") } else { format!("{mark} {key}") };
@@ -256,7 +280,7 @@ fn side_by_side(names: &[String; 2], rows: Vec<[String; 4]>, by_section: bool) -
 fn below_each_other(names: &[String; 2], rows: &[[String; 4]], width: usize) -> String {
     let mut table = TextTable::new(0);
     for [mark, key, one, two] in rows {
-        table.lines.push(Line::Heading(harmless(&format!("{mark} {key}")).into_owned()));
+        table.lines.push(Line::Heading(escape_controls(&format!("{mark} {key}"))));
         for (name, value) in names.iter().zip([one, two]) {
             table.lines.push(Line::Wrapped(vec![format!("    {name}"), value.clone()], width));
         }
@@ -291,7 +315,7 @@ mod tests {
     #[test]
     fn a_missing_key_has_the_default_unless_its_section_is_off() {
         let sides = [json!({"zero_optimization": {"stage": 2, "reduce_bucket_size": 5e8}}), json!({"fp16": {}})];
-        let sides = sides.map(|config| Side { name: String::new(), config });
+        let sides = sides.map(|config| Side { name: String::new(), config, record: None });
         let default = |key: &str| default(key, &sides, schema::newest());
         assert_eq!(default("zero_optimization.stage"), Some(json!(0)));
         assert_eq!(default("zero_optimization.offload_param.device"), None);

@@ -40,7 +40,7 @@ fn a_file_without_an_end_is_refused_wherever_it_is_named() {
             swift(&["--deepspeed", "zero2", "--hostfile", &file]),
             swift(&["--deepspeed", "endless", "--template-dir", &sandbox.path("templates").display().to_string()]),
             ["templates", &file].map(str::to_string).to_vec(),
-            ["replay", "rec"].map(str::to_string).to_vec(),
+            ["diff", "rec", "zero2"].map(str::to_string).to_vec(),
             ["--deepspeed", "zero2", "--", "swift", "sft", "--config", &file].map(str::to_string).to_vec(),
         ] {
             let run = sandbox.shell(GUARDED, &words);
@@ -201,7 +201,7 @@ fn nothing_that_is_printed_deceives_a_terminal() {
             &["shims", "install", &name],
             &["shims", "list", &name],
             &["shims", "remove", &name],
-            &["replay", &name],
+            &["diff", &name, "zero2"],
             &["completions", &name],
             &[&name],
             &["--deepspeed", "zero2", "--", &name, &name],

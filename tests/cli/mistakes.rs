@@ -37,7 +37,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("init", "activate the environment that has `init`"),
     ("version", "zlaunch --version"),
     ("list", "zlaunch templates"),
-    ("replay DIR --format json", "`zlaunch replay --help` lists the options"),
+    ("shims list --format json", "`zlaunch shims --help` lists the options"),
     ("--seed 42 --model x -- swift sft", "zlaunch -- swift sft --seed 42 --model x"),
     ("--seed=42 swift sft", "zlaunch swift sft --seed=42"),
     ("check --model x -- swift sft", "zlaunch check -- swift sft --model x"),
@@ -99,7 +99,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("diff zero1 zero2 zero3", "zlaunch diff [OPTIONS] A B"),
     ("help chekc", "did you mean `zlaunch help check`?"),
     ("explain overlap", "names that contain it: "),
-    ("replay nowhere", "name the folder that --record wrote to"),
+    ("diff . zero2", "name the folder that --record wrote to"),
 ];
 
 #[test]

@@ -8,6 +8,7 @@
 )]
 
 mod engines;
+mod examples;
 pub mod laws;
 mod man;
 mod measured;

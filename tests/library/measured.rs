@@ -29,7 +29,7 @@ const CAPPED: &str = include_str!("../data/capped-h200.jsonl");
 const RUNS: [(&str, u64); 2] =
     [(include_str!("../data/memory-h200-earlier.jsonl"), 1), (include_str!("../data/memory-h200.jsonl"), 2)];
 
-fn template(name: &str) -> Template {
+pub(super) fn template(name: &str) -> Template {
     resolve(&Sourced::new(name.to_string(), Source::Default), &Search::default(), &Host::default()).unwrap()
 }
 

@@ -32,9 +32,6 @@ TRL_CLASSES = [f"{name}Config" for name in TRL] + ["ModelConfig", "ScriptArgumen
 # Where the commands' own classes were before 0.13; the script of `kto` had one of its own.
 OLD_TRL = ("trl/commands/cli_utils.py", "trl/commands/scripts/kto.py", "trl/utils.py")
 SWIFT = {"sft": ["SftArguments", "TrainArguments"], "pt": ["PretrainArguments", "SftArguments", "TrainArguments"], "rlhf": ["RLHFArguments"]}
-# Before 3.0 it had classes of its own, which do not derive from those of transformers.
-SWIFT_2 = "SftArguments"
-SWIFT_2_MORE = ["PtArguments", "RLHFArguments", "DPOArguments", "ORPOArguments", "SimPOArguments"]
 LLAMAFACTORY = ["ModelArguments", "DataArguments", "TrainingArguments", "FinetuningArguments", "GeneratingArguments"]
 # What transformers takes for a class of choices whatever the parser says: `__post_init__` looks it up.
 CONVERTED = {"lr_scheduler_type": "SchedulerType"}
@@ -214,12 +211,6 @@ def swift(wheel):
     return {name: converted(fields(made)) for name, made in found.items()}, {name: [SEQ2SEQ if name == "sft" else "sft"] for name in found}
 
 
-def swift_2(wheel):
-    every = all_classes(Parsers(wheel, "swift/llm/utils/argument"))
-    found = {SWIFT_2: fields(every[SWIFT_2])} | {name: vars(every[name])["own"] for name in SWIFT_2_MORE if name in every}
-    return found, {name: [SWIFT_2] for name in found if name != SWIFT_2}
-
-
 def llamafactory(wheel):
     every = all_classes(Parsers(wheel, "llamafactory/hparams/"))
     own = {}
@@ -239,8 +230,9 @@ def axolotl(file):
     return found and ({"train": found}, {})
 
 
-# What reads the versions of a package, by the first of them: classes of one generation have no history in another.
-PACKAGES = {"transformers": {(0,): transformers}, "trl": {(0,): trl}, "ms-swift": {(2,): swift_2, (3,): swift}, "llamafactory": {(0,): llamafactory}, "axolotl": {(0,): axolotl}}
+# What reads the versions of a package, by the first of them: classes of one generation have no history in another. Of axolotl and LLaMA-Factory, those of
+# the last year and the newest before it.
+PACKAGES = {"transformers": {(0,): transformers}, "trl": {(0,): trl}, "ms-swift": {(3,): swift}, "llamafactory": {(0, 9, 3): llamafactory}, "axolotl": {(0, 12, 2): axolotl}}
 
 
 def table(folder):

@@ -32,8 +32,6 @@ PACKAGES = {
     "ms-swift": (("swift/llm/argument/", "swift/llm/__init__", "swift/arguments/", "swift/trainers/"), {"sft": ["SftArguments", "TrainArguments"], "pt": ["PretrainArguments", "SftArguments", "TrainArguments"], "rlhf": ["RLHFArguments"]}),
     "llamafactory": ("llamafactory/hparams/", {"TrainingArguments": ["TrainingArguments"]}),
 }
-# Before 3.0 its classes did not derive from those of transformers. The others have the same defaults as the first.
-SWIFT_2 = ("swift/llm/utils/argument", {name: [name] for name in ("SftArguments", "PtArguments")})
 # A class of transformers, from which the others derive.
 BASE = "TrainingArguments"
 INHERITED, COMPUTED, NOTHING = "-", "?", "none"
@@ -139,7 +137,7 @@ def default(node):
 
 def defaults(wheel, distribution):
     """{class: {argument: default}} of one version."""
-    below, wanted = SWIFT_2 if wheel.name.startswith("ms_swift-2.") else PACKAGES[distribution]
+    below, wanted = PACKAGES[distribution]
     sources = Sources(wheel, below)
     every = {}
     for name, made in sources.classes():
@@ -155,11 +153,6 @@ def of_class(made, argument, distribution):
     if any(parent.__name__ == OWN_BATCHES for parent in made.__mro__):
         return COMPUTED
     if distribution == "ms-swift":
-        if argument == "per_device_train_batch_size" and value == NOTHING:
-            return made.batch_size
-        if argument == "learning_rate" and getattr(made, "sft_type", "") == "'full'":
-            # Of `swift pt`, as long as --sft_type is not given.
-            return "1e-05"
         # It takes the precision from the model, whatever the class says; the others that are None are computed too.
         return COMPUTED if argument in ("fp16", "bf16") or value == NOTHING else value
     if distribution == "trl" and argument == "bf16" and value == NOTHING:
@@ -199,8 +192,7 @@ def table(folder):
         values = collections.defaultdict(list)
         for version in versions:
             found = axolotl(wheels[version]) if distribution == "axolotl" else defaults(wheels[version], distribution)
-            # ms-swift 3.0 has none of the classes before it.
-            for name in set(found) | {name for name, _ in values if name not in SWIFT_2[1]}:
+            for name in set(found) | {name for name, _ in values}:
                 for argument in ARGUMENTS:
                     value = found.get(name, {}).get(argument, COMPUTED)
                     history = values[name, argument]
@@ -210,7 +202,7 @@ def table(folder):
             # What is as in transformers throughout needs no line, but one says that the class is there.
             if {value for _, value in history} - {INHERITED} or argument == "learning_rate":
                 lines.append(" ".join([distribution, name, argument, *(f"{version}={value}" for version, value in history)]))
-    return "".join(f"{line}\n" for line in lines)
+    return "".join(f"{line}\n" for line in sorted(lines))
 
 
 def main():

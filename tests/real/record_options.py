@@ -3,7 +3,7 @@
 
 It runs with the interpreter of the environment that holds them.
 
-`name` takes a value, `name?` may take one, `name!` takes none. Names have underscores; each is also accepted with dashes.
+`name` takes a value, `name ?` may take one, `name !` takes none. Names have underscores; each is also accepted with dashes.
 """
 import argparse
 from pathlib import Path
@@ -14,7 +14,7 @@ from harness import ROOT, Arguments
 def lines(parser):
     seen = {}
     for action in parser._actions:
-        mark = "!" if action.nargs == 0 else "?" if action.nargs == "?" and action.option_strings else ""
+        mark = " !" if action.nargs == 0 else " ?" if action.nargs == "?" and action.option_strings else ""
         for option in action.option_strings:
             if option.startswith("--"):
                 seen.setdefault(option[2:].replace("-", "_"), mark)
@@ -47,10 +47,10 @@ def main():
     from transformers import HfArgumentParser
 
     listed = {name: lines(HfArgumentParser([arguments])) for name, arguments in (("sft", SftArguments), ("pt", PretrainArguments), ("rlhf", RLHFArguments), ("infer", InferArguments))}
-    names = {name: {line.rstrip("!?") for line in text.splitlines()} for name, text in listed.items()}
+    names = {name: {line.rstrip(" !?") for line in text.splitlines()} for name, text in listed.items()}
     # Only what `rlhf` has besides is kept.
     assert names["pt"] == names["sft"] and names["rlhf"] > names["sft"]
-    listed["rlhf"] = "".join(f"{line}\n" for line in listed["rlhf"].splitlines() if line.rstrip("!?") not in names["sft"])
+    listed["rlhf"] = "".join(f"{line}\n" for line in listed["rlhf"].splitlines() if line.rstrip(" !?") not in names["sft"])
     for name in ("sft", "rlhf", "infer"):
         (out / f"swift_{name}.txt").write_text(listed[name])
 

@@ -5,10 +5,12 @@ usage: record_shipped.py WHEELS
 
 WHEELS is a folder with wheels of many versions (`pip download --no-deps`). Their sources are read, not imported.
 
-A line is a distribution, a word that its `--deepspeed` takes for a file of its package, that file below site-packages, the first version that was seen to
-do so (`0`: the oldest that was read), the first that does not any more (`-`: none), and the FNV-1a of the newest such file if its content is that of zlaunch's template of the same name. Newest first.
+A line is a distribution and a word that its `--deepspeed` takes for a file of its package, and that file below site-packages with the first version that was
+seen to have it (`0`: the oldest that was read; `-`: the word is not known any more), and behind `#` the FNV-1a of the file if its content is that of zlaunch's
+template of the same name.
 """
 import ast
+import collections
 import json
 import zipfile
 from pathlib import Path, PurePosixPath
@@ -88,9 +90,13 @@ def table(folder):
                 data, template = archive.read(pair[1]), ROOT / f"templates/{PurePosixPath(pair[1]).name}"
                 same = template.exists() and body(template) == json.loads(data)
                 spans[pair][1:] = [versions[at + 1] if at + 1 < len(versions) else "-", fnv1a(data) if same else ""]
-        for (word, file), (since, until, digest) in sorted(spans.items(), key=lambda it: (number(it[1][0]), it[0]), reverse=True):
-            lines.append(" ".join([distribution, word, file, since, until, digest]).strip())
-    return "".join(f"{line}\n" for line in lines)
+        words = collections.defaultdict(list)
+        for (word, file), (since, until, digest) in sorted(spans.items(), key=lambda it: number(it[1][0])):
+            words[word].append((f"{since}={file}" + (f"#{digest}" if digest else ""), until))
+        for word, history in words.items():
+            end = [] if history[-1][1] == "-" else [f"{history[-1][1]}=-"]
+            lines.append(" ".join([distribution, word, *(entry for entry, _ in history), *end]))
+    return "".join(f"{line}\n" for line in sorted(lines))
 
 
 def main():

@@ -395,7 +395,6 @@ COMPLETED = [
     ("zlaunch explain old-sp", "old-spelling"),
     ("zlaunch explain NPROC_PER_N", "NPROC_PER_NODE"),
     ("zlaunch shims rem", "remove"),
-    ("zlaunch replay --dr", "--dry-run"),
     ("zlaunch --format sh", "shell"),
     ("zlaunch check --format sh", None),
     ("zlaunch fit --format js", "json"),

@@ -104,58 +104,6 @@ def names_with_dashes_came_with_transformers_4_46(binary):
         assert planned == filled, f"{stack}: zlaunch fills {planned}, the script has {read}"
 
 
-# What the classes of ms-swift 2 make of commands, up to the config that DeepSpeed gets. Its training wants a GPU.
-SWIFT_2 = """
-import contextlib, io, json, sys
-import torch
-from accelerate.state import AcceleratorState, GradientState
-from swift import llm
-from swift.utils import parse_args
-class Model(torch.nn.Module):
-    class config:
-        hidden_size = 640
-for line in sys.stdin:
-    command, *argv = json.loads(line)
-    AcceleratorState._reset_state(reset_partial_state=True)
-    GradientState._reset_state()
-    with contextlib.redirect_stdout(io.StringIO()):
-        args, unknown = parse_args({"sft": llm.SftArguments, "pt": llm.PtArguments}[command], argv)
-        found = args.training_args.hf_deepspeed_config
-        found.trainer_config_finalize(args.training_args, Model(), args.max_steps)
-    print("ANSWER " + json.dumps({"config": found.config, "unknown": unknown}), flush=True)
-"""
-
-
-@check
-def arguments_of_ms_swift_2(binary):
-    """They have names of their own, its configs have words of their own, and a JSON file may hold them all."""
-    place = Place(binary, "ms-swift-2.6.1")
-    # Of a size with which transformers 4.41 makes a whole number of the prefetch bucket.
-    place.write("model/config.json", {"model_type": "qwen2", "hidden_size": 640, "num_attention_heads": 4})
-    place.write("own.json", {"train_micro_batch_size_per_gpu": "auto", "gradient_clipping": "auto", "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto"}, "bf16": {"enabled": "auto"}})
-    fixed = {"model_type": "qwen2-0_5b-instruct", "model_id_or_path": "model", "dataset": "data.jsonl", "report_to": "none", "max_steps": "7", "dtype": "bf16", "learning_rate": "3e-5"}
-    words = [word for name, value in fixed.items() for word in (f"--{name}", value)]
-    run = fixed | {"dataset": ["data.jsonl"], "report_to": ["none"], "max_steps": 7, "learning_rate": 3e-5, "batch_size": 2, "deepspeed": "default-zero3"}
-    place.write("run.json", run)
-    commands = [["sft", *words, "--batch_size", "4", "--deepspeed", "default-zero2"], ["sft", *words, "--sft_type", "full", "--batch_s=4", "--deepspeed", "default-zero3"],
-                ["pt", *words, "--per_device_train_batch_size", "2", "--batch_size", "8", "--deepspeed", "zero3-offload", "--max_grad_norm", "0.3"],
-                ["sft", *words, "--deepspeed", "default-zero2", "--deepspeed_config_path", "own.json", "--batch_size", "2"], ["sft", "run.json"]]
-    plans = [place.plan("--nproc-per-node", "1", "--", "swift", *command) for command in commands]
-    behind = []
-    for command, plan in zip(commands, plans):
-        # The files that a launch would write.
-        place.write(plan["config_path"], plan["config"])
-        if plan["run_file_path"]:
-            place.write(plan["run_file_path"], run | {"deepspeed": plan["config_path"]})
-        at = next(at for at, word in enumerate(plan["argv"]) if word.endswith(f"swift/cli/{command[0]}.py"))
-        behind.append([command[0], *plan["argv"][at + 1:]])
-    found = answers(place.env, place.root, ["-c", SWIFT_2], commands + behind)
-    for command, plan, alone, ours in zip(commands, plans, found, found[len(commands):]):
-        assert ours == alone and not alone["unknown"], f"{command}\n{alone} alone\n{ours}"
-        filled = {fill["key"]: fill["value"] for fill in plan["fills"]}
-        assert filled["train_micro_batch_size_per_gpu"] == alone["config"]["train_micro_batch_size_per_gpu"] and filled["bf16.enabled"] is True, filled
-
-
 @check
 def local_ranks_have_the_variables_of_torchrun(binary):
     # Of every run; where its own store and files are; the CPUs that torchrun does not count.

@@ -91,7 +91,6 @@ _zlaunch() {
     help) _zlaunch_reply -W '@SUBCOMMANDS@' ;;
     templates) _zlaunch_reply -W "$(_zlaunch_templates)" ;;
     explain) _zlaunch_reply -W "$(_zlaunch_subjects)" ;;
-    replay) _zlaunch_reply -d ;;
     shims) if ((COMP_CWORD == 2)); then _zlaunch_reply -W '@ACTIONS@'; else _zlaunch_reply -d; fi ;;
     completions) _zlaunch_reply -W '@SHELLS@' ;;
     esac

@@ -92,6 +92,6 @@ complete -c zlaunch -n '__zlaunch_at help' -x -a '@NAMES@'
 complete -c zlaunch -n '__zlaunch_at templates' -x -a '(__zlaunch_templates)'
 complete -c zlaunch -n '__zlaunch_at explain' -x -a '(__zlaunch_subjects)'
 complete -c zlaunch -n '__zlaunch_at generate completions' -f
-complete -c zlaunch -n '__zlaunch_at shims replay' -x -a '(__fish_complete_directories)'
+complete -c zlaunch -n '__zlaunch_at shims' -x -a '(__fish_complete_directories)'
 complete -c zlaunch -n '__zlaunch_at shims' -a '@ACTIONS@'
 complete -c zlaunch -n '__zlaunch_at completions' -a '@SHELLS@'

@@ -111,10 +111,6 @@ _zlaunch() {
         _arguments : \
 @EXPLAIN@            '*:subject:_zlaunch_subjects'
         ;;
-    replay)
-        _arguments : \
-@REPLAY@            '1:record:_files -/'
-        ;;
     shims) _arguments : '1:action:(@ACTIONS@)' '2:folder:_files -/' ;;
     completions) _arguments : '1:shell:(@SHELLS@)' ;;
     help) _arguments : '1:command:(@WORDS@)' ;;

@@ -4,7 +4,7 @@
 use super::hf;
 use crate::command::argv::{Args, Field, Nargs, OptionList};
 use crate::command::front_end::{FillsAuto, RankCommand, TakesConfig, Trainer, Usage};
-use crate::command::script::{Family, family};
+use crate::command::script::{ScriptKind, script_kind};
 use crate::command::script_source::ScriptSource;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
@@ -40,10 +40,10 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
         return None;
     }
     let given = Args::read(command.args.clone(), FIELDS, OptionList::Open);
-    let plain = match command.source(host).map_or(Family::Unknown, |source| family(source)) {
-        Family::Plain => true,
-        Family::Hf => false,
-        Family::Unknown => given.is_given("deepspeed_config") || given.is_bare("deepspeed"),
+    let plain = match command.source(host).map_or(ScriptKind::Unknown, |source| script_kind(source)) {
+        ScriptKind::RawDeepSpeed => true,
+        ScriptKind::Hf => false,
+        ScriptKind::Unknown => given.is_given("deepspeed_config") || given.is_bare("deepspeed"),
     };
     plain.then(|| {
         let mut recognised = RankCommand::unchanged(command);

@@ -12,7 +12,7 @@ use crate::command::front_end::{
 use crate::command::inputs::Input;
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::run_file::{self, RunFile};
-use crate::command::script::{RunFileReader, Way, run_file_reader};
+use crate::command::script::{ArgumentFlow, RunFileReader, run_file_reader};
 use crate::command::script_source::ScriptSource;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
@@ -115,7 +115,8 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     }
     let source = command.source(host);
     recognised.takes_config = source.and_then(|source| takes_config(source, &command.args));
-    if source.is_some_and(|source| is_hydra(source)) && recognised.takes_config.is_none() {
+    // A command that names a config in a section is recognised before.
+    if source.is_some_and(|source| source.text.contains("hydra.main")) && recognised.takes_config.is_none() {
         let why = "hydra reads its arguments, and it is not seen which key names the config";
         recognised.no_config = Some(NoConfig::new(why, "name it in the command, as hydra has it: KEY.deepspeed=zero3"));
     }
@@ -157,21 +158,13 @@ fn config_argument(args: &Args) -> &'static str {
     CONFIG_OPTIONS.iter().find(|name| args.raw(name).is_some()).unwrap_or(&CONFIG_OPTIONS[0])
 }
 
-/// A command that names a config in a section is recognised before.
-fn is_hydra(source: &ScriptSource) -> bool {
-    source.text.contains("hydra.main")
-}
-
 /// How the script takes the config, where the usual way would not do.
 fn takes_config(source: &ScriptSource, words: &[OsString]) -> Option<TakesConfig> {
     if run_file_reader(source) == RunFileReader::Handbook && run_file::first(words).is_some() {
         return Some(TakesConfig::Joined);
     }
-    if is_hydra(source) {
-        return Way::read(source).config_key().map(TakesConfig::Key);
-    }
     // `TrainingArguments(deepspeed=args.ds_config)`
-    let named = source.text.contains("deepspeed=").then(|| Way::read(source).config_option()).flatten()?;
+    let named = source.text.contains("deepspeed=").then(|| ArgumentFlow::read(source).config_option()).flatten()?;
     (named != CONFIG_OPTIONS[0]).then(|| TakesConfig::Named(named.to_string()))
 }
 

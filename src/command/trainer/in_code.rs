@@ -7,7 +7,7 @@ use std::path::Path;
 use super::{accelerate, hf};
 use crate::command::front_end::{NoConfig, RankCommand, Trainer, Usage};
 use crate::command::run_file;
-use crate::command::script::Way;
+use crate::command::script::ArgumentFlow;
 use crate::command::script::signs::{calls, imports, is_text, keyword, shown};
 use crate::command::script_source::ScriptSource;
 use crate::command::target::ParsedCommand;
@@ -73,10 +73,10 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
 /// Whether the script may take a config by an option, or find one in what it unpacks (`TrainingArguments(**settings)`).
 fn may_name_config(source: &ScriptSource, made: &[&str], command: &ParsedCommand, host: &Host) -> bool {
     let unpacks = made.iter().any(|call| call.contains("**"));
-    let way = Way::read(source);
-    let options: Option<Vec<bool>> = hf::CONFIG_OPTIONS.iter().map(|name| way.has_option(name)).collect();
+    let flow = ArgumentFlow::read(source);
+    let options: Option<Vec<bool>> = hf::CONFIG_OPTIONS.iter().map(|name| flow.has_option(name)).collect();
     match options {
-        _ if way.assigns("deepspeed") => true,
+        _ if flow.assigns("deepspeed") => true,
         Some(options) => options.contains(&true) || unpacks && settings_name_config(source, command, host),
         // Something else in it may be about DeepSpeed.
         None => unpacks || mentions_deepspeed(&source.text),

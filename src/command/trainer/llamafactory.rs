@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::hf;
+use crate::base::recorded::Version;
 use crate::base::vars;
 use crate::base::yaml::{Dialect, scalar};
 use crate::command::argv::{Args, Field, Nargs};
@@ -13,7 +14,7 @@ use crate::command::front_end::{
 };
 use crate::command::inputs::Input;
 use crate::command::model::Hub;
-use crate::command::python::{Python, Version};
+use crate::command::python::Python;
 use crate::command::run_file::{self, RunFile};
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
@@ -85,14 +86,14 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
         command.target.is_module(MODULE).then(|| RankCommand::unchanged(command))?
     };
     let Some(file) = run_file::first(&recognised.args).cloned() else { return Some(recognised) };
-    let version = version_of(&recognised, command, host);
-    let is_before = |other| version.as_ref().is_some_and(|version| version.is_before(other));
+    let version = version_text(&recognised, command, host);
+    let is_before = |other| version.as_deref().is_some_and(|version| Version::parse(version).is_before(other));
     // To PyYAML `1e-5` is a text.
     let dialect = if is_before([0, 9, 4]) { Dialect::PyYaml } else { Dialect::OmegaConf };
     // Up to 0.9.2 a run file is the only argument, or none at all.
     if is_before([0, 9, 3]) && recognised.args.len() > 1 {
-        let version = version.map(|version| version.0).unwrap_or_default();
-        recognised.problems.push(report::run_file_must_be_alone(&file, &version, &recognised.args[1]));
+        let version = version.as_deref().unwrap_or_default();
+        recognised.problems.push(report::run_file_must_be_alone(&file, version, &recognised.args[1]));
     } else if let Some(mut entries) = recognised.read_run_file(&file, dialect, host) {
         for word in &recognised.args[1..] {
             if let Some((key, value)) = word.to_str().and_then(|word| word.split_once('=')) {
@@ -107,9 +108,9 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     Some(recognised)
 }
 
-fn version_of(recognised: &RankCommand, command: &ParsedCommand, host: &Host) -> Option<Version> {
+fn version_text(recognised: &RankCommand, command: &ParsedCommand, host: &Host) -> Option<String> {
     let named = || Some(Python::at(host.find_program(command.python.as_ref()?)?, host));
-    recognised.python.clone().or_else(named)?.version("llamafactory")
+    recognised.python.clone().or_else(named)?.version_text("llamafactory")
 }
 
 /// `a.b=1` reaches into a section.

@@ -1,28 +1,24 @@
 //! ms-swift. `swift sft …` starts torchrun on a file of its own; we run that file directly, so that nothing is launched
 //! twice. Sub-commands that swift itself runs as one process are passed through.
 
-mod before_3;
-mod common;
-
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 use std::path::Path;
 
-use common::{TOLERANT, accumulation_steps, learning_rate, tolerates};
-
 use super::hf;
+use crate::base::recorded::{Table, Version};
 use crate::base::vars;
 use crate::base::yaml::{Dialect, python_str};
 use crate::command::argv::{Args, Field, Nargs, OptionList, hf_bool};
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
     ArgumentParser, DefaultArguments, Precision, RankCommand, Trainer, TrainingDefaults, UnknownOptions, Usage,
-    Variable, console_python,
+    Variable,
 };
 use crate::command::inputs::Input;
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::option_names;
-use crate::command::python::{Python, Version};
+use crate::command::python::Python;
 use crate::command::run_file::{self, RunFile};
 use crate::command::shipped::ShippedConfigs;
 use crate::command::target::{ParsedCommand, Target};
@@ -93,72 +89,24 @@ const FIELDS: &[Field] = &[
     ("rlhf_type", Nargs::One),
     ("ignore_args_error", Nargs::Optional),
     ("load_args", Nargs::Optional),
-    ("sft_type", Nargs::One),
 ];
 
 /// The version whose options were recorded; another one may know others.
 const RECORDED: &str = "4.6.0";
 
-/// The option that chooses LoRA or full training, by its names in 4, 3 and 2.
-const TUNER_OPTIONS: &[&str] = &["tuner_type", "train_type", "sft_type"];
+/// The option that chooses LoRA or full training, by its names in 4 and 3.
+const TUNER_OPTIONS: &[&str] = &["tuner_type", "train_type"];
 
-/// A sub-command that swift runs through torchrun, in some versions, and the module that it means there.
-struct Route {
-    name: &'static str,
-    module: &'static str,
-    /// Words that swift puts in front of the arguments.
-    words: &'static [&'static str],
-    since: [u32; 3],
-    /// The first version that does not do so.
-    until: [u32; 3],
-}
+const TOLERANT: &str = "--ignore_args_error true makes it tolerate unknown options";
 
-impl Route {
-    const fn new(name: &'static str, module: &'static str, since: [u32; 3], until: [u32; 3]) -> Self {
-        Route { name, module, words: &[], since, until }
-    }
+const SFT: Table = Table(include_str!("../../recorded/swift_sft.txt"));
 
-    /// `swift dpo` was another word for `swift rlhf --rlhf_type dpo`.
-    const fn of_rlhf(words: &'static [&'static str; 2]) -> Self {
-        Route { name: words[1], module: "swift.cli.rlhf", words, since: [2, 2, 0], until: [3, 0, 0] }
-    }
-
-    const NEWEST: [u32; 3] = [u32::MAX, 0, 0];
-
-    /// Seen in the sources of every version.
-    const ALL: &[Self] = &[
-        Self::new("sft", "swift.cli.sft", [0, 0, 0], Self::NEWEST),
-        Self::new("pt", "swift.cli.pt", [2, 2, 5], Self::NEWEST),
-        Self::new("pt", "swift.cli.sft", [2, 2, 2], [2, 2, 5]),
-        Self::new("rlhf", "swift.cli.rlhf", [2, 2, 0], Self::NEWEST),
-        Self::new("infer", "swift.cli.infer", [3, 0, 0], Self::NEWEST),
-        Self::of_rlhf(&["--rlhf_type", "dpo"]),
-        Self::of_rlhf(&["--rlhf_type", "orpo"]),
-        Self::of_rlhf(&["--rlhf_type", "simpo"]),
-        Self::new("dpo", "swift.cli.dpo", [0, 0, 0], [2, 2, 0]),
-        Self::new("orpo", "swift.cli.orpo", [2, 0, 5], [2, 2, 0]),
-        Self::new("simpo", "swift.cli.simpo", [2, 1, 0], [2, 2, 0]),
-    ];
-
-    /// What a sub-command means in the version that is installed, or in the newest.
-    fn find(name: &OsStr, version: impl Fn() -> Option<Version>) -> Option<&'static Self> {
-        let mut named = Self::ALL.iter().filter(|route| name == route.name);
-        named.find(|route| {
-            let is_in = |version: Version| !version.is_before(route.since) && version.is_before(route.until);
-            let is_newest = route.until == Self::NEWEST;
-            route.since == [0; 3] && is_newest || version().map_or(is_newest, is_in)
-        })
-    }
-}
-
-const SFT: &str = include_str!("../../recorded/swift_sft.txt");
-
-/// The commands, and all of their options.
-const COMMANDS: &[(&str, &[&str])] = &[
+/// The sub-commands that swift runs through torchrun, and all of their options.
+const COMMANDS: &[(&str, &[Table])] = &[
     ("sft", &[SFT]),
     ("pt", &[SFT]),
-    ("rlhf", &[SFT, include_str!("../../recorded/swift_rlhf.txt")]),
-    ("infer", &[include_str!("../../recorded/swift_infer.txt")]),
+    ("rlhf", &[SFT, Table(include_str!("../../recorded/swift_rlhf.txt"))]),
+    ("infer", &[Table(include_str!("../../recorded/swift_infer.txt"))]),
 ];
 
 fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
@@ -171,10 +119,8 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
         return None;
     }
     let (first, rest) = command.args.split_first()?;
-    let python = console_python(command, host);
-    let route = Route::find(first, || python.as_ref()?.version("ms-swift"))?;
-    let words = route.words.iter().map(OsString::from).chain(rest.iter().cloned());
-    let mut rank = RankCommand::in_package(command, python, &[route.module], words.collect());
+    let (name, _) = COMMANDS.iter().find(|(name, _)| first == name)?;
+    let mut rank = RankCommand::behind_console(command, &format!("swift.cli.{name}"), rest.to_vec(), host);
     adapt(&mut rank, host);
     // swift's own launcher reads a run file, and the file behind it does not: we put its words in its place.
     if let Some(file) = run_file::first(rest) {
@@ -206,20 +152,16 @@ fn module_python(command: &ParsedCommand, host: &Host) -> Option<Python> {
     named().or_else(|| Python::of_script(&host.find_program(command.owner.as_ref()?)?, host))
 }
 
-/// What older versions do otherwise: before 3.0 arguments had other names, before 4.1 a JSON file may hold all of them, and
-/// no other file any.
+/// Before 4.1 a JSON file may hold all arguments, and no other file any.
 fn adapt(rank: &mut RankCommand, host: &Host) {
-    let Some(version) = version_of(rank).filter(|version| version.is_before([4, 1, 0])) else { return };
+    let is_older = version_of(rank).is_some_and(|version| version.is_before([4, 1, 0]));
     if let [file] = &rank.args[..]
+        && is_older
         && Path::new(file).extension().is_some_and(|ending| ending == "json")
         && let Some(run_file) = RunFile::read(file, host)
     {
         rank.read_arguments(&run_file);
         rank.run_file = Some(run_file);
-    }
-    if version.is_before(before_3::UNTIL) {
-        before_3::rename_arguments(rank);
-        rank.trainer = Some(&before_3::TRAINER);
     }
 }
 
@@ -294,14 +236,20 @@ fn refusals(args: &Args, target: &Target, python: Option<&Python>) -> Vec<Proble
     if parser_of(target).is_some() || tolerates(args) {
         return Vec::new();
     }
-    let Some(version) = python.version("ms-swift").filter(|version| version.0 == RECORDED) else { return Vec::new() };
+    let Some(version) = python.version_text("ms-swift").filter(|version| version == RECORDED) else {
+        return Vec::new();
+    };
     let refused = |word: &str| {
-        let names = lists.iter().flat_map(|list| option_names::all(list));
+        let names = lists.iter().flat_map(|list| option_names::all(*list));
         let all: Vec<String> = names.map(|name| format!("--{name}")).collect();
         let suggestion = report::nearest(word, all.iter().map(String::as_str));
         report::trainer_has_no_option(&format!("ms-swift {version}"), word, suggestion, TOLERANT)
     };
     args.unknown(lists).map(refused).collect()
+}
+
+fn tolerates(args: &Args) -> bool {
+    args.bool("ignore_args_error", true).ok().flatten().is_some_and(|sourced| sourced.value)
 }
 
 /// What reads the arguments of a training.
@@ -317,17 +265,20 @@ fn arguments(args: &Args, target: &Target) -> Option<ArgumentClass> {
 }
 
 /// `learning_rate` by the tuner, and as many accumulation steps as make 16 samples.
-fn computed(argument: &str, args: &Args, version: &Version, world_size: Option<u64>) -> Option<String> {
+fn computed(argument: &str, args: &Args, version: Version, world_size: Option<u64>) -> Option<String> {
     match argument {
         "learning_rate" => {
             let tuner = TUNER_OPTIONS.iter().find_map(|name| args.text(name));
-            Some(learning_rate(tuner.is_some_and(|tuner| tuner.value == "full")))
+            let trains_all = tuner.is_some_and(|tuner| tuner.value == "full");
+            Some(if trains_all { "1e-5" } else { "1e-4" }.to_string())
         }
         "gradient_accumulation_steps" => {
             if args.text("rlhf_type").is_some_and(|rlhf| rlhf.value == "grpo") {
                 return (!version.is_before([3, 7, 0])).then(|| "1".to_string());
             }
-            accumulation_steps(args, world_size)
+            let micro = args.int("per_device_train_batch_size").ok()?.map_or(1, |micro| micro.value);
+            let samples = u64::try_from(micro).ok()?.checked_mul(world_size?).filter(|samples| *samples > 0)?;
+            Some(16_u64.div_ceil(samples).to_string())
         }
         _ => None,
     }
@@ -358,33 +309,16 @@ mod tests {
     use crate::fake::Sandbox;
 
     #[test]
-    fn sub_commands_by_version() {
-        let rank = |version: &str, command: &str| {
-            let files =
-                ["swift/cli/sft.py", "swift/cli/pt.py", "swift/cli/rlhf.py", "swift/cli/dpo.py", "swift/cli/infer.py"];
+    fn sub_commands_are_the_files_behind_them() {
+        let files = ["swift/cli/sft.py", "swift/cli/pt.py", "swift/cli/rlhf.py", "swift/cli/infer.py"];
+        // A version that was not recorded is taken for the nearest that was.
+        for version in ["4.6.0", "3.0.0", "2.6.1"] {
             let swift = Sandbox::with_trainer("swift", "ms_swift", version, &files);
-            let (trainer, rank) = swift.rank(&format!("swift {command} --x 1"));
-            if trainer == "swift" {
-                rank.replace(" --x 1 --deepspeed CONFIG", "").replace("SITE/swift/cli/", "")
-            } else {
-                trainer.to_string()
+            for name in ["sft", "pt", "rlhf", "infer"] {
+                let (trainer, rank) = swift.rank(&format!("swift {name} --x 1"));
+                assert_eq!((trainer, rank), ("swift", format!("SITE/swift/cli/{name}.py --x 1 --deepspeed CONFIG")));
             }
-        };
-        for (version, command, expected) in [
-            ("4.6.0", "sft", "sft.py"),
-            ("2.0.0", "sft", "sft.py"),
-            ("4.6.0", "pt", "pt.py"),
-            ("2.2.2", "pt", "sft.py"),
-            ("2.0.0", "pt", "command"),
-            ("3.0.0", "infer", "infer.py"),
-            ("2.6.1", "infer", "command"),
-            ("2.6.1", "dpo", "rlhf.py --rlhf_type dpo"),
-            ("2.6.1", "simpo", "rlhf.py --rlhf_type simpo"),
-            ("2.0.0", "dpo", "dpo.py"),
-            ("2.0.0", "rlhf", "command"),
-            ("3.0.0", "dpo", "command"),
-        ] {
-            assert_eq!(rank(version, command), expected, "{version} {command}");
+            assert_eq!(swift.job("swift export --x 1").trainer.name, "command");
         }
     }
 }

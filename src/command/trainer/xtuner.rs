@@ -4,6 +4,7 @@
 //! transformers then fills more keys.
 
 use super::hf;
+use crate::base::recorded::Table;
 use crate::base::vars;
 use crate::command::argv::{Args, ArgumentError, Field, Nargs, OptionList};
 use crate::command::front_end::{FillsAuto, RankCommand, Ranks, Trainer, Usage, Variable};
@@ -35,7 +36,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
 
 const MODULE: &str = "xtuner.tools.train";
 /// The same in 0.1.23 and 0.2.0.
-const OPTIONS: &str = include_str!("../../recorded/xtuner.txt");
+const OPTIONS: Table = Table(include_str!("../../recorded/xtuner.txt"));
 const FIELDS: &[Field] = &[("launcher", Nargs::One), ("seed", Nargs::One)];
 const LAUNCHERS: &[&str] = &["none", "pytorch", "slurm", "mpi"];
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::base::source::{Source, Sourced, TrainerDefault};
 use crate::command::argv::ArgumentError;
 use crate::command::model::{self, HiddenSize};
-use crate::command::script::Way;
+use crate::command::script::ArgumentFlow;
 use crate::command::trainer::{FillsAuto, Job};
 use crate::host::Host;
 use crate::ranks::topology::Topology;
@@ -28,14 +28,14 @@ pub(crate) struct FillContext<'a> {
     /// A value of the config is compared: what the trainer takes for an argument that is not given counts too.
     pub(super) compares: bool,
     hidden_size: OnceCell<Result<HiddenSize, String>>,
-    way: OnceCell<Option<Way<'a>>>,
+    flow: OnceCell<Option<ArgumentFlow<'a>>>,
 }
 
 impl<'a> FillContext<'a> {
     pub(crate) fn new(job: &'a Job, topology: &'a Topology, config: &'a Value, host: &'a Host) -> Self {
         let fills_auto = job.trainer.fills_auto;
-        let (hidden_size, way) = (OnceCell::new(), OnceCell::new());
-        FillContext { job, topology, config, host, fills_auto, no_fill: false, compares: false, hidden_size, way }
+        let (hidden_size, flow) = (OnceCell::new(), OnceCell::new());
+        FillContext { job, topology, config, host, fills_auto, no_fill: false, compares: false, hidden_size, flow }
     }
 
     /// The same for the values that the config has.
@@ -44,14 +44,9 @@ impl<'a> FillContext<'a> {
         FillContext { fills_auto, compares: true, ..Self::new(self.job, self.topology, self.config, self.host) }
     }
 
-    /// The text of the script that is run, if it can be seen.
-    pub(super) fn script(&self) -> Option<&str> {
-        self.job.source.as_ref().map(|source| source.text.as_str())
-    }
-
-    /// The way of the arguments through the user's script. Read only where one of them decides something.
-    pub(super) fn way(&self) -> Option<&Way<'a>> {
-        self.way.get_or_init(|| self.job.way()).as_ref()
+    /// How the arguments get through the user's script. Read only where one of them decides something.
+    pub(super) fn flow(&self) -> Option<&ArgumentFlow<'a>> {
+        self.flow.get_or_init(|| self.job.flow()).as_ref()
     }
 
     /// Why the trainer fills this key by rules of its own.
@@ -62,7 +57,7 @@ impl<'a> FillContext<'a> {
     /// Looked up when a rule first asks for it: most configs need none, and it means reading files.
     pub(super) fn hidden_size(&self) -> Result<&HiddenSize, Unfilled> {
         let name = self.job.trainer.model_argument;
-        let doubt = || self.way().filter(|_| self.job.args.is_given(name))?.doubt_about_model(name);
+        let doubt = || self.flow().filter(|_| self.job.args.is_given(name))?.doubt_about_model(name);
         let look = || match doubt() {
             Some(why) => Err(format!("needs the model's hidden_size: {why}")),
             None => hidden_size(self.job, self.host),

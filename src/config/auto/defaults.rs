@@ -2,12 +2,10 @@
 //! fills an "auto": that is left to the trainer.
 
 use super::context::{FillContext, FillSource, FilledValue};
+use crate::base::recorded::Version;
 use crate::base::source::{Source, Sourced, TrainerDefault};
 use crate::command::argv::hf_bool;
 use crate::command::defaults::{ArgumentClass, RecordedDefault};
-use crate::command::python::Version;
-use crate::command::script::{Script, ScriptDefault};
-use crate::command::target::base_name;
 use crate::command::trainer::DefaultArguments;
 
 /// A default as it would be written on a command line.
@@ -43,9 +41,9 @@ impl FillContext<'_> {
         let text = if value == "?" {
             let version = python.and_then(|python| python.version(class.distribution));
             // Without one, the newest counts.
-            let version = version.unwrap_or_else(|| Version(u32::MAX.to_string()));
+            let version = version.unwrap_or(Version([u32::MAX; 3]));
             let world_size = self.topology.world_size.as_ref().map(|world| world.value);
-            (self.job.trainer.computed)(argument, &self.job.args, &version, world_size)?
+            (self.job.trainer.computed)(argument, &self.job.args, version, world_size)?
         } else {
             value.to_string()
         };
@@ -55,21 +53,13 @@ impl FillContext<'_> {
 
     /// A script may do more than its text shows, so nothing is certain.
     fn of_script(&self, argument: &str) -> Option<DefaultText> {
-        let script = Script::read(self.script()?)?;
+        let flow = self.flow()?;
         let config_option = |word: &std::ffi::OsString| word.to_string_lossy().starts_with("--config");
-        if script.reads_config_option() && self.job.args.words().iter().any(config_option) {
+        if flow.reads_config_option() && self.job.args.words().iter().any(config_option) {
             return None;
         }
-        let unless = Some("the script changes it");
-        let found = match script.default(argument) {
-            ScriptDefault::Class(class) => self.recorded(class, argument)?,
-            ScriptDefault::Written { text, line } => {
-                let name = base_name(self.job.target.word());
-                DefaultText { text: text.to_string(), whose: format!("set in {name}, line {line}"), unless }
-            }
-            ScriptDefault::Unknown => return None,
-        };
-        Some(DefaultText { unless, ..found })
+        let found = self.recorded(flow.default_class(argument)?, argument)?;
+        Some(DefaultText { unless: Some("the script changes it"), ..found })
     }
 
     /// Half precision that no argument speaks of.

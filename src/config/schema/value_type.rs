@@ -2,12 +2,15 @@
 
 use std::fmt;
 
+use serde::de::value::StrDeserializer;
+use serde::{Deserialize, de};
 use serde_json::Value;
 
 use super::coercion::{can_be_int, count, is_true, real, scale, truth, whole};
 
-/// What a key takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a key takes, by the names that the file has for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum ValueType {
     Bool,
     Int,
@@ -30,7 +33,9 @@ pub(super) enum ValueType {
     /// A list of words.
     Choices,
     Strings,
+    #[serde(rename = "str|strings")]
     StrOrStrings,
+    #[serde(rename = "auto|strings")]
     AutoOrStrings,
     /// Iterated over, so a string or an object passes too.
     Names,
@@ -42,11 +47,15 @@ pub(super) enum ValueType {
     /// Handed to Python's `int`.
     CastInt,
     /// A Python object, which JSON cannot express.
+    #[serde(rename = "none")]
     Nothing,
+    #[serde(rename = "model|bool")]
     ModelOrBool,
     /// A model of pydantic itself, which knows neither "auto" nor `strict`.
     PlainModel,
+    #[serde(rename = "section|falsy")]
     SectionOrFalsy,
+    #[serde(rename = "section|iterable")]
     SectionOrIterable,
     /// A section from which `enabled` is taken out, so that it must be there.
     Switched,
@@ -76,39 +85,7 @@ pub(crate) enum ValueFault {
 impl ValueType {
     /// As the file writes it, without marks.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        Some(match text {
-            "bool" => ValueType::Bool,
-            "int" => ValueType::Int,
-            "float" => ValueType::Float,
-            "str" => ValueType::Str,
-            "any" => ValueType::Any,
-            "section" => ValueType::Section,
-            "model" => ValueType::Model,
-            "object" => ValueType::Object,
-            "list" => ValueType::List,
-            "path" => ValueType::Path,
-            "word" => ValueType::Word,
-            "count" => ValueType::Count,
-            "scale" => ValueType::Scale,
-            "interval" => ValueType::Interval,
-            "choices" => ValueType::Choices,
-            "strings" => ValueType::Strings,
-            "str|strings" => ValueType::StrOrStrings,
-            "auto|strings" => ValueType::AutoOrStrings,
-            "names" => ValueType::Names,
-            "flag" => ValueType::Flag,
-            "bits" => ValueType::Bits,
-            "truthy" => ValueType::Truthy,
-            "castint" => ValueType::CastInt,
-            "none" => ValueType::Nothing,
-            "model|bool" => ValueType::ModelOrBool,
-            "plainmodel" => ValueType::PlainModel,
-            "switched" => ValueType::Switched,
-            "unread" => ValueType::Unread,
-            "section|falsy" => ValueType::SectionOrFalsy,
-            "section|iterable" => ValueType::SectionOrIterable,
-            _ => return None,
-        })
+        Self::deserialize(StrDeserializer::<de::value::Error>::new(text)).ok()
     }
 
     /// What a section of known keys does with others.
@@ -194,15 +171,7 @@ impl ValueType {
             ValueType::Truthy => "a text that is not empty",
             ValueType::Nothing => "nothing that JSON can say",
             ValueType::Switched => "an object with `enabled`",
-            ValueType::Any
-            | ValueType::Unread
-            | ValueType::Object
-            | ValueType::Model
-            | ValueType::PlainModel
-            | ValueType::ModelOrBool
-            | ValueType::Section
-            | ValueType::SectionOrFalsy
-            | ValueType::SectionOrIterable => "an object",
+            _ => "an object",
         };
         text.to_string()
     }
@@ -266,11 +235,7 @@ impl ValueRange {
     fn lists(self, word: &str) -> bool {
         match self {
             ValueRange::OneOf(list) => list.split('|').any(|choice| choice == word),
-            ValueRange::All
-            | ValueRange::AtLeast(_)
-            | ValueRange::Above(_)
-            | ValueRange::Within(..)
-            | ValueRange::Between(..) => true,
+            _ => true,
         }
     }
 }

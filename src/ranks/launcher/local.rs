@@ -2,12 +2,10 @@
 //! decided about them; `exec` starts and supervises them.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use super::context::LaunchContext;
 use super::kind::Launcher;
-use super::output::OutputFlags;
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::target::Target;
@@ -28,27 +26,17 @@ pub(crate) struct LocalRanks {
     pub(crate) count: u32,
     /// The time between asking them to stop and killing them.
     pub(crate) grace: Duration,
-    /// Where the output of rank N goes to `rankN.log`.
-    pub(crate) log_dir: Option<PathBuf>,
-    /// Whether every line of output starts with its rank.
-    pub(crate) prefix: bool,
 }
 
 impl LocalRanks {
-    pub(crate) fn new(topology: &Topology, flags: &OutputFlags, host: &Host) -> Self {
+    pub(crate) fn new(topology: &Topology, host: &Host) -> Self {
+        let seconds = host.filled(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT).and_then(|text| text.trim().parse().ok());
+        let grace = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         LocalRanks {
             count: topology.nproc_per_node.as_ref().map_or(1, |nproc| nproc.value),
-            grace: grace(host).unwrap_or(DEFAULT_GRACE),
-            log_dir: flags.log_dir.as_ref().map(|folder| host.absolute(&folder.value)),
-            prefix: flags.prefix.is_some(),
+            grace: grace.unwrap_or(DEFAULT_GRACE),
         }
     }
-}
-
-/// How long the user wants torchrun to wait.
-pub(super) fn grace(host: &Host) -> Option<Duration> {
-    let seconds = host.filled(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT)?.trim().parse().ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// Several nodes need the rendezvous of torchrun.

@@ -14,14 +14,27 @@ pub(crate) struct OutputFlags {
 }
 
 impl OutputFlags {
-    /// zlaunch has the output only of ranks that it starts itself or tells torchrun to start; behind `srun` or a prefix it
-    /// looks again. `wrapped`: the launcher is the command's own. A variable may be set for a whole site, so only flags are
-    /// reported.
-    pub(crate) fn without_effect(&self, launcher: Launcher, wrapped: bool) -> Vec<Problem> {
-        let works =
-            launcher == Launcher::Local || launcher == Launcher::Torchrun && !wrapped || launcher.runs_zlaunch();
+    /// The first that was given as a flag. A variable may be set for a whole site, and gives way.
+    pub(super) fn flag(&self) -> Option<&Source> {
+        self.flags().next()
+    }
+
+    fn flags(&self) -> impl Iterator<Item = &Source> {
         let given = self.log_dir.as_ref().map(|folder| &folder.from).into_iter().chain(&self.prefix);
-        let flags = given.filter(|from| !works && matches!(from, Source::Flag(_)));
-        flags.map(|from| report::output_without_effect(from, &launcher)).collect()
+        given.filter(|from| matches!(from, Source::Flag(_)))
+    }
+
+    pub(super) fn check(&self, launcher: Launcher) -> Result<(), Problem> {
+        match self.flag().filter(|_| launcher == Launcher::Local) {
+            Some(from) => Err(report::logs_are_torchruns(from)),
+            None => Ok(()),
+        }
+    }
+
+    /// zlaunch has the output only of ranks that it tells torchrun to start; behind `srun` or a prefix it looks again.
+    /// `in_command`: the launcher is the command's own.
+    pub(crate) fn without_effect(&self, launcher: Launcher, in_command: bool) -> Vec<Problem> {
+        let works = launcher == Launcher::Torchrun && !in_command || launcher.runs_zlaunch();
+        self.flags().filter(|_| !works).map(|from| report::output_without_effect(from, &launcher)).collect()
     }
 }

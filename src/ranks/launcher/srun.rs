@@ -9,7 +9,7 @@ use crate::base::vars;
 use crate::command::target::base_name;
 use crate::host::{self, Host};
 use crate::ranks::topology::engines::slurm::{in_step, node_counts, requested_gpus};
-use crate::ranks::topology::{Role, Starter, Topology};
+use crate::ranks::topology::{Role, Topology};
 use crate::report::{self, Problem};
 
 const PROGRAM: &str = "srun";
@@ -93,7 +93,7 @@ fn flags(topology: &Topology, host: &Host) -> Vec<OsString> {
     let mut flags = Vec::new();
     match &topology.role {
         // Each group has its own number of nodes.
-        Role::Shell(Starter::Srun { groups }) if *groups > 1 => flags.push(format!("--het-group=0-{}", groups - 1)),
+        Role::Shell { groups } if *groups > 1 => flags.push(format!("--het-group=0-{}", groups - 1)),
         _ => {
             let nodes = topology.nnodes.as_ref().map_or(1, |nnodes| nnodes.value);
             flags.extend([format!("--nodes={nodes}"), format!("--ntasks={nodes}")]);

@@ -17,7 +17,7 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
     launcher: Launcher::Torchrun,
     programs: &[("torchrun", None)],
     modules: &[("torch.distributed.run", None), ("torch.distributed.launch", None)],
-    options: concat!(include_str!("../../recorded/torchrun.txt"), "use_env!\n"),
+    options: concat!(include_str!("../../recorded/torchrun.txt"), "use_env !\n"),
     short_options: &[("-m", "module"), ("-h", "help"), ("-r", "redirects"), ("-t", "tee")],
     rank_options: ["nproc_per_node", "nnodes", "node_rank", "master_addr", "master_port"],
     fields: &[],

@@ -4,7 +4,7 @@
 use std::fmt::Display;
 use std::path::PathBuf;
 
-use super::engine::{Allocation, Placement, Starter};
+use super::engine::{Allocation, Placement};
 use super::rendezvous::{Rendezvous, is_loopback};
 use super::stray::{stray_variables, uncounted_machines};
 use super::variables::{
@@ -53,7 +53,7 @@ impl Topology {
     /// The command starts with `srun`, and its tasks will decide.
     pub(crate) fn of_srun_tasks(host: &Host) -> Self {
         let mut topology = Self::new(None, None, Devices::detect(host));
-        topology.role = Role::Shell(Starter::Srun { groups: 1 });
+        topology.role = Role::Shell { groups: 1 };
         topology
     }
 
@@ -107,10 +107,12 @@ impl Inputs<'_> {
         };
         let topology = match &allocation.placement {
             Placement::Rank(task) => self.task_of_engine(task.clone(), &allocation),
-            Placement::Shell { starter, outside } if !self.stays_in_job_shell(*outside) => match starter {
-                Starter::ByHand(line) => Err(report::job_shell(engine, &allocation.nnodes, line).into()),
-                Starter::Srun { .. } | Starter::OneHost(_) => self.ranks_through(starter.clone(), &allocation),
-            },
+            Placement::SlurmShell { groups, outside } if !self.stays_in_job_shell(*outside) => {
+                self.ranks_through_srun(*groups, &allocation)
+            }
+            Placement::Manual(line) if !self.stays_in_job_shell(false) => {
+                Err(report::job_shell(engine, &allocation.nnodes, line).into())
+            }
             _ => self.ranks_to_start(Some(&allocation)),
         }?;
         Ok(Topology { engine: Some(engine), ..topology })
@@ -256,8 +258,8 @@ impl Inputs<'_> {
         Ok(topology)
     }
 
-    /// The engine's starter will start this same command on each node of the job.
-    fn ranks_through(self, mut starter: Starter, allocation: &Allocation) -> Result<Topology, Vec<Problem>> {
+    /// `srun` will start this same command on each node of the job.
+    fn ranks_through_srun(self, groups: u32, allocation: &Allocation) -> Result<Topology, Vec<Problem>> {
         let Inputs { flags, host, devices, .. } = self;
         let mut variables = VariableReader::new(host);
         let processes = stated_processes(flags, &mut variables);
@@ -266,19 +268,14 @@ impl Inputs<'_> {
         if nnodes.value > allocation.nnodes.value {
             variables.problems.push(report::other_number_of_machines(&nnodes, &allocation.nnodes));
         }
-        let Rendezvous { address, port, .. } = Rendezvous::new(flags, None, &mut variables);
+        let Rendezvous { address, .. } = Rendezvous::new(flags, None, &mut variables);
         let loopback = address.as_ref().filter(|address| nnodes.value > 1 && is_loopback(&address.value));
         variables.problems.extend(loopback.map(|address| report::rendezvous_on_loopback(address, &nnodes)));
         check(variables.problems)?;
         // A login node has no GPUs; the nodes will count theirs.
         let nproc = devices.process_count(processes, Some(allocation), host);
         let mut topology = Topology::new(Some(nnodes), nproc, devices);
-        if let Starter::OneHost(starter) = &mut starter {
-            starter.hosts.truncate(topology.nnodes.as_ref().map_or(0, |nnodes| nnodes.value as usize));
-            topology.master_addr = address.or_else(|| Some(starter.address.clone()));
-            topology.master_port = port.or_else(|| Some(starter.port.clone()));
-        }
-        topology.role = Role::Shell(starter);
+        topology.role = Role::Shell { groups };
         topology.note_unequal_nodes(allocation);
         Ok(topology)
     }

@@ -11,7 +11,6 @@ mod port;
 use std::ffi::OsStr;
 use std::ops::Bound;
 
-use self::job_shell::JobShell;
 use self::mpi::MpiVariables;
 use self::nodes::NodeVariables;
 use super::engine::{Allocation, Detected, Engine};
@@ -41,7 +40,6 @@ with_code! {
     mpi_job
     oci
     open_pai
-    pbs
     pmi
     sagemaker
     saturn
@@ -52,14 +50,9 @@ with_code! {
     volcengine
 }
 
-/// Whether an engine may have set this variable.
-pub(crate) fn is_sign(variable: &str) -> bool {
-    engines::all().any(|block| block.signs().any(|sign| variable.starts_with(sign)))
-}
-
 /// The engine that started this process, by its name, and what it says.
 pub(super) fn detect(host: &Host) -> Result<Option<(&'static str, Allocation)>, Vec<Problem>> {
-    let mut asked = engines::all().filter(|block| block.signs().any(|sign| is_set(sign, host)));
+    let mut asked = engines::all().filter(|block| block.env_prefixes().any(|prefix| is_set(prefix, host)));
     let detected = asked.find_map(|block| Some((block.name(), ask(&block, host)?)));
     detected.map(|(name, detected)| detected.map(|allocation| (name, allocation))).transpose()
 }
@@ -68,17 +61,17 @@ fn ask(block: &Block, host: &Host) -> Option<Detected> {
     let with_code = WITH_CODE.iter().find(|engine| engine.name == block.name());
     match with_code {
         Some(engine) => (engine.detect)(block, host),
-        None if block.field("by-hand").is_some() => JobShell { block, is_task: |_| false }.detect(host),
+        None if block.field("manual").is_some() => job_shell::detect(block, host),
         None if !block.name_of("rank").is_empty() => MpiVariables::of(block).detect(host),
         None => NodeVariables::of(block).detect(host),
     }
 }
 
 /// Whether the name of any variable begins so.
-fn is_set(sign: &str, host: &Host) -> bool {
-    let from = (Bound::Included(OsStr::new(sign)), Bound::Unbounded);
+fn is_set(prefix: &str, host: &Host) -> bool {
+    let from = (Bound::Included(OsStr::new(prefix)), Bound::Unbounded);
     let next = host.env.range::<OsStr, _>(from).next();
-    next.is_some_and(|(name, _)| name.as_encoded_bytes().starts_with(sign.as_bytes()))
+    next.is_some_and(|(name, _)| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
 }
 
 /// Whether a batch scheduler runs this process, be it on one machine.
@@ -101,9 +94,8 @@ mod tests {
         for block in engines::all().filter(|block| !WITH_CODE.iter().any(|it| it.name == block.name())) {
             let has = |roles: &[&str]| roles.iter().all(|role| !block.name_of(role).is_empty());
             let is_mpi = has(&["rank", "size", "local_rank", "local_size"]);
-            let is_shell = block.field("by-hand").is_some() && has(&["file"]);
+            let is_shell = block.field("manual").is_some() && has(&["file"]);
             assert!(is_mpi || is_shell || has(&["count", "index"]), "{}", block.name());
         }
-        assert!(is_sign("PMIX_RANK") && !is_sign("PATH"));
     }
 }

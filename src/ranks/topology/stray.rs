@@ -29,7 +29,7 @@ pub(super) fn stray_variables(topology: &Topology, allocation: Option<&Allocatio
     }
     let Some((allocation, nnodes)) = allocation.zip(topology.nnodes.as_ref()) else { return notes };
     // The shell of a job says of no machine which one it is.
-    let is_shell = matches!(allocation.placement, Placement::Shell { .. });
+    let is_shell = matches!(allocation.placement, Placement::SlurmShell { .. } | Placement::Manual(_));
     if allocation.nnodes.value != nnodes.value {
         notes.push(report::not_the_schedulers_machines(nnodes, &allocation.nnodes));
     } else if nnodes.value > 1 && allocation.node_rank.value != topology.node_rank.value && !is_shell {

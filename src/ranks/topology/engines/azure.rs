@@ -3,7 +3,7 @@
 //! a machine. A task of Azure Batch on several instances runs its command on the first only
 //! (learn.microsoft.com/azure/batch, "Multi-instance tasks"), so that is the shell of a job.
 
-use super::job_shell::JobShell;
+use super::job_shell;
 use crate::base::vars;
 use crate::host::Host;
 use crate::ranks::topology::engine::{Allocation, Detected, Engine};
@@ -11,7 +11,7 @@ use crate::ranks::topology::variables::{VariableReader, all_are_set, text};
 
 pub(super) const ENGINE: Engine = Engine {
     name: "Azure",
-    detect: |block, host| detect_instance(host).or_else(|| JobShell { block, is_task: |_| false }.detect(host)),
+    detect: |block, host| detect_instance(host).or_else(|| job_shell::detect(block, host)),
 };
 
 /// The one process that Azure ML started on this instance.

@@ -4,7 +4,7 @@
 //! 8.1.9.
 
 use super::job::is_this_host;
-use super::job_shell::JobShell;
+use super::job_shell;
 use super::nodes::hosts_in_file;
 use crate::base::engines::Block;
 use crate::base::source::Sourced;
@@ -20,7 +20,7 @@ fn detect(block: &Block, host: &Host) -> Option<Detected> {
         let job = started_from_elsewhere(host)?.place();
         Some(Err(report::place_unknown(ENGINE.name, &[job], "how many machines it has").into()))
     };
-    JobShell { block, is_task: |host| task_of_qrsh(host).is_some() }.detect(host).or_else(elsewhere)
+    job_shell::detect(block, host).or_else(elsewhere)
 }
 
 /// The machine from which `qrsh -inherit` started this task, if that is another one. NHOSTS is 1 here then, however many the

@@ -5,21 +5,20 @@
 use std::ffi::OsStr;
 
 use super::job::is_this_host;
-use super::job_shell::JobShell;
+use super::job_shell;
 use super::mpi::MpiVariables;
 use super::port::port_of_job;
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::host::Host;
-use crate::ranks::topology::engine::{Allocation, Detected, Engine, Placement, Starter};
+use crate::ranks::topology::engine::{Allocation, Detected, Engine, Placement};
 use crate::ranks::topology::variables::text;
 use crate::report;
 
 pub(super) const ENGINE: Engine = Engine {
     name: "LSF",
     detect: |block, host| {
-        let shell = JobShell { block, is_task: |_| false };
-        let job = || Some(shell.detect(host)?.and_then(|allocation| task_of_blaunch(allocation, &shell, host)));
+        let job = || Some(job_shell::detect(block, host)?.and_then(|allocation| task_of_blaunch(allocation, host)));
         JSRUN.detect(host).or_else(job)
     },
 };
@@ -36,11 +35,11 @@ const JSRUN: MpiVariables = MpiVariables {
 const MACHINES: &str = "LSB_MCPU_HOSTS";
 
 /// If `blaunch` started this, its place among the machines; else the shell of the job.
-fn task_of_blaunch(mut allocation: Allocation, shell: &JobShell<'_>, host: &Host) -> Detected {
+fn task_of_blaunch(mut allocation: Allocation, host: &Host) -> Detected {
     let (Some(task), Some(machines)) = (text("LSF_PM_TASKID", host), text(MACHINES, host)) else {
         if host.find_program(OsStr::new("jsrun")).is_some() {
             // One of the machines runs no ranks.
-            allocation.placement = Placement::Shell { starter: Starter::ByHand(shell.by_hand()), outside: false };
+            allocation.placement = job_shell::manual("jsrun -r 1 -a 1 zlaunch …", &[], host);
         }
         return Ok(allocation);
     };

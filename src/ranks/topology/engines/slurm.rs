@@ -7,7 +7,7 @@ use super::port::port_of_job;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
-use crate::ranks::topology::engine::{Allocation, Detected, Engine, PeerGpus, Placement, Starter, Task};
+use crate::ranks::topology::engine::{Allocation, Detected, Engine, PeerGpus, Placement, Task};
 use crate::ranks::topology::rendezvous::reachable_address;
 use crate::ranks::topology::variables::{VariableReader, check, first_text, text};
 use crate::report::{self, Problem};
@@ -88,7 +88,7 @@ fn detect_job_shell(host: &Host) -> Detected {
     check(variables.problems)?;
     Ok(Allocation {
         placement: if nnodes.value > 1 || outside {
-            Placement::Shell { starter: Starter::Srun { groups: groups.into() }, outside }
+            Placement::SlurmShell { groups: groups.into(), outside }
         } else {
             Placement::Node
         },

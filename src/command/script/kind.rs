@@ -1,30 +1,27 @@
 //! Whose script it is: one that hands the config to transformers' `Trainer`, or one that hands it to DeepSpeed itself.
 
-use super::calls::PARSERS;
+use super::calls::{HANDBOOK, PARSERS};
 use super::tokens::{Token, tokens};
 use crate::command::script_source::ScriptSource;
 
-/// The parser of the alignment handbook.
-pub(super) const HANDBOOK: &str = "H4ArgumentParser";
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Family {
+pub(crate) enum ScriptKind {
     /// It uses the Trainer of transformers or TRL.
     Hf,
     /// It calls `deepspeed.initialize`, and no Trainer is seen.
-    Plain,
+    RawDeepSpeed,
     Unknown,
 }
 
 /// By the script itself; where it shows nothing, by its own modules.
-pub(crate) fn family(source: &ScriptSource) -> Family {
+pub(crate) fn script_kind(source: &ScriptSource) -> ScriptKind {
     let own = of_text(&source.text);
-    if own != Family::Unknown {
+    if own != ScriptKind::Unknown {
         return own;
     }
-    let found: Vec<Family> = source.modules().iter().map(|module| of_text(&module.text)).collect();
-    let first = |wanted: Family| found.contains(&wanted).then_some(wanted);
-    first(Family::Hf).or(first(Family::Plain)).unwrap_or(Family::Unknown)
+    let found: Vec<ScriptKind> = source.modules().iter().map(|module| of_text(&module.text)).collect();
+    let first = |wanted: ScriptKind| found.contains(&wanted).then_some(wanted);
+    first(ScriptKind::Hf).or(first(ScriptKind::RawDeepSpeed)).unwrap_or(ScriptKind::Unknown)
 }
 
 /// Who reads a JSON or YAML file that stands in front of the arguments.
@@ -50,40 +47,35 @@ pub(crate) fn run_file_reader(source: &ScriptSource) -> RunFileReader {
         "import tyro",
         "typer",
     ];
-    let has = |signs: &[&str]| signs.iter().any(|sign| source.text.contains(sign));
-    let in_modules =
-        |signs: &[&str]| source.modules().iter().any(|module| signs.iter().any(|sign| module.text.contains(sign)));
+    let has = |signs: &[&str]| signs.iter().any(|sign| source.mentions(sign));
     match () {
         () if has(&[HANDBOOK]) => RunFileReader::Handbook,
         () if has(FILES) => RunFileReader::Transformers,
-        () if in_modules(&[HANDBOOK]) => RunFileReader::Handbook,
-        () if in_modules(FILES) => RunFileReader::Transformers,
-        () if has(OPTIONS) || in_modules(OPTIONS) => RunFileReader::Nobody,
+        () if has(OPTIONS) => RunFileReader::Nobody,
         () => RunFileReader::Transformers,
     }
 }
 
 /// A sign may stand in a comment or a text, so the words are looked at where several are there.
-fn of_text(text: &str) -> Family {
+fn of_text(text: &str) -> ScriptKind {
     let has = |signs: &[&str]| signs.iter().any(|sign| text.contains(sign));
-    let (hf, plain) =
-        (has(&["TrainingArguments", HANDBOOK]) || has(PARSERS), has(&["initialize(", "add_config_arguments("]));
+    let (hf, plain) = (has(&["TrainingArguments"]) || has(PARSERS), has(&["initialize(", "add_config_arguments("]));
     if hf && !plain {
-        return Family::Hf;
+        return ScriptKind::Hf;
     }
     if !hf && !plain && !text.contains("Trainer") {
-        return Family::Unknown;
+        return ScriptKind::Unknown;
     }
     let tokens = tokens(text);
     match () {
-        () if uses_trainer(&tokens) => Family::Hf,
-        () if calls_deepspeed(&tokens) => Family::Plain,
-        () => Family::Unknown,
+        () if uses_trainer(&tokens) => ScriptKind::Hf,
+        () if calls_deepspeed(&tokens) => ScriptKind::RawDeepSpeed,
+        () => ScriptKind::Unknown,
     }
 }
 
 fn uses_trainer(tokens: &[Token]) -> bool {
-    let named = |token: &Token| PARSERS.iter().chain(&[HANDBOOK, "TrainingArguments"]).any(|name| token.is(name));
+    let named = |token: &Token| PARSERS.iter().chain(&["TrainingArguments"]).any(|name| token.is(name));
     let trainer = |token: &Token| token.text.ends_with("Trainer") || token.text.ends_with("TrainingArguments");
     let package = |token: &Token| token.is("transformers") || token.is("trl");
     let imports = |at: usize| {
@@ -115,26 +107,26 @@ mod tests {
     #[test]
     fn scripts_are_told_apart_by_what_they_call() {
         for (script, expected) in [
-            ("import deepspeed\nengine, *_ = deepspeed.initialize(args)\n", Family::Plain),
-            ("import deepspeed as ds\nengine = ds.initialize(args)\n", Family::Plain),
-            ("from deepspeed import initialize\nengine = initialize(args)\n", Family::Plain),
-            ("import deepspeed\nparser = deepspeed.add_config_arguments(parser)\n", Family::Plain),
+            ("import deepspeed\nengine, *_ = deepspeed.initialize(args)\n", ScriptKind::RawDeepSpeed),
+            ("import deepspeed as ds\nengine = ds.initialize(args)\n", ScriptKind::RawDeepSpeed),
+            ("from deepspeed import initialize\nengine = initialize(args)\n", ScriptKind::RawDeepSpeed),
+            ("import deepspeed\nparser = deepspeed.add_config_arguments(parser)\n", ScriptKind::RawDeepSpeed),
             // Its own Trainer.
-            ("import deepspeed\nfrom trainer import Trainer\ndeepspeed.initialize()\n", Family::Plain),
-            ("import deepspeed\n# unlike HfArgumentParser\ndeepspeed.initialize()\n", Family::Plain),
-            ("from trainer import Trainer\n", Family::Unknown),
-            ("import torch.distributed as dist\ndist.initialize()\n", Family::Unknown),
-            ("# deepspeed.initialize()\n", Family::Unknown),
+            ("import deepspeed\nfrom trainer import Trainer\ndeepspeed.initialize()\n", ScriptKind::RawDeepSpeed),
+            ("import deepspeed\n# unlike HfArgumentParser\ndeepspeed.initialize()\n", ScriptKind::RawDeepSpeed),
+            ("from trainer import Trainer\n", ScriptKind::Unknown),
+            ("import torch.distributed as dist\ndist.initialize()\n", ScriptKind::Unknown),
+            ("# deepspeed.initialize()\n", ScriptKind::Unknown),
             // A reference model beside the one that is trained.
             (
                 "from trl import DPOConfig, DPOTrainer\nimport deepspeed\nref = deepspeed.initialize(model=ref)\n",
-                Family::Hf,
+                ScriptKind::Hf,
             ),
-            ("from transformers import (\n    Trainer,\n)\nimport deepspeed\ndeepspeed.initialize()\n", Family::Hf),
-            ("import transformers\ndeepspeed.initialize()\ntransformers.Trainer()\n", Family::Hf),
-            ("from transformers import TrainingArguments\n", Family::Hf),
-            ("from transformers import Trainer\n", Family::Hf),
-            ("", Family::Unknown),
+            ("from transformers import (\n    Trainer,\n)\nimport deepspeed\ndeepspeed.initialize()\n", ScriptKind::Hf),
+            ("import transformers\ndeepspeed.initialize()\ntransformers.Trainer()\n", ScriptKind::Hf),
+            ("from transformers import TrainingArguments\n", ScriptKind::Hf),
+            ("from transformers import Trainer\n", ScriptKind::Hf),
+            ("", ScriptKind::Unknown),
         ] {
             assert_eq!(of_text(script), expected, "{script}");
         }

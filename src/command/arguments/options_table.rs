@@ -1,9 +1,9 @@
-//! The recorded table, searched by the start of a line.
+//! The recorded table of the parsers' options: a class of arguments, an argument and what it takes, by version.
 
-use crate::base::lines::{SortedLines, count_lines};
-use crate::command::defaults::{ArgumentClass, numbers};
+use crate::base::recorded::Table;
+use crate::command::defaults::ArgumentClass;
 
-const TABLE: &str = include_str!("../../recorded/arguments.txt");
+const TABLE: Table = Table(include_str!("../../recorded/arguments.txt"));
 
 /// The line that names the classes whose arguments a class has besides its own.
 const PARTS: &str = "^";
@@ -11,15 +11,9 @@ const PARTS: &str = "^";
 /// There is no such argument.
 pub(super) const GONE: &str = "-";
 
-static LINES: SortedLines<{ count_lines(TABLE) }> = SortedLines::new(TABLE);
-
-fn behind(start: &str) -> Option<&'static str> {
-    LINES.from(start).strip_prefix(start)?.lines().next()
-}
-
 /// What stands behind an argument of a class.
 pub(super) fn row(class: ArgumentClass, argument: &str) -> Option<&'static str> {
-    behind(&[class.distribution, " ", class.name, " ", argument, " "].concat())
+    TABLE.find(&[class.distribution, class.name, argument])
 }
 
 /// Whether any class has an argument of this name.
@@ -35,29 +29,18 @@ pub(super) fn parts(class: ArgumentClass) -> impl Iterator<Item = &'static str> 
 
 /// The names of its arguments.
 pub(crate) fn names(class: ArgumentClass) -> impl Iterator<Item = &'static str> + use<> {
-    let start = [class.distribution, " ", class.name, " "].concat();
-    let lines = LINES.from(&start).lines();
-    lines.map_while(move |line| line.strip_prefix(start.as_str())?.split(' ').next()).filter(|name| *name != PARTS)
+    let lines = TABLE.below(&[class.distribution, class.name]);
+    lines.filter_map(|line| line.split(' ').next()).filter(|name| *name != PARTS)
 }
 
 /// The versions that were read, the oldest first.
 pub fn recorded(distribution: &str) -> Option<&'static str> {
-    behind(&[distribution, " * "].concat())
+    TABLE.find(&[distribution, "*"])
 }
 
 /// Whether every recorded version has the same.
 pub(super) fn is_constant(history: &str) -> bool {
     history.starts_with('=')
-}
-
-/// Everything that a history has, the oldest first.
-pub(super) fn all(history: &'static str) -> impl DoubleEndedIterator<Item = (&'static str, &'static str)> {
-    history.split(' ').filter_map(|pair| pair.split_once('='))
-}
-
-/// What it has for a version.
-pub(super) fn at(history: &'static str, version: [u32; 3]) -> &'static str {
-    all(history).rev().find(|(since, _)| numbers(since) <= version).map_or(GONE, |(_, value)| value)
 }
 
 #[cfg(test)]
@@ -67,9 +50,8 @@ mod tests {
 
     #[test]
     fn the_table_is_sorted_and_every_line_is_found() {
-        let lines: Vec<&str> = TABLE.lines().collect();
-        assert!(lines.is_sorted() && lines.len() > 1500);
-        for line in lines {
+        assert!(TABLE.lines().is_sorted() && TABLE.lines().count() > 1500);
+        for line in TABLE.lines() {
             let words: Vec<&'static str> = line.splitn(4, ' ').collect();
             if let [distribution, name, argument, rest] = words[..]
                 && name != "*"
@@ -79,9 +61,5 @@ mod tests {
         }
         assert!(["lr", "zzz", ""].iter().all(|name| row(TRAINING_ARGUMENTS, name).is_none()));
         assert!(names(TRAINING_ARGUMENTS).count() > 100 && recorded("zzz").is_none());
-        assert_eq!(at("=float", [4, 57, 1]), "float");
-        assert_eq!(at("4.40.2=bool 5.0.0=-", [4, 57, 1]), "bool");
-        assert_eq!(at("4.40.2=bool 5.0.0=-", [5, 0, 0]), GONE);
-        assert_eq!(at("4.40.2=bool", [4, 30, 0]), GONE);
     }
 }
