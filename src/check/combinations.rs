@@ -76,7 +76,7 @@ fn sum_of_gradients(subject: &Subject, found: &mut Findings) {
     }
     for (with, why) in [
         (subject.stage_is(&[3]), "ZeRO stage 3"),
-        (subject.zero_key("zenflow").is_some_and(|it| !it.is_null() && *it != "auto"), "ZenFlow"),
+        (subject.zero_key("zenflow").is_some_and(|section| !section.is_null() && *section != "auto"), "ZenFlow"),
         (subject.is_on("compile.deepcompile") == Some(true), "DeepCompile"),
     ] {
         if with {
@@ -86,7 +86,7 @@ fn sum_of_gradients(subject: &Subject, found: &mut Findings) {
 }
 
 fn prescaled_gradients(subject: &Subject, found: &mut Findings) {
-    let prescaled = subject.get("prescale_gradients").is_some_and(|it| *it != "auto" && schema::is_true(it));
+    let prescaled = subject.get("prescale_gradients").is_some_and(|on| *on != "auto" && schema::is_true(on));
     let factor = subject.get("gradient_predivide_factor").and_then(Value::as_f64);
     let divided = factor.is_some_and(|factor| (factor - 1.0).abs() > 0.0);
     let key = if prescaled { "prescale_gradients" } else { "gradient_predivide_factor" };

@@ -31,8 +31,8 @@ fn why_unknown(key: &Key, subject: &Subject) -> Option<String> {
     let path = &key.path;
     let why = match entry.known() {
         Known::Yes | Known::Refused(_) => return None,
-        Known::Later(since) => format!("does not know `{path}` yet: it came with {}", since),
-        Known::Dropped(since) => format!("no longer knows `{path}`: it was dropped in {}", since),
+        Known::Later(since) => format!("does not know `{path}` yet: it came with {since}"),
+        Known::Dropped(since) => format!("no longer knows `{path}`: it was dropped in {since}"),
         Known::Paused => format!("does not read `{path}`, though older and newer versions do"),
     };
     Some(format!("{} {why}", subject.deepspeed()))

@@ -117,7 +117,7 @@ const TORCH: &[(&str, [u32; 3])] = &[
     ("Adafactor", [2, 5, 0]),
     ("Muon", [2, 9, 0]),
 ];
-/// The same in every release.
+/// DeepSpeed's schedulers, in every release.
 const SCHEDULERS: &[&str] = &["LRRangeTest", "OneCycle", "WarmupLR", "WarmupDecayLR", "WarmupCosineLR"];
 
 /// The optimizer of the config, in lower case if it is one of DeepSpeed's.

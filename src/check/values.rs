@@ -52,7 +52,8 @@ fn advice(key: &Key, entry: &KeySpec) -> String {
     }
     let choices: Vec<String> = entry.wanted().trim_start_matches("one of ").split(", ").map(str::to_string).collect();
     let meant = key.value.as_str().and_then(|word| nearest(word, choices.iter().map(String::as_str)));
-    let default = Some(entry.default.trim_matches('"')).filter(|it| !matches!(*it, "-" | "null" | "" | "{}" | "[]"));
+    let default =
+        Some(entry.default.trim_matches('"')).filter(|value| !matches!(*value, "-" | "null" | "" | "{}" | "[]"));
     // A number between quotes.
     let unquoted = key.value.as_str().map(str::trim).filter(|text| {
         serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_number() && entry.fault(&value).is_none())
@@ -78,14 +79,14 @@ const UNLISTED: &[Unlisted] = &[
     (CLOCK, "wants true or false", |subject| only_object(subject, CLOCK, FLOPS)),
     (FLOPS, "wants true or false", |subject| only_object(subject, FLOPS, CLOCK)),
     ("optimizer.params", "wants an object", |subject| {
-        optimizer_params(subject).filter(|it| !it.is_object()).map(typed)
+        optimizer_params(subject).filter(|params| !params.is_object()).map(typed)
     }),
     ("optimizer.params.max_grad_norm", "compares it with 0", |subject| {
         optimizer_params(subject)?.get("max_grad_norm").filter(|norm| number(norm).is_none()).map(typed)
     }),
     ("bfloat16", "wants an object", |subject| {
         let read = subject.get("bf16").is_none_or(Value::is_null);
-        subject.get("bfloat16").filter(|it| read && *it == "auto").map(Value::to_string)
+        subject.get("bfloat16").filter(|section| read && *section == "auto").map(Value::to_string)
     }),
     ("vocabulary_size", "divides it", |subject| {
         let wrong = |size: &&Value| schema::is_true(size) && *size != "auto" && number(size).is_none();

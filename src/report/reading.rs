@@ -65,7 +65,7 @@ fn read_pipe(pipe: impl Read, name: &str) -> Result<Value, Problem> {
         size if size as u64 > LARGEST_FILE => Err(too_large(Path::new(name), size as u64)),
         _ => match parse(&text).map_err(|fault| fault.problem(name))? {
             config @ Value::Object(_) => Ok(config),
-            _ => Err(not_an_object(&name)),
+            _ => Err(not_an_object(name)),
         },
     }
 }
