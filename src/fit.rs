@@ -155,8 +155,8 @@ pub(crate) fn choose(
         return Err(cannot("the number of GPUs is unknown", "name one: --deepspeed zero3").into());
     };
     let inputs = FitInputs::new(Some(job), cluster, launch, host);
-    if job.trainer.passes_through() || inputs.args.model.is_none() {
-        let argument = Some(job.trainer.model_argument).filter(|name| job.takes(name));
+    if job.trainer.is_passthrough() || inputs.args.model.is_none() {
+        let argument = Some(job.trainer.model.argument).filter(|name| job.takes(name));
         let argument = argument.map(|name| format!("add --{name} to the command, or ")).unwrap_or_default();
         let help = format!("{argument}name a template: --deepspeed zero3");
         return Err(cannot("the command names no model", &help).into());
@@ -241,7 +241,7 @@ struct FitInputs<'a> {
 impl<'a> FitInputs<'a> {
     fn new(job: Option<&Job>, cluster: Cluster, launch: &'a Launch, host: &Host) -> Self {
         let lookup = ModelLookup {
-            hub: job.map_or(Hub::HuggingFace, |job| (job.trainer.hub)(&job.args, host)),
+            hub: job.map_or(Hub::HuggingFace, |job| (job.trainer.model.hub)(&job.args, host)),
             revision: job.and_then(|job| job.args.text("model_revision")).map(|revision| revision.value),
             trusts_names: false,
         };
@@ -324,7 +324,7 @@ impl<'a> FitInputs<'a> {
             Some(row) => remedies::remedies(&Scenario { order: &[&row.name], ..scenario }, &scenario),
             None => remedies::remedies(&scenario, &scenario),
         };
-        let rule_of_thumb = advice::rule_of_thumb(weights.params, settings.tuner.value, scenario.gpu_memory);
+        let rule_of_thumb = advice::rule_of_thumb(weights.params, settings.tuner, scenario.gpu_memory);
         Ok(FitReport {
             model: self.args.model.as_ref().map(|model| model.value.clone()),
             cluster: self.cluster,
@@ -364,23 +364,23 @@ impl<'a> FitInputs<'a> {
 
     fn assumed(&self, weights: &Weights, settings: &TrainingSettings) -> Vec<String> {
         let mut assumed = weights.assumed.clone();
-        if settings.tuner.from == Source::Default && settings.tuner.value != Tuner::Full {
+        if self.args.tuner.is_none() && settings.tuner != Tuner::Full {
             assumed.push(format!("LoRA, the default of {}", self.trainer.map_or("", |trainer| trainer.name)));
         }
-        if settings.seq_len.from == Source::Default {
-            assumed.push(format!("{} tokens per sequence", settings.seq_len.value));
+        if self.args.seq_len.is_none() {
+            assumed.push(format!("{} tokens per sequence", settings.seq_len));
         }
-        if settings.sequence_parallel.value > 1 {
-            let ranks = settings.sequence_parallel.value;
+        if settings.sequence_parallel > 1 {
+            let ranks = settings.sequence_parallel;
             assumed.push(format!("that each GPU has one of {ranks} parts of a sequence, which was not measured"));
         }
-        if settings.micro_batch.from == Source::Default {
-            assumed.push(format!("a micro batch of {}", settings.micro_batch.value));
+        if self.args.micro_batch.is_none() {
+            assumed.push(format!("a micro batch of {}", settings.micro_batch));
         }
         if let Some(unread) = &self.unread {
             assumed.push(format!("nothing about {}, which is not here", unread.place()));
         }
-        if !settings.optimizer.value.is_measured() {
+        if !settings.optimizer.is_measured() {
             assumed.push("the most that an optimizer can need: the memory of this one was not measured".to_string());
         }
         let is_trl = self.trainer.is_some_and(|trainer| trainer.distribution == Some("trl"));
