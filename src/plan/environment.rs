@@ -1,7 +1,7 @@
 //! The environment of the launch: what is set and why, what is removed, which variables of the user are kept. The
 //! user's variables beat a template's; `--env` beats both.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 
 use crate::base::source::{Source, Sourced};
@@ -155,6 +155,11 @@ impl Environment {
     pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>, why: impl Into<String>) {
         self.set.retain(|setting| setting.name != name);
         self.set.push(Setting { name: name.to_string(), value: value.into(), why: why.into() });
+    }
+
+    /// Name and value of each that is set.
+    pub(crate) fn settings(&self) -> impl Iterator<Item = (&str, &OsStr)> {
+        self.set.iter().map(|setting| (setting.name.as_str(), setting.value.as_os_str()))
     }
 
     pub(crate) fn sets(&self, name: &str) -> bool {

@@ -221,8 +221,7 @@ impl Plan {
     pub(super) fn shell(&self, secrets: &Secrets) -> Vec<u8> {
         let mut script = b"#!/bin/sh\nset -e\n".to_vec();
         let environment = &self.environment;
-        let set = environment.set.iter().map(|setting| (setting.name.as_str(), setting.value.as_os_str()));
-        let mut names = secrets.names(set, &environment.unset);
+        let mut names = secrets.names(environment.settings(), &environment.unset);
         let mut files = Vec::new();
         if let Some(config) = &self.config {
             files.push((&config.file.path, &config.text, config.file.kind));

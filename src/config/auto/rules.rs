@@ -259,7 +259,7 @@ fn nine_tenths_squared(h: u64) -> u64 {
     (0.9 * as_float(h) * as_float(h)) as u64
 }
 
-/// The same without `int`. DeepSpeed takes 23592960.0 for a whole number, and refuses one with a fraction.
+/// Python's `0.9 * h * h`. DeepSpeed takes 23592960.0 for a whole number, and refuses one with a fraction.
 fn unrounded(h: u64) -> Value {
     let size = 0.9 * as_float(h) * as_float(h);
     if size.fract() == 0.0 { json!(nine_tenths_squared(h)) } else { json!(size) }

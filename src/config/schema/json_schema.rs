@@ -102,7 +102,7 @@ impl ValueType {
         }]
     }
 
-    /// The same for `fault_of_pydantic1`.
+    /// Schemas of what `fault_of_pydantic1` accepts.
     pub(super) fn forms_of_pydantic1(self, range: ValueRange) -> Vec<Value> {
         match (self, range) {
             (ValueType::Int, ValueRange::OneOf(list)) => one_of_numbers(list, false),
@@ -154,7 +154,7 @@ fn bounds(range: ValueRange) -> Map<String, Value> {
 }
 
 fn one_of_numbers(list: &str, coerced: bool) -> Vec<Value> {
-    let numbers: Vec<Value> = list.split('|').filter_map(|it| it.parse().ok()).map(number).collect();
+    let numbers: Vec<Value> = list.split('|').filter_map(|choice| choice.parse().ok()).map(number).collect();
     let texts = json!({"type": "string", "pattern": format!(r"^\s*(\+?[0_]*({list})|-[0_]+)(\.0+)?\s*$")});
     let mut forms = vec![json!({"enum": numbers}), json!({"type": "boolean"})];
     forms.extend(coerced.then_some(texts));
