@@ -106,7 +106,7 @@ impl Search {
         known.then_some((self.folders.len(), Origin::BuiltIn))
     }
 
-    /// The same, but refuses a file that any user of the machine could have written.
+    /// The first file of that name, unless it is one that any user of the machine could have written.
     pub(super) fn find_trusted(&self, name: &str, from: usize) -> Result<Option<(usize, Origin)>, Problem> {
         let found = self.find(name, from);
         if let Some((_, Origin::File(path))) = &found {
@@ -128,7 +128,7 @@ impl Search {
             let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
             let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
             paths.sort();
-            for path in paths.into_iter().filter(|path| path.extension().is_some_and(|it| it == "json")) {
+            for path in paths.into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "json")) {
                 let stem = path.file_stem().and_then(|stem| stem.to_str()).filter(|stem| is_name(stem));
                 if let Some(name) = stem.map(str::to_string) {
                     found.push((name, Origin::File(path)));
@@ -162,7 +162,7 @@ impl Search {
             || word == "-"
             || word.starts_with("/dev/fd/")
             || word.starts_with("/proc/self/fd/")
-            || Path::new(word).extension().is_some_and(|it| it == "json")
+            || Path::new(word).extension().is_some_and(|ending| ending == "json")
             || self.knows(word)
     }
 
