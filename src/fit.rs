@@ -20,7 +20,6 @@ mod print;
 mod remedies;
 pub mod settings;
 pub mod strategy;
-mod textbook;
 pub mod weights;
 pub mod workload;
 
@@ -313,7 +312,7 @@ impl<'a> FitInputs<'a> {
             order: candidates::fastest_first(self.cluster.world_size()),
         };
         let rows = scenario.rows();
-        let recommended = scenario.recommend(&rows);
+        let recommended = scenario.recommend();
         let named = candidates
             .named
             .map(|row| NamedConfig { row, largest_micro_batch: scenario.largest_micro_batch(&candidates.all[row]) });

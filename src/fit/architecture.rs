@@ -13,7 +13,7 @@ use super::weights::Weights;
 use crate::base::rows;
 
 pub(crate) use known::Scores;
-use known::{Architecture, Mlp, Norm, NormedBy, Presence, Projections};
+use known::{Architecture, Mlp, Norm, NormedBy, Projections};
 
 /// The architectures, as `architectures.txt` says.
 pub const ARCHITECTURES: &str = include_str!("architecture/architectures.txt");
@@ -126,20 +126,19 @@ impl ModelConfig<'_> {
         self.text.get(name).and_then(Value::as_bool)
     }
 
-    fn holds(&self, presence: &Presence) -> bool {
-        match presence {
-            Presence::Never => false,
-            Presence::Always => true,
-            Presence::If(key) => self.flag(key).unwrap_or(false),
-            Presence::Unless(key) => self.flag(key).unwrap_or(true),
+    fn holds(&self, presence: &str) -> bool {
+        match presence.split_once(' ') {
+            Some(("if", key)) => self.flag(key) == Some(true),
+            Some(("unless", key)) => self.flag(key) != Some(false),
+            _ => presence == "always",
         }
     }
 
-    fn bias(&self, bias: &Presence, size: u64) -> u64 {
-        let has_bias = match bias {
+    fn bias(&self, presence: &str, size: u64) -> u64 {
+        let has_bias = match presence.strip_prefix("if ") {
             // The remote code of older GLM models has only `add_qkv_bias`.
-            Presence::If(key) if self.flag(key).is_none() => self.flag("add_qkv_bias").unwrap_or(false),
-            bias => self.holds(bias),
+            Some(key) if self.flag(key).is_none() => self.flag("add_qkv_bias") == Some(true),
+            _ => self.holds(presence),
         };
         if has_bias { size } else { 0 }
     }
