@@ -20,9 +20,10 @@ mod print;
 mod remedies;
 pub mod settings;
 pub mod strategy;
-pub mod weights;
+mod weights;
 pub mod workload;
 
+use anstyle::Style;
 use serde_json::Value;
 
 use crate::base::source::{Source, Sourced};
@@ -37,18 +38,18 @@ use crate::request::Launch;
 use crate::request::draft::Draft;
 
 pub(crate) use allocator::{EXPANDABLE, UsedAllocator};
+use architecture::Weights;
 pub(crate) use candidates::AUTO;
 use candidates::Candidates;
 use choice::{MemoryKind, Recommendation, Scenario, TemplateRow, Verdict};
 pub(crate) use need::Accounting;
 use need::Cluster;
 pub(crate) use optimizer::Optimizer;
-pub use picture::View;
 use remedies::Remedy;
 use settings::TrainingSettings;
 pub(crate) use settings::{Attention, Dtype, TrainingArgs, Tuner};
 use strategy::Strategy;
-use weights::{ModelLookup, Weights};
+use weights::ModelLookup;
 use workload::Workload;
 
 /// The command line of `zlaunch fit`.
@@ -67,6 +68,20 @@ pub(crate) enum FitFormat {
     Json,
     /// A picture.
     Svg,
+}
+
+/// How text is shown: to the width of a terminal, and in colour.
+#[derive(Clone, Copy)]
+pub struct View {
+    /// Columns of the terminal, if there is one.
+    pub width: Option<usize>,
+    pub colour: bool,
+}
+
+impl View {
+    pub(super) fn painted(self, text: &str, style: Style) -> String {
+        if self.colour && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_string() }
+    }
 }
 
 pub struct FitReport {

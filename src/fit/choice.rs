@@ -3,12 +3,12 @@
 use serde::Serialize;
 
 use super::allocator::{Allocator, UsedAllocator};
+use super::architecture::Weights;
 use super::candidates::Candidate;
 use super::memory;
 use super::need::{Accounting, Cluster, MemoryNeed};
 use super::settings::TrainingSettings;
 use super::strategy::Strategy;
-use super::weights::Weights;
 use super::workload::Workload;
 
 /// The largest micro batch that is tried.

@@ -2,8 +2,9 @@
 
 use serde::Deserialize;
 
-use super::ARCHITECTURES;
 use crate::base::rows;
+
+pub const ARCHITECTURES: &str = include_str!("architectures.txt");
 
 /// Whether a model has something, such as a bias: `never`, `always`, `if KEY` or `unless KEY`.
 type Presence = String;
