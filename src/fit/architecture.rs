@@ -3,7 +3,7 @@
 //! counts.
 
 mod experts;
-mod known;
+pub mod known;
 mod recurrent;
 
 use serde::Deserialize;
@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use crate::base::rows;
 
-pub use known::ARCHITECTURES;
 pub(crate) use known::Scores;
 use known::{Architecture, Mlp, Norm, NormedBy, Projections};
 
