@@ -256,7 +256,8 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     if !quiet && (plan.topology.is_first() || verbose) {
         report::report(&plan.diagnostics, &secrets);
     }
-    if let Some(chosen) = plan.chosen.as_ref().filter(|_| !quiet && plan.topology.is_first()) {
+    let chosen = plan.config.as_ref().and_then(|config| config.chosen.as_ref());
+    if let Some(chosen) = chosen.filter(|_| !quiet && plan.topology.is_first()) {
         err(&format!("{chosen}\n"));
     }
     if let Some(format) = dry_run {

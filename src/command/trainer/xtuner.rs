@@ -51,7 +51,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     let named = [("ADDR", vars::MASTER_ADDR), ("PORT", vars::MASTER_PORT)];
     rank.variables = named
         .into_iter()
-        .filter_map(|(own, name)| Some(Variable::new(name, host.filled(own)?, format!("{own}, as xtuner reads it"))))
+        .filter_map(|(own, name)| Some(Variable::new(name, host.nonempty_var(own)?, format!("{own}, as xtuner reads it"))))
         .collect();
     Some(rank)
 }

@@ -183,7 +183,7 @@ fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
     } else if let Some(include) = args.text("include") {
         slots(&include).and_then(|slots| counted(slots.len(), &include))
     } else if let Some(exclude) = args.text("exclude") {
-        let visible = host.nvidia_gpus.filter(|_| host.raw(vars::CUDA_VISIBLE_DEVICES).is_none());
+        let visible = host.nvidia_gpus.filter(|_| host.var_os(vars::CUDA_VISIBLE_DEVICES).is_none());
         let left = slots(&exclude).zip(visible).map(|(slots, visible)| visible.saturating_sub(slots.len()));
         left.and_then(|left| counted(left, &exclude))
     } else {

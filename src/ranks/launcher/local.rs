@@ -30,7 +30,7 @@ pub(crate) struct LocalRanks {
 
 impl LocalRanks {
     pub(crate) fn new(topology: &Topology, host: &Host) -> Self {
-        let seconds = host.filled(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT).and_then(|text| text.trim().parse().ok());
+        let seconds = host.nonempty_var(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT).and_then(|text| text.trim().parse().ok());
         let grace = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         LocalRanks {
             count: topology.nproc_per_node.as_ref().map_or(1, |nproc| nproc.value),

@@ -53,7 +53,7 @@ impl<'a> SrunPrefix<'a> {
 
     /// Inside a step, a second one would wait for ever for the first, unless they share the nodes.
     pub(crate) fn check(&self, host: &Host) -> Result<(), Problem> {
-        let shares = self.flags.iter().any(|flag| flag == "--overlap") || host.filled("SLURM_OVERLAP").is_some();
+        let shares = self.flags.iter().any(|flag| flag == "--overlap") || host.nonempty_var("SLURM_OVERLAP").is_some();
         if !in_step(host) || shares {
             return Ok(());
         }
@@ -116,7 +116,7 @@ fn flags(topology: &Topology, host: &Host) -> Vec<OsString> {
 
 /// In a job with GPUs per task, srun would give the one task of a node only the share of one.
 fn gpus_of_all_tasks(host: &Host) -> Option<String> {
-    let tasks = node_counts(host.filled(vars::SLURM_TASKS_PER_NODE)?)?;
+    let tasks = node_counts(host.nonempty_var(vars::SLURM_TASKS_PER_NODE)?)?;
     let each = gpus_per_task(host).filter(|_| tasks.iter().any(|(tasks, _)| *tasks > 1))?;
     match tasks.as_slice() {
         [(tasks, _)] => Some(format!("--gres=gpu:{}", tasks.checked_mul(each)?)),
@@ -130,9 +130,9 @@ fn gpus_of_all_tasks(host: &Host) -> Option<String> {
 
 /// `2`, `a100:2`, or, in newer versions, `cpu=4,gres/gpu:a100=2`.
 fn gpus_per_task(host: &Host) -> Option<u32> {
-    let old = host.filled(vars::SLURM_GPUS_PER_TASK).and_then(requested_gpus);
+    let old = host.nonempty_var(vars::SLURM_GPUS_PER_TASK).and_then(requested_gpus);
     let new = || {
-        let mut parts = host.filled(vars::SLURM_TRES_PER_TASK)?.split(',');
+        let mut parts = host.nonempty_var(vars::SLURM_TRES_PER_TASK)?.split(',');
         parts.find_map(|part| part.strip_prefix("gres/gpu")?.rsplit(['=', ':']).next()?.parse().ok())
     };
     old.or_else(new)
@@ -140,9 +140,9 @@ fn gpus_per_task(host: &Host) -> Option<u32> {
 
 /// Variables that would give the one task of a node only the share of one.
 pub(crate) fn per_task_variables(host: &Host) -> Vec<String> {
-    let several = host.filled(vars::SLURM_TASKS_PER_NODE).and_then(node_counts);
+    let several = host.nonempty_var(vars::SLURM_TASKS_PER_NODE).and_then(node_counts);
     let several = several.is_some_and(|counts| counts.iter().any(|(tasks, _)| *tasks > 1));
-    let named = PER_TASK.iter().filter(|name| several && host.raw(name).is_some());
+    let named = PER_TASK.iter().filter(|name| several && host.var_os(name).is_some());
     named.map(|name| (*name).to_string()).collect()
 }
 

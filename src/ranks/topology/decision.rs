@@ -192,7 +192,7 @@ impl Inputs<'_> {
         topology.world_size = world;
         topology.master_addr = text(vars::MASTER_ADDR, self.host);
         topology.master_port = port;
-        topology.role = Role::Rank { first: self.host.filled(vars::RANK) == Some("0") };
+        topology.role = Role::Rank { first: self.host.nonempty_var(vars::RANK) == Some("0") };
         Ok(Some(topology))
     }
 
@@ -350,7 +350,7 @@ fn place_of_flag<T: Display>(flag: Option<&Sourced<T>>) -> Option<String> {
 fn ambiguous_rank(host: &Host) -> Option<Problem> {
     let world = text(vars::WORLD_SIZE, host).filter(|world| world.value != "1")?;
     let rank = text(vars::RANK, host)?;
-    host.filled(vars::LOCAL_RANK).is_none().then(|| {
+    host.nonempty_var(vars::LOCAL_RANK).is_none().then(|| {
         let (nnodes, node_rank) = (&world.value, &rank.value);
         Problem::error(Rule::Ranks, "without LOCAL_RANK these can count machines or ranks")
             .at(rank.place())
@@ -386,7 +386,7 @@ fn foreign_address(host: &Host) -> Option<Sourced<String>> {
 /// A WORLD_SIZE that is not the number of these ranks, or the number of another rank than the first: part of what a
 /// launcher sets, while the rest is missing. Started like this, the ranks would be alone.
 fn incomplete_rank_env(topology: &Topology, host: &Host) -> Option<Problem> {
-    let missing: Vec<&str> = RANK_VARIABLES.into_iter().filter(|name| host.filled(name).is_none()).collect();
+    let missing: Vec<&str> = RANK_VARIABLES.into_iter().filter(|name| host.nonempty_var(name).is_none()).collect();
     if missing.is_empty() {
         return None;
     }

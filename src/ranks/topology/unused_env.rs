@@ -19,7 +19,7 @@ pub(super) fn unused_variables(topology: &Topology, allocation: Option<&Allocati
             }
         }
     }
-    for variable in vars::PET_ELSEWHERE.iter().filter_map(|name| text(name, host)) {
+    for variable in vars::PET_ELSEWHERE.split(' ').filter_map(|name| text(name, host)) {
         notes.push(is_ignored(&variable, "static rendezvous, as zlaunch decides it"));
     }
     let is_engines = allocation.is_some_and(|allocation| allocation.sets_rank_variables);
@@ -73,7 +73,7 @@ const UNCOUNTED: &[(&str, &str, &str)] = &[
 ];
 
 pub(super) fn uncounted_machines(host: &Host) -> impl Iterator<Item = Problem> {
-    let set = UNCOUNTED.iter().filter(|(name, ..)| host.filled(name).is_some());
+    let set = UNCOUNTED.iter().filter(|(name, ..)| host.nonempty_var(name).is_some());
     set.map(|(name, what, help)| {
         let what = format!("{what}: ranks are started on this machine only");
         let help = format!("{help}; --nnodes 1 if this machine is meant");

@@ -19,11 +19,11 @@ pub(super) const MASTER_PORT: [&str; 2] = [vars::MASTER_PORT, vars::PET_MASTER_P
 
 /// Whether each of these variables has a value.
 pub(super) fn all_are_set(names: &[&str], host: &Host) -> bool {
-    names.iter().all(|name| host.filled(name).is_some())
+    names.iter().all(|name| host.nonempty_var(name).is_some())
 }
 
 pub(super) fn text(name: &str, host: &Host) -> Option<Sourced<String>> {
-    host.filled(name).map(|value| Sourced::new(value.to_string(), Source::Variable(name.to_string())))
+    host.nonempty_var(name).map(|value| Sourced::new(value.to_string(), Source::Variable(name.to_string())))
 }
 
 pub(super) fn first_text(names: &[&str], host: &Host) -> Option<Sourced<String>> {

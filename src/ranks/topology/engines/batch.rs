@@ -144,14 +144,14 @@ fn instance_of_azure_ml(host: &Host) -> Option<Allocation> {
     let set = [vars::RANK, vars::LOCAL_RANK, vars::WORLD_SIZE, vars::MASTER_ADDR, "AZUREML_NODE_COUNT"];
     // A launcher that runs in the instance says more.
     let started = [vars::LOCAL_WORLD_SIZE, vars::GROUP_RANK, vars::TORCHELASTIC_RUN_ID];
-    if !all_are_set(&set, host) || started.iter().any(|name| host.filled(name).is_some()) {
+    if !all_are_set(&set, host) || started.iter().any(|name| host.nonempty_var(name).is_some()) {
         return None;
     }
     let mut variables = VariableReader::new(host);
     let count = variables.number::<u32>("AZUREML_NODE_COUNT", 1)?;
     let rank = variables.number::<u32>(vars::RANK, 0)?;
-    let world = host.filled(vars::WORLD_SIZE)?.parse::<u32>().ok()?;
-    let is_machine = world == count.value && host.filled(vars::LOCAL_RANK) == Some("0");
+    let world = host.nonempty_var(vars::WORLD_SIZE)?.parse::<u32>().ok()?;
+    let is_machine = world == count.value && host.nonempty_var(vars::LOCAL_RANK) == Some("0");
     let allocation = Allocation::task_per_node(count, rank, text(vars::MASTER_ADDR, host));
     is_machine.then_some(Allocation { sets_rank_variables: true, ..allocation })
 }

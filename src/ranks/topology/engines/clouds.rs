@@ -22,7 +22,7 @@ pub(super) fn detect_sagemaker(block: &Block, host: &Host) -> Option<Detected> {
     let (hosts, here) = match (text(vars::SM_HOSTS, host), text(vars::SM_CURRENT_HOST, host)) {
         (Some(hosts), Some(here)) => (Sourced::new(serde_json::from_str(&hosts.value).ok(), hosts.from), here),
         (None, None) => {
-            host.filled("TRAINING_JOB_NAME")?;
+            host.nonempty_var("TRAINING_JOB_NAME")?;
             let config: Value = serde_json::from_str(&reading::text_if_any(Path::new(CONFIG))?).unwrap_or_default();
             let here = Sourced::new(config["current_host"].as_str()?.to_string(), Source::Machine(CONFIG));
             (Sourced::new(serde_json::from_value(config["hosts"].clone()).ok(), Source::Machine(CONFIG)), here)
@@ -99,7 +99,7 @@ pub(super) fn detect_oci(block: &Block, host: &Host) -> Option<Detected> {
     const COUNT: &str = "INITIAL_CLUSTER_SIZE";
     const FILE: &str = "CLUSTER_NODES_METADATA_FILE";
     const WORKERS: &str = "OCI__WORKER_COUNT";
-    let is_told = [COUNT, FILE, WORKERS].iter().any(|name| host.filled(name).is_some());
+    let is_told = [COUNT, FILE, WORKERS].iter().any(|name| host.nonempty_var(name).is_some());
     is_told.then(|| {
         let mut variables = VariableReader::new(host);
         let count = variables.number::<u32>(COUNT, 1);
@@ -170,7 +170,7 @@ fn determined_container(block: &Block, file: &str) -> Detected {
 /// OpenPAI: github.com/microsoft/pai, docs/manual/cluster-user/how-to-use-advanced-job-settings.md. The names of its variables
 /// have the role of this task in them. The tasks of other roles may do anything.
 pub(super) fn detect_open_pai(block: &Block, host: &Host) -> Option<Detected> {
-    let role = host.filled("PAI_CURRENT_TASK_ROLE_NAME").unwrap_or_default();
+    let role = host.nonempty_var("PAI_CURRENT_TASK_ROLE_NAME").unwrap_or_default();
     if let Some(roles) = text("PAI_TASK_ROLE_LIST", host).filter(|roles| roles.value != role) {
         return Some(Err(not_understood(block.name(), &roles.place()).into()));
     }

@@ -38,7 +38,7 @@ pub(super) fn first_host(host: &Host) -> Option<Sourced<String>> {
 /// file that PE_HOSTFILE names, which is on its disk. What `qrsh -inherit` starts has a HOSTNAME of its own.
 fn shell_of_grid_engine(host: &Host) -> Option<Sourced<String>> {
     text("PE_HOSTFILE", host)?;
-    text(if host.filled("JOB_NAME") == Some("petask") { "SGE_O_HOST" } else { "HOSTNAME" }, host)
+    text(if host.nonempty_var("JOB_NAME") == Some("petask") { "SGE_O_HOST" } else { "HOSTNAME" }, host)
 }
 
 /// Where the tasks of Azure's MPI jobs meet.
@@ -47,7 +47,7 @@ const AZURE_MASTERS: [&str; 2] = ["AZ_BATCHAI_MPI_MASTER_NODE", "AZ_BATCH_MASTER
 /// How many nodes the job has at most. PBS lists a host once for each of its slots.
 pub(super) fn node_count(host: &Host) -> Option<u32> {
     let counts = ["OMPI_MCA_orte_num_nodes", vars::SLURM_JOB_NUM_NODES];
-    let counted = counts.iter().find_map(|name| host.filled(name)?.parse().ok());
+    let counted = counts.iter().find_map(|name| host.nonempty_var(name)?.parse().ok());
     counted.or_else(|| {
         let file = text(vars::PBS_NODEFILE, host)?;
         u32::try_from(hosts_in_file(&file)?.len()).ok()
@@ -66,7 +66,7 @@ pub(super) fn job_id(host: &Host) -> Option<Sourced<String>> {
 const ARRAYS: [(&str, &str); 2] = [(vars::LSB_JOBID, "LSB_JOBINDEX"), ("JOB_ID", "SGE_TASK_ID")];
 
 fn task_of_array(job: &str, task: &str, host: &Host) -> Option<Sourced<String>> {
-    let task = host.filled(task)?;
+    let task = host.nonempty_var(task)?;
     Some(text(job, host)?.map(|job| format!("{job}.{task}")))
 }
 
@@ -75,7 +75,7 @@ const BATCH_JOBS: [&str; 6] =
     [vars::PBS_JOBID, vars::LSB_JOBID, "SGE_TASK_ID", "OAR_JOB_ID", "COBALT_JOBID", "FLUX_JOB_ID"];
 
 pub(in crate::ranks::topology) fn is_batch_job(host: &Host) -> bool {
-    BATCH_JOBS.iter().any(|name| host.filled(name).is_some())
+    BATCH_JOBS.iter().any(|name| host.nonempty_var(name).is_some())
 }
 
 /// Whether a name in a host list means this machine: with or without its domain.

@@ -12,7 +12,8 @@ use crate::report::{Problem, Rule};
 /// Kubeflow's PyTorchJob. Without LOCAL_RANK, WORLD_SIZE is the number of pods, not of ranks, and RANK the number of this
 /// pod. Where the operator also sets torchrun's PET_* variables, those are read first.
 pub(super) fn detect_pods(_: &Block, host: &Host) -> Option<Detected> {
-    if !all_are_set(&[vars::RANK, vars::WORLD_SIZE, vars::MASTER_ADDR], host) || host.filled(vars::LOCAL_RANK).is_some()
+    if !all_are_set(&[vars::RANK, vars::WORLD_SIZE, vars::MASTER_ADDR], host)
+        || host.nonempty_var(vars::LOCAL_RANK).is_some()
     {
         return None;
     }
@@ -26,7 +27,7 @@ pub(super) fn detect_pods(_: &Block, host: &Host) -> Option<Detected> {
 /// Alibaba's PAI-DLC (help.aliyun.com/zh/pai, "General environment variables"), which names its pods `dlc…-master-0` and
 /// sets NPROC_PER_NODE to the number of their GPUs.
 pub(super) fn detect_dlc(block: &Block, host: &Host) -> Option<Detected> {
-    let address = host.filled(vars::MASTER_ADDR)?;
+    let address = host.nonempty_var(vars::MASTER_ADDR)?;
     (address.starts_with("dlc") && address.contains("-master-")).then(|| detect_pods(block, host)).flatten()
 }
 

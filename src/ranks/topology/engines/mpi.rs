@@ -11,7 +11,7 @@ use crate::ranks::topology::variables::{VariableReader, text};
 use crate::report::{Problem, Rule};
 
 pub(super) fn detect(block: &Block, host: &Host) -> Option<Detected> {
-    if !block.names("mark").all(|name| host.filled(name).is_some()) {
+    if !block.names("mark").all(|name| host.nonempty_var(name).is_some()) {
         return None;
     }
     let roles = ["rank", "size", "local_rank", "local_size", "nodes"];
@@ -21,7 +21,7 @@ pub(super) fn detect(block: &Block, host: &Host) -> Option<Detected> {
         return Some(read(block, host));
     }
     // One task alone needs no place.
-    let is_larger = !set.is_empty() && host.filled(block.name_of("size")) != Some("1");
+    let is_larger = !set.is_empty() && host.nonempty_var(block.name_of("size")) != Some("1");
     is_larger.then(|| Err(tasks_unknown(block.name(), &set, &missing).into()))
 }
 
@@ -30,7 +30,7 @@ pub(super) fn detect(block: &Block, host: &Host) -> Option<Detected> {
 pub(super) fn detect_pmi(block: &Block, host: &Host) -> Option<Detected> {
     let (set, missing) = split(&["PMI_RANK", "PMI_SIZE"], host);
     if !set.is_empty() {
-        let is_one = host.filled("PMI_SIZE") == Some("1");
+        let is_one = host.nonempty_var("PMI_SIZE") == Some("1");
         let missing = [&missing[..], &["LOCAL_RANK"]].concat();
         return (!is_one).then(|| Err(tasks_unknown(block.name(), &set, &missing).into()));
     }
@@ -41,7 +41,7 @@ pub(super) fn detect_pmi(block: &Block, host: &Host) -> Option<Detected> {
 /// Which of these are set, with their values, and which are missing.
 fn split<'a>(names: &[&'a str], host: &Host) -> (Vec<String>, Vec<&'a str>) {
     let set = names.iter().filter_map(|name| text(name, host)).map(|set| set.place()).collect();
-    (set, names.iter().copied().filter(|name| host.filled(name).is_none()).collect())
+    (set, names.iter().copied().filter(|name| host.nonempty_var(name).is_none()).collect())
 }
 
 fn tasks_unknown(engine: &str, set: &[String], missing: &[&str]) -> Problem {

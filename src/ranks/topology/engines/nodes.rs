@@ -19,9 +19,9 @@ pub(super) fn detect(block: &Block, host: &Host) -> Option<Detected> {
     if let Some(role) = other_role {
         return Some(Err(not_understood(block.name(), &role.place()).into()));
     }
-    let is_told = |role: &str| block.names(role).any(|name| host.filled(name).is_some());
+    let is_told = |role: &str| block.names(role).any(|name| host.nonempty_var(name).is_some());
     let instance = block.name_of("instance");
-    if !instance.is_empty() && !is_told("count") && host.filled(instance).is_none_or(|number| number == "0") {
+    if !instance.is_empty() && !is_told("count") && host.nonempty_var(instance).is_none_or(|number| number == "0") {
         return None;
     }
     let told = ["count", "index", "instance", "main", "hosts", "first", "mark"].into_iter().any(is_told);

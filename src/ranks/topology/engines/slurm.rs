@@ -17,7 +17,7 @@ use crate::report::{Problem, Rule};
 const SLURM: &str = "Slurm";
 
 pub(super) fn detect(_: &Block, host: &Host) -> Option<Detected> {
-    match host.filled(vars::SLURM_JOB_ID) {
+    match host.nonempty_var(vars::SLURM_JOB_ID) {
         Some(_) => Some(if in_step(host) { detect_step(host) } else { detect_job_shell(host) }),
         None => half_a_job(host).map(|problem| Err(vec![problem])),
     }
@@ -28,7 +28,7 @@ const FIRST_SPECIAL_STEP: u32 = 0xffff_fff0;
 
 /// Whether this is a task of a step, and not the shell of the job.
 pub(crate) fn in_step(host: &Host) -> bool {
-    let step = host.filled(vars::SLURM_STEP_ID);
+    let step = host.nonempty_var(vars::SLURM_STEP_ID);
     step.is_some_and(|step| step.parse::<u32>().is_ok_and(|step| step < FIRST_SPECIAL_STEP))
 }
 
@@ -69,7 +69,7 @@ fn detect_job_shell(host: &Host) -> Detected {
     let nnodes = nnodes.or_else(|| listed_nodes(text(vars::SLURM_JOB_NODELIST, host).as_ref()));
     // The shell of `salloc` runs on the login node.
     let of_a_node = [vars::SLURM_NODEID, vars::SLURMD_NODENAME, vars::SLURM_PROCID];
-    let outside = of_a_node.iter().all(|name| host.filled(name).is_none());
+    let outside = of_a_node.iter().all(|name| host.nonempty_var(name).is_none());
     if nnodes.is_none() && !outside {
         variables.problems.push(nodes_not_counted(host));
     }
@@ -131,7 +131,7 @@ fn detect_step(host: &Host) -> Detected {
     let (Ok(per_node), true) = (per_node, problems.is_empty()) else { return Err(problems) };
     let placement = match &tasks {
         // `srun --pty` connects only the first task to the terminal; the others do not run this command.
-        Some(_) if host.filled(vars::SLURM_PTY_PORT).is_some() => Placement::Node,
+        Some(_) if host.nonempty_var(vars::SLURM_PTY_PORT).is_some() => Placement::Node,
         Some(tasks) if per_node > 1 => {
             let per_node = Sourced::new(per_node, tasks.from.clone());
             Placement::Rank(task(&nnodes, &node_rank, local_rank, per_node))
@@ -204,13 +204,13 @@ pub(crate) fn requested_gpus(text: &str) -> Option<u32> {
 
 /// enroot's hook sets RANK and WORLD_SIZE for every task, as if each were a rank. A real launcher sets more than these.
 fn has_enroot_rank(host: &Host, nnodes: &Sourced<u32>, per_node: u32) -> bool {
-    let number = |name: &str| host.filled(name).and_then(|value| value.parse::<u64>().ok());
+    let number = |name: &str| host.nonempty_var(name).and_then(|value| value.parse::<u64>().ok());
     let tasks = u64::from(nnodes.value) * u64::from(per_node);
     number(vars::WORLD_SIZE) == Some(tasks)
         && number(vars::RANK) == number(vars::SLURM_PROCID)
         && [vars::LOCAL_WORLD_SIZE, vars::GROUP_RANK, vars::TORCHELASTIC_RUN_ID]
             .iter()
-            .all(|name| host.raw(name).is_none())
+            .all(|name| host.var_os(name).is_none())
 }
 
 /// The step's GPUs on this node. A task that got fewer of them has CUDA_VISIBLE_DEVICES, which is read first.
@@ -226,20 +226,20 @@ fn peer_gpus(host: &Host, nnodes: &Sourced<u32>, step_hosts: &str) -> PeerGpus {
     if nnodes.value == 1 {
         return PeerGpus::SameAsHere;
     }
-    let group_list = |group: u8| host.filled(&format!("{}_HET_GROUP_{group}", vars::SLURM_JOB_NODELIST));
-    let groups = host.filled(vars::SLURM_HET_SIZE).and_then(|size| size.parse().ok()).unwrap_or(1);
+    let group_list = |group: u8| host.nonempty_var(&format!("{}_HET_GROUP_{group}", vars::SLURM_JOB_NODELIST));
+    let groups = host.nonempty_var(vars::SLURM_HET_SIZE).and_then(|size| size.parse().ok()).unwrap_or(1);
     if groups > 1 && !(0..groups).any(|group| group_list(group) == Some(step_hosts)) {
         return PeerGpus::Unequal;
     }
-    if host.filled(vars::SLURM_GPUS_PER_NODE).is_some() {
+    if host.nonempty_var(vars::SLURM_GPUS_PER_NODE).is_some() {
         return PeerGpus::SameAsHere;
     }
-    if let Some(gpus) = host.filled(vars::SLURM_GPUS).and_then(requested_gpus) {
-        let nodes = host.filled(vars::SLURM_JOB_NUM_NODES).and_then(|count| count.parse().ok());
+    if let Some(gpus) = host.nonempty_var(vars::SLURM_GPUS).and_then(requested_gpus) {
+        let nodes = host.nonempty_var(vars::SLURM_JOB_NUM_NODES).and_then(|count| count.parse().ok());
         return PeerGpus::Total { gpus, nodes: nodes.unwrap_or(nnodes.value) };
     }
     let are_equal = |cpus: &str| node_counts(cpus).is_none_or(|counts| equal_count(&counts).is_some());
-    if host.filled(vars::SLURM_JOB_CPUS_PER_NODE).is_none_or(are_equal) {
+    if host.nonempty_var(vars::SLURM_JOB_CPUS_PER_NODE).is_none_or(are_equal) {
         PeerGpus::SameAsHere
     } else {
         PeerGpus::Unequal
@@ -254,7 +254,7 @@ fn reserved_port(host: &Host) -> Option<Sourced<u16>> {
 }
 
 fn port_of_step(host: &Host) -> Option<Sourced<u16>> {
-    let part = |name: &str| host.filled(name).unwrap_or("0");
+    let part = |name: &str| host.nonempty_var(name).unwrap_or("0");
     let job = text(vars::SLURM_JOB_ID, host)?;
     let (step, restart) = (part(vars::SLURM_STEP_ID), part(vars::SLURM_RESTART_COUNT));
     Some(port_of_job(&Sourced::new(format!("{}.{step}.{restart}", job.value), job.from)))
