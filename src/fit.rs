@@ -155,8 +155,8 @@ pub(crate) fn choose(
         return Err(cannot("the number of GPUs is unknown", "name one: --deepspeed zero3").into());
     };
     let inputs = FitInputs::new(Some(job), cluster, launch, host);
-    if job.trainer.passes_through() || inputs.args.model.is_none() {
-        let argument = Some(job.trainer.model_argument).filter(|name| job.takes(name));
+    if job.trainer.is_passthrough() || inputs.args.model.is_none() {
+        let argument = Some(job.trainer.model.argument).filter(|name| job.takes(name));
         let argument = argument.map(|name| format!("add --{name} to the command, or ")).unwrap_or_default();
         let help = format!("{argument}name a template: --deepspeed zero3");
         return Err(cannot("the command names no model", &help).into());
@@ -241,7 +241,7 @@ struct FitInputs<'a> {
 impl<'a> FitInputs<'a> {
     fn new(job: Option<&Job>, cluster: Cluster, launch: &'a Launch, host: &Host) -> Self {
         let lookup = ModelLookup {
-            hub: job.map_or(Hub::HuggingFace, |job| (job.trainer.hub)(&job.args, host)),
+            hub: job.map_or(Hub::HuggingFace, |job| (job.trainer.model.hub)(&job.args, host)),
             revision: job.and_then(|job| job.args.text("model_revision")).map(|revision| revision.value),
             trusts_names: false,
         };

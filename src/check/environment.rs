@@ -188,7 +188,7 @@ fn incomplete_ranks(subject: &Subject, found: &mut Findings) {
 /// From 2.10 on, torchrun is told to leave SIGHUP as it finds it.
 fn nohup_undone(subject: &Subject, found: &mut Findings) {
     let by_torchrun = matches!(subject.launcher, Some(Launcher::Torchrun | Launcher::Existing(_)));
-    if !subject.host.ignores_hangup || !(by_torchrun || subject.job.trainer.launches_itself) {
+    if !subject.host.ignores_hangup || !(by_torchrun || subject.job.trainer.launch.has_own_launcher) {
         return;
     }
     if let Some(torch) = subject.package("torch").filter(|torch| torch.is_before([2, 10, 0])) {

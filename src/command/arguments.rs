@@ -1,4 +1,4 @@
-//! What the trainers' parsers take, recorded from many versions by `tests/real/record_arguments.py`, and what they would
+//! What the trainers' parsers take, recorded from many versions by `tools/record arguments`, and what they would
 //! refuse of the words they get.
 
 mod arg_type;

@@ -52,7 +52,7 @@ pub(crate) struct Resolved {
 pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> (Resolved, Vec<Problem>) {
     let trainer = context.job.trainer;
     // Nothing fills what zlaunch leaves, unless the trainer sets the key itself.
-    let by_nobody_else = !trainer.is_hf() && !trainer.passes_through();
+    let by_nobody_else = !trainer.is_hf() && !trainer.is_passthrough();
     let (mut fills, mut left, mut warnings, mut problems) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut mismatched = false;
     let comparing = context.comparing();
@@ -89,7 +89,9 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
             Err(_) if !auto => {}
             Ok(_) if context.no_fill => leave(rule.key, "--no-fill"),
             Ok(FilledValue { value, from, .. }) => fills.push(Fill { key: rule.key, value, from }),
-            Err(Unfilled::Deferred(_)) if trainer.says_it_in_code() => leave(rule.key, "the script's own code says it"),
+            Err(Unfilled::Deferred(_)) if trainer.args_set_in_script() => {
+                leave(rule.key, "the script's own code says it")
+            }
             Err(Unfilled::Deferred(why)) => leave(rule.key, &why),
             Err(Unfilled::Unsupported) => problems.push(nobody_fills(rule.key, &place(rule.key), context)),
         }

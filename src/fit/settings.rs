@@ -128,7 +128,7 @@ impl TrainingSettings {
         fn or<T: Clone>(given: Option<&Sourced<T>>, default: T) -> T {
             given.map_or(default, |given| given.value.clone())
         }
-        let defaults = trainer.map_or(&WITHOUT_COMMAND, |trainer| &trainer.defaults);
+        let defaults = trainer.map_or(&WITHOUT_COMMAND, |trainer| &trainer.model.training);
         let tuner = if defaults.lora { Tuner::Lora } else { Tuner::Full };
         TrainingSettings {
             micro_batch: or(args.micro_batch.as_ref(), defaults.micro_batch),

@@ -9,7 +9,7 @@ use super::planner::{DecidedRanks, Planner};
 use super::{inputs, own_config, print};
 use crate::base::source::Sourced;
 use crate::check::{self, Derived, Subject, machine};
-use crate::command::trainer::{FillsAuto, NoConfig};
+use crate::command::trainer::{AutoFiller, NoConfig};
 use crate::config::auto::{self, FillContext};
 use crate::config::layers::{self, Layers};
 use crate::config::places::Places;
@@ -115,7 +115,7 @@ impl Planner<'_> {
         let mut context = FillContext::new(job, topology, &config, &host_of_template);
         context.no_fill = *no_fill;
         if self.understood.launcher_takes_config() && !no_fill {
-            context.fills_auto = Some(FillsAuto::Itself(|_| Some("accelerate launch fills it")));
+            context.fills_auto = Some(AutoFiller::Trainer(|_| Some("accelerate launch fills it")));
         }
         let places = Places::new(&config, &template, layers, host);
         let (mut resolved, problems) = auto::resolve(&context, |key| places.of(key));

@@ -50,7 +50,7 @@ impl Plan {
     /// zlaunch follows and says it, or this is not the first rank.
     pub(crate) fn headline(&self) -> Option<String> {
         let config = self.config.as_ref().map(|config| config.template.name.as_str());
-        let adds_nothing = config.is_none() && self.trainer.name == trainer::ANY_COMMAND;
+        let adds_nothing = config.is_none() && self.trainer.name == trainer::PASSTHROUGH;
         if adds_nothing || self.launcher.runs_zlaunch() || self.blocker.is_some() || !self.topology.is_first() {
             return None;
         }

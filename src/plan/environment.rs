@@ -84,11 +84,11 @@ impl EnvironmentInputs<'_> {
     /// GPUs, CPU threads, and the rank of this process.
     fn apply_job(&self, environment: &mut Environment) {
         let EnvironmentInputs { topology, job, .. } = self;
-        if job.trainer.launches_itself {
+        if job.trainer.launch.has_own_launcher {
             environment.for_inner_launcher(topology);
             environment.signals_of_torchrun(false, self.host);
         }
-        if job.trainer.one_gpu_per_rank && self.template.is_some() {
+        if job.trainer.launch.one_gpu_per_rank && self.template.is_some() {
             environment.narrow_devices(topology);
         }
         if let Some(by) = topology.devices.chosen_by.as_ref().filter(|_| self.launcher != Launcher::Deepspeed) {
@@ -111,7 +111,7 @@ impl EnvironmentInputs<'_> {
             Launcher::Direct => {
                 // A script run by a launcher expects the variables of a process group. A front end that starts no
                 // ranks by itself only needs them for DeepSpeed.
-                let script = !job.trainer.passes_through() && !job.rewritten;
+                let script = !job.trainer.is_passthrough() && !job.rewritten;
                 if (self.template.is_some() || script) && !topology.ranks_exist() {
                     environment.single_rank(topology);
                 }
@@ -234,7 +234,7 @@ impl Environment {
         let bound = topology.devices.names.as_ref().is_some_and(|names| names.len() == 1);
         let bound = bound && task.local_world_size.value > 1;
         // ms-swift divides the GPUs it sees by this number.
-        let alone = bound && job.trainer.one_gpu_per_rank;
+        let alone = bound && job.trainer.launch.one_gpu_per_rank;
         let own = |value| Sourced::new(value, Source::Machine("this task sees one GPU"));
         let local_rank = if bound { own(0) } else { task.local_rank.clone() };
         let local_size = if alone { own(1) } else { task.local_world_size.clone() };

@@ -73,7 +73,7 @@ impl Planner<'_> {
         let expandable = self.judge_machine(config.as_ref(), ranks);
         // With a config, the environment was checked together with it.
         let is_checked = config.is_some() || !self.diagnostics.findings.is_empty();
-        if !is_checked && !self.understood.job.trainer.passes_through() {
+        if !is_checked && !self.understood.job.trainer.is_passthrough() {
             self.check(&Value::Null, None, ranks);
         }
         self.finish_diagnostics(ranks);

@@ -264,7 +264,7 @@ impl Plan {
     /// A shell cannot supervise several processes, so the script calls zlaunch with everything decided.
     fn supervisor_command(&self, local: &LocalRanks) -> Vec<OsString> {
         let count = local.count.to_string();
-        let mut words = vec!["--launcher", "local", "--trainer", trainer::ANY_COMMAND, "--nproc-per-node", &count];
+        let mut words = vec!["--launcher", "local", "--trainer", trainer::PASSTHROUGH, "--nproc-per-node", &count];
         words.extend(self.topology.master_addr.iter().flat_map(|address| ["--master-addr", &address.value]));
         words.push("--");
         let zlaunch = host::this_program().into_os_string();

@@ -41,7 +41,7 @@ pub(crate) fn choose(
     job: &Job,
     topology: &Topology,
 ) -> Result<Launcher, Problem> {
-    let opaque = job.trainer.passes_through();
+    let opaque = job.trainer.is_passthrough();
     let launcher = match asked {
         Some(asked) if asked.from.is_flag() => requested(asked, job, topology),
         Some(asked) if !opaque && !topology.ranks_exist() => requested(asked, job, topology)
@@ -54,12 +54,12 @@ pub(crate) fn choose(
 
 /// torchrun; none where one process is enough; zlaunch itself where there is no torchrun.
 fn default_launcher(output: &OutputFlags, job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
-    let opaque = job.trainer.passes_through();
+    let opaque = job.trainer.is_passthrough();
     if job.starts_ranks && !opaque {
         return Err(starts_ranks_itself(job));
     }
     if let Role::Task(task) = &topology.role
-        && job.trainer.launches_itself
+        && job.trainer.launch.has_own_launcher
     {
         return Err(tasks_are_ranks(&task.local_world_size, job.target.name()));
     }
@@ -75,7 +75,7 @@ fn default_launcher(output: &OutputFlags, job: &Job, topology: &Topology) -> Res
 }
 
 fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
-    let opaque = job.trainer.passes_through();
+    let opaque = job.trainer.is_passthrough();
     if job.starts_ranks && !(opaque && asked.value == Launcher::Direct) {
         return Err(starts_ranks_itself(job));
     }
@@ -122,7 +122,7 @@ fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Resul
 
 fn starts_ranks_itself(job: &Job) -> Problem {
     let program = job.target.name();
-    let console = job.trainer.consoles.first().filter(|_| !trainer::is_console(job.target.word()));
+    let console = job.trainer.launch.consoles.first().filter(|_| !trainer::is_console(job.target.word()));
     let (starts, help) = match console {
         // Said to be a trainer, by the name of which it may go.
         Some(console) => (

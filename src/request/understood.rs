@@ -58,7 +58,7 @@ impl<'a> UnderstoodLaunch<'a> {
         if let Some(srun) = SrunPrefix::split(&launch.command) {
             let understood = Self::behind_srun(launch, host.clone(), &srun);
             // What `srun` starts is not for zlaunch to change, unless it is a training.
-            if understood.existing_launcher.is_some() || !understood.job.trainer.passes_through() {
+            if understood.existing_launcher.is_some() || !understood.job.trainer.is_passthrough() {
                 return UnderstoodLaunch { wrapper: Some(Wrapper::Srun(srun)), ..understood };
             }
         }
@@ -80,8 +80,8 @@ impl<'a> UnderstoodLaunch<'a> {
             None => (None, ParsedCommand::parse(command)),
         };
         // `accelerate env` trains nothing.
-        let as_it_stands = || Sourced::new(trainer::as_it_stands(), Source::Default);
-        let other = (existing_launcher.is_none() && ExistingLauncher::is_one(command)).then(as_it_stands);
+        let passthrough = || Sourced::new(trainer::passthrough(), Source::Default);
+        let other = (existing_launcher.is_none() && ExistingLauncher::is_one(command)).then(passthrough);
         let mut job = trainer::recognise(&parts, launch.trainer.as_ref().or(other.as_ref()), &host);
         // The launcher takes the config, so the script's run file stays as it is.
         if existing_launcher.as_ref().is_some_and(ExistingLauncher::takes_config) {
@@ -117,8 +117,8 @@ impl<'a> UnderstoodLaunch<'a> {
         }
         let asked = launcher.as_ref().is_some_and(|asked| asked.value != Launcher::Direct && asked.from.is_flag());
         let sourced = || flags.nproc_per_node.is_some() || flags.nnodes.is_some() || Topology::is_scheduled(&self.host);
-        let ranked = asked || self.job.trainer.launches_itself && sourced();
-        let topology = Topology::decide(flags, hosts, ranked || !self.job.trainer.passes_through(), &self.host)?;
+        let ranked = asked || self.job.trainer.launch.has_own_launcher && sourced();
+        let topology = Topology::decide(flags, hosts, ranked || !self.job.trainer.is_passthrough(), &self.host)?;
         match topology.size_problem() {
             Some(problem) => Err(vec![problem]),
             None => Ok(topology),
@@ -165,13 +165,13 @@ impl<'a> UnderstoodLaunch<'a> {
 
     /// Whether a front end knows the command.
     pub(crate) fn is_understood(&self) -> bool {
-        self.job.trainer.name != trainer::ANY_COMMAND || self.existing_launcher.is_some()
+        self.job.trainer.name != trainer::PASSTHROUGH || self.existing_launcher.is_some()
     }
 
     /// `--nproc-per-node` for a command that runs as one process.
     pub(crate) fn ranks_without_effect(&self) -> Option<Problem> {
         let job = &self.job;
-        let once = job.trainer.passes_through() && !job.trainer.launches_itself;
+        let once = job.trainer.is_passthrough() && !job.trainer.launch.has_own_launcher;
         let once = once && self.launch.launcher.is_none() && self.existing_launcher.is_none();
         let asked = self.launch.topology.nproc_per_node.as_ref().filter(|_| once)?;
         let starts_ranks = job.starts_ranks || job.no_config.is_some();
@@ -181,9 +181,9 @@ impl<'a> UnderstoodLaunch<'a> {
     /// The config that the command names.
     pub(crate) fn own_config(&self) -> Option<Sourced<String>> {
         let UnderstoodLaunch { job, existing_launcher, .. } = self;
-        let trainers = (!job.trainer.passes_through()).then(|| job.own_config(&self.host)).flatten();
+        let trainers = (!job.trainer.is_passthrough()).then(|| job.own_config(&self.host)).flatten();
         let own = trainers.or_else(|| existing_launcher.as_ref()?.config(job, &self.host))?;
-        let text = job.trainer.reads_base64.then(|| base64::object_in(&own.value)).flatten();
+        let text = job.trainer.config.reads_base64.then(|| base64::object_in(&own.value)).flatten();
         Some(Sourced { value: text.unwrap_or(own.value), from: own.from })
     }
 
@@ -191,7 +191,7 @@ impl<'a> UnderstoodLaunch<'a> {
     /// folder. A template of that name in one of the user's folders is meant to change it.
     pub(crate) fn own_file(&self, own: Sourced<String>) -> Sourced<String> {
         let (job, search) = (&self.job, &self.launch.search);
-        let is_argument = job.args.is_given((job.trainer.config_argument)(&job.args));
+        let is_argument = job.args.is_given((job.trainer.config.argument)(&job.args));
         let is_word = || search.knows(&own.value) || job.ships_config(&own.value);
         if !is_argument || !is_word() || search.is_adjusted(&own.value) {
             return own;
@@ -205,7 +205,7 @@ impl<'a> UnderstoodLaunch<'a> {
     /// Why a config that the trainer ships cannot be read here.
     pub(crate) fn missing_shipped_config(&self, spec: &Sourced<String>) -> Option<Problem> {
         let job = &self.job;
-        let stands_alone = job.trainer.shipped_configs.is_some_and(|shipped| !shipped.has_stand_ins);
+        let stands_alone = job.trainer.config.shipped.is_some_and(|shipped| !shipped.has_stand_ins);
         let missing = stands_alone && matches!(spec.from, Source::Argument(_)) && job.ships_config(&spec.value);
         let problem = || report::shipped_config_not_found(spec, job.trainer.name);
         missing.then(|| job.blocker.clone().unwrap_or_else(problem))

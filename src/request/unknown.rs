@@ -26,7 +26,7 @@ impl UnderstoodLaunch<'_> {
         let Launch { trainer: named, launcher, deepspeed, .. } = self.launch;
         // A config for such a command is an error of its own.
         let on_purpose = named.is_some() || launcher.as_ref().is_some_and(|asked| asked.from.is_flag());
-        if self.job.trainer.name != trainer::ANY_COMMAND || on_purpose || deepspeed.is_some() {
+        if self.job.trainer.name != trainer::PASSTHROUGH || on_purpose || deepspeed.is_some() {
             return Vec::new();
         }
         let first = self.launch.command.first().map_or(OsStr::new(""), OsString::as_os_str);

@@ -18,8 +18,8 @@ const LAUNCHERS: &[&str] = &["accelerate", "deepspeed", "torchrun"];
 
 /// The programs that have a shim: the launchers, and every trainer that takes a config.
 fn names() -> Vec<&'static str> {
-    let trainers = trainer::ALL.iter().filter(|trainer| !trainer.passes_through());
-    let consoles = trainers.filter_map(|trainer| trainer.consoles.first());
+    let trainers = trainer::ALL.iter().filter(|trainer| !trainer.is_passthrough());
+    let consoles = trainers.filter_map(|trainer| trainer.launch.consoles.first());
     let mut names: Vec<_> = LAUNCHERS.iter().chain(consoles).copied().collect();
     names.sort_unstable();
     names

@@ -29,7 +29,7 @@ impl FillContext<'_> {
         if !self.compares || hidden || job.args.is_given(argument) {
             return None;
         }
-        match job.trainer.arguments {
+        match job.trainer.arguments.defaults {
             DefaultArguments::Recorded(class) => self.recorded(class(&job.args, &job.target)?, argument),
             DefaultArguments::Script => self.of_script(argument),
         }
@@ -43,7 +43,7 @@ impl FillContext<'_> {
             // Without one, the newest counts.
             let version = version.unwrap_or(Version([u32::MAX; 3]));
             let world_size = self.topology.world_size.as_ref().map(|world| world.value);
-            (self.job.trainer.computed)(argument, &self.job.args, version, world_size)?
+            (self.job.trainer.arguments.computed)(argument, &self.job.args, version, world_size)?
         } else {
             value.to_string()
         };

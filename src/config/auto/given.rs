@@ -56,7 +56,7 @@ impl FillContext<'_> {
             Some(_) => of(args).ok().flatten(),
             None => of(args)?,
         };
-        match (said, self.job.trainer.precision_unknown) {
+        match (said, self.job.trainer.model.precision_unknown) {
             (Some((on, from)), _) => {
                 let given = Sourced::new(on, Source::Argument(from));
                 Ok(if let Some(why) = doubt { doubtful(given, why) } else { given }.into())
