@@ -348,7 +348,8 @@ mod tests {
                     let known = all.iter().any(|var| var.is_called(name) || var.is_called(&format!("{name}*")));
                     // How the names of several begin.
                     let begins = name.ends_with('_') && all.iter().flat_map(Var::names).any(|it| it.starts_with(name));
-                    let option = crate::base::options::launch::ALL.iter().any(|it| it.variable() == name);
+                    let option =
+                        crate::base::options::launch_options().any(|it| crate::base::options::variable(it) == name);
                     let other = NO_VARIABLES.contains(&name) || name == "ZLAUNCH_";
                     assert!(
                         known || begins || option || other,

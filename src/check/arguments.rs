@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use super::findings::{Check, Findings};
 use super::refusals::{self, Refusal};
 use super::subject::Subject;
-use crate::base::options::launch_option;
+use crate::base::options::{flag, launch_option};
 use crate::command::arguments::{Fault, Kind, Parser, Refused, Versions};
 use crate::command::defaults::TRAINING_ARGUMENTS;
 use crate::command::option_names::is_spelling;
@@ -200,7 +200,7 @@ fn tell(reading: &Reading, refused: &Refused, versions: &Versions, subject: &Sub
             let tolerant = reading.tolerant.unwrap_or_default();
             let otherwise = if tolerant.is_empty() { "drop it" } else { tolerant };
             let help = match (ours, suggestion) {
-                (Some(ours), _) => report::put_in_front(&ours.flag()),
+                (Some(ours), _) => report::put_in_front(&flag(ours)),
                 (None, Some(near)) => format!("did you mean `{near}`? {tolerant}"),
                 (None, None) => otherwise.to_string(),
             };
