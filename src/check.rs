@@ -5,7 +5,6 @@
 mod arguments;
 mod batch;
 mod combinations;
-mod compression;
 mod datasets;
 pub(crate) mod devices;
 mod effects;
@@ -16,7 +15,6 @@ pub(crate) mod machine;
 mod missing;
 mod models;
 mod offload;
-mod older;
 pub(crate) mod operators;
 mod optimizer;
 mod precision;
@@ -27,7 +25,6 @@ mod values;
 mod variables;
 
 use crate::report::{Problem, Rule, RuleSubject, Severity};
-use findings::Findings;
 
 pub(crate) use findings::Check;
 pub(crate) use subject::{Derived, Subject};
@@ -41,8 +38,6 @@ const CONFIG: &[&[Check]] = &[
     offload::RULES,
     combinations::RULES,
     optimizer::RULES,
-    older::RULES,
-    compression::RULES,
     effects::RULES,
     operators::RULES,
 ];
@@ -84,23 +79,27 @@ pub(crate) fn allowable() -> Vec<Rule> {
 
 /// What the rules about configs find in one that stands alone.
 pub(crate) fn diagnose_config(subject: &Subject, allow: &[Rule]) -> Vec<Problem> {
-    ask(CONFIG.iter().copied().flatten(), subject, allow, true)
+    run_rules(CONFIG.iter().copied().flatten(), subject, allow, true)
 }
 
 /// What the rules find. Without a config only those about the launch are asked. Notes cost a little, so only where
 /// they are read.
 pub(crate) fn diagnose(subject: &Subject, allow: &[Rule], notes: bool) -> Vec<Problem> {
     let about_config = CONFIG.iter().copied().flatten().filter(|_| !subject.config.is_null());
-    ask(about_config.chain(LAUNCH.iter().copied().flatten()), subject, allow, notes)
+    run_rules(about_config.chain(LAUNCH.iter().copied().flatten()), subject, allow, notes)
 }
 
-fn ask(rules: impl Iterator<Item = &'static Check>, subject: &Subject, allow: &[Rule], notes: bool) -> Vec<Problem> {
+fn run_rules(
+    rules: impl Iterator<Item = &'static Check>,
+    subject: &Subject,
+    allow: &[Rule],
+    notes: bool,
+) -> Vec<Problem> {
     let mut found = Vec::new();
     for check in rules {
-        if check.severity == Severity::Note && !notes || allow.contains(&check.rule) {
-            continue;
+        if (notes || check.severity != Severity::Note) && !allow.contains(&check.rule) {
+            check.run(subject, &mut found);
         }
-        (check.check)(subject, &mut Findings { check, subject, list: &mut found });
     }
     found.retain(|problem| notes || problem.severity != Severity::Note);
     found

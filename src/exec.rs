@@ -1,13 +1,7 @@
 //! Carries a plan out: writes the files, then becomes the program or starts the ranks. Nothing is decided here.
 
-mod commands;
-mod environment;
 mod files;
-mod helper;
-mod output;
-mod signals;
-mod strays;
-mod supervisor;
+mod local;
 
 use std::fs::{self, File};
 use std::io;
@@ -26,15 +20,15 @@ use nix::fcntl::flock;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::base::source::Sourced;
+use crate::base::vars;
+use crate::plan::environment::{Environment, Setting};
 use crate::plan::record::{self, Record};
 use crate::plan::{FileKind, Plan, PlannedConfig};
-use crate::ranks::launcher::each_host::EachHost;
 use crate::report::{self, OutputFile, Problem};
 
-use commands::Commands;
 use files::PendingFile;
 pub(crate) use files::{remove, write_new, write_program};
-pub(crate) use helper::run_if_helper;
+pub(crate) use local::become_rank;
 
 /// Everything that must be done, and can fail, before the ranks are started: writes the files of the plan.
 pub(crate) fn prepare(plan: &Plan) -> Result<(), Problem> {
@@ -46,7 +40,7 @@ pub(crate) fn prepare(plan: &Plan) -> Result<(), Problem> {
     if let Some(config) = plan.config.as_ref().filter(|_| writes) {
         write_config(config)?;
     }
-    for (path, text) in plan.environment_files.iter().chain(plan.each_host.iter().flat_map(EachHost::scripts)) {
+    for (path, text) in &plan.environment_files {
         files::write(path, text, FileKind::Ours, OutputFile::VARIABLES)?;
     }
     if let Some(record) = plan.record.as_ref().filter(|_| writes && plan.topology.is_first()) {
@@ -63,16 +57,26 @@ pub(crate) fn start(plan: &Plan) -> Result<u8, Problem> {
     raise_memlock_limit();
     let Some((program, arguments)) = plan.argv.split_first() else { return Err(report::nothing_to_launch("zero2")) };
     if let Some(local) = &plan.local {
-        return supervisor::run(local, &Commands::Ranks(&plan.argv), &plan.environment);
-    }
-    if let Some(each) = &plan.each_host {
-        return supervisor::run(&each.supervised, &Commands::Machines(each), &plan.environment);
+        let port = free_port(&plan.environment).map_err(|why| report::cannot_watch_ranks(&why))?;
+        return local::run(local, plan, port);
     }
     let mut command = Command::new(program);
     command.args(arguments);
-    environment::apply(&plan.environment, &mut command);
+    apply_environment(&plan.environment, &mut command);
     // std resets SIGPIPE, which Rust's runtime ignores, to its default; the program inherits everything else.
     Err(report::cannot_execute(program, &command.exec()))
+}
+
+/// Sets the variables of a program or rank that zlaunch starts.
+fn apply_environment(environment: &Environment, command: &mut Command) {
+    // Set by a shim for zlaunch alone: nobody behind it should see it.
+    command.env_remove(vars::ZLAUNCH_SHIM_OF);
+    for name in &environment.unset {
+        command.env_remove(name);
+    }
+    for setting in &environment.set {
+        command.env(&setting.name, &setting.value);
+    }
 }
 
 fn write_config(config: &PlannedConfig) -> Result<(), Problem> {
@@ -126,6 +130,14 @@ fn lock(folder: &Path) -> Option<File> {
         thread::sleep(Duration::from_millis(10));
     }
     Some(file)
+}
+
+/// A port for the ranks to meet on, where the plan leaves it open with 0.
+fn free_port(environment: &Environment) -> io::Result<Option<u16>> {
+    let is_open = |setting: &Setting| setting.name == vars::MASTER_PORT && setting.value == "0";
+    // Rank 0 will listen on all addresses.
+    let bind = || TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?.local_addr();
+    Ok(environment.set.iter().any(is_open).then(bind).transpose()?.map(|address| address.port()))
 }
 
 /// Rank 0 will listen on this port. If it is taken, the user should know before the other ranks wait for it.

@@ -7,9 +7,8 @@ mod allocator;
 pub mod architecture;
 mod arguments;
 mod as_json;
-mod bars;
 mod candidates;
-pub(crate) mod cards;
+pub mod cards;
 mod checkpoint;
 mod choice;
 pub(crate) mod launch;
@@ -21,9 +20,7 @@ mod print;
 mod remedies;
 pub mod settings;
 pub mod strategy;
-mod svg;
 mod textbook;
-mod view;
 pub mod weights;
 pub mod workload;
 
@@ -36,11 +33,10 @@ use crate::config::template;
 use crate::host::Host;
 use crate::host::machine::Machine;
 use crate::ranks::topology::{HostFlags, Processes, RankFlags, Topology};
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule};
 use crate::request::Launch;
-use crate::request::draft::Draft;
+use crate::request::understood::UnderstoodLaunch;
 
-use advice::Advice;
 pub(crate) use allocator::{EXPANDABLE, UsedAllocator};
 pub(crate) use candidates::AUTO;
 use candidates::Candidates;
@@ -48,11 +44,11 @@ use choice::{MemoryKind, Recommendation, Scenario, TemplateRow, Verdict};
 pub(crate) use need::Accounting;
 use need::Cluster;
 pub(crate) use optimizer::Optimizer;
+pub use picture::View;
 use remedies::Remedy;
 use settings::TrainingSettings;
 pub(crate) use settings::{Attention, Dtype, TrainingArgs, Tuner};
 use strategy::Strategy;
-pub use view::View;
 use weights::{ModelLookup, Weights};
 use workload::Workload;
 
@@ -93,7 +89,7 @@ pub struct FitReport {
     pub(crate) recommended: Option<Recommendation>,
     /// Changes that would make the named config fit, or some template.
     pub(crate) remedies: Vec<Remedy>,
-    pub(crate) rules_of_thumb: Vec<String>,
+    pub(crate) rules_of_thumb: Vec<&'static str>,
     pub(crate) assumed: Vec<String>,
 }
 
@@ -123,45 +119,26 @@ impl FitReport {
 
 /// `zlaunch fit`.
 pub fn answer(request: &FitRequest, host: &Host) -> Result<FitReport, Vec<Problem>> {
-    let FitRequest { launch, card, training, accounting, format: _ } = request;
-    let is_elsewhere = |cluster: Cluster| is_elsewhere(launch, cluster, host);
+    let launch = &request.launch;
     if launch.command.is_empty() {
         let cluster = cluster(&launch.topology, None, host)?;
-        let inputs = FitInputs {
-            args: training.clone(),
-            trainer: None,
-            lookup: ModelLookup { hub: Hub::HuggingFace, revision: None, trusts_names: true },
-            config: launch.deepspeed.clone(),
-            unread: None,
-            card: *card,
-            is_elsewhere: is_elsewhere(cluster),
-            cluster,
-            allocator: UsedAllocator::of(None, host),
-            launch,
-            accounting: *accounting,
-        };
-        return inputs.report(host);
+        return FitInputs::new(None, cluster, launch, host).of_request(request, host).report(host);
     }
-    let draft = Draft::new(launch, host);
-    if !draft.job.problems.is_empty() {
-        return Err(draft.job.problems);
+    let understood = UnderstoodLaunch::new(launch, host);
+    if !understood.job.problems.is_empty() {
+        return Err(understood.job.problems);
     }
-    let cluster = cluster(&launch.topology, Some(draft.topology()), &draft.host)?;
-    let mut inputs = FitInputs::of_job(&draft.job, cluster, launch, &draft.host);
-    inputs.accounting = *accounting;
-    inputs.card = *card;
-    inputs.is_elsewhere = is_elsewhere(cluster);
+    let cluster = cluster(&launch.topology, Some(understood.topology()), &understood.host)?;
+    let mut inputs = FitInputs::new(Some(&understood.job), cluster, launch, &understood.host).of_request(request, host);
     if inputs.config.is_none() {
-        let own = draft.own_config().filter(|own| !own.value.is_empty()).map(|own| draft.own_file(own));
-        let is_here = |own: &Sourced<String>| template::resolve(own, &launch.search, &draft.host).is_ok();
+        let own = understood.own_config().filter(|own| !own.value.is_empty()).map(|own| understood.own_file(own));
+        let is_here = |own: &Sourced<String>| template::resolve(own, &launch.search, &understood.host).is_ok();
         (inputs.config, inputs.unread) = match own {
             Some(own) if own.value == AUTO || is_here(&own) => (Some(own), None),
             own => (None, own),
         };
     }
-    inputs.args = training.clone().or(inputs.args);
-    inputs.lookup.trusts_names = true;
-    inputs.report(&draft.host)
+    inputs.report(&understood.host)
 }
 
 /// `--deepspeed auto`: the template, and a sentence that says why.
@@ -172,39 +149,41 @@ pub(crate) fn choose(
     launch: &Launch,
     host: &Host,
 ) -> Result<(String, String), Vec<Problem>> {
-    let cluster = cluster_of(topology).ok_or_else(|| report::auto_without_ranks(spec))?;
-    let inputs = FitInputs::of_job(job, cluster, launch, host);
-    if job.trainer.passes_through() || inputs.args.model.is_none() {
-        let argument = Some(job.trainer.model_argument).filter(|name| job.takes(name));
-        return Err(report::auto_without_model(spec, argument).into());
+    let refused = |what: &str, help: &str| Problem::error(Rule::AutoTemplate, what).at(spec.place()).help(help);
+    let cannot = |why: &str, help: &str| refused(&format!("a template cannot be chosen: {why}"), help);
+    let Some(cluster) = cluster_of(topology) else {
+        return Err(cannot("the number of GPUs is unknown", "name one: --deepspeed zero3").into());
+    };
+    let inputs = FitInputs::new(Some(job), cluster, launch, host);
+    if job.trainer.is_passthrough() || inputs.args.model.is_none() {
+        let argument = Some(job.trainer.model.argument).filter(|name| job.takes(name));
+        let argument = argument.map(|name| format!("add --{name} to the command, or ")).unwrap_or_default();
+        let help = format!("{argument}name a template: --deepspeed zero3");
+        return Err(cannot("the command names no model", &help).into());
     }
     if inputs.needs_more() {
-        return Err(report::auto_counts_one_model(spec).into());
+        let why = "this training keeps more than one model or generates text, which zlaunch does not count";
+        return Err(cannot(why, "name one: --deepspeed zero3").into());
     }
     let report = inputs.report(host)?;
-    match (&report.gpu_memory, &report.recommended) {
-        (None, _) => Err(report::auto_without_memory(spec, report.lines()).into()),
+    let problem = match (&report.gpu_memory, &report.recommended) {
+        (Some(_), Some(chosen)) => return Ok((chosen.template.clone(), report.sentence(chosen))),
+        (None, _) => cannot("the memory of the GPUs is unknown", "--gpu-memory 80GiB"),
         (Some(_), None) => {
-            let would: Vec<String> = report.remedies.iter().map(Remedy::sentence).collect();
-            Err(report::auto_fits_nothing(spec, report.lines(), &would).into())
+            let would = remedies::sentences(&report.remedies);
+            let help = if would.is_empty() { "a smaller model, or more GPUs" } else { &would };
+            refused("this training fits with no template", help)
         }
-        (Some(_), Some(chosen)) => Ok((chosen.template.clone(), report.sentence(chosen))),
-    }
+    };
+    Err(report.lines().into_iter().fold(problem, Problem::at).into())
 }
 
 /// Bytes that a launch with offload needs in the memory of each node, if its model and ranks are known.
 pub(crate) fn host_memory(job: &Job, topology: &Topology, config: &Value, launch: &Launch, host: &Host) -> Option<u64> {
-    let inputs = FitInputs::of_job(job, cluster_of(topology)?, launch, host);
-    let weights = weights::find(&inputs.args, &inputs.lookup, host).ok()?;
-    let workload = Workload::new(&weights, &TrainingSettings::new(&inputs.args, inputs.trainer));
+    let inputs = FitInputs::new(Some(job), cluster_of(topology)?, launch, host);
+    let (weights, _, workload) = inputs.training(host).ok()?;
     let strategy = Strategy::of(config, weights.shape.hidden);
-    let is_known = strategy.offloads() && workload.is_plausible(inputs.cluster);
-    is_known.then(|| memory::need(&workload, &strategy, inputs.cluster).host)
-}
-
-/// Whether the GPUs are not those of this machine: their memory was described, or there are more than here.
-fn is_elsewhere(launch: &Launch, cluster: Cluster, host: &Host) -> bool {
-    launch.memory.gpu.is_some() || host.nvidia_gpus.is_none_or(|here| cluster.gpus > here as u64)
+    strategy.offloads().then(|| memory::need(&workload, &strategy, inputs.cluster).host)
 }
 
 fn count(number: Option<&Sourced<u32>>) -> Option<u64> {
@@ -233,7 +212,10 @@ fn cluster(
             Topology::decide(&one_node, &HostFlags::default(), true, host)?
         }
     };
-    let gpus = count(topology.nproc_per_node.as_ref()).ok_or_else(report::gpus_not_said)?;
+    let gpus = count(topology.nproc_per_node.as_ref()).ok_or_else(|| {
+        let what = "the command does not say how many GPUs it runs on";
+        Problem::error(Rule::Usage, what).at("zlaunch fit").help("--gpus 8")
+    })?;
     Ok(Cluster { nodes: nodes.or(count(topology.nnodes.as_ref())).unwrap_or(1), gpus })
 }
 
@@ -257,24 +239,53 @@ struct FitInputs<'a> {
 }
 
 impl<'a> FitInputs<'a> {
-    fn of_job(job: &Job, cluster: Cluster, launch: &'a Launch, host: &Host) -> Self {
+    fn new(job: Option<&Job>, cluster: Cluster, launch: &'a Launch, host: &Host) -> Self {
+        let lookup = ModelLookup {
+            hub: job.map_or(Hub::HuggingFace, |job| (job.trainer.model.hub)(&job.args, host)),
+            revision: job.and_then(|job| job.args.text("model_revision")).map(|revision| revision.value),
+            trusts_names: false,
+        };
         FitInputs {
-            args: arguments::of_command(job),
-            trainer: Some(job.trainer),
-            lookup: ModelLookup {
-                hub: (job.trainer.hub)(&job.args, host),
-                revision: job.args.text("model_revision").map(|revision| revision.value),
-                trusts_names: false,
-            },
+            args: job.map(arguments::of_command).unwrap_or_default(),
+            trainer: job.map(|job| job.trainer),
+            lookup,
             config: launch.deepspeed.clone(),
             unread: None,
             card: None,
             is_elsewhere: false,
             cluster,
             launch,
-            allocator: UsedAllocator::of(Some(job), host),
+            allocator: UsedAllocator::of(job, host),
             accounting: Accounting::Real,
         }
+    }
+
+    /// With the options of `zlaunch fit`, which may be about other machines and models that are not here.
+    fn of_request(mut self, request: &FitRequest, host: &Host) -> Self {
+        self.args = request.training.clone().or(self.args);
+        self.lookup.trusts_names = true;
+        self.card = request.card;
+        self.accounting = request.accounting;
+        let has_fewer = host.nvidia_gpus.is_none_or(|here| self.cluster.gpus > here as u64);
+        self.is_elsewhere = self.launch.memory.gpu.is_some() || has_fewer;
+        self
+    }
+
+    /// What is trained, if its numbers are small enough to be summed.
+    fn training(&self, host: &Host) -> Result<(Weights, TrainingSettings, Workload), Problem> {
+        let weights = weights::find(&self.args, &self.lookup, host)?;
+        let settings = TrainingSettings::new(&self.args, self.trainer);
+        let workload = Workload::new(&weights, &settings);
+        if workload.is_plausible(self.cluster) {
+            return Ok((weights, settings, workload));
+        }
+        let (Workload { params, micro_batch, seq_len, .. }, Cluster { nodes, gpus }) = (workload, self.cluster);
+        let place = format!(
+            "{params} parameters, {micro_batch} × {seq_len} tokens at once, {nodes} machines with {gpus} GPUs each"
+        );
+        Err(Problem::error(Rule::Fit, "these numbers are too large for any training")
+            .at(place)
+            .help("--micro-batch 1 --seq-len 2048 --gpus 8"))
     }
 
     /// The training keeps models that are not counted, or generates text.
@@ -283,17 +294,9 @@ impl<'a> FitInputs<'a> {
     }
 
     fn report(&self, host: &Host) -> Result<FitReport, Vec<Problem>> {
-        let weights = weights::find(&self.args, &self.lookup, host)?;
-        let settings = TrainingSettings::new(&self.args, self.trainer);
-        let workload = Workload::new(&weights, &settings);
-        let Cluster { nodes, gpus } = self.cluster;
-        if !workload.is_plausible(self.cluster) {
-            let Workload { params, micro_batch, seq_len, .. } = workload;
-            return Err(report::beyond_counting(params, micro_batch, seq_len, nodes, gpus).into());
-        }
+        let (weights, settings, workload) = self.training(host)?;
         let is_real = self.accounting == Accounting::Real;
         let (gpu_memory, host_memory) = (self.gpu_memory(host), self.host_memory());
-        let advice = Advice::read();
         let hidden = weights.shape.hidden;
         let candidates = Candidates::read(self.config.as_ref(), self.launch, hidden, &self.allocator, host)?;
         let free_disk = if self.is_elsewhere { None } else { candidates.free_disk(&Machine::here()) };
@@ -307,10 +310,10 @@ impl<'a> FitInputs<'a> {
             accounting: self.accounting,
             allocator: None,
             templates: &candidates.all,
-            order: &advice.order(self.cluster.world_size()),
+            order: candidates::fastest_first(self.cluster.world_size()),
         };
         let rows = scenario.rows();
-        let recommended = scenario.recommend(&rows, &advice);
+        let recommended = scenario.recommend(&rows);
         let named = candidates
             .named
             .map(|row| NamedConfig { row, largest_micro_batch: scenario.largest_micro_batch(&candidates.all[row]) });
@@ -321,14 +324,14 @@ impl<'a> FitInputs<'a> {
             Some(row) => remedies::remedies(&Scenario { order: &[&row.name], ..scenario }, &scenario),
             None => remedies::remedies(&scenario, &scenario),
         };
-        let rules = advice.rules_of_thumb(weights.params, settings.tuner.value, scenario.gpu_memory);
+        let rule_of_thumb = advice::rule_of_thumb(weights.params, settings.tuner, scenario.gpu_memory);
         Ok(FitReport {
             model: self.args.model.as_ref().map(|model| model.value.clone()),
             cluster: self.cluster,
             card: self.card,
             allocator: self.allocator.clone(),
             accounting: self.accounting,
-            rules_of_thumb: rules.into_iter().map(str::to_string).collect(),
+            rules_of_thumb: rule_of_thumb.into_iter().collect(),
             assumed: if is_real { self.assumed(&weights, &settings) } else { Vec::new() },
             weights,
             settings,
@@ -361,23 +364,23 @@ impl<'a> FitInputs<'a> {
 
     fn assumed(&self, weights: &Weights, settings: &TrainingSettings) -> Vec<String> {
         let mut assumed = weights.assumed.clone();
-        if settings.tuner.from == Source::Default && settings.tuner.value != Tuner::Full {
+        if self.args.tuner.is_none() && settings.tuner != Tuner::Full {
             assumed.push(format!("LoRA, the default of {}", self.trainer.map_or("", |trainer| trainer.name)));
         }
-        if settings.seq_len.from == Source::Default {
-            assumed.push(format!("{} tokens per sequence", settings.seq_len.value));
+        if self.args.seq_len.is_none() {
+            assumed.push(format!("{} tokens per sequence", settings.seq_len));
         }
-        if settings.sequence_parallel.value > 1 {
-            let ranks = settings.sequence_parallel.value;
+        if settings.sequence_parallel > 1 {
+            let ranks = settings.sequence_parallel;
             assumed.push(format!("that each GPU has one of {ranks} parts of a sequence, which was not measured"));
         }
-        if settings.micro_batch.from == Source::Default {
-            assumed.push(format!("a micro batch of {}", settings.micro_batch.value));
+        if self.args.micro_batch.is_none() {
+            assumed.push(format!("a micro batch of {}", settings.micro_batch));
         }
         if let Some(unread) = &self.unread {
             assumed.push(format!("nothing about {}, which is not here", unread.place()));
         }
-        if !settings.optimizer.value.is_measured() {
+        if !settings.optimizer.is_measured() {
             assumed.push("the most that an optimizer can need: the memory of this one was not measured".to_string());
         }
         let is_trl = self.trainer.is_some_and(|trainer| trainer.distribution == Some("trl"));
@@ -388,28 +391,5 @@ impl<'a> FitInputs<'a> {
             assumed.push("one model, and no text that is generated: other models come on top".to_string());
         }
         assumed
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::template::{Search, Template};
-
-    pub(super) fn template(name: &str) -> Template {
-        let spec = Sourced::new(name.to_string(), Source::Default);
-        template::resolve(&spec, &Search::default(), &Host::default()).unwrap()
-    }
-
-    /// A model of this size with the default settings.
-    pub(super) fn workload(params: u64, tuner: Tuner) -> Workload {
-        let args = TrainingArgs {
-            params: Some(Sourced::new(params, Source::Default)),
-            tuner: Some(Sourced::new(tuner, Source::Default)),
-            ..TrainingArgs::default()
-        };
-        let lookup = ModelLookup { hub: Hub::HuggingFace, revision: None, trusts_names: false };
-        let weights = weights::find(&args, &lookup, &Host::default()).unwrap();
-        Workload::new(&weights, &TrainingSettings::new(&args, None))
     }
 }

@@ -54,7 +54,7 @@ use std::process::ExitCode;
 
 use anstream::{AutoStream, ColorChoice};
 use base::json;
-use base::layout::{harmless, wrapped};
+use base::layout::{escape_controls, wrapped};
 use cli::{ExplainRequest, Refused, Request, TemplatesRequest};
 use config::layers::with_layers;
 use config::template;
@@ -74,7 +74,7 @@ const WIDEST: usize = 110;
 /// What the program is: everything from the words to the exit status, where it does not become another program.
 pub fn run() -> ExitCode {
     let host = Host::read();
-    if let Some(status) = exec::run_if_helper(host.words.iter().cloned()) {
+    if let Some(status) = exec::become_rank(&host.words) {
         return ExitCode::from(status);
     }
     match respond(&host) {
@@ -256,7 +256,8 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     if !quiet && (plan.topology.is_first() || verbose) {
         report::report(&plan.diagnostics, &secrets);
     }
-    if let Some(chosen) = plan.chosen.as_ref().filter(|_| !quiet && plan.topology.is_first()) {
+    let chosen = plan.config.as_ref().and_then(|config| config.chosen.as_ref());
+    if let Some(chosen) = chosen.filter(|_| !quiet && plan.topology.is_first()) {
         err(&format!("{chosen}\n"));
     }
     if let Some(format) = dry_run {
@@ -283,13 +284,18 @@ fn carry_out(plan: &Plan, headline: Option<String>) -> Result<u8, Vec<Problem>> 
 
 /// Exit status 1: it does not fit.
 fn run_fit(request: &fit::FitRequest, host: &Host) -> Result<u8, Vec<Problem>> {
-    let in_its_words = |problem| report::in_words_of_fit(problem, request.card);
+    // It is asked about GPUs that need not be here.
+    let help = request.card.map_or("--gpu H100x8, or --gpus 8 --gpu-memory 80GiB", |_| "--gpus 8");
+    let in_its_words = |problem: Problem| match problem.asks_for_gpu_count {
+        true => Problem { what: "the number of GPUs is unknown".to_string(), ..problem }.help(help),
+        false => problem,
+    };
     let report =
         fit::answer(request, host).map_err(|problems| problems.into_iter().map(in_its_words).collect::<Vec<_>>())?;
     report::report(&request.launch.warnings, &Secrets::of(host));
     let colour = AutoStream::choice(&std::io::stdout()) != ColorChoice::Never;
     let text = match request.format {
-        FitFormat::Json => harmless(&format!("{:#}\n", report.json())).into_owned(),
+        FitFormat::Json => escape_controls(&format!("{:#}\n", report.json())),
         FitFormat::Svg => report.svg(),
         FitFormat::Text => report.text(fit::View { width: terminal::width(), colour }),
     };
@@ -334,7 +340,7 @@ fn show(text: &str) -> Result<(), Vec<Problem>> {
 /// Writes a text to standard output. What is in it came from files, variables and arguments, so nothing of it may deceive
 /// a terminal.
 fn out(text: &str) -> Result<(), Vec<Problem>> {
-    out_bytes(harmless(text).as_bytes())
+    out_bytes(escape_controls(text).as_bytes())
 }
 
 /// Writes what has been made harmless. That the reader is gone (`| head`) is not an error.
@@ -348,5 +354,5 @@ fn out_bytes(bytes: &[u8]) -> Result<(), Vec<Problem>> {
 
 fn err(text: &str) {
     // If standard error is closed, the message cannot be shown anywhere.
-    let _ = std::io::stderr().write_all(harmless(text).as_bytes());
+    let _ = std::io::stderr().write_all(escape_controls(text).as_bytes());
 }

@@ -1,12 +1,9 @@
 //! Problems and how they are told: what a problem is, every sentence of failure by subject, secrets, and reading the
 //! files a user names. One function a sentence; the functions decide nothing but the words.
 
-mod auto;
 mod effects;
-mod engines;
 mod files;
 mod generated;
-mod layers;
 mod machine;
 mod memory;
 mod prefixes;
@@ -23,12 +20,9 @@ mod templates;
 mod trainers;
 mod usage;
 
-pub(crate) use auto::*;
 pub(crate) use effects::*;
-pub(crate) use engines::*;
 pub(crate) use files::*;
 pub(crate) use generated::*;
-pub(crate) use layers::*;
 pub(crate) use machine::*;
 pub(crate) use memory::*;
 pub(crate) use prefixes::*;

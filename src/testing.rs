@@ -3,7 +3,7 @@
 //! that what only a test uses is told as unused.
 
 pub use crate::base::source::Source;
-pub use crate::base::{engines, hash, json, options, python_value, source, vars, yaml};
+pub use crate::base::{engines, hash, json, options, python_value, recorded, rows, source, vars, yaml};
 pub use crate::command::{argv, trainer};
 pub use crate::config::template::search::BUILT_IN;
 pub use crate::config::{auto, layers, patch, template};
@@ -15,7 +15,7 @@ pub use crate::request::{Format, Launch};
 pub use crate::tools::{explain, generate};
 
 pub mod arguments {
-    pub use crate::command::arguments::table::recorded;
+    pub use crate::command::arguments::options_table::recorded;
 }
 
 pub mod check {
@@ -30,7 +30,7 @@ pub mod cli {
 
 pub mod fit {
     pub use crate::fit::{
-        View, algorithm, answer, architecture, memory, need, optimizer, settings, strategy, weights, workload,
+        View, algorithm, answer, architecture, cards, memory, need, optimizer, settings, strategy, weights, workload,
     };
 }
 

@@ -6,7 +6,7 @@
 pub struct Block {
     /// `NAME: ANSWER`.
     head: &'static str,
-    /// The lines below. The first has the signs.
+    /// The lines below. The first has the prefixes.
     body: &'static str,
 }
 
@@ -19,7 +19,7 @@ pub struct Variable {
 }
 
 /// Words at the beginning of lines that are about no variable.
-const FIELDS: [&str; 6] = ["signs", "about", "proxies", "proxy-option", "starter", "by-hand"];
+const FIELDS: [&str; 5] = ["prefixes", "about", "proxies", "proxy-option", "manual"];
 
 const TABLE: &str = include_str!("engines.txt");
 
@@ -89,12 +89,8 @@ impl Block {
     }
 
     /// How the names of variables begin that show this engine.
-    pub fn signs(&self) -> impl Iterator<Item = &'static str> + use<> {
-        self.words("signs")
-    }
-
-    pub fn words(&self, field: &str) -> impl Iterator<Item = &'static str> + use<> {
-        self.field(field).unwrap_or_default().split_ascii_whitespace()
+    pub fn env_prefixes(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.field("prefixes").unwrap_or_default().split_ascii_whitespace()
     }
 
     /// What stands behind such a word.
@@ -158,11 +154,11 @@ mod tests {
 
     #[test]
     fn every_line_is_understood() {
-        const ROLES: &str =
-            "count index hosts first port gpus job rank size local_rank local_size file list pairs mark";
+        const ROLES: &str = "count index instance hosts first main first_prefix domain port gpus job worker mark rank size local_rank \
+             local_size nodes file list pairs";
         assert_eq!(TABLE.lines().filter(|line| line.starts_with('=')).count(), all().count());
         for block in all() {
-            assert!(block.head.contains(": ") && block.body.starts_with("signs "), "{}", block.head);
+            assert!(block.head.contains(": ") && block.body.starts_with("prefixes "), "{}", block.head);
             for line in block.body.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase())) {
                 let word = line.split(' ').next().unwrap();
                 let is_role = word.split(',').all(|word| ROLES.split(' ').any(|role| role == word));
@@ -178,13 +174,14 @@ mod tests {
     }
 
     #[test]
-    fn no_sign_begins_with_another() {
-        let signs: Vec<_> = all().flat_map(|block| block.signs().map(move |sign| (block.name(), sign))).collect();
-        for (at, (name, sign)) in signs.iter().enumerate() {
-            let mut others = signs.iter().enumerate().filter(|(other, _)| *other != at);
-            let other = others.find(|(_, (_, other))| sign.starts_with(other));
-            assert!(other.is_none(), "{sign} of {name} begins with {other:?}");
+    fn no_prefix_begins_with_another() {
+        let of_block = |block: Block| block.env_prefixes().map(move |prefix| (block.name(), prefix));
+        let prefixes: Vec<_> = all().flat_map(of_block).collect();
+        for (at, (name, prefix)) in prefixes.iter().enumerate() {
+            let mut others = prefixes.iter().enumerate().filter(|(other, _)| *other != at);
+            let other = others.find(|(_, (_, other))| prefix.starts_with(other));
+            assert!(other.is_none(), "{prefix} of {name} begins with {other:?}");
         }
-        assert!(all().all(|block| block.signs().next().is_some()), "an engine without a sign is never asked");
+        assert!(all().all(|block| block.env_prefixes().next().is_some()), "an engine without one is never asked");
     }
 }

@@ -3,13 +3,9 @@
 //! Read: comments and trailing commas are accepted, duplicate keys are not, integral numbers become integers
 //! (`2e8` is 200000000). Written: strict JSON. Nothing here knows what the keys mean.
 
-mod strict;
-
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::{Map, Value};
-
-use strict::Strict;
 
 /// As deep as serde_json reads.
 pub(crate) const DEEPEST: usize = 128;
@@ -23,37 +19,40 @@ pub struct SyntaxError {
 }
 
 pub fn parse(text: &str) -> Result<Value, SyntaxError> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let Strict(value) = match serde_json::from_str(text) {
-        Ok(value) => value,
-        // Most files are strict JSON. The others are read again without comments and trailing commas.
-        Err(_) => {
-            let text = &without_comments(text)?;
-            if text.trim_ascii_start().is_empty() {
-                return Err(SyntaxError { line: 1, column: 1, what: "it is empty".to_string() });
-            }
-            serde_json::from_str(text).map_err(|why| worded(&why, text))?
-        }
-    };
-    if holds_huge_number(&value) {
-        refuse_huge_integers(text)?;
+    let text = without_comments(text.strip_prefix('\u{feff}').unwrap_or(text))?;
+    if text.trim_ascii_start().is_empty() {
+        return Err(SyntaxError { line: 1, column: 1, what: "it is empty".to_string() });
     }
+    let mut value: Value = serde_json::from_str(&text).map_err(|why| friendly_message(&why, &text))?;
+    // serde_json keeps the last of several.
+    if let Some(key) = keys(&text).into_iter().flatten().find(|key| key.is_repeated) {
+        let what = format!("the key `{}` stands here twice", key.name);
+        return Err(SyntaxError { line: key.line, column: key.column + key.width - 1, what });
+    }
+    refuse_huge_integers(&text)?;
+    make_whole(&mut value);
     Ok(value)
 }
 
-fn holds_huge_number(value: &Value) -> bool {
+/// Whole numbers become integers, whatever they look like.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "only whole numbers that fit are cast")]
+fn make_whole(value: &mut Value) {
     match value {
-        Value::Number(number) => number.as_f64().is_some_and(|number| number.abs() >= 9e18),
-        Value::Array(list) => list.iter().any(holds_huge_number),
-        Value::Object(object) => object.values().any(holds_huge_number),
-        _ => false,
+        Value::Array(list) => list.iter_mut().for_each(make_whole),
+        Value::Object(object) => object.values_mut().for_each(make_whole),
+        Value::Number(number) if number.is_f64() => match number.as_f64().filter(|float| float.fract() == 0.0) {
+            Some(float) if float.abs() < 9.2e18 => *value = Value::from(float as i64),
+            Some(float) if (0.0..1.8e19).contains(&float) => *value = Value::from(float as u64),
+            _ => {}
+        },
+        _ => {}
     }
 }
 
 /// Strict JSON with every number as it is written, for files that are not configs.
 pub fn parse_exactly(text: &str) -> Result<Value, SyntaxError> {
     refuse_huge_integers(text)?;
-    serde_json::from_str(text).map_err(|why| worded(&why, text))
+    serde_json::from_str(text).map_err(|why| friendly_message(&why, text))
 }
 
 /// Python keeps an integer beyond 64 bits; here it would become the nearest float.
@@ -73,23 +72,14 @@ pub fn write(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 
-/// Looks up a dotted key. The rules ask hundreds of times, and most sections are so small that comparing beats hashing.
+/// Looks up a dotted key.
 pub fn get<'a>(config: &'a Value, key: &str) -> Option<&'a Value> {
-    let child = |node: &'a Value, part: &[u8]| match node.as_object()? {
-        large if large.len() > 100 => large.get(std::str::from_utf8(part).ok()?),
-        small => small.iter().find(|(key, _)| key.as_bytes() == part).map(|(_, value)| value),
-    };
-    key.as_bytes().split(|b| *b == b'.').try_fold(config, child)
+    key.split('.').try_fold(config, |node, part| node.as_object()?.get(part))
 }
 
-/// The same, to change what stands there.
+/// Looks up a dotted key to change what stands there.
 pub(crate) fn get_mut<'a>(config: &'a mut Value, key: &str) -> Option<&'a mut Value> {
     key.split('.').try_fold(config, |node, part| node.as_object_mut()?.get_mut(part))
-}
-
-/// The dotted key as a JSON pointer.
-pub(crate) fn pointer(key: &str) -> String {
-    key.split('.').fold(String::new(), |all, part| all + "/" + &part.replace('~', "~0").replace('/', "~1"))
 }
 
 /// The dotted keys of all leaves below `config` that satisfy `wanted`. Lists count as leaves.
@@ -112,28 +102,74 @@ pub fn leaves(config: &Value, wanted: fn(&Value) -> bool) -> Vec<String> {
     found
 }
 
+/// The dotted keys whose values are not the same, in the order of the first; lists count as values.
+pub(crate) fn differing(one: &Value, two: &Value) -> Vec<String> {
+    fn walk<'a>(one: Option<&'a Value>, two: Option<&'a Value>, path: &mut Vec<&'a str>, found: &mut Vec<String>) {
+        let [first, second] = [one, two].map(|side| side.and_then(Value::as_object));
+        if first.is_none() && second.is_none() {
+            found.extend((one != two).then(|| path.join(".")));
+            return;
+        }
+        let names = |side: Option<&'a Map<String, Value>>| side.into_iter().flat_map(Map::keys);
+        let is_new = |name: &&String| first.is_none_or(|first| !first.contains_key(*name));
+        for name in names(first).chain(names(second).filter(is_new)) {
+            path.push(name);
+            walk(first.and_then(|side| side.get(name)), second.and_then(|side| side.get(name)), path, found);
+            path.pop();
+        }
+    }
+    let mut found = Vec::new();
+    walk(Some(one), Some(two), &mut Vec::new(), &mut found);
+    found
+}
+
 /// Line and column of each dotted key.
 pub(crate) type Positions = HashMap<String, (usize, usize)>;
 
 /// Where the keys are in a text that was read before.
 pub fn positions(text: &str) -> Option<Positions> {
-    let plain = without_comments(text.strip_prefix('\u{feff}').unwrap_or(text)).ok()?;
     let mut found = Positions::new();
+    for key in keys(&without_comments(text.strip_prefix('\u{feff}').unwrap_or(text)).ok()?)? {
+        // Below a list there can be several.
+        found.entry(key.path).or_insert((key.line, key.column));
+    }
+    Some(found)
+}
+
+/// A key in a text.
+struct Key {
+    name: String,
+    /// With the names of the sections around it.
+    path: String,
+    line: usize,
+    column: usize,
+    /// Bytes from one quote to the other.
+    width: usize,
+    /// Its object has one of that name already.
+    is_repeated: bool,
+}
+
+fn keys(text: &str) -> Option<Vec<Key>> {
+    let mut found = Vec::new();
     let mut path = String::new();
-    let mut open = Vec::new(); // of each open bracket, the length of the path that leads to it
+    // Of each open bracket: the length of the path that leads to it, and the keys so far.
+    let mut open: Vec<(usize, BTreeSet<String>)> = Vec::new();
     let (mut line, mut line_start) = (1, 0);
-    for (at, token) in tokens(&plain) {
+    for (at, token) in tokens(text) {
         match token {
             "\n" => (line, line_start) = (line + 1, at + 1),
-            "{" | "[" => open.push(path.len()),
-            "}" | "]" => path.truncate(open.pop()?),
+            "{" | "[" => open.push((path.len(), BTreeSet::new())),
+            "}" | "]" => path.truncate(open.pop()?.0),
             // A string in front of a colon is a key.
-            _ if token.starts_with('"') && plain[at + token.len()..].trim_start().starts_with(':') => {
-                path.truncate(*open.last()?);
+            _ if token.starts_with('"') && text[at + token.len()..].trim_start().starts_with(':') => {
+                let (above, names) = open.last_mut()?;
+                path.truncate(*above);
                 path += if path.is_empty() { "" } else { "." };
-                path += &serde_json::from_str::<String>(token).ok()?;
-                // Below a list there can be several.
-                found.entry(path.clone()).or_insert((line, at - line_start + 1));
+                let name: String = serde_json::from_str(token).ok()?;
+                path += &name;
+                let (path, column, width) = (path.clone(), at - line_start + 1, token.len());
+                let is_repeated = !names.insert(name.clone());
+                found.push(Key { name, path, line, column, width, is_repeated });
             }
             _ => {}
         }
@@ -238,7 +274,7 @@ pub(crate) fn fault_at(before: &[u8], what: String) -> SyntaxError {
 }
 
 /// serde_json's message in the words of this program.
-fn worded(why: &serde_json::Error, text: &str) -> SyntaxError {
+fn friendly_message(why: &serde_json::Error, text: &str) -> SyntaxError {
     // The place is the first letter of a word, or the one behind a sign.
     let line = text.lines().nth(why.line().saturating_sub(1)).unwrap_or_default();
     let rest = line.get(why.column().saturating_sub(1)..).unwrap_or_default().trim_start_matches('-');

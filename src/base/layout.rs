@@ -1,7 +1,6 @@
 //! Text laid out for a terminal: tables and wrapped lines. Chinese has no spaces and each character takes two columns, so
 //! a line may break between any two of them.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
@@ -51,7 +50,7 @@ impl TextTable {
         self
     }
 
-    fn widths(&self, rows: &[Vec<Cell>]) -> Vec<usize> {
+    fn widths(&self, rows: &[Vec<String>]) -> Vec<usize> {
         let limits =
             self.lines.iter().filter_map(|line| if let Line::Wrapped(_, limit) = line { Some(*limit) } else { None });
         // What is left for the last column.
@@ -61,91 +60,57 @@ impl TextTable {
         for cells in rows {
             widths.resize(widths.len().max(cells.len()), 0);
             for (width, cell) in widths.iter_mut().zip(cells) {
-                *width = if cell.columns <= most { cell.columns.max(*width) } else { *width };
+                let columns = columns(cell);
+                *width = if columns <= most { columns.max(*width) } else { *width };
             }
         }
         widths
     }
 
-    /// Adds a line with the cells to the text.
-    fn add_row(&self, text: &mut String, widths: &[usize], cells: &[Cell], limit: Option<usize>) {
-        let start = text.len();
-        pad(text, self.indent);
+    /// The cells as a line, or as several where the last one is wrapped.
+    fn row(&self, widths: &[usize], cells: &[String], limit: Option<usize>) -> String {
+        let mut text = " ".repeat(self.indent);
         for (column, cell) in cells.iter().enumerate() {
-            let padding = widths[column].saturating_sub(cell.columns);
+            let padding = " ".repeat(widths[column].saturating_sub(columns(cell)));
             match limit.filter(|_| column + 1 == cells.len()) {
                 Some(limit) => {
-                    let at = columns(&text[start..]);
-                    let longest = || pieces(&cell.text).map(|(piece, _)| columns(piece)).max().unwrap_or_default();
+                    let at = columns(&text);
+                    let longest = || pieces(cell).map(|(piece, _)| columns(piece)).max().unwrap_or_default();
                     // Rather on the next line than in a narrow column, or where a word does not fit.
                     let cramped = || at + NARROW > limit && limit > 2 * NARROW || at + longest() > limit;
-                    if at + cell.columns > limit && cramped() {
-                        let used = text[start..].trim_end().len();
-                        text.truncate(start + used);
-                        text.extend((used > 0).then_some('\n'));
-                        *text += &wrapped(&cell.text, self.indent + 4, limit);
+                    if at + columns(cell) > limit && cramped() {
+                        text.truncate(text.trim_end().len());
+                        text += if text.is_empty() { "" } else { "\n" };
+                        text += &wrapped(cell, self.indent + 4, limit);
                     } else {
-                        *text += wrapped(&cell.text, at, limit).trim_start();
+                        text += wrapped(cell, at, limit).trim_start();
                     }
                 }
-                None if self.numbers.contains(&column) => {
-                    pad(text, padding);
-                    *text += &cell.text;
-                    *text += "  ";
-                }
-                None => {
-                    *text += &cell.text;
-                    pad(text, padding + 2);
-                }
+                None if self.numbers.contains(&column) => text += &format!("{padding}{cell}  "),
+                None => text += &format!("{cell}{padding}  "),
             }
         }
-        text.truncate(start + text[start..].trim_end().len());
-        text.push('\n');
+        text.truncate(text.trim_end().len());
+        text + "\n"
     }
 }
 
 impl fmt::Display for TextTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows: Vec<Vec<Cell>> = self.lines.iter().map(Line::cells).collect();
+        let shown = |line: &Line| match line {
+            Line::Heading(_) => Vec::new(),
+            Line::Row(cells) | Line::Wrapped(cells, _) => cells.iter().map(|cell| one_line(cell)).collect(),
+        };
+        let rows: Vec<Vec<String>> = self.lines.iter().map(shown).collect();
         let widths = self.widths(&rows);
-        let mut text = String::with_capacity(80 * self.lines.len());
         for (line, cells) in self.lines.iter().zip(&rows) {
             match line {
-                Line::Heading(heading) => text.extend([heading, "\n"]),
-                Line::Row(_) => self.add_row(&mut text, &widths, cells, None),
-                Line::Wrapped(_, limit) => self.add_row(&mut text, &widths, cells, Some(*limit)),
+                Line::Heading(heading) => writeln!(f, "{heading}")?,
+                Line::Row(_) => f.write_str(&self.row(&widths, cells, None))?,
+                Line::Wrapped(_, limit) => f.write_str(&self.row(&widths, cells, Some(*limit)))?,
             }
         }
-        f.write_str(&text)
-    }
-}
-
-/// A cell as it is shown.
-struct Cell<'t> {
-    text: Cow<'t, str>,
-    columns: usize,
-}
-
-impl Line {
-    fn cells(&self) -> Vec<Cell<'_>> {
-        let shown = |cell| {
-            let text = one_line(cell);
-            Cell { columns: columns(&text), text }
-        };
-        match self {
-            Line::Heading(_) => Vec::new(),
-            Line::Row(cells) | Line::Wrapped(cells, _) => cells.iter().map(|cell| shown(cell)).collect(),
-        }
-    }
-}
-
-fn pad(text: &mut String, columns: usize) {
-    const SPACES: &str = "                                                                ";
-    let mut left = columns;
-    while left > 0 {
-        let some = left.min(SPACES.len());
-        text.push_str(&SPACES[..some]);
-        left -= some;
+        Ok(())
     }
 }
 
@@ -160,49 +125,40 @@ pub(crate) fn is_deceptive(c: char) -> bool {
 }
 
 /// A text for a terminal: what would deceive is written as in JSON, which stays the same JSON. Lines and tabs stay.
-pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
-    escaped(text, |c| is_deceptive(c) && c != '\n' && c != '\t')
+pub(crate) fn escape_controls(text: &str) -> String {
+    escaped(text, &['\n', '\t'])
 }
 
-/// The same as one line.
-fn one_line(text: &str) -> Cow<'_, str> {
-    escaped(text, is_deceptive)
+/// A text for a terminal in one line, whatever is in it.
+fn one_line(text: &str) -> String {
+    escaped(text, &[])
 }
 
-fn escaped(text: &str, escapes: impl Fn(char) -> bool) -> Cow<'_, str> {
-    // Most texts are plain ASCII, and most of the others too, so only the rest is looked at.
-    let is_plain = |b: u8| (b' '..0x7f).contains(&b);
-    if text.bytes().all(is_plain) {
-        return Cow::Borrowed(text);
-    }
-    let escapes_at = |at| text.get(at..).and_then(|rest| rest.chars().next()).is_some_and(&escapes);
-    if !text.bytes().enumerate().any(|(at, b)| !is_plain(b) && escapes_at(at)) {
-        return Cow::Borrowed(text);
-    }
-    let mut shown = String::new();
+fn escaped(text: &str, kept: &[char]) -> String {
+    let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            '\n' if escapes(c) => shown += "\\n",
-            '\t' if escapes(c) => shown += "\\t",
-            _ if escapes(c) => shown.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}"))),
-            _ => shown.push(c),
+            _ if !is_deceptive(c) || kept.contains(&c) => shown.push(c),
+            '\n' => shown += "\\n",
+            '\t' => shown += "\\t",
+            _ => shown.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}"))),
         }
     }
-    Cow::Owned(shown)
+    shown
 }
 
-/// A text from outside as one harmless line. The middle of a very long one is left out.
+/// A text from outside as one line. The middle of a very long one is left out.
 pub(crate) fn visible(text: &str) -> String {
     /// Characters kept of the beginning and of the end.
     const LONGEST: usize = 2000;
     if text.len() <= 2 * LONGEST {
-        return one_line(text).into_owned();
+        return one_line(text);
     }
     match (text.char_indices().nth(LONGEST), text.char_indices().nth_back(LONGEST)) {
         (Some((start, _)), Some((end, _))) if start < end => {
             format!("{} … {}", one_line(&text[..start]), one_line(&text[end..]))
         }
-        _ => one_line(text).into_owned(),
+        _ => one_line(text),
     }
 }
 
@@ -293,12 +249,12 @@ mod tests {
     fn what_would_deceive_is_written_as_in_json() {
         let deceptive = "a\x1b[31m\x7f\u{9b}\u{202e}\u{2066}\u{200b}\u{feff}\u{e0041}é数\n\tb";
         let shown = r"a\u001b[31m\u007f\u009b\u202e\u2066\u200b\ufeff\udb40\udc41é数";
-        assert_eq!(harmless(deceptive), format!("{shown}\n\tb"));
+        assert_eq!(escape_controls(deceptive), format!("{shown}\n\tb"));
         assert_eq!(visible(deceptive), format!("{shown}\\n\\tb"));
         let table = TextTable::of_pairs(0, [("a\u{202e}", "x\r\ny".to_string())]);
         assert_eq!(table.to_string(), "a\\u202e  x\\u000d\\ny\n");
         let json = serde_json::Value::from(&deceptive[..deceptive.len() - 3]).to_string();
-        assert_eq!(serde_json::from_str::<String>(&harmless(&json)).unwrap(), deceptive[..deceptive.len() - 3]);
+        assert_eq!(serde_json::from_str::<String>(&escape_controls(&json)).unwrap(), deceptive[..deceptive.len() - 3]);
     }
 
     #[test]

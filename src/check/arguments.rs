@@ -8,30 +8,22 @@ use super::findings::{Check, Findings};
 use super::refusals::{self, Refusal};
 use super::subject::Subject;
 use crate::base::options::{flag, launch_option};
-use crate::command::arguments::{Fault, Kind, Parser, Refused, Versions};
-use crate::command::defaults::TRAINING_ARGUMENTS;
-use crate::command::option_names::is_spelling;
-use crate::command::script::ScriptParser;
+use crate::command::arguments::{ArgType, Parser, Rejected, Rejection, Versions};
 use crate::command::target::base_name;
 use crate::command::trainer::{ArgumentParser, UnknownOptions};
 use crate::report::{self, Rule, Severity, When, nearest};
 
-pub(super) const RULES: &[Check] = &[Check {
-    rule: Rule::Argument,
-    severity: Severity::Error,
-    when: When::Start,
-    doc: "the trainer refuses one of its own arguments, minutes later (a warning where its version or its script leaves a doubt)",
-    check: argument,
-}];
+pub(super) const RULES: &[Check] = &[Check::code(Rule::Argument, Severity::Error, When::Start, argument).doc(
+    "the trainer refuses one of its own arguments, minutes later (a warning where its version or its script \
+         leaves a doubt)",
+)];
 
 /// A command that is not complete can be planned.
-pub(super) const INCOMPLETE: &[Check] = &[Check {
-    rule: Rule::ArgumentMissing,
-    severity: Severity::Error,
-    when: When::Start,
-    doc: "the command leaves out what the trainer cannot do without: its model, its data (only where the sources of the trainer are there and say so)",
-    check: argument_missing,
-}];
+pub(super) const INCOMPLETE: &[Check] =
+    &[Check::code(Rule::ArgumentMissing, Severity::Error, When::Start, argument_missing).doc(
+        "the command leaves out what the trainer cannot do without: its model, its data (only where the sources of \
+         the trainer are there and say so)",
+    )];
 
 /// What an option was called before, and what it is now.
 const RENAMED: &[(&str, &str)] = &[
@@ -64,65 +56,58 @@ struct Reading<'a> {
 
 fn argument(subject: &Subject, found: &mut Findings) {
     let Some(reading) = reading(subject) else { return };
-    let python = subject.job.python.as_ref();
-    if let Some((refused, versions)) = reading.parser.refused(&reading.words, python) {
-        for it in refused {
-            tell(&reading, &it, &versions, subject, found);
-        }
+    let versions = reading.parser.versions(subject.job.python.as_ref());
+    for rejected in reading.parser.rejected(&reading.words, &versions) {
+        report_rejection(&reading, &rejected, &versions, subject, found);
     }
     if reading.plain {
-        tell_refusals(&reading.parser, subject, found);
+        report_refusals(&reading.parser, subject, found);
     }
 }
 
 /// What the trainer refuses though its parser took it.
-fn tell_refusals(parser: &Parser, subject: &Subject, found: &mut Findings) {
-    let words = subject.job.args.words();
-    let given = words.iter().filter_map(|word| word.to_str()?.strip_prefix("--"));
-    let given: Vec<&str> = given.map(|word| word.split('=').next().unwrap_or(word)).collect();
-    let is_given = |name: &str| given.iter().any(|word| is_spelling(word, name));
-    let concerns = |refusal: &&Refusal| refusal.argument().is_some_and(is_given);
-    for refusal in refusals::all(subject.job.trainer).filter(concerns) {
-        let keeps_default = |name: &str| {
-            let keeps = if refusal.is_of_transformers() { Parser::keeps_default } else { Parser::is_left_out };
-            keeps(parser, name, words)
-        };
-        let Some((option, value)) = refusal.refuses(subject, keeps_default) else { continue };
+fn report_refusals(parser: &Parser, subject: &Subject, found: &mut Findings) {
+    for refusal in refusals::all(subject.job.trainer) {
+        let Some((option, value)) = refusal.refuses(subject) else { continue };
         let versions = parser.versions(subject.job.python.as_ref());
-        if !versions.are_recorded() || !versions.all_within(refusal.distribution, refusal.since, refusal.until) {
+        let has_them = || versions.all_within("transformers", [0; 3], [u32::MAX; 3]);
+        if refusal.is_of_transformers() && !has_them() {
             continue;
         }
-        let severity = if versions.certain() && refusal.certain { Severity::Error } else { Severity::Warning };
-        let doubt = if versions.certain() { String::new() } else { format!(" ({})", versions.doubt()) };
+        let (severity, doubt) = certainty(&versions);
         let name = if parser.mapping { option[2..].to_string() } else { option };
         let in_file = subject.job.place_in_run_file(name.trim_start_matches('-'), subject.host);
         let joined = joined(&name, &value, parser.mapping);
         let what = format!("the trainer refuses `{joined}`: {}{doubt}", refusal.why);
         let place = in_file.filter(|_| parser.mapping).unwrap_or(joined);
-        found.at_with_severity(severity, &[place], what, refusal.help.to_string());
+        found.at_with_severity(severity, &[place], what, refusal.help);
     }
 }
 
 /// What the trainer ends without.
 fn argument_missing(subject: &Subject, found: &mut Findings) {
-    let is_missing = |refusal: &&Refusal| refusal.needed().is_some_and(|name| subject.job.args.list(name).is_none());
+    let is_missing = |refusal: &Refusal| refusal.needed().is_some_and(|name| subject.job.args.list(name).is_none());
     let mut missing = refusals::all(subject.job.trainer).filter(is_missing).peekable();
     if missing.peek().is_none() {
         return;
     }
     let Some(Reading { parser, .. }) = reading(subject) else { return };
     let versions = parser.versions(subject.job.python.as_ref());
-    let words = subject.job.args.words();
-    let stands = |refusal: &&Refusal| {
-        let is_left_out = |name: &str| parser.is_left_out(name, words);
-        refusal.holds(subject, is_left_out) && versions.are_recorded() && versions.certain()
-    };
-    for refusal in missing.filter(stands) {
+    let is_left_out = |name: &str| parser.is_left_out(name, subject.job.args.words());
+    for refusal in missing.filter(|refusal| versions.certain() && refusal.holds(subject, is_left_out)) {
         let name = refusal.needed().unwrap_or_default();
         let name = if parser.mapping { name.to_string() } else { format!("--{name}") };
         let what = format!("{} needs `{name}`: {}", versions.first(), refusal.why);
         found.at(&[subject.job.trainer.name.to_string()], what, refusal.help);
     }
+}
+
+/// How sure a refusal is, and the doubt in words.
+fn certainty(versions: &Versions) -> (Severity, String) {
+    if versions.certain() {
+        return (Severity::Error, String::new());
+    }
+    (Severity::Warning, format!(" ({})", versions.doubt()))
 }
 
 /// An argument with its value, as it stands in a command or in a run file.
@@ -137,7 +122,7 @@ fn joined(name: &str, value: &str, mapping: bool) -> String {
 
 fn reading<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
     let job = subject.job;
-    match job.trainer.parser {
+    match job.trainer.arguments.parser {
         ArgumentParser::Recorded { class, unknown } => {
             let mut parser = Parser::new(&[class(&job.target, subject.host)?]);
             // TRL's own; a file that it names is read by other rules.
@@ -161,15 +146,10 @@ fn reading<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
     }
 }
 
-/// The script is read word by word only where something looks wrong.
 fn of_script<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
     let words = Cow::Borrowed(subject.job.command_line());
-    let text = subject.script()?;
-    let refused = || refusals::all(subject.job.trainer).any(|refusal| refusal.refuses(subject, |_| true).is_some());
-    if !Parser::new(&[TRAINING_ARGUMENTS]).is_suspicious(&words, |name| text.contains(name)) && !refused() {
-        return None;
-    }
-    let script = ScriptParser::read(text)?;
+    let flow = subject.job.flow()?;
+    let script = flow.parser()?;
     let mut parser = Parser::new(&script.classes);
     // A bool of its own that is true by default has a `--no_NAME` beside it.
     let off = script.own.iter().map(|own| format!("no_{own}"));
@@ -178,14 +158,20 @@ fn of_script<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
     Some(Reading { parser, words, tolerant: script.closed.then_some(""), plain: script.plain })
 }
 
-fn tell(reading: &Reading, refused: &Refused, versions: &Versions, subject: &Subject, found: &mut Findings) {
-    let Refused { option, fault } = refused;
+fn report_rejection(
+    reading: &Reading,
+    rejected: &Rejected,
+    versions: &Versions,
+    subject: &Subject,
+    found: &mut Findings,
+) {
+    let Rejected { option, why: fault } = rejected;
     let name = option.trim_start_matches('-').replace('-', "_");
     let mapping = reading.parser.mapping;
     let shown = if mapping { name.clone() } else { option.clone() };
-    let mut severity = if versions.certain() { Severity::Error } else { Severity::Warning };
+    let (mut severity, doubt) = certainty(versions);
     let (what, given, help) = match fault {
-        Fault::Unknown => {
+        Rejection::Unknown => {
             let once = reading.parser.names().any(|known| known == name);
             if reading.tolerant.is_none() {
                 // Elsewhere there may be more: only what was there once is told.
@@ -205,7 +191,7 @@ fn tell(reading: &Reading, refused: &Refused, versions: &Versions, subject: &Sub
                 (None, None) => otherwise.to_string(),
             };
             let noun = if mapping { "argument" } else { "option" };
-            let what = match subject.job.trainer.parser {
+            let what = match subject.job.trainer.arguments.parser {
                 ArgumentParser::Script => {
                     let script = base_name(subject.job.target.word());
                     format!("neither {script} nor {} has an option `{shown}`", versions.first())
@@ -214,7 +200,7 @@ fn tell(reading: &Reading, refused: &Refused, versions: &Versions, subject: &Sub
             };
             (what, shown.clone(), help)
         }
-        Fault::Ambiguous(names) => {
+        Rejection::Ambiguous(names) => {
             if !reading.parser.closed {
                 severity = Severity::Warning;
             }
@@ -223,12 +209,12 @@ fn tell(reading: &Reading, refused: &Refused, versions: &Versions, subject: &Sub
             let meant = RENAMED.iter().find(|(old, _)| *old == name).map(|(_, new)| format!("--{new}"));
             (what, option.clone(), meant.unwrap_or_else(|| listed[0].clone()))
         }
-        Fault::NoValue(kind) => {
+        Rejection::NoValue(kind) => {
             let (wanted, example) = wanted(&name, *kind, None, versions);
             let help = format!("{option} {example}; a value that starts with `-` needs {option}=VALUE");
             (format!("the trainer refuses `{option}` without a value: it wants {wanted}"), option.clone(), help)
         }
-        Fault::WrongValue(value, kind) => {
+        Rejection::WrongValue(value, kind) => {
             let (wanted, example) = wanted(&name, *kind, Some(value), versions);
             let joined = if mapping { format!("{name}: {value}") } else { format!("{option} {value}") };
             let help = match example.as_str() {
@@ -243,14 +229,13 @@ fn tell(reading: &Reading, refused: &Refused, versions: &Versions, subject: &Sub
         }
     };
     let place = place(&given, &name, fault, mapping, subject);
-    let doubt = if versions.certain() { String::new() } else { format!(" ({})", versions.doubt()) };
-    found.at_with_severity(severity, &[place], format!("{what}{doubt}"), help.trim_end().to_string());
+    found.at_with_severity(severity, &[place], format!("{what}{doubt}"), help.trim_end());
 }
 
 /// In the run file, or as it is given.
-fn place(given: &str, name: &str, fault: &Fault, mapping: bool, subject: &Subject) -> String {
+fn place(given: &str, name: &str, fault: &Rejection, mapping: bool, subject: &Subject) -> String {
     let sought = match fault {
-        Fault::WrongValue(value, _) => value,
+        Rejection::WrongValue(value, _) => value,
         _ => name,
     };
     let in_file = mapping.then(|| subject.job.place_in_run_file(sought, subject.host)).flatten();
@@ -265,7 +250,7 @@ fn suggestion(name: &str, parser: &Parser, versions: &Versions) -> Option<String
 }
 
 /// What an argument wants, and an example of it.
-fn wanted(name: &str, kind: Kind, value: Option<&str>, versions: &Versions) -> (String, String) {
+fn wanted(name: &str, kind: ArgType, value: Option<&str>, versions: &Versions) -> (String, String) {
     let choices = kind.choices(versions);
     let Some(first) = choices.first() else {
         let (wanted, example) = kind.wanted();

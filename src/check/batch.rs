@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::findings::{Check, Findings};
 use super::subject::Subject;
 use crate::base::json;
-use crate::base::python_value::number;
+use crate::base::python_value::{number, typed};
 use crate::config::schema::{self, SEQUENCE_JUDGED};
-use crate::report::{Rule, Severity, When, typed};
+use crate::report::{Rule, Severity, When};
 
 const GLOBAL: &str = "train_batch_size";
 const MICRO: &str = "train_micro_batch_size_per_gpu";
@@ -16,41 +16,19 @@ pub(super) const SIZES: [&str; 3] = [GLOBAL, MICRO, STEPS];
 const SEQUENCE: &str = "sequence_parallel_size";
 
 pub(super) const RULES: &[Check] = &[
-    Check {
-        rule: Rule::BatchSize,
-        severity: Severity::Error,
-        when: When::Parse,
-        doc: "a batch size that is no number above 0, or none at all",
-        check: batch_size,
-    },
-    Check {
-        rule: Rule::BatchProduct,
-        severity: Severity::Error,
-        when: When::Parse,
-        doc: "train_batch_size is not micro batch × accumulation steps × data-parallel ranks",
-        check: batch_product,
-    },
-    Check {
-        rule: Rule::BatchSequence,
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "sequence_parallel_size does not divide the ranks: DeepSpeed goes on with a fraction of a rank",
-        check: batch_sequence,
-    },
-    Check {
-        rule: Rule::BatchTensor,
-        severity: Severity::Note,
-        when: When::Silent,
-        doc: "with AutoTP every rank counts in train_batch_size, though a tensor-parallel group reads the same samples",
-        check: batch_tensor,
-    },
-    Check {
-        rule: Rule::LightningAccumulation,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "gradient_accumulation_steps for Lightning's Trainer, which sets it from accumulate_grad_batches and refuses it in the config",
-        check: lightning_accumulation,
-    },
+    Check::code(Rule::BatchSize, Severity::Error, When::Parse, batch_size)
+        .doc("a batch size that is no number above 0, or none at all"),
+    Check::code(Rule::BatchProduct, Severity::Error, When::Parse, batch_product)
+        .doc("train_batch_size is not micro batch × accumulation steps × data-parallel ranks"),
+    Check::code(Rule::BatchSequence, Severity::Warning, When::Silent, batch_sequence)
+        .doc("sequence_parallel_size does not divide the ranks: DeepSpeed goes on with a fraction of a rank"),
+    Check::code(Rule::BatchTensor, Severity::Note, When::Silent, batch_tensor).doc(
+        "with AutoTP every rank counts in train_batch_size, though a tensor-parallel group reads the same samples",
+    ),
+    Check::code(Rule::LightningAccumulation, Severity::Error, When::Start, lightning_accumulation).doc(
+        "gradient_accumulation_steps for Lightning's Trainer, which sets it from accumulate_grad_batches and \
+             refuses it in the config",
+    ),
 ];
 
 /// The three values as DeepSpeed reads them. null counts as missing.
@@ -93,7 +71,7 @@ impl Triangle {
 /// The three numbers, unless one is still "auto" or not a number. A config alone says nothing of what a trainer adds.
 fn triangle(subject: &Subject) -> Option<Triangle> {
     let trainer = subject.job.trainer;
-    if trainer.sets(MICRO) || trainer.sets_what_is_absent() || trainer.passes_through() || is_elastic(subject) {
+    if trainer.sets(MICRO) || trainer.sets_what_is_absent() || trainer.is_passthrough() || is_elastic(subject) {
         return None;
     }
     let size = |key: &str| match subject.get(key) {

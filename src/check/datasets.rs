@@ -11,18 +11,19 @@ use super::subject::Subject;
 use crate::command::inputs::is_missing;
 use crate::report::{Rule, Severity, When, nearest, reading};
 
-pub(super) const RULES: &[Check] = &[Check {
-    rule: Rule::DatasetUnreadable,
-    severity: Severity::Error,
-    when: When::Start,
-    doc: "LLaMA-Factory's dataset_info.json has no such dataset; TRL gets a file, where it wants a folder; a data file has nothing in it, or is not there (a warning)",
-    check: |subject, found| match subject.job.trainer.name {
-        "llamafactory" if subject.runs_here() => of_llamafactory(subject, found),
-        "trl" if subject.runs_here() => of_trl(subject, found),
-        "swift" if subject.runs_here() => of_swift(subject, found),
-        _ => {}
-    },
-}];
+pub(super) const RULES: &[Check] =
+    &[Check::code(Rule::DatasetUnreadable, Severity::Error, When::Start, |subject, found| {
+        match subject.job.trainer.name {
+            "llamafactory" if subject.runs_here() => of_llamafactory(subject, found),
+            "trl" if subject.runs_here() => of_trl(subject, found),
+            "swift" if subject.runs_here() => of_swift(subject, found),
+            _ => {}
+        }
+    })
+    .doc(
+        "LLaMA-Factory's dataset_info.json has no such dataset; TRL gets a file, where it wants a folder; a data file \
+         has nothing in it, or is not there (a warning)",
+    )];
 
 const INFO: &str = "dataset_info.json";
 /// Entries of it that name something to download.

@@ -9,20 +9,14 @@ use crate::ranks::topology::{DeviceFault, Role, Topology};
 use crate::report::{Problem, Rule, Severity, When};
 
 pub(super) const RULES: &[Check] = &[
-    Check {
-        rule: Rule::VisibleDevices,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "CUDA_VISIBLE_DEVICES (or ROCm's) names a GPU twice, one that this machine does not have, or no GPU at all",
-        check: visible_devices,
-    },
-    Check {
-        rule: Rule::RanksShareGpus,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "more ranks on this machine than GPUs, which NCCL refuses (a warning where only a variable counts the GPUs)",
-        check: ranks_share_gpus,
-    },
+    Check::code(Rule::VisibleDevices, Severity::Error, When::Start, visible_devices).doc(
+        "CUDA_VISIBLE_DEVICES (or ROCm's) names a GPU twice, one that this machine does not have, or no GPU at \
+             all",
+    ),
+    Check::code(Rule::RanksShareGpus, Severity::Error, When::Start, ranks_share_gpus).doc(
+        "more ranks on this machine than GPUs, which NCCL refuses (a warning where only a variable counts the \
+             GPUs)",
+    ),
 ];
 
 fn visible_devices(subject: &Subject, found: &mut Findings) {

@@ -4,223 +4,146 @@ use serde_json::Value;
 
 use super::findings::{Check, Findings};
 use super::subject::Subject;
-use crate::config::schema;
+use crate::config::schema::{self, truth};
 use crate::config::zero::Device;
 use crate::report::{Rule, Severity, When};
 
 pub(super) const RULES: &[Check] = &[
-    Check {
-        rule: Rule::NoEffect,
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "a key that is read and does nothing here: offload_param below stage 3, activation_checkpointing under transformers, round_robin_gradients at stage 3, …",
-        check: |subject, found| idle(subject, found, Severity::Warning),
-    },
-    Check {
-        rule: Rule::IdleKey,
-        severity: Severity::Note,
-        when: When::Silent,
-        doc: "a key that waits for another one: aio and buffers until something is on nvme, stage3_* below stage 3",
-        check: |subject, found| idle(subject, found, Severity::Note),
-    },
-    Check {
-        rule: Rule::ClippingIgnored,
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "--max_grad_norm is given, but a config without gradient_clipping clips at DeepSpeed's own default",
-        check: clipping_ignored,
-    },
-    Check {
-        rule: Rule::DefaultClipping,
-        severity: Severity::Note,
-        when: When::Silent,
-        doc: "without gradient_clipping DeepSpeed clips at 1.0 since 0.19.3, before that not at all",
-        check: default_clipping,
-    },
-    Check {
-        rule: Rule::NoZero,
-        severity: Severity::Note,
-        when: When::Silent,
-        doc: "without zero_optimization nothing is sharded: ZeRO is off",
-        check: no_zero,
-    },
-    Check {
-        rule: Rule::GatheredWeights,
-        severity: Severity::Warning,
-        when: When::Step,
-        doc: "stage 3 without stage3_gather_16bit_weights_on_model_save: transformers saves ZeRO's shards instead of a model",
-        check: gathered_weights,
-    },
-    Check {
-        rule: Rule::OverlapComm,
-        severity: Severity::Note,
-        when: When::Silent,
-        doc: "by default overlap_comm is on at stage 3 and off below; on, it was reported to diverge and takes more memory",
-        check: overlap_comm,
-    },
-    Check {
-        rule: Rule::LargeBucket,
-        severity: Severity::Note,
-        when: When::Silent,
-        doc: "buckets above DeepSpeed's default of 500,000,000 elements, and the memory they take",
-        check: large_bucket,
-    },
-    Check {
-        rule: Rule::PinnedMemory,
-        severity: Severity::Note,
-        when: When::Silent,
-        doc: "offload locks its host memory by default since 0.19.5: ulimit -l must allow it",
-        check: pinned_memory,
-    },
-];
-
-/// A key that does nothing, while a condition holds.
-struct Idle {
-    key: &'static str,
-    severity: Severity,
-    why: &'static str,
-    help: &'static str,
-    /// Given the value, which is there and not "auto".
-    holds: fn(&Subject, &Value) -> bool,
-}
-
-const fn idle_entry(
-    severity: Severity,
-    key: &'static str,
-    why: &'static str,
-    help: &'static str,
-    holds: fn(&Subject, &Value) -> bool,
-) -> Idle {
-    Idle { key, severity, why, help, holds }
-}
-
-const IDLE: &[Idle] = &[
-    idle_entry(
-        Severity::Warning,
-        "zero_optimization.offload_param.device",
-        "parameters are offloaded at stage 3 only",
-        "--set zero_optimization.stage=3",
-        |subject, _| subject.stage_is(&[0, 1, 2]) && subject.zero().param.is_off_gpu(),
+    Check::code(Rule::NoEffect, Severity::Warning, When::Silent, |_, found| ineffective(found, WITHOUT_EFFECT)).doc(
+        "a key that is read and does nothing here: offload_param below stage 3, activation_checkpointing under \
+         transformers, round_robin_gradients at stage 3, …",
     ),
-    idle_entry(
-        Severity::Warning,
-        "zero_optimization.offload_optimizer.device",
-        "below stage 3 \"nvme\" means cpu: the NVMe is never used",
-        "--set zero_optimization.offload_optimizer.device=cpu, or --set zero_optimization.stage=3",
-        |subject, _| subject.stage_is(&[1, 2]) && subject.zero().optimizer == Device::Nvme,
-    ),
-    idle_entry(
-        Severity::Warning,
-        "zero_optimization.round_robin_gradients",
-        "it acts at stages 1 and 2 only",
-        "--unset zero_optimization.round_robin_gradients",
-        |subject, on| subject.stage_is(&[0, 3]) && schema::truth(on) == Some(true),
-    ),
-    idle_entry(
-        Severity::Warning,
-        "activation_checkpointing",
-        "only scripts that call deepspeed.checkpointing.configure() read it; transformers does not",
-        "--gradient_checkpointing true, and --unset activation_checkpointing",
-        |subject, section| subject.is_hf() && section.as_object().is_some_and(|it| it.values().any(schema::is_true)),
-    ),
-    idle_entry(
-        Severity::Warning,
-        "train_micro_batch_size_per_gpu",
-        "the trainer overwrites it with the batch size of its own config",
-        "--set train_micro_batch_size_per_gpu=auto",
-        |subject, _| subject.job.trainer.sets("train_micro_batch_size_per_gpu"),
-    ),
-    idle_entry(
-        Severity::Warning,
-        "gradient_accumulation_steps",
-        "the trainer overwrites it with the steps of its own config",
-        "--set gradient_accumulation_steps=auto",
-        |subject, _| subject.job.trainer.sets("gradient_accumulation_steps"),
-    ),
-    idle_entry(
-        Severity::Warning,
-        "gradient_clipping",
-        "the trainer overwrites it with the norm of its own config",
-        "--set gradient_clipping=auto",
-        |subject, _| subject.job.trainer.sets("gradient_clipping"),
-    ),
-    idle_entry(
-        Severity::Warning,
-        "optimizer",
-        "the trainer brings the optimizer of its own config",
-        "--unset optimizer",
-        |subject, _| subject.job.trainer.sets("optimizer.params.lr"),
-    ),
-    idle_entry(
-        Severity::Warning,
-        "zero_optimization.contiguous_gradients",
-        "with the optimizer in host memory it is always true at stages 1 and 2",
-        "--set zero_optimization.contiguous_gradients=true",
-        |subject, on| subject.stage_is(&[1, 2]) && subject.offloads_optimizer() && schema::truth(on) == Some(false),
-    ),
-    idle_entry(
-        Severity::Warning,
-        "zero_optimization.allgather_partitions",
-        "DeepSpeed reads it and uses it nowhere",
-        "--unset zero_optimization.allgather_partitions",
-        |_, on| schema::truth(on) == Some(false),
-    ),
-    idle_entry(
-        Severity::Warning,
-        "disable_allgather",
-        "DeepSpeed reads it and uses it nowhere",
-        "--unset disable_allgather",
-        |_, on| schema::is_true(on),
-    ),
-    idle_entry(
-        Severity::Warning,
-        "zero_optimization.zero_hpz_partition_size",
-        "it acts at stage 3 only",
-        "--set zero_optimization.stage=3",
-        |subject, size| subject.stage_is(&[0, 1, 2]) && schema::whole(size).is_some_and(|size| size > 1.0),
-    ),
-    idle_entry(
-        Severity::Warning,
-        "zero_optimization.zero_quantized_weights",
-        "it acts at stage 3 only",
-        "--set zero_optimization.stage=3",
-        |subject, on| subject.stage_is(&[0, 1, 2]) && schema::truth(on) == Some(true),
-    ),
-    idle_entry(
-        Severity::Note,
-        "zero_optimization.offload_optimizer.fast_init",
-        "it acts only with optimizer and parameters on nvme",
-        "--unset zero_optimization.offload_optimizer.fast_init",
-        |subject, on| {
-            schema::truth(on) == Some(true)
-                && (subject.zero().optimizer, subject.zero().param) != (Device::Nvme, Device::Nvme)
-        },
-    ),
-    idle_entry(
-        Severity::Note,
-        "zero_optimization.offload_param.buffer_size",
-        "buffer_count, buffer_size and max_in_cpu act only with the parameters on nvme",
-        "--set zero_optimization.offload_param.device=nvme, or leave them",
-        |subject, _| subject.zero().param != Device::Nvme,
-    ),
-    idle_entry(Severity::Note, "aio", "nothing is on nvme", "--unset aio", |subject, _| {
-        ![subject.zero().param, subject.zero().optimizer].contains(&Device::Nvme)
-            && subject.get("checkpoint.writer").is_none()
-    }),
-];
-
-fn idle(subject: &Subject, found: &mut Findings, severity: Severity) {
-    for it in IDLE.iter().filter(|it| it.severity == severity) {
-        let value = subject.get(it.key).filter(|value| !value.is_null() && *value != "auto");
-        if value.is_some_and(|value| (it.holds)(subject, value)) {
-            found.key(&[it.key], format!("`{}` has no effect here: {}", it.key, it.why), it.help);
-        }
-    }
-    if severity == Severity::Note && subject.stage_is(&[0, 1, 2]) {
+    Check::code(Rule::IdleKey, Severity::Note, When::Silent, |subject, found| {
+        ineffective(found, WAITING);
         let mut keys = subject.keys().iter().filter(|key| key.path.starts_with("zero_optimization.stage3_"));
-        if let Some(key) = keys.next() {
+        if let Some(key) = keys.next().filter(|_| subject.stage_is(&[0, 1, 2])) {
             let what = format!("`{}` and its like act at stage 3 only", key.path);
             found.key(&[&key.path], what, "--set zero_optimization.stage=3, or leave them");
+        }
+    })
+    .doc("a key that waits for another one: aio and buffers until something is on nvme, stage3_* below stage 3"),
+    Check::code(Rule::ClippingIgnored, Severity::Warning, When::Silent, clipping_ignored)
+        .doc("--max_grad_norm is given, but a config without gradient_clipping clips at DeepSpeed's own default"),
+    Check::code(Rule::DefaultClipping, Severity::Note, When::Silent, default_clipping)
+        .doc("without gradient_clipping DeepSpeed clips at 1.0 since 0.19.3, before that not at all"),
+    Check::row(Rule::NoZero, Severity::Note, When::Silent)
+        .doc("without zero_optimization nothing is sharded: ZeRO is off")
+        .holds(|subject| !subject.job.trainer.uses_accelerate() && subject.get("zero_optimization").is_none())
+        .says(
+            &["zero_optimization"],
+            "the config has no `zero_optimization` section: nothing is sharded",
+            "--set zero_optimization.stage=2",
+        ),
+    Check::code(Rule::GatheredWeights, Severity::Warning, When::Step, gathered_weights).doc(
+        "stage 3 without stage3_gather_16bit_weights_on_model_save: transformers saves ZeRO's shards instead of a \
+             model",
+    ),
+    Check::code(Rule::OverlapComm, Severity::Note, When::Silent, overlap_comm).doc(
+        "by default overlap_comm is on at stage 3 and off below; on, it was reported to diverge and takes more \
+             memory",
+    ),
+    Check::code(Rule::LargeBucket, Severity::Note, When::Silent, large_bucket)
+        .doc("buckets above DeepSpeed's default of 500,000,000 elements, and the memory they take"),
+    Check::code(Rule::PinnedMemory, Severity::Note, When::Silent, pinned_memory)
+        .doc("offload locks its host memory by default since 0.19.5: ulimit -l must allow it"),
+];
+
+/// A key that does nothing while a condition holds.
+struct IneffectiveKey {
+    key: &'static str,
+    /// Given the value, which is there and not "auto".
+    holds: fn(&Subject, &Value) -> bool,
+    why: &'static str,
+    help: &'static str,
+}
+
+const fn key(key: &'static str, holds: fn(&Subject, &Value) -> bool) -> IneffectiveKey {
+    IneffectiveKey { key, holds, why: "", help: "--unset {key}" }
+}
+
+impl IneffectiveKey {
+    const fn why(self, why: &'static str) -> Self {
+        IneffectiveKey { why, ..self }
+    }
+
+    const fn help(self, help: &'static str) -> Self {
+        IneffectiveKey { help, ..self }
+    }
+}
+
+const UNUSED: &str = "DeepSpeed reads it and uses it nowhere";
+const STAGE_3_ONLY: &str = "it acts at stage 3 only";
+const TAKE_STAGE_3: &str = "--set zero_optimization.stage=3";
+
+const WITHOUT_EFFECT: &[IneffectiveKey] = &[
+    key("zero_optimization.offload_param.device", |subject, _| below_3(subject) && subject.zero().param.is_off_gpu())
+        .why("parameters are offloaded at stage 3 only")
+        .help(TAKE_STAGE_3),
+    key("zero_optimization.offload_optimizer.device", |subject, _| {
+        subject.stage_is(&[1, 2]) && subject.zero().optimizer == Device::Nvme
+    })
+    .why("below stage 3 \"nvme\" means cpu: the NVMe is never used")
+    .help("--set {key}=cpu, or --set zero_optimization.stage=3"),
+    key("zero_optimization.round_robin_gradients", |subject, on| subject.stage_is(&[0, 3]) && truth(on) == Some(true))
+        .why("it acts at stages 1 and 2 only"),
+    key("activation_checkpointing", |subject, section| {
+        subject.is_hf() && section.as_object().is_some_and(|section| section.values().any(schema::is_true))
+    })
+    .why("only scripts that call deepspeed.checkpointing.configure() read it; transformers does not")
+    .help("--gradient_checkpointing true, and --unset {key}"),
+    key("train_micro_batch_size_per_gpu", |subject, _| subject.job.trainer.sets("train_micro_batch_size_per_gpu"))
+        .why("the trainer overwrites it with the batch size of its own config")
+        .help("--set {key}=auto"),
+    key("gradient_accumulation_steps", |subject, _| subject.job.trainer.sets("gradient_accumulation_steps"))
+        .why("the trainer overwrites it with the steps of its own config")
+        .help("--set {key}=auto"),
+    key("gradient_clipping", |subject, _| subject.job.trainer.sets("gradient_clipping"))
+        .why("the trainer overwrites it with the norm of its own config")
+        .help("--set {key}=auto"),
+    key("optimizer", |subject, _| subject.job.trainer.sets("optimizer.params.lr"))
+        .why("the trainer brings the optimizer of its own config"),
+    key("zero_optimization.contiguous_gradients", |subject, on| {
+        subject.stage_is(&[1, 2]) && subject.offloads_optimizer() && truth(on) == Some(false)
+    })
+    .why("with the optimizer in host memory it is always true at stages 1 and 2")
+    .help("--set {key}=true"),
+    key("zero_optimization.allgather_partitions", |_, on| truth(on) == Some(false)).why(UNUSED),
+    key("disable_allgather", |_, on| schema::is_true(on)).why(UNUSED),
+    key("zero_optimization.zero_hpz_partition_size", |subject, size| {
+        below_3(subject) && schema::whole(size).is_some_and(|size| size > 1.0)
+    })
+    .why(STAGE_3_ONLY)
+    .help(TAKE_STAGE_3),
+    key("zero_optimization.zero_quantized_weights", |subject, on| below_3(subject) && truth(on) == Some(true))
+        .why(STAGE_3_ONLY)
+        .help(TAKE_STAGE_3),
+];
+
+const WAITING: &[IneffectiveKey] = &[
+    key("zero_optimization.offload_optimizer.fast_init", |subject, on| {
+        let zero = subject.zero();
+        truth(on) == Some(true) && (zero.optimizer, zero.param) != (Device::Nvme, Device::Nvme)
+    })
+    .why("it acts only with optimizer and parameters on nvme"),
+    key("zero_optimization.offload_param.buffer_size", |subject, _| subject.zero().param != Device::Nvme)
+        .why("buffer_count, buffer_size and max_in_cpu act only with the parameters on nvme")
+        .help("--set zero_optimization.offload_param.device=nvme, or leave them"),
+    key("aio", |subject, _| {
+        let devices = [subject.zero().param, subject.zero().optimizer];
+        !devices.contains(&Device::Nvme) && subject.get("checkpoint.writer").is_none()
+    })
+    .why("nothing is on nvme"),
+];
+
+fn below_3(subject: &Subject) -> bool {
+    subject.stage_is(&[0, 1, 2])
+}
+
+fn ineffective(found: &mut Findings, keys: &[IneffectiveKey]) {
+    for IneffectiveKey { key, holds, why, help } in keys {
+        let value = found.subject.get(key).filter(|value| !value.is_null() && *value != "auto");
+        if value.is_some_and(|value| holds(found.subject, value)) {
+            found.key(&[key], format!("`{key}` has no effect here: {why}"), help.replace("{key}", key));
         }
     }
 }
@@ -249,17 +172,10 @@ fn default_clipping(subject: &Subject, found: &mut Findings) {
     }
 }
 
-fn no_zero(subject: &Subject, found: &mut Findings) {
-    if !subject.job.trainer.uses_accelerate() && subject.get("zero_optimization").is_none() {
-        let what = "the config has no `zero_optimization` section: nothing is sharded".to_string();
-        found.key(&["zero_optimization"], what, "--set zero_optimization.stage=2");
-    }
-}
-
 fn gathered_weights(subject: &Subject, found: &mut Findings) {
     let key = "zero_optimization.stage3_gather_16bit_weights_on_model_save";
-    let gathers = subject.zero_key("stage3_gather_16bit_weights_on_model_save").and_then(schema::truth);
-    let old = subject.zero_key("stage3_gather_fp16_weights_on_model_save").and_then(schema::truth);
+    let gathers = subject.zero_key("stage3_gather_16bit_weights_on_model_save").and_then(truth);
+    let old = subject.zero_key("stage3_gather_fp16_weights_on_model_save").and_then(truth);
     let open = subject.zero_key("stage3_gather_16bit_weights_on_model_save").is_some_and(|value| value == "auto");
     if !subject.is_hf() || !subject.stage_is(&[3]) || open || gathers.or(old) == Some(true) {
         return;
@@ -281,7 +197,7 @@ fn overlap_comm(subject: &Subject, found: &mut Findings) {
             let on = if subject.stage_is(&[3]) { "on" } else { "off" };
             found.key(&[key], format!("`{key}` is {on} by default at this stage"), format!("--set {key}=false"));
         }
-        Some(value) if schema::truth(value) == Some(true) => {
+        Some(value) if truth(value) == Some(true) => {
             let what = format!(
                 "`{key}` takes about 4.5 × the buckets in memory, and was reported to diverge (DeepSpeed#4298, #5347)"
             );

@@ -10,62 +10,26 @@ use crate::ranks::topology::Role;
 use crate::report::{Rule, Severity, When};
 
 pub(super) const RULES: &[Check] = &[
-    Check {
-        rule: Rule::DeadVariable,
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "a variable that reads as if DeepSpeed or this version of torch knew it, and that nothing reads",
-        check: dead_variable,
-    },
-    Check {
-        rule: Rule::AllocatorConf,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "a PYTORCH_CUDA_ALLOC_CONF, or from torch 2.9 on a PYTORCH_ALLOC_CONF, that is no list of name:value: torch stops on it",
-        check: allocator_conf,
-    },
-    Check {
-        rule: Rule::TwoAllocatorConfs,
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "PYTORCH_CUDA_ALLOC_CONF and PYTORCH_ALLOC_CONF differ: torch follows the first",
-        check: two_allocator_confs,
-    },
-    Check {
-        rule: Rule::MaxConnections,
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "CUDA_DEVICE_MAX_CONNECTIONS=1 is for Megatron's tensor parallelism: elsewhere it keeps communication from overlapping",
-        check: max_connections,
-    },
-    Check {
-        rule: Rule::NcclContradiction,
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "two NCCL variables of which one switches off what the other chooses",
-        check: nccl_contradiction,
-    },
-    Check {
-        rule: Rule::EnvFileUnread,
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: ".deepspeed_env in this folder: only DeepSpeed's runner reads it, and only for several machines",
-        check: env_file_unread,
-    },
-    Check {
-        rule: Rule::IncompleteRanks,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "RANK, LOCAL_RANK and WORLD_SIZE without MASTER_ADDR or MASTER_PORT: the ranks cannot meet",
-        check: incomplete_ranks,
-    },
-    Check {
-        rule: Rule::NohupUndone,
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "nohup in front of torchrun before torch 2.10, which takes SIGHUP back and ends on it",
-        check: nohup_undone,
-    },
+    Check::code(Rule::DeadVariable, Severity::Warning, When::Silent, dead_variable)
+        .doc("a variable that reads as if DeepSpeed or this version of torch knew it, and that nothing reads"),
+    Check::code(Rule::AllocatorConf, Severity::Error, When::Start, allocator_conf).doc(
+        "a PYTORCH_CUDA_ALLOC_CONF, or from torch 2.9 on a PYTORCH_ALLOC_CONF, that is no list of name:value: \
+             torch stops on it",
+    ),
+    Check::code(Rule::TwoAllocatorConfs, Severity::Warning, When::Silent, two_allocator_confs)
+        .doc("PYTORCH_CUDA_ALLOC_CONF and PYTORCH_ALLOC_CONF differ: torch follows the first"),
+    Check::code(Rule::MaxConnections, Severity::Warning, When::Silent, max_connections).doc(
+        "CUDA_DEVICE_MAX_CONNECTIONS=1 is for Megatron's tensor parallelism: elsewhere it keeps communication \
+             from overlapping",
+    ),
+    Check::code(Rule::NcclContradiction, Severity::Warning, When::Silent, nccl_contradiction)
+        .doc("two NCCL variables of which one switches off what the other chooses"),
+    Check::code(Rule::EnvFileUnread, Severity::Warning, When::Silent, env_file_unread)
+        .doc(".deepspeed_env in this folder: only DeepSpeed's runner reads it, and only for several machines"),
+    Check::code(Rule::IncompleteRanks, Severity::Error, When::Start, incomplete_ranks)
+        .doc("RANK, LOCAL_RANK and WORLD_SIZE without MASTER_ADDR or MASTER_PORT: the ranks cannot meet"),
+    Check::code(Rule::NohupUndone, Severity::Warning, When::Silent, nohup_undone)
+        .doc("nohup in front of torchrun before torch 2.10, which takes SIGHUP back and ends on it"),
 ];
 
 /// Found in documents, read by no program.
@@ -187,7 +151,7 @@ fn nccl_contradiction(subject: &Subject, found: &mut Findings) {
 }
 
 fn env_file_unread(subject: &Subject, found: &mut Findings) {
-    let name = subject.host.filled(vars::DS_ENV_FILE).unwrap_or(".deepspeed_env");
+    let name = subject.host.nonempty_var(vars::DS_ENV_FILE).unwrap_or(".deepspeed_env");
     let read = subject.topology.and_then(|topology| topology.pool.as_ref()).is_some_and(|pool| pool.0.len() > 1);
     let by_runner = subject.launcher.is_none_or(|kind| kind == Launcher::Deepspeed) && read;
     let path = subject.host.cwd.join(name);
@@ -203,11 +167,11 @@ fn incomplete_ranks(subject: &Subject, found: &mut Findings) {
     if !subject.topology.is_some_and(|topology| matches!(topology.role, Role::Rank { .. })) {
         return;
     }
-    if MPI.iter().any(|name| subject.host.raw(name).is_some()) {
+    if MPI.iter().any(|name| subject.host.var_os(name).is_some()) {
         return;
     }
     for name in [vars::MASTER_ADDR, vars::MASTER_PORT] {
-        if subject.host.filled(name).is_none() {
+        if subject.host.nonempty_var(name).is_none() {
             let what = format!(
                 "this is a rank (RANK, LOCAL_RANK, WORLD_SIZE), but {name} is not set: it cannot meet the others"
             );
@@ -224,7 +188,7 @@ fn incomplete_ranks(subject: &Subject, found: &mut Findings) {
 /// From 2.10 on, torchrun is told to leave SIGHUP as it finds it.
 fn nohup_undone(subject: &Subject, found: &mut Findings) {
     let by_torchrun = matches!(subject.launcher, Some(Launcher::Torchrun | Launcher::Existing(_)));
-    if !subject.host.ignores_hangup || !(by_torchrun || subject.job.trainer.launches_itself) {
+    if !subject.host.ignores_hangup || !(by_torchrun || subject.job.trainer.launch.has_own_launcher) {
         return;
     }
     if let Some(torch) = subject.package("torch").filter(|torch| torch.is_before([2, 10, 0])) {

@@ -3,33 +3,77 @@
 use super::subject::Subject;
 use crate::report::{Problem, Rule, Severity, When};
 
+/// A rule: either code, or one sentence about keys of the config while a condition holds.
 pub struct Check {
     pub rule: Rule,
     pub severity: Severity,
     pub(crate) when: When,
     pub doc: &'static str,
-    pub(super) check: fn(&Subject, &mut Findings),
+    code: fn(&Subject, &mut Findings),
+    holds: fn(&Subject) -> bool,
+    keys: &'static [&'static str],
+    what: &'static str,
+    help: &'static str,
+}
+
+impl Check {
+    /// A rule that `holds` and `says` complete.
+    pub(super) const fn row(rule: Rule, severity: Severity, when: When) -> Self {
+        Check { rule, severity, when, doc: "", code: |_, _| {}, holds: |_| false, keys: &[], what: "", help: "" }
+    }
+
+    /// A rule with more to say than one sentence.
+    pub(super) const fn code(rule: Rule, severity: Severity, when: When, code: fn(&Subject, &mut Findings)) -> Self {
+        Check { code, ..Check::row(rule, severity, when) }
+    }
+
+    /// The sentence for the table of rules.
+    pub(super) const fn doc(self, doc: &'static str) -> Self {
+        Check { doc, ..self }
+    }
+
+    pub(super) const fn holds(self, holds: fn(&Subject) -> bool) -> Self {
+        Check { holds, ..self }
+    }
+
+    /// `{key}` in the texts is the first of the keys, `{value}` its value, `{device}` where the optimizer is.
+    pub(super) const fn says(self, keys: &'static [&'static str], what: &'static str, help: &'static str) -> Self {
+        Check { keys, what, help, ..self }
+    }
+
+    pub(super) fn run(&self, subject: &Subject, list: &mut Vec<Problem>) {
+        let mut found = Findings { check: self, subject, list };
+        (self.code)(subject, &mut found);
+        if (self.holds)(subject) {
+            let device = subject.zero().optimizer.to_string();
+            let value = subject.shown(self.keys[0]);
+            let fill = |text: &str| {
+                text.replace("{key}", self.keys[0]).replace("{value}", &value).replace("{device}", &device)
+            };
+            found.key(self.keys, fill(self.what), fill(self.help));
+        }
+    }
 }
 
 /// Collects what a rule finds.
 pub(super) struct Findings<'a> {
-    pub(super) check: &'a Check,
+    check: &'a Check,
     pub(super) subject: &'a Subject<'a>,
-    pub(super) list: &'a mut Vec<Problem>,
+    list: &'a mut Vec<Problem>,
 }
 
 impl Findings<'_> {
     /// About keys of the config.
-    pub(super) fn key(&mut self, keys: &[&str], what: String, help: impl Into<String>) {
+    pub(super) fn key(&mut self, keys: &[&str], what: impl Into<String>, help: impl Into<String>) {
         self.key_with_severity(self.check.severity, keys, what, help);
     }
 
-    /// The same with another severity than the rule's.
+    /// About keys of the config, with another severity than the rule's.
     pub(super) fn key_with_severity(
         &mut self,
         severity: Severity,
         keys: &[&str],
-        what: String,
+        what: impl Into<String>,
         help: impl Into<String>,
     ) {
         let places: Vec<String> = keys.iter().map(|key| (self.subject.place)(key)).collect();
@@ -37,22 +81,24 @@ impl Findings<'_> {
             Some((place, key)) => instead_of_set(&help.into(), place, key),
             None => help.into(),
         };
-        self.add(severity, places, what, help);
+        self.at_with_severity(severity, &places, what, help);
     }
 
     /// About anything else.
-    pub(super) fn at(&mut self, places: &[String], what: String, help: impl Into<String>) {
-        self.add(self.check.severity, places.to_vec(), what, help.into());
+    pub(super) fn at(&mut self, places: &[String], what: impl Into<String>, help: impl Into<String>) {
+        self.at_with_severity(self.check.severity, places, what, help);
     }
 
-    /// The same with another severity than the rule's.
-    pub(super) fn at_with_severity(&mut self, severity: Severity, places: &[String], what: String, help: String) {
-        self.add(severity, places.to_vec(), what, help);
-    }
-
-    fn add(&mut self, severity: Severity, places: Vec<String>, what: String, help: String) {
-        let problem = Problem::found(self.check.rule, severity, self.check.when, what).help(help);
-        self.list.push(places.into_iter().fold(problem, Problem::at));
+    /// About anything else, with another severity than the rule's.
+    pub(super) fn at_with_severity(
+        &mut self,
+        severity: Severity,
+        places: &[String],
+        what: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        let problem = Problem::found(self.check.rule, severity, self.check.when, what.into()).help(help.into());
+        self.list.push(places.iter().fold(problem, Problem::at));
     }
 }
 

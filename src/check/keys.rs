@@ -2,52 +2,25 @@
 
 use super::findings::{Check, Findings};
 use super::subject::{Key, Subject};
-use crate::config::schema::{self, Judge, KeySpec, Known, UnknownKeys, dotted};
+use crate::base::recorded::VersionMatch;
+use crate::config::schema::{self, KeySpec, Known, UnknownKeys};
 use crate::report::{Rule, Severity, When, nearest};
 
 pub(super) const RULES: &[Check] = &[
-    Check {
-        rule: Rule::UnknownKey,
-        severity: Severity::Error,
-        when: When::Parse,
-        doc: "a key that DeepSpeed's version does not know, in a section that refuses such keys",
-        check: unknown_key,
-    },
-    Check {
-        rule: Rule::IgnoredKey,
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "a key that DeepSpeed's version does not know, in a section that silently ignores such keys",
-        check: ignored_key,
-    },
-    Check {
-        rule: Rule::RemovedKey,
-        severity: Severity::Error,
-        when: When::Parse,
-        doc: "a key of a feature that was removed: newer versions refuse it, even with \"enabled\": false",
-        check: removed_key,
-    },
-    Check {
-        rule: Rule::BetweenVersions,
-        severity: Severity::Note,
-        when: When::Silent,
-        doc: "a DeepSpeed that was not recorded: of its two neighbours, which differ about a key, the older one's word is taken",
-        check: between_versions,
-    },
-    Check {
-        rule: Rule::TwoNames,
-        severity: Severity::Error,
-        when: When::Parse,
-        doc: "a key together with another name of it, or with what replaced it",
-        check: two_names,
-    },
-    Check {
-        rule: Rule::OldKey,
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "an old name that DeepSpeed still translates",
-        check: old_key,
-    },
+    Check::code(Rule::UnknownKey, Severity::Error, When::Parse, unknown_key)
+        .doc("a key that DeepSpeed's version does not know, in a section that refuses such keys"),
+    Check::code(Rule::IgnoredKey, Severity::Warning, When::Silent, ignored_key)
+        .doc("a key that DeepSpeed's version does not know, in a section that silently ignores such keys"),
+    Check::code(Rule::RemovedKey, Severity::Error, When::Parse, removed_key)
+        .doc("a key of a feature that was removed: newer versions refuse it, even with \"enabled\": false"),
+    Check::code(Rule::BetweenVersions, Severity::Note, When::Silent, between_versions).doc(
+        "a DeepSpeed that was not recorded: of its two neighbours, which differ about a key, the older one's word \
+             is taken",
+    ),
+    Check::code(Rule::TwoNames, Severity::Error, When::Parse, two_names)
+        .doc("a key together with another name of it, or with what replaced it"),
+    Check::code(Rule::OldKey, Severity::Warning, When::Silent, old_key)
+        .doc("an old name that DeepSpeed still translates"),
 ];
 
 /// Why this version does not know the key; `None` if it does, or if another rule speaks of it.
@@ -58,12 +31,8 @@ fn why_unknown(key: &Key, subject: &Subject) -> Option<String> {
     let (deepspeed, path) = (|| subject.deepspeed(), &key.path);
     match entry.known() {
         Known::Yes | Known::Refused(_) => None,
-        Known::Later(since) => {
-            Some(format!("{} does not know `{path}` yet: it came with {}", deepspeed(), dotted(since)))
-        }
-        Known::Dropped(since) => {
-            Some(format!("{} no longer knows `{path}`: it was dropped in {}", deepspeed(), dotted(since)))
-        }
+        Known::Later(since) => Some(format!("{} does not know `{path}` yet: it came with {}", deepspeed(), since)),
+        Known::Dropped(since) => Some(format!("{} no longer knows `{path}`: it was dropped in {}", deepspeed(), since)),
         Known::Paused => Some(format!("{} does not read `{path}`, though older and newer versions do", deepspeed())),
     }
 }
@@ -89,7 +58,7 @@ fn ignored_key(subject: &Subject, found: &mut Findings) {
 
 /// Where the two neighbours of a version that was not recorded differ about a key.
 fn between_versions(subject: &Subject, found: &mut Findings) {
-    let Judge::Older(_, newer) = subject.judge() else { return };
+    let VersionMatch::Between(_, newer) = subject.judge() else { return };
     for key in subject.keys() {
         let (Some(one), Some(two)) = (key.entry, schema::find(&key.path, newer)) else { continue };
         if one.known() != two.known() || one.fault(key.value) != two.fault(key.value) {
@@ -97,7 +66,7 @@ fn between_versions(subject: &Subject, found: &mut Findings) {
                 "`{}` is judged as {} would: DeepSpeed {} takes it otherwise",
                 key.path,
                 subject.deepspeed(),
-                dotted(newer)
+                newer
             );
             found.key(&[&key.path], what, "nothing to do, unless DeepSpeed refuses it");
         }
@@ -143,7 +112,7 @@ fn removed_key(subject: &Subject, found: &mut Findings) {
         let what = format!(
             "`{}` was removed in {}{now}: {} refuses a config that has it",
             key.path,
-            dotted(since),
+            since,
             subject.deepspeed()
         );
         found.key_with_severity(subject.severity_of_keys(), &[&key.path], what, format!("--unset {}", key.path));

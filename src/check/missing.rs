@@ -12,27 +12,16 @@ use crate::ranks::topology::Topology;
 use crate::report::{Rule, Severity, When, nearest};
 
 pub(super) const RULES: &[Check] = &[
-    Check {
-        rule: Rule::ScriptMissing,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "the script of the command does not exist (a warning where the ranks exist already), or is a folder without `__main__.py`",
-        check: script_missing,
-    },
-    Check {
-        rule: Rule::ModuleMissing,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "the interpreter of the command has no such module (a warning where something may add it that zlaunch cannot see)",
-        check: module_missing,
-    },
-    Check {
-        rule: Rule::PathMissing,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "a model, dataset or checkpoint that is written as a path (`/…`, `./…`, `../…`, `~/…`) is not there",
-        check: path_missing,
-    },
+    Check::code(Rule::ScriptMissing, Severity::Error, When::Start, script_missing).doc(
+        "the script of the command does not exist (a warning where the ranks exist already), or is a folder \
+             without `__main__.py`",
+    ),
+    Check::code(Rule::ModuleMissing, Severity::Error, When::Start, module_missing).doc(
+        "the interpreter of the command has no such module (a warning where something may add it that zlaunch \
+             cannot see)",
+    ),
+    Check::code(Rule::PathMissing, Severity::Error, When::Start, path_missing)
+        .doc("a model, dataset or checkpoint that is written as a path (`/…`, `./…`, `../…`, `~/…`) is not there"),
 ];
 
 fn script_missing(subject: &Subject, found: &mut Findings) {
@@ -71,7 +60,7 @@ fn path_missing(subject: &Subject, found: &mut Findings) {
     if !subject.runs_here() {
         return;
     }
-    for missing in inputs::missing(subject.job.trainer.inputs, &subject.job.args, subject.host) {
+    for missing in inputs::missing(subject.job.trainer.arguments.inputs, &subject.job.args, subject.host) {
         let MissingInput { option, value, path, certain, expanded } = missing;
         let given = format!("{option} {value}");
         let place = subject.job.place_in_run_file(&value, subject.host).unwrap_or_else(|| given.clone());

@@ -9,34 +9,23 @@ use super::subject::Subject;
 use crate::report::{Rule, Severity, When, reading};
 
 pub(super) const RULES: &[Check] = &[
-    Check {
-        rule: Rule::ModelUnreadable,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "the model is a file, or a folder with a config.json that is not JSON (a warning for a script), or with none at all (a warning)",
-        check: model_unreadable,
-    },
-    Check {
-        rule: Rule::ModelUnknown,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "the config.json of the model names a model_type that the installed transformers does not have, or none (a warning for scripts and ms-swift)",
-        check: model_unknown,
-    },
-    Check {
-        rule: Rule::WeightsMissing,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "the folder of the model has a tokenizer and no weights (LLaMA-Factory, ms-swift and TRL)",
-        check: weights_missing,
-    },
+    Check::code(Rule::ModelUnreadable, Severity::Error, When::Start, model_unreadable).doc(
+        "the model is a file, or a folder with a config.json that is not JSON (a warning for a script), or with \
+             none at all (a warning)",
+    ),
+    Check::code(Rule::ModelUnknown, Severity::Error, When::Start, model_unknown).doc(
+        "the config.json of the model names a model_type that the installed transformers does not have, or none \
+             (a warning for scripts and ms-swift)",
+    ),
+    Check::code(Rule::WeightsMissing, Severity::Error, When::Start, weights_missing)
+        .doc("the folder of the model has a tokenizer and no weights (LLaMA-Factory, ms-swift and TRL)"),
 ];
 
 fn model_unreadable(subject: &Subject, found: &mut Findings) {
-    let Some(model) = subject.job.args.text(subject.job.trainer.model_argument).filter(|_| subject.runs_here()) else {
+    let Some(model) = subject.job.args.text(subject.job.trainer.model.argument).filter(|_| subject.runs_here()) else {
         return;
     };
-    let is_script = subject.job.trainer.consoles.is_empty();
+    let is_script = subject.job.trainer.launch.consoles.is_empty();
     let severity = if is_script { Severity::Warning } else { Severity::Error };
     let Some(folder) = subject.model_folder() else {
         if !subject.host.cwd.join(&model.value).is_file() {
@@ -109,7 +98,7 @@ fn model_unknown(subject: &Subject, found: &mut Findings) {
         return;
     }
     // Before 5, a type in the name of the model did.
-    let path = subject.job.args.text(subject.job.trainer.model_argument).map_or_else(String::new, |model| model.value);
+    let path = subject.job.args.text(subject.job.trainer.model.argument).map_or_else(String::new, |model| model.value);
     let in_name = || {
         lists
             .iter()

@@ -16,13 +16,10 @@ use crate::host::Host;
 use crate::ranks::launcher::Launcher;
 use crate::report::{Rule, Severity, When, reading};
 
-pub(super) const RULES: &[Check] = &[Check {
-    rule: Rule::FirstCompile,
-    severity: Severity::Note,
-    when: When::Start,
-    doc: "an operator of DeepSpeed that is not built yet: the launch compiles it first, once, which takes a minute or more",
-    check: first_compile,
-}];
+pub(super) const RULES: &[Check] = &[Check::code(Rule::FirstCompile, Severity::Note, When::Start, first_compile).doc(
+    "an operator of DeepSpeed that is not built yet: the launch compiles it first, once, which takes a minute or \
+         more",
+)];
 
 /// DeepSpeed's optimizers, each with its operator in host memory and on the GPU.
 const OF_OPTIMIZERS: &[(&str, &str, Option<&str>)] = &[
@@ -36,7 +33,7 @@ const OF_OPTIMIZERS: &[(&str, &str, Option<&str>)] = &[
 /// Operators with the key that asks for each.
 pub(super) fn needed(config: &Value, job: &Job) -> Vec<(&'static str, &'static str)> {
     let zero = Zero::of(config);
-    let zero = if job.trainer.is_plain() { zero.without_auto() } else { zero };
+    let zero = if job.trainer.is_raw_deepspeed() { zero.without_auto() } else { zero };
     let mut needed: Vec<_> = of_optimizer(config, zero.optimizer.is_off_gpu(), job).into_iter().collect();
     if zero.stage != Some(3) {
         return needed;
@@ -137,7 +134,7 @@ pub(super) fn build_folder(python: &Python, host: &Host) -> Option<PathBuf> {
 
 fn first_compile(subject: &Subject, found: &mut Findings) {
     // It starts on other machines, which may have them.
-    if subject.launcher.is_some_and(Launcher::is_of_job_shell) {
+    if subject.launcher == Some(Launcher::Srun) {
         return;
     }
     let Some((missing, folder)) = not_built(subject.config, subject.job, subject.host) else { return };

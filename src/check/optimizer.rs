@@ -3,124 +3,128 @@
 use serde_json::{Map, Value};
 
 use super::findings::{Check, Findings};
-use super::subject::{STAGE, Subject};
-use crate::config::schema::{self, Release};
-use crate::report::{Rule, Severity, When, did_you_mean, nearest, typed};
+use super::subject::{RATIO, STAGE, Subject};
+use crate::base::python_value::typed;
+use crate::base::recorded::Version;
+use crate::config::schema;
+use crate::report::{Rule, Severity, When, did_you_mean, nearest};
+
+const OFFLOAD: &str = "zero_optimization.offload_optimizer.device";
 
 pub(super) const RULES: &[Check] = &[
-    Check {
-        rule: Rule::OptimizerType,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "an optimizer that neither DeepSpeed nor torch.optim has",
-        check: optimizer_type,
-    },
-    Check {
-        rule: Rule::OptimizerParameter,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "a parameter that the optimizer does not take",
-        check: optimizer_parameter,
-    },
-    Check {
-        rule: Rule::UntestedOptimizer,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "an optimizer that ZeRO was not tested with, without zero_allow_untested_optimizer",
-        check: untested_optimizer,
-    },
-    Check {
-        rule: Rule::LambOffload,
-        severity: Severity::Error,
-        when: When::Step,
-        doc: "Lamb has no version for host memory: its CUDA kernel is fed CPU tensors",
-        check: lamb_offload,
-    },
-    Check {
-        rule: Rule::PartialOffloadOptimizer,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "offload_optimizer.ratio below 1 works with Adam and AdamW only",
-        check: partial_offload_optimizer,
-    },
-    Check {
-        rule: Rule::MuonReduceScatter,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "Muon at stage 3: refused before DeepSpeed 0.18.9, and since then without reduce_scatter false",
-        check: muon_stage3,
-    },
-    Check {
-        rule: Rule::OptimizerReplaced,
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "with the optimizer in host memory accelerate replaces --optim by DeepSpeed's CPU Adam",
-        check: optimizer_replaced,
-    },
-    Check {
-        rule: Rule::SwiftOptimizer,
-        severity: Severity::Warning,
-        when: When::Start,
-        doc: "an optimizer section under ms-swift from 4.2.0 on, whose trainer fails once model and data are loaded",
-        check: swift_optimizer,
-    },
-    Check {
-        rule: Rule::TrainerOptimizer,
-        severity: Severity::Warning,
-        when: When::Start,
-        doc: "a trainer that brings its own optimizer (xtuner), once it is in host memory: DeepSpeed refuses all but its own",
-        check: trainer_optimizer,
-    },
-    Check {
-        rule: Rule::ClientOptimizer,
-        severity: Severity::Note,
-        when: When::Start,
-        doc: "a script's own optimizer must be DeepSpeedCPUAdam or DeepSpeedCPULion once it is in host memory",
-        check: client_optimizer,
-    },
-    Check {
-        rule: Rule::NoOptimizer,
-        severity: Severity::Note,
-        when: When::Start,
-        doc: "stages 1 and 2 need an optimizer: from the config, or from the script",
-        check: no_optimizer,
-    },
-    Check {
-        rule: Rule::AdamIsAdamw,
-        severity: Severity::Note,
-        when: When::Silent,
-        doc: "type Adam means AdamW (decoupled weight decay) unless adam_w_mode is false",
-        check: adam_is_adamw,
-    },
-    Check {
-        rule: Rule::SchedulerType,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "a scheduler that neither DeepSpeed nor torch.optim.lr_scheduler has (the case matters)",
-        check: scheduler_type,
-    },
-    Check {
-        rule: Rule::SchedulerParameter,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "a parameter that the scheduler does not take, lacks, or wants as a whole number above 0",
-        check: scheduler_parameter,
-    },
-    Check {
-        rule: Rule::LogarithmicWarmup,
-        severity: Severity::Note,
-        when: When::Silent,
-        doc: "DeepSpeed's warmup is logarithmic where warmup_type is not given",
-        check: logarithmic_warmup,
-    },
+    Check::code(Rule::OptimizerType, Severity::Error, When::Start, optimizer_type)
+        .doc("an optimizer that neither DeepSpeed nor torch.optim has"),
+    Check::code(Rule::OptimizerParameter, Severity::Error, When::Start, optimizer_parameter)
+        .doc("a parameter that the optimizer does not take"),
+    Check::code(Rule::UntestedOptimizer, Severity::Error, When::Start, untested_optimizer)
+        .doc("an optimizer that ZeRO was not tested with, without zero_allow_untested_optimizer"),
+    Check::row(Rule::LambOffload, Severity::Error, When::Step)
+        .doc("Lamb has no version for host memory: its CUDA kernel is fed CPU tensors")
+        .holds(|subject| subject.offloads_optimizer() && is_named(subject, "lamb"))
+        .says(
+            &["optimizer.type", OFFLOAD],
+            "Lamb cannot run on {device}: its CUDA kernel would be fed CPU tensors",
+            "--set zero_optimization.offload_optimizer.device=none, or --set optimizer.type=AdamW",
+        ),
+    Check::code(Rule::PartialOffloadOptimizer, Severity::Error, When::Start, |subject, found| {
+        let works = |name: &String| matches!(name.as_str(), "adam" | "adamw");
+        let partial = subject.offloads_in_part() && subject.stage_is(&[3]) && subject.offloads_optimizer();
+        if let Some(name) = named(subject).filter(|name| partial && !works(name)) {
+            let what = format!("`{RATIO}` is below 1, which works with Adam and AdamW only, not with {name}");
+            found.key(&[RATIO, "optimizer.type"], what, format!("--set {RATIO}=1"));
+        }
+    })
+    .doc("offload_optimizer.ratio below 1 works with Adam and AdamW only"),
+    Check::code(Rule::OptimizerReplaced, Severity::Warning, When::Silent, optimizer_replaced)
+        .doc("with the optimizer in host memory accelerate replaces --optim by DeepSpeed's CPU Adam"),
+    // Also where the section is empty or null. A later release may mend it, hence no error.
+    Check::row(Rule::SwiftOptimizer, Severity::Warning, When::Start)
+        .doc("an optimizer section under ms-swift from 4.2.0 on, whose trainer fails once model and data are loaded")
+        .holds(|subject| {
+            let fails = || subject.job.version().is_none_or(|version| !version.is_before([4, 2, 0]));
+            subject.job.trainer.name == "swift" && subject.get("optimizer").is_some() && fails()
+        })
+        .says(
+            &["optimizer"],
+            "ms-swift 4.2.0 to 4.6.0 fails with an `optimizer` section, once model and data are loaded: 'DummyOptim' \
+             object has no attribute 'param_groups'",
+            "--unset optimizer",
+        ),
+    Check::row(Rule::TrainerOptimizer, Severity::Warning, When::Start)
+        .doc(
+            "a trainer that brings its own optimizer (xtuner), once it is in host memory: DeepSpeed refuses all but \
+             its own",
+        )
+        .holds(|subject| subject.job.trainer.sets("optimizer.params.lr") && forces_own(subject))
+        .says(
+            &[OFFLOAD],
+            "the trainer's own optimizer is refused, unless it is DeepSpeedCPUAdam",
+            "--set zero_force_ds_cpu_optimizer=false",
+        ),
+    Check::row(Rule::ClientOptimizer, Severity::Note, When::Start)
+        .doc("a script's own optimizer must be DeepSpeedCPUAdam or DeepSpeedCPULion once it is in host memory")
+        .holds(|subject| subject.is_plain() && forces_own(subject) && subject.get("optimizer").is_none())
+        .says(
+            &[OFFLOAD],
+            "the script's own optimizer must be DeepSpeedCPUAdam or DeepSpeedCPULion: others are refused",
+            "--set optimizer.type=AdamW, or --set zero_force_ds_cpu_optimizer=false",
+        ),
+    Check::row(Rule::NoOptimizer, Severity::Note, When::Start)
+        .doc("stages 1 and 2 need an optimizer: from the config, or from the script")
+        .holds(|subject| subject.is_plain() && subject.stage_is(&[1, 2]) && named(subject).is_none())
+        .says(
+            &[STAGE],
+            "the config has no optimizer: the script must bring one, stages 1 and 2 need it",
+            "--set optimizer.type=AdamW --set optimizer.params.lr=1e-5",
+        ),
+    Check::row(Rule::AdamIsAdamw, Severity::Note, When::Silent)
+        .doc("type Adam means AdamW (decoupled weight decay) unless adam_w_mode is false")
+        .holds(|subject| is_named(subject, "adam") && subject.get("optimizer.params.adam_w_mode").is_none())
+        .says(
+            &["optimizer.type"],
+            "`Adam` decouples the weight decay here: it is AdamW",
+            "--set optimizer.params.adam_w_mode=false",
+        ),
+    Check::code(Rule::SchedulerType, Severity::Error, When::Start, scheduler_type)
+        .doc("a scheduler that neither DeepSpeed nor torch.optim.lr_scheduler has (the case matters)"),
+    Check::code(Rule::SchedulerParameter, Severity::Error, When::Start, scheduler_parameter)
+        .doc("a parameter that the scheduler does not take, lacks, or wants as a whole number above 0"),
+    Check::row(Rule::LogarithmicWarmup, Severity::Note, When::Silent)
+        .doc("DeepSpeed's warmup is logarithmic where warmup_type is not given")
+        .holds(|subject| {
+            let warms_up = subject.text("scheduler.type").is_some_and(|name| name.starts_with("Warmup"));
+            warms_up && subject.get("scheduler.params.warmup_type").is_none()
+        })
+        .says(
+            &["scheduler.type"],
+            "the warmup is logarithmic where `warmup_type` is not given",
+            "--set scheduler.params.warmup_type=linear",
+        ),
+    // transformers takes the section for an optimizer, and DeepSpeed does not.
+    Check::row(Rule::OptimizerWithoutType, Severity::Error, When::Start)
+        .doc(
+            "an optimizer section without a type, with transformers and ZeRO (from DeepSpeed 0.19.8 on, stage 3 is \
+             not refused)",
+        )
+        .holds(|subject| {
+            let section = subject.get("optimizer").and_then(Value::as_object);
+            let nameless = section.is_some_and(|section| section.get("type").is_none_or(Value::is_null));
+            let refused = subject.stage_is(&[1, 2]) || subject.stage_is(&[3]) && subject.is_before([0, 19, 8]);
+            nameless && subject.is_hf() && refused
+        })
+        .says(
+            &["optimizer"],
+            "`optimizer` has no `type`, and ZeRO needs an optimizer",
+            "--set optimizer.type=AdamW, or --unset optimizer",
+        ),
 ];
 
 /// An optimizer of DeepSpeed, and the releases that have it.
 struct OwnOptimizer {
     name: &'static str,
-    since: Release,
+    since: [u32; 3],
     /// The first that does not have it any more.
-    until: Release,
+    until: [u32; 3],
 }
 
 /// Upper and lower case do not matter.
@@ -149,8 +153,8 @@ impl OwnOptimizer {
         OPTIMIZERS.iter().find(|own| own.name == name)
     }
 
-    fn is_in(&self, version: Release) -> bool {
-        self.since <= version && version < self.until
+    fn is_in(&self, version: Version) -> bool {
+        !version.is_before(self.since) && version.is_before(self.until)
     }
 }
 
@@ -173,19 +177,24 @@ const TORCH: &[&str] = &[
     "SparseAdam",
 ];
 /// Those that came later.
-const TORCH_SINCE: &[(&str, Release)] = &[("Adafactor", [2, 5, 0]), ("Muon", [2, 9, 0])];
+const TORCH_SINCE: &[(&str, [u32; 3])] = &[("Adafactor", [2, 5, 0]), ("Muon", [2, 9, 0])];
 /// The same in every release.
 const SCHEDULERS: &[&str] = &["LRRangeTest", "OneCycle", "WarmupLR", "WarmupDecayLR", "WarmupCosineLR"];
 
-fn text<'a>(subject: &Subject<'a>, key: &str) -> Option<&'a str> {
-    subject.get(key).and_then(Value::as_str).filter(|text| *text != "auto")
-}
-
 /// The optimizer of the config, in lower case if it is one of DeepSpeed's.
 fn named(subject: &Subject) -> Option<String> {
-    let name = text(subject, "optimizer.type")?;
+    let name = subject.text("optimizer.type")?;
     let lower = name.to_ascii_lowercase();
     Some(if is_own(subject, &lower) { lower } else { name.to_string() })
+}
+
+fn is_named(subject: &Subject, name: &str) -> bool {
+    named(subject).as_deref() == Some(name)
+}
+
+/// Whether DeepSpeed insists on an optimizer of its own in host memory.
+fn forces_own(subject: &Subject) -> bool {
+    subject.offloads_optimizer() && subject.get("zero_force_ds_cpu_optimizer").is_none_or(schema::is_true)
 }
 
 fn is_own(subject: &Subject, name: &str) -> bool {
@@ -194,7 +203,7 @@ fn is_own(subject: &Subject, name: &str) -> bool {
 
 /// Whether `torch.optim` has it; every torch may be there that is not seen.
 fn is_torch(subject: &Subject, name: &str) -> bool {
-    let is_later = |(later, since): &(&str, Release)| *later == name && subject.has_before("torch", *since);
+    let is_later = |(later, since): &(&str, [u32; 3])| *later == name && subject.has_before("torch", *since);
     TORCH.contains(&name) && !TORCH_SINCE.iter().any(is_later)
 }
 
@@ -204,7 +213,7 @@ fn optimizer_type(subject: &Subject, found: &mut Findings) {
     let replaced = format!("--set {key}=AdamW");
     if let Some(own) = OwnOptimizer::find(&name.to_ascii_lowercase()) {
         let what = if subject.is_before(own.since) {
-            format!("{} has no optimizer `{name}`: it came with {}", subject.deepspeed(), schema::dotted(own.since))
+            format!("{} has no optimizer `{name}`: it came with {}", subject.deepspeed(), Version(own.since))
         } else {
             format!("{} no longer has the optimizer `{name}`", subject.deepspeed())
         };
@@ -229,7 +238,7 @@ fn optimizer_parameter(subject: &Subject, found: &mut Findings) {
     let (Some(name), Some(params)) = (named(subject), parameters(subject, "optimizer")) else { return };
     if params.contains_key("max_grad_norm") {
         let key = "optimizer.params.max_grad_norm";
-        let what = "DeepSpeed refuses `max_grad_norm` as a parameter of the optimizer".to_string();
+        let what = "DeepSpeed refuses `max_grad_norm` as a parameter of the optimizer";
         let help = format!("--unset {key} --set gradient_clipping={}", params["max_grad_norm"]);
         found.key(&[key], what, help);
     }
@@ -258,40 +267,6 @@ fn untested_optimizer(subject: &Subject, found: &mut Findings) {
     }
 }
 
-fn lamb_offload(subject: &Subject, found: &mut Findings) {
-    if subject.offloads_optimizer() && named(subject).as_deref() == Some("lamb") {
-        let what = format!("Lamb cannot run on {}: its CUDA kernel would be fed CPU tensors", subject.zero().optimizer);
-        let keys = ["optimizer.type", "zero_optimization.offload_optimizer.device"];
-        found.key(&keys, what, "--set zero_optimization.offload_optimizer.device=none, or --set optimizer.type=AdamW");
-    }
-}
-
-fn partial_offload_optimizer(subject: &Subject, found: &mut Findings) {
-    let key = "zero_optimization.offload_optimizer.ratio";
-    let partial = subject.get(key).and_then(schema::real).is_some_and(|ratio| ratio < 1.0);
-    if !partial || !subject.stage_is(&[3]) || !subject.offloads_optimizer() {
-        return;
-    }
-    if let Some(name) = named(subject).filter(|name| !matches!(name.as_str(), "adam" | "adamw")) {
-        let what = format!("`{key}` is below 1, which works with Adam and AdamW only, not with {name}");
-        found.key(&[key, "optimizer.type"], what, format!("--set {key}=1"));
-    }
-}
-
-fn muon_stage3(subject: &Subject, found: &mut Findings) {
-    let (key, scatter) = ("optimizer.type", "zero_optimization.reduce_scatter");
-    if !subject.stage_is(&[3]) || named(subject).as_deref() != Some("muon") {
-        return;
-    }
-    if subject.is_before([0, 18, 9]) {
-        let what = format!("{} does not run Muon at stage 3", subject.deepspeed());
-        found.key(&[key, STAGE], what, format!("--set {STAGE}=2, or --set {key}=AdamW"));
-    } else if subject.zero_is_on("reduce_scatter") != Some(false) {
-        let what = "Muon at stage 3 needs `reduce_scatter` false".to_string();
-        found.key(&[key, scatter], what, format!("--set {scatter}=false"));
-    }
-}
-
 /// `--optim` values that keep their meaning: accelerate's CPU Adam is an AdamW, Adagrad and 32-bit Lion have CPU versions.
 fn survives_offload(optim: &str) -> bool {
     let adamw =
@@ -309,70 +284,19 @@ fn optimizer_replaced(subject: &Subject, found: &mut Findings) {
         found.at(&[sourced.place(), (subject.place)("optimizer")], what, "--unset optimizer, or drop the argument");
         return;
     }
-    let forced = subject.get("zero_force_ds_cpu_optimizer").is_none_or(schema::is_true);
-    if subject.offloads_optimizer() && forced && !survives_offload(&sourced.value) {
+    if forces_own(subject) && !survives_offload(&sourced.value) {
         let what = format!(
             "the optimizer is on {}: accelerate silently replaces `{}` by DeepSpeed's CPU Adam",
             subject.zero().optimizer,
             sourced.value
         );
-        let place = (subject.place)("zero_optimization.offload_optimizer.device");
-        found.at(
-            &[sourced.place(), place],
-            what,
-            "--optim adamw_torch, or --set zero_optimization.offload_optimizer.device=none",
-        );
-    }
-}
-
-/// Also where the section is empty or null. A later release may mend it, hence no error.
-fn swift_optimizer(subject: &Subject, found: &mut Findings) {
-    let key = "optimizer";
-    if subject.job.trainer.name == "swift"
-        && subject.get(key).is_some()
-        && subject.job.version().is_none_or(|version| !version.is_before([4, 2, 0]))
-    {
-        let what = "ms-swift 4.2.0 to 4.6.0 fails with an `optimizer` section, once model and data are loaded: \
-                    'DummyOptim' object has no attribute 'param_groups'";
-        found.key(&[key], what.to_string(), "--unset optimizer");
-    }
-}
-
-fn trainer_optimizer(subject: &Subject, found: &mut Findings) {
-    let forced = subject.get("zero_force_ds_cpu_optimizer").is_none_or(schema::is_true);
-    if subject.job.trainer.sets("optimizer.params.lr") && subject.offloads_optimizer() && forced {
-        let what = "the trainer's own optimizer is refused, unless it is DeepSpeedCPUAdam".to_string();
-        let key = "zero_optimization.offload_optimizer.device";
-        found.key(&[key], what, "--set zero_force_ds_cpu_optimizer=false");
-    }
-}
-
-fn client_optimizer(subject: &Subject, found: &mut Findings) {
-    let forced = subject.get("zero_force_ds_cpu_optimizer").is_none_or(schema::is_true);
-    if subject.is_plain() && subject.offloads_optimizer() && forced && subject.get("optimizer").is_none() {
-        let what =
-            "the script's own optimizer must be DeepSpeedCPUAdam or DeepSpeedCPULion: others are refused".to_string();
-        let key = "zero_optimization.offload_optimizer.device";
-        found.key(&[key], what, "--set optimizer.type=AdamW, or --set zero_force_ds_cpu_optimizer=false");
-    }
-}
-
-fn no_optimizer(subject: &Subject, found: &mut Findings) {
-    if subject.is_plain() && subject.stage_is(&[1, 2]) && named(subject).is_none() {
-        let what = "the config has no optimizer: the script must bring one, stages 1 and 2 need it".to_string();
-        found.key(&[STAGE], what, "--set optimizer.type=AdamW --set optimizer.params.lr=1e-5");
-    }
-}
-
-fn adam_is_adamw(subject: &Subject, found: &mut Findings) {
-    if named(subject).as_deref() == Some("adam") && subject.get("optimizer.params.adam_w_mode").is_none() {
-        let what = "`Adam` decouples the weight decay here: it is AdamW".to_string();
-        found.key(&["optimizer.type"], what, "--set optimizer.params.adam_w_mode=false");
+        let help = "--optim adamw_torch, or --set zero_optimization.offload_optimizer.device=none";
+        found.at(&[sourced.place(), (subject.place)(OFFLOAD)], what, help);
     }
 }
 
 fn scheduler_type(subject: &Subject, found: &mut Findings) {
-    let Some(name) = text(subject, "scheduler.type").filter(|name| !SCHEDULERS.contains(name)) else { return };
+    let Some(name) = subject.text("scheduler.type").filter(|name| !SCHEDULERS.contains(name)) else { return };
     // torch.optim.lr_scheduler has many; only what is near one of DeepSpeed's names, or no class name at all, is wrong.
     if let Some(near) = nearest(name, SCHEDULERS.iter().copied()) {
         let what = format!("DeepSpeed has no scheduler `{name}`");
@@ -384,7 +308,7 @@ fn scheduler_type(subject: &Subject, found: &mut Findings) {
 }
 
 fn scheduler_parameter(subject: &Subject, found: &mut Findings) {
-    let Some(name) = text(subject, "scheduler.type").filter(|name| SCHEDULERS.contains(name)) else { return };
+    let Some(name) = subject.text("scheduler.type").filter(|name| SCHEDULERS.contains(name)) else { return };
     let empty = Map::new();
     let params = parameters(subject, "scheduler").unwrap_or(&empty);
     let known: Vec<schema::KeySpec> = schema::parameters("scheduler", name, subject.version()).collect();
@@ -408,14 +332,6 @@ fn scheduler_parameter(subject: &Subject, found: &mut Findings) {
     {
         let what = format!("`{key}` is {}, but {name} wants a whole number above 0", typed(steps));
         found.key(&[key], what, format!("--set {key}=100"));
-    }
-}
-
-fn logarithmic_warmup(subject: &Subject, found: &mut Findings) {
-    let warms = text(subject, "scheduler.type").is_some_and(|name| name.starts_with("Warmup"));
-    if warms && subject.get("scheduler.params.warmup_type").is_none() {
-        let what = "the warmup is logarithmic where `warmup_type` is not given".to_string();
-        found.key(&["scheduler.type"], what, "--set scheduler.params.warmup_type=linear");
     }
 }
 

@@ -1,80 +1,55 @@
 //! fp16, bf16 and what the weights, gradients and optimizer states are kept in.
 
-use serde_json::Value;
-
 use super::findings::{Check, Findings};
 use super::subject::{STAGE, Subject};
-use crate::config::schema::{self, Release};
+use crate::base::python_value::typed;
+use crate::config::schema;
 use crate::host::machine::is_model;
-use crate::report::{Rule, Severity, When, typed};
+use crate::report::{Rule, Severity, When};
 
 pub(super) const RULES: &[Check] = &[
-    Check {
-        rule: Rule::TwoPrecisions,
-        severity: Severity::Error,
-        when: When::Parse,
-        doc: "fp16 and bf16 are both enabled",
-        check: two_precisions,
-    },
-    Check {
-        rule: Rule::LossScale,
-        severity: Severity::Error,
-        when: When::Parse,
-        doc: "dynamic loss scaling with a window or a least scale that is not above 0, or a power that is no number",
-        check: loss_scale,
-    },
-    Check {
-        rule: Rule::MasterWeights,
-        severity: Severity::Error,
-        when: When::Parse,
-        doc: "master weights or optimizer states in 16 bits at stage 0, or before 0.18.3 at any stage but 2",
-        check: master_weights,
-    },
-    Check {
-        rule: Rule::MasterWeightsOffload,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "master weights in 16 bits without the optimizer in host memory",
-        check: master_weights_offload,
-    },
-    Check {
-        rule: Rule::AccumulationDtype,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "bf16 with gradients accumulated in fp32 needs ZeRO: stage 0 has no such optimizer",
-        check: accumulation_dtype,
-    },
-    Check {
-        rule: Rule::Bf16Optimizer,
-        severity: Severity::Note,
-        when: When::Silent,
-        doc: "bf16 with gradients accumulated in fp32 at stage 1 is another optimizer class, BF16_Optimizer",
-        check: bf16_optimizer,
-    },
-    Check {
-        rule: Rule::QuantizedBf16,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "zero_quantized_nontrainable_weights asserts fp16 tensors, so it does not go with bf16",
-        check: quantized_bf16,
-    },
-    Check {
-        rule: Rule::PrecisionOfGpu,
-        severity: Severity::Warning,
-        when: When::Start,
-        doc: "bf16 on a GPU that only emulates it, or fp16 on one that DeepSpeed does not take",
-        check: precision_of_gpu,
-    },
+    Check::row(Rule::TwoPrecisions, Severity::Error, When::Parse)
+        .doc("fp16 and bf16 are both enabled")
+        .holds(|subject| {
+            let trainer_decides = subject.job.trainer.sets("fp16.enabled");
+            is_enabled(subject, "fp16") && is_enabled(subject, "bf16") && !trainer_decides
+        })
+        .says(&["fp16.enabled", "bf16.enabled"], "`fp16` and `bf16` are both enabled", "--set fp16.enabled=false"),
+    Check::code(Rule::LossScale, Severity::Error, When::Parse, loss_scale)
+        .doc("dynamic loss scaling with a window or a least scale that is not above 0, or a power that is no number"),
+    Check::code(Rule::MasterWeights, Severity::Error, When::Parse, master_weights)
+        .doc("master weights or optimizer states in 16 bits at stage 0, or before 0.18.3 at any stage but 2"),
+    Check::code(Rule::MasterWeightsOffload, Severity::Error, When::Start, master_weights_offload)
+        .doc("master weights in 16 bits without the optimizer in host memory"),
+    Check::row(Rule::AccumulationDtype, Severity::Error, When::Start)
+        .doc("bf16 with gradients accumulated in fp32 needs ZeRO: stage 0 has no such optimizer")
+        .holds(|subject| subject.stage_is(&[0]) && accumulates_fp32(subject))
+        .says(
+            &["data_types.grad_accum_dtype", STAGE],
+            "bf16 with gradients accumulated in fp32 is not implemented at stage 0",
+            "--set zero_optimization.stage=1, or --unset data_types.grad_accum_dtype",
+        ),
+    Check::row(Rule::Bf16Optimizer, Severity::Note, When::Silent)
+        .doc("bf16 with gradients accumulated in fp32 at stage 1 is another optimizer class, BF16_Optimizer")
+        .holds(|subject| subject.stage_is(&[1]) && !subject.offloads_optimizer() && accumulates_fp32(subject))
+        .says(
+            &["data_types.grad_accum_dtype"],
+            "stage 1 with bf16 and gradients in fp32 is trained by BF16_Optimizer, not by ZeRO's own",
+            "nothing to do; checkpoints of the two do not mix",
+        ),
+    Check::code(Rule::PrecisionOfGpu, Severity::Warning, When::Start, precision_of_gpu)
+        .doc("bf16 on a GPU that only emulates it, or fp16 on one that DeepSpeed does not take"),
 ];
 
 /// The section of bf16, under either name.
 fn bf16(subject: &Subject, key: &str) -> Option<bool> {
-    let section = ["bf16", "bfloat16"].into_iter().find_map(|name| subject.get(name).filter(|it| !it.is_null()))?;
+    let section =
+        ["bf16", "bfloat16"].into_iter().find_map(|name| subject.get(name).filter(|section| !section.is_null()))?;
     section.get(key).and_then(schema::truth)
 }
 
 /// Both sections are pydantic's since then. Before, whatever Python takes for true was true, and an "auto" that nobody fills too.
-const MODELS: Release = [0, 17, 1];
+const MODELS: [u32; 3] = [0, 17, 1];
 
 /// Whether a precision is on.
 fn is_enabled(subject: &Subject, section: &str) -> bool {
@@ -84,14 +59,7 @@ fn is_enabled(subject: &Subject, section: &str) -> bool {
     // The new name counts, whatever it holds.
     let old_name = section == "bf16" && subject.get("bf16").is_none();
     let enabled = subject.get(&format!("{}.enabled", if old_name { "bfloat16" } else { section }));
-    enabled.is_some_and(|it| schema::is_true(it) && (it != "auto" || subject.is_plain()))
-}
-
-fn two_precisions(subject: &Subject, found: &mut Findings) {
-    if is_enabled(subject, "fp16") && is_enabled(subject, "bf16") && !subject.job.trainer.sets("fp16.enabled") {
-        let what = "`fp16` and `bf16` are both enabled".to_string();
-        found.key(&["fp16.enabled", "bf16.enabled"], what, "--set fp16.enabled=false");
-    }
+    enabled.is_some_and(|on| schema::is_true(on) && (on != "auto" || subject.is_plain()))
 }
 
 fn loss_scale(subject: &Subject, found: &mut Findings) {
@@ -143,7 +111,7 @@ fn counts(subject: &Subject, section: &str, key: &str) -> bool {
 }
 
 /// Since then the stages 1 and 3 can keep master weights in 16 bits too.
-const ALL_STAGES: Release = [0, 18, 3];
+const ALL_STAGES: [u32; 3] = [0, 18, 3];
 
 fn master_weights(subject: &Subject, found: &mut Findings) {
     let states = ("bf16", "bf16_optimizer_states");
@@ -158,7 +126,7 @@ fn master_weights(subject: &Subject, found: &mut Findings) {
         }
     }
     if counts(subject, states.0, states.1) && !is_on_in(subject, MASTERS[1].0, MASTERS[1].1) {
-        let what = "`bf16.bf16_optimizer_states` needs `bf16.bf16_master_weights_and_grads`".to_string();
+        let what = "`bf16.bf16_optimizer_states` needs `bf16.bf16_master_weights_and_grads`";
         found.key(&["bf16.bf16_optimizer_states"], what, "--set bf16.bf16_master_weights_and_grads=true");
     }
 }
@@ -178,31 +146,7 @@ fn master_weights_offload(subject: &Subject, found: &mut Findings) {
 fn accumulates_fp32(subject: &Subject) -> bool {
     let wide = ["fp32", "float32", "float", "torch.float32"];
     bf16(subject, "enabled") == Some(true)
-        && subject.get("data_types.grad_accum_dtype").and_then(Value::as_str).is_some_and(|it| wide.contains(&it))
-}
-
-fn accumulation_dtype(subject: &Subject, found: &mut Findings) {
-    if subject.stage_is(&[0]) && accumulates_fp32(subject) {
-        let what = "bf16 with gradients accumulated in fp32 is not implemented at stage 0".to_string();
-        let keys = ["data_types.grad_accum_dtype", STAGE];
-        found.key(&keys, what, "--set zero_optimization.stage=1, or --unset data_types.grad_accum_dtype");
-    }
-}
-
-fn bf16_optimizer(subject: &Subject, found: &mut Findings) {
-    if subject.stage_is(&[1]) && !subject.offloads_optimizer() && accumulates_fp32(subject) {
-        let what =
-            "stage 1 with bf16 and gradients in fp32 is trained by BF16_Optimizer, not by ZeRO's own".to_string();
-        found.key(&["data_types.grad_accum_dtype"], what, "nothing to do; checkpoints of the two do not mix");
-    }
-}
-
-fn quantized_bf16(subject: &Subject, found: &mut Findings) {
-    let key = "zero_optimization.zero_quantized_nontrainable_weights";
-    if subject.is_on(key) == Some(true) && bf16(subject, "enabled") == Some(true) {
-        let what = format!("`{key}` takes fp16 weights only, and bf16 is enabled");
-        found.key(&[key, "bf16.enabled"], what, format!("--set {key}=false"));
-    }
+        && subject.text("data_types.grad_accum_dtype").is_some_and(|dtype| wide.contains(&dtype))
 }
 
 /// GPUs before Ampere have no bf16, those before Volta no fp16 that DeepSpeed takes.
@@ -224,11 +168,8 @@ fn precision_of_gpu(subject: &Subject, found: &mut Findings) {
         let lacks = |name: &&String| lacking.iter().any(|model| is_model(name, model));
         if let Some(name) = gpus.iter().find(lacks).filter(|_| wants(precision)) {
             let key = format!("{precision}.enabled");
-            found.key(
-                &[&key],
-                format!("`{key}` is true, but this machine's {name} {why}"),
-                format!("--set {key}=false"),
-            );
+            let what = format!("`{key}` is true, but this machine's {name} {why}");
+            found.key(&[&key], what, format!("--set {key}=false"));
         }
     }
 }

@@ -1,22 +1,126 @@
-//! What a trainer refuses once its arguments are read, though its parser took them: values that do not go together, or
-//! not with the config, the files and the packages that are there. One table for each who refuses.
+//! What a trainer refuses once its arguments are read, though its parser took them: the rows of `refusals.txt`, which says
+//! how it is written.
 
-mod llamafactory;
-mod refusal;
-mod swift;
-mod transformers;
-mod trl;
+use std::path::Path;
 
+use super::subject::Subject;
+use crate::command::argv::hf_bool;
 use crate::command::trainer::Trainer;
-pub(super) use refusal::Refusal;
+
+const TABLE: &str = include_str!("refusals.txt");
+
+/// One block of the table.
+pub(super) struct Refusal {
+    trainer: &'static str,
+    /// All must hold.
+    conditions: Vec<Condition>,
+    pub(super) why: &'static str,
+    pub(super) help: &'static str,
+}
+
+enum Condition {
+    On(&'static str),
+    Is(&'static str, &'static str),
+    LeftOut(&'static str),
+    MissingText(&'static str),
+    FewerRanks(&'static str),
+    Deepspeed,
+    Zero3(bool),
+    Says(&'static str, &'static str),
+}
 
 /// Everything that a trainer may refuse.
-pub(super) fn all(trainer: &Trainer) -> impl Iterator<Item = &'static Refusal> + use<> {
-    let own: &[Refusal] = match trainer.name {
-        "llamafactory" => llamafactory::REFUSALS,
-        "swift" => swift::REFUSALS,
-        "trl" => trl::REFUSALS,
-        _ => &[],
-    };
-    transformers::REFUSALS.iter().chain(own)
+pub(super) fn all(trainer: &Trainer) -> impl Iterator<Item = Refusal> {
+    let blocks = TABLE.split("\n= ").skip(1).map(Refusal::read);
+    blocks.filter(|refusal| refusal.is_of_transformers() || refusal.trainer == trainer.name)
+}
+
+impl Refusal {
+    fn read(block: &'static str) -> Self {
+        let (trainer, lines) = block.split_once('\n').unwrap_or((block, ""));
+        let fields = || lines.lines().filter_map(|line| line.split_once(' ').map(|(name, text)| (name, text.trim())));
+        let field = |name: &str| fields().find(|(known, _)| *known == name).map_or("", |(_, text)| text);
+        let conditions = fields().filter(|(name, _)| matches!(*name, "if" | "and"));
+        Refusal {
+            trainer,
+            conditions: conditions.map(|(_, text)| Condition::read(text)).collect(),
+            why: field("why"),
+            help: field("help"),
+        }
+    }
+
+    /// Whether the parser must have the arguments of transformers.
+    pub(super) fn is_of_transformers(&self) -> bool {
+        self.trainer == "transformers"
+    }
+
+    /// The argument that must not be left out.
+    pub(super) fn needed(&self) -> Option<&'static str> {
+        self.conditions.first().and_then(|first| if let Condition::LeftOut(name) = first { Some(*name) } else { None })
+    }
+
+    /// Whether this is what the trainer will see. `is_left_out`: whether no abbreviation may mean an argument.
+    pub(super) fn holds(&self, subject: &Subject, is_left_out: impl Fn(&str) -> bool) -> bool {
+        self.conditions.iter().all(|condition| condition.holds(subject, &is_left_out))
+    }
+
+    /// The argument as it is given and its value, if it is refused.
+    pub(super) fn refuses(&self, subject: &Subject) -> Option<(String, String)> {
+        let (option, values) = subject.job.args.list(self.conditions.first()?.given_argument()?)?;
+        let value = values.first().map_or_else(String::new, |value| value.to_string_lossy().into_owned());
+        self.holds(subject, |_| true).then_some((option, value))
+    }
+}
+
+impl Condition {
+    fn read(text: &'static str) -> Self {
+        if let Some((files, said)) = text.split_once(" says ") {
+            return Condition::Says(files, said);
+        }
+        if let Some((name, value)) = text.split_once('=') {
+            return Condition::Is(name, value);
+        }
+        match text.rsplit_once(' ') {
+            Some(("no", name)) => Condition::LeftOut(name),
+            Some(("no text", name)) => Condition::MissingText(name),
+            Some(("ranks <", name)) => Condition::FewerRanks(name),
+            Some(("not", "zero3")) => Condition::Zero3(false),
+            _ if text == "zero3" => Condition::Zero3(true),
+            _ if text == "deepspeed" => Condition::Deepspeed,
+            _ => Condition::On(text),
+        }
+    }
+
+    fn given_argument(&self) -> Option<&'static str> {
+        match self {
+            Condition::On(name) | Condition::Is(name, _) => Some(name),
+            Condition::MissingText(name) | Condition::FewerRanks(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    fn holds(&self, subject: &Subject, is_left_out: impl Fn(&str) -> bool) -> bool {
+        let given = |name: &str| subject.job.args.list(name).map(|(_, values)| values.first()?.to_str());
+        // Something that is not seen may put a value there.
+        let seen = |name: &str| !subject.job.unread.iter().any(|unread| unread == name);
+        let value =
+            |name| given(name).map(|value| value.unwrap_or("true")).filter(|text| seen(name) && !text.contains('$'));
+        match self {
+            Condition::On(name) => value(name).and_then(hf_bool) == Some(true),
+            Condition::Is(name, wanted) => value(name) == Some(wanted),
+            Condition::LeftOut(name) => given(name).is_none() && seen(name) && is_left_out(name),
+            Condition::MissingText(name) => value(name).is_some_and(|path| {
+                let is_text = Path::new(path).extension().is_some_and(|extension| extension == "txt");
+                is_text && subject.runs_here() && !subject.host.absolute(path.as_ref()).is_file()
+            }),
+            Condition::FewerRanks(name) => {
+                let size = value(name).and_then(|size| size.parse::<u64>().ok());
+                size.zip(subject.world()).is_some_and(|(size, world)| world < size)
+            }
+            Condition::Deepspeed => !subject.config.is_null(),
+            Condition::Zero3(wanted) => subject.stage_is(&[3]) == *wanted,
+            Condition::Says("script", text) => subject.script_says(text),
+            Condition::Says(files, text) => files.split('|').any(|file| subject.installed_says(file, text)),
+        }
+    }
 }

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use crate::base::json;
+use crate::base::recorded::{Version, VersionMatch};
 use crate::command::argv::hf_bool;
-use crate::command::python::{Presence, Version};
 use crate::command::script_source::ScriptSource;
 use crate::command::target::Target;
 use crate::command::trainer::Job;
 use crate::config::auto;
-use crate::config::schema::{self, Judge, KeySpec, Known, Release, UnknownKeys, ValueFault, dotted};
+use crate::config::schema::{self, KeySpec, Known, UnknownKeys, ValueFault};
 use crate::config::zero::Zero;
 use crate::host::Host;
 use crate::ranks::launcher::Launcher;
@@ -22,6 +22,7 @@ use crate::ranks::topology::{Role, Topology};
 use crate::report::{Severity, reading};
 
 pub(super) const STAGE: &str = "zero_optimization.stage";
+pub(super) const RATIO: &str = "zero_optimization.offload_optimizer.ratio";
 
 /// What the rules may look at.
 pub(crate) struct Subject<'a> {
@@ -43,20 +44,20 @@ pub(crate) struct Subject<'a> {
 pub(crate) struct Derived<'a> {
     keys: Vec<Key<'a>>,
     zero: Zero<'a>,
-    judge: Judge,
+    judge: VersionMatch,
     script: OnceCell<Option<String>>,
     model: OnceCell<Option<PathBuf>>,
 }
 
 impl<'a> Derived<'a> {
     pub(crate) fn new(config: &'a Value, job: &Job) -> Self {
-        let judge = Judge::in_environment(job.python.as_ref());
+        let judge = schema::in_environment(job.python.as_ref());
         let mut keys = Vec::new();
         if let Some(object) = config.as_object() {
             walk(&mut String::new(), object, UnknownKeys::Ignored, judge.version(), &mut keys);
         }
         let zero = Zero::of(config);
-        let zero = if job.trainer.is_plain() { zero.without_auto() } else { zero };
+        let zero = if job.trainer.is_raw_deepspeed() { zero.without_auto() } else { zero };
         Derived { keys, zero, judge, script: OnceCell::new(), model: OnceCell::new() }
     }
 }
@@ -104,6 +105,15 @@ impl<'a> Subject<'a> {
         self.get(key).and_then(schema::truth)
     }
 
+    /// A text that is not "auto".
+    pub(super) fn text(&self, key: &str) -> Option<&'a str> {
+        self.get(key).and_then(Value::as_str).filter(|text| *text != "auto")
+    }
+
+    pub(super) fn whole(&self, key: &str) -> Option<f64> {
+        self.get(key).and_then(schema::whole)
+    }
+
     pub(super) fn zero_is_on(&self, key: &str) -> Option<bool> {
         self.zero_key(key).and_then(schema::truth)
     }
@@ -116,12 +126,16 @@ impl<'a> Subject<'a> {
         self.derived.zero.optimizer.is_off_gpu()
     }
 
+    pub(super) fn offloads_in_part(&self) -> bool {
+        self.get(RATIO).and_then(schema::real).is_some_and(|ratio| ratio < 1.0)
+    }
+
     pub(super) fn is_hf(&self) -> bool {
         self.job.trainer.is_hf()
     }
 
     pub(super) fn is_plain(&self) -> bool {
-        self.job.trainer.is_plain()
+        self.job.trainer.is_raw_deepspeed()
     }
 
     pub(super) fn world(&self) -> Option<u64> {
@@ -129,15 +143,15 @@ impl<'a> Subject<'a> {
     }
 
     /// The recorded DeepSpeed whose rules count; the newest if none is found.
-    pub(super) fn version(&self) -> Release {
+    pub(super) fn version(&self) -> Version {
         self.derived.judge.version()
     }
 
-    pub(super) fn is_before(&self, version: Release) -> bool {
-        self.version() < version
+    pub(super) fn is_before(&self, version: [u32; 3]) -> bool {
+        self.version().is_before(version)
     }
 
-    pub(super) fn judge(&self) -> Judge {
+    pub(super) fn judge(&self) -> VersionMatch {
         self.derived.judge
     }
 
@@ -154,7 +168,7 @@ impl<'a> Subject<'a> {
 
     /// How sure it is that DeepSpeed refuses a key: less so where nobody recorded the installed version.
     pub(super) fn severity_of_keys(&self) -> Severity {
-        if matches!(self.derived.judge, Judge::Nearest(_)) { Severity::Warning } else { Severity::Error }
+        if matches!(self.derived.judge, VersionMatch::Nearest(_)) { Severity::Warning } else { Severity::Error }
     }
 
     /// Whether another package is installed and older than that.
@@ -166,43 +180,31 @@ impl<'a> Subject<'a> {
         self.job.python.as_ref()?.version(name)
     }
 
-    /// Whether a distribution is not installed and its module nowhere to be found.
-    pub(super) fn lacks(&self, distribution: &str, module: &str) -> bool {
-        let Some(python) = &self.job.python else { return false };
-        python.version(distribution).is_none() && python.seek(module, self.host) == Presence::Missing
-    }
-
-    /// Whether one of these files of an installed package says this: what is installed speaks for itself.
-    pub(super) fn source_says(&self, files: &[&str], text: &str) -> bool {
-        let mut sources = files.iter().filter_map(|file| reading::text_if_any(&self.job.installed_file(file)?));
-        sources.any(|source| source.contains(text))
+    /// Whether a file of an installed package has this text: what is installed speaks for itself.
+    pub(super) fn installed_says(&self, file: &str, text: &str) -> bool {
+        let source = self.job.installed_file(file).and_then(|file| reading::text_if_any(&file));
+        source.is_some_and(|source| source.contains(text))
     }
 
     /// Where the model is that the command names, if it is on this machine.
     pub(super) fn model_folder(&self) -> Option<&Path> {
         let seek = || {
-            let model = self.job.args.raw(self.job.trainer.model_argument)?;
+            let model = self.job.args.raw(self.job.trainer.model.argument)?;
             Some(self.host.cwd.join(model.value)).filter(|folder| folder.is_dir())
         };
         self.derived.model.get_or_init(seek).as_deref()
     }
 
-    /// Whether the config.json of a local model mentions a key; nothing where there is none to read.
-    pub(super) fn model_config_has(&self, key: &str) -> Option<bool> {
-        let text = reading::text_if_any(&self.model_folder()?.join("config.json"))?;
-        Some(text.contains(&format!("\"{key}\"")))
-    }
-
     /// `DeepSpeed`, with versions only where another one judges.
     pub(super) fn judging_deepspeed(&self) -> String {
-        if matches!(self.derived.judge, Judge::Itself(_)) { "DeepSpeed".to_string() } else { self.deepspeed() }
+        if matches!(self.derived.judge, VersionMatch::Exact(_)) { "DeepSpeed".to_string() } else { self.deepspeed() }
     }
 
     /// `DeepSpeed 0.16.9`, and which version judges for it if that is another.
     pub(super) fn deepspeed(&self) -> String {
-        let judge = dotted(self.version());
+        let judge = self.version();
         match (self.derived.judge, self.package("deepspeed")) {
-            (Judge::Itself(_), Some(installed)) => format!("DeepSpeed {installed}"),
+            (VersionMatch::Exact(_), Some(installed)) => format!("DeepSpeed {installed}"),
             (_, None) => format!("DeepSpeed {judge}"),
             (_, Some(installed)) => format!("DeepSpeed {judge} ({installed} is installed, which is not recorded)"),
         }
@@ -218,17 +220,21 @@ impl<'a> Subject<'a> {
         known.or_else(|| self.derived.script.get_or_init(read).as_deref())
     }
 
+    pub(super) fn script_says(&self, text: &str) -> bool {
+        self.script().is_some_and(|script| script.contains(text))
+    }
+
     /// The model's hidden size, where its config.json is at hand. Read only when a rule needs it.
     pub(super) fn hidden_size(&self) -> Option<u64> {
         auto::hidden_size(self.job, self.host).ok().map(|hidden| hidden.value)
     }
 
-    /// Whether the ranks run on this machine: the starter of an engine and DeepSpeed's runner start them on others.
+    /// Whether the ranks run on this machine: `srun` and DeepSpeed's runner start them on others.
     pub(super) fn runs_here(&self) -> bool {
         let several = self.topology.is_some_and(Topology::has_several_nodes);
         let through_runner = several && self.launcher == Some(Launcher::Deepspeed);
-        let through_starter = self.topology.is_some_and(|topology| matches!(topology.role, Role::Shell(_)));
-        !through_runner && !through_starter
+        let through_srun = self.topology.is_some_and(|topology| matches!(topology.role, Role::Shell { .. }));
+        !through_runner && !through_srun
     }
 
     /// Whether the arguments or the environment say that no GPU is used.
@@ -251,7 +257,7 @@ impl<'a> Subject<'a> {
     /// The value a rank will see, including those of the template.
     pub(super) fn variable(&self, name: &str) -> Option<&OsStr> {
         let in_template = || self.template_env.iter().find(|(known, _)| known == name);
-        self.host.raw(name).or_else(|| in_template().map(|(_, value)| OsStr::new(value)))
+        self.host.var_os(name).or_else(|| in_template().map(|(_, value)| OsStr::new(value)))
     }
 }
 
@@ -260,7 +266,7 @@ fn walk<'a>(
     prefix: &mut String,
     section: &'a Map<String, Value>,
     policy: UnknownKeys,
-    version: Release,
+    version: Version,
     keys: &mut Vec<Key<'a>>,
 ) {
     let length = prefix.len();

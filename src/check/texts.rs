@@ -2,19 +2,17 @@
 
 use super::findings::{Check, Findings};
 use super::subject::Subject;
-use crate::command::arguments::{Kind, Parser};
+use crate::command::arguments::{ArgType, Parser};
 use crate::command::argv::hf_bool;
 use crate::command::defaults::TRAINING_ARGUMENTS;
 use crate::command::trainer::ArgumentParser;
 use crate::report::{Rule, Severity, When};
 
-pub(super) const RULES: &[Check] = &[Check {
-    rule: Rule::TextForNumber,
-    severity: Severity::Error,
-    when: When::Start,
-    doc: "a run file has a text where the trainer counts and converts nothing, such as `1e-5` in YAML 1.1 (a warning where not every training uses it)",
-    check: text_for_number,
-}];
+pub(super) const RULES: &[Check] = &[Check::code(Rule::TextForNumber, Severity::Error, When::Start, text_for_number)
+    .doc(
+        "a run file has a text where the trainer counts and converts nothing, such as `1e-5` in YAML 1.1 (a warning \
+         where not every training uses it)",
+    )];
 
 /// What every training counts with: each was seen to end it.
 const ALWAYS_USED: &[&str] = &[
@@ -34,7 +32,7 @@ fn text_for_number(subject: &Subject, found: &mut Findings) {
     if job.texts.is_empty() {
         return;
     }
-    let class = match job.trainer.parser {
+    let class = match job.trainer.arguments.parser {
         ArgumentParser::Recorded { class, .. } => class(&job.target, subject.host),
         _ => Some(TRAINING_ARGUMENTS),
     };
@@ -42,17 +40,17 @@ fn text_for_number(subject: &Subject, found: &mut Findings) {
     let parser = Parser::new(&[class]);
     for (name, text) in &job.texts {
         let place = || job.place_in_run_file(name, subject.host).unwrap_or_else(|| format!("{name}: {text}"));
-        if parser.takes(name, Kind::is_number) {
+        if parser.takes(name, ArgType::is_number) {
             // A script may read its file in another way.
             let certain = ALWAYS_USED.contains(&name.as_str()) && job.version().is_some();
             let severity = if certain { Severity::Error } else { Severity::Warning };
             let what =
                 format!("`{name}` is the text `{text}` to the trainer, which wants a number and converts nothing");
             found.at_with_severity(severity, &[place()], what, help(name, text));
-        } else if parser.takes(name, Kind::is_mapping) && parser.has(name, &parser.versions(job.python.as_ref())) {
+        } else if parser.takes(name, ArgType::is_mapping) && parser.has(name, &parser.versions(job.python.as_ref())) {
             let what = format!("`{name}` is the text `{text}` to the trainer, which wants a mapping");
             found.at_with_severity(Severity::Warning, &[place()], what, "drop it".to_string());
-        } else if hf_bool(text).is_none() && parser.takes(name, Kind::is_bool) {
+        } else if hf_bool(text).is_none() && parser.takes(name, ArgType::is_bool) {
             let what = format!("`{name}` is the text `{text}` to the trainer, which wants true or false");
             found.at_with_severity(Severity::Warning, &[place()], what, format!("{name}: true"));
         }

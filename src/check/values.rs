@@ -4,35 +4,22 @@ use serde_json::Value;
 
 use super::findings::{Check, Findings};
 use super::subject::{Key, Subject};
-use crate::base::python_value::number;
+use crate::base::python_value::{number, typed};
 use crate::config::schema::{self, KeySpec, Known, ValueFault};
-use crate::report::{Rule, Severity, When, nearest, typed};
+use crate::report::{Rule, Severity, When, nearest};
 
 pub(super) const RULES: &[Check] = &[
-    Check {
-        rule: Rule::WrongType,
-        severity: Severity::Error,
-        when: When::Parse,
-        doc: "a value of a type that DeepSpeed refuses when it reads the config",
-        check: |subject, found| {
-            judge(subject, found, ValueFault::Type);
-            unlisted(subject, found);
-        },
-    },
-    Check {
-        rule: Rule::WrongValue,
-        severity: Severity::Error,
-        when: When::Parse,
-        doc: "a number out of its range, or a word that is none of the choices",
-        check: |subject, found| judge(subject, found, ValueFault::Value),
-    },
-    Check {
-        rule: Rule::OddValue,
-        severity: Severity::Warning,
-        when: When::Silent,
-        doc: "a value of another type than is meant, where DeepSpeed does not look: \"false\" is true there",
-        check: odd_value,
-    },
+    Check::code(Rule::WrongType, Severity::Error, When::Parse, |subject, found| {
+        judge(subject, found, ValueFault::Type);
+        unlisted(subject, found);
+    })
+    .doc("a value of a type that DeepSpeed refuses when it reads the config"),
+    Check::code(Rule::WrongValue, Severity::Error, When::Parse, |subject, found| {
+        judge(subject, found, ValueFault::Value);
+    })
+    .doc("a number out of its range, or a word that is none of the choices"),
+    Check::code(Rule::OddValue, Severity::Warning, When::Silent, odd_value)
+        .doc("a value of another type than is meant, where DeepSpeed does not look: \"false\" is true there"),
 ];
 
 fn judge(subject: &Subject, found: &mut Findings, kind: ValueFault) {

@@ -10,27 +10,14 @@ use crate::host::can_be_written;
 use crate::report::{Rule, Severity, When, reading};
 
 pub(super) const RULES: &[Check] = &[
-    Check {
-        rule: Rule::ThreadCount,
-        severity: Severity::Warning,
-        when: When::Start,
-        doc: "an OMP_NUM_THREADS that is no number: OpenMP ignores it, and accelerate ends on it where it trains on the CPU",
-        check: thread_count,
-    },
-    Check {
-        rule: Rule::TorchLogs,
-        severity: Severity::Error,
-        when: When::Start,
-        doc: "a TORCH_LOGS with a name that the installed torch does not log by: torch stops on it",
-        check: torch_logs,
-    },
-    Check {
-        rule: Rule::ExtensionsFolder,
-        severity: Severity::Warning,
-        when: When::Start,
-        doc: "a TORCH_EXTENSIONS_DIR that cannot be made or written: the first operation that is compiled ends there",
-        check: extensions_folder,
-    },
+    Check::code(Rule::ThreadCount, Severity::Warning, When::Start, thread_count).doc(
+        "an OMP_NUM_THREADS that is no number: OpenMP ignores it, and accelerate ends on it where it trains on \
+             the CPU",
+    ),
+    Check::code(Rule::TorchLogs, Severity::Error, When::Start, torch_logs)
+        .doc("a TORCH_LOGS with a name that the installed torch does not log by: torch stops on it"),
+    Check::code(Rule::ExtensionsFolder, Severity::Warning, When::Start, extensions_folder)
+        .doc("a TORCH_EXTENSIONS_DIR that cannot be made or written: the first operation that is compiled ends there"),
 ];
 
 fn thread_count(subject: &Subject, found: &mut Findings) {

@@ -150,7 +150,7 @@ pub(super) fn read(args: FitArgs, mut reader: Reader) -> Result<FitRequest, Vec<
 fn read_cards(given: Option<Given>, reader: &mut Reader, launch: &mut Launch) -> Option<&'static str> {
     let Sourced { value: Cards { card, count }, from } = reader.one(given, values::cards)?;
     let said = launch.memory.gpu.take().filter(|memory| memory.from.is_flag());
-    launch.memory.gpu = said.or_else(|| Some(Sourced::new(card.memory, from.clone())));
+    launch.memory.gpu = said.or_else(|| Some(Sourced::new(card.memory(), from.clone())));
     let is_counted = launch.topology.nproc_per_node.is_some() || !launch.command.is_empty();
     let Some(count) = count.or((!is_counted).then_some(1)).map(Processes::Count) else { return Some(card.name) };
     match launch.topology.nproc_per_node.as_ref().filter(|nproc| nproc.from.is_flag() && nproc.value != count) {

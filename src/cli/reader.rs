@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
             _ => None,
         };
         let host = self.host;
-        let value = variable.as_ref().and_then(|name| host.raw(name)).filter(|value| !value.is_empty());
+        let value = variable.as_ref().and_then(|name| host.var_os(name)).filter(|value| !value.is_empty());
         let of_variable = value.into_iter().flat_map(lines);
         let from = Source::Variable(variable.clone().unwrap_or_default());
         let of_variable = of_variable.map(|line| Sourced::new(line, from.clone()));

@@ -7,10 +7,10 @@ use serde_json::Value as Json;
 
 use crate::base::json;
 use crate::base::options::Given;
+use crate::base::recorded::Version;
 use crate::base::size::parse_count;
 use crate::base::source::Sourced;
 use crate::base::vars;
-use crate::config::schema::Release;
 use crate::fit::cards::{self, Cards};
 use crate::ranks::topology::Processes;
 use crate::report::{self, Problem, nearest};
@@ -102,11 +102,11 @@ pub(super) fn one_of<T>(known: Words<T>) -> impl Fn(&Given) -> Result<T, Problem
 }
 
 /// A version of DeepSpeed: `0.19.8`, `v0.19`.
-pub(super) fn release(given: &Given) -> Result<Release, Problem> {
+pub(super) fn release(given: &Given) -> Result<Version, Problem> {
     let read = |text: &str| {
         let mut parts = text.strip_prefix('v').unwrap_or(text).split('.').map(|part| part.parse().ok());
         let numbers = [parts.next()??, parts.next()??, parts.next().unwrap_or(Some(0))?];
-        parts.next().is_none().then_some(numbers)
+        parts.next().is_none().then_some(Version(numbers))
     };
     parse(given, read, |text| report::is_not("a version", text, "0.19.8"))
 }

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use crate::base::python_value;
+use crate::base::recorded::Table;
 use crate::base::source::{Source, Sourced};
 use crate::command::option_names::{self, is_spelling, starts_dashed};
 use crate::report::{self, Problem};
@@ -27,7 +28,7 @@ pub type Field = (&'static str, Nargs);
 #[derive(Clone, Copy)]
 pub enum OptionList<'a> {
     /// All of them, in one list or several, one a line (`option_names`).
-    Known(&'a [&'a str]),
+    Known(&'a [Table]),
     /// The script may define more than we know, so an abbreviation cannot be resolved.
     Open,
 }
@@ -115,7 +116,7 @@ impl Args {
             self.unclear.extend(fitting.map(|(name, _)| (at, format!("--{prefix}"), *name)));
             return None;
         };
-        let names = all.iter().flat_map(|list| option_names::all(list));
+        let names = all.iter().flat_map(|list| option_names::all(*list));
         let mut matches = names.filter(|name| strings(name) > 0);
         let (only, more) = (matches.next()?, matches.next());
         (more.is_none() && strings(only) == 1).then(|| fitting.find(|(name, _)| *name == only).copied())?
@@ -235,11 +236,11 @@ impl Args {
     }
 
     /// Option words that are neither in the lists nor a prefix of one in them.
-    pub(crate) fn unknown<'a>(&'a self, lists: &'a [&str]) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn unknown<'a>(&'a self, lists: &'a [Table]) -> impl Iterator<Item = &'a str> {
         let words = self.words[..options_end(&self.words)].iter().filter_map(|word| word.to_str());
         let options = words.filter(|word| word.starts_with("--") && !word.contains(' '));
         let given = options.map(|word| word.split('=').next().unwrap_or(word));
-        given.filter(move |name| !lists.iter().any(|list| option_names::any_starts_with(list, &name[2..])))
+        given.filter(move |name| !lists.iter().any(|list| option_names::any_starts_with(*list, &name[2..])))
     }
 
     pub fn words(&self) -> &[OsString] {
@@ -286,7 +287,7 @@ mod tests {
     const ALL: &str = "per_device_train_batch_size\nper_device_eval_batch_size\nlearning_rate\nbf16\nbf16_full_eval\ndeepspeed\ndeepspeed_autotp_size";
 
     fn args(line: &str) -> Args {
-        Args::read(line.split(' ').map(OsString::from).collect(), FIELDS, OptionList::Known(&[ALL]))
+        Args::read(line.split(' ').map(OsString::from).collect(), FIELDS, OptionList::Known(&[Table(ALL)]))
     }
 
     fn micro(line: &str) -> Option<i64> {

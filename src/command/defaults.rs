@@ -1,8 +1,9 @@
-//! What a trainer takes for an argument that is not given, recorded from many versions by `tests/real/record_defaults.py`.
+//! What a trainer takes for an argument that is not given, recorded from many versions by `tools/record defaults`.
 
-use crate::command::python::{Python, Version};
+use crate::base::recorded::{Table, Version, VersionMatch, at, versions};
+use crate::command::python::Python;
 
-const TABLE: &str = include_str!("../recorded/defaults.txt");
+const TABLE: Table = Table(include_str!("../recorded/defaults.txt"));
 
 const AS_IN_TRANSFORMERS: &str = "-";
 
@@ -29,55 +30,31 @@ pub(crate) struct RecordedDefault {
 
 impl ArgumentClass {
     /// A class of that name, if the table has it.
-    pub(crate) fn find(distribution: &str, name: &str) -> Option<Self> {
-        TABLE.lines().find_map(|line| {
-            let mut words = line.split(' ');
-            let class = ArgumentClass { distribution: words.next()?, name: words.next()? };
-            (class.distribution == distribution && class.name == name).then_some(class)
-        })
+    pub(crate) fn find(distribution: &'static str, name: &str) -> Option<Self> {
+        let mut classes = TABLE.below(&[distribution]).filter_map(|line| line.split(' ').next());
+        classes.find(|class| *class == name).map(|name| ArgumentClass { distribution, name })
     }
 
-    /// The default of an argument in the version that is installed. Nothing for versions older than the table.
+    /// The default of an argument in the version that is installed, or in the nearest that was recorded.
     pub(crate) fn default(self, argument: &str, python: Option<&Python>) -> Option<RecordedDefault> {
-        let installed = python.and_then(|python| python.version(self.distribution));
-        let (oldest, newest) = row(&[self.distribution, "*"])?.split_once(' ')?;
-        if installed.as_ref().is_some_and(|version| version.is_before(numbers(oldest))) {
-            return None;
-        }
-        let certain = installed.as_ref().is_some_and(|version| version.is_before(after(newest)));
-        let counts = installed.clone().unwrap_or_else(|| Version(newest.to_string()));
-        let history = row(&[self.distribution, self.name, argument]).unwrap_or_default();
-        let pairs = history.split(' ').filter_map(|pair| pair.split_once('='));
-        let value = pairs.rev().find(|(since, _)| !counts.is_before(numbers(since))).map(|(_, value)| value);
-        if let Some(value) = value.filter(|value| *value != AS_IN_TRANSFORMERS) {
-            return Some(RecordedDefault { value, of: self.described(installed, newest, certain), certain });
-        }
-        let inherited = (self != TRAINING_ARGUMENTS).then(|| TRAINING_ARGUMENTS.default(argument, python)).flatten();
-        inherited.map(|found| RecordedDefault { certain: certain && found.certain, ..found })
-    }
-
-    fn described(self, installed: Option<Version>, newest: &str, certain: bool) -> String {
         let name = self.distribution;
-        match installed {
-            Some(version) if certain => format!("{name} {version}"),
-            Some(version) => format!("{name} {newest}; {version} is installed"),
-            None => format!("{name} {newest}; no version was found here"),
-        }
+        let all = TABLE.find(&[name, "*"])?;
+        let (oldest, newest) = (versions(all).next()?, versions(all).next_back()?);
+        let installed = python.and_then(|python| python.version_text(name));
+        let version = installed.as_deref().map(Version::parse);
+        let nearest = version.map(|version| VersionMatch::find(versions(all), version));
+        let certain = nearest.is_some_and(VersionMatch::is_certain);
+        let history = TABLE.find(&[name, self.name, argument]).unwrap_or_default();
+        let value = at(history, version.unwrap_or(newest).max(oldest)).filter(|value| *value != AS_IN_TRANSFORMERS);
+        let Some(value) = value else {
+            let inherited = (self != TRAINING_ARGUMENTS).then(|| TRAINING_ARGUMENTS.default(argument, python));
+            return inherited.flatten().map(|found| RecordedDefault { certain: certain && found.certain, ..found });
+        };
+        let of = match (&installed, nearest) {
+            (Some(text), _) if certain => format!("{name} {text}"),
+            (Some(text), Some(nearest)) => format!("{name} {}; {text} is installed", nearest.version()),
+            _ => format!("{name} {newest}; no version was found here"),
+        };
+        Some(RecordedDefault { value, of, certain })
     }
-}
-
-/// What stands behind these words in the table.
-fn row(words: &[&str]) -> Option<&'static str> {
-    let start = words.join(" ");
-    TABLE.lines().find_map(|line| line.strip_prefix(start.as_str())?.strip_prefix(' '))
-}
-
-fn after(version: &str) -> [u32; 3] {
-    let [major, minor, patch] = numbers(version);
-    [major, minor, patch + 1]
-}
-
-pub(super) fn numbers(version: &str) -> [u32; 3] {
-    let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
-    [(); 3].map(|()| parts.next().unwrap_or(0))
 }

@@ -1,43 +1,27 @@
 //! Recorded lists of a program's options (`src/recorded/`): sorted, one name with underscores a line, with a mark behind
 //! it that says what the option takes. And the spellings argparse accepts for a name.
 
+use crate::base::recorded::Table;
+
 /// The names in a list.
-pub(crate) fn all(list: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn all(list: Table) -> impl Iterator<Item = &'static str> {
     list.lines().map(name_of)
 }
 
-/// A line of a list without its mark.
+/// A line of a list without its mark: ` !` behind an option that takes no value, ` ?` behind one that may take one.
 pub(crate) fn name_of(line: &str) -> &str {
-    line.trim_end_matches(['!', '?'])
+    line.split(' ').next().unwrap_or(line)
 }
 
 /// Whether the list has this name.
-pub(super) fn contains(list: &str, name: &str) -> bool {
-    all(lines_from(list, name)).next() == Some(name)
+pub(super) fn contains(list: Table, name: &str) -> bool {
+    list.from(name).next().is_some_and(|line| name_of(line) == name)
 }
 
 /// Whether a name in the list starts like this, with underscores or with dashes.
-pub(super) fn any_starts_with(list: &str, prefix: &str) -> bool {
+pub(super) fn any_starts_with(list: Table, prefix: &str) -> bool {
     let prefix = if prefix.contains('_') { prefix.to_string() } else { prefix.replace('-', "_") };
-    lines_from(list, &prefix).starts_with(&prefix)
-}
-
-/// The lines of a list from the first name on that is not smaller, by binary search: every option of a command is looked
-/// up at every launch, and a list has hundreds.
-fn lines_from<'l>(list: &'l str, name: &str) -> &'l str {
-    let (mut start, mut end) = (0, list.len());
-    while start < end {
-        let before = &list[start..start.midpoint(end)];
-        let line_start = before.bytes().rposition(|b| b == b'\n').map_or(start, |at| start + at + 1);
-        let line = &list[line_start..end];
-        let line = &line[..line.bytes().position(|b| b == b'\n').unwrap_or(line.len())];
-        if name_of(line) < name {
-            start = list.len().min(line_start + line.len() + 1);
-        } else {
-            end = line_start;
-        }
-    }
-    &list[start..]
+    list.from(&prefix).next().is_some_and(|line| line.starts_with(&prefix))
 }
 
 /// `--a_b` or `--a-b`, never a mixture.
@@ -62,7 +46,9 @@ mod tests {
             include_str!("../recorded/swift_rlhf.txt"),
             include_str!("../recorded/swift_infer.txt"),
             include_str!("../recorded/xtuner.txt"),
-        ] {
+        ]
+        .map(Table)
+        {
             for name in all(list) {
                 assert!(contains(list, name) && any_starts_with(list, &name[..1]), "{name}");
                 assert!(any_starts_with(list, name) && any_starts_with(list, &name.replace('_', "-")), "{name}");
@@ -70,9 +56,5 @@ mod tests {
             }
             assert!(!contains(list, "") && !contains(list, "zzz") && !any_starts_with(list, "zzz"));
         }
-        // The mark behind a name has no part in the order: `?` is greater than a digit.
-        let list = "a?\na2!\nb";
-        assert!(["a", "a2", "b"].iter().all(|name| contains(list, name)));
-        assert!(any_starts_with("", "") && !any_starts_with("", "a"));
     }
 }

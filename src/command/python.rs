@@ -6,12 +6,12 @@ mod packages;
 
 use std::cell::OnceCell;
 use std::ffi::OsStr;
-use std::fmt;
 use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use crate::base::recorded::Version;
 use crate::base::vars;
 use crate::command::target::is_python;
 use crate::host::{Host, names_in, stays_below};
@@ -40,7 +40,7 @@ impl Python {
     /// `options`: those of the interpreter in the shebang, such as pipx's `-E`.
     fn with_options(program: PathBuf, options: &str, host: &Host) -> Self {
         let ignores = |letters: &[char]| options.split(' ').any(|word| word.starts_with('-') && word.contains(letters));
-        let path = host.filled(vars::PYTHONPATH).filter(|_| !ignores(&['E', 'I']));
+        let path = host.nonempty_var(vars::PYTHONPATH).filter(|_| !ignores(&['E', 'I']));
         let named = path.into_iter().flat_map(|path| path.split(':')).map(|entry| host.cwd.join(entry)).collect();
         let user = (!ignores(&['s', 'I'])).then(|| user_base(host)).flatten();
         let sites = sites(&program, user.as_deref());
@@ -86,7 +86,7 @@ impl Python {
     pub(crate) fn seek(&self, module: &str, host: &Host) -> Presence {
         // Without a version, other folders may be on `sys.path` than those that are known.
         let version =
-            version_of(&self.program).filter(|_| !self.sites.is_empty() && host.filled("PYTHONHOME").is_none());
+            version_of(&self.program).filter(|_| !self.sites.is_empty() && host.nonempty_var("PYTHONHOME").is_none());
         let Some(version) = version else { return Presence::Unknown };
         let prefix = self.program.parent().and_then(Path::parent);
         // Red Hat keeps compiled packages apart.
@@ -100,43 +100,22 @@ impl Python {
 
     /// The version of an installed distribution.
     pub(crate) fn version(&self, distribution: &str) -> Option<Version> {
+        self.version_text(distribution).as_deref().map(Version::parse)
+    }
+
+    /// As its metadata say it: `5.0.0rc1`, `2.9.0+cu128`.
+    pub(crate) fn version_text(&self, distribution: &str) -> Option<String> {
         let folders = || self.named.iter().chain(&self.sites);
         let all =
             || folders().flat_map(|folder| names_in(folder)).filter(|name| name.ends_with(".dist-info")).collect();
         let in_name = |folder: &String| {
             let (name, version) = folder.strip_suffix(".dist-info")?.rsplit_once('-')?;
-            is_same(name, distribution).then(|| Version(version.to_string()))
+            is_same(name, distribution).then(|| version.to_string())
         };
-        let egg = || self.sites.iter().find_map(|site| egg_version(site, distribution).map(Version));
+        let egg = || self.sites.iter().find_map(|site| egg_version(site, distribution));
         let added = || self.sites.iter().flat_map(|site| added_by_pth(site)).flat_map(|folder| names_in(&folder));
         let behind_pth = || added().find_map(|name| in_name(&name));
         self.installed.get_or_init(all).iter().find_map(in_name).or_else(egg).or_else(behind_pth)
-    }
-}
-
-/// `4.57.1`, compared by its first numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Version(pub(crate) String);
-
-impl Version {
-    pub(crate) fn is_before(&self, other: [u32; 3]) -> bool {
-        self.numbers() < other
-    }
-
-    /// Its first numbers.
-    pub(crate) fn numbers(&self) -> [u32; 3] {
-        let mut parts = self.0.split('.').map(|part| {
-            let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
-            part[..digits].parse::<u32>().unwrap_or(0)
-        });
-        let mut next = || parts.next().unwrap_or(0);
-        [next(), next(), next()]
-    }
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 
@@ -189,7 +168,7 @@ fn behind_pyenv(shim: &Path, host: &Host) -> Option<PathBuf> {
     let root = shim.parent().filter(|folder| folder.ends_with("shims"))?.parent()?;
     head(shim).filter(|head| String::from_utf8_lossy(head).contains("pyenv"))?;
     let first_line = |path: PathBuf| reading::text_if_any(&path)?.split_whitespace().next().map(str::to_string);
-    let chosen = host.filled("PYENV_VERSION").and_then(|list| list.split(':').next()).map(str::to_string);
+    let chosen = host.nonempty_var("PYENV_VERSION").and_then(|list| list.split(':').next()).map(str::to_string);
     let version = chosen
         .or_else(|| host.cwd.ancestors().find_map(|folder| first_line(folder.join(".python-version"))))
         .or_else(|| first_line(root.join("version")))
@@ -199,8 +178,8 @@ fn behind_pyenv(shim: &Path, host: &Host) -> Option<PathBuf> {
 }
 
 fn user_base(host: &Host) -> Option<PathBuf> {
-    let off = host.filled("PYTHONNOUSERSITE").is_some();
-    let base = host.filled("PYTHONUSERBASE").map(PathBuf::from).or_else(|| Some(host.home()?.join(".local")));
+    let off = host.nonempty_var("PYTHONNOUSERSITE").is_some();
+    let base = host.nonempty_var("PYTHONUSERBASE").map(PathBuf::from).or_else(|| Some(host.home()?.join(".local")));
     base.filter(|_| !off)
 }
 
@@ -228,13 +207,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn versions_are_compared_by_their_numbers() {
-        let before = |version: &str, other| Version(version.to_string()).is_before(other);
-        assert!(before("4.44.2", [4, 45, 0]) && before("4.9", [4, 45, 0]) && before("0.9.0", [0, 9, 1]));
-        assert!(!before("4.45.0.dev0", [4, 45, 0]) && !before("5.0.0rc1", [5, 0, 0]) && !before("10.1", [9, 9, 9]));
-    }
-
     /// The layouts that pip, uv, pipx, setuptools and pyenv leave behind, as seen on real ones.
     #[test]
     fn layouts() {
@@ -244,7 +216,7 @@ mod tests {
         let found = |script: &str, variables: &[(&str, &str)]| {
             let host = Host { cwd: sandbox.cwd(), ..host(variables) };
             let python = Python::of_script(&sandbox.path(script), &host).unwrap();
-            (python.file("swift/cli/sft.py"), python.version("ms-swift").map(|version| version.0))
+            (python.file("swift/cli/sft.py"), python.version_text("ms-swift"))
         };
         let same = |got: (Option<PathBuf>, Option<String>), file: &str, version: &str| {
             assert_eq!(got, (Some(sandbox.path(file)), Some(version.to_string())));

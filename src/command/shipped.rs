@@ -1,10 +1,9 @@
 //! DeepSpeed configs that come with a trainer: which word of its own argument means which file of its package, by
-//! version. Recorded by `tests/real/record_shipped.py`.
+//! version. Recorded by `tools/record shipped`.
 
-use crate::command::defaults::numbers;
-use crate::command::python::Version;
+use crate::base::recorded::{Table, Version, at};
 
-const TABLE: &str = include_str!("../recorded/shipped_configs.txt");
+const TABLE: Table = Table(include_str!("../recorded/shipped_configs.txt"));
 
 /// What a trainer does with such words.
 #[derive(Clone, Copy)]
@@ -15,7 +14,7 @@ pub(crate) struct ShippedConfigs {
     pub(crate) has_stand_ins: bool,
 }
 
-/// A line of the table.
+/// What a line of the table has for a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShippedConfig {
     /// What the trainer's own argument calls it.
@@ -35,34 +34,28 @@ impl ShippedConfig {
 }
 
 /// Those of an installed version, or of the newest one.
-fn of<'a>(distribution: &'a str, version: Option<&'a Version>) -> impl Iterator<Item = ShippedConfig> + 'a {
-    TABLE.lines().filter_map(move |line| {
-        let line = line.strip_prefix(distribution)?.strip_prefix(' ')?;
-        let mut words = line.split(' ');
-        let (word, file, since, until) = (words.next()?, words.next()?, words.next()?, words.next()?);
-        let is_in = match version {
-            Some(version) => !version.is_before(numbers(since)) && (until == "-" || version.is_before(numbers(until))),
-            None => until == "-",
-        };
-        let hash = words.next().and_then(|hash| u64::from_str_radix(hash, 16).ok());
-        is_in.then_some(ShippedConfig { word, file, hash })
+fn of(distribution: &str, version: Option<Version>) -> impl Iterator<Item = ShippedConfig> {
+    TABLE.below(&[distribution]).filter_map(move |line| {
+        let (word, history) = line.split_once(' ')?;
+        let found = at(history, version.unwrap_or(Version([u32::MAX; 3]))).filter(|file| *file != "-")?;
+        let (file, hash) = found.split_once('#').unwrap_or((found, ""));
+        Some(ShippedConfig { word, file, hash: u64::from_str_radix(hash, 16).ok() })
     })
 }
 
 /// What this word means in the trainer's own argument.
-pub(crate) fn by_word(distribution: &str, version: Option<&Version>, word: &str) -> Option<ShippedConfig> {
+pub(crate) fn by_word(distribution: &str, version: Option<Version>, word: &str) -> Option<ShippedConfig> {
     of(distribution, version).find(|config| config.word == word)
 }
 
 /// The trainer's own config for which zlaunch has a template of this name.
-pub(crate) fn by_name(distribution: &str, version: Option<&Version>, name: &str) -> Option<ShippedConfig> {
+pub(crate) fn by_name(distribution: &str, version: Option<Version>, name: &str) -> Option<ShippedConfig> {
     of(distribution, version).find(|config| config.name() == name)
 }
 
 /// Whether some version knows the word.
 pub(crate) fn is_word(distribution: &str, word: &str) -> bool {
-    let words = TABLE.lines().filter_map(|line| line.strip_prefix(distribution)?.strip_prefix(' ')?.split(' ').next());
-    words.into_iter().any(|known| known == word)
+    TABLE.find(&[distribution, word]).is_some()
 }
 
 #[cfg(test)]
@@ -71,22 +64,21 @@ mod tests {
 
     #[test]
     fn words_and_files_by_version() {
-        let file = |version: &str, word| {
-            by_word("ms-swift", Some(&Version(version.to_string())), word).map(|config| config.file)
-        };
-        assert_eq!(file("4.6.0", "zero2"), Some("swift/config/zero2.json"));
-        assert_eq!(file("99.0", "zero2"), Some("swift/config/zero2.json"));
-        assert_eq!(file("3.8.3", "zero2"), Some("swift/llm/ds_config/zero2.json"));
-        assert_eq!(file("3.0.0", "zero2"), Some("swift/llm/ds_config/zero2.json"));
-        assert_eq!((file("3.0.0", "zero0"), file("3.0.0", "default-zero2")), (None, None));
-        assert_eq!(file("2.6.1", "default-zero2"), Some("swift/llm/ds_config/zero2.json"));
-        assert_eq!(
-            (file("2.6.1", "zero2"), file("2.0.2", "zero3-offload"), file("4.6.0", "fsdp2")),
-            (None, None, None)
-        );
+        let file =
+            |version: &str, word| by_word("ms-swift", Some(Version::parse(version)), word).map(|config| config.file);
+        for (version, word, expected) in [
+            ("4.6.0", "zero2", Some("swift/config/zero2.json")),
+            ("99.0", "zero2", Some("swift/config/zero2.json")),
+            ("3.8.3", "zero2", Some("swift/llm/ds_config/zero2.json")),
+            ("3.0.0", "zero0", None),
+            ("3.0.0", "default-zero2", None),
+            ("4.6.0", "fsdp2", None),
+        ] {
+            assert_eq!(file(version, word), expected, "{version} {word}");
+        }
         assert_eq!(by_word("ms-swift", None, "zero3").map(|config| config.file), Some("swift/config/zero3.json"));
-        let own = by_name("ms-swift", Some(&Version("2.6.1".to_string())), "zero3_offload");
-        assert_eq!(own.map(|config| (config.word, config.hash)), Some(("zero3-offload", None)));
+        let own = by_name("ms-swift", None, "zero3_offload").unwrap();
+        assert_eq!((own.word, own.hash), ("zero3_offload", Some(0x5ed0_b2d9_5d24_a317)));
         assert!(is_word("ms-swift", "default-zero3") && !is_word("ms-swift", "zeropp") && !is_word("trl", "zero2"));
     }
 }

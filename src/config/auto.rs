@@ -4,18 +4,19 @@
 mod context;
 mod defaults;
 mod given;
+mod mismatch;
 mod rules;
 
 use serde_json::Value;
 
-use super::schema::{self, Judge};
+use super::schema;
 use crate::base::json;
 use crate::base::python_value::number;
-use crate::report::{self, Mismatch, Problem, Severity, When};
+use crate::command::trainer::Trainer;
+use crate::report::{Problem, Rule, Severity, When};
 
-pub(crate) use context::{FillContext, FillSource, hidden_size};
+pub(crate) use context::{FillContext, hidden_size};
 use context::{FilledValue, Unfilled};
-use rules::AutoRule;
 pub use rules::RULES;
 
 /// One "auto" that was filled.
@@ -23,7 +24,7 @@ pub use rules::RULES;
 pub(crate) struct Fill {
     pub(crate) key: &'static str,
     pub(crate) value: Value,
-    pub(crate) from: FillSource,
+    pub(crate) from: String,
 }
 
 /// One "auto" that was left to the trainer.
@@ -41,7 +42,7 @@ pub(crate) struct Resolved {
     pub(crate) left: Vec<LeftAuto>,
     /// The trainer computes another value than the config has.
     pub(crate) mismatched: bool,
-    /// The same, as far as its defaults are known.
+    /// Differences from what the trainer computes, as far as its defaults are known.
     pub(crate) warnings: Vec<Problem>,
 }
 
@@ -51,11 +52,9 @@ pub(crate) struct Resolved {
 pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> (Resolved, Vec<Problem>) {
     let trainer = context.job.trainer;
     // Nothing fills what zlaunch leaves, unless the trainer sets the key itself.
-    let by_nobody_else = !trainer.is_hf() && !trainer.passes_through();
-    let mut problems = Vec::new();
-    let mut fills = Vec::new();
-    let mut left = Vec::new();
-    let (mut mismatched, mut warnings) = (false, Vec::new());
+    let by_nobody_else = !trainer.is_hf() && !trainer.is_passthrough();
+    let (mut fills, mut left, mut warnings, mut problems) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut mismatched = false;
     let comparing = context.comparing();
     let mut leave = |key: &str, why: &str| left.push(LeftAuto { key: key.to_string(), why: why.to_string() });
     for rule in RULES {
@@ -73,44 +72,43 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
         let answer = match context.fills_auto {
             _ if by_nobody_else && rule.plain.is_none() => Err(Unfilled::deferred("nobody fills it")),
             Some(fills) if fills.source().is_some() => Err(Unfilled::deferred("the trainer does not")),
-            _ => (rule.value)(if auto { context } else { &comparing }),
+            _ => rule.value(if auto { context } else { &comparing }),
         };
         match answer {
             // Several keys read the same argument.
             Err(Unfilled::Invalid(problem)) if problems.contains(&problem) => {}
             Err(Unfilled::Invalid(problem)) => problems.push(problem),
-            Ok(FilledValue { value: wanted, from }) if !auto => {
-                if !python_equal(value, &wanted) {
-                    let AutoRule { key, doc, .. } = rule;
-                    let (defaults, place) = (from.defaults().collect(), place(key));
-                    let doubt = from.doubt();
-                    let (shown, wanted) = (from.to_string(), &wanted);
-                    let found =
-                        Mismatch { key, doc, value, place: &place, wanted, from: shown, doubt, defaults }.problem();
-                    mismatched |= found.severity == Severity::Error;
-                    if found.severity == Severity::Error { problems.push(found) } else { warnings.push(found) }
+            Ok(wanted) if !auto => {
+                if !python_equal(value, &wanted.value) {
+                    let found = mismatch::problem(rule, value, &place(rule.key), &wanted);
+                    let is_error = found.severity == Severity::Error;
+                    mismatched |= is_error;
+                    if is_error { problems.push(found) } else { warnings.push(found) }
                 }
             }
+            Err(_) if !auto => {}
             Ok(_) if context.no_fill => leave(rule.key, "--no-fill"),
-            Ok(FilledValue { value, from }) => fills.push(Fill { key: rule.key, value, from }),
-            Err(Unfilled::Deferred(_)) if auto && trainer.says_it_in_code() => {
-                leave(rule.key, "the script's own code says it");
+            Ok(FilledValue { value, from, .. }) => fills.push(Fill { key: rule.key, value, from }),
+            Err(Unfilled::Deferred(_)) if trainer.args_set_in_script() => {
+                leave(rule.key, "the script's own code says it")
             }
-            Err(Unfilled::Deferred(why)) if auto => leave(rule.key, &why),
-            Err(Unfilled::Unsupported) if auto => problems.push(nobody_fills(rule.key, &place(rule.key), context)),
-            Err(Unfilled::Deferred(_) | Unfilled::Unsupported) => {}
+            Err(Unfilled::Deferred(why)) => leave(rule.key, &why),
+            Err(Unfilled::Unsupported) => problems.push(nobody_fills(rule.key, &place(rule.key), context)),
         }
     }
     let mut config = apply(context.config, &fills);
     if by_nobody_else {
-        let (theirs, unfilled) = left.into_iter().partition(|it: &LeftAuto| trainer.source_of_auto(&it.key).is_some());
-        left = theirs;
-        if trainer.sets_what_is_absent() {
-            for it in &mut left {
-                take_out(&mut config, it);
+        left.retain_mut(|open| {
+            let kept = take_out(&mut config, open, trainer);
+            if !kept {
+                let LeftAuto { key, why } = &*open;
+                let what = format!("`{key}` is \"auto\", and plain DeepSpeed does not fill it: {why}");
+                let help = format!("--set {key}={}", example(key));
+                let found = Problem::error(Rule::Auto, what).at(place(key)).help(help);
+                problems.push(found.when(noticed(key, context)));
             }
-        }
-        left.extend(plain_leftovers(&mut config, unfilled, &place, context, &mut problems));
+            kept
+        });
     }
     for key in json::leaves(&config, is_auto) {
         let in_table = RULES.iter().any(|rule| rule.key == key);
@@ -121,48 +119,42 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
     (Resolved { config, fills, left, mismatched, warnings }, problems)
 }
 
-/// Nothing fills an "auto" after zlaunch: `DeepSpeed` infers a missing global batch, every other "auto" is an error.
-fn plain_leftovers(
-    config: &mut Value,
-    left: Vec<LeftAuto>,
-    place: impl Fn(&str) -> String,
-    context: &FillContext,
-    problems: &mut Vec<Problem>,
-) -> Vec<LeftAuto> {
-    let mut kept = Vec::new();
-    for it in left {
-        match config.as_object_mut().filter(|_| it.key == "train_batch_size") {
-            Some(object) => {
-                object.shift_remove("train_batch_size");
-                kept.push(LeftAuto { why: "removed: DeepSpeed infers it".to_string(), ..it });
-            }
-            None => {
-                let found = report::left_for_nobody(&it.key, &place(&it.key), &it.why, example(&it.key));
-                problems.push(found.when(noticed(&it.key, context)));
-            }
+/// Whether somebody else sets a key whose "auto" is open. Where that happens only to a key that is not there, it is taken
+/// out of the config.
+fn take_out(config: &mut Value, left: &mut LeftAuto, trainer: &Trainer) -> bool {
+    let section = if trainer.source_of_auto(&left.key).is_some() {
+        if !trainer.sets_what_is_absent() {
+            return true;
         }
-    }
-    kept
-}
-
-/// The trainer sets a key that is not there. A precision without a switch is no section at all.
-fn take_out(config: &mut Value, left: &mut LeftAuto) {
-    let section = left.key.strip_suffix(".enabled").unwrap_or(&left.key);
+        left.why = format!("removed: {}", left.why);
+        // A precision without a switch is no section at all.
+        left.key.strip_suffix(".enabled").unwrap_or(&left.key)
+    } else if left.key == "train_batch_size" {
+        left.why = "removed: DeepSpeed infers it".to_string();
+        &left.key
+    } else {
+        return false;
+    };
     let (parent, name) = section.rsplit_once('.').unwrap_or(("", section));
     let parent = if parent.is_empty() { Some(config) } else { json::get_mut(config, parent) };
     if let Some(object) = parent.and_then(Value::as_object_mut) {
         object.shift_remove(name);
     }
-    left.why = format!("removed: {}", left.why);
+    true
 }
 
 fn nobody_fills(key: &str, place: &str, context: &FillContext) -> Problem {
-    report::nobody_fills(key, place).when(noticed(key, context))
+    filled_by_nobody(key, place).when(noticed(key, context))
+}
+
+pub(crate) fn filled_by_nobody(key: &str, place: &str) -> Problem {
+    let what = format!("`{key}` cannot be \"auto\": neither zlaunch nor the trainer fills that key");
+    Problem::error(Rule::Auto, what).at(place).help(format!("--set {key}=VALUE, or --unset {key}"))
 }
 
 /// When DeepSpeed notices an "auto" there.
 fn noticed(key: &str, context: &FillContext) -> Option<When> {
-    let version = Judge::in_environment(context.job.python.as_ref()).version();
+    let version = schema::in_environment(context.job.python.as_ref()).version();
     schema::refuses_auto(key, version).then_some(When::Parse)
 }
 
@@ -246,7 +238,7 @@ mod tests {
     #[test]
     fn a_fill_changes_only_an_auto() {
         let config = json!({"a": "auto", "b": {"c": "auto", "d": 1}});
-        let fill = |key, value| Fill { key, value, from: FillSource::Constant("") };
+        let fill = |key, value| Fill { key, value, from: String::new() };
         assert_eq!(apply(&config, &[fill("b.c", json!(2))]), json!({"a": "auto", "b": {"c": 2, "d": 1}}));
         // A fill for a key that is not "auto" changes nothing.
         assert_eq!(apply(&config, &[fill("b.d", json!(2)), fill("e", json!(2))]), config);

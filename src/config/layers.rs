@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 use crate::base::json;
 use crate::base::source::Sourced;
 use crate::config::patch;
-use crate::config::template::{SCHEMA_LINE, Template};
+use crate::config::template::{RequiredKey, SCHEMA_LINE, Template};
 use crate::host::Host;
 use crate::report::reading;
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule, did_you_mean, nearest};
 
 /// Applied to the template in this order.
 #[derive(Default)]
@@ -42,7 +42,7 @@ pub fn with_layers<'t>(template: &'t Template, layers: &Layers, host: &Host) -> 
                 patch::merge(config.to_mut(), object);
                 Ok(())
             }
-            _ => Err(report::not_a_patch(&path.display().to_string(), "it is neither a list nor an object")),
+            _ => Err(patch::not_a_patch(&path.display().to_string(), "it is neither a list nor an object")),
         });
         problems.extend(applied.err());
     }
@@ -52,7 +52,10 @@ pub fn with_layers<'t>(template: &'t Template, layers: &Layers, host: &Host) -> 
     for assignment in &layers.set {
         let (key, value) = &assignment.value;
         if let Err(blocked) = set(config.to_mut(), key, value.clone()) {
-            problems.push(report::set_below_a_value(key, &blocked, &assignment.from));
+            let what = format!("`{key}` cannot be set: `{blocked}` is a value, not a section");
+            let place = format!("{} {key}=…", assignment.from);
+            problems
+                .push(Problem::error(Rule::Set, what).at(place).help(format!("--set {blocked}=VALUE, or another key")));
         }
     }
     if config.get(SCHEMA_LINE).is_some()
@@ -60,15 +63,30 @@ pub fn with_layers<'t>(template: &'t Template, layers: &Layers, host: &Host) -> 
     {
         object.shift_remove(SCHEMA_LINE);
     }
-    match config.as_object() {
-        Some(object) if object.contains_key("$zlaunch") => problems.push(report::header_in_config()),
-        Some(_) => {}
-        None => problems.push(report::no_longer_an_object()),
+    if !config.is_object() {
+        problems.push(
+            Problem::error(Rule::Patch, "after the patch the config is not a JSON object")
+                .at("--patch")
+                .help("an operation with the path \"\" replaces the whole config: give it a path"),
+        );
+    }
+    if config.get("$zlaunch").is_some() {
+        problems.push(
+            Problem::error(Rule::Set, "`$zlaunch` cannot be set here: it belongs to a template file")
+                .at("--set, --patch")
+                .help("set variables with --env, choose a template with --deepspeed"),
+        );
     }
     for need in &template.needs {
         let wanted = need.when.as_ref().is_none_or(|(key, value)| json::get(&config, key) == Some(value));
         if wanted && json::get(&config, &need.key).is_none_or(Value::is_null) {
-            problems.push(report::template_needs(&template.name, &need.key, &need.why, &need.example));
+            let (Template { name, .. }, RequiredKey { key, why, example, .. }) = (template, need);
+            let what = format!("the template `{name}` needs `{key}`: {why}");
+            problems.push(
+                Problem::error(Rule::Template, what)
+                    .at(format!("template {name}"))
+                    .help(format!("--set {key}={example}")),
+            );
         }
     }
     if problems.is_empty() { Ok(config) } else { Err(problems) }
@@ -76,27 +94,25 @@ pub fn with_layers<'t>(template: &'t Template, layers: &Layers, host: &Host) -> 
 
 /// Removes keys. What is left keeps its order.
 fn remove(config: &mut Value, keys: &[Sourced<String>]) -> Vec<Problem> {
-    let before = config.clone();
     // That line is gone already.
     let missing: Vec<_> = keys.iter().filter(|key| !unset(config, &key.value) && key.value != SCHEMA_LINE).collect();
-    json::restore_order(&before, config);
     let known = if missing.is_empty() { Vec::new() } else { json::leaves(config, |_| true) };
     let told = missing.into_iter().enumerate().map(|(at, key)| {
         // Each is compared with every key of the config, so the time is that of both multiplied.
         let known = known.iter().map(String::as_str).filter(|_| at < COMPARED);
-        report::nothing_to_unset(key, report::nearest(&key.value, known))
+        Problem::error(Rule::Unset, format!("the config has no key `{}` to remove", key.value))
+            .at(key.place())
+            .help(did_you_mean(nearest(&key.value, known), "`zlaunch templates NAME` shows the keys"))
     });
     told.collect()
 }
 
-/// Removes one key, and may move the last one of its section into its place.
 fn unset(config: &mut Value, key: &str) -> bool {
-    let (parent, last) = key.rsplit_once('.').map_or((None, key), |(parent, last)| (Some(parent), last));
-    let node = match parent {
-        Some(parent) => config.pointer_mut(&json::pointer(parent)),
-        None => Some(config),
+    let (section, name) = match key.rsplit_once('.') {
+        Some((section, name)) => (json::get_mut(config, section), name),
+        None => (Some(config), key),
     };
-    node.and_then(Value::as_object_mut).is_some_and(|object| object.swap_remove(last).is_some())
+    section.and_then(Value::as_object_mut).is_some_and(|object| object.shift_remove(name).is_some())
 }
 
 /// Sets a dotted key and creates the objects on the way. The error is the key whose value is not an object.

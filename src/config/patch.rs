@@ -2,15 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use json_patch::jsonptr::{Pointer, PointerBuf};
-use json_patch::{
-    AddOperation, CopyOperation, MoveOperation, PatchErrorKind, PatchOperation, RemoveOperation, ReplaceOperation,
-    TestOperation,
-};
+use json_patch::jsonptr::Pointer;
+use json_patch::{PatchErrorKind, PatchOperation};
 use serde_json::{Map, Value};
 
 use crate::base::json;
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule};
+
+pub(super) fn not_a_patch(place: &str, why: &str) -> Problem {
+    Problem::error(Rule::Patch, format!("not a patch: {why}"))
+        .at(place)
+        .help(r#"a list such as [{"op": "replace", "path": "/steps_per_print", "value": 10}], or an object to merge"#)
+}
 
 /// RFC 7386. Not the crate's, which moves the last key into the place of a removed one.
 pub fn merge(config: &mut Value, patch: Value) {
@@ -38,17 +41,22 @@ const MOST_PLACED: usize = 1_000_000;
 
 /// RFC 6902. One operation at a time, so that it can be said which one fails.
 pub fn operate(config: &mut Value, operations: Value, place: &str) -> Result<(), Problem> {
-    let Value::Array(operations) = operations else { return Err(report::not_a_patch(place, "it is not a list")) };
-    let read = |(at, operation): (usize, Value)| {
-        read(operation).map_err(|why| report::not_a_patch(place, &format!("operation {}: {why}", at + 1)))
+    let Value::Array(operations) = operations else { return Err(not_a_patch(place, "it is not a list")) };
+    let read = |(number, operation): (usize, Value)| {
+        read(operation).map_err(|why| not_a_patch(place, &format!("operation {number}: {why}")))
     };
-    let operations = operations.into_iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
+    let operations = (1..).zip(operations).map(read).collect::<Result<Vec<_>, _>>()?;
+    let failed = |number: usize, path: &str, what: &str| {
+        Problem::error(Rule::Patch, format!("operation {number} of the patch fails at `{path}`: {what}"))
+            .at(place)
+            .help("`zlaunch templates NAME` shows the config it is applied to; paths start with `/`")
+    };
+    let too_large = "the config becomes too large or too deep";
     let before = config.clone();
-    let too_large = |at| report::patch_failed(place, at, "", "the config becomes too large or too deep");
-    let (last, mut room) = (operations.len().saturating_sub(1), MOST_PLACED);
-    for (at, operation) in operations.into_iter().enumerate() {
+    let (last, mut room) = (operations.len().max(1), MOST_PLACED);
+    for (number, operation) in (1..).zip(operations) {
         if !placed(&operation, config).is_none_or(|(path, value)| json::fits(value, path.count(), &mut room)) {
-            return Err(too_large(at));
+            return Err(failed(number, "", too_large));
         }
         json_patch::patch(config, &[operation]).map_err(|why| {
             let what = match why.kind {
@@ -58,47 +66,40 @@ pub fn operate(config: &mut Value, operations: Value, place: &str) -> Result<(),
                 PatchErrorKind::CannotMoveInsideItself => "it moves a value into itself",
                 _ => "it cannot be applied",
             };
-            report::patch_failed(place, at, &why.path.to_string(), what)
+            failed(number, &why.path.to_string(), what)
         })?;
     }
     if !json::is_sensible(config) {
-        return Err(too_large(last));
+        return Err(failed(last, "", too_large));
     }
     json::restore_order(&before, config);
     Ok(())
 }
 
-/// An operation, or what is wrong about it. By hand: what serde derives is longer, and says it less plainly.
+/// An operation, or what is wrong about it.
 fn read(operation: Value) -> Result<PatchOperation, String> {
-    let Value::Object(mut fields) = operation else { return Err("it is not an object".to_string()) };
-    let mut field = |name: &str| fields.remove(name).ok_or_else(|| format!("`{name}` is missing"));
-    let text = |name: &str, value: Value| match value {
-        Value::String(text) => Ok(text),
-        _ => Err(format!("`{name}` is not a text")),
-    };
-    let pointer = |name: &str, value: Value| {
-        PointerBuf::parse(text(name, value)?).map_err(|_| format!("`{name}` is no JSON pointer, such as `/a/b`"))
-    };
-    let op = text("op", field("op")?)?;
-    let path = pointer("path", field("path")?)?;
-    Ok(match op.as_str() {
-        "add" => PatchOperation::Add(AddOperation { path, value: field("value")? }),
-        "remove" => PatchOperation::Remove(RemoveOperation { path }),
-        "replace" => PatchOperation::Replace(ReplaceOperation { path, value: field("value")? }),
-        "move" => PatchOperation::Move(MoveOperation { path, from: pointer("from", field("from")?)? }),
-        "copy" => PatchOperation::Copy(CopyOperation { path, from: pointer("from", field("from")?)? }),
-        "test" => PatchOperation::Test(TestOperation { path, value: field("value")? }),
-        _ => return Err(format!("`{op}` is none of add, remove, replace, move, copy, test")),
+    if !operation.is_object() {
+        return Err("it is not an object".to_string());
+    }
+    serde_json::from_value(operation).map_err(|why| {
+        let why = why.to_string();
+        let name = why.split('`').nth(1).unwrap_or_default();
+        match why.split_once(' ').unwrap_or_default() {
+            ("missing", _) => format!("`{name}` is missing"),
+            ("unknown", _) => format!("`{name}` is none of add, remove, replace, move, copy, test"),
+            ("json", _) => "its `path` or `from` is no JSON pointer, such as `/a/b`".to_string(),
+            _ => why,
+        }
     })
 }
 
 /// What an operation puts where.
 fn placed<'a>(operation: &'a PatchOperation, config: &'a Value) -> Option<(&'a Pointer, &'a Value)> {
     Some(match operation {
-        PatchOperation::Add(it) => (&it.path, &it.value),
-        PatchOperation::Replace(it) => (&it.path, &it.value),
-        PatchOperation::Copy(it) => (&it.path, it.from.resolve(config).ok()?),
-        PatchOperation::Move(it) => (&it.path, it.from.resolve(config).ok()?),
+        PatchOperation::Add(add) => (&add.path, &add.value),
+        PatchOperation::Replace(replace) => (&replace.path, &replace.value),
+        PatchOperation::Copy(copy) => (&copy.path, copy.from.resolve(config).ok()?),
+        PatchOperation::Move(moved) => (&moved.path, moved.from.resolve(config).ok()?),
         PatchOperation::Remove(_) | PatchOperation::Test(_) => return None,
     })
 }
@@ -160,8 +161,11 @@ mod tests {
             (r#"[{"op": "add", "path": "/a"}]"#, "operation 1: `value` is missing"),
             (r#"[{"op": "remove"}]"#, "operation 1: `path` is missing"),
             (r#"[{"path": "/a"}]"#, "operation 1: `op` is missing"),
-            (r#"[{"op": "remove", "path": "a"}]"#, "operation 1: `path` is no JSON pointer"),
-            (r#"[{"op": "move", "path": "/a", "from": 1}]"#, "operation 1: `from` is not a text"),
+            (r#"[{"op": "remove", "path": "a"}]"#, "operation 1: its `path` or `from` is no JSON pointer"),
+            (
+                r#"[{"op": "move", "path": "/a", "from": 1}]"#,
+                "operation 1: invalid type: integer `1`, expected a string",
+            ),
         ] {
             let told = apply(operations).unwrap_err().what;
             assert!(told.contains(what), "{operations}: {told}");

@@ -1,31 +1,50 @@
-//! DeepSpeed's config keys: what each takes, in which versions. The data is a file that `tests/real/record_schema.py` records from
-//! the real packages (`table.rs`). A version that was not recorded is judged by a neighbour: `recorded.rs`. What a value must be is decided here as DeepSpeed decides it: by pydantic's coercions, or by the code
-//! that reads it.
+//! DeepSpeed's config keys: what each takes, in which versions. The data is a file that `tools/record schema` records from
+//! the real packages (`keys.rs`). What a value must be is decided here as DeepSpeed decides it: by pydantic's coercions, or by
+//! the code that reads it.
 
 mod coercion;
 mod json_schema;
-mod pydantic1;
-mod recorded;
-mod table;
+mod keys;
 mod value_type;
 
 use serde_json::{Map, Value, json};
 
-pub(crate) use coercion::{can_be_int, is_true, is_whole, real, truth, whole};
-pub(crate) use recorded::{Judge, Release, newest, release};
-use table::{at, columns, lines_from};
-pub(crate) use table::{name_of, names_below};
+use crate::base::recorded::{Table, Version, VersionMatch};
+use crate::command::python::Python;
+
+pub(crate) use coercion::{is_true, is_whole, real, truth, whole};
+use keys::{at, columns, lines_from};
+pub(crate) use keys::{name_of, names_below};
 pub(crate) use value_type::{UnknownKeys, ValueFault};
 use value_type::{ValueRange, ValueType, is_flag};
 
 /// Before that, DeepSpeed's models were those of pydantic 1.
-const PYDANTIC_2: Release = [0, 15, 0];
+const PYDANTIC_2: Version = Version([0, 15, 0]);
+
+/// The versions that were recorded, from the oldest to the newest.
+const VERSIONS: Table = Table(include_str!("../recorded/deepspeed-versions.txt"));
+
+/// Judges where no DeepSpeed is found.
+pub(crate) fn newest() -> Version {
+    VERSIONS.lines().next_back().map(Version::parse).unwrap_or_default()
+}
+
+/// Which recorded version judges for this one.
+pub(crate) fn version_match(version: Version) -> VersionMatch {
+    VersionMatch::find(VERSIONS.lines().map(Version::parse), version)
+}
+
+/// Which recorded version judges for the DeepSpeed of an environment.
+pub(crate) fn in_environment(python: Option<&Python>) -> VersionMatch {
+    let installed = python.and_then(|python| python.version("deepspeed"));
+    installed.map_or_else(|| VersionMatch::Exact(newest()), version_match)
+}
 
 /// What a version of DeepSpeed knows about a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct KeySpec {
     pub(crate) key: &'static str,
-    pub(crate) version: Release,
+    pub(crate) version: Version,
     kind: ValueType,
     /// null is accepted too.
     nullable: bool,
@@ -35,7 +54,7 @@ pub(crate) struct KeySpec {
     range: &'static str,
     /// As JSON, `-` where there is none, `required` for a parameter without one.
     pub(crate) default: &'static str,
-    pub(crate) since: Option<Release>,
+    pub(crate) since: Option<Version>,
     pub(crate) removed: Option<Removed>,
     /// Another name of this key.
     pub(crate) alias_of: Option<&'static str>,
@@ -44,7 +63,7 @@ pub(crate) struct KeySpec {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Removed {
-    pub(crate) version: Release,
+    pub(crate) version: Version,
     /// DeepSpeed refuses the key by name. Otherwise it is an unknown key like any other.
     pub(crate) refused: bool,
 }
@@ -54,46 +73,42 @@ pub(crate) struct Removed {
 pub(crate) enum Known {
     Yes,
     /// It came with a later version.
-    Later(Release),
+    Later(Version),
     /// It was dropped, and is an unknown key like any other.
-    Dropped(Release),
+    Dropped(Version),
     /// It was removed, and is refused by name.
-    Refused(Release),
+    Refused(Version),
     /// It was read before and after this version.
     Paused,
 }
 
-pub(crate) fn find(key: &str, version: Release) -> Option<KeySpec> {
+pub(crate) fn find(key: &str, version: Version) -> Option<KeySpec> {
     let line = lines_from(key).next()?;
     Some(KeySpec::read(line, version)).filter(|entry| entry.key == key)
 }
 
 /// Every key with that last part.
-pub(crate) fn named(name: &str, version: Release) -> impl Iterator<Item = KeySpec> {
-    table::lines_named(name).map(move |line| KeySpec::read(line, version))
+pub(crate) fn named(name: &str, version: Version) -> impl Iterator<Item = KeySpec> {
+    keys::lines_named(name).map(move |line| KeySpec::read(line, version))
 }
 
 /// The parameters an optimizer or a scheduler takes; none for those that are not recorded.
-pub(crate) fn parameters(section: &str, name: &str, version: Release) -> impl Iterator<Item = KeySpec> {
-    let prefix = format!("{section}.params@{name}.");
-    let lines = lines_from(&prefix).take_while(move |line| line.starts_with(&prefix));
-    lines.map(move |line| KeySpec::read(line, version)).filter(|entry| entry.known() == Known::Yes)
+pub(crate) fn parameters(section: &str, name: &str, version: Version) -> impl Iterator<Item = KeySpec> {
+    known_below(format!("{section}.params@{name}."), version)
 }
 
 /// The parameters of every optimizer or scheduler that is recorded.
-pub(crate) fn all_parameters(section: &str, version: Release) -> impl Iterator<Item = KeySpec> {
-    let prefix = format!("{section}.params@");
+pub(crate) fn all_parameters(section: &str, version: Version) -> impl Iterator<Item = KeySpec> {
+    known_below(format!("{section}.params@"), version)
+}
+
+fn known_below(prefix: String, version: Version) -> impl Iterator<Item = KeySpec> {
     let lines = lines_from(&prefix).take_while(move |line| line.starts_with(&prefix));
     lines.map(move |line| KeySpec::read(line, version)).filter(|entry| entry.known() == Known::Yes)
 }
 
-/// `0.19.8`
-pub(crate) fn dotted(version: Release) -> String {
-    version.map(|part| part.to_string()).join(".")
-}
-
 impl KeySpec {
-    fn read(line: &'static str, version: Release) -> Self {
+    fn read(line: &'static str, version: Version) -> Self {
         let [key, kind, range, default, since, removed, now] = columns(line);
         let kind = at(kind, version);
         let checked = !kind.starts_with('~');
@@ -108,8 +123,9 @@ impl KeySpec {
             checked,
             range: at(range, version),
             default: at(default, version),
-            since: release(since),
-            removed: release(removed).map(|version| Removed { version, refused: removed.ends_with('!') }),
+            since: (since != "-").then(|| Version::parse(since)),
+            removed: (removed != "-")
+                .then(|| Removed { version: Version::parse(removed), refused: removed.ends_with('!') }),
             alias_of: now.strip_prefix('='),
             replaced_by: now.strip_prefix('>'),
         }
@@ -151,7 +167,7 @@ impl KeySpec {
             return (!taken).then_some(ValueFault::Type);
         }
         if self.version < PYDANTIC_2 && self.is_in_model() {
-            return pydantic1::fault(self.kind, value, self.bounds());
+            return self.kind.fault_of_pydantic1(value, self.bounds());
         }
         self.kind.fault(value, self.bounds())
     }
@@ -180,7 +196,7 @@ impl KeySpec {
         let range = self.bounds();
         let mut forms = match self.kind {
             _ if BATCH_SIZES.contains(&self.key) => vec![json_schema::batch_size()],
-            _ if self.key == "sequence_parallel_size" && self.version >= SEQUENCE_JUDGED => {
+            _ if self.key == "sequence_parallel_size" && !self.version.is_before(SEQUENCE_JUDGED) => {
                 return vec![json!({"type": "integer", "not": {"const": 0}})];
             }
             kind if !self.checked => json_schema::as_it_is(kind, self.nullable).unwrap_or_else(|| kind.forms(range)),
@@ -202,7 +218,7 @@ impl KeySpec {
 const BATCH_SIZES: [&str; 3] = ["train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"];
 
 /// What the forms of many keys refer to.
-pub(crate) fn definitions(version: Release) -> Map<String, Value> {
+pub(crate) fn definitions(version: Version) -> Map<String, Value> {
     json_schema::definitions(version < PYDANTIC_2)
 }
 
@@ -212,7 +228,7 @@ fn is_monitor(key: &str) -> bool {
 
 /// Whether "auto" in this place makes DeepSpeed refuse the config when it reads it. In the sections that pydantic models
 /// describe it is dropped instead.
-pub(crate) fn refuses_auto(key: &str, version: Release) -> bool {
+pub(crate) fn refuses_auto(key: &str, version: Version) -> bool {
     let Some(entry) = find(key, version).filter(|entry| entry.known() == Known::Yes) else { return false };
     let section = key.rsplit_once('.').map(|(section, _)| find(section, version));
     let in_model = match section {
@@ -226,16 +242,16 @@ pub(crate) fn refuses_auto(key: &str, version: Release) -> bool {
     // `bfloat16` is only read where `bf16` is missing.
     let dropped = is_monitor(key) || key == "bfloat16" || in_model == Some(UnknownKeys::Refused);
     let batch = BATCH_SIZES.contains(&key);
-    let compared = key == "vocabulary_size" || key == "sequence_parallel_size" && version >= SEQUENCE_JUDGED;
+    let compared = key == "vocabulary_size" || key == "sequence_parallel_size" && !version.is_before(SEQUENCE_JUDGED);
     !dropped && (batch || compared || entry.checked && entry.fault(&"auto".into()).is_some())
 }
 
 /// Since then a `sequence_parallel_size` that does not divide the ranks is an error. Before, DeepSpeed went on as if there were
 /// one rank.
-pub(crate) const SEQUENCE_JUDGED: Release = [0, 19, 3];
+pub(crate) const SEQUENCE_JUDGED: [u32; 3] = [0, 19, 3];
 
 /// Since then DeepSpeed divides the ranks by `sequence_parallel_size`.
-pub(crate) const SEQUENCE_DIVIDES: Release = [0, 17, 0];
+pub(crate) const SEQUENCE_DIVIDES: [u32; 3] = [0, 17, 0];
 
 #[cfg(test)]
 mod tests {
@@ -282,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_range_is_that_of_the_version() {
-        let fault = |version| find("zero_optimization.reduce_bucket_size", version).unwrap().fault(&json!(0));
+        let fault = |version| find("zero_optimization.reduce_bucket_size", Version(version)).unwrap().fault(&json!(0));
         assert_eq!((fault([0, 19, 5]), fault([0, 19, 6])), (None, Some(ValueFault::Value)));
     }
 
@@ -296,14 +312,14 @@ mod tests {
 
     #[test]
     fn a_key_is_known_from_one_version_to_another() {
-        let known = |key: &str, version| find(key, version).unwrap().known();
-        assert_eq!(known("tensor_parallel", [0, 16, 3]), Known::Later([0, 16, 4]));
+        let known = |key: &str, version| find(key, Version(version)).unwrap().known();
+        assert_eq!(known("tensor_parallel", [0, 16, 3]), Known::Later(Version([0, 16, 4])));
         assert_eq!(known("tensor_parallel", [0, 16, 4]), Known::Yes);
         assert_eq!(known("amp", [0, 19, 7]), Known::Yes);
-        assert_eq!(known("amp", [0, 19, 8]), Known::Refused([0, 19, 8]));
-        assert_eq!(known("aio.thread_count", [0, 16, 4]), Known::Dropped([0, 16, 4]));
+        assert_eq!(known("amp", [0, 19, 8]), Known::Refused(Version([0, 19, 8])));
+        assert_eq!(known("aio.thread_count", [0, 16, 4]), Known::Dropped(Version([0, 16, 4])));
         assert_eq!(
-            [[0, 14, 3], [0, 14, 4], [0, 16, 6]].map(|it| known("compile", it)),
+            [[0, 14, 3], [0, 14, 4], [0, 16, 6]].map(|version| known("compile", version)),
             [Known::Yes, Known::Paused, Known::Yes]
         );
     }

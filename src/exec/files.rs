@@ -68,7 +68,7 @@ pub(super) fn write(path: &Path, text: &str, kind: FileKind, what: OutputFile) -
 }
 
 /// Makes a folder that the user named.
-pub(super) fn make_private_folder(folder: &Path) -> io::Result<()> {
+fn make_private_folder(folder: &Path) -> io::Result<()> {
     refuse_links_of_others(folder)?;
     make_folder(folder)?;
     // Somebody may have put a link there in between. From now on it is a folder of ours.

@@ -1,14 +1,28 @@
 //! Counts the parameters of a model from its config.json, and reads the sizes that decide what a training step keeps.
-//! `table` has one entry per architecture; `tests/data/parameter-counts.jsonl` holds what transformers itself counts.
+//! `architectures.txt` has a row for each architecture; `tests/data/parameter-counts.jsonl` holds what transformers itself
+//! counts.
 
 mod experts;
+mod known;
 mod recurrent;
-mod table;
 
+use serde::Deserialize;
 use serde_json::Value;
 
-pub(crate) use table::Scores;
-use table::{ALL, Architecture, LLAMA, Mlp, Norm, NormedBy, Presence, Projections, SYNONYMS, TEXT_SECTIONS};
+use super::weights::Weights;
+use crate::base::rows;
+
+pub(crate) use known::Scores;
+use known::{Architecture, Mlp, Norm, NormedBy, Presence, Projections};
+
+/// The architectures, as `architectures.txt` says.
+pub const ARCHITECTURES: &str = include_str!("architecture/architectures.txt");
+
+/// The keys of a config whose numbers are multiplied, with their other spellings and how large they can be.
+pub const KEYS: &str = include_str!("architecture/keys.txt");
+
+/// Sections that describe the language model inside a multimodal one.
+const TEXT_SECTIONS: &[&str] = &["text_config", "llm_config", "language_config", "thinker_config"];
 
 /// A linear module: name, inputs, outputs.
 pub(crate) type Linear = (&'static str, u64, u64);
@@ -52,30 +66,32 @@ pub struct Shape {
     pub(crate) routed: u64,
 }
 
-/// What a config.json says about the model.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct CountedModel {
-    pub shape: Shape,
-    pub params: u64,
-    /// Parameters that stay in 16 bits when the model is quantised: embedding, head and norms.
-    pub unquantised: u64,
-    pub model_type: String,
-    /// The architecture is in the table; otherwise it was counted like llama.
-    pub known: bool,
-    /// Only the language model of a multimodal one was counted.
-    pub is_part: bool,
-    /// Some layers have attention, and some do not.
-    pub is_mixed: bool,
-}
-
-/// `None` if the config lacks the basic sizes, or has impossible ones.
-pub fn read(config: &Value) -> Option<CountedModel> {
+/// `params`: as the headers of its checkpoint count them, for all parts of the model. `None` if the config lacks the basic
+/// sizes, or has impossible ones.
+pub fn read(config: &Value, params: Option<(u64, String)>) -> Option<Weights> {
     let (text, is_part) = text_model(config);
     let model_type = text.get("model_type").or(config.get("model_type")).and_then(Value::as_str).unwrap_or_default();
-    let found = ALL.iter().find(|architecture| architecture.types.contains(&model_type));
-    let model = ModelConfig { text, whole: config, architecture: found.unwrap_or(&LLAMA) };
-    let counted = model.count()?;
-    Some(CountedModel { model_type: model_type.to_string(), known: found.is_some(), is_part, ..counted })
+    let mut assumed = Vec::new();
+    let architecture = Architecture::of(model_type).or_else(|| {
+        assumed.push(format!("the architecture `{model_type}` counts like llama"));
+        Architecture::of("llama")
+    })?;
+    let (weights, is_mixed) = ModelConfig { text, whole: config, architecture }.count()?;
+    if is_mixed {
+        assumed.push("adapters and activations as if all layers were of the kind that most are".to_string());
+    }
+    if is_part && params.is_none() {
+        let whole = config.get("model_type").and_then(Value::as_str).unwrap_or("this model");
+        assumed.push(format!("only the language model of {whole} is counted"));
+    }
+    if config.get("vision_config").is_some() {
+        assumed.push("images as the tokens they become; what the vision tower computes comes on top".to_string());
+    }
+    let weights = Weights { assumed, ..weights };
+    Some(match params {
+        Some((params, from)) => weights.with_params(params, from),
+        None => weights,
+    })
 }
 
 fn text_model(config: &Value) -> (&Value, bool) {
@@ -86,27 +102,32 @@ fn text_model(config: &Value) -> (&Value, bool) {
     (node, !std::ptr::eq(node, config))
 }
 
+/// A row of `KEYS`.
+#[derive(Deserialize)]
+struct Key {
+    most: Option<u64>,
+}
+
 struct ModelConfig<'a> {
     /// The section that describes the language model.
     text: &'a Value,
     whole: &'a Value,
-    architecture: &'a Architecture,
+    architecture: Architecture,
 }
 
 impl ModelConfig<'_> {
     fn number(&self, name: &str) -> Option<u64> {
-        let names = SYNONYMS.iter().find(|names| names[0] == name);
-        let written = names.map_or(std::slice::from_ref(&name), |names| *names).iter();
-        let written = written.filter_map(|name| self.text.get(name)).find_map(Value::as_u64);
-        written.or_else(|| self.architecture.defaults.iter().find(|(key, _)| *key == name).map(|(_, value)| *value))
+        let spellings = rows::find(KEYS, name).map_or(name, |row| row.names).split(", ");
+        let written = spellings.filter_map(|spelling| self.text.get(spelling)).find_map(Value::as_u64);
+        written.or_else(|| self.architecture.default(name))
     }
 
     fn flag(&self, name: &str) -> Option<bool> {
         self.text.get(name).and_then(Value::as_bool)
     }
 
-    fn holds(&self, when: Presence) -> bool {
-        match when {
+    fn holds(&self, presence: &Presence) -> bool {
+        match presence {
             Presence::Never => false,
             Presence::Always => true,
             Presence::If(key) => self.flag(key).unwrap_or(false),
@@ -114,10 +135,10 @@ impl ModelConfig<'_> {
         }
     }
 
-    fn bias(&self, bias: Presence, size: u64) -> u64 {
+    fn bias(&self, bias: &Presence, size: u64) -> u64 {
         let has_bias = match bias {
             // The remote code of older GLM models has only `add_qkv_bias`.
-            Presence::If(key) if self.flag(key).is_none() => self.holds(Presence::If("add_qkv_bias")),
+            Presence::If(key) if self.flag(key).is_none() => self.flag("add_qkv_bias").unwrap_or(false),
             bias => self.holds(bias),
         };
         if has_bias { size } else { 0 }
@@ -131,7 +152,7 @@ impl ModelConfig<'_> {
     fn norms(&self) -> u64 {
         let is_new = self.flag("new_decoder_architecture") == Some(true);
         match self.number("num_ln_in_parallel_attn") {
-            _ if !self.holds(self.architecture.parallel) => self.architecture.norms,
+            _ if !self.holds(&self.architecture.parallel) => self.architecture.norms,
             Some(norms) => norms,
             None if is_new => 2,
             None => 1,
@@ -146,52 +167,17 @@ impl ModelConfig<'_> {
 
     /// No real model has such sizes. Below them, none of the sums can overflow.
     fn is_absurd(&self) -> bool {
-        const COUNTS: &[&str] = &[
-            "num_hidden_layers",
-            "num_attention_heads",
-            "num_key_value_heads",
-            "num_experts",
-            "n_shared_experts",
-            "num_experts_per_tok",
-            "num_ln_in_parallel_attn",
-            "num_heads",
-            "n_groups",
-            "conv_kernel",
-            "expand",
-            "mamba_n_heads",
-            "mamba_n_groups",
-            "mamba_d_conv",
-            "mamba_expand",
-            "linear_num_key_heads",
-            "linear_num_value_heads",
-            "linear_conv_kernel_dim",
-        ];
-        const WIDTHS: &[&str] = &[
-            "hidden_size",
-            "intermediate_size",
-            "head_dim",
-            "moe_intermediate_size",
-            "shared_expert_intermediate_size",
-            "qk_rope_head_dim",
-            "qk_nope_head_dim",
-            "v_head_dim",
-            "kv_lora_rank",
-            "q_lora_rank",
-            "intermediate_size_mlp",
-            "word_embed_proj_dim",
-            "state_size",
-            "time_step_rank",
-            "mamba_d_state",
-            "linear_key_head_dim",
-            "linear_value_head_dim",
-        ];
-        let above = |names: &[&str], most: u64| names.iter().any(|name| self.number(name).is_some_and(|n| n > most));
-        above(COUNTS, 1 << 11)
-            || above(WIDTHS, 1 << 18)
-            || above(&["vocab_size", self.architecture.positions.map_or("vocab_size", |(key, _)| key)], 1 << 28)
+        let is_above = |key: &str, most: u64| self.number(key).is_some_and(|number| number > most);
+        let positions = self.architecture.positions.as_deref();
+        positions.is_some_and(|key| is_above(key, 1 << 28))
+            || rows::rows(KEYS).any(|row| {
+                let most = row.read::<Key>().and_then(|key| key.most);
+                row.names().next().zip(most).is_some_and(|(key, most)| is_above(key, most))
+            })
     }
 
-    fn count(&self) -> Option<CountedModel> {
+    /// Also tells whether some layers have attention, and some do not.
+    fn count(&self) -> Option<(Weights, bool)> {
         if self.is_absurd() {
             return None;
         }
@@ -243,7 +229,7 @@ impl ModelConfig<'_> {
             norms: self.norms(),
             norm_bytes,
             norm_factor,
-            more_kept: hidden * self.architecture.more_kept.hidden + experts.kept,
+            more_kept: hidden * self.architecture.hidden_kept + experts.kept,
             kept_for_experts: experts.kept_for_weights,
             scores: self.scores(heads),
             embedding,
@@ -255,7 +241,8 @@ impl ModelConfig<'_> {
         };
         let (params, unquantised) = (outside + in_layers, outside + norms);
         let is_mixed = (1..layers).contains(&recurrent_layers);
-        Some(CountedModel { shape, params, unquantised, is_mixed, ..CountedModel::default() })
+        let from = "config.json".to_string();
+        Some((Weights { params, unquantised, shape, from, assumed: Vec::new() }, is_mixed))
     }
 
     /// Bytes of a norm's element, and how many of them are there for its weight.
@@ -270,7 +257,7 @@ impl ModelConfig<'_> {
 
     fn inner_copies(&self) -> u64 {
         let usual: u64 = if self.architecture.mlp == Mlp::Plain { 2 } else { 4 };
-        usual.saturating_add_signed(self.architecture.more_kept.inner)
+        usual.saturating_add_signed(self.architecture.inner_kept)
     }
 
     fn scores(&self, heads: u64) -> Scores {
@@ -283,13 +270,14 @@ impl ModelConfig<'_> {
 
     /// Parameters of the embeddings, the head and the norms outside of the layers.
     fn outside(&self, hidden: u64, vocab: u64, embedding: u64) -> u64 {
-        let positions = self.architecture.positions.and_then(|(key, more)| Some(self.number(key)? + more)).unwrap_or(0);
+        let positions = self.architecture.positions.as_deref().and_then(|key| self.number(key));
+        let positions = positions.map_or(0, |positions| positions + self.architecture.more_positions);
         let head = if self.is_tied() { 0 } else { embedding };
-        let head_bias = if self.holds(self.architecture.head_bias) { vocab } else { 0 };
+        let head_bias = if self.holds(&self.architecture.head_bias) { vocab } else { 0 };
         // An embedding of another width is projected to that of the layers and back.
         let narrow = self.number("word_embed_proj_dim").filter(|narrow| *narrow != hidden).unwrap_or(0);
-        let norms = u64::from(self.holds(self.architecture.embedding_norm))
-            + u64::from(self.holds(self.architecture.final_norm));
+        let norms = u64::from(self.holds(&self.architecture.embedding_norm))
+            + u64::from(self.holds(&self.architecture.final_norm));
         embedding + positions * hidden + head + head_bias + 2 * narrow * hidden + norms * self.norm(hidden)
     }
 
@@ -299,22 +287,22 @@ impl ModelConfig<'_> {
         }
         let head = self.number("head_dim").unwrap_or(hidden / heads);
         let is_shared_by_all =
-            self.holds(self.architecture.one_kv_head) && self.flag("new_decoder_architecture") != Some(true);
+            self.holds(&self.architecture.one_kv_head) && self.flag("new_decoder_architecture") != Some(true);
         let shared = if is_shared_by_all { 1 } else { self.number("num_key_value_heads").unwrap_or(heads) };
         let (query, key) = (heads * head, shared * head);
         // A gate of the output is as wide as the queries, and computed with them.
         let queries = if self.architecture.projections == Projections::Gated { 2 * query } else { query };
-        let norm = match self.architecture.qk_norm {
-            (when, _) if !self.holds(when) => 0,
-            (_, NormedBy::Head) => 2 * head,
-            (_, NormedBy::AllHeads) => query + key,
+        let norm = match self.architecture.qk_norm_by {
+            _ if !self.holds(&self.architecture.qk_norm) => 0,
+            NormedBy::Head => 2 * head,
+            NormedBy::AllHeads => query + key,
         };
         let params = hidden * (queries + 2 * key)
-            + self.bias(self.architecture.qkv_bias, queries + 2 * key)
+            + self.bias(&self.architecture.qkv_bias, queries + 2 * key)
             + query * hidden
-            + self.bias(self.architecture.out_bias, hidden)
+            + self.bias(&self.architecture.out_bias, hidden)
             + norm
-            + if self.holds(self.architecture.sinks) { heads } else { 0 };
+            + if self.holds(&self.architecture.sinks) { heads } else { 0 };
         let normed = if norm > 0 { query + key } else { 0 };
         let linears =
             [("q_proj", hidden, queries), ("k_proj", hidden, key), ("v_proj", hidden, key), ("o_proj", query, hidden)];
@@ -342,7 +330,8 @@ impl ModelConfig<'_> {
     }
 
     fn mlp(&self, hidden: u64, inner: u64) -> u64 {
-        let (up, down) = (self.bias(self.architecture.mlp_bias, inner), self.bias(self.architecture.mlp_bias, hidden));
+        let (up, down) =
+            (self.bias(&self.architecture.mlp_bias, inner), self.bias(&self.architecture.mlp_bias, hidden));
         let ups = match self.architecture.mlp {
             Mlp::Gated => 2,
             Mlp::Plain => 1,
@@ -360,33 +349,4 @@ struct AttentionSize {
     linears: Vec<Linear>,
     /// Elements kept for each token.
     activations: u64,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parameters_are_counted_as_in_transformers() {
-        let lines = include_str!("../../tests/data/parameter-counts.jsonl").lines();
-        let mut seen = 0;
-        for line in lines {
-            let line: Value = serde_json::from_str(line).unwrap();
-            let model = read(&line["config"]).unwrap();
-            assert_eq!(Some(model.params), line["params"].as_u64(), "{}", line["name"]);
-            assert!(model.known, "{}", line["name"]);
-            seen += 1;
-        }
-        assert!(seen > 30);
-    }
-
-    #[test]
-    fn a_config_without_the_basic_sizes_is_not_counted() {
-        let tiny = serde_json::json!({"hidden_size": 8, "num_hidden_layers": 1, "vocab_size": 16});
-        let model = read(&tiny).unwrap();
-        assert!(!model.known && model.params > 0);
-        for config in [serde_json::json!({"hidden_size": 8}), serde_json::json!([]), serde_json::json!({})] {
-            assert_eq!(read(&config), None);
-        }
-    }
 }

@@ -2,13 +2,13 @@
 //! checkpoint of any size.
 
 use std::collections::{BTreeSet, HashMap};
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::report::{self, Problem, reading};
+use crate::report::{self, Problem, Rule, reading};
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Checkpoint {
@@ -25,9 +25,8 @@ const LONGEST_HEADER: u64 = 100 << 20;
 pub(crate) fn read(folder: &Path) -> Result<Option<Checkpoint>, Problem> {
     let (single, index) = (folder.join("model.safetensors"), folder.join("model.safetensors.index.json"));
     let files: BTreeSet<String> = if index.is_file() {
-        let text = read_index(&index).map_err(|why| report::unreadable_file(&index, &why))?;
-        let parsed: Result<CheckpointIndex, _> = serde_json::from_slice(&text);
-        parsed.map_err(|why| report::bad_checkpoint(&index, &why.to_string()))?.weight_map.into_values().collect()
+        let index: CheckpointIndex = read_index(&index).map_err(|why| unreadable(&index, &why))?;
+        index.weight_map.into_values().collect()
     } else if single.is_file() {
         ["model.safetensors".to_string()].into()
     } else {
@@ -41,10 +40,7 @@ pub(crate) fn read(folder: &Path) -> Result<Option<Checkpoint>, Problem> {
         if !path.exists() {
             return Ok(None);
         }
-        let header = read_header(&path).map_err(|why| match why {
-            HeaderError::Io(why) => report::unreadable_file(&path, &why),
-            HeaderError::Invalid(why) => report::bad_checkpoint(&path, &why),
-        })?;
+        let header = read_header(&path).map_err(|why| unreadable(&path, &why))?;
         for (name, tensor) in &header.tensors {
             checkpoint.packed |= tensor.is_packed();
             // The scales of fp8 weights are not parameters.
@@ -56,31 +52,39 @@ pub(crate) fn read(folder: &Path) -> Result<Option<Checkpoint>, Problem> {
     Ok(Some(checkpoint))
 }
 
-fn read_index(path: &Path) -> io::Result<Vec<u8>> {
+/// What is wrong with the contents is told apart from a file that cannot be read.
+fn unreadable(path: &Path, why: &io::Error) -> Problem {
+    if why.kind() != ErrorKind::InvalidData {
+        return report::unreadable_file(path, why);
+    }
+    Problem::error(Rule::Checkpoint, format!("not a safetensors checkpoint: {why}"))
+        .at(path.display())
+        .help("download it again; a file of a few bytes is a Git LFS pointer")
+}
+
+fn invalid(why: impl ToString) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, why.to_string())
+}
+
+fn read_index(path: &Path) -> io::Result<CheckpointIndex> {
     let mut text = Vec::new();
     if let Some((file, _)) = reading::open(path)? {
         file.take(LONGEST_HEADER).read_to_end(&mut text)?;
     }
-    Ok(text)
+    serde_json::from_slice(&text).map_err(invalid)
 }
 
-enum HeaderError {
-    Io(io::Error),
-    Invalid(String),
-}
-
-fn read_header(path: &Path) -> Result<Header, HeaderError> {
-    let opened = reading::open(path).map_err(HeaderError::Io)?;
-    let (mut file, size) = opened.ok_or_else(|| HeaderError::Invalid("it is not a regular file".to_string()))?;
+fn read_header(path: &Path) -> io::Result<Header> {
+    let (mut file, size) = reading::open(path)?.ok_or_else(|| invalid("it is not a regular file"))?;
     let mut length = [0; 8];
-    file.read_exact(&mut length).map_err(HeaderError::Io)?;
+    file.read_exact(&mut length)?;
     let length = u64::from_le_bytes(length);
     if length > LONGEST_HEADER || length > size {
-        return Err(HeaderError::Invalid(format!("its header cannot have {length} bytes")));
+        return Err(invalid(format!("its header cannot have {length} bytes")));
     }
-    let mut text = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
-    file.take(length).read_to_end(&mut text).map_err(HeaderError::Io)?;
-    serde_json::from_slice(&text).map_err(|why| HeaderError::Invalid(why.to_string()))
+    let mut text = Vec::new();
+    file.take(length).read_to_end(&mut text)?;
+    serde_json::from_slice(&text).map_err(invalid)
 }
 
 /// The index of a checkpoint that is split over several files.
@@ -116,41 +120,5 @@ impl TensorInfo {
     /// Whether one stored number holds several quantised weights.
     fn is_packed(&self) -> bool {
         ["U8", "I8", "I32"].contains(&self.dtype.as_str())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fake::{Sandbox, safetensors};
-
-    #[test]
-    fn one_file_or_the_files_of_an_index_are_counted() {
-        let sandbox = Sandbox::bare();
-        let weights = |name: &str, header: &str| sandbox.file(name, safetensors(header));
-        let folder = &sandbox.cwd();
-        assert_eq!(read(folder), Ok(None));
-        weights(
-            "model.safetensors",
-            r#"{"__metadata__": {"format": "pt"}, "a": {"dtype": "BF16", "shape": [16, 8], "data_offsets": [0, 256]},
-                "b": {"dtype": "F32", "shape": [], "data_offsets": [256, 260]},
-                "a_scale_inv": {"dtype": "F32", "shape": [9], "data_offsets": [260, 296]}}"#,
-        );
-        assert_eq!(read(folder).unwrap().map(|it| (it.params, it.files, it.packed)), Some((129, 1, false)));
-        for (name, rows) in [("x-1.safetensors", 3), ("x-2.safetensors", 4)] {
-            weights(name, &format!(r#"{{"w": {{"shape": [{rows}, 5], "dtype": "U8"}}}}"#));
-        }
-        let index = r#"{"metadata": {"total_size": 1}, "weight_map": {"p": "x-1.safetensors", "q": "x-2.safetensors", "r": "x-1.safetensors"}}"#;
-        sandbox.file("model.safetensors.index.json", index);
-        assert_eq!(read(folder).unwrap().map(|it| (it.params, it.files, it.packed)), Some((35, 2, true)));
-    }
-
-    #[test]
-    fn an_invalid_header_is_an_error() {
-        let sandbox = Sandbox::bare();
-        for bytes in [&b"\xff\xff\xff\xff\xff\xff\xff\x7f"[..], b"", b"\x02\0\0\0\0\0\0\0[]", b"\x02\0\0\0\0\0\0\0{"] {
-            sandbox.file("model.safetensors", bytes);
-            assert!(read(&sandbox.cwd()).is_err(), "{bytes:?}");
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! Which templates fit, and which one to use.
 
-use super::advice::Advice;
+use serde::Serialize;
+
 use super::allocator::{Allocator, UsedAllocator};
 use super::candidates::Candidate;
 use super::need::{Accounting, Cluster, MemoryNeed};
@@ -23,7 +24,8 @@ pub(crate) enum Verdict {
 }
 
 /// A memory that can be short.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum MemoryKind {
     Gpu,
     Host,
@@ -167,7 +169,7 @@ impl<'a> Scenario<'a> {
         })
     }
 
-    pub(super) fn recommend(&self, rows: &[TemplateRow], advice: &Advice) -> Option<Recommendation> {
+    pub(super) fn recommend(&self, rows: &[TemplateRow]) -> Option<Recommendation> {
         let mut known = self.order.iter().filter_map(|name| rows.iter().find(|row| row.name == **name));
         let row = known.find(|row| row.verdict() == Verdict::Fits)?;
         let candidate = self.templates.iter().find(|known| known.name == row.name)?;
@@ -178,11 +180,12 @@ impl<'a> Scenario<'a> {
             format!("the first that fits after {}", faster.join(", "))
         };
         if row.strategy.offloads() {
-            why += &format!("; offload makes a step {}× slower", advice.offload_factor());
+            // As a common guide says; not measured here.
+            why += "; offload makes a step 2–3× slower";
         }
         let largest_micro_batch = match self.accounting {
             Accounting::Real => self.largest_micro_batch(candidate),
-            Accounting::Textbook => self.settings.micro_batch.value,
+            Accounting::Textbook => self.settings.micro_batch,
         };
         Some(Recommendation { template: row.name.clone(), why, largest_micro_batch })
     }

@@ -6,15 +6,13 @@ use super::allocator::{Allocator, UsedAllocator};
 use super::candidates::Candidate;
 use super::choice::{Scenario, TemplateRow, Verdict};
 use super::need::Accounting;
-use super::remedies::Remedy;
-use super::settings::TrainingSettings;
 use super::strategy::Strategy;
-use super::workload::Workload;
-use super::{FitInputs, cluster_of, weights};
+use super::{FitInputs, cluster_of, remedies};
+use crate::base::size::Size;
 use crate::command::trainer::Job;
 use crate::host::Host;
 use crate::ranks::topology::Topology;
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule};
 use crate::request::Launch;
 
 /// The config of a launch, as it will be written.
@@ -43,23 +41,34 @@ pub(crate) fn judge(
     launch: &Launch,
     host: &Host,
 ) -> Option<JudgedLaunch> {
-    if launch.memory.gpu.is_none() && host.nvidia_gpus.is_none() || job.trainer.passes_through() {
+    if launch.memory.gpu.is_none() && host.nvidia_gpus.is_none() || job.trainer.is_passthrough() {
         return None;
     }
-    let inputs = FitInputs::of_job(job, cluster_of(topology)?, launch, host);
+    let inputs = FitInputs::new(Some(job), cluster_of(topology)?, launch, host);
     let memory = inputs.gpu_memory(host).filter(|_| !inputs.needs_more())?;
     let row = inputs.row(&config, memory.value, host)?;
     let used = inputs.allocator.with(config.env);
     let verdict = if used.kind == Allocator::Expandable { row.verdict() } else { row.plain };
-    let gaps_are_short = verdict == Verdict::Tight && row.verdict() == Verdict::Fits;
+    let gpus = format!("GPUs of {} ({})", Size(memory.value), memory.from);
+    let needs = |bytes: u64, what: &str| {
+        Problem::warning(Rule::MemoryShort, format!("{} needs about {} {what}", config.name, Size(bytes))).at(&gpus)
+    };
+    let (on_gpu, on_host) = (row.need.gpu(), row.need.host);
     let short = match (verdict, &used.said) {
         (Verdict::Not, _) => {
-            let would = inputs.would_fit(host);
-            let need = if row.need.gpu() > memory.value { row.need.gpu() } else { row.need.host };
-            let where_ = if need == row.need.gpu() { "on each GPU" } else { "of host memory on each machine" };
-            Some(report::memory_short(config.name, need, where_, &memory, &would))
+            let problem = if on_gpu > memory.value {
+                needs(on_gpu, "on each GPU: this training will run out of memory")
+            } else {
+                needs(on_host, "of host memory on each machine: this training will run out of memory")
+            };
+            Some(problem.help(inputs.would_fit(host)))
         }
-        (_, Some(said)) if gaps_are_short => Some(report::gaps_short(config.name, row.need.gpu(), &memory, said)),
+        // It would fit with expandable segments, but a variable says otherwise.
+        (Verdict::Tight, Some(said)) if row.verdict() == Verdict::Fits => Some(
+            needs(on_gpu, "on each GPU, which leaves too little for the gaps between allocations")
+                .at(said)
+                .help("add expandable_segments:True to that variable: it keeps the gaps between allocations small"),
+        ),
         _ => None,
     };
     let is_settable = used.is_ours();
@@ -70,11 +79,7 @@ pub(crate) fn judge(
 impl FitInputs<'_> {
     /// What this config needs, judged with expandable segments and without.
     fn row(&self, config: &LaunchConfig, memory: u64, host: &Host) -> Option<TemplateRow> {
-        let weights = weights::find(&self.args, &self.lookup, host).ok()?;
-        let settings = TrainingSettings::new(&self.args, self.trainer);
-        if !Workload::new(&weights, &settings).is_plausible(self.cluster) {
-            return None;
-        }
+        let (weights, settings, _) = self.training(host).ok()?;
         // The memory of this machine says nothing about one that is described.
         let is_here = self.launch.memory.host.is_some() || self.launch.memory.gpu.is_none();
         let host_memory = self.host_memory().filter(|_| is_here).map_or(u64::MAX, |memory| memory.value);
@@ -96,11 +101,13 @@ impl FitInputs<'_> {
     }
 
     /// A template that fits, or changes that would help.
-    fn would_fit(&self, host: &Host) -> Vec<String> {
-        let Ok(report) = self.report(host) else { return Vec::new() };
-        match report.recommended {
-            Some(chosen) => vec![format!("--deepspeed {}", chosen.template)],
-            None => report.remedies.iter().map(Remedy::sentence).collect(),
+    fn would_fit(&self, host: &Host) -> String {
+        let (recommended, remedies) =
+            self.report(host).map_or((None, Vec::new()), |report| (report.recommended, report.remedies));
+        match recommended {
+            Some(chosen) => format!("--deepspeed {}", chosen.template),
+            None if remedies.is_empty() => "zlaunch fit shows what would fit".to_string(),
+            None => remedies::sentences(&remedies),
         }
     }
 }

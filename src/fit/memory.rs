@@ -151,8 +151,8 @@ impl MemoryModel<'_> {
     /// Bytes of the optimizer's states for all trained parameters.
     fn states(&self) -> u64 {
         let Workload { trainable, params, shape, .. } = self.workload;
-        let Optimizer { flat, shaped, outside, embedding, .. } = self.optimizer_kind();
-        let each = if self.is_flat() { flat.states } else { shaped.states };
+        let Optimizer { flat_states, states, outside, embedding, .. } = self.optimizer_kind();
+        let each = if self.is_flat() { flat_states } else { states };
         let sees_modules = self.strategy.stage.is_none() || !self.is_flat() && !self.is_mixed_precision();
         let embedding = embedding.filter(|_| sees_modules).map(|states| (states, shape.embedding));
         let outside = outside.map(|states| (states, params.saturating_sub(shape.layers * shape.layer)));
@@ -162,13 +162,13 @@ impl MemoryModel<'_> {
 
     /// Bytes that the update makes on top, for this many parameters of the flat tensors.
     fn scratch(&self, own: u64) -> u64 {
-        let Optimizer { flat, shaped, all_at_once, casts, .. } = self.optimizer_kind();
+        let Optimizer { flat_step, step, all_at_once, casts, .. } = self.optimizer_kind();
         if self.is_flat() {
-            return flat.step * own / 100;
+            return flat_step * own / 100;
         }
         let elements = if all_at_once { self.workload.trainable } else { self.largest() };
         let cast = if casts && self.strategy.stage.is_none() && self.is_mixed_precision() { 2 * FP32 } else { 0 };
-        self.in_dtype_of_states(shaped.step * elements / 100) + cast * elements
+        self.in_dtype_of_states(step * elements / 100) + cast * elements
     }
 
     fn in_dtype_of_states(&self, bytes: u64) -> u64 {

@@ -1,6 +1,9 @@
 //! The memory that a training needs, as the accountings of `memory` and `textbook` report it.
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+use serde::Serialize;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Accounting {
     /// What DeepSpeed and transformers really allocate.
     Real,
@@ -23,7 +26,7 @@ impl Cluster {
 }
 
 /// Bytes on one GPU, by what they are used for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct GpuUsage {
     pub(crate) parameters: u64,
     pub(crate) gradients: u64,
@@ -35,17 +38,22 @@ pub(crate) struct GpuUsage {
 }
 
 impl GpuUsage {
-    pub(crate) const NAMES: [&'static str; 7] =
-        ["parameters", "gradients", "optimizer", "activations", "buffers", "logits", "overhead"];
-
-    /// In the order of `NAMES`.
-    pub(crate) fn values(&self) -> [u64; 7] {
+    /// With a short title for each.
+    pub(crate) fn columns(&self) -> [(&'static str, u64); 7] {
         let GpuUsage { parameters, gradients, optimizer, activations, buffers, logits, overhead } = *self;
-        [parameters, gradients, optimizer, activations, buffers, logits, overhead]
+        [
+            ("params", parameters),
+            ("grads", gradients),
+            ("optim", optimizer),
+            ("activ", activations),
+            ("buffers", buffers),
+            ("logits", logits),
+            ("other", overhead),
+        ]
     }
 
     pub(crate) fn total(&self) -> u64 {
-        self.values().iter().sum()
+        self.columns().iter().map(|(_, bytes)| bytes).sum()
     }
 }
 

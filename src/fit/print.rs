@@ -1,14 +1,11 @@
 //! The report as a table for people, and as a sentence for a launch.
 
 use super::choice::{Judgement, MemoryKind, Recommendation, TemplateRow, Verdict};
-use super::need::Cluster;
+use super::need::{Cluster, GpuUsage};
 use super::{Accounting, Attention, FitReport, Tuner, View};
 use crate::base::layout::{Line, TextTable, columns, visible, wrapped};
 use crate::base::size::Size;
 use crate::base::source::{Source, Sourced};
-
-/// Short titles for the columns of `GpuUsage::NAMES`.
-const HEADS: [&str; 7] = ["params", "grads", "optim", "activ", "buffers", "logits", "other"];
 
 impl Verdict {
     pub(super) fn word(self) -> &'static str {
@@ -22,24 +19,13 @@ impl Verdict {
 }
 
 impl MemoryKind {
-    pub(super) fn name(self) -> &'static str {
+    /// In a table, and in a sentence.
+    fn words(self) -> (&'static str, &'static str) {
         match self {
-            MemoryKind::Gpu => "gpu",
-            MemoryKind::Host => "host",
-            MemoryKind::Disk => "disk",
+            MemoryKind::Gpu => ("GPU", "each GPU"),
+            MemoryKind::Host => ("host", "the host"),
+            MemoryKind::Disk => ("disk", "the disk"),
         }
-    }
-
-    fn whose(self) -> &'static str {
-        match self {
-            MemoryKind::Gpu => "each GPU",
-            MemoryKind::Host => "the host",
-            MemoryKind::Disk => "the disk",
-        }
-    }
-
-    fn word(self) -> &'static str {
-        if self == MemoryKind::Gpu { "GPU" } else { self.name() }
     }
 }
 
@@ -47,13 +33,12 @@ impl Judgement {
     /// `no: GPU, host`, `? host`.
     pub(super) fn words(&self) -> String {
         let word = self.verdict.word();
-        let kinds = match self.verdict {
-            Verdict::Not => &self.short,
-            Verdict::Unknown => &self.unknown,
-            Verdict::Fits | Verdict::Tight => return word.to_string(),
-        };
-        let kinds: Vec<&str> = kinds.iter().map(|kind| kind.word()).collect();
-        format!("{word}{} {}", if self.verdict == Verdict::Not { ":" } else { "" }, kinds.join(", "))
+        let join = |kinds: &[MemoryKind]| kinds.iter().map(|kind| kind.words().0).collect::<Vec<_>>().join(", ");
+        match self.verdict {
+            Verdict::Not => format!("{word}: {}", join(&self.short)),
+            Verdict::Unknown => format!("{word} {}", join(&self.unknown)),
+            Verdict::Fits | Verdict::Tight => word.to_string(),
+        }
     }
 }
 
@@ -89,19 +74,19 @@ impl FitReport {
 
     pub(super) fn training_line(&self) -> String {
         let settings = &self.settings;
-        let tuner = match settings.tuner.value {
+        let tuner = match settings.tuner {
             Tuner::Full => "all parameters".to_string(),
-            Tuner::Lora => format!("LoRA of rank {}, {}", settings.lora_rank.value, billions(self.workload.trainable)),
+            Tuner::Lora => format!("LoRA of rank {}, {}", settings.lora_rank, billions(self.workload.trainable)),
             Tuner::Quantised(bits) => {
                 let trainable = billions(self.workload.trainable);
-                format!("LoRA of rank {} on {bits} bits, {trainable}", settings.lora_rank.value)
+                format!("LoRA of rank {} on {bits} bits, {trainable}", settings.lora_rank)
             }
         };
-        let mut words = vec![tuner, settings.dtype.value.name().to_string(), settings.optimizer.value.name.to_string()];
-        words.push(format!("{} × {} tokens", settings.micro_batch.value, settings.seq_len.value));
-        let checkpointing = if settings.checkpointing.value { "" } else { "no " };
+        let mut words = vec![tuner, settings.dtype.name().to_string(), settings.optimizer.name.to_string()];
+        words.push(format!("{} × {} tokens", settings.micro_batch, settings.seq_len));
+        let checkpointing = if settings.checkpointing { "" } else { "no " };
         words.push(format!("{checkpointing}gradient checkpointing"));
-        words.extend((settings.attention.value == Attention::Eager).then(|| "eager attention".to_string()));
+        words.extend((settings.attention == Some(Attention::Eager)).then(|| "eager attention".to_string()));
         words.extend(self.workload.fused_loss.then(|| "fused loss".to_string()));
         words.join(", ")
     }
@@ -136,16 +121,11 @@ impl FitReport {
         }
     }
 
-    /// The columns that are not empty.
-    fn columns(&self) -> Vec<usize> {
-        (0..HEADS.len()).filter(|column| self.rows.iter().any(|row| row.need.usage.values()[*column] > 0)).collect()
-    }
-
     /// The parts in columns, or only their sum where the terminal is too narrow.
     fn table(&self, view: View) -> String {
-        let whole = self.table_of(&self.columns()).to_string();
+        let whole = self.table_of(true).to_string();
         let is_too_wide = |width| whole.lines().any(|line| columns(line) > width);
-        let text = if view.width.is_some_and(is_too_wide) { self.table_of(&[]).to_string() } else { whole };
+        let text = if view.width.is_some_and(is_too_wide) { self.table_of(false).to_string() } else { whole };
         let mut lines = text.lines();
         let head = lines.next().unwrap_or_default();
         let painted = lines.zip(&self.rows).map(|(line, row)| {
@@ -156,20 +136,19 @@ impl FitReport {
         format!("{head}\n{}", painted.collect::<String>())
     }
 
-    fn table_of(&self, parts: &[usize]) -> TextTable {
+    fn table_of(&self, with_parts: bool) -> TextTable {
         let unit = if self.accounting == Accounting::Real { "GiB" } else { "GB" };
-        let heads = parts.iter().map(|part| HEADS[*part]);
-        let head = [unit].into_iter().chain(heads).chain(["each GPU", "host"]);
+        let titles = GpuUsage::default().columns().map(|(title, _)| title);
+        let is_empty = |part: &usize| self.rows.iter().all(|row| row.need.usage.columns()[*part].1 == 0);
+        let parts: Vec<usize> = (0..titles.len()).filter(|part| with_parts && !is_empty(part)).collect();
+        let head = [unit].into_iter().chain(parts.iter().map(|part| titles[*part])).chain(["each GPU", "host"]);
         let mut lines = vec![Line::Row(head.map(str::to_string).collect())];
         let cell = |bytes: u64| if bytes == 0 { "-".to_string() } else { self.number(bytes) };
         for row in &self.rows {
-            let values = row.need.usage.values();
             let mut cells = vec![row.name.clone()];
-            cells.extend(parts.iter().map(|part| cell(values[*part])));
+            cells.extend(parts.iter().map(|part| cell(row.need.usage.columns()[*part].1)));
             cells.extend([self.number(row.need.gpu()), cell(row.need.host)]);
-            if self.gpu_memory.is_some() {
-                cells.push(row.judgement.words());
-            }
+            cells.extend(self.gpu_memory.as_ref().map(|_| row.judgement.words()));
             lines.push(Line::Row(cells));
         }
         TextTable { numbers: 1..parts.len() + 3, lines, ..TextTable::new(0) }
@@ -185,44 +164,41 @@ impl FitReport {
 
     /// Lines, and how far each is indented.
     fn conclusions(&self) -> Vec<(usize, String)> {
-        let line = |line: String| (0, line);
-        let mut lines = Vec::new();
         let remedies = || self.remedies.iter().map(|remedy| (2, format!("with {}", remedy.sentence())));
+        let mut lines = Vec::new();
         if let Some(row) = self.named() {
-            lines.push(line(self.judgement_of(row)));
+            lines.push((0, self.judgement_of(row)));
             lines.extend(remedies());
         }
-        lines.extend(self.recommendation().into_iter().map(line));
+        lines.push((0, self.recommendation()));
+        let is_real = self.accounting == Accounting::Real;
+        if let Some(chosen) = self.recommended.as_ref().filter(|_| is_real) {
+            lines.push((0, format!("the largest micro batch that fits is {}", chosen.largest_micro_batch)));
+        }
         if self.named.is_none() {
             lines.extend(remedies());
         }
-        lines.extend(self.rules_of_thumb.iter().map(|rule| line(format!("rule of thumb: {rule}"))));
-        if self.accounting == Accounting::Real && self.gpu_memory.is_some() {
-            lines.push(line(self.allocator_line()));
+        lines.extend(self.rules_of_thumb.iter().map(|rule| (0, format!("rule of thumb: {rule}"))));
+        if is_real && self.gpu_memory.is_some() {
+            lines.push((0, self.allocator_line()));
         }
         lines
     }
 
-    fn recommendation(&self) -> Vec<String> {
-        let one = |line: &str| vec![line.to_string()];
-        match (&self.recommended, &self.gpu_memory, self.if_host_allows()) {
-            (Some(chosen), ..) => {
-                let mut lines = vec![format!("use {}: {}", chosen.template, chosen.why)];
-                if self.accounting == Accounting::Real {
-                    lines.push(format!("the largest micro batch that fits is {}", chosen.largest_micro_batch));
-                }
-                lines
+    fn recommendation(&self) -> String {
+        let line = match (&self.recommended, &self.gpu_memory) {
+            (Some(chosen), _) => return format!("use {}: {}", chosen.template, chosen.why),
+            (None, None) => "the memory of the GPUs is not known here: --gpu-memory 80GiB",
+            _ if self.if_host_allows().is_some() => {
+                "nothing fits on the GPUs alone, and the memory of the host is not known: --host-memory 1TiB"
             }
-            (None, None, _) => one("the memory of the GPUs is not known here: --gpu-memory 80GiB"),
-            (None, Some(_), Some(_)) => {
-                one("nothing fits on the GPUs alone, and the memory of the host is not known: --host-memory 1TiB")
+            _ if self.remedies.is_empty() => {
+                "nothing fits; LoRA, shorter sequences or more of these GPUs would not be enough"
             }
-            (None, Some(_), None) if self.remedies.is_empty() => {
-                one("nothing fits; LoRA, shorter sequences or more of these GPUs would not be enough")
-            }
-            (None, Some(_), None) if self.named.is_some() => one("no other template fits either"),
-            (None, Some(_), None) => one("nothing fits"),
-        }
+            _ if self.named.is_some() => "no other template fits either",
+            _ => "nothing fits",
+        };
+        line.to_string()
     }
 
     /// What is to be said about the config that was named: `zero0 does not fit: each GPU is 12.3 GiB short`.
@@ -241,7 +217,7 @@ impl FitReport {
             }
             Verdict::Unknown if unknown.is_empty() => "may fit: its optimizer was not measured".to_string(),
             Verdict::Unknown => {
-                let of: Vec<&str> = unknown.iter().map(|kind| kind.whose()).collect();
+                let of: Vec<&str> = unknown.iter().map(|kind| kind.words().1).collect();
                 format!("may fit: the memory of {} is not known", of.join(" and "))
             }
         };
@@ -250,11 +226,11 @@ impl FitReport {
 
     fn shortage(&self, row: &TemplateRow, kind: MemoryKind) -> String {
         let (need, there) = match kind {
-            MemoryKind::Gpu => (row.need.gpu(), self.gpu_memory.as_ref().map(|it| it.value)),
-            MemoryKind::Host => (row.need.host, self.host_memory.as_ref().map(|it| it.value)),
+            MemoryKind::Gpu => (row.need.gpu(), self.gpu_memory.as_ref().map(|memory| memory.value)),
+            MemoryKind::Host => (row.need.host, self.host_memory.as_ref().map(|memory| memory.value)),
             MemoryKind::Disk => (row.need.disk, self.free_disk),
         };
-        format!("{} is {} short", kind.whose(), self.size(need.saturating_sub(there.unwrap_or(0))))
+        format!("{} is {} short", kind.words().1, self.size(need.saturating_sub(there.unwrap_or(0))))
     }
 
     /// What `fits` leaves for gaps, and what the allocator has to do with it.
@@ -327,23 +303,4 @@ fn digits(number: f64) -> String {
     };
     let text = format!("{number:.places$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_of_parameters_are_short() {
-        for (number, text) in [
-            (8_190_735_360, "8.19 B"),
-            (8_000_000_000, "8 B"),
-            (671_026_404_352, "671 B"),
-            (40_370_176, "40.4 M"),
-            (192, "192"),
-            (10_000_000, "10 M"),
-        ] {
-            assert_eq!(billions(number), text);
-        }
-    }
 }

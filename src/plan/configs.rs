@@ -14,7 +14,7 @@ use crate::config::layers;
 use crate::config::places::Places;
 use crate::config::template;
 use crate::host::Host;
-use crate::report::{self, Problem};
+use crate::report::Problem;
 use crate::request::{Launch, piped};
 
 /// Printed below the problems.
@@ -52,7 +52,7 @@ fn check_config(spec: &Sourced<String>, launch: &Launch, host: &Host) -> Vec<Pro
         Err(problems) => return problems,
     };
     // No trainer: rules that depend on one say nothing. The DeepSpeed that is installed counts.
-    let nobody = Sourced::new(trainer::as_it_stands(), Source::Default);
+    let nobody = Sourced::new(trainer::passthrough(), Source::Default);
     let mut job = trainer::recognise(&ParsedCommand::parse(&[]), Some(&nobody), host);
     job.python = Python::on_path(host);
     let places = Places::new(&config, &template, &launch.layers, host);
@@ -75,5 +75,5 @@ fn check_config(spec: &Sourced<String>, launch: &Launch, host: &Host) -> Vec<Pro
 fn unfilled(config: &Value, places: &Places) -> Vec<Problem> {
     let autos = json::leaves(config, |value| value == "auto").into_iter();
     let unfilled = autos.filter(|key| !auto::may_be_filled(key));
-    unfilled.map(|key| report::nobody_fills(&key, &places.of(&key)).into_warning()).collect()
+    unfilled.map(|key| auto::filled_by_nobody(&key, &places.of(&key)).into_warning()).collect()
 }

@@ -36,7 +36,7 @@ impl Diagnostics {
             .filter(|found| of_ours(found).is_some())
             .for_each(|found| found.help.clone_from(&help));
         let is_given = |flag: &str| flags.iter().any(|given| given == flag);
-        self.errors.retain(|error| !(is_given("--nproc-per-node") && report::asks_for_gpu_count(error)));
+        self.errors.retain(|error| !(is_given("--nproc-per-node") && error.asks_for_gpu_count));
         self.warnings.retain(|warning| !(is_given("--dry-run") && warning.rule == Rule::BehindTheCommand));
     }
 

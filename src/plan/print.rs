@@ -8,16 +8,17 @@ use serde_json::{Map, Value, json};
 
 use super::config_text::config_text;
 use super::decision::{Plan, TrainerFacts};
+use super::environment::{Environment, Setting};
 use super::file::{FileKind, PlannedConfig};
-use crate::base::layout::{TextTable, harmless};
+use crate::base::layout::{TextTable, escape_controls};
 use crate::base::shell::{Run, printed, quoted, runs};
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::target::{Target, base_name};
 use crate::command::trainer::{self, Job};
+use crate::config::auto::{Fill, LeftAuto};
 use crate::host::{self, terminal};
 use crate::ranks::launcher::Launcher;
-use crate::ranks::launcher::each_host::Machine;
 use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
 use crate::ranks::topology::Role;
 use crate::report::secrets::{Names, Piece, Secrets};
@@ -31,8 +32,8 @@ impl Plan {
     /// Nothing in it deceives a terminal: a script is bytes, the rest is text.
     pub fn render(&self, format: Format, secrets: &Secrets) -> Vec<u8> {
         match format {
-            Format::Text => harmless(&self.text(secrets, terminal::width())).into_owned().into_bytes(),
-            Format::Json => harmless(&format!("{:#}\n", secrets.hide(self.json()))).into_owned().into_bytes(),
+            Format::Text => escape_controls(&self.text(secrets, terminal::width())).into_bytes(),
+            Format::Json => escape_controls(&format!("{:#}\n", secrets.hide(self.json()))).into_bytes(),
             Format::Shell => self.shell(secrets),
         }
     }
@@ -43,11 +44,8 @@ impl Plan {
         let config = self.config.as_ref().map(|config| config_text(config, secrets, width)).unwrap_or_default();
         let decided = secrets.hide_known(self.head(width) + &config);
         let runs = if self.local.is_some() { "\neach rank runs\n" } else { "\nruns\n" };
-        let commands: String = match &self.each_host {
-            Some(each) => each.machines.iter().map(|it| self.command_text(&it.argv, secrets, width)).collect(),
-            None => self.command_text(&self.argv, secrets, width),
-        };
-        [&decided, &self.environment_text(secrets, width), runs, &commands].concat()
+        let command = self.command_text(&self.argv, secrets, width);
+        [&decided, &self.environment_text(secrets, width), runs, &command].concat()
     }
 
     fn head(&self, width: Option<usize>) -> String {
@@ -56,26 +54,18 @@ impl Plan {
             let extends = config.template.chain[1..].join(" → ");
             let extends = if extends.is_empty() { String::new() } else { format!(", extends {extends}") };
             rows.push(("config", format!("{} ({}{extends})", config.template.name, config.template.origin)));
-            rows.extend(self.chosen.clone().map(|why| ("", why)));
+            rows.extend(config.chosen.clone().map(|why| ("", why)));
             rows.push(("", format!("→ {}", self.short(config.file.path.as_os_str()))));
         }
         if let Some((path, _)) = self.config.as_ref().and_then(|config| config.run_file.as_ref()) {
             rows.push(("", format!("→ {} (the run file, naming it)", self.short(path.as_os_str()))));
         }
-        let version = self.trainer.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
-        let python = self
-            .trainer
-            .python
-            .as_ref()
-            .map(|python| format!(", {}", self.short(python.as_os_str())))
-            .unwrap_or_default();
-        rows.push(("trainer", format!("{}{version}: {}{python}", self.trainer.name, self.trainer.runs)));
-        rows.extend(self.trainer.stand_in.as_ref().map(|note| ("", note.clone())));
-        rows.extend(self.trainer.reads.as_ref().map(|reads| ("", reads.clone())));
+        let TrainerFacts { name, version, stand_in, python, runs, reads } = &self.trainer;
+        let version = version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+        let python = python.as_ref().map(|python| format!(", {}", self.short(python.as_os_str()))).unwrap_or_default();
+        rows.push(("trainer", format!("{name}{version}: {runs}{python}")));
+        rows.extend(stand_in.iter().chain(reads).map(|note| ("", note.clone())));
         rows.push(("ranks", self.ranks_text()));
-        if let Some(folder) = self.local.as_ref().and_then(|local| local.log_dir.as_ref()) {
-            rows.push(("", format!("→ {} and so on", self.short(folder.join("rank0.log").as_os_str()))));
-        }
         TextTable::of_pairs(0, rows).fitted(width).to_string()
     }
 
@@ -90,7 +80,7 @@ impl Plan {
                 let (rank, world) = (task.rank.value, task.world_size.value);
                 return format!("rank {rank} of {world}, started by {}", topology.engine.unwrap_or("its engine"));
             }
-            Role::Shell(_) | Role::Starter => {}
+            Role::Shell { .. } | Role::Starter => {}
         }
         let by = match self.launcher {
             Launcher::Direct => "no launcher".to_string(),
@@ -101,19 +91,14 @@ impl Plan {
     }
 
     fn environment_text(&self, secrets: &Secrets, width: Option<usize>) -> String {
+        let Environment { set, unset, kept } = &self.environment;
+        let why = |setting: &Setting| secrets.hide_known(setting.why.clone());
+        let numbers = |local: &LocalRanks| format!("the number of the rank: 0 to {}", local.count - 1);
         let mut rows: Vec<(String, String)> = Vec::new();
-        for setting in &self.environment.set {
-            rows.push((secrets.setting(&setting.name, &setting.value), secrets.hide_known(setting.why.clone())));
-        }
-        if let Some(local) = &self.local {
-            rows.push((PER_RANK.join(", "), format!("the number of the rank: 0 to {}", local.count - 1)));
-        }
-        for name in &self.environment.unset {
-            rows.push((name.clone(), "removed".to_string()));
-        }
-        for (name, value) in &self.environment.kept {
-            rows.push((secrets.setting(name, value), "yours, kept".to_string()));
-        }
+        rows.extend(set.iter().map(|setting| (secrets.setting(&setting.name, &setting.value), why(setting))));
+        rows.extend(self.local.iter().map(|local| (PER_RANK.join(", "), numbers(local))));
+        rows.extend(unset.iter().map(|name| (name.clone(), "removed".to_string())));
+        rows.extend(kept.iter().map(|(name, value)| (secrets.setting(name, value), "yours, kept".to_string())));
         let table = TextTable::of_pairs(2, rows);
         if table.lines.is_empty() { String::new() } else { format!("\nenvironment\n{}", table.fitted(width)) }
     }
@@ -154,33 +139,30 @@ impl Plan {
 
     pub(crate) fn json(&self) -> Value {
         let config = self.config.as_ref();
+        let fill = |fill: &Fill| json!({"key": fill.key, "value": fill.value, "from": fill.from});
+        let left = |left: &LeftAuto| json!({"key": left.key, "why": left.why});
         json!({
             "version": 1,
-            "template": config.map(|it| json!({
-                "name": it.template.name,
-                "origin": it.template.origin.to_string(),
-                "chain": it.template.chain,
-                "chosen": self.chosen,
+            "template": config.map(|PlannedConfig { template, chosen, .. }| json!({
+                "name": template.name,
+                "origin": template.origin.to_string(),
+                "chain": template.chain,
+                "chosen": chosen,
             })),
             "trainer": self.trainer_json(),
             "topology": self.topology_json(),
             "launcher": self.launcher.to_string(),
-            "local": self.local.as_ref().map(|it| json!({
-                "ranks": it.count,
+            "local": self.local.as_ref().map(|local| json!({
+                "ranks": local.count,
                 "per_rank": PER_RANK,
-                "grace_seconds": it.grace.as_secs_f64(),
-                "log_dir": it.log_dir.as_deref().map(Path::to_string_lossy),
-                "prefix": it.prefix,
+                "grace_seconds": local.grace.as_secs_f64(),
             })),
-            "machines": self.each_host.as_ref().map(|it| it.machines.iter().map(machine_json).collect::<Vec<_>>()),
-            "config": config.map(|it| it.value.clone()),
-            "config_path": config.map(|it| it.file.path.to_string_lossy()),
-            "run_file_path": config.and_then(|it| it.run_file.as_ref()).map(|(path, _)| path.to_string_lossy()),
-            "fills": config.map_or(&[][..], |it| &it.fills).iter()
-                .map(|fill| json!({"key": fill.key, "value": fill.value, "from": fill.from.to_string()})).collect::<Vec<_>>(),
+            "config": config.map(|config| &config.value),
+            "config_path": config.map(|config| config.file.path.to_string_lossy()),
+            "run_file_path": config.and_then(|config| config.run_file.as_ref()).map(|(path, _)| path.to_string_lossy()),
+            "fills": config.iter().flat_map(|config| &config.fills).map(fill).collect::<Vec<_>>(),
             "changed": config.map(PlannedConfig::changed).unwrap_or_default(),
-            "left_auto": config.map_or(&[][..], |it| &it.left).iter()
-                .map(|left| json!({"key": left.key, "why": left.why})).collect::<Vec<_>>(),
+            "left_auto": config.iter().flat_map(|config| &config.left).map(left).collect::<Vec<_>>(),
             "env": self.environment_json(),
             "argv": self.argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
             "diagnostics": diagnostics_json(&self.all_diagnostics()),
@@ -204,36 +186,34 @@ impl Plan {
     }
 
     fn topology_json(&self) -> Value {
-        fn add<T: Clone + Into<Value>>(
-            object: &mut Map<String, Value>,
-            from: &mut Map<String, Value>,
-            name: &str,
-            sourced: Option<&Sourced<T>>,
-        ) {
-            object.insert(name.to_string(), sourced.map_or(Value::Null, |sourced| sourced.value.clone().into()));
-            if let Some(sourced) = sourced {
-                from.insert(name.to_string(), sourced.from.to_string().into());
-            }
+        fn known<T: Clone + Into<Value>>(sourced: Option<&Sourced<T>>) -> (Option<Value>, Option<String>) {
+            sourced.map(|sourced| (sourced.value.clone().into(), sourced.from.to_string())).unzip()
         }
-        let (mut object, mut from) = (Map::new(), Map::new());
         let topology = &self.topology;
-        add(&mut object, &mut from, "nnodes", topology.nnodes.as_ref());
-        add(&mut object, &mut from, "node_rank", Some(&topology.node_rank));
-        add(&mut object, &mut from, "nproc_per_node", topology.nproc_per_node.as_ref());
-        add(&mut object, &mut from, "world_size", topology.world_size.as_ref());
-        add(&mut object, &mut from, "master_addr", topology.master_addr.as_ref());
-        add(&mut object, &mut from, "master_port", topology.master_port.as_ref());
+        let facts = [
+            ("nnodes", known(topology.nnodes.as_ref())),
+            ("node_rank", known(Some(&topology.node_rank))),
+            ("nproc_per_node", known(topology.nproc_per_node.as_ref())),
+            ("world_size", known(topology.world_size.as_ref())),
+            ("master_addr", known(topology.master_addr.as_ref())),
+            ("master_port", known(topology.master_port.as_ref())),
+        ];
+        let mut object = Map::new();
+        let mut from = Map::new();
+        for (name, (value, source)) in facts {
+            object.insert(name.to_string(), value.unwrap_or_default());
+            from.extend(source.map(|source| (name.to_string(), source.into())));
+        }
         object.insert("engine".to_string(), topology.engine.into());
         object.insert("from".to_string(), Value::Object(from));
         Value::Object(object)
     }
 
     fn environment_json(&self) -> Value {
-        let set: Map<String, Value> =
-            self.environment.set.iter().map(|it| (it.name.clone(), it.value.to_string_lossy().into())).collect();
-        let kept: Map<String, Value> =
-            self.environment.kept.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
-        json!({"set": set, "unset": self.environment.unset, "kept": kept})
+        let Environment { set, unset, kept } = &self.environment;
+        let set = set.iter().map(|setting| (setting.name.clone(), setting.value.to_string_lossy().into()));
+        let kept = kept.iter().map(|(name, value)| (name.clone(), value.clone().into()));
+        json!({"set": Map::from_iter(set), "unset": unset, "kept": Map::from_iter(kept)})
     }
 
     /// A POSIX shell script that does what the launch would do. Bytes, because arguments need not be UTF-8. Scripts are
@@ -241,7 +221,7 @@ impl Plan {
     pub(super) fn shell(&self, secrets: &Secrets) -> Vec<u8> {
         let mut script = b"#!/bin/sh\nset -e\n".to_vec();
         let environment = &self.environment;
-        let set = environment.set.iter().map(|it| (it.name.as_str(), it.value.as_os_str()));
+        let set = environment.set.iter().map(|setting| (setting.name.as_str(), setting.value.as_os_str()));
         let mut names = secrets.names(set, &environment.unset);
         let mut files = Vec::new();
         if let Some(config) = &self.config {
@@ -259,22 +239,22 @@ impl Plan {
         for name in &self.environment.unset {
             script.extend(format!("unset {name}\n").bytes());
         }
-        // zlaunch finds a free port again when the script runs.
-        let found_later = |name: &str, value: &OsStr| self.local.is_some() && name == vars::MASTER_PORT && value == "0";
-        for setting in self.environment.set.iter().filter(|it| !found_later(&it.name, &it.value)) {
-            script.extend(format!("export {}=", setting.name).bytes());
-            script.extend(shell_word(&secrets.in_value(&setting.name, &setting.value), &mut names));
+        for Setting { name, value, .. } in &environment.set {
+            // zlaunch finds a free port again when the script runs.
+            if self.local.is_some() && name == vars::MASTER_PORT && value == "0" {
+                continue;
+            }
+            script.extend(format!("export {name}=").bytes());
+            script.extend(shell_word(&secrets.in_value(name, value), &mut names));
             script.push(b'\n');
         }
         let ours = self.local.as_ref().map(|local| self.supervisor_command(local)).unwrap_or_default();
-        // zlaunch starts a process for each machine again when the script runs.
-        let argv = self.each_host.as_ref().map_or(&self.argv, |each| &each.again);
         if !ours.is_empty() {
             // The script is complete: ZLAUNCH_* variables of a site must not add to it.
             script.extend(UNSET_ZLAUNCH_VARIABLES);
         }
         script.extend(b"exec ");
-        let words = ours.iter().chain(argv).map(OsString::as_os_str);
+        let words = ours.iter().chain(&self.argv).map(OsString::as_os_str);
         let words: Vec<_> = secrets.in_words(words).iter().map(|pieces| shell_word(pieces, &mut names)).collect();
         script.extend(words.join(&b' '));
         script.push(b'\n');
@@ -283,25 +263,13 @@ impl Plan {
 
     /// A shell cannot supervise several processes, so the script calls zlaunch with everything decided.
     fn supervisor_command(&self, local: &LocalRanks) -> Vec<OsString> {
-        let mut words: Vec<OsString> = vec![host::this_program().into_os_string()];
-        let mut option = |name: &str, value: OsString| words.extend([name.into(), value]);
-        option("--launcher", Launcher::Local.to_string().into());
-        option("--trainer", trainer::ANY_COMMAND.into());
-        option("--nproc-per-node", local.count.to_string().into());
-        if let Some(address) = &self.topology.master_addr {
-            option("--master-addr", address.value.clone().into());
-        }
-        if let Some(folder) = &local.log_dir {
-            option("--log-dir", folder.clone().into_os_string());
-        }
-        words.extend(local.prefix.then(|| "--prefix".into()));
-        words.push("--".into());
-        words
+        let count = local.count.to_string();
+        let mut words = vec!["--launcher", "local", "--trainer", trainer::PASSTHROUGH, "--nproc-per-node", &count];
+        words.extend(self.topology.master_addr.iter().flat_map(|address| ["--master-addr", &address.value]));
+        words.push("--");
+        let zlaunch = host::this_program().into_os_string();
+        std::iter::once(zlaunch).chain(words.into_iter().map(OsString::from)).collect()
     }
-}
-
-fn machine_json(machine: &Machine) -> Value {
-    json!({"name": machine.name, "argv": machine.argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>()})
 }
 
 const UNSET_ZLAUNCH_VARIABLES: &[u8] =
@@ -320,14 +288,13 @@ fn shell_word(pieces: &[Piece], names: &mut Names) -> Vec<u8> {
 
 /// A refused plan: every field is there, and the diagnostics say why.
 pub(crate) fn refused_json(problems: &[Problem]) -> Value {
-    let nothing =
-        ["template", "trainer", "topology", "launcher", "local", "machines", "config", "config_path", "run_file_path"];
-    let mut object: Map<String, Value> = [("version".to_string(), json!(1))].into_iter().collect();
-    object.extend(nothing.map(|name| (name.to_string(), Value::Null)));
-    object.extend(["fills", "changed", "left_auto"].map(|name| (name.to_string(), json!([]))));
-    object.extend(["env", "argv"].map(|name| (name.to_string(), Value::Null)));
-    object.insert("diagnostics".to_string(), diagnostics_json(problems));
-    Value::Object(object)
+    let nothing = ["template", "trainer", "topology", "launcher", "local", "config", "config_path", "run_file_path"];
+    let mut object = json!({"version": 1});
+    nothing.iter().for_each(|name| object[*name] = Value::Null);
+    ["fills", "changed", "left_auto"].iter().for_each(|name| object[*name] = json!([]));
+    ["env", "argv"].iter().for_each(|name| object[*name] = Value::Null);
+    object["diagnostics"] = diagnostics_json(problems);
+    object
 }
 
 pub(super) fn diagnostics_json(problems: &[Problem]) -> Value {

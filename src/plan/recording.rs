@@ -63,7 +63,7 @@ fn packages(job: &Job) -> Map<String, Value> {
     // As site-packages spells its folders.
     let versions = trainer::packages()
         .into_iter()
-        .filter_map(|package| Some((package.replace('-', "_"), python.version(package)?.0.into())));
+        .filter_map(|package| Some((package.replace('-', "_"), python.version_text(package)?.into())));
     let own = python.own_version().map(|version| ("python".to_string(), version.into()));
     own.into_iter().chain(versions).collect()
 }

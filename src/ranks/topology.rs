@@ -8,15 +8,16 @@ pub(crate) mod engines;
 mod flags;
 mod hostfile;
 mod rendezvous;
-mod stray;
+mod unused_env;
 mod variables;
 
 use crate::base::source::{Source, Sourced};
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule};
 
+pub(crate) use decision::tasks_are_ranks;
 pub(crate) use device_list::DeviceFault;
 pub(crate) use devices::Devices;
-pub use engine::{OneHost, Starter, Task};
+pub use engine::Task;
 pub(crate) use flags::Processes;
 pub use flags::RankFlags;
 pub use hostfile::HostFlags;
@@ -52,8 +53,8 @@ pub enum Role {
     Rank { first: bool },
     /// It is a rank that its engine started, and zlaunch sets the variables of a rank.
     Task(Task),
-    /// It is the shell of a job. Nothing runs on the other nodes yet.
-    Shell(Starter),
+    /// It is the shell of a Slurm job with so many groups of nodes. Nothing runs on the other nodes yet.
+    Shell { groups: u32 },
 }
 
 impl Topology {
@@ -101,7 +102,7 @@ impl Topology {
         match &self.role {
             Role::Task(task) => task.rank.value == 0,
             Role::Rank { first } => *first,
-            Role::Starter | Role::Shell(_) => self.node_rank.value == 0,
+            Role::Starter | Role::Shell { .. } => self.node_rank.value == 0,
         }
     }
 
@@ -123,7 +124,7 @@ impl Topology {
         let here = match &self.role {
             Role::Starter => starts && self.has_several_nodes() && self.node_rank.value == 0,
             Role::Task(task) => task.rank.value == 0 && task.world_size.value > 1,
-            Role::Rank { .. } | Role::Shell(_) => false,
+            Role::Rank { .. } | Role::Shell { .. } => false,
         };
         self.master_port.as_ref().filter(|_| here)
     }
@@ -133,7 +134,12 @@ impl Topology {
         const MAX_RANKS: u64 = 1 << 20;
         let (nodes, nproc) = (self.nnodes.as_ref()?, self.nproc_per_node.as_ref()?);
         let ranks = u64::from(nodes.value) * u64::from(nproc.value);
-        (ranks > MAX_RANKS).then(|| report::too_many_ranks(nodes, nproc, MAX_RANKS))
+        (ranks > MAX_RANKS).then(|| {
+            let (nnodes, each) = (nodes.value, nproc.value);
+            let what = format!("{nnodes} machines with {each} processes each are more than {MAX_RANKS} ranks");
+            let problem = Problem::error(Rule::Ranks, what).at(nodes.place()).at(nproc.place());
+            problem.help("--nnodes 2 --nproc-per-node 8")
+        })
     }
 
     /// How many ranks are started where, and what says so.

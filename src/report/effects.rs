@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use nix::sys::signal::Signal;
+use nix::unistd::Pid;
 
 use super::problem::{NOT_EXECUTABLE, NOT_FOUND, Problem, REFUSED};
 use super::rule::Rule;
@@ -38,7 +39,6 @@ impl OutputFile {
     pub(crate) const VARIABLES: Self = OutputFile("the file of variables for the other machines", Self::RUN_FILE.1);
     pub(crate) const GENERATED: Self = OutputFile("the generated config", "choose another place: -o FILE");
     pub(crate) const RECORD: Self = OutputFile("the launch record", "choose another folder: --record DIR");
-    pub(crate) const LOG: Self = OutputFile("the log of a rank", "choose another folder: --log-dir DIR");
     pub(crate) const PROGRAM: Self = OutputFile("the shim", "choose another folder, or change its permissions");
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn cannot_start_ranks(rank: u32, count: u32, why: &io::Error) -> Prob
     let help = match why.kind() {
         io::ErrorKind::WouldBlock => "`ulimit -u` limits the processes of a user, pids.max those of a container",
         io::ErrorKind::OutOfMemory => "there is no memory left on this machine",
-        _ => "`ulimit -a` shows the limits of this session",
+        _ => "`ulimit -a` shows the limits of this session; --launcher torchrun does not need this",
     };
     Problem::error(Rule::Ranks, format!("rank {rank} of {count} cannot be started: {why}"))
         .at(format!("rank {rank}"))
@@ -96,39 +96,30 @@ pub(crate) fn endings_are_hidden() -> Problem {
 }
 
 /// The exit status is that of the rank, as a shell reports it.
-pub(crate) fn rank_failed(rank: usize, ending: ExitStatus, several: bool, log: Option<&Path>) -> Problem {
-    let (how, status) = ending_in_words(ending);
-    let others = if several { "; the others were stopped" } else { "" };
-    let help = match (ending.signal(), log) {
-        (Some(9), _) => "`dmesg` shows whether the system ran out of memory",
-        (_, None) => "its own output says why; --log-dir DIR keeps the ranks' output apart",
-        (_, Some(_)) => "its own output says why",
-    };
-    Problem::error(Rule::Rank, format!("rank {rank} {how}{others}"))
-        .at(log.map_or_else(|| format!("rank {rank}"), |log| log.display().to_string()))
-        .help(help)
-        .status(u8::try_from(status).unwrap_or(REFUSED))
-}
-
-/// What was started for one machine of a job has failed.
-pub(crate) fn machine_failed(number: usize, name: &str, ending: ExitStatus) -> Problem {
-    let (how, status) = ending_in_words(ending);
-    Problem::error(Rule::Rank, format!("what was started on machine {number} {how}; the others were stopped"))
-        .at(name)
-        .help("its own output says why")
-        .status(u8::try_from(status).unwrap_or(REFUSED))
-}
-
-/// How a process ended, and the exit status that stands for it.
-fn ending_in_words(ending: ExitStatus) -> (String, i32) {
-    match (ending.code(), ending.signal()) {
+pub(crate) fn rank_failed(rank: usize, ending: ExitStatus, several: bool) -> Problem {
+    let (how, status) = match (ending.code(), ending.signal()) {
         (Some(code), _) => (format!("exited with status {code}"), code),
         (None, signal) => {
             let number = signal.unwrap_or_default();
             let name = Signal::try_from(number).map_or("", Signal::as_str);
             (format!("was killed by signal {number} {name}").trim_end().to_string(), 128 + number)
         }
-    }
+    };
+    let others = if several { "; the others were stopped" } else { "" };
+    Problem::error(Rule::Rank, format!("rank {rank} {how}{others}"))
+        .at(format!("rank {rank}"))
+        .help(match ending.signal() {
+            Some(9) => "`dmesg` shows whether the system ran out of memory",
+            _ => "its own output says why; --launcher torchrun --log-dir DIR keeps the ranks' output apart",
+        })
+        .status(u8::try_from(status).unwrap_or(REFUSED))
+}
+
+pub(crate) fn processes_are_left(processes: &[Pid]) -> Problem {
+    let numbers = processes.iter().map(Pid::to_string).collect::<Vec<_>>().join(", ");
+    Problem::error(Rule::Rank, "processes that the ranks started are still there, and SIGKILL does not end them")
+        .at(numbers)
+        .help("they hang in the kernel, perhaps in a driver or a file system: `dmesg` may say where")
 }
 
 pub(crate) fn cannot_print(why: &io::Error) -> Problem {

@@ -1,5 +1,6 @@
 //! Files that the user named: read whole, with a problem that says where.
 
+use std::fmt;
 use std::fs;
 use std::io::{self, IsTerminal, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -9,6 +10,7 @@ use nix::fcntl::OFlag;
 use serde_json::Value;
 
 use super::problem::Problem;
+use super::rule::Rule;
 use super::{files, trainers};
 use crate::base::json::{SyntaxError, fault_at, parse};
 
@@ -59,7 +61,7 @@ fn read_pipe(pipe: impl Read, name: &str) -> Result<Value, Problem> {
         size if size as u64 > LARGEST_FILE => Err(files::file_too_large(Path::new(name), size as u64, LARGEST_FILE)),
         _ => match parse(&text).map_err(|fault| fault.problem(name))? {
             config @ Value::Object(_) => Ok(config),
-            _ => Err(super::not_an_object(&name)),
+            _ => Err(not_an_object(&name)),
         },
     }
 }
@@ -98,4 +100,8 @@ pub(crate) fn open(path: &Path) -> io::Result<Option<(fs::File, u64)>> {
     }
     let file = fs::File::options().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
     Ok(Some((file, seen.len())))
+}
+
+pub(crate) fn not_an_object(place: impl fmt::Display) -> Problem {
+    Problem::error(Rule::Template, "a DeepSpeed config is a JSON object").at(place).help("it starts with `{`")
 }

@@ -183,7 +183,6 @@ rules! {
         MasterWeightsOffload "master-weights-offload";
         AccumulationDtype "accumulation-dtype";
         Bf16Optimizer "bf16-optimizer";
-        QuantizedBf16 "quantized-bf16";
         PrecisionOfGpu "precision-of-gpu";
         OffloadAtStage0 "offload-at-stage-0";
         NvmePath "nvme-path";
@@ -198,12 +197,8 @@ rules! {
         SumOfGradients "sum-of-gradients";
         PrescaledGradients "prescaled-gradients";
         OddBucket "odd-bucket";
-        LegacyStage1 "legacy-stage-1";
-        Zenflow "zenflow";
-        ZenflowInterval "zenflow-interval";
         PartitionSize "partition-size";
         TensorParallelSize "tensor-parallel-size";
-        DataEfficiency "data-efficiency";
         HfArguments "hf-arguments";
         ExpertsAtStage3 "experts-at-stage-3";
         NoSync "no-sync";
@@ -212,7 +207,6 @@ rules! {
         UntestedOptimizer "untested-optimizer";
         LambOffload "lamb-offload";
         PartialOffloadOptimizer "partial-offload-optimizer";
-        MuonReduceScatter "muon-reduce-scatter";
         OptimizerReplaced "optimizer-replaced";
         SwiftOptimizer "swift-optimizer";
         TrainerOptimizer "trainer-optimizer";
@@ -222,13 +216,7 @@ rules! {
         SchedulerType "scheduler-type";
         SchedulerParameter "scheduler-parameter";
         LogarithmicWarmup "logarithmic-warmup";
-        OneBitZero "one-bit-zero";
-        Elasticity "elasticity";
-        Curriculum "curriculum";
         OptimizerWithoutType "optimizer-without-type";
-        Mics "mics";
-        AmpMismatch "amp-mismatch";
-        Compression "compression";
         NoEffect "no-effect";
         IdleKey "idle-key";
         ClippingIgnored "clipping-ignored";

@@ -7,10 +7,11 @@ use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 
 use crate::base::json;
-use crate::base::layout::{Line, TextTable, columns, harmless, wrapped};
+use crate::base::layout::{Line, TextTable, columns, escape_controls, wrapped};
+use crate::base::recorded::Version;
 use crate::base::source::{Source, Sourced};
 use crate::command::python::Python;
-use crate::config::schema::{self, Judge, Release};
+use crate::config::schema;
 use crate::config::template::{self, Search};
 use crate::host::Host;
 use crate::plan::Plan;
@@ -50,7 +51,7 @@ pub(crate) struct Comparison<'h> {
     equal: usize,
     /// What differs besides the configs, between two launches.
     of_launch: Option<Vec<record::Difference>>,
-    version: Release,
+    version: Version,
     secrets: Secrets<'h>,
 }
 
@@ -72,7 +73,7 @@ pub(crate) fn compare<'h>(request: &DiffRequest, host: &'h Host) -> Result<Compa
         }
     }
     let sides: [Side; 2] = sides.try_into().map_err(|_| problems)?;
-    let version = Judge::in_environment(Python::on_path(host).as_ref()).version();
+    let version = schema::in_environment(Python::on_path(host).as_ref()).version();
     let (mut differences, equal) = differences(&sides, version);
     // What is compared may be secret; what is shown is not.
     let secrets = Secrets::of(host);
@@ -114,7 +115,7 @@ fn launched(launch: &Launch, with_record: bool, host: &Host) -> Result<Side, Vec
     Ok(Side { name, config, record: plan.record.map(|record| record.content) })
 }
 
-fn differences(sides: &[Side; 2], version: Release) -> (Vec<Difference>, usize) {
+fn differences(sides: &[Side; 2], version: Version) -> (Vec<Difference>, usize) {
     let [one, two] = sides.each_ref().map(|side| json::leaves(&side.config, |_| true));
     let only_two = two.iter().filter(|key| !one.contains(key));
     let (mut found, mut equal) = (Vec::new(), 0);
@@ -135,7 +136,7 @@ fn is_same(one: &Value, two: &Value) -> bool {
 }
 
 /// What DeepSpeed takes where the key is missing. A section that is off as a whole has no values.
-fn default(key: &str, sides: &[Side; 2], version: Release) -> Option<Value> {
+fn default(key: &str, sides: &[Side; 2], version: Version) -> Option<Value> {
     let silent = sides.iter().find(|side| json::get(&side.config, key).is_none())?;
     let sections = key.match_indices('.').map(|(at, _)| &key[..at]);
     let is_off = |section: &str| {
@@ -189,7 +190,7 @@ impl Difference {
 
 impl Comparison<'_> {
     fn deepspeed(&self) -> String {
-        self.version.map(|part| part.to_string()).join(".")
+        self.version.to_string()
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -267,7 +268,7 @@ fn side_by_side(names: &[String; 2], rows: Vec<[String; 4]>, by_section: bool) -
     for [mark, key, one, two] in rows {
         let (section, name) = (section(&key), schema::name_of(&key));
         if by_section && section != before {
-            lines.push(Line::Heading(format!("  {}", harmless(section))));
+            lines.push(Line::Heading(format!("  {}", escape_controls(section))));
             before = section.to_string();
         }
         let first = if by_section { format!("{mark}   {name}") } else { format!("{mark} {key}") };
@@ -279,7 +280,7 @@ fn side_by_side(names: &[String; 2], rows: Vec<[String; 4]>, by_section: bool) -
 fn below_each_other(names: &[String; 2], rows: &[[String; 4]], width: usize) -> String {
     let mut table = TextTable::new(0);
     for [mark, key, one, two] in rows {
-        table.lines.push(Line::Heading(harmless(&format!("{mark} {key}")).into_owned()));
+        table.lines.push(Line::Heading(escape_controls(&format!("{mark} {key}"))));
         for (name, value) in names.iter().zip([one, two]) {
             table.lines.push(Line::Wrapped(vec![format!("    {name}"), value.clone()], width));
         }

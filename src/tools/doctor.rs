@@ -7,7 +7,7 @@ mod page;
 mod system;
 mod variables;
 
-use crate::base::layout::harmless;
+use crate::base::layout::escape_controls;
 use crate::host::machine::Machine;
 use crate::host::{Host, terminal};
 use crate::request::{Format, Launch};
@@ -15,11 +15,11 @@ use crate::request::{Format, Launch};
 use examination::Examination;
 use page::DoctorReport;
 
-/// The whole report, as harmless text with colours or as JSON.
+/// The whole report, as text that is safe to print, with colours, or as JSON.
 pub(crate) fn doctor(launch: &Launch, host: &Host) -> String {
     let report = examine(launch, host, &Machine::here());
     match launch.output.dry_run {
-        Some(Format::Json) => harmless(&format!("{:#}\n", report.json())).into_owned(),
+        Some(Format::Json) => escape_controls(&format!("{:#}\n", report.json())),
         _ => page::painted(&report.text(terminal::width())),
     }
 }

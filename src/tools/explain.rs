@@ -6,7 +6,7 @@ mod language;
 mod rules;
 mod versions;
 
-use crate::base::layout::{filled, harmless, wrapped};
+use crate::base::layout::{escape_controls, filled, wrapped};
 use crate::base::options::{launch_option, launch_options, variable};
 use crate::base::vars;
 use crate::config::template::Search;
@@ -37,7 +37,7 @@ pub fn explain(word: &str, search: &Search, host: &Host) -> Result<String, Probl
         return Err(unknown(word, search));
     }
     if found.len() > MOST_IN_FULL {
-        let rows = found.iter().map(|it| format!("{}\n{}", harmless(&it.name), wrapped(&it.text, 2, width())));
+        let rows = found.iter().map(|it| format!("{}\n{}", escape_controls(&it.name), wrapped(&it.text, 2, width())));
         return Ok(rows.collect());
     }
     let pages: Vec<String> = found.iter().map(|explanation| explanation.render(language, width())).collect();

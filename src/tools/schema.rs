@@ -4,35 +4,36 @@
 use serde_json::{Map, Value, json};
 
 use super::explain::{self, Language};
+use crate::base::recorded::Version;
 use crate::command::python::Python;
 use crate::config::auto;
-use crate::config::schema::{self, Judge, KeySpec, Known, Release, UnknownKeys, dotted, newest};
+use crate::config::schema::{self, KeySpec, Known, UnknownKeys, newest};
 use crate::config::template;
 use crate::host::Host;
 use crate::report::Problem;
 
 pub struct SchemaRequest {
     /// Instead of the one that is installed.
-    pub(crate) version: Option<Release>,
+    pub(crate) version: Option<Version>,
     /// For files with a `$zlaunch` header, where null removes what is inherited.
     pub(crate) template: bool,
 }
 
 /// The schema, and a word about it where another version stands in for the one that is wanted.
 pub(crate) fn schema(request: &SchemaRequest, host: &Host) -> Result<(Value, Option<String>), Problem> {
-    let installed = || Some(Python::on_path(host)?.version("deepspeed")?.numbers());
+    let installed = || Some(Python::on_path(host)?.version("deepspeed")?);
     let wanted = request.version.or_else(installed);
-    let version = wanted.map_or_else(newest, |wanted| Judge::of(wanted).version());
-    let note = wanted.filter(|wanted| *wanted != version).map(|wanted| {
-        format!("note: DeepSpeed {} was not recorded: this is the schema of {}", dotted(wanted), dotted(version))
-    });
+    let version = wanted.map_or_else(newest, |wanted| schema::version_match(wanted).version());
+    let note = wanted
+        .filter(|wanted| *wanted != version)
+        .map(|wanted| format!("note: DeepSpeed {} was not recorded: this is the schema of {}", wanted, version));
     let writer = Writer { version, language: Language::of(host)?, template: request.template };
     Ok((writer.document(), note))
 }
 
 #[derive(Clone, Copy)]
 struct Writer {
-    version: Release,
+    version: Version,
     language: Language,
     template: bool,
 }
@@ -45,7 +46,7 @@ impl Writer {
         let what = if self.template { "template of zlaunch for DeepSpeed" } else { "config of DeepSpeed" };
         let mut document = json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "title": format!("{what} {}", dotted(self.version)),
+            "title": format!("{what} {}", self.version),
         });
         let mut body = self.section("", "", UnknownKeys::Ignored);
         let properties = &mut body["properties"];
@@ -210,7 +211,7 @@ mod tests {
     use crate::base::json;
     use crate::fake::host;
 
-    fn made(version: Release, template: bool, env: &[(&str, &str)]) -> Value {
+    fn made(version: Version, template: bool, env: &[(&str, &str)]) -> Value {
         schema(&SchemaRequest { version: Some(version), template }, &host(env)).unwrap().0
     }
 
@@ -220,7 +221,7 @@ mod tests {
 
     #[test]
     fn keys_are_those_of_the_version() {
-        let (old, new) = (made([0, 16, 3], false, &[]), made([0, 19, 8], false, &[]));
+        let (old, new) = (made(Version([0, 16, 3]), false, &[]), made(Version([0, 19, 8]), false, &[]));
         assert!(property(&old, "tensor_parallel").is_none() && property(&new, "tensor_parallel").is_some());
         assert_eq!(old["title"], "config of DeepSpeed 0.16.3");
         assert_eq!(property(&new, "amp").unwrap()["deprecated"], true);
@@ -234,7 +235,7 @@ mod tests {
     /// Every reference leads somewhere, and every known key has its place, a description and a type.
     #[test]
     fn every_key_is_described() {
-        let made = made([0, 19, 8], false, &[]);
+        let made = made(Version([0, 19, 8]), false, &[]);
         let text = made.to_string();
         for reference in text.match_indices("\"$ref\":\"#").map(|(at, it)| &text[at + it.len()..]) {
             let pointer = reference.split('"').next().unwrap();
@@ -253,8 +254,8 @@ mod tests {
 
     #[test]
     fn the_descriptions_have_a_language() {
-        let chinese = made([0, 19, 8], false, &[("ZLAUNCH_LANG", "zh")]);
-        let english = made([0, 19, 8], false, &[]);
+        let chinese = made(Version([0, 19, 8]), false, &[("ZLAUNCH_LANG", "zh")]);
+        let english = made(Version([0, 19, 8]), false, &[]);
         let about =
             |made: &Value| property(made, "train_batch_size").unwrap()["description"].as_str().unwrap().to_string();
         assert!(about(&english).is_ascii() || about(&english).contains('×'));
@@ -264,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_template_has_a_header_and_may_remove() {
-        let template = made([0, 19, 8], true, &[]);
+        let template = made(Version([0, 19, 8]), true, &[]);
         assert!(property(&template, "$zlaunch.extends").is_some());
         assert!(property(&template, "$schema").is_some());
         let clipping = property(&template, "gradient_clipping").unwrap();

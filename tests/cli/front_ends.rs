@@ -674,7 +674,6 @@ fn swifts_options_and_files_by_version() {
     sandbox.file("x.yaml", "model: m\ndeepspeed: zero2\nENV:\n  A: 1\n  NPROC_PER_NODE: 1\n");
     let sft = |option: &'static str| ["swift", "sft", option, "full", "--deepspeed", "zero2"];
     for (version, wrong, right) in [
-        ("2.6.0", "--tuner_type", "--sft_type"),
         ("3.9.1", "--tuner_type", "--train_type"),
         ("4.1.0", "--train_type", "--tuner_type"),
         ("4.6.0", "--train_type", "--tuner_type"),
@@ -696,42 +695,16 @@ fn swifts_options_and_files_by_version() {
     assert!(sandbox.plan(&[], &["swift", "sft", "x.yaml"])["config"].is_null(), "no file before 4.1");
 }
 
-/// As `tests/real/version_rows.py` sees it on the real one.
 #[test]
-fn ms_swift_2_reads_a_json_file_and_its_own_names() {
+fn a_version_that_was_not_recorded_is_judged_by_the_nearest_with_warnings() {
     let mut sandbox = Sandbox::new();
     sandbox.var("CUDA_VISIBLE_DEVICES", "0,1").installed("ms_swift", "2.6.1");
-    sandbox.file(
-        "run.json",
-        r#"{"sft_type": "full", "batch_size": 4, "dtype": "bf16", "gradient_accumulation_steps": 2}"#,
-    );
-    for command in [
-        &["swift", "sft", "run.json"][..],
-        &[
-            "swift",
-            "sft",
-            "--sft_type",
-            "full",
-            "--batch_size",
-            "4",
-            "--dtype",
-            "bf16",
-            "--gradient_accumulation_steps=2",
-        ],
-    ] {
-        let plan = sandbox.plan(&["--deepspeed", "zero2"], command);
-        let config = &plan["config"];
-        assert_eq!(
-            (&config["train_batch_size"], &config["bf16"]["enabled"]),
-            (&json!(16), &json!(true)),
-            "{command:?}"
-        );
-    }
-    let plan = sandbox.plan(&["--deepspeed", "zero2"], &["swift", "sft", "run.json"]);
-    assert!(plan["run_file_path"].is_string() && !plan["argv"].to_string().contains("--deepspeed"));
-    sandbox
-        .launch(&[], &["swift", "sft", "--torch_dtype", "bfloat16", "--deepspeed", "zero2"])
-        .refused(&["--torch_dtype", "--dtype"]);
+    let plan = sandbox.plan(&["--deepspeed", "zero2"], &["swift", "sft", "--batch_size", "4"]);
+    assert_eq!(plan["config"]["train_micro_batch_size_per_gpu"], "auto");
+    let said = &plan["diagnostics"][0];
+    assert_eq!((&said["severity"], &said["rule"]), (&json!("warning"), &json!("argument")));
+    let known = "(known from ms-swift 3.0.0 on; 2.6.1 is installed)";
+    assert!(said["message"].as_str().unwrap().ends_with(known), "{said}");
 }
 
 /// torchrun, deepspeed and accelerate hand any word to Python: `python -u train`.

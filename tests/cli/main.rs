@@ -47,7 +47,6 @@ mod secrets;
 mod shims;
 mod slurm;
 mod source_layers;
-mod starters;
 mod templates;
 mod terminal;
 mod trust;

@@ -1,4 +1,4 @@
-//! What depends on the versions that are installed. `tests/real/version_rows.py` sees the same on the real ones.
+//! What depends on the versions that are installed. `tests/real/trainers.py` sees the same on the real ones.
 
 use serde_json::json;
 
@@ -153,12 +153,11 @@ fn axolotl_is_run_as_its_version_runs_it() {
     assert_eq!(plan["config"]["train_batch_size"], 8);
     sandbox.installed("axolotl", "0.15.0");
     assert_eq!(sandbox.plan(&[], &valued)["trainer"]["name"], "command");
-    // What it does not know is for its launcher since 0.12, and refused before.
-    let own_launcher = words(&["--launcher", "torchrun"]);
-    assert_eq!(sandbox.plan(&[], &own_launcher)["trainer"]["name"], "command");
-    sandbox.installed("axolotl", "0.11.0");
-    sandbox.launch(&ours, &own_launcher).refused(&["axolotl 0.11.0 has no option `--launcher`"]);
-    sandbox.launch(&ours, &words(&["--lora-rr", "8"])).refused(&["`--lora-rr`", "`--lora-r`"]);
+    // What it does not know is for its launcher.
+    assert_eq!(sandbox.plan(&[], &words(&["--launcher", "torchrun"]))["trainer"]["name"], "command");
+    // Before the first that is recorded, that one counts.
+    sandbox.installed("axolotl", "0.9.2");
+    sandbox.launch(&ours, &words(&["--lora_r", "8"])).refused(&["`--lora_r`", "`--lora-r`"]);
 
     let set = |version: &str, torch: &str| {
         sandbox.installed("axolotl", version);
@@ -170,23 +169,8 @@ fn axolotl_is_run_as_its_version_runs_it() {
     };
     let (plain, rounded) = ("expandable_segments:True", "expandable_segments:True,roundup_power2_divisions:16");
     let some = |text: &str| Some(text.to_string());
-    assert_eq!(set("0.6.0", "2.5.1"), [None, None, None]);
-    assert_eq!(set("0.7.0", "2.5.1"), [None, some(rounded), None]);
     assert_eq!(set("0.12.2", "2.9.0"), [None, some(rounded), some("1")]);
     assert_eq!(set("0.15.0", "2.9.0"), [some(rounded), None, None]);
     assert_eq!(set("0.16.0", "2.9.0"), [some(plain), None, None]);
     assert_eq!(set("0.16.0", "2.8.0"), [None, some(rounded), None]);
-}
-
-#[test]
-fn before_0_10_axolotl_gave_the_trainers_behind_rl_less() {
-    let sandbox = Sandbox::new();
-    sandbox.installed("transformers", "4.51.3");
-    sandbox.file("a.yml", "base_model: a/b\nrl: dpo\nmax_grad_norm: 0.5\nlearning_rate: 1e-5\n");
-    let clipping = |version: &str| {
-        sandbox.installed("axolotl", version);
-        let plan = sandbox.plan(&["--nproc-per-node", "2", "--deepspeed", "zero2"], &["axolotl", "train", "a.yml"]);
-        plan["config"]["gradient_clipping"].clone()
-    };
-    assert_eq!((clipping("0.10.0"), clipping("0.9.2")), (json!(0.5), json!("auto")));
 }

@@ -2,12 +2,10 @@
 //! rightly or refused; and what one machine alone finds in its environment is not refused.
 
 use std::collections::BTreeMap;
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use zlaunch::testing::engines::{self, Block, Variable};
-use zlaunch::testing::topology::{HostFlags, RankFlags, Role, Starter, Topology};
+use zlaunch::testing::engines::{self, Block};
+use zlaunch::testing::topology::{HostFlags, RankFlags, Role, Topology};
 use zlaunch::testing::{Host, Problem, Source, hash};
 
 /// Other forms of jobs than the examples in the table of engines, and what one machine alone finds.
@@ -52,16 +50,6 @@ fn value_of(value: &str, folder: &Path) -> String {
     file.display().to_string()
 }
 
-/// The programs with which engines start a command on one machine.
-fn starters(folder: &Path) -> String {
-    for name in ["blaunch", "oarsh", "pbs_tmrsh", "qrsh"] {
-        let file = folder.join(name);
-        std::fs::write(&file, "#!/bin/sh\n").unwrap();
-        std::fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
-    }
-    folder.display().to_string()
-}
-
 /// What is decided on a machine with these variables.
 fn decide(machine: usize, variables: &BTreeMap<&str, &str>) -> Result<Topology, Vec<Problem>> {
     let env = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
@@ -74,8 +62,7 @@ fn is_placed(topology: &Topology, machine: usize) -> bool {
     let machine = u32::try_from(machine).unwrap();
     match &topology.role {
         // It starts on both.
-        Role::Shell(Starter::OneHost(starter)) => machine == 0 && starter.hosts == ["n1", "n2"],
-        Role::Shell(_) => true,
+        Role::Shell { .. } => true,
         Role::Task(task) => task.world_size.value == 4 && task.rank.value == 2 * machine,
         Role::Rank { first } => topology.world_size.as_ref().is_some_and(|it| it.value > 1) && *first == (machine == 0),
         Role::Starter => {
@@ -85,8 +72,8 @@ fn is_placed(topology: &Topology, machine: usize) -> bool {
     }
 }
 
-fn check(environment: &Environment, path: &str, machine: usize, present: &[usize], absurd: Option<(usize, &str)>) {
-    let mut variables = BTreeMap::from([("PATH", path)]);
+fn check(environment: &Environment, machine: usize, present: &[usize], absurd: Option<(usize, &str)>) {
+    let mut variables = BTreeMap::new();
     let mut says_more = false;
     for at in present {
         let (says, name, values) = &environment.variables[*at];
@@ -107,19 +94,18 @@ fn check(environment: &Environment, path: &str, machine: usize, present: &[usize
 #[test]
 fn no_part_of_a_job_trains_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let path = starters(folder.path());
     let mut seen = 0;
     for environment in environments(folder.path()).iter().filter(|it| it.expected != "alone") {
         let count = environment.variables.len();
         for subset in 0_u32..1 << count {
             let present: Vec<usize> = (0..count).filter(|at| subset & (1 << at) != 0).collect();
             for machine in [0, 1] {
-                check(environment, &path, machine, &present, None);
+                check(environment, machine, &present, None);
                 for at in &present {
                     // A list of one machine makes sense.
                     let lists = environment.variables[*at].2[machine].contains([',', ';', ' ', '\n']);
                     let absurd = ABSURD.iter().filter(|value| !lists || value.trim().is_empty());
-                    absurd.for_each(|value| check(environment, &path, machine, &present, Some((*at, value))));
+                    absurd.for_each(|value| check(environment, machine, &present, Some((*at, value))));
                     seen += 1;
                 }
             }
@@ -137,7 +123,7 @@ fn whole_environments_are_as_expected() {
             let decided = decide(machine, &variables.filter(|(_, value)| !value.is_empty()).collect());
             let found = match &decided {
                 Err(_) => "refused",
-                Ok(topology) if matches!(topology.role, Role::Shell(_)) => "srun",
+                Ok(topology) if matches!(topology.role, Role::Shell { .. }) => "srun",
                 Ok(topology) if !is_placed(topology, machine) => "alone",
                 Ok(topology) if matches!(topology.role, Role::Task(_)) => "rank",
                 Ok(_) => "placed",
@@ -158,22 +144,26 @@ fn place_of(topology: &Topology) -> String {
     format!("{address}:{port}{}", told.map(|nproc| format!(", {} a machine", nproc.value)).unwrap_or_default())
 }
 
+/// What is decided, or every word of why it is refused.
+fn outcome(machine: usize, variables: &BTreeMap<&str, &str>) -> String {
+    match decide(machine, variables) {
+        Ok(topology) => format!("{} {}", is_placed(&topology, machine), place_of(&topology)),
+        Err(problems) => format!("{problems:?}"),
+    }
+}
+
 #[test]
-fn the_example_of_every_engine_says_where_its_ranks_meet_and_sets_all_that_it_reads() {
+fn the_example_of_every_engine_says_where_its_ranks_meet() {
     let folder = tempfile::tempdir().unwrap();
     for block in engines::all() {
         let example = environment(block, folder.path());
         assert_eq!(example.place.is_some(), ["placed", "rank"].contains(&example.expected), "{}", block.name());
-        // The shell of a job may have its machines in many variables.
-        let mut read = block.variables().filter(|variable| variable.has_role() && block.field("by-hand").is_none());
-        let unset = read.find(|variable| variable.value().is_none()).map(Variable::name);
-        assert_eq!(unset, None, "{}: its example must have a value", block.name());
     }
     // Every way to see an engine is tried.
     let tried: Vec<Environment> = environments(folder.path());
-    for (block, sign) in engines::all().flat_map(|block| block.signs().map(move |sign| (block, sign))) {
+    for (block, prefix) in engines::all().flat_map(|block| block.env_prefixes().map(move |prefix| (block, prefix))) {
         let mut names = tried.iter().flat_map(|environment| &environment.variables).map(|(_, name, _)| name);
-        assert!(names.any(|name| name.starts_with(sign)), "{sign} of {} is in no environment", block.name());
+        assert!(names.any(|name| name.starts_with(prefix)), "{prefix} of {} is in no environment", block.name());
     }
 }
 
@@ -181,20 +171,45 @@ fn the_example_of_every_engine_says_where_its_ranks_meet_and_sets_all_that_it_re
 #[test]
 fn every_variable_of_an_example_counts() {
     let folder = tempfile::tempdir().unwrap();
-    for block in engines::all().filter(|block| block.field("by-hand").is_none()) {
-        let example = environment(block, folder.path());
-        let mut read = block.variables().filter(|variable| variable.has_role()).map(Variable::name);
-        let place = |absurd: Option<&str>| {
-            let value = |name: &str, values: &[String; 2]| {
-                if absurd == Some(name) { "x".to_string() } else { values[1].clone() }
+    let tried: Vec<Environment> = environments(folder.path());
+    let counts = |name: &str, environment: &Environment| {
+        let machine = |replaced: Option<&str>| {
+            let value = |variable: &(bool, &'static str, [String; 2])| match replaced {
+                Some(value) if variable.1 == name => value.to_string(),
+                _ => variable.2[1].clone(),
             };
-            let values: Vec<_> =
-                example.variables.iter().map(|(_, name, values)| (*name, value(name, values))).collect();
-            decide(1, &values.iter().map(|(name, value)| (*name, value.as_str())).collect())
-                .ok()
-                .map(|it| place_of(&it))
+            let values: Vec<_> = environment.variables.iter().map(|it| (it.1, value(it))).collect();
+            outcome(1, &values.iter().map(|(name, value)| (*name, value.as_str())).collect())
         };
-        let ignored = read.find(|name| place(Some(name)) == place(None));
-        assert_eq!(ignored, None, "{}: the example gives the same without it", block.name());
+        machine(Some("x")) != machine(None) || machine(Some("")) != machine(None)
+    };
+    for block in engines::all().filter(|block| block.field("manual").is_none()) {
+        for variable in block.variables().filter(|variable| variable.has_role()) {
+            let name = variable.name();
+            let mut of_engine = tried.iter().filter(|it| it.name.split(',').next() == Some(block.name()));
+            // What must be there besides, or shows a job by itself.
+            let shows = variable.is("mark") && decide(1, &BTreeMap::from([(name, "x")])).is_err();
+            let counts = shows || of_engine.any(|it| counts(name, it));
+            assert!(counts, "{}: every example gives the same without {name}", block.name());
+        }
+    }
+}
+
+/// The machines of a job may be told in many variables, of which an example shows the best: each must do alone.
+#[test]
+fn every_variable_of_a_job_shell_tells_its_machines() {
+    let folder = tempfile::tempdir().unwrap();
+    for block in engines::all() {
+        let Some(line) = block.field("manual") else { continue };
+        for variable in block.variables().filter(|variable| variable.has_role()) {
+            let name = variable.name();
+            let value = value_of(variable.value().unwrap_or_else(|| panic!("{name} has no value")), folder.path());
+            let refused = outcome(0, &BTreeMap::from([(name, value.as_str())]));
+            let told = if variable.is("mark") { "cannot be read" } else { "job on 2 machines" };
+            assert!(refused.contains(told) && refused.contains(name), "{name}: {refused}");
+            let line = line.replace('"', "\\\"").replace("{hosts}", "n1 n2");
+            let is_pasted = variable.is("mark") || refused.contains(&line) || line.contains("n1 n2");
+            assert!(is_pasted, "{name}: {refused}");
+        }
     }
 }

@@ -8,9 +8,11 @@
 )]
 
 mod engines;
+mod examples;
 pub mod laws;
 mod man;
 mod measured;
 mod properties;
 mod tables;
+mod variables;
 mod versions;

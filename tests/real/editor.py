@@ -16,8 +16,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from harness import ROOT, Arguments, Checks, Skip, check, kept, needs
-from pinned import run, tools, use_tools
+from harness import DEEPSPEED_VERSIONS, ROOT, Skip, check, import_from, kept, mirror, needs, node_modules, programs, run, run_checks
 
 # The rules of `check` that a schema can say. The rest is about combinations, the machine or the command.
 RULES = {"unknown-key", "ignored-key", "removed-key", "two-names", "wrong-type", "wrong-value", "odd-value", "batch-size", "auto"}
@@ -30,18 +29,8 @@ VALUES = [None, True, False, 0, 1, 2, 3, 4, 7, -1, -5, 0.5, -0.5, 1.0, 1.5, 1e9,
 SERVERS = {"vscode-json-languageserver": "vscode-json-languageserver@1.3.4", "vscode-json-language-server": "vscode-langservers-extracted@4.10.0"}
 
 
-def jsonschema():
-    use_tools()
-    import jsonschema
-    return jsonschema
-
-
 def schema(options, *more, **variables):
     return json.loads(run(options.bin, "schema", *more, env={"PATH": "/usr/bin:/bin", **variables}).stdout)
-
-
-def recorded():
-    return (ROOT / "src/recorded/deepspeed-versions.txt").read_text().split()
 
 
 def configs(options):
@@ -126,7 +115,7 @@ def verdicts(options, files, folder, version):
 def agreement(options):
     if not options.corpus:
         raise Skip("there is no corpus here; name one with --corpus")
-    validators = jsonschema()
+    validators = import_from("editor", "jsonschema")
     originals = dict(configs(options))
     chance = random.Random(17)
     told = []
@@ -154,20 +143,20 @@ def agreement(options):
 
 @check
 def every_version_has_a_schema(options):
-    validators = jsonschema()
-    for version in recorded():
+    validators = import_from("editor", "jsonschema")
+    for version in DEEPSPEED_VERSIONS:
         for more in ([], ["--template"]):
             validators.Draft202012Validator.check_schema(schema(options, "--deepspeed-version", version, *more))
     chinese = schema(options, ZLAUNCH_LANG="zh")
     described = [it["description"] for it in chinese["properties"].values() if "description" in it]
     assert len(described) > 60 and sum("，" in text or "。" in text for text in described) > 10, described
-    return f"{len(recorded())} versions"
+    return f"{len(DEEPSPEED_VERSIONS)} versions"
 
 
 @check
 def our_templates_are_valid(options):
     made = schema(options, "--template")
-    validator = jsonschema().Draft202012Validator(made)
+    validator = import_from("editor", "jsonschema").Draft202012Validator(made)
     for path in sorted((ROOT / "templates").iterdir()):
         errors = [error.message for error in validator.iter_errors(json.loads(path.read_text()))]
         assert not errors, f"{path.name}: {errors}"
@@ -180,12 +169,7 @@ class LanguageServer:
     """The JSON server of VS Code, spoken to as an editor does."""
 
     def __init__(self, name, folder, schemas=()):
-        needs("node", "npm")
-
-        def make(place):
-            run("npm", "install", "--no-fund", "--no-audit", SERVERS[name], cwd=place)
-        program = kept(make, "language-server", SERVERS[name]) / "node_modules/.bin" / name
-        self.process = subprocess.Popen([program, "--stdio"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen([node_modules(SERVERS[name]) / ".bin" / name, "--stdio"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.folder, self.number, self.shown = folder, 0, {}
         text = {"completion": {"completionItem": {"snippetSupport": True, "documentationFormat": ["markdown", "plaintext"]}}, "hover": {"contentFormat": ["plaintext"]}}
         self.ask("initialize", {"processId": None, "rootUri": folder.as_uri(), "capabilities": {"textDocument": text}})
@@ -299,9 +283,7 @@ def neovim():
     needs("apt-get", "dpkg-deb")
 
     def make(place):
-        sites = run("apt-get", "indextargets", "--format", "$(REPO_URI) $(ORIGIN)", "Created-By: Packages").stdout.splitlines()
-        mirror = next(line.split()[0] for line in sites if line.endswith(" Debian"))
-        (place / "sources.list").write_text(f"deb [trusted=yes] {mirror} sid main\n")
+        (place / "sources.list").write_text(f"deb [trusted=yes] {mirror()} sid main\n")
         for folder in ("lists/partial", "cache/archives/partial"):
             (place / folder).mkdir(parents=True)
         (place / "status").touch()
@@ -340,9 +322,7 @@ io.stdout:write("ANSWER " .. vim.json.encode(answer) .. "\\n")
 @check
 def real_neovim(options):
     """Neovim itself, with the lines of docs/editor.md: completion, hover and an underlined mistake."""
-    needs("node", "npm")
-    name = "vscode-json-language-server"
-    server = kept(lambda place: run("npm", "install", "--no-fund", "--no-audit", SERVERS[name], cwd=place), "language-server", SERVERS[name])
+    server = node_modules(SERVERS["vscode-json-language-server"])
     words, variables = neovim()
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder).resolve()
@@ -350,7 +330,7 @@ def real_neovim(options):
         (folder / "init.lua").write_text(documented("text").replace("/home/me", str(folder)))
         (folder / "ask.lua").write_text(ASKING)
         (folder / "ds_asked.json").write_text('{"zero_optimization": {"stage": 4,\n    "overlap_comm": true, "reduce_bucket_size": 1,\n    \n}}\n')
-        env = {"PATH": f"{server}/node_modules/.bin:{os.environ['PATH']}", "HOME": str(folder), **variables}
+        env = {"PATH": f"{server}/.bin:{os.environ['PATH']}", "HOME": str(folder), **variables}
         said = subprocess.run([*words, "--headless", "-i", "NONE", "-u", "init.lua", "-c", "luafile ask.lua", "-c", "qa!"], cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, timeout=120).stdout
         assert "ANSWER " in said, said
@@ -383,7 +363,7 @@ def team(options):
 
 def hook(words, team, env, status):
     """What pre-commit prints for all files."""
-    return run(tools() / "bin/pre-commit", "try-repo", *words, "--all-files", "--verbose", cwd=team, env=env, status=status).stdout
+    return run(programs("editor") / "bin/pre-commit", "try-repo", *words, "--all-files", "--verbose", cwd=team, env=env, status=status).stdout
 
 
 def stops_wrong_configs(words, team, env):
@@ -420,15 +400,6 @@ def pre_commit_builds_it(options):
         return stops_wrong_configs([ROOT, "zlaunch-check"], folder, env | inherited | homes | {"CARGO_TARGET_DIR": str(ROOT / "target/pre-commit")})
 
 
-def main():
-    parser = Arguments(__doc__, "bin", "corpus", "names")
-    parser.add_argument("--cases", type=int, default=3000, help="how many spoilt configs")
-    parser.add_argument("--shown", type=int, default=12, help="how many disagreements are printed")
-    options = parser.parse_args()
-    checks = Checks(options.names)
-    checks.run_all(options)
-    checks.finish()
-
-
 if __name__ == "__main__":
-    main()
+    # How many configs are spoilt, and how many disagreements are printed.
+    run_checks(__doc__, "bin", "corpus", cases=3000, shown=12)

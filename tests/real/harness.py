@@ -7,18 +7,23 @@ anything failed. Checks by the thousand are counted without a line each; one tha
 import argparse
 import fcntl
 import hashlib
+import importlib
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+# The versions of DeepSpeed whose keys are recorded, and the last one of every line.
+DEEPSPEED_VERSIONS = (ROOT / "src/recorded/deepspeed-versions.txt").read_text().split()
+DEEPSPEED_LINES = list({version.rpartition(".")[0]: version for version in DEEPSPEED_VERSIONS}.values())
 # What takes long to make is kept there.
 CACHE = Path(os.environ.get("ZLAUNCH_REAL_ENV") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "zlaunch-real")
 # Where a script runs under `nohup`, the programs it starts would inherit that SIGHUP is ignored. One that is handled is reset for them.
@@ -66,13 +71,37 @@ def environment(*which):
     return Path(subprocess.run([HERE / "setup", *which], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()).resolve()
 
 
+# The checks of the script: a name, a function, and what it gets besides.
 CHECKS = []
 
 
 def check(function):
     """Makes a function a check of the script that it stands in, with the function's name."""
-    CHECKS.append(function)
+    CHECKS.append((function.__name__, function, {}))
     return function
+
+
+def check_each(table):
+    """Makes a function a check for every row of a table, with the row's name."""
+    def register(function):
+        CHECKS.extend((name, function, row) for name, row in table.items())
+        return function
+    return register
+
+
+def run_checks(document, *common, make=lambda options, folder: options, **more):
+    """The whole of a script: its checks get what is made from the options, in a folder that goes. What is given besides are options with their defaults."""
+    parser = Arguments(document, *common, "names")
+    for name, default in more.items():
+        parser.add_argument(f"--{name}", type=type(default), default=default)
+    options = parser.parse_args()
+    checks = Checks(options.names)
+    with tempfile.TemporaryDirectory(prefix="zlaunch-real-", ignore_cleanup_errors=True) as folder:
+        made = make(options, Path(folder).resolve())
+        checks.run_all(made)
+        if hasattr(made, "stop"):
+            made.stop()
+    checks.finish()
 
 
 class Checks:
@@ -88,13 +117,13 @@ class Checks:
         self.seen.add(name)
         return not self.wanted or name in self.wanted
 
-    def run(self, name, function, *given):
+    def run(self, name, function, *given, **more):
         """What the function returns stands behind the name in the check's line."""
         if not self.wants(name):
             return
         start = time.monotonic()
         try:
-            note = function(*given)
+            note = function(*given, **more)
         except Skip as why:
             self.skip(name, why)
         except Exception as why:
@@ -106,8 +135,8 @@ class Checks:
 
     def run_all(self, *given):
         """Every check that `@check` marked."""
-        for function in CHECKS:
-            self.run(function.__name__, function, *given)
+        for name, function, row in CHECKS:
+            self.run(name, function, *given, **row)
 
     def judge(self, name, wrong):
         """One of many: nothing is printed if nothing is wrong."""
@@ -164,6 +193,41 @@ def kept(make, name, *ingredients):
         if not (folder / "complete").exists():
             (folder / "complete").write_text(make(folder) or "")
     return folder
+
+
+def run(*argv, status=0, **more):
+    """A command that must end like this; what it printed."""
+    result = subprocess.run([str(word) for word in argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+    assert result.returncode == status, f"{argv}: exit {result.returncode}\n{result.stdout[-3000:]}\n{result.stderr[-3000:]}"
+    return result
+
+
+def programs(name):
+    """An environment with what requirements-NAME.txt pins, kept beside those of `setup`."""
+    pins = HERE / f"requirements-{name}.txt"
+
+    def make(folder):
+        run(sys.executable, "-m", "venv", "--clear", folder / "env")
+        run(folder / "env/bin/pip", "install", "--quiet", "--requirement", pins)
+    return kept(make, name, pins.read_text(), sys.version_info[:2]) / "env"
+
+
+def import_from(name, module):
+    """A module of such an environment."""
+    sys.path[:0] = [str(path) for path in programs(name).glob("lib/python*/site-packages")]
+    return importlib.import_module(module)
+
+
+def node_modules(package):
+    """The folder that npm makes for a package."""
+    needs("node", "npm")
+    return kept(lambda folder: run("npm", "install", "--no-fund", "--no-audit", "--ignore-scripts", package, cwd=folder) and "", "npm", package) / "node_modules"
+
+
+def mirror():
+    """Where this machine's packages come from."""
+    sites = run("apt-get", "indextargets", "--format", "$(REPO_URI) $(ORIGIN)", "Created-By: Packages").stdout.splitlines()
+    return next(line.split()[0] for line in sites if line.endswith(" Debian"))
 
 
 def until(condition, complaint, seconds=PATIENCE):

@@ -2,26 +2,25 @@
 
 use std::cell::OnceCell;
 
-use super::table::recorded;
-use crate::command::defaults::numbers;
-use crate::command::python::{Python, Version};
+use super::options_table::recorded;
+use crate::base::recorded::{Version, VersionMatch, versions};
+use crate::command::python::Python;
 
 /// From this transformers on, its parser takes every name with dashes too.
 pub(crate) const DASHES_SINCE: [u32; 3] = [4, 46, 0];
 
-/// One distribution: what is recorded of the version itself, or of those before and after it.
-struct Around {
+/// One distribution: the version that is installed, and the recorded ones that count for it.
+struct Neighbours {
     distribution: &'static str,
-    versions: [[u32; 3]; 2],
+    versions: [Version; 2],
     installed: Option<String>,
-    newest: &'static str,
     certain: bool,
 }
 
 /// Every distribution of a parser. Each is looked up when it is asked for.
 pub(crate) struct Versions<'p> {
     python: Option<&'p Python>,
-    found: Vec<(&'static str, OnceCell<Option<Around>>)>,
+    found: Vec<(&'static str, OnceCell<Option<Neighbours>>)>,
 }
 
 impl<'p> Versions<'p> {
@@ -35,106 +34,90 @@ impl<'p> Versions<'p> {
         Versions { python, found }
     }
 
-    fn around(&self, distribution: &str) -> Option<&Around> {
+    fn neighbours(&self, distribution: &str) -> Option<&Neighbours> {
         let (distribution, cell) = self.found.iter().find(|(known, _)| *known == distribution)?;
-        cell.get_or_init(|| Around::of(distribution, self.python)).as_ref()
+        cell.get_or_init(|| Neighbours::of(distribution, self.python)).as_ref()
     }
 
-    fn all(&self) -> impl Iterator<Item = &Around> {
-        self.found.iter().filter_map(|(distribution, _)| self.around(distribution))
-    }
-
-    /// Whether none of them is older than what is recorded.
-    pub(crate) fn are_recorded(&self) -> bool {
-        self.all().count() == self.found.len()
+    fn all(&self) -> impl Iterator<Item = &Neighbours> {
+        self.found.iter().filter_map(|(distribution, _)| self.neighbours(distribution))
     }
 
     /// What is asked of each set of versions that counts.
-    pub(super) fn each<T>(&self, ask: impl Fn(&dyn Fn(&str) -> [u32; 3]) -> T) -> Vec<T> {
+    pub(super) fn each<T>(&self, ask: impl Fn(&dyn Fn(&str) -> Version) -> T) -> Vec<T> {
         let at = |which: usize| {
-            ask(&move |distribution: &str| self.around(distribution).map_or([0; 3], |it| it.versions[which]))
+            let version = |found: &Neighbours| found.versions[which];
+            ask(&move |distribution: &str| self.neighbours(distribution).map(version).unwrap_or_default())
         };
         vec![at(0), at(1)]
     }
 
     /// Whether the parser is of a transformers that knows no names with dashes.
     pub(super) fn refuse_dashes(&self) -> bool {
-        self.around("transformers").is_some() && self.all_within("transformers", [0; 3], DASHES_SINCE)
+        self.neighbours("transformers").is_some() && self.all_within("transformers", [0; 3], DASHES_SINCE)
     }
 
     /// Whether what counts of a distribution is in a range of versions. Not where the parser has nothing of it.
     pub(crate) fn all_within(&self, distribution: &str, since: [u32; 3], until: [u32; 3]) -> bool {
         let is_part = self.found.iter().any(|(known, _)| *known == distribution);
-        is_part && self.each(|at| at(distribution)).iter().all(|version| since <= *version && *version < until)
+        is_part && self.each(|of| of(distribution)).iter().all(|version| (since..until).contains(&version.0))
     }
 
     /// Whether it is not known which version is there, so that it may be any.
     pub(super) fn is_any(&self, distribution: &str) -> bool {
-        self.around(distribution).is_some_and(|around| around.installed.is_none())
+        self.neighbours(distribution).is_some_and(|found| found.installed.is_none())
     }
 
     /// Whether all of them are installed and among those that are recorded.
     pub(crate) fn certain(&self) -> bool {
-        self.all().all(|around| around.certain)
+        self.all().all(|found| found.certain)
     }
 
     /// `ms-swift 4.6.0`, of the first.
     pub(crate) fn first(&self) -> String {
-        let Some(Around { distribution, installed, newest, .. }) = self.all().next() else { return String::new() };
-        format!("{distribution} {}", installed.as_deref().unwrap_or(newest))
+        let Some(Neighbours { distribution, installed, versions, .. }) = self.all().next() else {
+            return String::new();
+        };
+        format!("{distribution} {}", installed.clone().unwrap_or_else(|| versions[1].to_string()))
     }
 
     /// Why it is not certain.
     pub(crate) fn doubt(&self) -> String {
-        let doubtful = self.all().find(|around| !around.certain);
-        doubtful.map_or_else(String::new, |Around { distribution, installed, newest, .. }| match installed {
-            Some(version) => format!("known up to {distribution} {newest}; {version} is installed"),
+        let doubtful = self.all().find(|found| !found.certain);
+        doubtful.map_or_else(String::new, |Neighbours { distribution, installed, versions, .. }| match installed {
+            Some(text) if Version::parse(text) < versions[0] => {
+                format!("known from {distribution} {} on; {text} is installed", versions[0])
+            }
+            Some(text) => format!("known up to {distribution} {}; {text} is installed", versions[1]),
             None => format!("in every known version of {distribution}; none was found here"),
         })
     }
 }
 
-/// What is known of a version that is not recorded itself: what the nearest older one does.
-pub(crate) fn stand_in(distribution: &str, version: &Version) -> Option<String> {
+/// What is known of a version that is not recorded itself.
+pub(crate) fn stand_in(distribution: &str, installed: &str) -> Option<String> {
     let all = recorded(distribution)?;
-    if all.rsplit(' ').any(|it| it == version.0) {
-        return None;
-    }
-    let older = all.rsplit(' ').find(|it| !version.is_before(numbers(it)));
-    Some(older.map_or_else(
-        || {
-            format!(
-                "older than {distribution} {}, from which on its arguments are known",
-                all.split(' ').next().unwrap_or(all)
-            )
-        },
-        |older| format!("its arguments are not recorded: those of {distribution} {older} count, the nearest older one"),
-    ))
+    let is_recorded = all.split(' ').any(|version| version == installed);
+    let version = Version::parse(installed);
+    let counts = VersionMatch::find(versions(all), version).version();
+    let which = if counts > version { "the oldest that is" } else { "the nearest older one" };
+    (!is_recorded).then(|| format!("its arguments are not recorded: those of {distribution} {counts} count, {which}"))
 }
 
-impl Around {
+impl Neighbours {
     fn of(distribution: &'static str, python: Option<&Python>) -> Option<Self> {
         let all = recorded(distribution)?;
-        let newest = all.rsplit(' ').next()?;
-        let installed = python.and_then(|python| python.version(distribution));
-        let around = |versions, certain| {
-            Some(Around { distribution, versions, installed: installed.clone().map(|it| it.0), newest, certain })
-        };
-        let Some(version) = &installed else { return around([numbers(newest); 2], false) };
-        // `4.7.0.dev0` is between what was released before and after.
-        let released = version.0.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-        let installed_numbers = version.numbers();
-        let is_before = |it: &[u32; 3]| if released { *it <= installed_numbers } else { *it < installed_numbers };
-        // From the newest on: what is installed is seldom old.
-        let (mut before, mut next) = (None, None);
-        for it in all.rsplit(' ').map(numbers) {
-            next = if it >= installed_numbers { Some(it) } else { next };
-            before = Some(it).filter(is_before);
-            if before.is_some() {
-                break;
+        let installed = python.and_then(|python| python.version_text(distribution));
+        let (versions, certain) = match &installed {
+            None => ([versions(all).next_back()?; 2], false),
+            Some(text) => {
+                let found = VersionMatch::find(versions(all), Version::parse(text));
+                let newer = if let VersionMatch::Between(_, newer) = found { newer } else { found.version() };
+                // `4.7.0.dev0` may be anything between two releases.
+                let is_release = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+                ([found.version(), newer], found.is_certain() && is_release)
             }
-        }
-        let before = before?;
-        around([before, next.unwrap_or(before)], released && next.is_some())
+        };
+        Some(Neighbours { distribution, versions, installed, certain })
     }
 }

@@ -1,7 +1,7 @@
 //! What the text of a script shows at a glance: the modules that it imports, and what it hands to a call. A front end is
 //! recognised by such signs; the script is not run.
 
-use super::classes;
+use super::calls;
 use super::tokens::{Token, tokens};
 use crate::command::script_source;
 
@@ -21,7 +21,7 @@ pub(crate) fn calls<'a>(text: &'a str, name: &str) -> impl Iterator<Item = &'a s
     if text.contains(name) {
         let tokens = tokens(text);
         let last = name.rsplit('.').next().unwrap_or(name);
-        for call in super::calls::calls(&tokens, |token| token.is(last)) {
+        for call in calls::calls(&tokens, |token| token.is(last)) {
             let head = &tokens[..call.start - 1];
             let is_it = name.split('.').rev().enumerate().all(|(at, part)| {
                 let part_at = head.len().checked_sub(1 + 2 * at);
@@ -38,7 +38,7 @@ pub(crate) fn calls<'a>(text: &'a str, name: &str) -> impl Iterator<Item = &'a s
 /// What a call gives to a keyword; nothing where it hands over more that is not written out.
 pub(crate) fn keyword<'a>(call: &'a str, name: &str) -> Option<&'a str> {
     let tokens = call.contains(name).then(|| tokens(call))?;
-    let start = tokens.len() - classes::keyword(&tokens, name)?.len();
+    let start = tokens.len() - calls::keyword(&tokens, name)?.len();
     let mut depth = 0_i32;
     let ends = |token: &Token| {
         depth += i32::from(["(", "[", "{"].iter().any(|sign| token.is(sign)));

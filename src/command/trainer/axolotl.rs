@@ -1,21 +1,23 @@
 //! axolotl. `axolotl train x.yml --k v` execs accelerate on a module of its own; we run that module under torchrun. A
-//! command with arguments for its launcher (from 0.12 on any that it does not know itself), or with another launcher, is
-//! left alone.
+//! command with arguments for its launcher (any that it does not know itself), or with another launcher, is left alone.
 
 use std::ffi::OsString;
 
 use serde_json::{Map, Value};
 
 use super::hf;
+use crate::base::recorded::Version;
 use crate::base::vars;
 use crate::base::yaml::Dialect;
 use crate::command::arguments;
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
-    ArgumentParser, DefaultArguments, HandOver, RankCommand, Trainer, TrainingDefaults, Usage, Variable, console_python,
+    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, HandOver, LaunchTraits, ModelTraits, Trainer,
+    TrainingDefaults, Usage, Variable, console_python,
 };
 use crate::command::inputs::Input;
-use crate::command::python::{Python, Version};
+use crate::command::job::Job;
+use crate::command::python::Python;
 use crate::command::run_file;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
@@ -28,21 +30,26 @@ pub(crate) const TRAINER: Trainer = Trainer {
         runs: "torchrun on the script behind it; with launcher arguments of its own: untouched",
         runs_zh: "torchrun 运行它背后的脚本；自带启动器参数时不动它",
     }],
-    consoles: &["axolotl"],
-    console_modules: &["axolotl.cli.main"],
     distribution: Some("axolotl"),
-    hand_over: HandOver::Joined,
-    // Not all of its ways to read a dataset are known.
-    inputs: &[
-        Input::plain("model_name_or_path"),
-        Input::plain("datasets").perhaps(),
-        Input::plain("resume_from_checkpoint").perhaps(),
-    ],
     recognise,
-    parser: ArgumentParser::Unrecorded,
-    arguments: DefaultArguments::Recorded(|_, _| ArgumentClass::find("axolotl", "train")),
-    // As axolotl documents it.
-    defaults: TrainingDefaults { micro_batch: 1, ..hf::DEFAULTS },
+    launch: LaunchTraits { consoles: &["axolotl"], console_modules: &["axolotl.cli.main"], ..hf::TRAINER.launch },
+    config: ConfigTraits { hand_over: HandOver::Joined, ..hf::TRAINER.config },
+    arguments: ArgumentTraits {
+        // Not all of its ways to read a dataset are known.
+        inputs: &[
+            Input::plain("model_name_or_path"),
+            Input::plain("datasets").perhaps(),
+            Input::plain("resume_from_checkpoint").perhaps(),
+        ],
+        parser: ArgumentParser::Unrecorded,
+        defaults: DefaultArguments::Recorded(|_, _| ArgumentClass::find("axolotl", "train")),
+        ..hf::TRAINER.arguments
+    },
+    model: ModelTraits {
+        // As axolotl documents it.
+        training: TrainingDefaults { micro_batch: 1, ..hf::DEFAULTS },
+        ..hf::TRAINER.model
+    },
     ..hf::TRAINER
 };
 
@@ -54,64 +61,40 @@ const COMMAND: ArgumentClass = ArgumentClass { distribution: "axolotl", name: "t
 const VALUE: &str = "str";
 const SWITCH: &str = "switch";
 
-/// Older ones refuse an option that they do not know, and do not pass on that a switch is off.
-const PASSES_ON_SINCE: [u32; 3] = [0, 12, 0];
-
-/// What the trainers behind `rl` were not given before 0.10.
-const NOT_FOR_RL: &[&str] = &["fp16", "max_grad_norm", "warmup_ratio", "weight_decay"];
-
 /// Its own names for what transformers calls otherwise.
 const NAMES: &[(&str, &str)] =
     &[("micro_batch_size", "per_device_train_batch_size"), ("base_model", "model_name_or_path")];
 
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
-    let mut recognised = if TRAINER.is_console(&command.target) {
+fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
+    let mut job = if TRAINER.is_console(&command.target) {
         let (_, rest) = command.args.split_first().filter(|(mode, _)| *mode == "train")?;
         // axolotl downloads a config that is a URL.
         run_file::first(rest).filter(|file| !file.to_string_lossy().contains("://"))?;
         let python = console_python(command, host);
-        let version = python.as_ref().and_then(|python| python.version(COMMAND.distribution));
-        let (args, problems) = module_args(rest, version.as_ref())?;
-        let variables = variables(python.as_ref(), version.as_ref(), host);
+        let version = python.as_ref().and_then(|python| python.version_text(COMMAND.distribution));
+        let (words, problems) = module_args(rest, version.as_deref())?;
+        let variables = variables(python.as_ref(), version.as_deref().map(Version::parse), host);
         // By name, as axolotl itself does: the current folder is then on `sys.path`.
-        RankCommand {
-            target: Target::module(MODULE),
-            args,
-            python,
-            variables,
-            problems,
-            ..RankCommand::unchanged(command)
-        }
+        Job { target: Target::module(MODULE), words, python, variables, problems, ..Job::of(&TRAINER, command) }
     } else {
-        command.target.is_module(MODULE).then(|| RankCommand::unchanged(command))?
+        command.target.is_module(MODULE).then(|| Job::of(&TRAINER, command))?
     };
-    if let Some(file) = run_file::first(&recognised.args).cloned()
-        && let Some(entries) = recognised.read_run_file(&file, Dialect::PyYaml, host)
+    if let Some(file) = run_file::first(&job.words).cloned()
+        && let Some(entries) = job.read_run_file(&file, Dialect::PyYaml, host)
     {
         let mut words = run_file::paths_of(&entries, "datasets");
-        let mut entries = renamed(entries);
-        if entries.contains_key("rl")
-            && version_of(&recognised, command, host).is_some_and(|it| it.is_before([0, 10, 0]))
-        {
-            entries.retain(|key, _| !NOT_FOR_RL.contains(&key.as_str()));
-        }
-        recognised.unread = run_file::unread(&entries, true);
+        let entries = renamed(entries);
+        job.unread = run_file::unread(&entries, true);
         words.extend(run_file::typed_words(&entries, true));
-        let flags = recognised.args[1..].iter().map(renamed_flag);
-        recognised.effective_args = Some(words.into_iter().chain(flags).collect());
+        let flags = job.words[1..].iter().map(renamed_flag);
+        job.effective_words = Some(words.into_iter().chain(flags).collect());
     }
-    Some(recognised)
-}
-
-fn version_of(recognised: &RankCommand, command: &ParsedCommand, host: &Host) -> Option<Version> {
-    let named = || Some(Python::at(host.find_program(command.python.as_ref()?)?, host));
-    recognised.python.clone().or_else(named)?.version(COMMAND.distribution)
+    Some(job)
 }
 
 /// The arguments that `axolotl train` passes to its module: `--key=value`, and `--key=True` for a switch. `None`: some
 /// words are for its launcher.
-fn module_args(words: &[OsString], version: Option<&Version>) -> Option<(Vec<OsString>, Vec<Problem>)> {
-    let is_old = version.is_some_and(|version| version.is_before(PASSES_ON_SINCE));
+fn module_args(words: &[OsString], version: Option<&str>) -> Option<(Vec<OsString>, Vec<Problem>)> {
     let kind = |name: &str| kind_of(name, version);
     let is_switch = |name: &str| kind(name) == Some(SWITCH);
     let (file, rest) = words.split_first()?;
@@ -124,13 +107,8 @@ fn module_args(words: &[OsString], version: Option<&Version>) -> Option<(Vec<OsS
             (Some(VALUE), Some(value)) => (name, value.into()),
             (Some(VALUE), None) => (name, rest.next()?.clone()),
             (Some(SWITCH), None) => (name, "True".into()),
-            (None, None) if name.strip_prefix("no-").is_some_and(is_switch) => {
-                if is_old {
-                    continue;
-                }
-                (&name["no-".len()..], "False".into())
-            }
-            (None, _) if is_old && !text.is_empty() || kind(&name.replace('_', "-")).is_some() => {
+            (None, None) if name.strip_prefix("no-").is_some_and(is_switch) => (&name["no-".len()..], "False".into()),
+            (None, _) if kind(&name.replace('_', "-")).is_some() => {
                 problems.push(no_option(name, version));
                 rest.next_if(|word| value.is_none() && !word.as_encoded_bytes().starts_with(b"-"));
                 continue;
@@ -145,17 +123,18 @@ fn module_args(words: &[OsString], version: Option<&Version>) -> Option<(Vec<OsS
 }
 
 /// What an option of `axolotl train` is, by its name with dashes.
-fn kind_of(name: &str, version: Option<&Version>) -> Option<&'static str> {
-    if name.contains('_') { None } else { arguments::kind_in(COMMAND, &name.replace('-', "_"), version) }
+fn kind_of(name: &str, version: Option<&str>) -> Option<&'static str> {
+    if name.contains('_') {
+        return None;
+    }
+    arguments::written_type(COMMAND, &name.replace('-', "_"), version.map(Version::parse))
 }
 
-fn no_option(name: &str, version: Option<&Version>) -> Problem {
-    let known: Vec<String> = arguments::names(COMMAND).map(|name| name.replace('_', "-")).collect();
-    let known = known.iter().map(String::as_str).filter(|name| kind_of(name, version).is_some());
-    let meant = report::nearest(&name.replace('_', "-"), known).map(|name| format!("--{name}"));
+/// It is spelt with underscores.
+fn no_option(name: &str, version: Option<&str>) -> Problem {
     let trainer = version.map_or_else(|| TRAINER.name.to_string(), |version| format!("{} {version}", TRAINER.name));
-    let help = if meant.is_some() { "" } else { "drop it: `axolotl train --help` lists those it has" };
-    report::trainer_has_no_option(&trainer, &format!("--{name}"), meant.as_deref(), help)
+    let meant = format!("--{}", name.replace('_', "-"));
+    report::trainer_has_no_option(&trainer, &format!("--{name}"), Some(&meant), "")
 }
 
 fn renamed(entries: Map<String, Value>) -> Map<String, Value> {
@@ -184,29 +163,21 @@ fn hf_name(own: &str) -> Option<&'static str> {
 }
 
 /// What the console script of that version exports before it launches.
-fn variables(python: Option<&Python>, version: Option<&Version>, host: &Host) -> Vec<Variable> {
+fn variables(python: Option<&Python>, version: Option<Version>, host: &Host) -> Vec<Variable> {
     let is_before = |other| version.is_some_and(|version| version.is_before(other));
     let torch = python.and_then(|python| python.version("torch"));
-    let torch_from = |version| torch.as_ref().is_some_and(|torch| !torch.is_before(version));
-    let unset = |name: &str| host.raw(name).is_none();
+    let torch_from = |version| torch.is_some_and(|torch| !torch.is_before(version));
+    let unset = |name: &str| host.var_os(name).is_none();
     let rounded = "expandable_segments:True,roundup_power2_divisions:16";
     let plain = if is_before([0, 16, 0]) { rounded } else { "expandable_segments:True" };
-    let allocator = if is_before([0, 7, 0]) {
-        None
-    } else if torch_from([2, 9, 0]) && !is_before([0, 13, 0]) && unset(vars::PYTORCH_ALLOC_CONF) {
+    let allocator = if torch_from([2, 9, 0]) && !is_before([0, 13, 0]) && unset(vars::PYTORCH_ALLOC_CONF) {
         Some((vars::PYTORCH_ALLOC_CONF, plain))
     } else {
         let applies = torch_from([2, 2, 0]) && unset(vars::PYTORCH_CUDA_ALLOC_CONF);
         applies.then_some((vars::PYTORCH_CUDA_ALLOC_CONF, rounded))
     };
-    let other = if is_before([0, 9, 1]) {
-        None
-    } else if is_before([0, 13, 0]) {
-        Some("HF_HUB_ENABLE_HF_TRANSFER")
-    } else {
-        Some("XFORMERS_IGNORE_FLASH_VERSION_CHECK")
-    };
-    let other = other.filter(|name| unset(name)).map(|name| (name, "1"));
+    let other = if is_before([0, 13, 0]) { "HF_HUB_ENABLE_HF_TRANSFER" } else { "XFORMERS_IGNORE_FLASH_VERSION_CHECK" };
+    let other = Some((other, "1")).filter(|(name, _)| unset(name));
     let set = allocator.into_iter().chain(other);
     set.map(|(name, value)| Variable::new(name, value, "as axolotl sets it")).collect()
 }
@@ -248,14 +219,10 @@ mod tests {
 
     #[test]
     fn options_are_those_of_the_installed_version() {
-        // `Optional[bool]` was a value in 0.6, a switch in 0.7, and from 0.8 to 0.14 a value again.
+        // `Optional[bool]` was a value up to 0.14, and is a switch since. Before 0.12.2, which is the first that is recorded,
+        // that one counts.
         for (version, line, passed) in [
-            ("0.6.0", "x.yml --fp16 true --debug", Some("x.yml --fp16=true --debug=True")),
-            ("0.7.0", "x.yml --fp16 --no-tf32 --lora-r 8", Some("x.yml --fp16=True --lora-r=8")),
-            ("0.7.0", "x.yml --num-processes 4", None),
-            ("0.9.2", "x.yml --fp16 true --no-shard", Some("x.yml --fp16=true")),
-            ("0.9.2", "x.yml --no-accelerate", None),
-            ("0.11.0", "x.yml -- --num_processes 4", None),
+            ("0.9.2", "x.yml --fp16 true --no-shard", Some("x.yml --fp16=true --shard=False")),
             ("0.12.2", "x.yml --fp16 true --no-shard", Some("x.yml --fp16=true --shard=False")),
             ("0.12.2", "x.yml --num-processes 4", None),
             ("0.14.0", "x.yml --trl x", Some("x.yml --trl=x")),
@@ -267,8 +234,7 @@ mod tests {
             let passed = passed.map(|passed| (words(passed), Vec::new()));
             assert_eq!(passed_on(line, Some(version)), passed, "{version} {line}");
         }
-        assert_eq!(refused("x.yml --launcher torchrun --lora-rr=8 --zzzzzz", Some("0.11.0")).len(), 3);
-        assert_eq!(refused("x.yml --lora_r 8 --debug", Some("0.6.0")), ["did you mean `--lora-r`?"]);
+        assert_eq!(refused("x.yml --lora_r 8 --debug", Some("0.13.1")), ["did you mean `--lora-r`?"]);
     }
 
     fn words(line: &str) -> Vec<OsString> {
@@ -276,7 +242,7 @@ mod tests {
     }
 
     fn passed_on(line: &str, version: Option<&str>) -> Option<(Vec<OsString>, Vec<Problem>)> {
-        module_args(&words(line), version.map(|version| Version(version.to_string())).as_ref())
+        module_args(&words(line), version)
     }
 
     fn refused(line: &str, version: Option<&str>) -> Vec<String> {

@@ -1,13 +1,11 @@
 //! What the trainer takes for an argument that is not given. It counts where the config has a value to compare, and never
 //! fills an "auto": that is left to the trainer.
 
-use super::context::{FillContext, FillSource, FilledValue};
+use super::context::{FillContext, FilledValue};
+use crate::base::recorded::Version;
 use crate::base::source::{Source, Sourced, TrainerDefault};
 use crate::command::argv::hf_bool;
 use crate::command::defaults::{ArgumentClass, RecordedDefault};
-use crate::command::python::Version;
-use crate::command::script::{Script, ScriptDefault};
-use crate::command::target::base_name;
 use crate::command::trainer::DefaultArguments;
 
 /// A default as it would be written on a command line.
@@ -31,7 +29,7 @@ impl FillContext<'_> {
         if !self.compares || hidden || job.args.is_given(argument) {
             return None;
         }
-        match job.trainer.arguments {
+        match job.trainer.arguments.defaults {
             DefaultArguments::Recorded(class) => self.recorded(class(&job.args, &job.target)?, argument),
             DefaultArguments::Script => self.of_script(argument),
         }
@@ -43,9 +41,9 @@ impl FillContext<'_> {
         let text = if value == "?" {
             let version = python.and_then(|python| python.version(class.distribution));
             // Without one, the newest counts.
-            let version = version.unwrap_or_else(|| Version(u32::MAX.to_string()));
+            let version = version.unwrap_or(Version([u32::MAX; 3]));
             let world_size = self.topology.world_size.as_ref().map(|world| world.value);
-            (self.job.trainer.computed)(argument, &self.job.args, &version, world_size)?
+            (self.job.trainer.arguments.computed)(argument, &self.job.args, version, world_size)?
         } else {
             value.to_string()
         };
@@ -55,21 +53,13 @@ impl FillContext<'_> {
 
     /// A script may do more than its text shows, so nothing is certain.
     fn of_script(&self, argument: &str) -> Option<DefaultText> {
-        let script = Script::read(self.script()?)?;
+        let flow = self.flow()?;
         let config_option = |word: &std::ffi::OsString| word.to_string_lossy().starts_with("--config");
-        if script.reads_config_option() && self.job.args.words().iter().any(config_option) {
+        if flow.reads_config_option() && self.job.args.words().iter().any(config_option) {
             return None;
         }
-        let unless = Some("the script changes it");
-        let found = match script.default(argument) {
-            ScriptDefault::Class(class) => self.recorded(class, argument)?,
-            ScriptDefault::Written { text, line } => {
-                let name = base_name(self.job.target.word());
-                DefaultText { text: text.to_string(), whose: format!("set in {name}, line {line}"), unless }
-            }
-            ScriptDefault::Unknown => return None,
-        };
-        Some(DefaultText { unless, ..found })
+        let found = self.recorded(flow.default_class(argument)?, argument)?;
+        Some(DefaultText { unless: Some("the script changes it"), ..found })
     }
 
     /// Half precision that no argument speaks of.
@@ -87,7 +77,7 @@ impl FillContext<'_> {
         let given = self.job.args.bool(full_eval, true).ok()?.map(|given| given.value);
         let on = of(name)? || given.or_else(|| of(full_eval))?;
         let from = Source::TrainerDefault(Box::new(TrainerDefault { argument: name, whose, unless }));
-        Some(FilledValue::new(on, FillSource::Argument(from)))
+        Some(Sourced::new(on, from).into())
     }
 
     /// The steps of a warmup that no argument asks for. From 5.18 on transformers makes them at least one.
@@ -96,6 +86,6 @@ impl FillContext<'_> {
         self.default("warmup_ratio", none_or_zero)?;
         let from = self.default("warmup_steps", none_or_zero)?.from;
         let steps = i64::from(!self.transformers_before([5, 18, 0]));
-        Some(FilledValue::new(steps, FillSource::Argument(from)))
+        Some(Sourced::new(steps, from).into())
     }
 }

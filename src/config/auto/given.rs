@@ -1,11 +1,11 @@
 //! Arguments that the command gives. They count where the trainer gets them as they are. Where a script may change one on
 //! the way, it fills nothing, and what contradicts it is no error.
 
-use super::context::{Answer, FillContext, FillSource, FilledValue, Unfilled};
+use super::context::{Answer, FillContext, Unfilled};
 use crate::base::source::{DoubtfulArgument, Source, Sourced};
 use crate::command::argv::{Args, ArgumentError};
 use crate::command::option_names::is_spelling;
-use crate::command::script::Passage;
+use crate::command::script::Forwarding;
 use crate::command::trainer::Precision;
 
 /// Every argument that speaks of half precision.
@@ -13,13 +13,13 @@ const PRECISIONS: &[&str] = &["fp16", "fp16_full_eval", "bf16", "bf16_full_eval"
 
 impl FillContext<'_> {
     /// What becomes of an argument that is given.
-    pub(super) fn passage(&self, argument: &str) -> Passage {
+    pub(super) fn forwarding(&self, argument: &str) -> Forwarding {
         // HfArgumentParser has it for a bool that is true by default.
         let off = format!("--no_{argument}");
         if self.job.args.words().iter().any(|word| word.to_str().is_some_and(|word| is_spelling(word, &off))) {
-            return Passage::Doubtful(format!("{off} is given too"));
+            return Forwarding::Doubtful(format!("{off} is given too"));
         }
-        self.way().map_or(Passage::AsGiven, |way| way.passage(argument))
+        self.flow().map_or(Forwarding::AsGiven, |flow| flow.forwarding(argument))
     }
 
     /// An argument that is given: where the trainer may get something else, it fills nothing, and a difference is no error.
@@ -32,7 +32,7 @@ impl FillContext<'_> {
         if !args.is_given(name) {
             return Ok(None);
         }
-        let Passage::Doubtful(why) = self.passage(name) else { return Ok(read(args)?) };
+        let Forwarding::Doubtful(why) = self.forwarding(name) else { return Ok(read(args)?) };
         if !self.compares {
             return Err(Unfilled::Deferred(why));
         }
@@ -46,35 +46,25 @@ impl FillContext<'_> {
             return Err(Unfilled::deferred("--half_precision_backend decides too"));
         }
         let args = &self.job.args;
-        let given = PRECISIONS.iter().filter(|name| args.is_given(name)).map(|name| self.passage(name));
-        let passages: Vec<Passage> = given.collect();
-        let doubt = passages.iter().find_map(Passage::doubt);
-        let said = match doubt {
-            Some(why) if !self.compares => return Err(Unfilled::deferred(why)),
+        let given = PRECISIONS.iter().filter(|name| args.is_given(name));
+        let doubt = given.map(|name| self.forwarding(name)).find_map(|forwarding| match forwarding {
+            Forwarding::Doubtful(why) => Some(why),
+            Forwarding::AsGiven => None,
+        });
+        let said = match &doubt {
+            Some(why) if !self.compares => return Err(Unfilled::deferred(why.as_str())),
             Some(_) => of(args).ok().flatten(),
-            None if passages.contains(&Passage::Switch) => switched(args, name),
             None => of(args)?,
         };
-        match (said, self.job.trainer.precision_unknown) {
+        match (said, self.job.trainer.model.precision_unknown) {
             (Some((on, from)), _) => {
-                let from = Source::Argument(from);
-                Ok(match doubt {
-                    Some(why) => doubtful(Sourced::new(on, from), why.to_string()).into(),
-                    None => FilledValue::new(on, FillSource::Argument(from)),
-                })
+                let given = Sourced::new(on, Source::Argument(from));
+                Ok(if let Some(why) = doubt { doubtful(given, why) } else { given }.into())
             }
             (None, Some(why)) => Err(Unfilled::deferred(why)),
             (None, None) => self.default_precision(name).ok_or_else(|| self.not_given(name)),
         }
     }
-}
-
-/// Of arguments without a value, those that are there are on.
-fn switched(args: &Args, name: &str) -> Option<(bool, String)> {
-    let is_on = |name: &&&str| args.is_given(name);
-    let own = PRECISIONS.iter().filter(|it| it.starts_with(name)).find(is_on);
-    let other = || PRECISIONS.iter().filter(|it| ["fp16", "bf16"].contains(it)).find(is_on);
-    own.map(|own| (true, format!("--{own}"))).or_else(|| Some((false, format!("--{} excludes it", other()?))))
 }
 
 fn doubtful<T>(given: Sourced<T>, why: String) -> Sourced<T> {

@@ -1,8 +1,8 @@
-//! The table: one entry for each key that may be "auto", and the few ways a value is computed.
+//! The table: one row for each key that may be "auto", and the few ways a value is computed.
 
 use serde_json::{Value, json};
 
-use super::context::{Answer, FillContext, FillSource, FilledValue, Unfilled};
+use super::context::{Answer, FillContext, FilledValue, Unfilled};
 use crate::base::json;
 use crate::base::python_value;
 use crate::base::source::Sourced;
@@ -16,206 +16,121 @@ pub struct AutoRule {
     pub compared: bool,
     /// A value to paste for a plain DeepSpeed script; `None` where zlaunch fills none for such a script.
     pub(super) plain: Option<&'static str>,
-    pub(super) value: fn(&FillContext) -> Answer,
+    compute: Compute,
 }
 
+/// Where the value of a key comes from.
+enum Compute {
+    /// A whole number of the trainer's, which something may change later.
+    Batch(&'static str),
+    Float(&'static str),
+    /// This variable, or else this JSON value.
+    Accelerate(&'static str, &'static str),
+    With(fn(&FillContext) -> Answer),
+}
+
+use Compute::{Accelerate, Batch, Float, With};
+
+const fn compared(key: &'static str, plain: Option<&'static str>, doc: &'static str, compute: Compute) -> AutoRule {
+    AutoRule { key, doc, compared: true, plain, compute }
+}
+
+const fn filled(key: &'static str, plain: Option<&'static str>, doc: &'static str, compute: Compute) -> AutoRule {
+    AutoRule { key, doc, compared: false, plain, compute }
+}
+
+const MICRO_BATCH: &str = "per_device_train_batch_size";
+const ACCUMULATION: &str = "gradient_accumulation_steps";
 const NEEDS_DATASET: &str = "needs the length of the dataset";
 
 /// The table. Its order is that of the documentation and of the plan.
+#[rustfmt::skip]
 pub const RULES: &[AutoRule] = &[
-    AutoRule {
-        key: "train_micro_batch_size_per_gpu",
-        doc: "per_device_train_batch_size",
-        compared: true,
-        plain: Some("1"),
-        value: |context| Ok(context.batch("per_device_train_batch_size")?.into()),
-    },
-    AutoRule {
-        key: "gradient_accumulation_steps",
-        doc: "gradient_accumulation_steps",
-        compared: true,
-        plain: Some("1"),
-        value: |context| Ok(context.batch("gradient_accumulation_steps")?.into()),
-    },
-    AutoRule {
-        key: "train_batch_size",
-        doc: "world size × per_device_train_batch_size × gradient_accumulation_steps",
-        compared: true,
-        plain: None,
-        value: |context| context.global_batch(),
-    },
-    AutoRule {
-        key: "gradient_clipping",
-        doc: "max_grad_norm",
-        compared: true,
-        plain: Some("1.0"),
-        value: |context| Ok(context.float("max_grad_norm")?.into()),
-    },
-    AutoRule {
-        key: "optimizer.params.lr",
-        doc: "learning_rate",
-        compared: true,
-        plain: Some("1e-5"),
-        value: |context| Ok(context.float("learning_rate")?.into()),
-    },
-    AutoRule {
-        key: "optimizer.params.betas",
-        doc: "[adam_beta1, adam_beta2]",
-        compared: true,
-        plain: Some("[0.9,0.999]"),
-        value: |context| {
-            let (one, two) = (context.float("adam_beta1")?, context.float("adam_beta2")?);
-            Ok(FilledValue::new([one.value, two.value].as_slice(), FillSource::Arguments(one.from, two.from)))
-        },
-    },
-    AutoRule {
-        key: "optimizer.params.eps",
-        doc: "adam_epsilon",
-        compared: true,
-        plain: Some("1e-8"),
-        value: |context| Ok(context.float("adam_epsilon")?.into()),
-    },
-    AutoRule {
-        key: "optimizer.params.weight_decay",
-        doc: "weight_decay",
-        compared: true,
-        plain: Some("0.0"),
-        value: |context| Ok(context.float("weight_decay")?.into()),
-    },
-    AutoRule {
-        key: "scheduler.params.warmup_min_lr",
-        doc: "always 0",
-        compared: false,
-        plain: Some("0"),
-        value: |_| Ok(FilledValue::new(0, FillSource::Constant("always 0"))),
-    },
-    AutoRule {
-        key: "scheduler.params.warmup_max_lr",
-        doc: "learning_rate",
-        compared: true,
-        plain: Some("1e-5"),
-        value: |context| Ok(context.float("learning_rate")?.into()),
-    },
-    AutoRule {
-        key: "scheduler.params.total_num_steps",
-        doc: "max_steps, else the length of the dataset",
-        compared: true,
-        plain: Some("1000"),
-        value: |context| {
-            let steps = context.given("max_steps", |args| args.int("max_steps"))?.filter(|steps| steps.value > 0);
-            Ok(steps.ok_or_else(|| Unfilled::deferred(NEEDS_DATASET))?.into())
-        },
-    },
-    AutoRule {
-        key: "scheduler.params.warmup_num_steps",
-        doc: "warmup_steps from 1 on; a ratio needs the length of the dataset",
-        compared: true,
-        plain: Some("100"),
-        value: |context| context.warmup_steps(),
-    },
-    AutoRule {
-        key: "fp16.enabled",
-        doc: "fp16 or fp16_full_eval; in ms-swift also --torch_dtype float16 or float32",
-        compared: true,
-        plain: Some("false"),
-        value: |context| context.precision(context.job.trainer.fp16, "fp16"),
-    },
-    AutoRule {
-        key: "bf16.enabled",
-        doc: "bf16 or bf16_full_eval; in ms-swift also --torch_dtype bfloat16",
-        compared: true,
-        plain: Some("true"),
-        value: |context| context.precision(context.job.trainer.bf16, "bf16"),
-    },
-    AutoRule {
-        key: "zero_optimization.reduce_bucket_size",
-        doc: "hidden_size²",
-        compared: false,
-        plain: Some("500000000"),
-        value: |context| context.sized(true, |h| (json!(h * h), "hidden_size²")),
-    },
-    AutoRule {
-        key: "zero_optimization.stage3_prefetch_bucket_size",
-        doc: "⌊0.9 · hidden_size²⌋ (not rounded at stage 3 before transformers 4.45, below before accelerate 0.31); ms-swift's GRPO sets 0",
-        compared: false,
-        plain: Some("50000000"),
-        value: |context| {
-            if context.job.args.text("rlhf_type").is_some_and(|sourced| sourced.value == "grpo") {
-                return Err(Unfilled::deferred("ms-swift sets it to 0 for GRPO at stage 3"));
-            }
-            if context.keeps_fractions() {
-                return context.sized(false, |h| (unrounded(h), "0.9 · hidden_size²"));
-            }
-            context.sized(false, |h| (json!(nine_tenths_squared(h)), "⌊0.9 · hidden_size²⌋"))
-        },
-    },
-    AutoRule {
-        key: "zero_optimization.stage3_param_persistence_threshold",
-        doc: "10 · hidden_size",
-        compared: false,
-        plain: Some("100000"),
-        value: |context| context.sized(false, |h| (json!(10 * h), "10 · hidden_size")),
-    },
-    AutoRule {
-        key: "zero_optimization.stage",
-        doc: "2, as accelerate fills it",
-        compared: false,
-        plain: None,
-        value: |context| context.accelerate(vars::ACCELERATE_DEEPSPEED_ZERO_STAGE, json!(2)),
-    },
-    AutoRule {
-        key: "zero_optimization.offload_optimizer.device",
-        doc: "\"none\", as accelerate fills it",
-        compared: false,
-        plain: None,
-        value: |context| context.accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE, json!("none")),
-    },
-    AutoRule {
-        key: "zero_optimization.offload_param.device",
-        doc: "\"none\", as accelerate fills it",
-        compared: false,
-        plain: None,
-        value: |context| context.accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_DEVICE, json!("none")),
-    },
-    AutoRule {
-        key: "zero_optimization.offload_optimizer.nvme_path",
-        doc: "the text \"none\", as accelerate fills it",
-        compared: false,
-        plain: None,
-        value: |context| context.accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_NVME_PATH, json!("none")),
-    },
-    AutoRule {
-        key: "zero_optimization.offload_param.nvme_path",
-        doc: "the text \"none\", as accelerate fills it",
-        compared: false,
-        plain: None,
-        value: |context| context.accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH, json!("none")),
-    },
-    AutoRule {
-        key: "zero_optimization.stage3_gather_16bit_weights_on_model_save",
-        doc: "false, as accelerate fills it",
-        compared: false,
-        plain: None,
-        value: |context| context.accelerate(vars::ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL, json!(false)),
-    },
-    AutoRule {
-        key: "amp.enabled",
-        doc: "left to transformers before 5.0; nobody fills it since",
-        compared: false,
-        plain: None,
-        value: |context| context.amp(),
-    },
-    AutoRule { key: "amp.opt_level", doc: "the same", compared: false, plain: None, value: |context| context.amp() },
-    AutoRule {
-        key: "steps_per_print",
-        doc: "accelerate overwrites it with infinity, whatever it is",
-        compared: false,
-        plain: None,
-        value: |_| Err(Unfilled::deferred("accelerate overwrites it with infinity")),
-    },
+    compared("train_micro_batch_size_per_gpu", Some("1"), MICRO_BATCH, Batch(MICRO_BATCH)),
+    compared("gradient_accumulation_steps", Some("1"), ACCUMULATION, Batch(ACCUMULATION)),
+    compared("train_batch_size", None, "world size × per_device_train_batch_size × gradient_accumulation_steps",
+        With(|context| context.global_batch())),
+    compared("gradient_clipping", Some("1.0"), "max_grad_norm", Float("max_grad_norm")),
+    compared("optimizer.params.lr", Some("1e-5"), "learning_rate", Float("learning_rate")),
+    compared("optimizer.params.betas", Some("[0.9,0.999]"), "[adam_beta1, adam_beta2]", With(|context| context.betas())),
+    compared("optimizer.params.eps", Some("1e-8"), "adam_epsilon", Float("adam_epsilon")),
+    compared("optimizer.params.weight_decay", Some("0.0"), "weight_decay", Float("weight_decay")),
+    filled("scheduler.params.warmup_min_lr", Some("0"), "always 0",
+        With(|_| Ok(FilledValue::fixed(0, "always 0")))),
+    compared("scheduler.params.warmup_max_lr", Some("1e-5"), "learning_rate", Float("learning_rate")),
+    compared("scheduler.params.total_num_steps", Some("1000"), "max_steps, else the length of the dataset",
+        With(|context| context.total_steps())),
+    compared("scheduler.params.warmup_num_steps", Some("100"),
+        "warmup_steps from 1 on; a ratio needs the length of the dataset", With(|context| context.warmup_steps())),
+    compared("fp16.enabled", Some("false"), "fp16 or fp16_full_eval; in ms-swift also --torch_dtype float16 or float32",
+        With(|context| context.precision(context.job.trainer.model.fp16, "fp16"))),
+    compared("bf16.enabled", Some("true"), "bf16 or bf16_full_eval; in ms-swift also --torch_dtype bfloat16",
+        With(|context| context.precision(context.job.trainer.model.bf16, "bf16"))),
+    filled("zero_optimization.reduce_bucket_size", Some("500000000"), "hidden_size²",
+        With(|context| context.sized(true, |h| (json!(h * h), "hidden_size²")))),
+    filled("zero_optimization.stage3_prefetch_bucket_size", Some("50000000"),
+        "⌊0.9 · hidden_size²⌋ (not rounded at stage 3 before transformers 4.45, below before accelerate 0.31); ms-swift's GRPO sets 0",
+        With(|context| context.prefetch_bucket())),
+    filled("zero_optimization.stage3_param_persistence_threshold", Some("100000"), "10 · hidden_size",
+        With(|context| context.sized(false, |h| (json!(10 * h), "10 · hidden_size")))),
+    filled("zero_optimization.stage", None, "2, as accelerate fills it",
+        Accelerate(vars::ACCELERATE_DEEPSPEED_ZERO_STAGE, "2")),
+    filled("zero_optimization.offload_optimizer.device", None, "\"none\", as accelerate fills it",
+        Accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE, "\"none\"")),
+    filled("zero_optimization.offload_param.device", None, "\"none\", as accelerate fills it",
+        Accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_DEVICE, "\"none\"")),
+    filled("zero_optimization.offload_optimizer.nvme_path", None, "the text \"none\", as accelerate fills it",
+        Accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_NVME_PATH, "\"none\"")),
+    filled("zero_optimization.offload_param.nvme_path", None, "the text \"none\", as accelerate fills it",
+        Accelerate(vars::ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH, "\"none\"")),
+    filled("zero_optimization.stage3_gather_16bit_weights_on_model_save", None, "false, as accelerate fills it",
+        Accelerate(vars::ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL, "false")),
+    filled("amp.enabled", None, "left to transformers before 5.0; nobody fills it since", With(|context| context.amp())),
+    filled("amp.opt_level", None, "the same", With(|context| context.amp())),
+    filled("steps_per_print", None, "accelerate overwrites it with infinity, whatever it is",
+        With(|_| Err(Unfilled::deferred("accelerate overwrites it with infinity")))),
 ];
 
+impl AutoRule {
+    pub(super) fn value(&self, context: &FillContext) -> Answer {
+        match self.compute {
+            Batch(argument) => Ok(context.batch(argument)?.into()),
+            Float(argument) => Ok(context.float(argument)?.into()),
+            // Its variable would override the default at a later point, so with one set it is left alone.
+            Accelerate(variable, _) if context.host.var_os(variable).is_some() => {
+                Err(Unfilled::Deferred(format!("accelerate takes it from {variable}")))
+            }
+            Accelerate(_, default) => {
+                let value: Value = serde_json::from_str(default).unwrap_or_default();
+                Ok(FilledValue::fixed(value, "accelerate's default"))
+            }
+            With(compute) => compute(context),
+        }
+    }
+}
+
 impl FillContext<'_> {
+    fn betas(&self) -> Answer {
+        let (one, two) = (self.float("adam_beta1")?, self.float("adam_beta2")?);
+        let from = format!("{}, {}", one.from, two.from);
+        Ok(FilledValue { value: json!([one.value, two.value]), from, arguments: vec![one.from, two.from] })
+    }
+
+    fn total_steps(&self) -> Answer {
+        let steps = self.given("max_steps", |args| args.int("max_steps"))?.filter(|steps| steps.value > 0);
+        Ok(steps.ok_or_else(|| Unfilled::deferred(NEEDS_DATASET))?.into())
+    }
+
+    fn prefetch_bucket(&self) -> Answer {
+        if self.job.args.text("rlhf_type").is_some_and(|sourced| sourced.value == "grpo") {
+            return Err(Unfilled::deferred("ms-swift sets it to 0 for GRPO at stage 3"));
+        }
+        if self.keeps_fractions() {
+            return self.sized(false, |h| (unrounded(h), "0.9 · hidden_size²"));
+        }
+        self.sized(false, |h| (json!(nine_tenths_squared(h)), "⌊0.9 · hidden_size²⌋"))
+    }
+
     /// A float argument as JSON; Python keeps `1` given to a float as 1.0.
     fn float(&self, name: &'static str) -> Result<Sourced<Value>, Unfilled> {
         let given = self.given(name, |args| args.float(name))?.or_else(|| self.default(name, python_value::float));
@@ -259,8 +174,8 @@ impl FillContext<'_> {
     }
 
     fn global_batch(&self) -> Answer {
-        let micro = self.batch("per_device_train_batch_size")?;
-        let steps = self.batch("gradient_accumulation_steps")?;
+        let micro = self.batch(MICRO_BATCH)?;
+        let steps = self.batch(ACCUMULATION)?;
         let Some(world) = &self.topology.world_size else {
             return Err(Unfilled::deferred("the launcher leaves the number of ranks open"));
         };
@@ -273,9 +188,9 @@ impl FillContext<'_> {
             Some(nproc) if nodes > 1 => format!("{nodes} × {}", nproc.value),
             _ => world.value.to_string(),
         };
-        let world_size = world.from.clone();
-        let from = FillSource::GlobalBatch { ranks, micro_batch: micro, accumulation: steps, world_size };
-        Ok(FilledValue::new(product, from))
+        let from =
+            format!("{ranks} × {} × {} ({}, {}, {})", micro.value, steps.value, world.from, micro.from, steps.from);
+        Ok(FilledValue { value: product.into(), from, arguments: vec![micro.from, steps.from] })
     }
 
     /// From 1 on it is a number of steps. Below, it is a share of the steps, which depend on the dataset.
@@ -288,7 +203,7 @@ impl FillContext<'_> {
         }
         #[expect(clippy::cast_possible_truncation, reason = "Python's int() truncates too; the range was checked")]
         let steps = warmup.value as i64;
-        Ok(FilledValue::new(steps, FillSource::Argument(warmup.from)))
+        Ok(Sourced::new(steps, warmup.from).into())
     }
 
     /// Whether the trainer's transformers is known to be older than that.
@@ -329,21 +244,13 @@ impl FillContext<'_> {
             return Err(Unfilled::Deferred(format!("hidden_size {} is not plausible", hidden.value)));
         }
         let (size, formula) = of(hidden.value);
-        let from = FillSource::HiddenSize { formula, size: hidden.value, file: hidden.file.clone() };
-        Ok(FilledValue::new(size, from))
+        let from = format!("{formula}, hidden_size {} in {}", hidden.value, hidden.file.display());
+        Ok(FilledValue::fixed(size, from))
     }
 
     fn amp(&self) -> Answer {
         let filled = self.transformers_before([5, 0, 0]);
         Err(if filled { Unfilled::deferred("transformers before 5.0 fills it") } else { Unfilled::Unsupported })
-    }
-
-    /// accelerate's own defaults. Its variable would override them at a later point, so with one set it is left alone.
-    fn accelerate(&self, variable: &str, default: Value) -> Answer {
-        match self.host.raw(variable) {
-            Some(_) => Err(Unfilled::Deferred(format!("accelerate takes it from {variable}"))),
-            None => Ok(FilledValue::new(default, FillSource::Constant("accelerate's default"))),
-        }
     }
 }
 

@@ -73,7 +73,7 @@ pub(super) fn count(value: &Value) -> Option<f64> {
 }
 
 /// Python's `int(value)` works.
-pub(crate) fn can_be_int(value: &Value) -> bool {
+pub(super) fn can_be_int(value: &Value) -> bool {
     match value {
         Value::Bool(_) | Value::Number(_) => true,
         Value::String(text) => python_value::large_int(text).is_some(),

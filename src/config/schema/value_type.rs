@@ -2,12 +2,16 @@
 
 use std::fmt;
 
+use serde::de::value::StrDeserializer;
+use serde::{Deserialize, de};
 use serde_json::Value;
 
 use super::coercion::{can_be_int, count, is_true, real, scale, truth, whole};
+use crate::base::python_value::number;
 
-/// What a key takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a key takes, by the names that the file has for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum ValueType {
     Bool,
     Int,
@@ -30,7 +34,9 @@ pub(super) enum ValueType {
     /// A list of words.
     Choices,
     Strings,
+    #[serde(rename = "str|strings")]
     StrOrStrings,
+    #[serde(rename = "auto|strings")]
     AutoOrStrings,
     /// Iterated over, so a string or an object passes too.
     Names,
@@ -42,11 +48,15 @@ pub(super) enum ValueType {
     /// Handed to Python's `int`.
     CastInt,
     /// A Python object, which JSON cannot express.
+    #[serde(rename = "none")]
     Nothing,
+    #[serde(rename = "model|bool")]
     ModelOrBool,
     /// A model of pydantic itself, which knows neither "auto" nor `strict`.
     PlainModel,
+    #[serde(rename = "section|falsy")]
     SectionOrFalsy,
+    #[serde(rename = "section|iterable")]
     SectionOrIterable,
     /// A section from which `enabled` is taken out, so that it must be there.
     Switched,
@@ -76,39 +86,7 @@ pub(crate) enum ValueFault {
 impl ValueType {
     /// As the file writes it, without marks.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        Some(match text {
-            "bool" => ValueType::Bool,
-            "int" => ValueType::Int,
-            "float" => ValueType::Float,
-            "str" => ValueType::Str,
-            "any" => ValueType::Any,
-            "section" => ValueType::Section,
-            "model" => ValueType::Model,
-            "object" => ValueType::Object,
-            "list" => ValueType::List,
-            "path" => ValueType::Path,
-            "word" => ValueType::Word,
-            "count" => ValueType::Count,
-            "scale" => ValueType::Scale,
-            "interval" => ValueType::Interval,
-            "choices" => ValueType::Choices,
-            "strings" => ValueType::Strings,
-            "str|strings" => ValueType::StrOrStrings,
-            "auto|strings" => ValueType::AutoOrStrings,
-            "names" => ValueType::Names,
-            "flag" => ValueType::Flag,
-            "bits" => ValueType::Bits,
-            "truthy" => ValueType::Truthy,
-            "castint" => ValueType::CastInt,
-            "none" => ValueType::Nothing,
-            "model|bool" => ValueType::ModelOrBool,
-            "plainmodel" => ValueType::PlainModel,
-            "switched" => ValueType::Switched,
-            "unread" => ValueType::Unread,
-            "section|falsy" => ValueType::SectionOrFalsy,
-            "section|iterable" => ValueType::SectionOrIterable,
-            _ => return None,
-        })
+        Self::deserialize(StrDeserializer::<de::value::Error>::new(text)).ok()
     }
 
     /// What a section of known keys does with others.
@@ -127,19 +105,15 @@ impl ValueType {
 
     /// What is wrong with a value that is not null.
     pub(super) fn fault(self, value: &Value, range: ValueRange) -> Option<ValueFault> {
-        let number = |read: Option<f64>| match read {
-            Some(number) => (!range.holds(number)).then_some(ValueFault::Value),
-            None => Some(ValueFault::Type),
-        };
         let word = |word: &str| (!range.lists(word)).then_some(ValueFault::Value);
         let fits = match self {
-            ValueType::Int => return number(whole(value)),
-            ValueType::Float => return number(real(value)),
-            ValueType::Count => return number(count(value)),
-            ValueType::Scale => return number(scale(value)),
+            ValueType::Int => return range.fault(whole(value)),
+            ValueType::Float => return range.fault(real(value)),
+            ValueType::Count => return range.fault(count(value)),
+            ValueType::Scale => return range.fault(scale(value)),
             ValueType::Interval => match value {
                 Value::String(text) => return (text != "auto").then_some(ValueFault::Value),
-                _ => return number(whole(value)),
+                _ => return range.fault(whole(value)),
             },
             ValueType::Str | ValueType::Path => return value.as_str().map_or(Some(ValueFault::Type), word),
             ValueType::Word => return value.as_str().map_or(Some(ValueFault::Type), |text| word(&text.to_lowercase())),
@@ -174,6 +148,25 @@ impl ValueType {
         (!fits).then_some(ValueFault::Type)
     }
 
+    /// What pydantic 1 finds wrong with a value that is not null, in a field of a model. DeepSpeed's models were its own
+    /// until 0.15.
+    pub(super) fn fault_of_pydantic1(self, value: &Value, range: ValueRange) -> Option<ValueFault> {
+        let is_enum = matches!(range, ValueRange::OneOf(_));
+        let is_empty = || matches!(value.as_str(), Some("")) || value.as_array().is_some_and(Vec::is_empty);
+        let fits = match self {
+            // An enum is looked up by its value, without a coercion.
+            ValueType::Int if is_enum => return range.fault(number(value)),
+            ValueType::Int if value.is_string() => return range.fault(count(value)),
+            // Python's `int` cuts fractions off.
+            ValueType::Int => return range.fault(number(value).map(f64::trunc)),
+            ValueType::Str if !is_enum => value.is_string() || value.is_number() || value.is_boolean(),
+            // `dict(value)` is tried.
+            ValueType::Object | ValueType::Model => value.is_object() || is_empty(),
+            other => return other.fault(value, range),
+        };
+        (!fits).then_some(ValueFault::Type)
+    }
+
     /// What it takes, in words.
     pub(super) fn wanted(self, range: ValueRange) -> String {
         if let ValueRange::OneOf(list) = range {
@@ -194,15 +187,7 @@ impl ValueType {
             ValueType::Truthy => "a text that is not empty",
             ValueType::Nothing => "nothing that JSON can say",
             ValueType::Switched => "an object with `enabled`",
-            ValueType::Any
-            | ValueType::Unread
-            | ValueType::Object
-            | ValueType::Model
-            | ValueType::PlainModel
-            | ValueType::ModelOrBool
-            | ValueType::Section
-            | ValueType::SectionOrFalsy
-            | ValueType::SectionOrIterable => "an object",
+            _ => "an object",
         };
         text.to_string()
     }
@@ -263,14 +248,18 @@ impl ValueRange {
         }
     }
 
+    /// What is wrong with a number, where it is one.
+    fn fault(self, number: Option<f64>) -> Option<ValueFault> {
+        match number {
+            Some(number) => (!self.holds(number)).then_some(ValueFault::Value),
+            None => Some(ValueFault::Type),
+        }
+    }
+
     fn lists(self, word: &str) -> bool {
         match self {
             ValueRange::OneOf(list) => list.split('|').any(|choice| choice == word),
-            ValueRange::All
-            | ValueRange::AtLeast(_)
-            | ValueRange::Above(_)
-            | ValueRange::Within(..)
-            | ValueRange::Between(..) => true,
+            _ => true,
         }
     }
 }

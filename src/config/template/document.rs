@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::search::{Origin, is_name};
 use crate::base::vars;
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule, did_you_mean, nearest, reading};
 
 /// Which schema a file follows: for editors, wherever a config is written. It never reaches DeepSpeed.
 pub(crate) const SCHEMA_LINE: &str = "$schema";
@@ -46,9 +46,9 @@ pub(crate) struct RequiredKey {
 }
 
 /// A template file taken apart.
+#[derive(Default)]
 pub(super) struct Document {
     pub(super) about: Option<String>,
-    /// The same in Chinese.
     pub(super) about_zh: Option<String>,
     pub(super) extends: Option<String>,
     pub(super) patch: Option<Value>,
@@ -60,71 +60,48 @@ pub(super) struct Document {
 impl Document {
     /// Splits the header off the config. All errors in it are reported at once.
     pub(super) fn new(value: Value, origin: &Origin) -> Result<Self, Vec<Problem>> {
-        let Value::Object(mut body) = value else { return Err(vec![report::not_an_object(origin)]) };
+        let Value::Object(mut body) = value else { return Err(vec![reading::not_an_object(origin)]) };
         let header = body.shift_remove("$zlaunch");
         body.shift_remove(SCHEMA_LINE);
-        let mut document = Document {
-            about: None,
-            about_zh: None,
-            extends: None,
-            patch: None,
-            env: Vec::new(),
-            needs: Vec::new(),
-            body: Value::Object(body),
-        };
-        let problems = match header {
-            None => Vec::new(),
-            Some(Value::Object(header)) => document.read_header(header, origin),
-            Some(_) => vec![report::bad_header(origin, "$zlaunch", "an object")],
-        };
+        let mut document = Document { body: Value::Object(body), ..Document::default() };
+        let mut problems = Vec::new();
+        match header {
+            None => {}
+            Some(Value::Object(header)) => {
+                for (key, value) in header {
+                    document.read_entry(&key, value, origin, &mut problems);
+                }
+            }
+            Some(_) => problems.push(bad_header(origin, "$zlaunch", "an object")),
+        }
         if problems.is_empty() { Ok(document) } else { Err(problems) }
     }
 
-    fn read_header(&mut self, header: Map<String, Value>, origin: &Origin) -> Vec<Problem> {
-        let mut problems = Vec::new();
-        for (key, value) in header {
-            let wanted = match (key.as_str(), value) {
-                ("about", Value::String(text)) => {
-                    self.about = Some(text);
-                    continue;
-                }
-                ("about.zh", Value::String(text)) => {
-                    self.about_zh = Some(text);
-                    continue;
-                }
-                ("extends", Value::String(name)) if is_name(&name) => {
-                    self.extends = Some(name);
-                    continue;
-                }
-                ("patch", operations @ Value::Array(_)) => {
-                    self.patch = Some(operations);
-                    continue;
-                }
-                ("env", Value::Object(variables)) => {
-                    problems.extend(self.read_env(variables, origin));
-                    continue;
-                }
-                ("needs", Value::Object(needs)) => {
-                    problems.extend(self.read_needs(needs, origin));
-                    continue;
-                }
-                ("about" | "about.zh", _) => "a string",
-                ("extends", _) => "the name of a template",
-                ("patch", _) => "a list of operations",
-                ("env", _) => "an object of strings",
-                ("needs", _) => "an object",
-                (other, _) => {
-                    problems.push(report::unknown_header(origin, other, HEADER));
-                    continue;
-                }
-            };
-            problems.push(report::bad_header(origin, &format!("$zlaunch.{key}"), wanted));
-        }
-        problems
+    fn read_entry(&mut self, key: &str, value: Value, origin: &Origin, problems: &mut Vec<Problem>) {
+        let wanted = match (key, value) {
+            ("about", Value::String(text)) => return self.about = Some(text),
+            ("about.zh", Value::String(text)) => return self.about_zh = Some(text),
+            ("extends", Value::String(name)) if is_name(&name) => return self.extends = Some(name),
+            ("patch", operations @ Value::Array(_)) => return self.patch = Some(operations),
+            ("env", Value::Object(variables)) => return self.read_env(variables, origin, problems),
+            ("needs", Value::Object(needs)) => return self.read_needs(needs, origin, problems),
+            ("about" | "about.zh", _) => "a string",
+            ("extends", _) => "the name of a template",
+            ("patch", _) => "a list of operations",
+            ("env", _) => "an object of strings",
+            ("needs", _) => "an object",
+            _ => {
+                let known = format!("known are {}", HEADER.join(", "));
+                let problem = Problem::error(Rule::Template, format!("`$zlaunch` has no entry `{key}`"))
+                    .at(format!("{origin}, $zlaunch.{key}"))
+                    .help(did_you_mean(nearest(key, HEADER.iter().copied()), &known));
+                return problems.push(problem);
+            }
+        };
+        problems.push(bad_header(origin, &format!("$zlaunch.{key}"), wanted));
     }
 
-    fn read_needs(&mut self, needs: Map<String, Value>, origin: &Origin) -> Vec<Problem> {
-        let mut problems = Vec::new();
+    fn read_needs(&mut self, needs: Map<String, Value>, origin: &Origin, problems: &mut Vec<Problem>) {
         for (key, value) in needs {
             let text = |name: &str| value.get(name)?.as_str().map(str::to_string);
             let when = value.get("when").and_then(Value::as_object).and_then(|when| when.iter().next());
@@ -133,33 +110,38 @@ impl Document {
                 (Some(why), Some(example)) => self.needs.push(RequiredKey { key, why, example, when }),
                 _ => {
                     let wanted = r#"an object such as {"why": "…", "example": "…"}"#;
-                    problems.push(report::bad_header(origin, &format!("$zlaunch.needs.{key}"), wanted));
+                    problems.push(bad_header(origin, &format!("$zlaunch.needs.{key}"), wanted));
                 }
             }
         }
-        problems
     }
 
-    fn read_env(&mut self, variables: Map<String, Value>, origin: &Origin) -> Vec<Problem> {
-        let mut problems = Vec::new();
+    fn read_env(&mut self, variables: Map<String, Value>, origin: &Origin, problems: &mut Vec<Problem>) {
         for (name, value) in variables {
-            let bad = |wanted| report::bad_header(origin, &format!("$zlaunch.env.{name}"), wanted);
+            let key = format!("$zlaunch.env.{name}");
             let value = match value {
                 Value::String(text) => text,
                 Value::Number(number) => number.to_string(),
                 _ => {
-                    problems.push(bad("a string"));
+                    problems.push(bad_header(origin, &key, "a string"));
                     continue;
                 }
             };
             if !vars::is_name(&name) || value.contains('\0') {
-                problems.push(bad("a variable that can be exported"));
+                problems.push(bad_header(origin, &key, "a variable that can be exported"));
             } else if vars::changes_what_is_executed(&name) {
-                problems.push(report::forbidden_variable(origin, &name, &value));
+                let what = format!("a template may not set `{name}`: it changes what is executed");
+                let help = format!("remove it there; for one launch: --env {name}={value}");
+                problems.push(Problem::error(Rule::Template, what).at(format!("{origin}, {key}")).help(help));
             } else {
                 self.env.push((name, value));
             }
         }
-        problems
     }
+}
+
+fn bad_header(origin: &Origin, key: &str, wanted: &str) -> Problem {
+    Problem::error(Rule::Template, format!("`{key}` must be {wanted}"))
+        .at(format!("{origin}, {key}"))
+        .help(r#""$zlaunch": {"about": "…", "extends": "zero3", "env": {"NCCL_DEBUG": "WARN"}}"#)
 }

@@ -1,6 +1,5 @@
 //! From a spec to a template with everything it extends merged in.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -8,13 +7,13 @@ use serde_json::Value;
 use super::document::{Document, RequiredKey};
 use super::search::{Origin, Search, alias, built_in_text, is_name};
 use crate::base::json;
-use crate::base::layout;
+use crate::base::layout::{self, Line, TextTable};
 use crate::base::source::{Source, Sourced};
 use crate::config::patch;
-use crate::host::Host;
+use crate::host::{Host, terminal};
 use crate::report::reading;
 use crate::report::secrets::Secrets;
-use crate::report::{self, Problem};
+use crate::report::{self, Problem, Rule, did_you_mean, nearest};
 
 /// A template with everything it extends already merged in.
 #[derive(Debug)]
@@ -26,7 +25,6 @@ pub struct Template {
     /// Where each of them is.
     pub(crate) origins: Vec<Origin>,
     pub(crate) about: Option<String>,
-    /// The same in Chinese.
     pub(crate) about_zh: Option<String>,
     pub config: Value,
     pub env: Vec<(String, String)>,
@@ -49,24 +47,6 @@ impl Template {
     }
 }
 
-/// What a spec is, by its form alone.
-enum SpecForm<'a> {
-    Inline,
-    Path(&'a Path),
-    Name,
-    Neither,
-}
-
-fn form(spec: &str) -> SpecForm<'_> {
-    if spec.trim_start().starts_with('{') {
-        return SpecForm::Inline;
-    }
-    if spec.contains('/') || Path::new(spec).extension().is_some_and(|it| it == "json") {
-        return SpecForm::Path(Path::new(spec));
-    }
-    if is_name(spec) { SpecForm::Name } else { SpecForm::Neither }
-}
-
 /// One file of a chain.
 struct Link {
     name: String,
@@ -75,113 +55,109 @@ struct Link {
     at: Option<usize>,
 }
 
+impl Link {
+    fn file(path: PathBuf, search: &Search) -> Self {
+        let name = path.file_stem().map_or_else(|| "config".to_string(), |stem| stem.to_string_lossy().into_owned());
+        // A path outside the search order stands before all folders, should it extend its own name.
+        let at = search.folders.iter().position(|folder| path.parent() == Some(folder));
+        Link { name, origin: Origin::File(path), at }
+    }
+}
+
 pub fn resolve(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<Template, Vec<Problem>> {
-    let (first, inline, notes) = first_link(spec, search, host)?;
+    let (first, notes) = first_link(spec, search, host)?;
     let mut documents = Vec::new();
     let mut chain: Vec<Link> = vec![first];
-    let mut text = inline;
     while let Some(link) = chain.last() {
-        let document = load(link, text.take())?;
-        let next = match &document.extends {
-            Some(parent) => Some(parent_link(link, parent, spec, search)?),
-            None => None,
-        };
+        let document = load(link, &spec.value)?;
+        let parent = document.extends.clone();
         documents.push(document);
-        let Some(next) = next else { break };
+        let Some(parent) = parent else { break };
+        let next = parent_link(link, &parent, spec, search)?;
         let known = chain.iter().any(|link| link.name == next.name && link.origin == next.origin);
         chain.push(next);
         if known {
             let names: Vec<_> = chain.iter().map(|link| link.name.as_str()).collect();
-            return Err(vec![report::template_cycle(&chain[0].origin, &names)]);
+            let what = format!("templates extend each other in a circle: {}", names.join(" → "));
+            let problem = Problem::error(Rule::Template, what).at(format!("{}, $zlaunch.extends", chain[0].origin));
+            return Err(vec![problem.help("one of them must extend another template, or none")]);
         }
     }
     Ok(merge(chain, documents, notes)?)
 }
 
-fn first_link(
-    spec: &Sourced<String>,
-    search: &Search,
-    host: &Host,
-) -> Result<(Link, Option<String>, Vec<Problem>), Problem> {
-    let file = |path: PathBuf| {
-        let name = path.file_stem().map_or_else(|| "config".to_string(), |stem| stem.to_string_lossy().into_owned());
-        // A path outside the search order stands before all folders, should it extend its own name.
-        let at = search.folders.iter().position(|folder| path.parent() == Some(folder));
-        Link { name, origin: Origin::File(path), at }
-    };
-    match form(&spec.value) {
-        SpecForm::Inline => {
-            let (name, origin) = match spec.from {
-                Source::Input => ("piped", Origin::Piped),
-                _ => ("inline", Origin::Inline),
-            };
-            let link = Link { name: name.to_string(), origin, at: None };
-            Ok((link, Some(spec.value.clone()), Vec::new()))
+/// What a spec means by its form: JSON itself, a path, or a name.
+fn first_link(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<(Link, Vec<Problem>), Problem> {
+    let word = spec.value.as_str();
+    if word.trim_start().starts_with('{') {
+        let piped = spec.from == Source::Input;
+        let (name, origin) = if piped { ("piped", Origin::Piped) } else { ("inline", Origin::Inline) };
+        return Ok((Link { name: name.to_string(), origin, at: None }, Vec::new()));
+    }
+    let path = host.absolute(Path::new(word));
+    if word.contains('/') || Path::new(word).extension().is_some_and(|ending| ending == "json") {
+        if path.exists() {
+            return Ok((Link::file(path, search), Vec::new()));
         }
-        SpecForm::Path(path) => {
-            let path = host.absolute(path);
-            if !path.exists() {
-                let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-                let template = search.find(stem, 0).map(|_| stem).or_else(|| alias(stem));
-                return Err(report::missing_config(spec, template));
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let help = match search.find(stem, 0).map(|_| stem).or_else(|| alias(stem)) {
+            Some(name) => format!("check the path, or take the template of that name: --deepspeed {name}"),
+            None => {
+                "check the path (it is relative to the current folder); `zlaunch templates` lists what needs no file"
+                    .to_string()
             }
-            Ok((file(path), None, Vec::new()))
+        };
+        return Err(Problem::error(Rule::Template, format!("the config `{word}` does not exist"))
+            .at(spec.place())
+            .help(help));
+    }
+    if is_name(word) {
+        if let Some((at, origin)) = search.find_trusted(word, 0)? {
+            return Ok((Link { name: word.to_string(), origin, at: Some(at) }, Vec::new()));
         }
-        SpecForm::Name => {
-            let name = spec.value.as_str();
-            if let Some((at, origin)) = search.find_trusted(name, 0)? {
-                return Ok((Link { name: name.to_string(), origin, at: Some(at) }, None, Vec::new()));
-            }
-            let alias = alias(name).map(|new| Ok((new, search.find_trusted(new, 0)?))).transpose()?;
-            if let Some((new, Some((at, origin)))) = alias {
-                let note = report::old_spelling(spec, new);
-                return Ok((Link { name: new.to_string(), origin, at: Some(at) }, None, vec![note]));
-            }
-            // The trainers accept any path, also one without a slash or an ending.
-            let path = host.absolute(Path::new(name));
-            if path.is_file() {
-                return Ok((file(path), None, Vec::new()));
-            }
-            Err(search.unknown(spec, name))
-        }
-        SpecForm::Neither => {
-            let path = host.absolute(Path::new(&spec.value));
-            if path.is_file() { Ok((file(path), None, Vec::new())) } else { Err(search.unknown(spec, &spec.value)) }
+        if let Some(new) = alias(word)
+            && let Some((at, origin)) = search.find_trusted(new, 0)?
+        {
+            let note = Problem::warning(Rule::OldSpelling, format!("`{word}` is an old spelling of `{new}`"))
+                .at(spec.place())
+                .help(format!("--deepspeed {new}"));
+            return Ok((Link { name: new.to_string(), origin, at: Some(at) }, vec![note]));
         }
     }
+    // The trainers accept any path, also one without a slash or an ending.
+    if path.is_file() { Ok((Link::file(path, search), Vec::new())) } else { Err(search.unknown(spec)) }
 }
 
 fn parent_link(link: &Link, parent: &str, spec: &Sourced<String>, search: &Search) -> Result<Link, Problem> {
     let from = link.at.filter(|_| parent == link.name).map_or(0, |at| at + 1);
-    match search.find_trusted(parent, from)? {
-        Some((at, origin)) => Ok(Link { name: parent.to_string(), origin, at: Some(at) }),
-        None => {
-            let known = search.all();
-            let nearest = report::nearest(parent, known.iter().map(|(name, _)| name.as_str())).map(str::to_string);
-            Err(report::unknown_parent(&link.origin, spec, parent, nearest.as_deref()))
-        }
+    if let Some((at, origin)) = search.find_trusted(parent, from)? {
+        return Ok(Link { name: parent.to_string(), origin, at: Some(at) });
     }
+    let known = search.all();
+    let nearest = nearest(parent, known.iter().map(|(name, _)| name.as_str()));
+    Err(Problem::error(Rule::Template, format!("the template extends `{parent}`, which does not exist"))
+        .at(format!("{}, $zlaunch.extends", link.origin))
+        .at(spec.place())
+        .help(did_you_mean(nearest, "`zlaunch templates` lists all of them")))
 }
 
-/// The file, the inline text or the embedded template.
-fn load(link: &Link, inline: Option<String>) -> Result<Document, Vec<Problem>> {
-    let value = match (&link.origin, inline) {
-        (_, Some(text)) => json::parse(&text).map_err(|fault| {
+/// The file, the inline text or the embedded template. `inline`: what was said in the place of a name.
+fn load(link: &Link, inline: &str) -> Result<Document, Vec<Problem>> {
+    let value = match &link.origin {
+        Origin::File(path) => reading::read(path)?,
+        Origin::BuiltIn => json::parse(built_in_text(&link.name)).map_err(|fault| fault.problem(&link.name))?,
+        Origin::Inline | Origin::Piped => json::parse(inline).map_err(|fault| {
             let wanted = "strict JSON is wanted: double quotes, true, false, null, every bracket closed";
             // It uses json_repair, which guesses.
             fault.problem("the command line").help(format!("{wanted} (ms-swift alone would repair some of it)"))
         })?,
-        (Origin::File(path), None) => reading::read(path)?,
-        (_, None) => json::parse(built_in_text(&link.name)).map_err(|fault| fault.problem(&link.name))?,
     };
     Document::new(value, &link.origin)
 }
 
 /// From the root of the chain up: body as a merge patch, then the operations.
 fn merge(chain: Vec<Link>, documents: Vec<Document>, notes: Vec<Problem>) -> Result<Template, Problem> {
-    let mut config = Value::Null;
-    let mut env: Vec<(String, String)> = Vec::new();
-    let mut needs = Vec::new();
+    let (mut config, mut env, mut needs) = (Value::Null, Vec::<(String, String)>::new(), Vec::new());
     let (mut about, mut about_zh) = (None, None);
     for (link, document) in chain.iter().zip(documents).rev() {
         if config.is_null() {
@@ -192,21 +168,17 @@ fn merge(chain: Vec<Link>, documents: Vec<Document>, notes: Vec<Problem>) -> Res
         if let Some(operations) = document.patch {
             patch::operate(&mut config, operations, &format!("{}, $zlaunch.patch", link.origin))?;
         }
+        // The last one of each name.
+        env.retain(|(name, _)| document.env.iter().all(|(new, _)| new != name));
         env.extend(document.env);
         needs.extend(document.needs);
         (about, about_zh) = (document.about, document.about_zh);
     }
-    // The last one of each name.
-    let mut seen = BTreeSet::new();
-    let mut is_last: Vec<bool> = env.iter().rev().map(|(name, _)| seen.insert(name)).collect();
-    env = env.iter().filter(|_| is_last.pop() == Some(true)).cloned().collect();
-    let names = chain.iter().map(|link| link.name.clone()).collect();
-    let origins = chain.iter().map(|link| link.origin.clone()).collect();
-    let Some(first) = chain.into_iter().next() else { return Err(report::not_an_object(&Origin::Inline)) };
+    let (chain, origins): (Vec<_>, Vec<_>) = chain.into_iter().map(|link| (link.name, link.origin)).unzip();
     Ok(Template {
-        name: first.name,
-        origin: first.origin,
-        chain: names,
+        name: chain[0].clone(),
+        origin: origins[0].clone(),
+        chain,
         origins,
         about,
         about_zh,
@@ -219,12 +191,50 @@ fn merge(chain: Vec<Link>, documents: Vec<Document>, notes: Vec<Problem>) -> Res
 
 /// `zlaunch templates NAME --raw`: the file as it is.
 pub(crate) fn raw(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<String, Problem> {
-    let (link, inline, _) = first_link(spec, search, host)?;
-    match (&link.origin, inline) {
-        (Origin::File(path), _) => reading::read_text(path),
-        (_, Some(text)) => Ok(text),
-        (_, None) => Ok(built_in_text(&link.name).to_string()),
+    let (link, _) = first_link(spec, search, host)?;
+    match &link.origin {
+        Origin::File(path) => reading::read_text(path),
+        Origin::BuiltIn => Ok(built_in_text(&link.name).to_string()),
+        Origin::Inline | Origin::Piped => Ok(spec.value.clone()),
     }
+}
+
+/// `zlaunch templates`: each name with what it is in one sentence, and where it comes from unless it is built in. Hidden ones
+/// are included.
+pub(crate) fn list(search: &Search, host: &Host) -> String {
+    let width = terminal::width().map_or(110, |width| width.min(110));
+    let all = search.all();
+    let mut table = TextTable::new(0);
+    for (at, (name, origin)) in all.iter().enumerate() {
+        let spec = match origin {
+            Origin::File(path) => path.display().to_string(),
+            _ => name.clone(),
+        };
+        let hidden = all[..at].iter().any(|(earlier, _)| earlier == name);
+        let hidden_built_in = hidden && *origin == Origin::BuiltIn;
+        let about = if hidden_built_in {
+            String::new()
+        } else {
+            match resolve(&Sourced::new(spec, Source::Argument("templates".to_string())), search, host) {
+                Ok(template) => template.about.unwrap_or_default(),
+                Err(problems) => {
+                    let all: Vec<_> = problems.into_iter().map(|problem| problem.what).collect();
+                    format!("cannot be used: {}", all.join("; "))
+                }
+            }
+        };
+        let hidden = if hidden { " (hidden by one above)" } else { "" };
+        let first = about.split(". ").next().unwrap_or_default().to_string();
+        if *origin == Origin::BuiltIn && hidden.is_empty() {
+            table.lines.push(Line::Wrapped(vec![name.clone(), first], width));
+            continue;
+        }
+        table.lines.push(Line::Row(vec![name.clone(), format!("{origin}{hidden}")]));
+        if !first.is_empty() {
+            table.lines.push(Line::Wrapped(vec![String::new(), first], width));
+        }
+    }
+    table.to_string()
 }
 
 #[cfg(test)]
@@ -263,17 +273,6 @@ mod tests {
             assert!(template.about.is_some_and(|about| about.len() > 20), "{name}");
             assert!(template.about_zh.is_some_and(|about| !about.is_ascii()), "{name}");
             assert!(template.config.get("$zlaunch").is_none(), "{name}");
-        }
-    }
-
-    #[test]
-    fn forms_of_a_spec() {
-        assert!(matches!(form("zero3"), SpecForm::Name));
-        assert!(matches!(form(" {\"a\": 1}"), SpecForm::Inline));
-        assert!(matches!(form("./x"), SpecForm::Path(_)));
-        assert!(matches!(form("x.json"), SpecForm::Path(_)));
-        for odd in ["", "-x", ".x", "a b", "zéro"] {
-            assert!(matches!(form(odd), SpecForm::Neither), "{odd}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::base::source::Sourced;
 use crate::host::Host;
-use crate::report::{self, Problem};
+use crate::report::{self, Problem, Rule, did_you_mean, nearest};
 
 macro_rules! embedded {
     ($($name:literal)*) => {
@@ -67,7 +67,7 @@ pub struct Search {
 
 /// The folders of ZLAUNCH_TEMPLATE_DIR.
 fn of_site(host: &Host) -> impl Iterator<Item = PathBuf> {
-    let folders = host.raw("ZLAUNCH_TEMPLATE_DIR").map(std::env::split_paths).into_iter().flatten();
+    let folders = host.var_os("ZLAUNCH_TEMPLATE_DIR").map(std::env::split_paths).into_iter().flatten();
     folders.filter(|path| !path.as_os_str().is_empty()).map(|path| host.absolute(&path))
 }
 
@@ -85,7 +85,11 @@ impl Search {
     /// A site's list may name folders that are not everywhere, but one of them should be here.
     pub(crate) fn missing_site(host: &Host) -> Option<Problem> {
         let first = of_site(host).next()?;
-        (!of_site(host).any(|folder| folder.is_dir())).then(|| report::no_site_folder(&first))
+        let what = format!("there is no folder `{}`, so templates come from elsewhere", first.display());
+        let problem = Problem::warning(Rule::TemplateDir, what)
+            .at(format!("ZLAUNCH_TEMPLATE_DIR={}", first.display()))
+            .help("correct the variable, or unset it");
+        (!of_site(host).any(|folder| folder.is_dir())).then_some(problem)
     }
 
     /// The first file of that name from position `from` on. Position `folders.len()` is the built-in set.
@@ -174,16 +178,23 @@ impl Search {
         is_name(name) && matches!(self.find(name, 0), Some((_, Origin::BuiltIn)))
     }
 
-    pub(super) fn unknown(&self, spec: &Sourced<String>, name: &str) -> Problem {
+    /// A word that is neither a template nor a file.
+    pub(super) fn unknown(&self, spec: &Sourced<String>) -> Problem {
+        let name = spec.value.as_str();
+        let lists = "`zlaunch templates` lists all of them";
+        let refused = |what: String, help: String| Problem::error(Rule::Template, what).at(spec.place()).help(help);
+        if name.is_empty() {
+            let what = "the name of the config is empty: a variable of the shell may not be set".to_string();
+            return refused(what, format!("--deepspeed zero3; {lists}"));
+        }
+        let what = format!("no DeepSpeed template is named `{name}`");
         let known: Vec<String> = self.all().into_iter().map(|(name, _)| name).collect();
         if let Some((stage, meant)) = stage_meant(name).filter(|(_, meant)| known.contains(meant)) {
-            return match stage {
-                0..=3 => report::unknown_template(spec, Some(&meant)),
-                _ => report::no_such_stage(spec, &meant),
-            };
+            let what = if stage > 3 { format!("{what}: ZeRO has the stages 0 to 3") } else { what };
+            return refused(what, did_you_mean(Some(&meant), lists));
         }
         let known = known.iter().map(String::as_str).chain(ALIASES.iter().map(|(old, _)| *old));
-        report::unknown_template(spec, report::nearest(name, known))
+        refused(what, did_you_mean(nearest(name, known), lists))
     }
 }
 

@@ -29,7 +29,7 @@ impl ModelConfig<'_> {
             .or_else(|| Some(self.number("n_shared_experts")? * inner))
             .unwrap_or(0);
         let gate = if self.architecture.shared_gate && shared > 0 { hidden } else { 0 };
-        let biased = u64::from(self.holds(self.architecture.expert_bias));
+        let biased = u64::from(self.holds(&self.architecture.expert_bias));
         let router = count * (hidden + biased);
         let each = 3 * hidden * inner + biased * (2 * inner + hidden);
         let chosen = self.number("num_experts_per_tok").unwrap_or(2);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::table::Recurrence;
+use super::known::Recurrence;
 use super::{AttentionSize, ModelConfig};
 
 impl ModelConfig<'_> {

@@ -9,8 +9,6 @@ pub(crate) enum Launcher {
     Deepspeed,
     Direct,
     Srun,
-    /// An engine's program for one command on one machine, by its name, once for each.
-    EachHost(&'static str),
     /// zlaunch itself.
     Local,
     /// A launcher that only the user's command can start with, by its name.
@@ -32,12 +30,7 @@ impl Launcher {
 
     /// Whether it starts zlaunch again, which then writes the files and starts the ranks.
     pub(crate) fn runs_zlaunch(self) -> bool {
-        self.is_of_job_shell() || matches!(self, Launcher::Prefix(_))
-    }
-
-    /// Whether it starts zlaunch on the machines of a job, from its shell.
-    pub(crate) fn is_of_job_shell(self) -> bool {
-        matches!(self, Launcher::Srun | Launcher::EachHost(_))
+        matches!(self, Launcher::Srun | Launcher::Prefix(_))
     }
 }
 
@@ -45,7 +38,7 @@ impl fmt::Display for Launcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let option = Launcher::NAMES.iter().find(|(_, launcher)| *launcher == Some(*self));
         f.write_str(match self {
-            Launcher::EachHost(name) | Launcher::Existing(name) | Launcher::Prefix(name) => name,
+            Launcher::Existing(name) | Launcher::Prefix(name) => name,
             _ => option.map_or("", |(name, _)| name),
         })
     }

@@ -2,19 +2,17 @@
 //! decided about them; `exec` starts and supervises them.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use super::context::LaunchContext;
 use super::kind::Launcher;
-use super::output::OutputFlags;
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::target::Target;
 use crate::command::trainer::Job;
 use crate::host::Host;
 use crate::ranks::topology::Topology;
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule};
 
 /// Variables whose value is the rank. On one node these are the same number.
 pub(crate) const PER_RANK: &[&str] = &[vars::RANK, vars::LOCAL_RANK, vars::ROLE_RANK];
@@ -28,33 +26,27 @@ pub(crate) struct LocalRanks {
     pub(crate) count: u32,
     /// The time between asking them to stop and killing them.
     pub(crate) grace: Duration,
-    /// Where the output of rank N goes to `rankN.log`.
-    pub(crate) log_dir: Option<PathBuf>,
-    /// Whether every line of output starts with its rank.
-    pub(crate) prefix: bool,
 }
 
 impl LocalRanks {
-    pub(crate) fn new(topology: &Topology, flags: &OutputFlags, host: &Host) -> Self {
+    pub(crate) fn new(topology: &Topology, host: &Host) -> Self {
+        let seconds = host.nonempty_var(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT).and_then(|text| text.trim().parse().ok());
+        let grace = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         LocalRanks {
             count: topology.nproc_per_node.as_ref().map_or(1, |nproc| nproc.value),
-            grace: grace(host).unwrap_or(DEFAULT_GRACE),
-            log_dir: flags.log_dir.as_ref().map(|folder| host.absolute(&folder.value)),
-            prefix: flags.prefix.is_some(),
+            grace: grace.unwrap_or(DEFAULT_GRACE),
         }
     }
-}
-
-/// How long the user wants torchrun to wait.
-pub(super) fn grace(host: &Host) -> Option<Duration> {
-    let seconds = host.filled(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT)?.trim().parse().ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// Several nodes need the rendezvous of torchrun.
 pub(super) fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
     match topology.nnodes.as_ref().filter(|nnodes| nnodes.value > 1) {
-        Some(nnodes) => Err(report::local_is_one_machine(asked, nnodes)),
+        Some(nnodes) => {
+            let what = format!("`local` starts the ranks of one machine; {} machines need torchrun", nnodes.value);
+            let problem = Problem::error(Rule::Launcher, what).at(asked.place()).at(nnodes.place());
+            Err(problem.help("--launcher torchrun, once on each machine"))
+        }
         None => Ok(()),
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::kind::Launcher;
 use crate::base::source::{Source, Sourced};
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule};
 
 /// Our flags about the output of the ranks.
 #[derive(Default)]
@@ -14,14 +14,37 @@ pub(crate) struct OutputFlags {
 }
 
 impl OutputFlags {
-    /// zlaunch has the output only of ranks that it starts itself or tells torchrun to start; behind `srun` or a prefix it
-    /// looks again. `wrapped`: the launcher is the command's own. A variable may be set for a whole site, so only flags are
-    /// reported.
-    pub(crate) fn without_effect(&self, launcher: Launcher, wrapped: bool) -> Vec<Problem> {
-        let works =
-            launcher == Launcher::Local || launcher == Launcher::Torchrun && !wrapped || launcher.runs_zlaunch();
+    /// The first that was given as a flag. A variable may be set for a whole site, and gives way.
+    pub(super) fn flag(&self) -> Option<&Source> {
+        self.flags().next()
+    }
+
+    fn flags(&self) -> impl Iterator<Item = &Source> {
         let given = self.log_dir.as_ref().map(|folder| &folder.from).into_iter().chain(&self.prefix);
-        let flags = given.filter(|from| !works && matches!(from, Source::Flag(_)));
-        flags.map(|from| report::output_without_effect(from, &launcher)).collect()
+        given.filter(|from| matches!(from, Source::Flag(_)))
+    }
+
+    pub(super) fn check(&self, launcher: Launcher) -> Result<(), Problem> {
+        match self.flag().filter(|_| launcher == Launcher::Local) {
+            Some(from) => {
+                let what = "`local` keeps no output of the ranks: log folders and prefixes are torchrun's";
+                let help = format!("--launcher torchrun, where torch is installed; or drop {from}");
+                Err(Problem::error(Rule::Launcher, what).at(from).help(help))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// zlaunch has the output only of ranks that it tells torchrun to start; behind `srun` or a prefix it looks again.
+    /// `in_command`: the launcher is the command's own.
+    pub(crate) fn without_effect(&self, launcher: Launcher, in_command: bool) -> Vec<Problem> {
+        let works = launcher == Launcher::Torchrun && !in_command || launcher.runs_zlaunch();
+        let problem = |from: &Source| {
+            let what =
+                format!("{from} has no effect: the ranks are started by `{launcher}`, not by a torchrun of zlaunch's");
+            let help = "let zlaunch start the ranks, or use the launcher's own option";
+            Problem::warning(Rule::OutputWithoutEffect, what).at(from).help(help)
+        };
+        self.flags().filter(|_| !works).map(problem).collect()
     }
 }

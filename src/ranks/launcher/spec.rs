@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::context::LaunchContext;
 use super::kind::Launcher;
+use crate::base::recorded::Table;
 use crate::base::source::{Source, Sourced};
 use crate::command::argv::{Args, Field, Nargs, OptionList};
 use crate::command::option_names::name_of;
@@ -128,7 +129,7 @@ impl LauncherSpec {
         let switches = ["module", "no_python"].map(|name| (name, Nargs::Nothing));
         let ranks = self.rank_options.map(|name| (name, Nargs::One));
         let fields = [self.fields, &ranks, &switches].concat();
-        Args::read(long.collect(), &fields, OptionList::Known(&[self.options]))
+        Args::read(long.collect(), &fields, OptionList::Known(&[Table(self.options)]))
     }
 
     /// Options among these words that state ranks, each after the name of our own option for it.

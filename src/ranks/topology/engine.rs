@@ -1,19 +1,13 @@
 //! What a scheduler, an MPI, a Kubernetes operator or a cloud says about this process. Each tells it by its own environment
 //! variables: no server is asked.
 
-use crate::base::engines::Block;
 use crate::base::source::{Source, Sourced};
-use crate::host::Host;
 use crate::report::Problem;
 
-/// An engine that is more than its block of the table.
-pub(super) struct Engine {
-    /// As the block is called.
-    pub(super) name: &'static str,
-    /// Reads its variables. `None`: they say nothing of a larger job. What they say, but not completely, is a problem:
-    /// half a place is none.
-    pub(super) detect: fn(&Block, &Host) -> Option<Detected>,
-}
+/// The help where nothing says which machine of how many this is.
+pub(super) const GIVE_PLACE: &str =
+    "--nnodes N --node-rank I --master-addr HOST --master-port 29500; for this machine alone: --nnodes 1";
+pub(super) const ALONE: &str = "for this machine alone: --nnodes 1";
 
 /// What an engine says, or why that is not understood.
 pub(super) type Detected = Result<Allocation, Vec<Problem>>;
@@ -58,30 +52,11 @@ pub(super) enum Placement {
     Node,
     /// One task for each rank.
     Rank(Task),
-    /// The shell of a job, before anything runs on the other nodes. `outside`: it is on none of the job's nodes.
-    Shell { starter: Starter, outside: bool },
-}
-
-/// How zlaunch gets from the shell of a job to all of its nodes.
-#[derive(Clone, Debug)]
-pub enum Starter {
-    /// `srun`, for so many groups of a heterogeneous job.
-    Srun { groups: u32 },
-    /// A program that runs one command on one host, once for each.
-    OneHost(OneHost),
-    /// The user must, with such a line.
-    ByHand(&'static str),
-}
-
-/// How an engine's own program for one host starts all of them.
-#[derive(Clone, Debug)]
-pub struct OneHost {
-    /// The program and its options. The host and the command follow.
-    pub(crate) words: Vec<&'static str>,
-    pub hosts: Vec<String>,
-    /// Where the ranks meet, if nobody says otherwise.
-    pub(super) address: Sourced<String>,
-    pub(super) port: Sourced<u16>,
+    /// The shell of a Slurm job with so many groups of nodes, before anything runs on the other nodes. `outside`: it is on
+    /// none of the job's nodes.
+    SlurmShell { groups: u32, outside: bool },
+    /// The shell of another job: the user must start zlaunch on each node, with such a line.
+    Manual(String),
 }
 
 /// A rank that an engine started.

@@ -24,9 +24,9 @@ pub(super) fn python(facts: &Examination) -> Vec<DoctorRow> {
         let missing = machine::missing_package(name, python);
         // Without a command it is not an error that DeepSpeed is missing.
         let missing = if facts.plan.is_none() { missing.map(Problem::into_warning) } else { missing };
-        match (python.version(name), missing) {
+        match (python.version_text(name), missing) {
             (_, Some(problem)) => rows.push(DoctorRow::checked(name, Some("not installed".to_string()), Some(problem))),
-            (Some(version), None) => rows.push(DoctorRow::fact(name, Some(version.0))),
+            (Some(version), None) => rows.push(DoctorRow::fact(name, Some(version))),
             (None, None) => {}
         }
     }
@@ -36,7 +36,7 @@ pub(super) fn python(facts: &Examination) -> Vec<DoctorRow> {
 
 fn compilers(facts: &Examination) -> DoctorRow {
     let find = |word: &str| facts.host.find_program(OsStr::new(word));
-    let compiler = facts.host.filled(vars::CXX).and_then(|words| words.split_whitespace().next());
+    let compiler = facts.host.nonempty_var(vars::CXX).and_then(|words| words.split_whitespace().next());
     let compiler = find(compiler.unwrap_or("c++"));
     let (ninja, nvcc) = (find("ninja"), find("nvcc"));
     let problem = machine::no_compiler(compiler.is_some(), ninja.is_some(), facts.compiles);
@@ -96,7 +96,7 @@ fn ranks_row(ranks: &Topology, alone: bool) -> DoctorRow {
     let text = match &ranks.role {
         Role::Rank { .. } => "already started: this is one of them".to_string(),
         Role::Task(task) => format!("rank {} of {}", task.rank.value, task.world_size.value),
-        Role::Starter | Role::Shell(_) => ranks.in_words(),
+        Role::Starter | Role::Shell { .. } => ranks.in_words(),
     };
     DoctorRow::checked("ranks", Some(text), devices::shared_gpus(ranks).filter(|_| alone))
 }

@@ -5,13 +5,13 @@ use anstyle::{AnsiColor, Style};
 use super::glossary::{GlossaryEntry, Topic, keys_below};
 use super::language::Language;
 use super::versions::{Versions, fate};
-use crate::base::layout::{Line, TextTable, columns, harmless, wrapped};
+use crate::base::layout::{Line, TextTable, columns, escape_controls, wrapped};
 use crate::base::options::{flag, launch_options, variable};
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::check;
 use crate::config::auto;
-use crate::config::schema::{KeySpec, dotted};
+use crate::config::schema::KeySpec;
 use crate::config::template::{self, Origin, Search};
 use crate::host::Host;
 use crate::report::secrets::Secrets;
@@ -27,7 +27,7 @@ pub(super) struct Explanation {
 impl Explanation {
     pub(super) fn render(&self, language: Language, width: usize) -> String {
         let bold = Style::new().bold();
-        let (name, title) = (harmless(&self.name), self.topic.title(language));
+        let (name, title) = (escape_controls(&self.name), self.topic.title(language));
         let between = if columns(&name) + columns(title) + 4 > width { "\n  " } else { "  " };
         let mut page = format!("{bold}{name}{bold:#}{between}({title})\n");
         page += &wrapped(&self.text, 2, width);
@@ -71,7 +71,7 @@ impl Explanation {
         row("\"auto\"", "\"auto\"", value_of_auto(entry, language));
         row("stages", "适用阶段", field("stages"));
         let key = versions.find(name);
-        let since = key.and_then(|key| key.since).map(dotted);
+        let since = key.and_then(|key| key.since).map(|since| since.to_string());
         row("since", "起始版本", since.or_else(|| field("since")));
         row("status", "状态", key.and_then(|key| fate(&key, language)));
         row("here", "本机", key.and_then(|key| versions.here(&key, language)));

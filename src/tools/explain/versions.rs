@@ -2,21 +2,22 @@
 //! is installed reads it.
 
 use super::language::Language;
+use crate::base::recorded::VersionMatch;
 use crate::command::python::Python;
-use crate::config::schema::{self, Judge, KeySpec, Known, dotted};
+use crate::config::schema::{self, KeySpec, Known};
 use crate::host::Host;
 
 /// The DeepSpeed that is found here, if any, and the recorded one that speaks for it.
 pub(super) struct Versions {
     installed: Option<String>,
-    judge: Judge,
+    judge: VersionMatch,
 }
 
 impl Versions {
     pub(super) fn of(host: &Host) -> Self {
         let python = Python::on_path(host);
-        let installed = python.as_ref().and_then(|python| python.version("deepspeed")).map(|version| version.0);
-        Versions { installed, judge: Judge::in_environment(python.as_ref()) }
+        let installed = python.as_ref().and_then(|python| python.version_text("deepspeed"));
+        Versions { installed, judge: schema::in_environment(python.as_ref()) }
     }
 
     pub(super) fn find(&self, key: &str) -> Option<KeySpec> {
@@ -34,12 +35,12 @@ impl Versions {
             Known::Paused => language.word("does not read it", "不读取这个键"),
         };
         let stands_in = match self.judge {
-            Judge::Itself(_) => String::new(),
-            Judge::Older(version, _) | Judge::Nearest(version) if language == Language::Chinese => {
-                format!("（按 {} 判断，该版本未记录）", dotted(version))
+            VersionMatch::Exact(_) => String::new(),
+            VersionMatch::Between(version, _) | VersionMatch::Nearest(version) if language == Language::Chinese => {
+                format!("（按 {} 判断，该版本未记录）", version)
             }
-            Judge::Older(version, _) | Judge::Nearest(version) => {
-                format!(" (judged as {}: this one was not recorded)", dotted(version))
+            VersionMatch::Between(version, _) | VersionMatch::Nearest(version) => {
+                format!(" (judged as {}: this one was not recorded)", version)
             }
         };
         Some(format!("DeepSpeed {installed} {says}{stands_in}"))
@@ -57,7 +58,7 @@ pub(crate) fn fate(key: &KeySpec, language: Language) -> Option<String> {
             .word("read by older and newer versions, not by this one", "更旧和更新的版本读取它，这个版本不读取");
         return key.replaced_by.map(old).or_else(|| (key.known() == Known::Paused).then(|| paused.to_string()));
     };
-    let since = dotted(removed.version);
+    let since = removed.version;
     Some(match (removed.refused, chinese) {
         (true, false) => format!("removed in {since}{now}: a config that has it is refused since then"),
         (false, false) => format!("dropped in {since}{now}"),

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from cluster import PATH, Cluster, title
-from harness import CHECKS, ROOT, Arguments, Checks, Skip, check, port_was_taken, torch_aborted_at_exit, until
+from harness import CHECKS, ROOT, Arguments, Checks, Skip, check, check_each, port_was_taken, torch_aborted_at_exit, until
 from lab import extensions
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "engines"))
@@ -24,50 +24,24 @@ HERE = Path(__file__).resolve().parent
 ENGINES = HERE.parent / "engines"
 TWO = "-w node[01-02] -N2"
 PAIR = ["node01", "node02"]
-# name: the command (`@` is zlaunch), for sbatch also the script, then the nodes in order and the ranks on each.
-PER_NODE = {
-    "one_task_a_node": (f"srun {TWO} --ntasks-per-node=1 --gpus-per-node=4 @", PAIR, [4, 4]),
-    "gpus": (f"srun {TWO} --ntasks-per-node=1 --gpus=8 @", PAIR, [4, 4]),
-    "gpus_typed": (f"srun {TWO} --ntasks-per-node=1 --gpus=a100:8 @", PAIR, [4, 4]),
-    "gpus_of_a_task": (f"srun {TWO} --ntasks-per-node=1 --gpus-per-task=4 @", PAIR, [4, 4]),
-    "gres": (f"srun {TWO} --ntasks-per-node=1 --gres=gpu:a100:2 @", PAIR, [2, 2]),
-    "gpus_not_bound": (f"srun {TWO} --ntasks-per-node=1 --gpus-per-node=4 --gpu-bind=none @", PAIR, [4, 4]),
-    # In a batch script: a plain srun of 22.05 tells its tasks nothing of a sum of GPUs, and 4 + 2 look like 4 + 4 and 2 + 2.
-    "unequal_nodes": ("sbatch -w node[01,03] -N2 --ntasks-per-node=1 --gpus=6", "srun @", ["node01", "node03"], [4, 2]),
-    "nodes_reversed": ("srun -w node02,node01 -N2 --ntasks-per-node=1 --gpus-per-node=4 @", PAIR, [4, 4]),
-    "task_0_on_the_second_node": ("env SLURM_HOSTFILE=hostfile srun -n2 -m arbitrary --gpus-per-node=4 @", PAIR, [4, 4]),
-    "names_with_two_numbers": ("srun -w node[01-02],gpu-a1-b[3,5] -N4 --ntasks-per-node=1 --gpus-per-node=1 @", ["gpu-a1-b3", "gpu-a1-b5", *PAIR], [1, 1, 1, 1]),
-    "step_on_some_nodes": ("sbatch -w node[01-03] -N3 --ntasks-per-node=1 --gpus-per-node=2", "srun -N2 -n2 -w node[02-03] @", ["node02", "node03"], [2, 2]),
-    "heterogeneous_srun": ("srun -w node01 -N1 --ntasks-per-node=1 --gpus-per-node=4 @ : -w node03 -N1 --ntasks-per-node=1 --gpus-per-node=2 @", ["node01", "node03"], [4, 2]),
-    "heterogeneous_step": ("sbatch", "srun --het-group=0,1 @", ["node01", "node03", "node04"], [4, 2, 2]),
-    "heterogeneous_batch": ("sbatch", "@", ["node01", "node03", "node04"], [4, 2, 2]),
-    # From here on zlaunch itself has to go through srun.
-    "batch": (f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=4", "@", PAIR, [4, 4]),
-    "batch_that_says_little": (f"sbatch {TWO} --gpus-per-node=4", "@", PAIR, [4, 4]),
-    "batch_with_a_task_per_gpu": (f"sbatch {TWO} --ntasks-per-node=4 --gpus-per-task=1", "@", PAIR, [4, 4]),
-    "batch_with_tasks_and_their_gpus": (f"sbatch {TWO} -n8 --gpus-per-task=1", "@", PAIR, [4, 4]),
-    "batch_with_four_gpus_a_task": (f"sbatch {TWO} -n2 --gpus-per-task=4", "@", PAIR, [4, 4]),
-    "batch_with_uneven_tasks": (f"sbatch {TWO} -n8 --gpus-per-node=4", "@", PAIR, [4, 4]),
-    "batch_with_cpus": (f"sbatch {TWO} --ntasks-per-node=4 --cpus-per-task=4 --gres=gpu:4", "@", PAIR, [4, 4]),
-    "batch_of_unequal_nodes": ("sbatch -w node[01,03] -N2 --ntasks-per-node=1 --gpus=6", "@", ["node01", "node03"], [4, 2]),
-    "batch_without_exports": (f"sbatch --export=NONE {TWO} --ntasks-per-node=1 --gpus-per-node=4", "@", PAIR, [4, 4]),
-    "salloc": (f"salloc {TWO} --ntasks-per-node=1 --gpus-per-node=4 @", PAIR, [4, 4]),
-    # On one node there is nothing to meet for, but a shell of salloc is not on that node.
-    "batch_on_one_node": ("sbatch -w node01 -N1 --gpus-per-node=4", "@", ["node01"], [4]),
-    "salloc_on_one_node": ("salloc -w node01 -N1 --gpus-per-node=4 @", ["node01"], [4]),
-    "srun_on_one_node": ("srun -w node01 -N1 -n1 --gpus-per-node=4 @", ["node01"], [4]),
-}
-PER_RANK = {
-    "one_task_a_gpu": (f"srun {TWO} --ntasks-per-node=4 --gpus-per-node=4 @", PAIR, [4, 4]),
-    "gpu_of_a_task": (f"srun {TWO} --ntasks-per-node=4 --gpus-per-task=1 @", PAIR, [4, 4]),
-    "task_of_a_gpu": (f"srun {TWO} --gpus=8 --ntasks-per-gpu=1 @", PAIR, [4, 4]),
-    "tasks_not_bound": (f"srun {TWO} --ntasks-per-node=4 --gpus-per-node=4 --gpu-bind=none @", PAIR, [4, 4]),
-    "tasks_in_a_circle": (f"srun {TWO} -n8 --ntasks-per-node=4 -m cyclic --gpus-per-node=4 @", PAIR, [4, 4]),
-    "tasks_in_planes": (f"srun {TWO} -n8 --ntasks-per-node=4 -m plane=2 --gpus-per-node=4 @", PAIR, [4, 4]),
-    "tasks_of_a_batch": (f"sbatch {TWO} --ntasks-per-node=4 --gpus-per-node=4", "srun @", PAIR, [4, 4]),
-    "tasks_on_one_node": ("srun -w node01 -N1 -n4 --gpus-per-node=4 @", ["node01"], [4]),
-    "tasks_on_some_nodes": ("sbatch -w node[01-03] -N3 --ntasks-per-node=2 --gpus-per-node=2", "srun -N2 -n4 --ntasks-per-node=2 -w node[02-03] @", ["node02", "node03"], [2, 2]),
-}
+
+
+def layouts():
+    """{name: (whether zlaunch is each rank, [command, line of the script], nodes, ranks on each)} of the file."""
+    found, per_rank = {}, False
+    for line in (HERE / "layouts.txt").read_text().replace("TWO", TWO).splitlines():
+        if line.startswith("= "):
+            per_rank = line == "= per rank"
+        elif line.startswith("  "):
+            command.append(line.strip())
+        elif line and not line.startswith("#"):
+            name, _, places = line.partition(": ")
+            nodes, command = dict(place.split("=") for place in places.split()), []
+            found[name] = per_rank, command, list(nodes), [int(count) for count in nodes.values()]
+    return found
+
+
+LAYOUTS = layouts()
 # What sbatch takes only as lines of the script.
 HETEROGENEOUS = "#SBATCH -w node01 -N1 --ntasks-per-node=1 --gpus-per-node=4\n#SBATCH hetjob\n#SBATCH -w node[03-04] -N2 --ntasks-per-node=1 --gpus-per-node=2\n"
 
@@ -187,22 +161,14 @@ def judge(found, nodes, gpus, real=False):
     assert batch in ("auto", 2 * len(homes)), f"train_batch_size {batch} for {len(homes)} ranks of 2"
 
 
-def layout(name, per_rank):
-    def run(lab):
-        *command, nodes, gpus = (PER_RANK if per_rank else PER_NODE)[name]
-        status, output = lab.finish(*command, **lab.variables())
-        assert status == 0, f"status {status}\n{output}"
-        records = lab.records()
-        assert len(records) == (sum(gpus) if per_rank else len(nodes)), f"{len(records)} processes\n{output}"
-        judge(ranks(records) if per_rank else ranks_of_torchrun(records, gpus), nodes, gpus)
-    run.__name__ = name
-    check(run)
-
-
-for NAME in PER_NODE:
-    layout(NAME, per_rank=False)
-for NAME in PER_RANK:
-    layout(NAME, per_rank=True)
+@check_each({name: {"layout": layout} for name, layout in LAYOUTS.items()})
+def ranks_find_their_places(lab, layout):
+    per_rank, command, nodes, gpus = layout
+    status, output = lab.finish(*command, **lab.variables())
+    assert status == 0, f"status {status}\n{output}"
+    records = lab.records()
+    assert len(records) == (sum(gpus) if per_rank else len(nodes)), f"{len(records)} processes\n{output}"
+    judge(ranks(records) if per_rank else ranks_of_torchrun(records, gpus), nodes, gpus)
 
 
 @check
@@ -318,7 +284,7 @@ def documented_requeue_resumes(lab):
 
 @check
 def said_by_the_user(lab):
-    status, output = lab.finish(PER_NODE["one_task_a_node"][0], **lab.variables(MASTER_PORT="23456"))
+    status, output = lab.finish(*LAYOUTS["one_task_a_node"][1], **lab.variables(MASTER_PORT="23456"))
     assert status == 0, output
     judge(ranks_of_torchrun(lab.records(2), [4, 4]), PAIR, [4, 4])
     assert {option(record["words"], "--master_port") for record in lab.records(2)} == {"23456"}
@@ -536,16 +502,16 @@ def main():
 def run_on(cluster, checks, options):
     lab = Lab(cluster, options.bin, options.env)
     limit = Limit(lab) if checks.wants("time_limit") else None
-    for function in CHECKS:
-        checks.run(function.__name__, tidily, function, lab)
+    for name, function, row in CHECKS:
+        checks.run(name, tidily, function, lab, **row)
     if limit:
         checks.run("time_limit", limit.judge, lab)
 
 
-def tidily(function, lab):
+def tidily(function, lab, **row):
     """What a failed check left running would be in the way of the next."""
     try:
-        function(lab)
+        function(lab, **row)
     except Exception:
         lab.cluster.cancel_all()
         raise

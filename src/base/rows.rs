@@ -1,0 +1,72 @@
+//! Tables that are written as text, where every row carries examples and the answer to each:
+//!
+//! ```text
+//! = NAME, NAME: KEY VALUE, KEY VALUE
+//! KEY VALUE, KEY
+//! INPUT -> ANSWER
+//! ```
+//!
+//! A key without a value is true. Lines that begin with `#` are comments. One test for each table runs its examples, so that
+//! no cell can change unnoticed.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+#[derive(Clone, Copy)]
+pub struct Row {
+    /// With commas between them.
+    pub names: &'static str,
+    /// The rest of the first line, and the others.
+    body: &'static str,
+}
+
+const EXAMPLE: &str = "-> ";
+
+/// All rows of a table, in its order.
+pub fn rows(table: &'static str) -> impl Iterator<Item = Row> {
+    table.split("\n= ").skip(1).map(|text| {
+        let (names, body) = text.split_once(':').unwrap_or((text, ""));
+        Row { names, body }
+    })
+}
+
+/// The row with this name.
+pub fn find(table: &'static str, name: &str) -> Option<Row> {
+    rows(table).find(|row| row.names().any(|known| known == name))
+}
+
+/// `KEY VALUE, KEY` as an object. What is no number or truth value is a text.
+pub fn cells(line: &str) -> Map<String, Value> {
+    let cells = line.split(", ").map(str::trim).filter(|cell| !cell.is_empty());
+    let cell = |cell: &str| {
+        let (key, value) = cell.split_once(' ').unwrap_or((cell, "true"));
+        (key.to_string(), serde_json::from_str(value).unwrap_or_else(|_| value.into()))
+    };
+    cells.map(cell).collect()
+}
+
+impl Row {
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.names.split(", ")
+    }
+
+    fn lines(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.body.lines().filter(|line| !line.starts_with('#'))
+    }
+
+    pub fn cells(&self) -> Map<String, Value> {
+        self.lines().filter(|line| !line.contains(EXAMPLE)).flat_map(cells).collect()
+    }
+
+    /// `None` if a cell cannot be read, which the test of the table would find.
+    pub fn read<T: DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_value(self.cells().into()).ok()
+    }
+
+    /// Inputs with their answers.
+    #[cfg(feature = "testing")]
+    pub fn examples(&self) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
+        let example = |line: &'static str| line.split_once(EXAMPLE);
+        self.lines().filter_map(example).map(|(input, answer)| (input.trim(), answer.trim()))
+    }
+}

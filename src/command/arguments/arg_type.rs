@@ -1,0 +1,162 @@
+//! What one argument takes, and what its parser rejects.
+
+use super::options_table::{GONE, names, row};
+use super::versions::Versions;
+use crate::base::python_value;
+use crate::base::recorded::at;
+use crate::command::argv::hf_bool;
+use crate::command::defaults::ArgumentClass;
+
+/// Why a parser rejects an option.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Rejection {
+    /// No option has this name.
+    Unknown,
+    /// Several options start like this.
+    Ambiguous(Vec<&'static str>),
+    /// Nothing stands behind it.
+    NoValue(ArgType),
+    /// A word that stands behind it.
+    WrongValue(String, ArgType),
+}
+
+impl Rejection {
+    pub(super) fn is_about(&self, arg_type: ArgType) -> bool {
+        matches!(self, Rejection::NoValue(of) | Rejection::WrongValue(_, of) if *of == arg_type)
+    }
+}
+
+/// As the recorder writes it (`tools/record/arguments.py`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ArgType {
+    /// There is no such argument.
+    Gone,
+    Text,
+    Int,
+    Float,
+    /// `alone`: without a value it means true. `negative`: there is `--no_NAME` too.
+    Bool {
+        alone: bool,
+        negative: bool,
+    },
+    /// `a|b`.
+    OneOf(&'static str),
+    /// A member of this class of transformers, which looks it up wherever it comes from.
+    MemberOf(&'static str),
+    /// Several words, of the type that is written here.
+    Several(&'static str),
+    /// A mapping or an object: argparse rejects every word.
+    Mapping,
+    Anything,
+}
+
+impl ArgType {
+    pub(super) fn parse(written: &'static str) -> Self {
+        match written {
+            GONE => ArgType::Gone,
+            "str" => ArgType::Text,
+            "int" => ArgType::Int,
+            "float" => ArgType::Float,
+            "bool" => ArgType::Bool { alone: true, negative: false },
+            "bool!" => ArgType::Bool { alone: true, negative: true },
+            "bool?" => ArgType::Bool { alone: false, negative: false },
+            "!" => ArgType::Mapping,
+            "?" => ArgType::Anything,
+            _ => match written.split_at(1) {
+                ("|", choices) => ArgType::OneOf(choices),
+                ("+", of) => ArgType::Several(of),
+                _ => ArgType::MemberOf(written),
+            },
+        }
+    }
+
+    pub(super) fn is_gone(self) -> bool {
+        self == ArgType::Gone
+    }
+
+    pub(super) fn is_looked_up(self) -> bool {
+        matches!(self, ArgType::MemberOf(_))
+    }
+
+    pub(crate) fn is_number(self) -> bool {
+        matches!(self, ArgType::Int | ArgType::Float)
+    }
+
+    pub(crate) fn is_mapping(self) -> bool {
+        self == ArgType::Mapping
+    }
+
+    pub(crate) fn is_bool(self) -> bool {
+        matches!(self, ArgType::Bool { .. })
+    }
+
+    pub(super) fn has_negative(self) -> bool {
+        matches!(self, ArgType::Bool { negative: true, .. })
+    }
+
+    /// The type of one word.
+    fn of_word(self) -> Self {
+        if let ArgType::Several(of) = self { ArgType::parse(of) } else { self }
+    }
+
+    /// What argparse rejects about these values. Those beyond the first are not for it, unless it takes several.
+    pub(super) fn rejection(self, values: &[&str], versions: &Versions) -> Option<Rejection> {
+        if values.is_empty() {
+            let alone = matches!(self, ArgType::Bool { alone: true, .. } | ArgType::Anything);
+            return (!alone).then_some(Rejection::NoValue(self));
+        }
+        let own = if matches!(self, ArgType::Several(_)) { values } else { &values[..1] };
+        // Something else puts a value there.
+        if !self.is_mapping() && own.iter().any(|value| value.contains(['$', '`', '{', '<'])) {
+            return None;
+        }
+        let wrong = own.iter().find(|value| !self.of_word().accepts(value, versions));
+        wrong.map(|value| Rejection::WrongValue((*value).to_string(), self))
+    }
+
+    fn accepts(self, value: &str, versions: &Versions) -> bool {
+        match self {
+            ArgType::Text | ArgType::Anything | ArgType::Several(_) => true,
+            ArgType::Gone | ArgType::Mapping => false,
+            ArgType::Int => python_value::large_int(value).is_some(),
+            ArgType::Float => python_value::float(value).is_some(),
+            ArgType::Bool { .. } => hf_bool(value).is_some(),
+            ArgType::OneOf(choices) => choices.split('|').any(|choice| choice == value),
+            ArgType::MemberOf(class) => is_member(class, value, versions),
+        }
+    }
+
+    /// The values it takes, if they can be counted.
+    pub(crate) fn choices(self, versions: &Versions) -> Vec<&'static str> {
+        match self.of_word() {
+            ArgType::OneOf(choices) => choices.split('|').collect(),
+            ArgType::MemberOf(class) => {
+                names(choices_of(class)).filter(|choice| is_member(class, choice, versions)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// What it wants, and an example.
+    pub(crate) fn wanted(self) -> (&'static str, &'static str) {
+        match self.of_word() {
+            ArgType::Int => ("an integer", "4"),
+            ArgType::Float => ("a number", "1e-5"),
+            ArgType::Bool { .. } => ("true or false", "true"),
+            ArgType::Text => ("a value", "VALUE"),
+            ArgType::Mapping => ("a mapping, which no word makes", ""),
+            _ => ("one of", ""),
+        }
+    }
+}
+
+/// Whether a class of choices has this one in a version that counts.
+fn is_member(class: &'static str, value: &str, versions: &Versions) -> bool {
+    const MEMBER: Option<&str> = Some("+");
+    let Some(history) = row(choices_of(class), value) else { return false };
+    versions.is_any("transformers") || versions.each(|of| at(history, of("transformers"))).contains(&MEMBER)
+}
+
+fn choices_of(name: &'static str) -> ArgumentClass {
+    ArgumentClass { distribution: "transformers", name }
+}

@@ -1,0 +1,51 @@
+//! A key of the config that has another value than the trainer computes.
+
+use serde_json::Value;
+
+use super::context::FilledValue;
+use super::rules::AutoRule;
+use crate::base::python_value::typed;
+use crate::base::source::TrainerDefault;
+use crate::report::{Problem, Rule};
+
+pub(super) fn problem(rule: &AutoRule, value: &Value, place: &str, computed: &FilledValue) -> Problem {
+    let AutoRule { key, doc, .. } = rule;
+    let FilledValue { value: wanted, from, .. } = computed;
+    let defaults: Vec<&TrainerDefault> = computed.defaults().collect();
+    let differs = format!("`{key}` is {} in the config, but the trainer", typed(value));
+    let typed_wanted = typed(wanted);
+    let names: Vec<String> = defaults.iter().map(|default| format!("--{}", default.argument)).collect();
+    let not_given = format!("{} {} not given", names.join(" and "), if names.len() == 1 { "is" } else { "are" });
+    let found = match defaults.iter().find_map(|default| default.unless) {
+        _ if let Some(doubt) = computed.doubt() => {
+            let unless = format!("unless the script changes that ({doubt})");
+            Problem::warning(Rule::DoubtfulMismatch, format!("{differs} computes {typed_wanted} from {doc}, {unless}"))
+        }
+        _ if defaults.is_empty() => {
+            Problem::error(Rule::Mismatch, format!("{differs} computes {typed_wanted} from {doc}"))
+        }
+        None => Problem::error(Rule::Mismatch, format!("{differs} takes {typed_wanted} by default: {not_given}")),
+        Some(unless) => {
+            let what = format!("{differs} takes {typed_wanted} unless {unless}: {not_given}");
+            Problem::warning(Rule::DefaultMismatch, what)
+        }
+    };
+    found.at(place).at(from).help(help(key, value, wanted, &defaults))
+}
+
+fn help(key: &str, value: &Value, wanted: &Value, defaults: &[&TrainerDefault]) -> String {
+    let text = value.as_str().and_then(|text| serde_json::from_str::<Value>(text.trim()).ok());
+    let unquoted = text.filter(Value::is_number);
+    if let Some(number) = unquoted.as_ref().filter(|number| *number == wanted) {
+        return format!("--set {key}={number} (numbers are written without quotes), or --set {key}=auto");
+    }
+    let advice = match defaults {
+        // Not of a product or a list, which have other parts too.
+        [TrainerDefault { argument, unless: None, .. }] if key != "train_batch_size" && !value.is_array() => {
+            let number = unquoted.as_ref().map(|number| format!("--set {key}={number} and ")).unwrap_or_default();
+            format!("{number}give the trainer --{argument} {}", unquoted.as_ref().unwrap_or(value))
+        }
+        _ => "make both sides equal".to_string(),
+    };
+    format!("--set {key}=auto, or {advice}")
+}

@@ -1,0 +1,300 @@
+//! `--launcher local`: starts the ranks of this machine, passes signals on to them, and ends all when one fails.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, OpenOptions};
+use std::io::{self, IsTerminal, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::prctl::{set_child_subreaper, set_pdeathsig};
+use nix::sys::signal::{SigSet, Signal, kill, killpg, raise};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, close, getpid, getppid};
+
+use crate::base::vars;
+use crate::host::{Host, IgnoredSignals};
+use crate::plan::Plan;
+use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
+use crate::report::secrets::Secrets;
+use crate::report::{self, Problem};
+
+/// Signals that ask the ranks to stop. The first one starts the grace period.
+const STOP: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
+/// Those that are only passed on.
+const FORWARDED: [Signal; 4] = [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGTSTP, Signal::SIGCONT];
+/// A process that is still there so long after SIGKILL hangs in the kernel, and nobody can end it.
+const KILL_TIMEOUT: Duration = Duration::from_secs(1);
+/// The `argv[0]` of a rank before its exec.
+const RANK: &str = "zlaunch-rank";
+
+/// Starts the ranks and waits for all of them. The exit status is theirs. `port`: where they meet, if nobody says.
+pub(super) fn run(local: &LocalRanks, plan: &Plan, port: Option<u16>) -> Result<u8, Problem> {
+    if IgnoredSignals::read().contains(Signal::SIGCHLD) {
+        return Err(report::endings_are_hidden());
+    }
+    let failed = |why: io::Error| report::cannot_watch_ranks(&why);
+    let mut supervisor = Supervisor::new(local.grace).map_err(failed)?;
+    // A rank writes here why its program was not executed. It inherits the pipe and opens it again, so that exec closes it.
+    let (mut exec_errors, exec_error) = io::pipe().map_err(failed)?;
+    fcntl(&exec_error, FcntlArg::F_SETFD(FdFlag::empty())).map_err(|why| failed(why.into()))?;
+    let started = (0..local.count).try_for_each(|rank| {
+        let child = rank_command(rank, plan, port, &exec_error).spawn();
+        let child = child.map_err(|why| report::cannot_start_ranks(rank, local.count, &why))?;
+        supervisor.ranks.push(Rank { child, status: None, group_is_empty: false });
+        Ok(())
+    });
+    drop(exec_error);
+    if started.is_err() {
+        supervisor.stop(Signal::SIGTERM);
+    }
+    supervisor.wait_for_all().map_err(|why| failed(why.into()))?;
+    started?;
+    let mut errno = [0; 4];
+    if exec_errors.read_exact(&mut errno).is_ok() {
+        return Err(report::cannot_execute(&plan.argv[0], &io::Error::from_raw_os_error(i32::from_ne_bytes(errno))));
+    }
+    let succeeded = |rank: &Rank| rank.status.is_some_and(|status| status.success());
+    match (supervisor.first_failure, supervisor.stop_signal) {
+        (Some((rank, status)), _) => Err(report::rank_failed(rank, status, local.count > 1)),
+        // If all ranks handled the signal and exited with 0, the launch succeeded.
+        (None, Some(signal)) if !supervisor.ranks.iter().all(succeeded) => Ok(128 + signal as u8),
+        (None, _) => Ok(0),
+    }
+}
+
+fn rank_command(rank: u32, plan: &Plan, port: Option<u16>, exec_error: &io::PipeWriter) -> Command {
+    // This very program, even if its file was replaced in the meantime.
+    let mut command = Command::new("/proc/self/exe");
+    // In a process group of its own: Ctrl-C reaches zlaunch alone, which passes it on.
+    command.arg0(RANK).process_group(0);
+    command.args([getpid().to_string(), exec_error.as_raw_fd().to_string()]).args(&plan.argv);
+    super::apply_environment(&plan.environment, &mut command);
+    command.envs(PER_RANK.iter().map(|name| (name, rank.to_string())));
+    command.envs(port.map(|port| (vars::MASTER_PORT, port.to_string())));
+    // The first rank may read a file or a pipe. In the background, a terminal would stop it.
+    let reads = rank == 0 && !io::stdin().is_terminal();
+    command.stdin(if reads { Stdio::inherit() } else { Stdio::null() });
+    command
+}
+
+struct Rank {
+    child: Child,
+    status: Option<ExitStatus>,
+    /// Nobody is left in its group, the number of which the system may give to another one.
+    group_is_empty: bool,
+}
+
+impl Rank {
+    /// A rank leads a process group of its own.
+    fn group(&self) -> Pid {
+        Pid::from_raw(self.child.id().cast_signed())
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Running,
+    /// The ranks got a signal that they can handle, and have until then. `None`: for ever.
+    Stopping(Option<Instant>),
+    Killing(Instant),
+    /// Whatever is left is not waited for.
+    GivenUp,
+}
+
+struct Supervisor {
+    ranks: Vec<Rank>,
+    signals: SignalFd,
+    /// Those of who was before us in this process. What they leave behind becomes ours as well, and is not our business.
+    has_foreign_children: bool,
+    grace: Duration,
+    phase: Phase,
+    /// The first rank that failed before any was asked to stop.
+    first_failure: Option<(usize, ExitStatus)>,
+    /// The first signal from outside that asked us to stop.
+    stop_signal: Option<Signal>,
+}
+
+impl Supervisor {
+    fn new(grace: Duration) -> io::Result<Self> {
+        // What the caller made us ignore (nohup), the ranks ignore as well.
+        let ignored = IgnoredSignals::read();
+        let handled: SigSet = handled_signals().filter(|signal| !ignored.contains(*signal)).collect();
+        handled.thread_block()?;
+        // Processes whose rank is gone become our children, so that we learn when they exit.
+        set_child_subreaper(true)?;
+        Ok(Supervisor {
+            ranks: Vec::new(),
+            signals: SignalFd::with_flags(&handled, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?,
+            has_foreign_children: !children().is_empty(),
+            grace,
+            phase: Phase::Running,
+            first_failure: None,
+            stop_signal: None,
+        })
+    }
+
+    /// Until all ranks and what they started are gone.
+    fn wait_for_all(&mut self) -> nix::Result<()> {
+        loop {
+            if self.ranks.iter().all(|rank| rank.status.is_some()) {
+                let orphans = self.orphans();
+                if self.phase == Phase::GivenUp && !orphans.is_empty() {
+                    report::report(&[report::processes_are_left(&orphans)], &Secrets::of(&Host::default()));
+                }
+                let groups_are_empty = self.ranks.iter().all(|rank| rank.group_is_empty);
+                if groups_are_empty && orphans.is_empty() || self.phase == Phase::GivenUp {
+                    return Ok(());
+                }
+                // What the ranks left behind must not stay.
+                let is_killed = matches!(self.phase, Phase::Killing(_));
+                let signal = if is_killed { Signal::SIGKILL } else { Signal::SIGTERM };
+                self.stop(signal);
+                for orphan in orphans {
+                    // They fail only if it has just exited: nobody but us collects it, so the number is still its own.
+                    let _ = (kill(orphan, signal), kill(orphan, Signal::SIGCONT));
+                }
+            }
+            match poll(&mut [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)], self.time_left()) {
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(why) => return Err(why),
+            }
+            self.handle_signals()?;
+            self.escalate();
+        }
+    }
+
+    fn time_left(&self) -> PollTimeout {
+        let (Phase::Stopping(Some(deadline)) | Phase::Killing(deadline)) = self.phase else { return PollTimeout::NONE };
+        // Rounded up: with less than a millisecond left, `poll` would return at once, again and again.
+        let left = deadline.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
+        PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
+    }
+
+    fn handle_signals(&mut self) -> nix::Result<()> {
+        while let Some(info) = self.signals.read_signal()? {
+            match Signal::try_from(info.ssi_signo.cast_signed()) {
+                Ok(Signal::SIGCHLD) => self.reap(Pid::from_raw(info.ssi_pid.cast_signed())),
+                Ok(signal) if STOP.contains(&signal) => {
+                    self.stop_signal.get_or_insert(signal);
+                    self.stop(signal);
+                }
+                Ok(Signal::SIGTSTP) => {
+                    self.signal_ranks(Signal::SIGTSTP);
+                    raise(Signal::SIGSTOP)?;
+                }
+                Ok(signal) => self.signal_ranks(signal),
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn signal_ranks(&self, signal: Signal) {
+        for rank in self.ranks.iter().filter(|rank| !rank.group_is_empty) {
+            // It fails only if the group has just exited.
+            let _ = killpg(rank.group(), signal);
+        }
+    }
+
+    /// Asks all ranks to stop. The first time starts the grace period.
+    fn stop(&mut self, signal: Signal) {
+        self.signal_ranks(signal);
+        // A stopped process would not see the signal.
+        self.signal_ranks(Signal::SIGCONT);
+        if self.phase == Phase::Running {
+            self.phase = Phase::Stopping(Instant::now().checked_add(self.grace));
+        }
+    }
+
+    fn escalate(&mut self) {
+        let now = Instant::now();
+        match self.phase {
+            Phase::Stopping(Some(deadline)) if now >= deadline => {
+                self.phase = Phase::Killing(now + KILL_TIMEOUT);
+                self.signal_ranks(Signal::SIGKILL);
+            }
+            Phase::Killing(deadline) if now >= deadline => self.phase = Phase::GivenUp,
+            _ => {}
+        }
+    }
+
+    /// Processes that a rank started and that left its process group. As a subreaper zlaunch becomes their parent when the
+    /// rank is gone; until then, a rank may count on what it started.
+    fn orphans(&self) -> Vec<Pid> {
+        let mut orphans = if self.has_foreign_children { Vec::new() } else { children() };
+        orphans.retain(|child| self.ranks.iter().all(|rank| rank.group() != *child));
+        orphans
+    }
+
+    /// Collects every child that has exited. Several SIGCHLD may arrive as one, which names only the `first`.
+    fn reap(&mut self, first: Pid) {
+        let first = self.ranks.iter().position(|rank| rank.group() == first);
+        for at in first.into_iter().chain(0..self.ranks.len()) {
+            let rank = &mut self.ranks[at];
+            if rank.status.is_none() {
+                rank.status = match rank.child.try_wait() {
+                    Ok(status) => status,
+                    // The status is lost, which counts as a failure.
+                    Err(_) => Some(ExitStatus::from_raw(i32::from(report::REFUSED) << 8)),
+                };
+                if let Some(status) = rank.status.filter(|status| !status.success())
+                    && self.phase == Phase::Running
+                {
+                    self.first_failure = Some((at, status));
+                    self.stop(Signal::SIGTERM);
+                }
+            }
+        }
+        for orphan in self.orphans() {
+            // How it exited does not matter.
+            let _ = waitpid(orphan, Some(WaitPidFlag::WNOHANG));
+        }
+        for rank in self.ranks.iter_mut().filter(|rank| rank.status.is_some() && !rank.group_is_empty) {
+            let group = Pid::from_raw(-rank.group().as_raw());
+            while !matches!(waitpid(group, Some(WaitPidFlag::WNOHANG)), Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD))
+            {
+            }
+            rank.group_is_empty = killpg(rank.group(), None) == Err(Errno::ESRCH);
+        }
+    }
+}
+
+/// The children of this process, which has one thread that starts any. A kernel without this file lists none.
+fn children() -> Vec<Pid> {
+    let pid = getpid();
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    text.split_whitespace().filter_map(|word| word.parse().ok()).map(Pid::from_raw).collect()
+}
+
+fn handled_signals() -> impl Iterator<Item = Signal> {
+    STOP.into_iter().chain(FORWARDED).chain([Signal::SIGCHLD])
+}
+
+/// If this process was started as a rank, becomes it: what a parent cannot do for a child without unsafe code between fork
+/// and exec. Returns only if the program was not executed, with the exit status.
+pub(crate) fn become_rank(words: &[OsString]) -> Option<u8> {
+    let [name, parent, exec_error, program, arguments @ ..] = words else { return None };
+    if name != OsStr::new(RANK) {
+        return None;
+    }
+    let prepared = set_pdeathsig(Signal::SIGKILL)
+        .and_then(|()| handled_signals().collect::<SigSet>().thread_unblock())
+        // In a process group of its own a rank is in the background. Under `stty tostop` its first line would stop it.
+        .and_then(|()| SigSet::from(Signal::SIGTTOU).thread_block());
+    // The parent may have died before the first of these.
+    if prepared.is_err() || parent.to_str() != Some(&getppid().to_string()) {
+        return Some(report::REFUSED);
+    }
+    let number = exec_error.to_str()?.parse().ok()?;
+    let mut exec_error = OpenOptions::new().write(true).open(format!("/proc/self/fd/{number}")).ok()?;
+    close::<RawFd>(number).ok()?;
+    let why = Command::new(program).args(arguments).exec();
+    let _ = exec_error.write_all(&why.raw_os_error().unwrap_or(Errno::EINVAL as i32).to_ne_bytes());
+    Some(report::NOT_EXECUTABLE)
+}

@@ -1,0 +1,139 @@
+//! The architectures whose parameters can be counted: `architectures.txt` says what its cells mean.
+
+use serde::Deserialize;
+
+use super::ARCHITECTURES;
+use crate::base::rows;
+
+/// Whether a model has something, such as a bias.
+#[derive(Clone, Default, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) enum Presence {
+    #[default]
+    Never,
+    Always,
+    /// If this key of the config is true.
+    If(String),
+    /// If this key of the config is true or missing.
+    Unless(String),
+}
+
+impl TryFrom<String> for Presence {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match text.split_once(' ').unwrap_or((&text, "")) {
+            ("never", "") => Ok(Presence::Never),
+            ("always", "") => Ok(Presence::Always),
+            ("if", key) => Ok(Presence::If(key.to_string())),
+            ("unless", key) => Ok(Presence::Unless(key.to_string())),
+            _ => Err(text),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Projections {
+    #[default]
+    Grouped,
+    Gated,
+    Latent,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Mlp {
+    #[default]
+    Gated,
+    Plain,
+    None,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum NormedBy {
+    #[default]
+    Head,
+    AllHeads,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Recurrence {
+    Mamba,
+    Mamba2,
+    GatedDelta,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Norm {
+    #[default]
+    Rms,
+    RmsInFp32,
+    RmsPlusOne,
+    Layer,
+}
+
+/// When attention stores the score of every pair of tokens, if `sdpa` computes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Scores {
+    #[default]
+    Never,
+    InFp32,
+    Always,
+    Eager,
+}
+
+/// A row of the table.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Architecture {
+    pub(super) projections: Projections,
+    pub(super) qkv_bias: Presence,
+    pub(super) out_bias: Presence,
+    pub(super) qk_norm: Presence,
+    pub(super) qk_norm_by: NormedBy,
+    pub(super) one_kv_head: Presence,
+    pub(super) sinks: Presence,
+    pub(super) recurrence: Option<Recurrence>,
+    pub(super) mlp: Mlp,
+    pub(super) mlp_bias: Presence,
+    pub(super) norm: Norm,
+    pub(super) norms: u64,
+    pub(super) parallel: Presence,
+    pub(super) embedding_norm: Presence,
+    pub(super) final_norm: Presence,
+    pub(super) head_bias: Presence,
+    pub(super) tied: bool,
+    pub(super) positions: Option<String>,
+    pub(super) more_positions: u64,
+    pub(super) shared_gate: bool,
+    pub(super) expert_bias: Presence,
+    pub(super) hidden_kept: u64,
+    pub(super) inner_kept: i64,
+    pub(super) scores: Scores,
+    defaults: String,
+}
+
+impl Architecture {
+    /// `None` if the table does not have it.
+    pub(super) fn of(model_type: &str) -> Option<Self> {
+        let mut cells = rows::find(ARCHITECTURES, model_type)?.cells();
+        while let Some(parent) = cells.remove("like") {
+            let mut inherited = rows::find(ARCHITECTURES, parent.as_str()?)?.cells();
+            inherited.extend(cells);
+            cells = inherited;
+        }
+        serde_json::from_value(cells.into()).ok()
+    }
+
+    /// What transformers uses for a key that is missing.
+    pub(super) fn default(&self, key: &str) -> Option<u64> {
+        let mut words = self.defaults.split(' ');
+        words.find(|word| *word == key)?;
+        words.next()?.parse().ok()
+    }
+}

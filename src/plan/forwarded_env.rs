@@ -1,0 +1,175 @@
+//! The variables of a launch on the other machines of a hostfile.
+//!
+//! pdsh carries them as `export NAME=VALUE;` in its arguments, which every user of a machine can read: secrets stand in a
+//! file of their own there. DeepSpeed puts a value into double quotes and escapes nothing in it; before 0.15.2 it does not
+//! even quote.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use super::environment::Environment;
+use crate::base::hash::fnv1a;
+use crate::base::shell;
+use crate::base::vars;
+use crate::host::Host;
+use crate::ranks::launcher::carrier::{Carrier, in_double_quotes, is_harmless};
+use crate::ranks::launcher::{self, LaunchContext};
+use crate::report::secrets::{self, READ_FROM_FILE};
+use crate::report::{self, Problem, reading};
+
+/// DeepSpeed's runner hands on variables whose names begin like this by itself; the last only where it finds CUDA.
+const HANDED_ON: &[&str] = &["MLFLOW", "PYTHON", "MV2", "UCX", "NCCL"];
+
+/// What a launch on several machines needs besides its own environment.
+#[derive(Default)]
+pub(super) struct ForwardedEnv {
+    /// Files to write first.
+    pub(super) files: Vec<(PathBuf, String)>,
+    /// Variables that `mpirun` must be told of.
+    pub(super) named: Vec<String>,
+    pub(super) warnings: Vec<Problem>,
+}
+
+impl ForwardedEnv {
+    pub(super) fn plan(context: &LaunchContext<'_>, environment: &mut Environment) -> Result<Self, Vec<Problem>> {
+        let carrier = launcher::carrier(context);
+        if carrier == Carrier::Pdsh {
+            return through_pdsh(context, environment);
+        }
+        let mut forwarded = ForwardedEnv::default();
+        if carrier == Carrier::Nothing {
+            return Ok(forwarded);
+        }
+        let changed = |value: &OsStr| match carrier {
+            Carrier::Slurm => value.as_encoded_bytes().iter().any(|byte| b"\"'".contains(byte)),
+            _ => !(value.is_empty() || is_harmless(value.as_encoded_bytes())),
+        };
+        forwarded.warnings = handed_on(environment, context.host)
+            .filter(|(name, value)| is_secret(name, value) || changed(value))
+            .map(|(name, value)| report::shown_in_arguments(name, is_secret(name, value)))
+            .chain(carrier.missing_ranks(context))
+            .collect();
+        if carrier == Carrier::OpenMpi {
+            let open = environment.set.iter().filter(|it| it.name.starts_with("NCCL") || !is_handed_on(&it.name));
+            forwarded.named = open.map(|it| it.name.clone()).collect();
+        }
+        Ok(forwarded)
+    }
+}
+
+fn is_handed_on(name: &str) -> bool {
+    HANDED_ON.iter().any(|prefix| name.starts_with(prefix))
+}
+
+fn is_secret(name: &str, value: &OsStr) -> bool {
+    secrets::is_secret(name, &value.to_string_lossy())
+}
+
+/// Whether DeepSpeed would show the value, or a shell change it.
+fn needs_care(name: &str, value: &OsStr) -> bool {
+    is_secret(name, value) || !(value.is_empty() || is_harmless(value.as_encoded_bytes()))
+}
+
+/// The variables that the runner hands on by itself, as the launch will have them.
+fn handed_on<'a>(environment: &'a Environment, host: &'a Host) -> impl Iterator<Item = (&'a str, &'a OsStr)> {
+    let set = environment.set.iter().map(|it| (it.name.as_str(), it.value.as_os_str()));
+    let is_changed = |name: &str| environment.unset.iter().any(|unset| unset == name) || environment.sets(name);
+    let kept = host.env.iter().filter_map(|(name, value)| Some((name.to_str()?, value.as_os_str())));
+    set.chain(kept.filter(move |(name, _)| !is_changed(name))).filter(|(name, _)| is_handed_on(name))
+}
+
+/// The lines of the runner's file of variables, and those of the file with the secrets.
+struct Lines<'a> {
+    exported: String,
+    /// `NAME=VALUE`, read by the shell of each machine.
+    apart: BTreeMap<String, String>,
+    apart_file: &'a str,
+    /// DeepSpeed puts no quotes around a value.
+    bare: bool,
+    problems: Vec<Problem>,
+}
+
+fn through_pdsh(context: &LaunchContext<'_>, environment: &mut Environment) -> Result<ForwardedEnv, Vec<Problem>> {
+    let host = context.host;
+    // Named after the command, not after its content: the name is in the arguments of pdsh.
+    let named = [&context.job.rank_args(None)[..], &[host.cwd.clone().into_os_string()]].concat();
+    let command = named.join(OsStr::new("\0"));
+    let folder = host.configs_folder();
+    let apart_path = folder.join(format!("deepspeed_secrets-{:016x}", fnv1a(command.as_encoded_bytes())));
+    let apart_file = String::from_utf8_lossy(&shell::quoted(apart_path.as_os_str())).replace('%', "%%");
+    let deepspeed = context.job.python.as_ref().and_then(|python| python.version("deepspeed"));
+    let mut lines = Lines {
+        exported: String::new(),
+        apart: BTreeMap::new(),
+        apart_file: &apart_file,
+        bare: deepspeed.is_some_and(|version| version.is_before([0, 15, 2])),
+        problems: Vec::new(),
+    };
+    lines.add_own_files(host)?;
+    let set = environment.set.iter().map(|it| (it.name.as_str(), it.value.as_os_str()));
+    let kept = handed_on(environment, host).filter(|(name, value)| needs_care(name, value));
+    for (name, value) in set.chain(kept.filter(|(name, _)| !environment.sets(name))) {
+        // DeepSpeed puts the folder in front.
+        let joined = (name == "PYTHONPATH").then(|| [host.cwd.as_os_str(), value].join(OsStr::new(":")));
+        lines.add(name, joined.as_deref().unwrap_or(value));
+    }
+    let Lines { exported, apart, problems, .. } = lines;
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let path = folder.join(format!("deepspeed_env-{:016x}", fnv1a(exported.as_bytes())));
+    environment.set(vars::DS_ENV_FILE, path.as_os_str(), "for the other machines".to_string());
+    let mut forwarded = ForwardedEnv { files: vec![(path, exported)], ..ForwardedEnv::default() };
+    if !apart.is_empty() {
+        if host.is_of_this_machine(&apart_path) {
+            forwarded.warnings.push(report::secrets_may_be_local(&apart_path, apart.keys()));
+        }
+        let text = apart.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
+        forwarded.files.push((apart_path, text));
+    }
+    Ok(forwarded)
+}
+
+impl Lines<'_> {
+    /// Our file replaces the user's own `.deepspeed_env` files, so it starts with their lines. They may count on the shell.
+    fn add_own_files(&mut self, host: &Host) -> Result<(), Vec<Problem>> {
+        let name = host.nonempty_var(vars::DS_ENV_FILE).unwrap_or(".deepspeed_env");
+        for folder in host.home().into_iter().chain([host.cwd.clone()]) {
+            let path = folder.join(name);
+            let Some(own) = path.is_file().then(|| reading::read_text(&path)).transpose()? else { continue };
+            for (number, line) in (1..).zip(own.lines()) {
+                match line.split_once('=').map(|(name, value)| (name.trim(), value.trim())) {
+                    None => {
+                        let place = format!("{}:{number}", path.display());
+                        self.problems.push(report::bad_environment_line(&place, line));
+                    }
+                    Some((name, value)) if secrets::is_secret(name, value) && is_harmless(value.as_bytes()) => {
+                        self.add(name, OsStr::new(value));
+                    }
+                    Some(_) => self.exported += &format!("{line}\n"),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A variable that must arrive as it is.
+    fn add(&mut self, name: &str, value: &OsStr) {
+        let Some(value) = value.to_str().filter(|value| !value.contains('\n')) else {
+            self.problems.push(report::value_cannot_travel(name));
+            return;
+        };
+        // DeepSpeed drops blanks at the ends, and reads its file line by line.
+        let is_plain = value.trim() == value && !value.contains(char::is_control);
+        let text = if is_plain && !secrets::is_secret(name, value) {
+            String::from_utf8_lossy(&in_double_quotes(value.as_bytes(), b"\\$`\"")).into_owned()
+        } else {
+            self.apart.insert(name.to_string(), value.to_string());
+            // In brackets, lest a script that hides secrets finds one behind `NAME=`.
+            format!("{READ_FROM_FILE} -n 's/^{name}[=]//p' {} || kill $$)", self.apart_file)
+        };
+        let quote = if self.bare && !is_harmless(text.as_bytes()) { "\"" } else { "" };
+        self.exported += &format!("{name}={quote}{text}{quote}\n");
+    }
+}

@@ -1,0 +1,96 @@
+"""What ms-swift's own argument classes make of generated commands, for the hermetic tests: > tests/data/recorded-swift.jsonl.
+
+Each line is a command and its answer: the DeepSpeed config after swift's classes and transformers' own process and
+finalize steps, or the refusal. Only the number of ranks and the model are small.
+"""
+import json
+import random
+import tempfile
+from pathlib import Path
+
+from harness import Arguments
+from lab import answers, make_model
+from recorded_answers import print_answers
+
+REAL = '''
+import contextlib, io, json, os, sys
+os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1", LOCAL_WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
+import torch
+from accelerate.state import AcceleratorState, GradientState
+from swift.arguments import PretrainArguments, SftArguments
+from swift.utils import parse_args
+from transformers import AutoConfig, TrainingArguments
+WORLD = 1
+TrainingArguments.world_size = property(lambda self: WORLD)
+FOLDER = sys.argv[1]
+class Model(torch.nn.Module):
+    config = AutoConfig.from_pretrained(FOLDER + "/model")
+def resolve(case):
+    global WORLD
+    WORLD = case["world"]
+    AcceleratorState._reset_state(reset_partial_state=True)
+    GradientState._reset_state()
+    fixed = ["--dataset", FOLDER + "/data.jsonl", "--use_cpu", "true", "--use_hf", "true", "--model_type", "qwen2", "--template", "qwen", "--output_dir", FOLDER + "/out", "--report_to", "none"]
+    argv = [FOLDER + "/model" if word == "MODEL" else word for word in case["argv"]]
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        arguments, rest = parse_args({"sft": SftArguments, "pt": PretrainArguments}[case["command"]], argv + fixed)
+        if rest:
+            # SwiftSft does this right after parsing.
+            raise ValueError(f"remaining_argv: {rest}")
+        training = arguments.training_args
+        config = training.hf_deepspeed_config
+        config.trainer_config_finalize(training, Model(), training.max_steps if training.max_steps > 0 else 77)
+    return config.config
+for line in sys.stdin:
+    try:
+        answer = {"config": resolve(json.loads(line))}
+    except (Exception, SystemExit) as why:
+        answer = {"refused": f"{type(why).__name__}: {why}"[:300]}
+    print("ANSWER " + json.dumps(answer, default=str), flush=True)
+'''
+
+
+def case(number):
+    dice = random.Random(f"swift {number}")
+    argv = ["--model", "MODEL", "--tuner_type", dice.choice(["full", "lora"])]
+
+    def maybe(share, name, *values):
+        if dice.random() < share:
+            argv.extend([f"--{name}", dice.choice(values)])
+
+    maybe(.8, "per_device_train_batch_size", "1", "2", "4")
+    maybe(.8, "gradient_accumulation_steps", "1", "3", "16")
+    maybe(.5, "learning_rate", "1e-5", "2E-4", "0.001", "1")
+    maybe(.4, "max_grad_norm", "0.5", "1", "0")
+    maybe(.3, "weight_decay", "0.1", "0")
+    maybe(.2, "adam_beta2", "0.95", "0.999")
+    maybe(.3, "warmup_steps", "10", "0.1", "0")
+    maybe(.4, "max_steps", "3", "100")
+    maybe(.6, "torch_dtype", "bfloat16", "float16", "float32")
+    maybe(.2, "bf16", "true", "false", "True")
+    maybe(.2, "fp16", "true", "false")
+    maybe(.05, "train_type", "full")
+    maybe(.05, "learning_rat", "1")
+    config = dice.choice(["zero0", "zero1", "zero2", "zero2_offload", "zero3", "zero3_offload", "inline", "inline"])
+    if config == "inline":
+        inline = {"zero_optimization": {"stage": dice.choice([0, 1, 2, 3])}, "train_micro_batch_size_per_gpu": dice.choice(["auto", "auto", 2]),
+                  "gradient_accumulation_steps": dice.choice(["auto", "auto", 3]), "train_batch_size": "auto", "gradient_clipping": dice.choice(["auto", 0.5, 1.0]),
+                  "bf16": {"enabled": dice.choice(["auto", True])}, "fp16": {"enabled": dice.choice(["auto", False])}}
+        if dice.random() < .5:
+            inline["optimizer"] = {"type": "AdamW", "params": {"lr": dice.choice(["auto", 1e-5]), "betas": "auto", "eps": "auto", "weight_decay": dice.choice(["auto", 0.1])}}
+        if dice.random() < .4:
+            inline["scheduler"] = {"type": "WarmupDecayLR", "params": {"warmup_min_lr": "auto", "warmup_max_lr": "auto", "warmup_num_steps": "auto", "total_num_steps": "auto"}}
+        config = json.dumps(inline)
+    return {"number": number, "command": dice.choice(["sft", "sft", "pt"]), "argv": [*argv, "--deepspeed", config], "world": dice.choice([1, 2, 8])}
+
+
+def main():
+    parser = Arguments(__doc__, "env")
+    parser.add_argument("--cases", type=int, default=160)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        make_model(options.env, folder)
+        cases = [case(number) for number in range(options.cases)]
+        found = json.loads(json.dumps(answers(options.env, folder, ["-c", REAL, folder], cases)).replace(folder, "FOLDER"))
+        config = json.loads((Path(folder) / "model/config.json").read_text())
+        print_answers(options.env, ("ms_swift", "transformers", "accelerate", "deepspeed"), cases, found, model={key: config[key] for key in ("model_type", "hidden_size")})
