@@ -95,7 +95,7 @@ fn replace_record(record: &Record) -> io::Result<()> {
     let [file, script, config] = [Record::FILE, Record::SCRIPT, Record::CONFIG].map(|name| record.folder.join(name));
     let text = record.text(SystemTime::now());
     let new_file = PendingFile::write(&file, text.as_bytes(), 0o600)?;
-    let new_script = PendingFile::write(&script, &record.script, 0o700)?;
+    let new_script = PendingFile::write(&script, &record.script, 0o600)?;
     let new_config =
         record.config.as_ref().map(|text| PendingFile::write(&config, text.as_bytes(), 0o600)).transpose()?;
     match fs::remove_file(&config) {

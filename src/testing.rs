@@ -24,7 +24,7 @@ pub mod check {
 
 pub mod cli {
     pub use crate::cli::{
-        ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, ExplainRequest, Request, TemplatesRequest, command, completions, parse,
+        ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, ExplainRequest, Request, TemplatesRequest, command, parse, shown_options,
     };
 }
 

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use super::findings::{Check, Findings};
 use super::refusals::{self, Refusal};
 use super::subject::Subject;
-use crate::base::options::launch_option;
+use crate::base::options::{flag, launch_option};
 use crate::command::arguments::{ArgType, Parser, Rejected, Rejection, Versions};
 use crate::command::target::base_name;
 use crate::command::trainer::{ArgumentParser, UnknownOptions};
@@ -178,7 +178,7 @@ fn report_rejection(
             let tolerant = reading.tolerant.unwrap_or_default();
             let otherwise = if tolerant.is_empty() { "drop it" } else { tolerant };
             let help = match (ours, suggestion) {
-                (Some(ours), _) => report::put_in_front(&ours.flag()),
+                (Some(ours), _) => report::put_in_front(&flag(ours)),
                 (None, Some(near)) => format!("did you mean `{near}`? {tolerant}"),
                 (None, None) => otherwise.to_string(),
             };

@@ -173,12 +173,11 @@ fn not_found(word: &OsStr, host: &Host) -> Problem {
 
 /// The sub-command of zlaunch or the program of a trainer that a misspelt name is close to.
 fn nearest_command(name: &str) -> Option<String> {
-    let ours: Vec<&str> = SUBCOMMANDS.iter().map(|subcommand| subcommand.name).collect();
-    let mut known = ours.clone();
+    let mut known = SUBCOMMANDS.to_vec();
     for trainer in ALL {
         known.extend(trainer.launch.consoles);
     }
     known.extend(["torchrun", "deepspeed", "accelerate", "python"]);
     let nearest = report::nearest(name, known.iter().copied()).filter(|nearest| *nearest != name)?;
-    Some(if ours.contains(&nearest) { format!("zlaunch {nearest}") } else { nearest.to_string() })
+    Some(if SUBCOMMANDS.contains(&nearest) { format!("zlaunch {nearest}") } else { nearest.to_string() })
 }

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 
 use super::Launch;
 use super::understood::UnderstoodLaunch;
-use crate::base::options::{Arity, launch_option};
+use crate::base::options::{flag, launch_option, takes_value};
 use crate::base::shell;
 use crate::base::source::Sourced;
 use crate::command::prefix::{Barrier, Prefix};
@@ -67,9 +67,8 @@ impl UnderstoodLaunch<'_> {
         let mut words = self.launch.command.iter().cloned().peekable();
         while let Some(word) = words.next() {
             let text = word.to_string_lossy();
-            let option =
-                text.strip_prefix("--").and_then(launch_option).filter(|option| flags.contains(&option.flag()));
-            let takes_next = option.is_some_and(|option| option.arity != Arity::Switch) && !text.contains('=');
+            let option = text.strip_prefix("--").and_then(launch_option).filter(|option| flags.contains(&flag(option)));
+            let takes_next = option.is_some_and(takes_value) && !text.contains('=');
             let target = if option.is_some() { &mut moved } else { &mut rest };
             target.push(word);
             target.extend(takes_next.then(|| words.next()).flatten());
