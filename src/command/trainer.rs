@@ -7,7 +7,7 @@ use crate::base::options::SUBCOMMANDS;
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::arguments::DASHES_SINCE;
-use crate::command::argv::{Args, Field};
+use crate::command::argv::{self, Args, Field};
 use crate::command::front_end::COMMON_FIELDS;
 use crate::command::python::Python;
 use crate::command::target::{ParsedCommand, Target, base_name};
@@ -78,7 +78,7 @@ pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static
     if job.python.is_none() {
         (job.python, job.blocker) = interpreter(command, host);
     }
-    let fields: Vec<Field> = trainer.arguments.fields.iter().chain(COMMON_FIELDS).copied().collect();
+    let fields: Vec<Field> = argv::fields(trainer.arguments.fields).chain(argv::fields(COMMON_FIELDS)).collect();
     let options = (trainer.arguments.options)(&job.target);
     let read = |words: &[OsString], python| known_to(trainer, python, Args::read(words.to_vec(), &fields, options));
     let given = read(&job.words, job.python.as_ref());

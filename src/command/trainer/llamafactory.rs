@@ -7,11 +7,11 @@ use super::hf;
 use crate::base::recorded::Version;
 use crate::base::vars;
 use crate::base::yaml::{Dialect, scalar};
-use crate::command::argv::{Args, Field, Nargs};
+use crate::command::argv::Args;
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, HandOver, LaunchTraits, ModelTraits, Trainer,
-    TrainingDefaults, UnknownOptions, Usage, Variable,
+    TrainingDefaults, UnknownOptions, Variable,
 };
 use crate::command::inputs::Input;
 use crate::command::job::Job;
@@ -24,11 +24,6 @@ use crate::report;
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "llamafactory",
-    usage: &[Usage {
-        commands: &["llamafactory-cli train run.yaml"],
-        runs: "torchrun on its launcher module, with `deepspeed=…` behind the file",
-        runs_zh: "torchrun 运行它的 launcher 模块，文件后面加 `deepspeed=…`",
-    }],
     distribution: Some("llamafactory"),
     recognise,
     launch: LaunchTraits {
@@ -73,7 +68,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     ..hf::TRAINER
 };
 
-const FIELDS: &[Field] = &[("model_name_or_path", Nargs::One), ("stage", Nargs::One)];
+const FIELDS: &str = "model_name_or_path stage";
 
 /// Its PPO has a trainer that does not compare.
 fn arguments(args: &Args, _: &Target) -> Option<ArgumentClass> {

@@ -9,11 +9,11 @@ use super::hf;
 use crate::base::recorded::{Table, Version};
 use crate::base::vars;
 use crate::base::yaml::{Dialect, python_str};
-use crate::command::argv::{Args, Field, Nargs, OptionList, hf_bool};
+use crate::command::argv::{Args, Nargs, OptionList, hf_bool};
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, LaunchTraits, ModelTraits, Precision, Trainer,
-    TrainingDefaults, UnknownOptions, Usage, Variable,
+    TrainingDefaults, UnknownOptions, Variable,
 };
 use crate::command::inputs::Input;
 use crate::command::job::Job;
@@ -28,11 +28,6 @@ use crate::report::{self, Problem};
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "swift",
-    usage: &[Usage {
-        commands: &["swift sft …", "swift pt …", "swift rlhf …", "swift infer …"],
-        runs: "torchrun on the file behind the sub-command, with the interpreter `swift` belongs to; a run file is replaced by the arguments in it",
-        runs_zh: "用 `swift` 所属的解释器，torchrun 运行子命令背后的文件；run file 的内容展开成参数",
-    }],
     distribution: Some("ms-swift"),
     recognise,
     launch: LaunchTraits {
@@ -90,19 +85,9 @@ const INPUTS: &[Input] = &[
     Input::file("custom_register_path"),
 ];
 
-const FIELDS: &[Field] = &[
-    // `bool | None` in swift: a bare `--bf16` is refused by its parser.
-    ("fp16", Nargs::One),
-    ("bf16", Nargs::One),
-    ("model", Nargs::One),
-    ("use_hf", Nargs::Optional),
-    ("torch_dtype", Nargs::One),
-    ("sequence_parallel_size", Nargs::One),
-    ("callbacks", Nargs::One),
-    ("rlhf_type", Nargs::One),
-    ("ignore_args_error", Nargs::Optional),
-    ("load_args", Nargs::Optional),
-];
+// `bool | None` in swift: a bare `--bf16` is refused by its parser.
+const FIELDS: &str =
+    "fp16 bf16 model use_hf? torch_dtype sequence_parallel_size callbacks rlhf_type ignore_args_error? load_args?";
 
 /// The version whose options were recorded; another one may know others.
 const RECORDED: &str = "4.6.0";

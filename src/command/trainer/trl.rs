@@ -8,7 +8,7 @@ use crate::command::argv::{Args, Field, Nargs, OptionList};
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, LaunchTraits, ModelTraits, Trainer,
-    TrainingDefaults, UnknownOptions, Usage, Variable, console_python,
+    TrainingDefaults, UnknownOptions, Variable, console_python,
 };
 use crate::command::inputs::Input;
 use crate::command::job::Job;
@@ -18,11 +18,6 @@ use crate::host::Host;
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "trl",
-    usage: &[Usage {
-        commands: &["trl sft …", "trl dpo …", "trl grpo …"],
-        runs: "torchrun on the script behind it; with `--accelerate_config` or launcher arguments of its own: untouched",
-        runs_zh: "torchrun 运行它背后的脚本；带 `--accelerate_config` 或启动器参数时不动它",
-    }],
     distribution: Some("trl"),
     recognise,
     launch: LaunchTraits {
