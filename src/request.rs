@@ -1,7 +1,7 @@
 //! What was asked for, as plain values: `cli` makes them, everything behind reads them.
 
-pub(crate) mod draft;
 pub(crate) mod piped;
+pub(crate) mod understood;
 mod unknown;
 
 use std::ffi::OsString;

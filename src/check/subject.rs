@@ -257,7 +257,7 @@ impl<'a> Subject<'a> {
     /// The value a rank will see, including those of the template.
     pub(super) fn variable(&self, name: &str) -> Option<&OsStr> {
         let in_template = || self.template_env.iter().find(|(known, _)| known == name);
-        self.host.raw(name).or_else(|| in_template().map(|(_, value)| OsStr::new(value)))
+        self.host.var_os(name).or_else(|| in_template().map(|(_, value)| OsStr::new(value)))
     }
 }
 

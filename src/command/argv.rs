@@ -26,7 +26,8 @@ pub type Field = (&'static str, Nargs);
 
 /// Fields in one text, with a `?` behind those that may stand without a value.
 pub(crate) fn fields(list: &'static str) -> impl Iterator<Item = Field> {
-    list.split_ascii_whitespace().map(|word| word.strip_suffix('?').map_or((word, Nargs::One), |name| (name, Nargs::Optional)))
+    list.split_ascii_whitespace()
+        .map(|word| word.strip_suffix('?').map_or((word, Nargs::One), |name| (name, Nargs::Optional)))
 }
 
 /// The options of a front end. argparse accepts an abbreviation that fits one of them only.

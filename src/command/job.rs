@@ -157,8 +157,9 @@ impl Job {
         let name = self.config_argument();
         match self.trainer.config.hand_over {
             HandOver::Environment { config, switch } => {
-                let is_on = |name| host.filled(name).is_some_and(|value| value.eq_ignore_ascii_case("true"));
-                let path = host.filled(config).filter(|_| self.no_config.is_none() && switch.is_none_or(is_on))?;
+                let is_on = |name| host.nonempty_var(name).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+                let path =
+                    host.nonempty_var(config).filter(|_| self.no_config.is_none() && switch.is_none_or(is_on))?;
                 Some(Sourced::new(path.to_string(), Source::Variable(config.to_string())))
             }
             HandOver::Nested => {

@@ -158,7 +158,7 @@ fn not_found(word: &OsStr, host: &Host) -> Problem {
     if name.contains('/') {
         return report::no_such_program(&name, host.absolute(Path::new(word)).exists());
     }
-    let folders = host.raw(vars::PATH).map(std::env::split_paths).into_iter().flatten();
+    let folders = host.var_os(vars::PATH).map(std::env::split_paths).into_iter().flatten();
     if let Some(file) = folders.map(|folder| folder.join(word)).find(|file| file.is_file() && !is_shim(file)) {
         return report::no_such_program(&file.to_string_lossy(), true);
     }
@@ -168,7 +168,7 @@ fn not_found(word: &OsStr, host: &Host) -> Problem {
         _ => of_console(&name).and_then(|trainer| trainer.distribution),
     };
     let nearest = nearest_command(&name);
-    report::not_on_path(&name, package, nearest.as_deref(), host.raw(vars::PATH).unwrap_or_default())
+    report::not_on_path(&name, package, nearest.as_deref(), host.var_os(vars::PATH).unwrap_or_default())
 }
 
 /// The sub-command of zlaunch or the program of a trainer that a misspelt name is close to.

@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 
 use super::Launch;
-use super::draft::Draft;
+use super::understood::UnderstoodLaunch;
 use crate::base::options::{Arity, launch_option};
 use crate::base::shell;
 use crate::base::source::Sourced;
@@ -17,7 +17,7 @@ use crate::report::{self, Problem};
 /// Programs that start a training, besides the console scripts of the front ends and Python.
 const LAUNCHERS: &[&str] = &["torchrun", "deepspeed", "accelerate", "srun"];
 
-impl Draft<'_> {
+impl UnderstoodLaunch<'_> {
     /// Warnings and errors about what is not understood.
     pub(crate) fn not_understood(&self) -> Vec<Problem> {
         if let Some(prefix) = self.prefix() {

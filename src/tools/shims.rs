@@ -87,7 +87,7 @@ impl Shims {
 
     /// How to use them, after they were installed.
     pub(crate) fn advice(&self, host: &Host) -> Vec<u8> {
-        let path = host.raw(vars::PATH).unwrap_or_default();
+        let path = host.var_os(vars::PATH).unwrap_or_default();
         let first =
             std::env::split_paths(path).map(|folder| folder.join(LAUNCHERS[0])).find(|program| program.is_file());
         let real = |program: PathBuf| fs::canonicalize(program).ok();

@@ -162,7 +162,7 @@ fn variables(python: Option<&Python>, version: Option<Version>, host: &Host) -> 
     let is_before = |other| version.is_some_and(|version| version.is_before(other));
     let torch = python.and_then(|python| python.version("torch"));
     let torch_from = |version| torch.is_some_and(|torch| !torch.is_before(version));
-    let unset = |name: &str| host.raw(name).is_none();
+    let unset = |name: &str| host.var_os(name).is_none();
     let rounded = "expandable_segments:True,roundup_power2_divisions:16";
     let plain = if is_before([0, 16, 0]) { rounded } else { "expandable_segments:True" };
     let allocator = if torch_from([2, 9, 0]) && !is_before([0, 13, 0]) && unset(vars::PYTORCH_ALLOC_CONF) {

@@ -61,7 +61,7 @@ fn processes(text: &str, host: &Host) -> Option<Variable> {
     let devices =
         trainers().find_map(|call| keyword(call, "devices"))?.parse::<u32>().ok().filter(|count| *count > 0)?;
     let one_machine = trainers().find_map(|call| keyword(call, "num_nodes")).is_none_or(|nodes| nodes == "1");
-    let is_open = one_machine && OTHERS.iter().all(|name| host.filled(name).is_none());
+    let is_open = one_machine && OTHERS.iter().all(|name| host.nonempty_var(name).is_none());
     is_open
         .then(|| Variable::new(vars::NPROC_PER_NODE, devices.to_string(), format!("devices={devices} in the script")))
 }

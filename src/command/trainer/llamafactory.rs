@@ -145,7 +145,8 @@ fn variables(python: Option<&Python>, host: &Host) -> Vec<Variable> {
         found.is_some_and(|found| found.is_before(version))
     };
     let on = host.var(vars::OPTIM_TORCH).is_none_or(is_on) && !before([0, 9, 3]);
-    let machine = host.filled(vars::RANK).filter(|_| host.filled(vars::LOCAL_RANK).is_none() && before([0, 9, 1]));
+    let machine =
+        host.nonempty_var(vars::RANK).filter(|_| host.nonempty_var(vars::LOCAL_RANK).is_none() && before([0, 9, 1]));
     let machine =
         machine.map(|rank| Variable::new(vars::NODE_RANK, rank, "RANK, as LLaMA-Factory before 0.9.1 reads it"));
     let set = [(vars::PYTORCH_CUDA_ALLOC_CONF, "expandable_segments:True"), ("TORCH_NCCL_AVOID_RECORD_STREAMS", "1")];

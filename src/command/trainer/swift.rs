@@ -202,7 +202,7 @@ fn variables(block: Option<&serde_json::Value>, file: &OsStr, precedence: EnvBlo
     let why = format!("ENV in {}", file.to_string_lossy());
     let entries = block.and_then(|block| block.as_object()).into_iter().flatten();
     let counts = |name: &str| match precedence {
-        EnvBlock::Yields => host.raw(name).is_none(),
+        EnvBlock::Yields => host.var_os(name).is_none(),
         EnvBlock::Wins => !RANKS.contains(&name),
     };
     let wanted = entries.filter(|(name, _)| counts(name) && vars::is_name(name));

@@ -51,7 +51,9 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     let named = [("ADDR", vars::MASTER_ADDR), ("PORT", vars::MASTER_PORT)];
     job.variables = named
         .into_iter()
-        .filter_map(|(own, name)| Some(Variable::new(name, host.filled(own)?, format!("{own}, as xtuner reads it"))))
+        .filter_map(|(own, name)| {
+            Some(Variable::new(name, host.nonempty_var(own)?, format!("{own}, as xtuner reads it")))
+        })
         .collect();
     Some(job)
 }

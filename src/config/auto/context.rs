@@ -1,8 +1,6 @@
 //! What the rules may look at, and what they answer.
 
 use std::cell::OnceCell;
-use std::fmt;
-use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -87,81 +85,32 @@ pub(super) type Answer = Result<FilledValue, Unfilled>;
 
 pub(super) struct FilledValue {
     pub(super) value: Value,
-    pub(super) from: FillSource,
+    /// Where it comes from, for a person.
+    pub(super) from: String,
+    /// Every argument that counts.
+    pub(super) arguments: Vec<Source>,
 }
 
 impl FilledValue {
-    pub(super) fn new(value: impl Into<Value>, from: FillSource) -> Self {
-        FilledValue { value: value.into(), from }
+    /// A value that no argument decides.
+    pub(super) fn fixed(value: impl Into<Value>, from: impl Into<String>) -> Self {
+        FilledValue { value: value.into(), from: from.into(), arguments: Vec::new() }
+    }
+
+    /// Why the trainer may compute something else.
+    pub(super) fn doubt(&self) -> Option<&str> {
+        self.arguments.iter().find_map(Source::doubt)
+    }
+
+    /// The arguments that are not given.
+    pub(super) fn defaults(&self) -> impl Iterator<Item = &TrainerDefault> {
+        self.arguments.iter().filter_map(Source::trainer_default)
     }
 }
 
 impl<T: Into<Value>> From<Sourced<T>> for FilledValue {
     fn from(argument: Sourced<T>) -> Self {
-        FilledValue::new(argument.value, FillSource::Argument(argument.from))
-    }
-}
-
-/// Where a filled value comes from.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum FillSource {
-    Argument(Source),
-    Arguments(Source, Source),
-    /// The batch of all ranks.
-    GlobalBatch {
-        ranks: String,
-        micro_batch: Sourced<i64>,
-        accumulation: Sourced<i64>,
-        world_size: Source,
-    },
-    HiddenSize {
-        formula: &'static str,
-        size: u64,
-        file: PathBuf,
-    },
-    /// No argument decides it.
-    Constant(&'static str),
-}
-
-impl FillSource {
-    /// Every argument that counts.
-    fn sources(&self) -> impl Iterator<Item = &Source> {
-        let (one, two) = match self {
-            FillSource::Argument(source) => (Some(source), None),
-            FillSource::Arguments(one, two) => (Some(one), Some(two)),
-            FillSource::GlobalBatch { micro_batch, accumulation, .. } => {
-                (Some(&micro_batch.from), Some(&accumulation.from))
-            }
-            FillSource::HiddenSize { .. } | FillSource::Constant(_) => (None, None),
-        };
-        one.into_iter().chain(two)
-    }
-
-    /// Why the trainer may compute something else.
-    pub(super) fn doubt(&self) -> Option<&str> {
-        self.sources().find_map(Source::doubt)
-    }
-
-    /// The arguments that are not given.
-    pub(super) fn defaults(&self) -> impl Iterator<Item = &TrainerDefault> {
-        self.sources().filter_map(Source::trainer_default)
-    }
-}
-
-impl fmt::Display for FillSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FillSource::Argument(source) => source.fmt(f),
-            FillSource::Arguments(one, two) => write!(f, "{one}, {two}"),
-            FillSource::GlobalBatch { ranks, micro_batch, accumulation, world_size } => {
-                let (micro, steps) = (micro_batch, accumulation);
-                write!(f, "{ranks} × {} × {} ({world_size}, {}, {})", micro.value, steps.value, micro.from, steps.from)
-            }
-            FillSource::HiddenSize { formula, size, file } => {
-                write!(f, "{formula}, hidden_size {size} in {}", file.display())
-            }
-            FillSource::Constant(why) => f.write_str(why),
-        }
+        FilledValue { value: argument.value.into(), from: argument.from.to_string(), arguments: vec![argument.from] }
     }
 }
 
