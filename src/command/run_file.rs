@@ -9,8 +9,7 @@ use serde_json::{Map, Value};
 use crate::base::json;
 use crate::base::yaml::{self, Dialect};
 use crate::host::Host;
-use crate::report::reading;
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule, reading};
 
 /// Arguments that are numbers. HF's `parse_dict` converts nothing: `max_grad_norm: false` becomes a `gradient_clipping` of
 /// false.
@@ -98,7 +97,9 @@ fn mapping(text: &str, path: &Path, dialect: Dialect) -> Result<Option<Map<Strin
     })? {
         Value::Object(object) => Ok(Some(object)),
         Value::Null => Ok(None),
-        _ => Err(report::run_file_is_no_mapping(path)),
+        _ => Err(Problem::error(Rule::RunFile, "a run file must hold `key: value` lines")
+            .at(path.display())
+            .help("model: Qwen/Qwen3-8B")),
     }
 }
 

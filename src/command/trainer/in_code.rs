@@ -24,21 +24,9 @@ pub(crate) const TRAINER: Trainer = Trainer {
 };
 
 /// Classes of arguments that transformers, TRL and sentence-transformers have.
-const CLASSES: &[&str] = &[
-    "TrainingArguments",
-    "Seq2SeqTrainingArguments",
-    "SFTConfig",
-    "DPOConfig",
-    "GRPOConfig",
-    "KTOConfig",
-    "ORPOConfig",
-    "CPOConfig",
-    "RewardConfig",
-    "RLOOConfig",
-    "SentenceTransformerTrainingArguments",
-    "SparseEncoderTrainingArguments",
-    "CrossEncoderTrainingArguments",
-];
+const CLASSES: &str = "TrainingArguments Seq2SeqTrainingArguments SFTConfig DPOConfig GRPOConfig KTOConfig ORPOConfig CPOConfig \
+    RewardConfig RLOOConfig SentenceTransformerTrainingArguments SparseEncoderTrainingArguments \
+    CrossEncoderTrainingArguments";
 
 /// Packages that have a trainer which is transformers' own, or derives from it.
 const PACKAGES: &[&str] = &["transformers", "trl", "unsloth", "sentence_transformers"];
@@ -46,7 +34,7 @@ const PACKAGES: &[&str] = &["transformers", "trl", "unsloth", "sentence_transfor
 fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     let source = command.source(host).filter(|source| imports(&source.text, PACKAGES))?;
     let text = source.text.as_str();
-    let made: Vec<&str> = CLASSES.iter().flat_map(|class| calls(text, class)).collect();
+    let made: Vec<&str> = CLASSES.split(' ').flat_map(|class| calls(text, class)).collect();
     let trains = text.contains("Trainer(");
     if made.is_empty() || !trains || command.args.iter().any(|word| names_config(word)) {
         return None;

@@ -24,7 +24,7 @@ use crate::command::run_file::{self, RunFile};
 use crate::command::shipped::ShippedConfigs;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
-use crate::report::{self, Problem};
+use crate::report::{self, Problem, Rule};
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "swift",
@@ -176,7 +176,9 @@ fn insert_run_file(job: &mut Job, place: Range<usize>, file: &OsStr, at_end: boo
         Ok(Some(mut entries)) => {
             let block = entries.shift_remove("ENV");
             if block.as_ref().is_some_and(|block| !block.is_object() && !block.is_null()) {
-                job.problems.push(report::env_block_is_no_mapping(&file.to_string_lossy()));
+                let what = "`ENV` must hold `NAME: value` lines";
+                let problem = Problem::error(Rule::RunFile, what).at(format!("{}, ENV", file.to_string_lossy()));
+                job.problems.push(problem.help("ENV: {NPROC_PER_NODE: 8}"));
             }
             job.variables.extend(variables(block.as_ref(), file, precedence, host));
             let words = run_file::words(&entries);
