@@ -4,7 +4,6 @@
 mod effects;
 mod generated;
 mod memory;
-mod prefixes;
 mod printing;
 mod problem;
 mod ranks;
@@ -21,7 +20,6 @@ mod usage;
 pub(crate) use effects::*;
 pub(crate) use generated::*;
 pub(crate) use memory::*;
-pub(crate) use prefixes::*;
 pub(crate) use printing::*;
 pub use problem::*;
 pub(crate) use ranks::*;

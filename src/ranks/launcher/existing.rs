@@ -15,7 +15,7 @@ use crate::command::target::{ParsedCommand, Target, is_python, of_python};
 use crate::command::trainer::{self, Job};
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags};
-use crate::report::{self, Problem, Rule};
+use crate::report::{Problem, Rule};
 
 /// Every launcher that a command may start with.
 pub(super) const SPECS: &[&LauncherSpec] = &[&torchrun::SPEC, &deepspeed::SPEC, &accelerate::SPEC];
@@ -142,7 +142,11 @@ impl ExistingLauncher {
     /// Why the launcher refuses a config, whichever it is.
     pub(crate) fn refuses_config(&self, job: &Job, host: &Host) -> Option<Problem> {
         let refused = self.is_given_config(job).then(|| accelerate::refused_in_run_file(&self.args, host)).flatten();
-        refused.map(|(file, entries)| report::refused_beside_config(&self.name(), &file, &entries))
+        let (file, entries) = refused?;
+        let listed = entries.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let what = format!("`{}` refuses {listed} in its run file beside a DeepSpeed config", self.name());
+        let help = "drop them there; the DeepSpeed config says them, and --mixed_precision is taken as a flag";
+        Some(Problem::warning(Rule::TwoConfigs, what).at(file.display()).help(help))
     }
 
     /// A word that DeepSpeed's runner does not bring to the other machines as it stands.
