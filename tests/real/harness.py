@@ -176,7 +176,7 @@ class Checks:
 
 def needs(*programs):
     """Skips the check where a program is missing and cannot be installed."""
-    packages = {"unshare": "util-linux", "setpriv": "util-linux", "prlimit": "util-linux"}
+    packages = {"unshare": "util-linux", "setpriv": "util-linux", "prlimit": "util-linux", "nvim": "neovim"}
     for program in programs:
         if not shutil.which(program) and shutil.which("apt-get"):
             subprocess.run(["apt-get", "install", "-qq", "-y", packages.get(program, program)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -228,6 +228,20 @@ def mirror():
     """Where this machine's packages come from."""
     sites = run("apt-get", "indextargets", "--format", "$(REPO_URI) $(ORIGIN)", "Created-By: Packages").stdout.splitlines()
     return next(line.split()[0] for line in sites if line.endswith(" Debian"))
+
+
+def blocks(document, info):
+    """The lines of every block of this kind in a document, each with its number."""
+    found, block = [], None
+    for number, line in enumerate(document.read_text().splitlines(), 1):
+        if block is None and line == f"```{info}":
+            block = []
+        elif block is not None and line == "```":
+            found.append(block)
+            block = None
+        elif block is not None:
+            block.append((number, line))
+    return found
 
 
 def until(condition, complaint, seconds=PATIENCE):
