@@ -6,11 +6,10 @@ Each case (cases/scripts.txt) is a script with its files, and two commands: the 
 `--env` takes the environment of other versions.
 """
 import json
-import re
 import shlex
 import subprocess
 
-from harness import CHECKS, HERE, check, kept, run_checks
+from harness import HERE, check, check_each, kept, read_cases, run_checks
 from lab import Lab, different
 
 CONFIG = {
@@ -19,18 +18,6 @@ CONFIG = {
     "bf16": {"enabled": "auto"}, "fp16": {"enabled": "auto"},
     "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto", "stage3_prefetch_bucket_size": "auto", "stage3_param_persistence_threshold": "auto"},
 }
-
-
-def cases():
-    """{name: (what is said of it, its files)}."""
-    found = {}
-    for block in re.split(r"^= ", (HERE / "cases/scripts.txt").read_text(), flags=re.M)[1:]:
-        head, *files = re.split(r"^--- ", block, flags=re.M)
-        name, *rows = head.strip().split("\n")
-        said = {"alone": "", "ours": "", "says": "", "config": json.dumps(CONFIG)} | {key: value.strip() for key, _, value in (row.partition(" ") for row in rows)}
-        texts = (file.partition("\n") for file in files)
-        found[name] = said, {title.split(" ")[0]: text.rstrip("\n") + ("" if " (no newline" in title else "\n") for title, _, text in texts}
-    return found
 
 
 # Scripts by the hundred: how public ones read their arguments, what they change, what they load, and what they are given.
@@ -93,8 +80,8 @@ def generated():
 MODELS = {"model/config.json": '{"model_type": "llama", "hidden_size": 128, "num_attention_heads": 4}', "other/config.json": '{"model_type": "llama", "hidden_size": 256}'}
 
 
-CASES = cases()
-KIT = CASES.pop("(beside every script)")[1]
+CASES = read_cases(HERE / "cases/scripts.txt")
+KIT = CASES.pop("(beside every script)").files
 
 
 class Bench(Lab):
@@ -130,24 +117,23 @@ class Bench(Lab):
         return subprocess.run([self.binary, *words], env=self.variables(), cwd=folder, capture_output=True, text=True)
 
 
-def try_case(bench, name, said, files):
+@check_each({name: {"name": name, "case": case} for name, case in CASES.items()})
+def odd_script(bench, name, case):
     folder = bench.root / name
     config = folder / "ds.json"
-    bench.write_all(folder, {"ds.json": said["config"]} | {file: text.replace("CONFIG", str(config)) if file.endswith(("yaml", ".json")) else text for file, text in files.items()})
+    texts = {file: text.replace("CONFIG", str(config)) if file.endswith(("yaml", ".json")) else text for file, text in case.files.items()}
+    bench.write_all(folder, {"ds.json": case.one("config", json.dumps(CONFIG))} | texts)
     command = lambda words: ["train.py", *shlex.split(words.replace("CONFIG", str(config)))]
-    alone = bench.config_of(folder, "python", *command(said["alone"]))
-    ours = ["--deepspeed", str(config), "--", "python", *command(said["ours"])]
+    alone = bench.config_of(folder, "python", *command(case.one("alone")))
+    ours = ["--deepspeed", str(config), "--", "python", *command(case.one("ours"))]
     # hydra names its folder of outputs by the second, so that two runs may share it.
     before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file() and "outputs" not in file.parts and file.name != "report.json"}
     checked = bench.zlaunch(folder, "check", *ours)
     assert checked.returncode == 0, checked.stdout
     plan, through = bench.zlaunch(folder, "-n", *ours).stdout, bench.config_of(folder, bench.binary, *ours)
     assert through == alone, f"{different(alone, through)}\n{plan}"
-    assert said["says"] in plan, f"the plan does not say {said['says']!r}:\n{plan}"
+    assert case.one("says") in plan, f"the plan does not say {case.one('says')!r}:\n{plan}"
     assert all(file.read_bytes() == text for file, text in before.items()), "a file of the user's was changed"
-
-
-CHECKS.extend((name, try_case, {"name": name, "said": said, "files": files}) for name, (said, files) in CASES.items())
 
 
 def try_generated(bench, script, words):

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from cluster import PATH, Cluster, title
-from harness import CHECKS, ROOT, Arguments, Checks, Skip, check, check_each, port_was_taken, torch_aborted_at_exit, until
+from harness import CHECKS, ROOT, Arguments, Checks, Skip, check, check_each, port_was_taken, read_cases, torch_aborted_at_exit, until
 from lab import extensions
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "engines"))
@@ -26,22 +26,7 @@ TWO = "-w node[01-02] -N2"
 PAIR = ["node01", "node02"]
 
 
-def layouts():
-    """{name: (whether zlaunch is each rank, [command, line of the script], nodes, ranks on each)} of the file."""
-    found, per_rank = {}, False
-    for line in (HERE / "layouts.txt").read_text().replace("TWO", TWO).splitlines():
-        if line.startswith("= "):
-            per_rank = line == "= per rank"
-        elif line.startswith("  "):
-            command.append(line.strip())
-        elif line and not line.startswith("#"):
-            name, _, places = line.partition(": ")
-            nodes, command = dict(place.split("=") for place in places.split()), []
-            found[name] = per_rank, command, list(nodes), [int(count) for count in nodes.values()]
-    return found
-
-
-LAYOUTS = layouts()
+LAYOUTS = read_cases(ENGINES.parent / "cases/slurm.txt")
 # What sbatch takes only as lines of the script.
 HETEROGENEOUS = "#SBATCH -w node01 -N1 --ntasks-per-node=1 --gpus-per-node=4\n#SBATCH hetjob\n#SBATCH -w node[03-04] -N2 --ntasks-per-node=1 --gpus-per-node=2\n"
 
@@ -161,10 +146,16 @@ def judge(found, nodes, gpus, real=False):
     assert batch in ("auto", 2 * len(homes)), f"train_batch_size {batch} for {len(homes)} ranks of 2"
 
 
+def command_of(layout):
+    """The command, and for sbatch the line of its script."""
+    return [text.replace("TWO", TWO) for text in (*layout.all("run"), *layout.all("script"))]
+
+
 @check_each({name: {"layout": layout} for name, layout in LAYOUTS.items()})
 def ranks_find_their_places(lab, layout):
-    per_rank, command, nodes, gpus = layout
-    status, output = lab.finish(*command, **lab.variables())
+    places = dict(place.split("=") for place in layout.one("on").split())
+    nodes, gpus, per_rank = list(places), [int(count) for count in places.values()], bool(layout.all("each"))
+    status, output = lab.finish(*command_of(layout), **lab.variables())
     assert status == 0, f"status {status}\n{output}"
     records = lab.records()
     assert len(records) == (sum(gpus) if per_rank else len(nodes)), f"{len(records)} processes\n{output}"
@@ -284,7 +275,7 @@ def documented_requeue_resumes(lab):
 
 @check
 def said_by_the_user(lab):
-    status, output = lab.finish(*LAYOUTS["one_task_a_node"][1], **lab.variables(MASTER_PORT="23456"))
+    status, output = lab.finish(*command_of(LAYOUTS["one_task_a_node"]), **lab.variables(MASTER_PORT="23456"))
     assert status == 0, output
     judge(ranks_of_torchrun(lab.records(2), [4, 4]), PAIR, [4, 4])
     assert {option(record["words"], "--master_port") for record in lab.records(2)} == {"23456"}
