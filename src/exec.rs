@@ -21,7 +21,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::base::source::Sourced;
 use crate::base::vars;
-use crate::plan::environment::Environment;
+use crate::plan::environment::{Environment, Setting};
 use crate::plan::record::{self, Record};
 use crate::plan::{FileKind, Plan, PlannedConfig};
 use crate::report::{self, OutputFile, Problem};
@@ -57,7 +57,8 @@ pub(crate) fn start(plan: &Plan) -> Result<u8, Problem> {
     raise_memlock_limit();
     let Some((program, arguments)) = plan.argv.split_first() else { return Err(report::nothing_to_launch("zero2")) };
     if let Some(local) = &plan.local {
-        return local::run(local, &plan.argv, &plan.environment);
+        let port = free_port(&plan.environment).map_err(|why| report::cannot_watch_ranks(&why))?;
+        return local::run(local, plan, port);
     }
     let mut command = Command::new(program);
     command.args(arguments);
@@ -129,6 +130,14 @@ fn lock(folder: &Path) -> Option<File> {
         thread::sleep(Duration::from_millis(10));
     }
     Some(file)
+}
+
+/// A port for the ranks to meet on, where the plan leaves it open with 0.
+fn free_port(environment: &Environment) -> io::Result<Option<u16>> {
+    let is_open = |setting: &Setting| setting.name == vars::MASTER_PORT && setting.value == "0";
+    // Rank 0 will listen on all addresses.
+    let bind = || TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?.local_addr();
+    Ok(environment.set.iter().any(is_open).then(bind).transpose()?.map(|address| address.port()))
 }
 
 /// Rank 0 will listen on this port. If it is taken, the user should know before the other ranks wait for it.

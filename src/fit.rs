@@ -35,7 +35,7 @@ use crate::host::machine::Machine;
 use crate::ranks::topology::{HostFlags, Processes, RankFlags, Topology};
 use crate::report::{Problem, Rule};
 use crate::request::Launch;
-use crate::request::draft::Draft;
+use crate::request::understood::UnderstoodLaunch;
 
 pub(crate) use allocator::{EXPANDABLE, UsedAllocator};
 pub(crate) use candidates::AUTO;
@@ -124,21 +124,21 @@ pub fn answer(request: &FitRequest, host: &Host) -> Result<FitReport, Vec<Proble
         let cluster = cluster(&launch.topology, None, host)?;
         return FitInputs::new(None, cluster, launch, host).of_request(request, host).report(host);
     }
-    let draft = Draft::new(launch, host);
-    if !draft.job.problems.is_empty() {
-        return Err(draft.job.problems);
+    let understood = UnderstoodLaunch::new(launch, host);
+    if !understood.job.problems.is_empty() {
+        return Err(understood.job.problems);
     }
-    let cluster = cluster(&launch.topology, Some(draft.topology()), &draft.host)?;
-    let mut inputs = FitInputs::new(Some(&draft.job), cluster, launch, &draft.host).of_request(request, host);
+    let cluster = cluster(&launch.topology, Some(understood.topology()), &understood.host)?;
+    let mut inputs = FitInputs::new(Some(&understood.job), cluster, launch, &understood.host).of_request(request, host);
     if inputs.config.is_none() {
-        let own = draft.own_config().filter(|own| !own.value.is_empty()).map(|own| draft.own_file(own));
-        let is_here = |own: &Sourced<String>| template::resolve(own, &launch.search, &draft.host).is_ok();
+        let own = understood.own_config().filter(|own| !own.value.is_empty()).map(|own| understood.own_file(own));
+        let is_here = |own: &Sourced<String>| template::resolve(own, &launch.search, &understood.host).is_ok();
         (inputs.config, inputs.unread) = match own {
             Some(own) if own.value == AUTO || is_here(&own) => (Some(own), None),
             own => (None, own),
         };
     }
-    inputs.report(&draft.host)
+    inputs.report(&understood.host)
 }
 
 /// `--deepspeed auto`: the template, and a sentence that says why.
@@ -155,8 +155,8 @@ pub(crate) fn choose(
         return Err(cannot("the number of GPUs is unknown", "name one: --deepspeed zero3").into());
     };
     let inputs = FitInputs::new(Some(job), cluster, launch, host);
-    if job.trainer.passes_through() || inputs.args.model.is_none() {
-        let argument = Some(job.trainer.model_argument).filter(|name| job.takes(name));
+    if job.trainer.is_passthrough() || inputs.args.model.is_none() {
+        let argument = Some(job.trainer.model.argument).filter(|name| job.takes(name));
         let argument = argument.map(|name| format!("add --{name} to the command, or ")).unwrap_or_default();
         let help = format!("{argument}name a template: --deepspeed zero3");
         return Err(cannot("the command names no model", &help).into());
@@ -241,7 +241,7 @@ struct FitInputs<'a> {
 impl<'a> FitInputs<'a> {
     fn new(job: Option<&Job>, cluster: Cluster, launch: &'a Launch, host: &Host) -> Self {
         let lookup = ModelLookup {
-            hub: job.map_or(Hub::HuggingFace, |job| (job.trainer.hub)(&job.args, host)),
+            hub: job.map_or(Hub::HuggingFace, |job| (job.trainer.model.hub)(&job.args, host)),
             revision: job.and_then(|job| job.args.text("model_revision")).map(|revision| revision.value),
             trusts_names: false,
         };
@@ -324,7 +324,7 @@ impl<'a> FitInputs<'a> {
             Some(row) => remedies::remedies(&Scenario { order: &[&row.name], ..scenario }, &scenario),
             None => remedies::remedies(&scenario, &scenario),
         };
-        let rule_of_thumb = advice::rule_of_thumb(weights.params, settings.tuner.value, scenario.gpu_memory);
+        let rule_of_thumb = advice::rule_of_thumb(weights.params, settings.tuner, scenario.gpu_memory);
         Ok(FitReport {
             model: self.args.model.as_ref().map(|model| model.value.clone()),
             cluster: self.cluster,
@@ -364,23 +364,23 @@ impl<'a> FitInputs<'a> {
 
     fn assumed(&self, weights: &Weights, settings: &TrainingSettings) -> Vec<String> {
         let mut assumed = weights.assumed.clone();
-        if settings.tuner.from == Source::Default && settings.tuner.value != Tuner::Full {
+        if self.args.tuner.is_none() && settings.tuner != Tuner::Full {
             assumed.push(format!("LoRA, the default of {}", self.trainer.map_or("", |trainer| trainer.name)));
         }
-        if settings.seq_len.from == Source::Default {
-            assumed.push(format!("{} tokens per sequence", settings.seq_len.value));
+        if self.args.seq_len.is_none() {
+            assumed.push(format!("{} tokens per sequence", settings.seq_len));
         }
-        if settings.sequence_parallel.value > 1 {
-            let ranks = settings.sequence_parallel.value;
+        if settings.sequence_parallel > 1 {
+            let ranks = settings.sequence_parallel;
             assumed.push(format!("that each GPU has one of {ranks} parts of a sequence, which was not measured"));
         }
-        if settings.micro_batch.from == Source::Default {
-            assumed.push(format!("a micro batch of {}", settings.micro_batch.value));
+        if self.args.micro_batch.is_none() {
+            assumed.push(format!("a micro batch of {}", settings.micro_batch));
         }
         if let Some(unread) = &self.unread {
             assumed.push(format!("nothing about {}, which is not here", unread.place()));
         }
-        if !settings.optimizer.value.is_measured() {
+        if !settings.optimizer.is_measured() {
             assumed.push("the most that an optimizer can need: the memory of this one was not measured".to_string());
         }
         let is_trl = self.trainer.is_some_and(|trainer| trainer.distribution == Some("trl"));

@@ -50,23 +50,23 @@ impl Host {
         }
     }
 
-    pub(crate) fn raw(&self, name: &str) -> Option<&OsStr> {
+    pub(crate) fn var_os(&self, name: &str) -> Option<&OsStr> {
         self.env.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
     /// A variable that is set to UTF-8 text.
     pub(crate) fn var(&self, name: &str) -> Option<&str> {
-        self.raw(name)?.to_str()
+        self.var_os(name)?.to_str()
     }
 
     /// A variable that is set and not empty, for paths and numbers.
-    pub(crate) fn filled(&self, name: &str) -> Option<&str> {
+    pub(crate) fn nonempty_var(&self, name: &str) -> Option<&str> {
         self.var(name).filter(|value| !value.is_empty())
     }
 
     /// A folder named by a variable. Relative ones are ignored, as the XDG specification asks.
     fn folder(&self, name: &str) -> Option<PathBuf> {
-        self.raw(name).map(PathBuf::from).filter(|path| path.is_absolute())
+        self.var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
     }
 
     pub(crate) fn home(&self) -> Option<PathBuf> {
@@ -92,7 +92,7 @@ impl Host {
 
     /// The path that a variable holds, made absolute.
     pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
-        self.filled(name).map(|path| self.absolute(Path::new(path)))
+        self.nonempty_var(name).map(|path| self.absolute(Path::new(path)))
     }
 
     /// `~` and relative paths made absolute, without touching the disk.
@@ -103,7 +103,7 @@ impl Host {
 
     /// The executable that a word means here.
     pub(crate) fn find_program(&self, word: &OsStr) -> Option<PathBuf> {
-        programs::find(word, &HostSys { path: self.raw(vars::PATH), cwd: &self.cwd, home: self.home() })
+        programs::find(word, &HostSys { path: self.var_os(vars::PATH), cwd: &self.cwd, home: self.home() })
     }
 
     /// The models of the GPUs, as the NVIDIA driver names them.
@@ -144,7 +144,7 @@ impl Host {
     /// The same host with those of these variables set that were not.
     pub(crate) fn with_more<'a>(&self, more: impl Iterator<Item = (&'a str, &'a str)>) -> Cow<'_, Self> {
         let mut host = Cow::Borrowed(self);
-        for (name, value) in more.filter(|(name, _)| self.raw(name).is_none()) {
+        for (name, value) in more.filter(|(name, _)| self.var_os(name).is_none()) {
             host.to_mut().env.insert(OsString::from(name), OsString::from(value));
         }
         host

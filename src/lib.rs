@@ -256,7 +256,8 @@ fn run_launch(launch: &Launch, host: &Host) -> Result<u8, Vec<Problem>> {
     if !quiet && (plan.topology.is_first() || verbose) {
         report::report(&plan.diagnostics, &secrets);
     }
-    if let Some(chosen) = plan.chosen.as_ref().filter(|_| !quiet && plan.topology.is_first()) {
+    let chosen = plan.config.as_ref().and_then(|config| config.chosen.as_ref());
+    if let Some(chosen) = chosen.filter(|_| !quiet && plan.topology.is_first()) {
         err(&format!("{chosen}\n"));
     }
     if let Some(format) = dry_run {
@@ -283,7 +284,12 @@ fn carry_out(plan: &Plan, headline: Option<String>) -> Result<u8, Vec<Problem>> 
 
 /// Exit status 1: it does not fit.
 fn run_fit(request: &fit::FitRequest, host: &Host) -> Result<u8, Vec<Problem>> {
-    let in_its_words = |problem| report::in_words_of_fit(problem, request.card);
+    // It is asked about GPUs that need not be here.
+    let help = request.card.map_or("--gpu H100x8, or --gpus 8 --gpu-memory 80GiB", |_| "--gpus 8");
+    let in_its_words = |problem: Problem| match problem.asks_for_gpu_count {
+        true => Problem { what: "the number of GPUs is unknown".to_string(), ..problem }.help(help),
+        false => problem,
+    };
     let report =
         fit::answer(request, host).map_err(|problems| problems.into_iter().map(in_its_words).collect::<Vec<_>>())?;
     report::report(&request.launch.warnings, &Secrets::of(host));

@@ -1,21 +1,19 @@
 //! The decision: everything a launch will do, as a plain value. `--dry-run` prints it, `exec` carries it out.
 
-mod behind;
-mod config_decision;
+mod config;
 mod config_text;
 pub(crate) mod configs;
 mod decision;
 mod diagnostics;
 pub(crate) mod environment;
 mod file;
-mod headline;
+mod forwarded_env;
 mod inputs;
 mod own_config;
 mod planner;
 mod print;
 pub(crate) mod record;
 mod recording;
-mod travel;
 
 pub use decision::Plan;
 pub(crate) use file::{FileKind, PlannedConfig};

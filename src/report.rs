@@ -2,7 +2,6 @@
 //! files a user names. One function a sentence; the functions decide nothing but the words.
 
 mod effects;
-mod engines;
 mod files;
 mod generated;
 mod machine;
@@ -22,7 +21,6 @@ mod trainers;
 mod usage;
 
 pub(crate) use effects::*;
-pub(crate) use engines::*;
 pub(crate) use files::*;
 pub(crate) use generated::*;
 pub(crate) use machine::*;

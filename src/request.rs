@@ -1,7 +1,7 @@
 //! What was asked for, as plain values: `cli` makes them, everything behind reads them.
 
-pub(crate) mod draft;
 pub(crate) mod piped;
+pub(crate) mod understood;
 mod unknown;
 
 use std::ffi::OsString;
@@ -45,7 +45,7 @@ pub struct Launch {
 impl Launch {
     /// The command without our options, as it stands.
     pub(crate) fn command_alone(&self) -> Self {
-        let trainer = Some(Sourced::new(trainer::as_it_stands(), Source::Default));
+        let trainer = Some(Sourced::new(trainer::passthrough(), Source::Default));
         Launch { output: self.output, command: self.command.clone(), trainer, ..Launch::default() }
     }
 

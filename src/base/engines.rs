@@ -154,8 +154,8 @@ mod tests {
 
     #[test]
     fn every_line_is_understood() {
-        const ROLES: &str =
-            "count index hosts first port gpus job rank size local_rank local_size file list pairs mark";
+        const ROLES: &str = "count index instance hosts first main first_prefix domain port gpus job worker mark rank size local_rank \
+             local_size nodes file list pairs";
         assert_eq!(TABLE.lines().filter(|line| line.starts_with('=')).count(), all().count());
         for block in all() {
             assert!(block.head.contains(": ") && block.body.starts_with("prefixes "), "{}", block.head);

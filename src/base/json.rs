@@ -102,6 +102,27 @@ pub fn leaves(config: &Value, wanted: fn(&Value) -> bool) -> Vec<String> {
     found
 }
 
+/// The dotted keys whose values are not the same, in the order of the first; lists count as values.
+pub(crate) fn differing(one: &Value, two: &Value) -> Vec<String> {
+    fn walk<'a>(one: Option<&'a Value>, two: Option<&'a Value>, path: &mut Vec<&'a str>, found: &mut Vec<String>) {
+        let [first, second] = [one, two].map(|side| side.and_then(Value::as_object));
+        if first.is_none() && second.is_none() {
+            found.extend((one != two).then(|| path.join(".")));
+            return;
+        }
+        let names = |side: Option<&'a Map<String, Value>>| side.into_iter().flat_map(Map::keys);
+        let is_new = |name: &&String| first.is_none_or(|first| !first.contains_key(*name));
+        for name in names(first).chain(names(second).filter(is_new)) {
+            path.push(name);
+            walk(first.and_then(|side| side.get(name)), second.and_then(|side| side.get(name)), path, found);
+            path.pop();
+        }
+    }
+    let mut found = Vec::new();
+    walk(Some(one), Some(two), &mut Vec::new(), &mut found);
+    found
+}
+
 /// Line and column of each dotted key.
 pub(crate) type Positions = HashMap<String, (usize, usize)>;
 

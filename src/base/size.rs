@@ -34,21 +34,13 @@ pub(crate) fn parse_count(text: &str) -> Option<u64> {
 
 /// `80GiB`, `80G` (the same), `80GB` (decimal, so a little less), `81559MiB`; without a unit, bytes.
 pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
+    const K: f64 = 1024.0;
+    #[rustfmt::skip]
     const UNITS: Units = &[
-        ("KIB", 1024.0),
-        ("MIB", 1_048_576.0),
-        ("GIB", 1_073_741_824.0),
-        ("TIB", 1_099_511_627_776.0),
-        ("KB", 1e3),
-        ("MB", 1e6),
-        ("GB", 1e9),
-        ("TB", 1e12),
-        ("K", 1024.0),
-        ("M", 1_048_576.0),
-        ("G", 1_073_741_824.0),
-        ("T", 1_099_511_627_776.0),
-        ("B", 1.0),
-        ("", 1.0),
+        ("KIB", K), ("MIB", K * K), ("GIB", K * K * K), ("TIB", K * K * K * K),
+        ("KB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12),
+        ("K", K), ("M", K * K), ("G", K * K * K), ("T", K * K * K * K),
+        ("B", 1.0), ("", 1.0),
     ];
     with_unit(text.trim(), UNITS)
 }

@@ -194,32 +194,13 @@ pub(crate) const VISIBLE_DEVICES: &[&str] =
     &[CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES, ASCEND_RT_VISIBLE_DEVICES];
 
 /// torchrun's own variables for what zlaunch decides otherwise.
-pub(crate) const PET_ELSEWHERE: &[&str] = &[
-    "PET_RDZV_BACKEND",
-    "PET_RDZV_ENDPOINT",
-    "PET_RDZV_ID",
-    "PET_RDZV_CONF",
-    "PET_STANDALONE",
-    "PET_MODULE",
-    "PET_NO_PYTHON",
-    "PET_RUN_PATH",
-];
+pub(crate) const PET_ELSEWHERE: &str = "PET_RDZV_BACKEND PET_RDZV_ENDPOINT PET_RDZV_ID PET_RDZV_CONF PET_STANDALONE \
+    PET_MODULE PET_NO_PYTHON PET_RUN_PATH";
 
 /// Shown in every plan when set, because they change how the ranks start.
-pub(crate) const SHOWN_WHEN_SET: &[&str] = &[
-    CUDA_VISIBLE_DEVICES,
-    HIP_VISIBLE_DEVICES,
-    ROCR_VISIBLE_DEVICES,
-    ASCEND_RT_VISIBLE_DEVICES,
-    OMP_NUM_THREADS,
-    MASTER_ADDR,
-    MASTER_PORT,
-    PYTORCH_CUDA_ALLOC_CONF,
-    PYTORCH_ALLOC_CONF,
-    "CUDA_DEVICE_MAX_CONNECTIONS",
-    "NCCL_DEBUG",
-    "DS_ACCELERATOR",
-];
+pub(crate) const SHOWN_WHEN_SET: &str = "CUDA_VISIBLE_DEVICES HIP_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES \
+    ASCEND_RT_VISIBLE_DEVICES OMP_NUM_THREADS MASTER_ADDR MASTER_PORT PYTORCH_CUDA_ALLOC_CONF PYTORCH_ALLOC_CONF \
+    CUDA_DEVICE_MAX_CONNECTIONS NCCL_DEBUG DS_ACCELERATOR";
 
 /// Written into the launch record when set: zlaunch leaves them alone, but they change a training.
 const RECORDED: &str = "ZLAUNCH_ PATH PYTHONPATH PYTHONHASHSEED PYTHONNOUSERSITE LD_ VIRTUAL_ENV CONDA_PREFIX \
@@ -308,75 +289,5 @@ mod tests {
                 variable.name()
             );
         }
-    }
-
-    /// String literals that look like variables and are not.
-    const NO_VARIABLES: &[&str] = &[
-        "CARGO_PKG_VERSION",
-        "END_OF_CONFIG",
-        "PRETTY_NAME=",
-        // Tasks of peft.
-        "SEQ_CLS",
-        "SEQ_2_SEQ_LM",
-        "CAUSAL_LM",
-        "TOKEN_CLS",
-        "QUESTION_ANS",
-        "FEATURE_EXTRACTION",
-    ];
-
-    /// Every variable named in the code, the templates and the shim has a row.
-    #[test]
-    fn every_variable_in_the_sources_has_a_row() {
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-        let all = all();
-        let (mut folders, mut seen) = (vec![root.join("src"), root.join("templates"), root.join("shims")], 0);
-        while let Some(folder) = folders.pop() {
-            for file in std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {
-                if file.is_dir() {
-                    folders.push(file);
-                    continue;
-                }
-                let place = file.strip_prefix(root).unwrap().display().to_string();
-                // Recorded data and texts are not code.
-                let ours = file.extension().is_some_and(|it| it == "rs" || it == "json" || it == "sh");
-                if !ours {
-                    continue;
-                }
-                let text = std::fs::read_to_string(&file).unwrap();
-                let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
-                for name in named(code) {
-                    let known = all.iter().any(|var| var.is_called(name) || var.is_called(&format!("{name}*")));
-                    // How the names of several begin.
-                    let begins = name.ends_with('_') && all.iter().flat_map(Var::names).any(|it| it.starts_with(name));
-                    let option = crate::base::options::launch::ALL.iter().any(|it| it.variable() == name);
-                    let other = NO_VARIABLES.contains(&name) || name == "ZLAUNCH_";
-                    assert!(
-                        known || begins || option || other,
-                        "{place} names {name}: neither src/base/vars.rs nor src/base/engines.txt has a row for it"
-                    );
-                    seen += 1;
-                }
-            }
-        }
-        assert!(seen > 100, "{seen}");
-    }
-
-    /// Words in quotes that are upper case with an underscore, those that a host is asked for, and ours in shell text.
-    fn named(code: &str) -> Vec<&str> {
-        let part_of_a_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-        let asked = [".var(\"", ".filled(\"", ".raw(\"", ".variable(\""];
-        let mut found = Vec::new();
-        for (at, _) in code.match_indices('"') {
-            let rest = &code[at + 1..];
-            let name = &rest[..rest.find('"').unwrap_or(0)];
-            let whole = name.len() > 3 && name.trim_end_matches('=').chars().all(part_of_a_name);
-            let variable =
-                name.contains('_') && !name.starts_with('_') && !name.starts_with(|c: char| c.is_ascii_digit());
-            let is_asked = asked.iter().any(|call| code[..=at].ends_with(call));
-            found.extend((whole && (variable || is_asked)).then_some(name));
-        }
-        let shell = code.match_indices("ZLAUNCH_SHIM").map(|(at, _)| &code[at..]);
-        found.extend(shell.map(|text| &text[..text.find(|c| !part_of_a_name(c)).unwrap_or(text.len())]));
-        found
     }
 }

@@ -122,7 +122,7 @@ fn joined(name: &str, value: &str, mapping: bool) -> String {
 
 fn reading<'a>(subject: &'a Subject) -> Option<Reading<'a>> {
     let job = subject.job;
-    match job.trainer.parser {
+    match job.trainer.arguments.parser {
         ArgumentParser::Recorded { class, unknown } => {
             let mut parser = Parser::new(&[class(&job.target, subject.host)?]);
             // TRL's own; a file that it names is read by other rules.
@@ -191,7 +191,7 @@ fn report_rejection(
                 (None, None) => otherwise.to_string(),
             };
             let noun = if mapping { "argument" } else { "option" };
-            let what = match subject.job.trainer.parser {
+            let what = match subject.job.trainer.arguments.parser {
                 ArgumentParser::Script => {
                     let script = base_name(subject.job.target.word());
                     format!("neither {script} nor {} has an option `{shown}`", versions.first())

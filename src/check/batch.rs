@@ -71,7 +71,7 @@ impl Triangle {
 /// The three numbers, unless one is still "auto" or not a number. A config alone says nothing of what a trainer adds.
 fn triangle(subject: &Subject) -> Option<Triangle> {
     let trainer = subject.job.trainer;
-    if trainer.sets(MICRO) || trainer.sets_what_is_absent() || trainer.passes_through() || is_elastic(subject) {
+    if trainer.sets(MICRO) || trainer.sets_what_is_absent() || trainer.is_passthrough() || is_elastic(subject) {
         return None;
     }
     let size = |key: &str| match subject.get(key) {

@@ -151,7 +151,7 @@ fn nccl_contradiction(subject: &Subject, found: &mut Findings) {
 }
 
 fn env_file_unread(subject: &Subject, found: &mut Findings) {
-    let name = subject.host.filled(vars::DS_ENV_FILE).unwrap_or(".deepspeed_env");
+    let name = subject.host.nonempty_var(vars::DS_ENV_FILE).unwrap_or(".deepspeed_env");
     let read = subject.topology.and_then(|topology| topology.pool.as_ref()).is_some_and(|pool| pool.0.len() > 1);
     let by_runner = subject.launcher.is_none_or(|kind| kind == Launcher::Deepspeed) && read;
     let path = subject.host.cwd.join(name);
@@ -167,11 +167,11 @@ fn incomplete_ranks(subject: &Subject, found: &mut Findings) {
     if !subject.topology.is_some_and(|topology| matches!(topology.role, Role::Rank { .. })) {
         return;
     }
-    if MPI.iter().any(|name| subject.host.raw(name).is_some()) {
+    if MPI.iter().any(|name| subject.host.var_os(name).is_some()) {
         return;
     }
     for name in [vars::MASTER_ADDR, vars::MASTER_PORT] {
-        if subject.host.filled(name).is_none() {
+        if subject.host.nonempty_var(name).is_none() {
             let what = format!(
                 "this is a rank (RANK, LOCAL_RANK, WORLD_SIZE), but {name} is not set: it cannot meet the others"
             );
@@ -188,7 +188,7 @@ fn incomplete_ranks(subject: &Subject, found: &mut Findings) {
 /// From 2.10 on, torchrun is told to leave SIGHUP as it finds it.
 fn nohup_undone(subject: &Subject, found: &mut Findings) {
     let by_torchrun = matches!(subject.launcher, Some(Launcher::Torchrun | Launcher::Existing(_)));
-    if !subject.host.ignores_hangup || !(by_torchrun || subject.job.trainer.launches_itself) {
+    if !subject.host.ignores_hangup || !(by_torchrun || subject.job.trainer.launch.has_own_launcher) {
         return;
     }
     if let Some(torch) = subject.package("torch").filter(|torch| torch.is_before([2, 10, 0])) {

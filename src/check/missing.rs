@@ -60,7 +60,7 @@ fn path_missing(subject: &Subject, found: &mut Findings) {
     if !subject.runs_here() {
         return;
     }
-    for missing in inputs::missing(subject.job.trainer.inputs, &subject.job.args, subject.host) {
+    for missing in inputs::missing(subject.job.trainer.arguments.inputs, &subject.job.args, subject.host) {
         let MissingInput { option, value, path, certain, expanded } = missing;
         let given = format!("{option} {value}");
         let place = subject.job.place_in_run_file(&value, subject.host).unwrap_or_else(|| given.clone());

@@ -22,10 +22,10 @@ pub(super) const RULES: &[Check] = &[
 ];
 
 fn model_unreadable(subject: &Subject, found: &mut Findings) {
-    let Some(model) = subject.job.args.text(subject.job.trainer.model_argument).filter(|_| subject.runs_here()) else {
+    let Some(model) = subject.job.args.text(subject.job.trainer.model.argument).filter(|_| subject.runs_here()) else {
         return;
     };
-    let is_script = subject.job.trainer.consoles.is_empty();
+    let is_script = subject.job.trainer.launch.consoles.is_empty();
     let severity = if is_script { Severity::Warning } else { Severity::Error };
     let Some(folder) = subject.model_folder() else {
         if !subject.host.cwd.join(&model.value).is_file() {
@@ -98,7 +98,7 @@ fn model_unknown(subject: &Subject, found: &mut Findings) {
         return;
     }
     // Before 5, a type in the name of the model did.
-    let path = subject.job.args.text(subject.job.trainer.model_argument).map_or_else(String::new, |model| model.value);
+    let path = subject.job.args.text(subject.job.trainer.model.argument).map_or_else(String::new, |model| model.value);
     let in_name = || {
         lists
             .iter()

@@ -33,7 +33,7 @@ const OF_OPTIMIZERS: &[(&str, &str, Option<&str>)] = &[
 /// Operators with the key that asks for each.
 pub(super) fn needed(config: &Value, job: &Job) -> Vec<(&'static str, &'static str)> {
     let zero = Zero::of(config);
-    let zero = if job.trainer.is_plain() { zero.without_auto() } else { zero };
+    let zero = if job.trainer.is_raw_deepspeed() { zero.without_auto() } else { zero };
     let mut needed: Vec<_> = of_optimizer(config, zero.optimizer.is_off_gpu(), job).into_iter().collect();
     if zero.stage != Some(3) {
         return needed;

@@ -57,7 +57,7 @@ impl<'a> Derived<'a> {
             walk(&mut String::new(), object, UnknownKeys::Ignored, judge.version(), &mut keys);
         }
         let zero = Zero::of(config);
-        let zero = if job.trainer.is_plain() { zero.without_auto() } else { zero };
+        let zero = if job.trainer.is_raw_deepspeed() { zero.without_auto() } else { zero };
         Derived { keys, zero, judge, script: OnceCell::new(), model: OnceCell::new() }
     }
 }
@@ -135,7 +135,7 @@ impl<'a> Subject<'a> {
     }
 
     pub(super) fn is_plain(&self) -> bool {
-        self.job.trainer.is_plain()
+        self.job.trainer.is_raw_deepspeed()
     }
 
     pub(super) fn world(&self) -> Option<u64> {
@@ -189,7 +189,7 @@ impl<'a> Subject<'a> {
     /// Where the model is that the command names, if it is on this machine.
     pub(super) fn model_folder(&self) -> Option<&Path> {
         let seek = || {
-            let model = self.job.args.raw(self.job.trainer.model_argument)?;
+            let model = self.job.args.raw(self.job.trainer.model.argument)?;
             Some(self.host.cwd.join(model.value)).filter(|folder| folder.is_dir())
         };
         self.derived.model.get_or_init(seek).as_deref()
@@ -257,7 +257,7 @@ impl<'a> Subject<'a> {
     /// The value a rank will see, including those of the template.
     pub(super) fn variable(&self, name: &str) -> Option<&OsStr> {
         let in_template = || self.template_env.iter().find(|(known, _)| known == name);
-        self.host.raw(name).or_else(|| in_template().map(|(_, value)| OsStr::new(value)))
+        self.host.var_os(name).or_else(|| in_template().map(|(_, value)| OsStr::new(value)))
     }
 }
 

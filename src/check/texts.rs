@@ -32,7 +32,7 @@ fn text_for_number(subject: &Subject, found: &mut Findings) {
     if job.texts.is_empty() {
         return;
     }
-    let class = match job.trainer.parser {
+    let class = match job.trainer.arguments.parser {
         ArgumentParser::Recorded { class, .. } => class(&job.target, subject.host),
         _ => Some(TRAINING_ARGUMENTS),
     };

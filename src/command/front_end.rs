@@ -1,18 +1,13 @@
 //! What a front end is: one `Trainer`, which says how its command is recognised, what each rank runs, how its arguments
 //! are spelled and how the config reaches it. Each file in `trainer/` holds one.
 
-use std::ffi::{OsStr, OsString};
-
-use serde_json::{Map, Value};
-
 use crate::base::recorded::Version;
-use crate::base::yaml::Dialect;
 use crate::command::argv::{Args, ArgumentError, Field, Nargs, OptionList};
 use crate::command::defaults::ArgumentClass;
 use crate::command::inputs::Input;
+use crate::command::job::Job;
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::python::Python;
-use crate::command::run_file::{self, RunFile};
 use crate::command::shipped::ShippedConfigs;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
@@ -23,101 +18,121 @@ pub struct Trainer {
     /// The rows of this front end in the documents' table.
     #[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "the tests write the documents"))]
     pub usage: &'static [Usage],
-    /// Who replaces an "auto" that zlaunch leaves in the config. `None`: it takes no config.
-    pub(crate) fills_auto: Option<FillsAuto>,
+    /// The package whose version is the trainer's, by the name pip knows.
+    pub(crate) distribution: Option<&'static str>,
+    /// Recognises a command and says what each rank runs.
+    pub(crate) recognise: fn(&ParsedCommand, &Host) -> Option<Job>,
+    pub(crate) launch: LaunchTraits,
+    pub(crate) config: ConfigTraits,
+    pub(crate) arguments: ArgumentTraits,
+    pub(crate) model: ModelTraits,
+}
+
+/// How a front end is started, and what its ranks need.
+pub(crate) struct LaunchTraits {
     /// Its console scripts, the usual one first. They start ranks themselves, so a launcher must not run them as they are.
     pub(crate) consoles: &'static [&'static str],
     /// The modules behind them, which `python -m` runs.
     pub(crate) console_modules: &'static [&'static str],
-    /// The package whose version is the trainer's, by the name pip knows.
-    pub(crate) distribution: Option<&'static str>,
-    /// The argument that names the config.
-    pub(crate) config_argument: fn(&Args) -> &'static str,
-    pub(crate) hand_over: HandOver,
-    /// DeepSpeed configs in its package, which its own argument may name.
-    pub(crate) shipped_configs: Option<ShippedConfigs>,
     /// Arguments that say who started the ranks, for a trainer that does not find out by itself.
-    pub(crate) launcher_args: fn(&Args, Ranks) -> &'static [&'static str],
-    /// The argument that names the model.
-    pub(crate) model_argument: &'static str,
-    /// Where a model that is not a folder is looked up.
-    pub(crate) hub: fn(&Args, &Host) -> Hub,
-    pub(crate) hidden_size: HiddenSizeLookup,
-    /// A config on the command line may be JSON in base64, as accelerate and DeepSpeed read it.
-    pub(crate) reads_base64: bool,
+    pub(crate) rank_args: fn(&Args, Ranks) -> &'static [&'static str],
     /// It refuses DeepSpeed when a process sees several GPUs, so each rank must have exactly one.
     pub(crate) one_gpu_per_rank: bool,
     /// Its console script starts the ranks itself, from NPROC_PER_NODE and related variables.
-    pub(crate) launches_itself: bool,
-    /// The arguments that name a model, a dataset or a checkpoint.
-    pub(crate) inputs: &'static [Input],
-    /// The arguments that zlaunch reads, besides `COMMON_FIELDS`.
+    pub(crate) has_own_launcher: bool,
+}
+
+/// How the config reaches it, and who completes the config.
+pub(crate) struct ConfigTraits {
+    /// Who replaces an "auto" that zlaunch leaves in the config. `None`: it takes no config.
+    pub(crate) filler: Option<AutoFiller>,
+    /// The argument that names the config.
+    pub(crate) argument: fn(&Args) -> &'static str,
+    pub(crate) hand_over: HandOver,
+    /// DeepSpeed configs in its package, which its own argument may name.
+    pub(crate) shipped: Option<ShippedConfigs>,
+    /// A config on the command line may be JSON in base64, as accelerate and DeepSpeed read it.
+    pub(crate) reads_base64: bool,
+}
+
+/// What its arguments are, and what they are without being given.
+pub(crate) struct ArgumentTraits {
+    /// Those that zlaunch reads, besides `COMMON_FIELDS`.
     pub(crate) fields: &'static [Field],
     /// All of its options.
     pub(crate) options: fn(&Target) -> OptionList<'static>,
-    /// What the trainer refuses because of its own arguments alone.
+    /// Those that name a model, a dataset or a checkpoint.
+    pub(crate) inputs: &'static [Input],
+    /// What reads them.
+    pub(crate) parser: ArgumentParser,
+    /// What the trainer refuses because of them alone.
     pub(crate) refusals: fn(&Args, &Target, Option<&Python>) -> Vec<Problem>,
-    /// Recognises a command and says what each rank runs.
-    pub(crate) recognise: fn(&ParsedCommand, &Host) -> Option<RankCommand>,
+    /// Where their defaults are.
+    pub(crate) defaults: DefaultArguments,
+    /// A default that it computes from other arguments, as it is written on a command line.
+    pub(crate) computed: fn(argument: &str, &Args, Version, world_size: Option<u64>) -> Option<String>,
+}
+
+/// The model, its precision and its memory.
+pub(crate) struct ModelTraits {
+    /// The argument that names the model.
+    pub(crate) argument: &'static str,
+    /// Where a model that is not a folder is looked up.
+    pub(crate) hub: fn(&Args, &Host) -> Hub,
+    pub(crate) hidden_size: HiddenSizeLookup,
     /// What `fp16.enabled` and `bf16.enabled` become.
     pub(crate) fp16: fn(&Args) -> Precision,
     pub(crate) bf16: fn(&Args) -> Precision,
     /// Why they may stay "auto".
     pub(crate) precision_unknown: Option<&'static str>,
-    /// What reads its arguments.
-    pub(crate) parser: ArgumentParser,
-    /// Where the defaults of its arguments are.
-    pub(crate) arguments: DefaultArguments,
-    /// A default that it computes from other arguments, as it is written on a command line.
-    pub(crate) computed: fn(argument: &str, &Args, Version, world_size: Option<u64>) -> Option<String>,
-    pub(crate) defaults: TrainingDefaults,
+    pub(crate) training: TrainingDefaults,
 }
 
 impl Trainer {
     /// Executed as it stands: zlaunch neither hands a config over nor starts ranks.
-    pub(crate) fn passes_through(&self) -> bool {
-        self.fills_auto.is_none()
+    pub(crate) fn is_passthrough(&self) -> bool {
+        self.config.filler.is_none()
     }
 
     /// Whether transformers reads the config and its arguments.
     pub(crate) fn is_hf(&self) -> bool {
-        matches!(self.fills_auto, Some(FillsAuto::HfTrainer))
+        matches!(self.config.filler, Some(AutoFiller::HfTrainer))
     }
 
     /// Whether this is one of its console scripts, with `python` in front of it or not, or the module behind one.
     pub(crate) fn is_console(&self, target: &Target) -> bool {
-        self.consoles.iter().any(|name| target.is_console(name))
-            || self.console_modules.iter().any(|module| target.is_module(module))
+        self.launch.consoles.iter().any(|name| target.is_console(name))
+            || self.launch.console_modules.iter().any(|module| target.is_module(module))
     }
 
     /// Whether the script passes the config to DeepSpeed as it is.
-    pub(crate) fn is_plain(&self) -> bool {
-        matches!(self.fills_auto, Some(FillsAuto::Nobody))
+    pub(crate) fn is_raw_deepspeed(&self) -> bool {
+        matches!(self.config.filler, Some(AutoFiller::Nobody))
     }
 
     /// Whether accelerate reads the config: for transformers' trainer, or for a script with a loop of its own.
     pub(crate) fn uses_accelerate(&self) -> bool {
-        matches!(self.fills_auto, Some(FillsAuto::HfTrainer | FillsAuto::OwnLoop(_)))
+        matches!(self.config.filler, Some(AutoFiller::HfTrainer | AutoFiller::Accelerate(_)))
     }
 
     /// Whether transformers' arguments come from the script's own code or settings, which are not read.
-    pub(crate) fn says_it_in_code(&self) -> bool {
-        self.is_hf() && matches!(self.hand_over, HandOver::Environment { .. } | HandOver::Nested)
+    pub(crate) fn args_set_in_script(&self) -> bool {
+        self.is_hf() && matches!(self.config.hand_over, HandOver::Environment { .. } | HandOver::Nested)
     }
 
     /// Whether the trainer sets what is not in the config.
     pub(crate) fn sets_what_is_absent(&self) -> bool {
-        matches!(self.fills_auto, Some(FillsAuto::WhenAbsent(_)))
+        matches!(self.config.filler, Some(AutoFiller::IfMissing(_)))
     }
 
     /// Where the program itself takes the value of an "auto" from.
     pub(crate) fn source_of_auto(&self, key: &str) -> Option<&'static str> {
-        self.fills_auto.and_then(FillsAuto::source)?(key)
+        self.config.filler.and_then(AutoFiller::source)?(key)
     }
 
     /// Whether the trainer itself fills or overwrites this key of the config.
     pub(crate) fn sets(&self, key: &str) -> bool {
-        matches!(self.fills_auto, Some(FillsAuto::Itself(source)) if source(key).is_some())
+        matches!(self.config.filler, Some(AutoFiller::Trainer(source)) if source(key).is_some())
     }
 }
 
@@ -133,15 +148,15 @@ pub struct Usage {
 
 /// Who replaces an "auto" that is still in the config when the trainer starts.
 #[derive(Clone, Copy)]
-pub(crate) enum FillsAuto {
+pub(crate) enum AutoFiller {
     /// transformers and accelerate, by the rules of `config::auto`.
     HfTrainer,
     /// The program itself, from values that zlaunch does not see; it overwrites what is not "auto".
-    Itself(SourceOf),
+    Trainer(SourceOf),
     /// accelerate, from what the script's own loop prepares. What is not "auto" counts.
-    OwnLoop(SourceOf),
+    Accelerate(SourceOf),
     /// The program itself, as long as the key is not there: an "auto" is taken out.
-    WhenAbsent(SourceOf),
+    IfMissing(SourceOf),
     /// Nobody: the script passes the config to `deepspeed.initialize` as it is.
     Nobody,
 }
@@ -149,11 +164,13 @@ pub(crate) enum FillsAuto {
 /// For the keys that a program fills: where it takes the value from.
 type SourceOf = fn(key: &str) -> Option<&'static str>;
 
-impl FillsAuto {
+impl AutoFiller {
     pub(crate) fn source(self) -> Option<SourceOf> {
         match self {
-            FillsAuto::Itself(source) | FillsAuto::OwnLoop(source) | FillsAuto::WhenAbsent(source) => Some(source),
-            FillsAuto::HfTrainer | FillsAuto::Nobody => None,
+            AutoFiller::Trainer(source) | AutoFiller::Accelerate(source) | AutoFiller::IfMissing(source) => {
+                Some(source)
+            }
+            AutoFiller::HfTrainer | AutoFiller::Nobody => None,
         }
     }
 }
@@ -274,32 +291,6 @@ pub(crate) const COMMON_FIELDS: &[Field] = {
     ]
 };
 
-/// What a front end made of a command: what each rank runs.
-pub(crate) struct RankCommand {
-    /// The table for the version that is installed, where it is not the front end's own.
-    pub(crate) trainer: Option<&'static Trainer>,
-    pub(crate) target: Target,
-    /// The arguments each rank gets.
-    pub(crate) args: Vec<OsString>,
-    /// The arguments as the trainer will read them, where a run file holds some.
-    pub(crate) effective_args: Option<Vec<OsString>>,
-    /// The run file that holds all arguments, where it must be written anew to name the config.
-    pub(crate) run_file: Option<RunFile>,
-    /// How the script takes the config, where it is not the front end's own way.
-    pub(crate) takes_config: Option<TakesConfig>,
-    /// Arguments in a run file whose values are left to the trainer.
-    pub(crate) unread: Vec<String>,
-    /// Arguments in a run file that are texts, and that nothing converts.
-    pub(crate) texts: Vec<(String, String)>,
-    /// The interpreter, where the front end found a better one than the command's own.
-    pub(crate) python: Option<Python>,
-    /// Variables the front end's own launcher would set.
-    pub(crate) variables: Vec<Variable>,
-    /// Why no config can be handed over, where that is so.
-    pub(crate) no_config: Option<NoConfig>,
-    pub(crate) problems: Vec<Problem>,
-}
-
 /// Why a command takes no config, and what to do instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NoConfig {
@@ -324,64 +315,6 @@ pub(crate) struct Variable {
 impl Variable {
     pub(crate) fn new(name: impl Into<String>, value: impl Into<String>, why: impl Into<String>) -> Self {
         Variable { name: name.into(), value: value.into(), why: why.into() }
-    }
-}
-
-impl RankCommand {
-    /// The command as it stands.
-    pub(crate) fn unchanged(command: &ParsedCommand) -> Self {
-        RankCommand {
-            trainer: None,
-            target: command.target.clone(),
-            args: command.args.clone(),
-            effective_args: None,
-            run_file: None,
-            takes_config: None,
-            unread: Vec::new(),
-            texts: Vec::new(),
-            python: None,
-            variables: Vec::new(),
-            no_config: None,
-            problems: Vec::new(),
-        }
-    }
-
-    /// The command as it stands, which takes no config.
-    pub(crate) fn without_config(command: &ParsedCommand, no_config: NoConfig) -> Self {
-        RankCommand { no_config: Some(no_config), ..Self::unchanged(command) }
-    }
-
-    /// A module of the package that the console script belongs to; its file, where that is found.
-    pub(crate) fn behind_console(command: &ParsedCommand, module: &str, args: Vec<OsString>, host: &Host) -> Self {
-        Self::in_package(command, console_python(command, host), &[module], args)
-    }
-
-    /// The same, where the interpreter is known and the module has moved: the first that is there, else the first.
-    pub(crate) fn in_package(
-        command: &ParsedCommand,
-        python: Option<Python>,
-        modules: &[&str],
-        args: Vec<OsString>,
-    ) -> Self {
-        let file_of = |module: &&str| python.as_ref()?.file(&format!("{}.py", module.replace('.', "/")));
-        let file = modules.iter().find_map(file_of);
-        let target = file.map_or_else(|| Target::module(modules[0]), Target::script);
-        RankCommand { target, args, python, ..Self::unchanged(command) }
-    }
-
-    /// The arguments in a run file count before those behind it. Its parser converts nothing.
-    pub(crate) fn read_arguments(&mut self, run_file: &RunFile) {
-        let mut words = run_file::typed_words(&run_file.entries, false);
-        words.extend(self.args.iter().skip(1).cloned());
-        self.effective_args = Some(words);
-        self.unread = run_file::unread(&run_file.entries, false);
-        self.texts = run_file::texts(&run_file.entries);
-    }
-
-    /// What a run file holds. That it cannot be read is a problem of the command.
-    pub(crate) fn read_run_file(&mut self, file: &OsStr, dialect: Dialect, host: &Host) -> Option<Map<String, Value>> {
-        let read = run_file::read(file, dialect, host).map_err(|problem| self.problems.push(problem));
-        read.ok().map(Option::unwrap_or_default)
     }
 }
 

@@ -4,10 +4,15 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use serde_json::{Map, Value};
+
 use crate::base::recorded::Version;
 use crate::base::source::{Source, Sourced};
+use crate::base::yaml::Dialect;
 use crate::command::argv::{Args, OptionList};
-use crate::command::front_end::{ArgumentParser, HandOver, NoConfig, Ranks, TakesConfig, Trainer, Variable};
+use crate::command::front_end::{
+    ArgumentParser, HandOver, NoConfig, Ranks, TakesConfig, Trainer, Variable, console_python,
+};
 use crate::command::nested;
 use crate::command::option_names;
 use crate::command::python::Python;
@@ -15,34 +20,41 @@ use crate::command::run_file::{self, RunFile};
 use crate::command::script::ArgumentFlow;
 use crate::command::script_source::ScriptSource;
 use crate::command::shipped::{self, ShippedConfig, ShippedConfigs};
-use crate::command::target::Target;
+use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
 use crate::report::{Problem, reading};
 
+/// What a front end made of a command: what each rank runs.
 pub(crate) struct Job {
     pub(crate) trainer: &'static Trainer,
     pub(crate) target: Target,
-    /// The target is not what the command named, but the file or module behind it.
-    pub(crate) rewritten: bool,
-    /// The arguments as the trainer will read them.
+    /// The words that each rank gets.
+    pub(super) words: Vec<OsString>,
+    /// The words as the trainer will read them, where a run file holds some.
+    pub(super) effective_words: Option<Vec<OsString>>,
+    /// The effective words, read.
     pub(crate) args: Args,
-    /// The arguments each rank gets, where they differ because one of them is a run file.
+    /// The words of each rank, read, where those are others.
     pub(super) given_args: Option<Args>,
-    /// The run file that holds all arguments.
+    /// The run file that holds all arguments, where it must be written anew to name the config.
     pub(crate) run_file: Option<RunFile>,
     /// How the script takes the config, where it is not the front end's own way.
     pub(super) takes_config: Option<TakesConfig>,
-    /// The script, if it is the user's own and can be seen.
-    pub(crate) source: Option<Rc<ScriptSource>>,
     /// Arguments in a run file whose values are left to the trainer.
     pub(crate) unread: Vec<String>,
     /// Arguments in a run file that are texts, and that nothing converts.
     pub(crate) texts: Vec<(String, String)>,
+    /// The interpreter that owns the command, or a better one that the front end found.
     pub(crate) python: Option<Python>,
+    /// Variables the front end's own launcher would set.
     pub(crate) variables: Vec<Variable>,
     /// Why no config can be handed over, where that is so.
     pub(crate) no_config: Option<NoConfig>,
     pub(crate) problems: Vec<Problem>,
+    /// The target is not what the command named, but the file or module behind it.
+    pub(crate) rewritten: bool,
+    /// The script, if it is the user's own and can be seen.
+    pub(crate) source: Option<Rc<ScriptSource>>,
     /// Why it cannot be started here, though it can be planned.
     pub(crate) blocker: Option<Problem>,
     /// The ranks would run a console script, which starts ranks itself.
@@ -50,6 +62,70 @@ pub(crate) struct Job {
 }
 
 impl Job {
+    /// The command as it stands.
+    pub(crate) fn of(trainer: &'static Trainer, command: &ParsedCommand) -> Self {
+        Job {
+            trainer,
+            target: command.target.clone(),
+            words: command.args.clone(),
+            effective_words: None,
+            args: Args::default(),
+            given_args: None,
+            run_file: None,
+            takes_config: None,
+            unread: Vec::new(),
+            texts: Vec::new(),
+            python: None,
+            variables: Vec::new(),
+            no_config: None,
+            problems: Vec::new(),
+            rewritten: false,
+            source: None,
+            blocker: None,
+            starts_ranks: false,
+        }
+    }
+
+    /// A module of the package that the console script belongs to; its file, where that is found.
+    pub(super) fn behind_console(
+        trainer: &'static Trainer,
+        command: &ParsedCommand,
+        module: &str,
+        words: &[OsString],
+        host: &Host,
+    ) -> Self {
+        Self::in_package(trainer, command, console_python(command, host), &[module], words)
+    }
+
+    /// The same, where the interpreter is known and the module has moved: the first that is there, else the first.
+    pub(super) fn in_package(
+        trainer: &'static Trainer,
+        command: &ParsedCommand,
+        python: Option<Python>,
+        modules: &[&str],
+        words: &[OsString],
+    ) -> Self {
+        let file_of = |module: &&str| python.as_ref()?.file(&format!("{}.py", module.replace('.', "/")));
+        let file = modules.iter().find_map(file_of);
+        let target = file.map_or_else(|| Target::module(modules[0]), Target::script);
+        Job { target, words: words.to_vec(), python, ..Self::of(trainer, command) }
+    }
+
+    /// The arguments in a run file count before those behind it. Its parser converts nothing.
+    pub(super) fn read_arguments(&mut self, run_file: &RunFile) {
+        let mut words = run_file::typed_words(&run_file.entries, false);
+        words.extend(self.words.iter().skip(1).cloned());
+        self.effective_words = Some(words);
+        self.unread = run_file::unread(&run_file.entries, false);
+        self.texts = run_file::texts(&run_file.entries);
+    }
+
+    /// What a run file holds. That it cannot be read is a problem of the command.
+    pub(super) fn read_run_file(&mut self, file: &OsStr, dialect: Dialect, host: &Host) -> Option<Map<String, Value>> {
+        let read = run_file::read(file, dialect, host).map_err(|problem| self.problems.push(problem));
+        read.ok().map(Option::unwrap_or_default)
+    }
+
     pub(crate) fn version(&self) -> Option<Version> {
         self.version_text().as_deref().map(Version::parse)
     }
@@ -61,16 +137,16 @@ impl Job {
 
     /// How the arguments get through the user's own script, where one is seen.
     pub(crate) fn flow(&self) -> Option<ArgumentFlow<'_>> {
-        let is_script = self.trainer.is_hf() && matches!(self.trainer.parser, ArgumentParser::Script);
+        let is_script = self.trainer.is_hf() && matches!(self.trainer.arguments.parser, ArgumentParser::Script);
         self.source.as_ref().filter(|_| is_script).map(|source| ArgumentFlow::read(source))
     }
 
     /// What reads the options of the user's own script, where it is sure to refuse the one that names the config.
     pub(crate) fn refuses_config_option(&self) -> Option<&'static str> {
-        let is_option = self.trainer.hand_over == HandOver::Argument
+        let is_option = self.trainer.config.hand_over == HandOver::Argument
             && matches!(self.takes_config, None | Some(TakesConfig::Named(_)))
             && self.run_file.is_none()
-            && matches!(self.trainer.parser, ArgumentParser::Script);
+            && matches!(self.trainer.arguments.parser, ArgumentParser::Script);
         // transformers' own parser has it, as a rule.
         let source = self.source.as_ref().filter(|source| is_option && !source.text.contains("HfArgumentParser"))?;
         ArgumentFlow::read(source).refuses(self.config_argument())
@@ -79,10 +155,11 @@ impl Job {
     /// The config that the command or a variable of the trainer names.
     pub(crate) fn own_config(&self, host: &Host) -> Option<Sourced<String>> {
         let name = self.config_argument();
-        match self.trainer.hand_over {
+        match self.trainer.config.hand_over {
             HandOver::Environment { config, switch } => {
-                let is_on = |name| host.filled(name).is_some_and(|value| value.eq_ignore_ascii_case("true"));
-                let path = host.filled(config).filter(|_| self.no_config.is_none() && switch.is_none_or(is_on))?;
+                let is_on = |name| host.nonempty_var(name).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+                let path =
+                    host.nonempty_var(config).filter(|_| self.no_config.is_none() && switch.is_none_or(is_on))?;
                 Some(Sourced::new(path.to_string(), Source::Variable(config.to_string())))
             }
             HandOver::Nested => {
@@ -95,7 +172,7 @@ impl Job {
 
     /// The variables that hand a config over.
     pub(crate) fn config_variables(&self, config: &OsStr) -> Vec<(&'static str, OsString)> {
-        let HandOver::Environment { config: name, switch } = self.trainer.hand_over else { return Vec::new() };
+        let HandOver::Environment { config: name, switch } = self.trainer.config.hand_over else { return Vec::new() };
         let switch = switch.map(|switch| (switch, OsString::from("true")));
         switch.into_iter().chain([(name, config.to_os_string())]).collect()
     }
@@ -107,20 +184,20 @@ impl Job {
 
     /// Whether a run file is handed to the parser as a mapping, which is not read like words.
     pub(crate) fn reads_mapping(&self) -> bool {
-        self.trainer.hand_over == HandOver::Dotted && run_file::first(self.command_line()).is_some()
+        self.trainer.config.hand_over == HandOver::Dotted && run_file::first(self.command_line()).is_some()
     }
 
     /// The argument that names the config.
     pub(crate) fn config_argument(&self) -> &str {
         match &self.takes_config {
             Some(TakesConfig::Named(name)) => name,
-            _ => (self.trainer.config_argument)(&self.args),
+            _ => (self.trainer.config.argument)(&self.args),
         }
     }
 
     /// Whether the trainer has an argument of that name, as far as its options are known.
     pub(crate) fn takes(&self, name: &str) -> bool {
-        match (self.trainer.options)(&self.target) {
+        match (self.trainer.arguments.options)(&self.target) {
             OptionList::Known(lists) => lists.iter().any(|list| option_names::contains(*list, name)),
             OptionList::Open => true,
         }
@@ -128,12 +205,12 @@ impl Job {
 
     /// Whether it is known how the trainer takes a config.
     pub(crate) fn takes_config(&self) -> bool {
-        !self.trainer.passes_through() && self.no_config.is_none() && self.takes(self.config_argument())
+        !self.trainer.is_passthrough() && self.no_config.is_none() && self.takes(self.config_argument())
     }
 
     /// Whether the trainer's own argument, with this value, names a config of its package in some version.
     pub(crate) fn ships_config(&self, word: &str) -> bool {
-        let ships = self.trainer.shipped_configs.is_some();
+        let ships = self.trainer.config.shipped.is_some();
         ships && self.trainer.distribution.is_some_and(|distribution| shipped::is_word(distribution, word))
     }
 
@@ -143,7 +220,7 @@ impl Job {
         let local = || Some(host.cwd.join(word)).filter(|path| path.is_file());
         let config = || shipped::by_word(self.trainer.distribution?, self.version(), word);
         let installed = |config: ShippedConfig| self.installed_file(config.file);
-        match self.trainer.shipped_configs {
+        match self.trainer.config.shipped {
             None => local(),
             Some(ShippedConfigs { yields_to_file: true, .. }) => local().or_else(|| config().and_then(installed)),
             Some(_) => config().map_or_else(local, installed),
@@ -152,7 +229,7 @@ impl Job {
 
     /// The trainer's own config that has the name of a template of ours, and its file. Looked for at one place only.
     pub(crate) fn own_config_of_name(&self, name: &str) -> Option<(ShippedConfig, PathBuf)> {
-        self.trainer.shipped_configs?;
+        self.trainer.config.shipped?;
         let config = shipped::by_name(self.trainer.distribution?, self.version(), name)?;
         Some((config, self.beside_target(config.file).filter(|path| path.is_file())?))
     }
@@ -189,7 +266,7 @@ impl Job {
 
     /// What the trainer must be told about who started the ranks.
     pub(crate) fn launcher_args(&self, ranks: Ranks) -> impl Iterator<Item = OsString> + use<> {
-        (self.trainer.launcher_args)(&self.args, ranks).iter().map(OsString::from)
+        (self.trainer.launch.rank_args)(&self.args, ranks).iter().map(OsString::from)
     }
 
     /// The arguments of each rank, with the config (or the run file that names it) handed over in the front end's own way.
@@ -204,7 +281,7 @@ impl Job {
             Some(TakesConfig::Joined) => return with_joined(given.words(), "--", name, config),
             Some(TakesConfig::Named(_)) | None => {}
         }
-        match self.trainer.hand_over {
+        match self.trainer.config.hand_over {
             HandOver::Joined => with_joined(given.words(), "--", name, config),
             HandOver::Dotted if run_file::first(given.words()).is_some() => {
                 with_joined(given.words(), "", name, config)

@@ -40,7 +40,7 @@ impl Python {
     /// `options`: those of the interpreter in the shebang, such as pipx's `-E`.
     fn with_options(program: PathBuf, options: &str, host: &Host) -> Self {
         let ignores = |letters: &[char]| options.split(' ').any(|word| word.starts_with('-') && word.contains(letters));
-        let path = host.filled(vars::PYTHONPATH).filter(|_| !ignores(&['E', 'I']));
+        let path = host.nonempty_var(vars::PYTHONPATH).filter(|_| !ignores(&['E', 'I']));
         let named = path.into_iter().flat_map(|path| path.split(':')).map(|entry| host.cwd.join(entry)).collect();
         let user = (!ignores(&['s', 'I'])).then(|| user_base(host)).flatten();
         let sites = sites(&program, user.as_deref());
@@ -86,7 +86,7 @@ impl Python {
     pub(crate) fn seek(&self, module: &str, host: &Host) -> Presence {
         // Without a version, other folders may be on `sys.path` than those that are known.
         let version =
-            version_of(&self.program).filter(|_| !self.sites.is_empty() && host.filled("PYTHONHOME").is_none());
+            version_of(&self.program).filter(|_| !self.sites.is_empty() && host.nonempty_var("PYTHONHOME").is_none());
         let Some(version) = version else { return Presence::Unknown };
         let prefix = self.program.parent().and_then(Path::parent);
         // Red Hat keeps compiled packages apart.
@@ -168,7 +168,7 @@ fn behind_pyenv(shim: &Path, host: &Host) -> Option<PathBuf> {
     let root = shim.parent().filter(|folder| folder.ends_with("shims"))?.parent()?;
     head(shim).filter(|head| String::from_utf8_lossy(head).contains("pyenv"))?;
     let first_line = |path: PathBuf| reading::text_if_any(&path)?.split_whitespace().next().map(str::to_string);
-    let chosen = host.filled("PYENV_VERSION").and_then(|list| list.split(':').next()).map(str::to_string);
+    let chosen = host.nonempty_var("PYENV_VERSION").and_then(|list| list.split(':').next()).map(str::to_string);
     let version = chosen
         .or_else(|| host.cwd.ancestors().find_map(|folder| first_line(folder.join(".python-version"))))
         .or_else(|| first_line(root.join("version")))
@@ -178,8 +178,8 @@ fn behind_pyenv(shim: &Path, host: &Host) -> Option<PathBuf> {
 }
 
 fn user_base(host: &Host) -> Option<PathBuf> {
-    let off = host.filled("PYTHONNOUSERSITE").is_some();
-    let base = host.filled("PYTHONUSERBASE").map(PathBuf::from).or_else(|| Some(host.home()?.join(".local")));
+    let off = host.nonempty_var("PYTHONNOUSERSITE").is_some();
+    let base = host.nonempty_var("PYTHONUSERBASE").map(PathBuf::from).or_else(|| Some(host.home()?.join(".local")));
     base.filter(|_| !off)
 }
 

@@ -1,6 +1,6 @@
 //! The list of front ends, and which of them a command is. Each front end is one file in `trainer/`.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use crate::base::options::SUBCOMMANDS;
@@ -8,51 +8,57 @@ use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::arguments::DASHES_SINCE;
 use crate::command::argv::{Args, Field};
-use crate::command::front_end::{COMMON_FIELDS, RankCommand};
+use crate::command::front_end::COMMON_FIELDS;
 use crate::command::python::Python;
 use crate::command::target::{ParsedCommand, Target, base_name};
 use crate::host::{Host, is_shim};
 use crate::report::{self, Problem};
 
 pub(crate) use crate::command::front_end::{
-    ArgumentParser, DefaultArguments, FillsAuto, NoConfig, Precision, Ranks, Trainer, TrainingDefaults, UnknownOptions,
+    ArgumentParser, AutoFiller, DefaultArguments, NoConfig, Precision, Ranks, Trainer, TrainingDefaults, UnknownOptions,
 };
 pub(crate) use crate::command::job::Job;
 
-/// Declares the modules and the list of their trainers. `cargo fmt` does not look into such modules: `.ci/run` names
-/// their folder.
-macro_rules! front_ends {
-    ($($name:ident)*) => {
-        $(mod $name;)*
-        /// Every front end, in the order they are asked; the last one takes anything.
-        pub const ALL: &[&Trainer] = &[$(&$name::TRAINER),*];
-    };
-}
+mod accelerate;
+mod axolotl;
+mod deepspeed;
+mod deepspeed_chat;
+mod hf;
+mod in_code;
+mod lightning;
+mod llamafactory;
+mod nested;
+mod passthrough;
+mod swift;
+mod trl;
+mod without_config;
+mod xtuner;
 
-front_ends! {
-    swift
-    megatron
-    llamafactory
-    axolotl
-    trl
-    xtuner
-    xtuner_v1
-    openrlhf
-    verl
-    ray
-    lightning
-    fabric
-    deepspeed_chat
-    nested
-    accelerate
-    in_code
-    deepspeed
-    hf
-    command
-}
+/// Every front end, in the order they are asked; the last one takes anything.
+pub const ALL: &[&Trainer] = &[
+    &swift::TRAINER,
+    &without_config::MEGATRON,
+    &llamafactory::TRAINER,
+    &axolotl::TRAINER,
+    &trl::TRAINER,
+    &xtuner::TRAINER,
+    &without_config::XTUNER_V1,
+    &without_config::OPENRLHF,
+    &without_config::VERL,
+    &without_config::RAY,
+    &lightning::TRAINER,
+    &without_config::FABRIC,
+    &deepspeed_chat::TRAINER,
+    &nested::TRAINER,
+    &accelerate::TRAINER,
+    &in_code::TRAINER,
+    &deepspeed::TRAINER,
+    &hf::TRAINER,
+    &passthrough::TRAINER,
+];
 
 /// The front end that takes a command as it is.
-pub(crate) const ANY_COMMAND: &str = command::TRAINER.name;
+pub(crate) const PASSTHROUGH: &str = passthrough::TRAINER.name;
 
 /// Asks the front ends, or only the one that the user named, what the command is.
 pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static Trainer>>, host: &Host) -> Job {
@@ -60,63 +66,34 @@ pub(crate) fn recognise(command: &ParsedCommand, named: Option<&Sourced<&'static
     let console = ALL.iter().find(|trainer| trainer.is_console(&command.target));
     let is_asked = |trainer: &Trainer| match (named, console) {
         (Some(named), _) => named.value.name == trainer.name,
-        (None, Some(own)) => [own.name, ANY_COMMAND].contains(&trainer.name),
+        (None, Some(own)) => [own.name, PASSTHROUGH].contains(&trainer.name),
         (None, None) => true,
     };
-    let recognised = ALL
-        .iter()
-        .filter(|trainer| is_asked(trainer))
-        .find_map(|trainer| Some((*trainer, (trainer.recognise)(command, host)?)));
+    let asked = ALL.iter().filter(|trainer| is_asked(trainer));
+    let recognised = asked.filter_map(|trainer| (trainer.recognise)(command, host)).next();
     let is_recognised = recognised.is_some();
-    let (trainer, rank) = recognised
-        .unwrap_or_else(|| (named.map_or(&command::TRAINER, |named| named.value), RankCommand::unchanged(command)));
-    let RankCommand {
-        trainer: of_version,
-        target,
-        args,
-        effective_args,
-        run_file,
-        takes_config,
-        unread,
-        texts,
-        python,
-        variables,
-        no_config,
-        mut problems,
-    } = rank;
-    let trainer = of_version.unwrap_or(trainer);
-    let (python, blocker) = if python.is_some() { (python, None) } else { interpreter(command, host) };
-    let fields: Vec<Field> = trainer.fields.iter().chain(COMMON_FIELDS).copied().collect();
-    let options = (trainer.options)(&target);
-    let read = |words| known_to(trainer, python.as_ref(), Args::read(words, &fields, options));
-    let given = read(args);
-    let (args, given_args) = match effective_args {
-        Some(words) => (read(words), Some(given)),
+    let mut job =
+        recognised.unwrap_or_else(|| Job::of(named.map_or(&passthrough::TRAINER, |named| named.value), command));
+    let trainer = job.trainer;
+    if job.python.is_none() {
+        (job.python, job.blocker) = interpreter(command, host);
+    }
+    let fields: Vec<Field> = trainer.arguments.fields.iter().chain(COMMON_FIELDS).copied().collect();
+    let options = (trainer.arguments.options)(&job.target);
+    let read = |words: &[OsString], python| known_to(trainer, python, Args::read(words.to_vec(), &fields, options));
+    let given = read(&job.words, job.python.as_ref());
+    (job.args, job.given_args) = match &job.effective_words {
+        Some(words) => (read(words, job.python.as_ref()), Some(given)),
         None => (given, None),
     };
-    problems.extend((trainer.refusals)(&args, &target, python.as_ref()));
-    let rewritten = target != command.target;
+    job.problems.extend((trainer.arguments.refusals)(&job.args, &job.target, job.python.as_ref()));
+    job.rewritten = job.target != command.target;
+    job.source = command.known_source().filter(|_| !job.rewritten);
     // A program that is said to be a trainer and is not its console script may run that script.
-    let may_run_it = || matches!(target, Target::Program(_)) && !is_recognised && !trainer.consoles.is_empty();
-    let starts_ranks = !rewritten && (console.is_some() || may_run_it());
-    Job {
-        trainer,
-        target,
-        rewritten,
-        args,
-        given_args,
-        run_file,
-        takes_config,
-        source: command.known_source().filter(|_| !rewritten),
-        unread,
-        texts,
-        python,
-        variables,
-        no_config,
-        problems,
-        blocker,
-        starts_ranks,
-    }
+    let may_run_it =
+        || matches!(job.target, Target::Program(_)) && !is_recognised && !trainer.launch.consoles.is_empty();
+    job.starts_ranks = !job.rewritten && (console.is_some() || may_run_it());
+    job
 }
 
 /// The arguments that the installed parser knows: before 4.46 transformers' own has no names with dashes.
@@ -127,8 +104,8 @@ fn known_to(trainer: &Trainer, python: Option<&Python>, args: Args) -> Args {
 }
 
 /// The front end that runs a command as it stands, whatever it is.
-pub(crate) fn as_it_stands() -> &'static Trainer {
-    &command::TRAINER
+pub(crate) fn passthrough() -> &'static Trainer {
+    &passthrough::TRAINER
 }
 
 /// Whether a word names a console script of a front end.
@@ -138,11 +115,11 @@ pub(crate) fn is_console(word: &OsStr) -> bool {
 
 /// Whether a word names the module behind one.
 pub(crate) fn is_console_module(word: &OsStr) -> bool {
-    ALL.iter().any(|trainer| trainer.console_modules.iter().any(|module| word == *module))
+    ALL.iter().any(|trainer| trainer.launch.console_modules.iter().any(|module| word == *module))
 }
 
 fn of_console(name: &str) -> Option<&'static Trainer> {
-    ALL.iter().copied().find(|trainer| trainer.consoles.contains(&name))
+    ALL.iter().copied().find(|trainer| trainer.launch.consoles.contains(&name))
 }
 
 /// Packages whose versions are recorded and reported, by the names pip knows: what every trainer builds on, and the
@@ -181,7 +158,7 @@ fn not_found(word: &OsStr, host: &Host) -> Problem {
     if name.contains('/') {
         return report::no_such_program(&name, host.absolute(Path::new(word)).exists());
     }
-    let folders = host.raw(vars::PATH).map(std::env::split_paths).into_iter().flatten();
+    let folders = host.var_os(vars::PATH).map(std::env::split_paths).into_iter().flatten();
     if let Some(file) = folders.map(|folder| folder.join(word)).find(|file| file.is_file() && !is_shim(file)) {
         return report::no_such_program(&file.to_string_lossy(), true);
     }
@@ -191,7 +168,7 @@ fn not_found(word: &OsStr, host: &Host) -> Problem {
         _ => of_console(&name).and_then(|trainer| trainer.distribution),
     };
     let nearest = nearest_command(&name);
-    report::not_on_path(&name, package, nearest.as_deref(), host.raw(vars::PATH).unwrap_or_default())
+    report::not_on_path(&name, package, nearest.as_deref(), host.var_os(vars::PATH).unwrap_or_default())
 }
 
 /// The sub-command of zlaunch or the program of a trainer that a misspelt name is close to.
@@ -199,28 +176,9 @@ fn nearest_command(name: &str) -> Option<String> {
     let ours: Vec<&str> = SUBCOMMANDS.iter().map(|subcommand| subcommand.name).collect();
     let mut known = ours.clone();
     for trainer in ALL {
-        known.extend(trainer.consoles);
+        known.extend(trainer.launch.consoles);
     }
     known.extend(["torchrun", "deepspeed", "accelerate", "python"]);
     let nearest = report::nearest(name, known.iter().copied()).filter(|nearest| *nearest != name)?;
     Some(if ours.contains(&nearest) { format!("zlaunch {nearest}") } else { nearest.to_string() })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_file_per_front_end() {
-        let mut files: Vec<String> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/command/trainer"))
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| path.is_file())
-            .map(|path| path.file_stem().unwrap().to_str().unwrap().to_string())
-            .collect();
-        files.sort();
-        let mut names: Vec<_> = ALL.iter().map(|trainer| trainer.name.to_string()).collect();
-        names.sort();
-        assert_eq!(files, names);
-    }
 }

@@ -15,7 +15,7 @@ use crate::base::python_value::number;
 use crate::command::trainer::Trainer;
 use crate::report::{Problem, Rule, Severity, When};
 
-pub(crate) use context::{FillContext, FillSource, hidden_size};
+pub(crate) use context::{FillContext, hidden_size};
 use context::{FilledValue, Unfilled};
 pub use rules::RULES;
 
@@ -24,7 +24,7 @@ pub use rules::RULES;
 pub(crate) struct Fill {
     pub(crate) key: &'static str,
     pub(crate) value: Value,
-    pub(crate) from: FillSource,
+    pub(crate) from: String,
 }
 
 /// One "auto" that was left to the trainer.
@@ -52,7 +52,7 @@ pub(crate) struct Resolved {
 pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> (Resolved, Vec<Problem>) {
     let trainer = context.job.trainer;
     // Nothing fills what zlaunch leaves, unless the trainer sets the key itself.
-    let by_nobody_else = !trainer.is_hf() && !trainer.passes_through();
+    let by_nobody_else = !trainer.is_hf() && !trainer.is_passthrough();
     let (mut fills, mut left, mut warnings, mut problems) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut mismatched = false;
     let comparing = context.comparing();
@@ -88,8 +88,10 @@ pub(crate) fn resolve(context: &FillContext, place: impl Fn(&str) -> String) -> 
             }
             Err(_) if !auto => {}
             Ok(_) if context.no_fill => leave(rule.key, "--no-fill"),
-            Ok(FilledValue { value, from }) => fills.push(Fill { key: rule.key, value, from }),
-            Err(Unfilled::Deferred(_)) if trainer.says_it_in_code() => leave(rule.key, "the script's own code says it"),
+            Ok(FilledValue { value, from, .. }) => fills.push(Fill { key: rule.key, value, from }),
+            Err(Unfilled::Deferred(_)) if trainer.args_set_in_script() => {
+                leave(rule.key, "the script's own code says it")
+            }
             Err(Unfilled::Deferred(why)) => leave(rule.key, &why),
             Err(Unfilled::Unsupported) => problems.push(nobody_fills(rule.key, &place(rule.key), context)),
         }
@@ -236,7 +238,7 @@ mod tests {
     #[test]
     fn a_fill_changes_only_an_auto() {
         let config = json!({"a": "auto", "b": {"c": "auto", "d": 1}});
-        let fill = |key, value| Fill { key, value, from: FillSource::Constant("") };
+        let fill = |key, value| Fill { key, value, from: String::new() };
         assert_eq!(apply(&config, &[fill("b.c", json!(2))]), json!({"a": "auto", "b": {"c": 2, "d": 1}}));
         // A fill for a key that is not "auto" changes nothing.
         assert_eq!(apply(&config, &[fill("b.d", json!(2)), fill("e", json!(2))]), config);

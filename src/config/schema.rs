@@ -5,7 +5,6 @@
 mod coercion;
 mod json_schema;
 mod keys;
-mod pydantic1;
 mod value_type;
 
 use serde_json::{Map, Value, json};
@@ -168,7 +167,7 @@ impl KeySpec {
             return (!taken).then_some(ValueFault::Type);
         }
         if self.version < PYDANTIC_2 && self.is_in_model() {
-            return pydantic1::fault(self.kind, value, self.bounds());
+            return self.kind.fault_of_pydantic1(value, self.bounds());
         }
         self.kind.fault(value, self.bounds())
     }

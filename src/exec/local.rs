@@ -1,47 +1,64 @@
 //! `--launcher local`: starts the ranks of this machine, passes signals on to them, and ends all when one fails.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::io::{self, IsTerminal};
-use std::net::{Ipv4Addr, TcpListener};
-use std::os::fd::AsFd;
+use std::fs::{self, OpenOptions};
+use std::io::{self, IsTerminal, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl::{set_child_subreaper, set_pdeathsig};
 use nix::sys::signal::{SigSet, Signal, kill, killpg, raise};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{Pid, getpid, getppid};
+use nix::unistd::{Pid, close, getpid, getppid};
 
 use crate::base::vars;
 use crate::host::{Host, IgnoredSignals};
-use crate::plan::environment::{Environment, Setting};
+use crate::plan::Plan;
 use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
 use crate::report::secrets::Secrets;
 use crate::report::{self, Problem};
 
 /// Signals that ask the ranks to stop. The first one starts the grace period.
 const STOP: [Signal; 4] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT];
-/// Signals that are passed on to the ranks, which go on.
+/// Those that are only passed on.
 const FORWARDED: [Signal; 4] = [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGTSTP, Signal::SIGCONT];
 /// A process that is still there so long after SIGKILL hangs in the kernel, and nobody can end it.
 const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The `argv[0]` of a rank before its exec.
 const RANK: &str = "zlaunch-rank";
 
-/// Starts the ranks and waits for all of them. The exit status is theirs.
-pub(super) fn run(local: &LocalRanks, argv: &[OsString], environment: &Environment) -> Result<u8, Problem> {
-    let mut supervisor = Supervisor::new(local.grace)?;
-    let started = supervisor.start_ranks(local.count, argv, environment);
+/// Starts the ranks and waits for all of them. The exit status is theirs. `port`: where they meet, if nobody says.
+pub(super) fn run(local: &LocalRanks, plan: &Plan, port: Option<u16>) -> Result<u8, Problem> {
+    if IgnoredSignals::read().contains(Signal::SIGCHLD) {
+        return Err(report::endings_are_hidden());
+    }
+    let failed = |why: io::Error| report::cannot_watch_ranks(&why);
+    let mut supervisor = Supervisor::new(local.grace).map_err(failed)?;
+    // A rank writes here why its program was not executed. It inherits the pipe and opens it again, so that exec closes it.
+    let (mut exec_errors, exec_error) = io::pipe().map_err(failed)?;
+    fcntl(&exec_error, FcntlArg::F_SETFD(FdFlag::empty())).map_err(|why| failed(why.into()))?;
+    let started = (0..local.count).try_for_each(|rank| {
+        let child = rank_command(rank, plan, port, &exec_error).spawn();
+        let child = child.map_err(|why| report::cannot_start_ranks(rank, local.count, &why))?;
+        supervisor.ranks.push(Rank { child, status: None, group_is_empty: false });
+        Ok(())
+    });
+    drop(exec_error);
     if started.is_err() {
         supervisor.stop(Signal::SIGTERM);
     }
-    supervisor.wait_for_all().map_err(|why| report::cannot_watch_ranks(&why.into()))?;
+    supervisor.wait_for_all().map_err(|why| failed(why.into()))?;
     started?;
+    let mut errno = [0; 4];
+    if exec_errors.read_exact(&mut errno).is_ok() {
+        return Err(report::cannot_execute(&plan.argv[0], &io::Error::from_raw_os_error(i32::from_ne_bytes(errno))));
+    }
     let succeeded = |rank: &Rank| rank.status.is_some_and(|status| status.success());
     match (supervisor.first_failure, supervisor.stop_signal) {
         (Some((rank, status)), _) => Err(report::rank_failed(rank, status, local.count > 1)),
@@ -51,10 +68,25 @@ pub(super) fn run(local: &LocalRanks, argv: &[OsString], environment: &Environme
     }
 }
 
+fn rank_command(rank: u32, plan: &Plan, port: Option<u16>, exec_error: &io::PipeWriter) -> Command {
+    // This very program, even if its file was replaced in the meantime.
+    let mut command = Command::new("/proc/self/exe");
+    // In a process group of its own: Ctrl-C reaches zlaunch alone, which passes it on.
+    command.arg0(RANK).process_group(0);
+    command.args([getpid().to_string(), exec_error.as_raw_fd().to_string()]).args(&plan.argv);
+    super::apply_environment(&plan.environment, &mut command);
+    command.envs(PER_RANK.iter().map(|name| (name, rank.to_string())));
+    command.envs(port.map(|port| (vars::MASTER_PORT, port.to_string())));
+    // The first rank may read a file or a pipe. In the background, a terminal would stop it.
+    let reads = rank == 0 && !io::stdin().is_terminal();
+    command.stdin(if reads { Stdio::inherit() } else { Stdio::null() });
+    command
+}
+
 struct Rank {
     child: Child,
     status: Option<ExitStatus>,
-    /// No process of its group is left. The system may give the number to another group.
+    /// Nobody is left in its group, the number of which the system may give to another one.
     group_is_empty: bool,
 }
 
@@ -89,47 +121,22 @@ struct Supervisor {
 }
 
 impl Supervisor {
-    fn new(grace: Duration) -> Result<Self, Problem> {
-        let failed = |why: Errno| report::cannot_watch_ranks(&why.into());
-        let ignored = IgnoredSignals::read();
-        if ignored.contains(Signal::SIGCHLD) {
-            return Err(report::endings_are_hidden());
-        }
+    fn new(grace: Duration) -> io::Result<Self> {
         // What the caller made us ignore (nohup), the ranks ignore as well.
+        let ignored = IgnoredSignals::read();
         let handled: SigSet = handled_signals().filter(|signal| !ignored.contains(*signal)).collect();
-        handled.thread_block().map_err(failed)?;
-        let signals = SignalFd::with_flags(&handled, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map_err(failed)?;
+        handled.thread_block()?;
         // Processes whose rank is gone become our children, so that we learn when they exit.
-        set_child_subreaper(true).map_err(failed)?;
+        set_child_subreaper(true)?;
         Ok(Supervisor {
             ranks: Vec::new(),
-            signals,
+            signals: SignalFd::with_flags(&handled, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?,
             has_foreign_children: !children().is_empty(),
             grace,
             phase: Phase::Running,
             first_failure: None,
             stop_signal: None,
         })
-    }
-
-    fn start_ranks(&mut self, count: u32, argv: &[OsString], environment: &Environment) -> Result<(), Problem> {
-        let port = free_port(environment).map_err(|why| report::cannot_watch_ranks(&why))?;
-        for rank in 0..count {
-            let number = rank.to_string();
-            // This very program, even if its file was replaced in the meantime.
-            let mut command = Command::new("/proc/self/exe");
-            // In a process group of its own: Ctrl-C reaches zlaunch alone, which passes it on.
-            command.arg0(RANK).process_group(0).args([&getpid().to_string(), &number]).args(argv);
-            super::apply_environment(environment, &mut command);
-            command.envs(PER_RANK.iter().map(|name| (name, &number)));
-            command.envs(port.map(|port| (vars::MASTER_PORT, port.to_string())));
-            // The first rank may read a file or a pipe. In the background, a terminal would stop it.
-            let reads = rank == 0 && !io::stdin().is_terminal();
-            command.stdin(if reads { Stdio::inherit() } else { Stdio::null() });
-            let child = command.spawn().map_err(|why| report::cannot_start_ranks(rank, count, &why))?;
-            self.ranks.push(Rank { child, status: None, group_is_empty: false });
-        }
-        Ok(())
     }
 
     /// Until all ranks and what they started are gone.
@@ -269,18 +276,10 @@ fn handled_signals() -> impl Iterator<Item = Signal> {
     STOP.into_iter().chain(FORWARDED).chain([Signal::SIGCHLD])
 }
 
-/// A port for the ranks to meet on, where the plan leaves it open with 0.
-fn free_port(environment: &Environment) -> io::Result<Option<u16>> {
-    let is_open = |setting: &Setting| setting.name == vars::MASTER_PORT && setting.value == "0";
-    // Rank 0 will listen on all addresses.
-    let bind = || TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?.local_addr();
-    Ok(environment.set.iter().any(is_open).then(bind).transpose()?.map(|address| address.port()))
-}
-
 /// If this process was started as a rank, becomes it: what a parent cannot do for a child without unsafe code between fork
 /// and exec. Returns only if the program was not executed, with the exit status.
 pub(crate) fn become_rank(words: &[OsString]) -> Option<u8> {
-    let [name, parent, rank, program, arguments @ ..] = words else { return None };
+    let [name, parent, exec_error, program, arguments @ ..] = words else { return None };
     if name != OsStr::new(RANK) {
         return None;
     }
@@ -292,9 +291,10 @@ pub(crate) fn become_rank(words: &[OsString]) -> Option<u8> {
     if prepared.is_err() || parent.to_str() != Some(&getppid().to_string()) {
         return Some(report::REFUSED);
     }
-    let problem = report::cannot_execute(program, &Command::new(program).args(arguments).exec());
-    if rank == "0" {
-        report::report(std::slice::from_ref(&problem), &Secrets::of(&Host::default()));
-    }
-    Some(problem.status)
+    let number = exec_error.to_str()?.parse().ok()?;
+    let mut exec_error = OpenOptions::new().write(true).open(format!("/proc/self/fd/{number}")).ok()?;
+    close::<RawFd>(number).ok()?;
+    let why = Command::new(program).args(arguments).exec();
+    let _ = exec_error.write_all(&why.raw_os_error().unwrap_or(Errno::EINVAL as i32).to_ne_bytes());
+    Some(report::NOT_EXECUTABLE)
 }

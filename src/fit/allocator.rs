@@ -44,7 +44,7 @@ impl UsedAllocator {
 
     /// By the variables of the user and of the command.
     pub(super) fn of(job: Option<&Job>, host: &Host) -> Self {
-        let of_job = |name: &str| Some(job?.variables.iter().find(|it| it.name == name)?.value.as_str());
+        let of_job = |name: &str| Some(job?.variables.iter().find(|variable| variable.name == name)?.value.as_str());
         let is_safe = || job.is_none_or(|job| is_safe(job, host));
         let default =
             || UsedAllocator { kind: if is_safe() { Allocator::Expandable } else { Allocator::Plain }, said: None };
@@ -53,7 +53,7 @@ impl UsedAllocator {
 
     /// The same with the variables of a template, which set what nobody else has.
     pub(super) fn with(&self, env: &[(String, String)]) -> Self {
-        let of_template = |name: &str| env.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str());
+        let of_template = |name: &str| env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
         let of_template = if self.said.is_none() { Self::said(of_template) } else { None };
         of_template.unwrap_or_else(|| self.clone())
     }
@@ -79,28 +79,7 @@ fn is_safe(job: &Job, host: &Host) -> bool {
     let torch = job.python.as_ref().and_then(|python| python.version("torch"));
     let knows_it = torch.is_none_or(|torch| !torch.is_before(SAFE_SINCE));
     let is_vllm = |word: &std::ffi::OsString| word.to_string_lossy().contains("vllm");
-    let is_rocm = [vars::HIP_VISIBLE_DEVICES, vars::ROCR_VISIBLE_DEVICES].iter().any(|name| host.raw(name).is_some());
+    let is_rocm =
+        [vars::HIP_VISIBLE_DEVICES, vars::ROCR_VISIBLE_DEVICES].iter().any(|name| host.var_os(name).is_some());
     knows_it && !is_rocm && !job.args.words().iter().any(is_vllm)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fake;
-
-    #[test]
-    fn a_variable_that_is_set_decides() {
-        let used = |variables: &[(&str, &str)], env: &[(&str, &str)]| {
-            let env: Vec<_> = env.iter().map(|(name, value)| ((*name).to_string(), (*value).to_string())).collect();
-            UsedAllocator::of(None, &fake::host(variables)).with(&env).kind
-        };
-        let (old, new) = (vars::PYTORCH_CUDA_ALLOC_CONF, vars::PYTORCH_ALLOC_CONF);
-        assert_eq!(used(&[], &[]), Allocator::Expandable);
-        assert_eq!(used(&[(old, "max_split_size_mb:64")], &[]), Allocator::Plain);
-        assert_eq!(used(&[(new, "expandable_segments:False")], &[]), Allocator::Plain);
-        assert_eq!(used(&[(old, ""), (new, EXPANDABLE)], &[]), Allocator::Plain);
-        assert_eq!(used(&[(old, "max_split_size_mb:64, expandable_segments: True")], &[]), Allocator::Expandable);
-        assert_eq!(used(&[], &[(old, "max_split_size_mb:128")]), Allocator::Plain);
-        assert_eq!(used(&[(old, EXPANDABLE)], &[(old, "max_split_size_mb:128")]), Allocator::Expandable);
-    }
 }

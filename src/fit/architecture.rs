@@ -9,6 +9,7 @@ mod recurrent;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::weights::Weights;
 use crate::base::rows;
 
 pub(crate) use known::Scores;
@@ -65,32 +66,32 @@ pub struct Shape {
     pub(crate) routed: u64,
 }
 
-/// What a config.json says about the model.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CountedModel {
-    pub shape: Shape,
-    pub params: u64,
-    /// Parameters that stay in 16 bits when the model is quantised: embedding, head and norms.
-    pub unquantised: u64,
-    pub model_type: String,
-    /// The architecture is in the table; otherwise it was counted like llama.
-    pub known: bool,
-    /// Only the language model of a multimodal one was counted.
-    pub is_part: bool,
-    /// Some layers have attention, and some do not.
-    pub is_mixed: bool,
-}
-
-/// `None` if the config lacks the basic sizes, or has impossible ones.
-pub fn read(config: &Value) -> Option<CountedModel> {
+/// `params`: as the headers of its checkpoint count them, for all parts of the model. `None` if the config lacks the basic
+/// sizes, or has impossible ones.
+pub fn read(config: &Value, params: Option<(u64, String)>) -> Option<Weights> {
     let (text, is_part) = text_model(config);
     let model_type = text.get("model_type").or(config.get("model_type")).and_then(Value::as_str).unwrap_or_default();
-    let (architecture, known) = match Architecture::of(model_type) {
-        Some(architecture) => (architecture, true),
-        None => (Architecture::of("llama")?, false),
-    };
-    let counted = ModelConfig { text, whole: config, architecture }.count()?;
-    Some(CountedModel { model_type: model_type.to_string(), known, is_part, ..counted })
+    let mut assumed = Vec::new();
+    let architecture = Architecture::of(model_type).or_else(|| {
+        assumed.push(format!("the architecture `{model_type}` counts like llama"));
+        Architecture::of("llama")
+    })?;
+    let (weights, is_mixed) = ModelConfig { text, whole: config, architecture }.count()?;
+    if is_mixed {
+        assumed.push("adapters and activations as if all layers were of the kind that most are".to_string());
+    }
+    if is_part && params.is_none() {
+        let whole = config.get("model_type").and_then(Value::as_str).unwrap_or("this model");
+        assumed.push(format!("only the language model of {whole} is counted"));
+    }
+    if config.get("vision_config").is_some() {
+        assumed.push("images as the tokens they become; what the vision tower computes comes on top".to_string());
+    }
+    let weights = Weights { assumed, ..weights };
+    Some(match params {
+        Some((params, from)) => weights.with_params(params, from),
+        None => weights,
+    })
 }
 
 fn text_model(config: &Value) -> (&Value, bool) {
@@ -175,7 +176,8 @@ impl ModelConfig<'_> {
             })
     }
 
-    fn count(&self) -> Option<CountedModel> {
+    /// Also tells whether some layers have attention, and some do not.
+    fn count(&self) -> Option<(Weights, bool)> {
         if self.is_absurd() {
             return None;
         }
@@ -239,7 +241,8 @@ impl ModelConfig<'_> {
         };
         let (params, unquantised) = (outside + in_layers, outside + norms);
         let is_mixed = (1..layers).contains(&recurrent_layers);
-        Some(CountedModel { shape, params, unquantised, is_mixed, ..CountedModel::default() })
+        let from = "config.json".to_string();
+        Some((Weights { params, unquantised, shape, from, assumed: Vec::new() }, is_mixed))
     }
 
     /// Bytes of a norm's element, and how many of them are there for its weight.

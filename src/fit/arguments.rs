@@ -45,11 +45,11 @@ fn fields(model: &'static str) -> Vec<Field> {
 
 /// The settings that a training command gives.
 pub(super) fn of_command(job: &Job) -> TrainingArgs {
-    if job.trainer.passes_through() {
+    if job.trainer.is_passthrough() {
         return TrainingArgs::default();
     }
-    let model = job.trainer.model_argument;
-    let args = Args::read(job.args.words().to_vec(), &fields(model), (job.trainer.options)(&job.target));
+    let model = job.trainer.model.argument;
+    let args = Args::read(job.args.words().to_vec(), &fields(model), (job.trainer.arguments.options)(&job.target));
     let reader = ArgumentReader(&args);
     TrainingArgs {
         model: args.text(model),

@@ -8,7 +8,7 @@ use super::{Accounting, FitReport, Tuner};
 impl FitReport {
     pub fn json(&self) -> Value {
         let settings = &self.settings;
-        let tuner = match settings.tuner.value {
+        let tuner = match settings.tuner {
             Tuner::Full => "full",
             Tuner::Lora => "lora",
             Tuner::Quantised(_) => "qlora",
@@ -32,12 +32,12 @@ impl FitReport {
             "accounting": self.accounting,
             "training": {
                 "tuner": tuner,
-                "dtype": settings.dtype.value.name(),
-                "optimizer": settings.optimizer.value.name,
-                "micro_batch": settings.micro_batch.value,
-                "seq_len": settings.seq_len.value,
-                "gradient_accumulation_steps": settings.grad_accum.value,
-                "gradient_checkpointing": settings.checkpointing.value,
+                "dtype": settings.dtype.name(),
+                "optimizer": settings.optimizer.name,
+                "micro_batch": settings.micro_batch,
+                "seq_len": settings.seq_len,
+                "gradient_accumulation_steps": settings.grad_accum,
+                "gradient_checkpointing": settings.checkpointing,
             },
             "nodes": self.cluster.nodes,
             "gpus_per_node": self.cluster.gpus,

@@ -122,39 +122,3 @@ impl TensorInfo {
         ["U8", "I8", "I32"].contains(&self.dtype.as_str())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fake::{Sandbox, safetensors};
-
-    #[test]
-    fn one_file_or_the_files_of_an_index_are_counted() {
-        let sandbox = Sandbox::bare();
-        let weights = |name: &str, header: &str| sandbox.file(name, safetensors(header));
-        let folder = &sandbox.cwd();
-        assert_eq!(read(folder), Ok(None));
-        weights(
-            "model.safetensors",
-            r#"{"__metadata__": {"format": "pt"}, "a": {"dtype": "BF16", "shape": [16, 8], "data_offsets": [0, 256]},
-                "b": {"dtype": "F32", "shape": [], "data_offsets": [256, 260]},
-                "a_scale_inv": {"dtype": "F32", "shape": [9], "data_offsets": [260, 296]}}"#,
-        );
-        assert_eq!(read(folder).unwrap().map(|found| (found.params, found.files, found.packed)), Some((129, 1, false)));
-        for (name, rows) in [("x-1.safetensors", 3), ("x-2.safetensors", 4)] {
-            weights(name, &format!(r#"{{"w": {{"shape": [{rows}, 5], "dtype": "U8"}}}}"#));
-        }
-        let index = r#"{"metadata": {"total_size": 1}, "weight_map": {"p": "x-1.safetensors", "q": "x-2.safetensors", "r": "x-1.safetensors"}}"#;
-        sandbox.file("model.safetensors.index.json", index);
-        assert_eq!(read(folder).unwrap().map(|found| (found.params, found.files, found.packed)), Some((35, 2, true)));
-    }
-
-    #[test]
-    fn an_invalid_header_is_an_error() {
-        let sandbox = Sandbox::bare();
-        for bytes in [&b"\xff\xff\xff\xff\xff\xff\xff\x7f"[..], b"", b"\x02\0\0\0\0\0\0\0[]", b"\x02\0\0\0\0\0\0\0{"] {
-            sandbox.file("model.safetensors", bytes);
-            assert!(read(&sandbox.cwd()).is_err(), "{bytes:?}");
-        }
-    }
-}

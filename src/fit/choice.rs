@@ -185,7 +185,7 @@ impl<'a> Scenario<'a> {
         }
         let largest_micro_batch = match self.accounting {
             Accounting::Real => self.largest_micro_batch(candidate),
-            Accounting::Textbook => self.settings.micro_batch.value,
+            Accounting::Textbook => self.settings.micro_batch,
         };
         Some(Recommendation { template: row.name.clone(), why, largest_micro_batch })
     }

@@ -41,7 +41,7 @@ pub(crate) fn judge(
     launch: &Launch,
     host: &Host,
 ) -> Option<JudgedLaunch> {
-    if launch.memory.gpu.is_none() && host.nvidia_gpus.is_none() || job.trainer.passes_through() {
+    if launch.memory.gpu.is_none() && host.nvidia_gpus.is_none() || job.trainer.is_passthrough() {
         return None;
     }
     let inputs = FitInputs::new(Some(job), cluster_of(topology)?, launch, host);

@@ -36,14 +36,14 @@ type Change = (&'static str, fn(&mut TrainingSettings));
 
 /// Changes of one setting that cost time or nothing. One that is already in use changes nothing, so it will not help either.
 const CHEAP: &[Change] = &[
-    ("gradient checkpointing", |settings| settings.checkpointing.value = true),
-    ("a fused loss (Liger)", |settings| settings.fused_loss.value = true),
+    ("gradient checkpointing", |settings| settings.checkpointing = true),
+    ("a fused loss (Liger)", |settings| settings.fused_loss = true),
 ];
 
 /// Changes that train less.
 const DEAR: &[Change] = &[
-    ("LoRA", |settings| settings.tuner.value = Tuner::Lora),
-    ("QLoRA in 4 bits", |settings| settings.tuner.value = Tuner::Quantised(4)),
+    ("LoRA", |settings| settings.tuner = Tuner::Lora),
+    ("QLoRA in 4 bits", |settings| settings.tuner = Tuner::Quantised(4)),
 ];
 
 /// `others`: the templates to fall back to, if the scenario is about one config.
@@ -84,15 +84,15 @@ fn other_allocator(scenario: &Scenario) -> Option<Remedy> {
 }
 
 fn smaller_batch(scenario: &Scenario) -> Option<Remedy> {
-    let with = |micro_batch| with_settings(scenario, "", |settings| settings.micro_batch.value = micro_batch);
-    let now = scenario.settings.micro_batch.value;
+    let with = |micro_batch| with_settings(scenario, "", |settings| settings.micro_batch = micro_batch);
+    let now = scenario.settings.micro_batch;
     let most = largest((now - 1).min(LARGEST_MICRO_BATCH), |micro_batch| with(micro_batch).is_some());
     Some(Remedy { change: format!("a micro batch of {most}"), ..with(most).filter(|_| most > 0)? })
 }
 
 fn shorter_sequences(scenario: &Scenario) -> Option<Remedy> {
-    let with = |steps| with_settings(scenario, "", |settings| settings.seq_len.value = SEQ_LEN_STEP * steps);
-    let now = scenario.settings.seq_len.value;
+    let with = |steps| with_settings(scenario, "", |settings| settings.seq_len = SEQ_LEN_STEP * steps);
+    let now = scenario.settings.seq_len;
     let steps = largest(now.saturating_sub(1) / SEQ_LEN_STEP, |steps| with(steps).is_some());
     let tokens = SEQ_LEN_STEP * steps;
     Some(Remedy { change: format!("sequences of {tokens} tokens"), ..with(steps).filter(|_| tokens >= SHORTEST)? })

@@ -3,7 +3,7 @@
 
 use super::algorithm::{Algorithm, FINE_TUNING};
 use super::optimizer::Optimizer;
-use crate::base::source::{Source, Sourced};
+use crate::base::source::Sourced;
 use crate::command::trainer::{Trainer, TrainingDefaults};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,29 +105,30 @@ const SEQ_LEN: u64 = 2048;
 /// Every setting, with its default where it was not given.
 #[derive(Clone, Debug)]
 pub struct TrainingSettings {
-    pub(crate) micro_batch: Sourced<u64>,
-    pub(crate) grad_accum: Sourced<u64>,
-    pub(crate) seq_len: Sourced<u64>,
-    pub(crate) sequence_parallel: Sourced<u64>,
-    pub(crate) tuner: Sourced<Tuner>,
-    pub(crate) lora_rank: Sourced<u64>,
-    pub(crate) lora_targets: Sourced<String>,
-    pub(crate) dtype: Sourced<Dtype>,
-    pub(crate) optimizer: Sourced<Optimizer>,
-    pub(crate) checkpointing: Sourced<bool>,
-    pub(crate) attention: Sourced<Attention>,
-    pub(crate) fused_loss: Sourced<bool>,
-    pub(crate) dropout: Sourced<bool>,
+    pub(crate) micro_batch: u64,
+    pub(crate) grad_accum: u64,
+    pub(crate) seq_len: u64,
+    pub(crate) sequence_parallel: u64,
+    pub(crate) tuner: Tuner,
+    pub(crate) lora_rank: u64,
+    pub(crate) lora_targets: String,
+    pub(crate) dtype: Dtype,
+    pub(crate) optimizer: Optimizer,
+    pub(crate) checkpointing: bool,
+    /// `None`: what transformers chooses for the model.
+    pub(crate) attention: Option<Attention>,
+    pub(crate) fused_loss: bool,
+    pub(crate) dropout: bool,
     pub algorithm: &'static Algorithm,
 }
 
 impl TrainingSettings {
     /// `trainer`: the front end whose defaults apply.
     pub fn new(args: &TrainingArgs, trainer: Option<&Trainer>) -> Self {
-        fn or<T: Clone>(given: Option<&Sourced<T>>, default: T) -> Sourced<T> {
-            given.cloned().unwrap_or(Sourced::new(default, Source::Default))
+        fn or<T: Clone>(given: Option<&Sourced<T>>, default: T) -> T {
+            given.map_or(default, |given| given.value.clone())
         }
-        let defaults = trainer.map_or(&WITHOUT_COMMAND, |trainer| &trainer.defaults);
+        let defaults = trainer.map_or(&WITHOUT_COMMAND, |trainer| &trainer.model.training);
         let tuner = if defaults.lora { Tuner::Lora } else { Tuner::Full };
         TrainingSettings {
             micro_batch: or(args.micro_batch.as_ref(), defaults.micro_batch),
@@ -140,7 +141,7 @@ impl TrainingSettings {
             dtype: or(args.dtype.as_ref(), Dtype::Bf16),
             optimizer: or(args.optimizer.as_ref(), Optimizer::named("adamw")),
             checkpointing: or(args.checkpointing.as_ref(), defaults.checkpointing),
-            attention: or(args.attention.as_ref(), Attention::Flash),
+            attention: args.attention.as_ref().map(|attention| attention.value),
             fused_loss: or(args.fused_loss.as_ref(), false),
             dropout: or(args.dropout.as_ref(), defaults.dropout),
             algorithm: args.algorithm.unwrap_or(FINE_TUNING),

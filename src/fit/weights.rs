@@ -1,9 +1,9 @@
 //! The number of parameters of a model and its shape: from the headers of its checkpoint, from its config.json, from a
 //! number the user gave, or from its name.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::architecture::{self, CountedModel, Shape};
+use super::architecture::{self, Shape};
 use super::checkpoint;
 use super::settings::TrainingArgs;
 use crate::base::size;
@@ -13,10 +13,10 @@ use crate::host::Host;
 use crate::report::reading;
 use crate::report::{self, Problem, Rule};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Weights {
     pub params: u64,
-    /// Parameters that a quantised model keeps in 16 bits.
+    /// Parameters that a quantised model keeps in 16 bits: embedding, head and norms.
     pub unquantised: u64,
     pub shape: Shape,
     /// Where the number comes from.
@@ -27,7 +27,7 @@ pub struct Weights {
 
 impl Weights {
     /// The same shape with a more reliable number.
-    fn with_params(self, params: u64, from: String) -> Self {
+    pub(super) fn with_params(self, params: u64, from: String) -> Self {
         Weights { params, unquantised: self.unquantised.min(params), from, ..self }
     }
 
@@ -62,25 +62,19 @@ const TYPICAL: &[(&str, u64, u64, u64, u64, u64)] = &[
     ("Llama-3.1-405B", 16384, 126, 53248, 128, 8),
 ];
 
-/// The typical model nearest in size.
-fn typical(params: u64) -> (&'static str, Weights) {
+/// With the shape of the typical model nearest in size.
+fn of_size(params: u64, from: String) -> Weights {
     let all = TYPICAL.iter().filter_map(|&(name, hidden, layers, inner, heads, shared)| {
         let config = json!({
             "model_type": "qwen2", "hidden_size": hidden, "num_hidden_layers": layers, "intermediate_size": inner,
             "num_attention_heads": heads, "num_key_value_heads": shared, "tie_word_embeddings": hidden < 2560,
         });
-        Some((name, architecture::read(&config)?))
+        Some((name, architecture::read(&config, None)?))
     });
     let ratio = |size: u64| if size > params { size.div_ceil(params.max(1)) } else { params.div_ceil(size.max(1)) };
     let distance = |size: u64| (ratio(size), size.abs_diff(params));
-    let (name, model) = all.min_by_key(|(_, model)| distance(model.params)).unwrap_or_default();
-    let unquantised = model.unquantised.min(params);
-    (name, Weights { params, unquantised, shape: model.shape, from: String::new(), assumed: Vec::new() })
-}
-
-fn of_size(params: u64, from: String) -> Weights {
-    let (name, weights) = typical(params);
-    Weights { from, assumed: vec![format!("the shape of {name}")], ..weights }
+    let (name, nearest) = all.min_by_key(|(_, model)| distance(model.params)).unwrap_or_default();
+    Weights { assumed: vec![format!("the shape of {name}")], ..nearest.with_params(params, from) }
 }
 
 pub(crate) fn find(args: &TrainingArgs, lookup: &ModelLookup, host: &Host) -> Result<Weights, Problem> {
@@ -113,45 +107,16 @@ fn of_local_model(name: &Sourced<String>, lookup: &ModelLookup, host: &Host) -> 
         return Ok(None);
     };
     let config = reading::read(&file)?;
-    let counted = architecture::read(&config);
     let folder = file.parent().unwrap_or(&file);
-    let headers = checkpoint::read(folder)?.filter(|headers| !headers.packed);
-    match (headers, counted) {
-        (Some(headers), counted) => {
-            let plural = if headers.files == 1 { "file" } else { "files" };
-            let from = format!("the headers of {} safetensors {plural}", headers.files);
-            let weights = match counted {
-                // The headers count all parts of the model.
-                Some(counted) => of_config(CountedModel { is_part: false, ..counted }, &config),
-                None => of_size(headers.params, String::new()),
-            };
-            Ok(Some(weights.with_params(headers.params, from)))
-        }
-        (None, Some(counted)) => Ok(Some(of_config(counted, &config))),
-        (None, None) => {
-            let what = "the size of the model cannot be computed from this config";
-            Err(Problem::error(Rule::Fit, what).at(file.display()).help("--params 8B"))
-        }
-    }
-}
-
-fn of_config(model: CountedModel, config: &Value) -> Weights {
-    let mut assumed = Vec::new();
-    if !model.known {
-        assumed.push(format!("the architecture `{}` counts like llama", model.model_type));
-    }
-    if model.is_mixed {
-        assumed.push("adapters and activations as if all layers were of the kind that most are".to_string());
-    }
-    if model.is_part {
-        let whole = config.get("model_type").and_then(Value::as_str).unwrap_or("this model");
-        assumed.push(format!("only the language model of {whole} is counted"));
-    }
-    if config.get("vision_config").is_some() {
-        assumed.push("images as the tokens they become; what the vision tower computes comes on top".to_string());
-    }
-    let (params, unquantised) = (model.params, model.unquantised);
-    Weights { params, unquantised, shape: model.shape, from: "config.json".to_string(), assumed }
+    let headers = checkpoint::read(folder)?.filter(|headers| !headers.packed).map(|headers| {
+        let plural = if headers.files == 1 { "file" } else { "files" };
+        (headers.params, format!("the headers of {} safetensors {plural}", headers.files))
+    });
+    let of_headers = headers.clone().map(|(params, from)| of_size(params, from));
+    architecture::read(&config, headers).or(of_headers).map(Some).ok_or_else(|| {
+        let what = "the size of the model cannot be computed from this config";
+        Problem::error(Rule::Fit, what).at(file.display()).help("--params 8B")
+    })
 }
 
 /// `8B` of `Qwen/Qwen3-8B`, `0.5B` of `Qwen2.5-0.5B-Instruct`, the 30B of `30B-A3B`.
@@ -161,24 +126,4 @@ fn size_in_name(name: &str) -> Option<u64> {
         let is_number = word.starts_with(|c: char| c.is_ascii_digit());
         size::parse_count(word).filter(|size| is_number && *size >= 1_000_000)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_size_is_read_from_a_name() {
-        for (name, size) in [
-            ("Qwen/Qwen3-8B", Some(8_000_000_000)),
-            ("Qwen/Qwen2.5-0.5B-Instruct", Some(500_000_000)),
-            ("Qwen/Qwen3-30B-A3B", Some(30_000_000_000)),
-            ("meta-llama/Llama-2-7b-hf", Some(7_000_000_000)),
-            ("HuggingFaceTB/SmolLM-135M", Some(135_000_000)),
-            ("openai-community/gpt2", None),
-            ("deepseek-ai/DeepSeek-V3", None),
-        ] {
-            assert_eq!(size_in_name(name), size, "{name}");
-        }
-    }
 }

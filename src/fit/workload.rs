@@ -6,7 +6,6 @@ use super::need::Cluster;
 use super::optimizer::Optimizer;
 use super::settings::{Attention, TrainingSettings, Tuner};
 use super::weights::Weights;
-use crate::base::source::{Source, Sourced};
 
 #[derive(Clone, Debug)]
 pub struct Workload {
@@ -47,15 +46,15 @@ struct Adapters {
 
 impl Adapters {
     fn new(shape: &Shape, settings: &TrainingSettings) -> Self {
-        let targets = &settings.lora_targets.value;
+        let targets = &settings.lora_targets;
         let all = ["all-linear", "all", "default"].contains(&targets.as_str());
         let is_target = |name: &str| all || targets.split(',').any(|target| target.trim() == name);
-        let rank = settings.lora_rank.value;
+        let rank = settings.lora_rank;
         let routed = if all { rank * shape.routed } else { 0 };
         let mut adapters = Adapters { params: routed, kept: 0, inputs: 0 };
         for (_, inputs, outputs) in shape.linears.iter().filter(|(name, ..)| is_target(name)) {
             adapters.params += shape.layers * rank * (inputs + outputs);
-            adapters.kept += rank + if settings.dropout.value { inputs + inputs / 2 } else { 0 };
+            adapters.kept += rank + if settings.dropout { inputs + inputs / 2 } else { 0 };
             adapters.inputs += inputs;
         }
         Adapters { params: adapters.params.max(1), inputs: adapters.inputs.max(1), ..adapters }
@@ -64,38 +63,40 @@ impl Adapters {
 
 impl Workload {
     pub fn new(weights: &Weights, settings: &TrainingSettings) -> Self {
-        let element = settings.dtype.value.bytes();
+        let element = settings.dtype.bytes();
         let headless = (!settings.algorithm.has_head).then(|| weights.without_head());
         let weights = headless.as_ref().unwrap_or(weights);
         let Weights { unquantised, shape, .. } = weights;
         // Keeps the products below from overflowing; `is_plausible` refuses such a number.
         let params = weights.params.min(1 << 54);
-        let adapters = match settings.tuner.value {
+        let adapters = match settings.tuner {
             Tuner::Full => Adapters { params, kept: 0, inputs: 0 },
             Tuner::Lora | Tuner::Quantised(_) => Adapters::new(shape, settings),
         };
-        let frozen = match settings.tuner.value {
+        let frozen = match settings.tuner {
             Tuner::Full => 0,
             Tuner::Lora => element * params,
             // Every 64 quantised weights share a scale of four bytes.
             Tuner::Quantised(bits) => element * unquantised + (params - unquantised) * (2 * bits + 1) / 16,
         };
+        let of_model = if shape.scores == Scores::Eager { Attention::Eager } else { Attention::Flash };
         Workload {
             params,
             trainable: adapters.params,
             weights: frozen + element * adapters.params,
             element,
-            optimizer: settings.optimizer.value,
+            optimizer: settings.optimizer,
             shape: shape.clone(),
-            micro_batch: settings.micro_batch.value,
-            seq_len: settings.seq_len.value.div_ceil(settings.sequence_parallel.value.max(1)),
-            accumulates: settings.grad_accum.value > 1,
-            checkpointing: settings.checkpointing.value,
-            attention: attention(shape, &settings.attention),
-            fused_loss: settings.fused_loss.value,
+            micro_batch: settings.micro_batch,
+            seq_len: settings.seq_len.div_ceil(settings.sequence_parallel.max(1)),
+            accumulates: settings.grad_accum > 1,
+            checkpointing: settings.checkpointing,
+            // transformers takes `sdpa` where nothing is said and the model can do with it.
+            attention: settings.attention.unwrap_or(of_model),
+            fused_loss: settings.fused_loss,
             algorithm: settings.algorithm,
             // With LoRA the model without its adapters is the reference.
-            reference: if settings.algorithm.has_reference && settings.tuner.value == Tuner::Full {
+            reference: if settings.algorithm.has_reference && settings.tuner == Tuner::Full {
                 element * params
             } else {
                 0
@@ -129,10 +130,4 @@ impl Workload {
         let is_small = |bytes: Option<u128>| bytes.is_some_and(|bytes| bytes < MOST);
         is_small(of_tokens) && is_small(of_params) && cluster.nodes.saturating_mul(cluster.gpus) <= MOST_GPUS
     }
-}
-
-/// transformers takes `sdpa` where nothing is said and the model can do with it.
-fn attention(shape: &Shape, said: &Sourced<Attention>) -> Attention {
-    let cannot = shape.scores == Scores::Eager && said.from == Source::Default;
-    if cannot { Attention::Eager } else { said.value }
 }

@@ -11,47 +11,14 @@ use crate::report::secrets::Secrets;
 impl PlannedConfig {
     /// The keys whose values are not the template's. An "auto" that was filled is no change.
     pub(super) fn changed(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        compare(&mut Vec::new(), Some(&self.template.config), Some(&self.value), &mut found);
-        found.retain(|key| !self.fills.iter().any(|fill| fill.key == *key));
-        found
+        let mut changed = json::differing(&self.template.config, &self.value);
+        changed.retain(|key| !self.fills.iter().any(|fill| fill.key == *key));
+        changed
     }
 
     fn change_rows(&self, secrets: &Secrets) -> Vec<(String, String)> {
-        let changed = self.changed();
-        if changed.is_empty() {
-            return Vec::new();
-        }
         let [template, value] = [&self.template.config, &self.value].map(|config| secrets.hide(config.clone()));
-        changed.iter().map(|key| change_row(key, json::get(&template, key), json::get(&value, key))).collect()
-    }
-}
-
-fn compare<'c>(
-    path: &mut Vec<&'c str>,
-    template: Option<&'c Value>,
-    value: Option<&'c Value>,
-    found: &mut Vec<String>,
-) {
-    let section = |it: Option<&'c Value>| it.and_then(Value::as_object);
-    match (section(template), section(value)) {
-        (None, None) if template == value => {}
-        (None, None) => found.push(path.join(".")),
-        (one, two) => {
-            // Both mostly have the same keys in the same order, which spares the search.
-            let mut next = two.into_iter().flatten().peekable();
-            for (key, value) in one.into_iter().flatten() {
-                let same = next.next_if(|(other, _)| *other == key).map(|(_, value)| value);
-                path.push(key);
-                compare(path, Some(value), same.or_else(|| two.and_then(|two| two.get(key))), found);
-                path.pop();
-            }
-            for (key, value) in next.filter(|(key, _)| one.is_none_or(|one| !one.contains_key(*key))) {
-                path.push(key);
-                compare(path, None, Some(value), found);
-                path.pop();
-            }
-        }
+        self.changed().iter().map(|key| change_row(key, json::get(&template, key), json::get(&value, key))).collect()
     }
 }
 

@@ -52,7 +52,7 @@ fn check_config(spec: &Sourced<String>, launch: &Launch, host: &Host) -> Vec<Pro
         Err(problems) => return problems,
     };
     // No trainer: rules that depend on one say nothing. The DeepSpeed that is installed counts.
-    let nobody = Sourced::new(trainer::as_it_stands(), Source::Default);
+    let nobody = Sourced::new(trainer::passthrough(), Source::Default);
     let mut job = trainer::recognise(&ParsedCommand::parse(&[]), Some(&nobody), host);
     job.python = Python::on_path(host);
     let places = Places::new(&config, &template, &launch.layers, host);

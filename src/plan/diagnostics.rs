@@ -38,7 +38,7 @@ impl Diagnostics {
             .filter(|found| of_ours(found).is_some())
             .for_each(|found| found.help.clone_from(&help));
         let is_given = |option: Opt| flags.contains(&option.flag());
-        self.errors.retain(|error| !(is_given(NPROC_PER_NODE) && report::asks_for_gpu_count(error)));
+        self.errors.retain(|error| !(is_given(NPROC_PER_NODE) && error.asks_for_gpu_count));
         self.warnings.retain(|warning| !(is_given(DRY_RUN) && warning.rule == Rule::BehindTheCommand));
     }
 

@@ -73,7 +73,7 @@ impl EnvironmentInputs<'_> {
     fn apply_template(&self, environment: &mut Environment) {
         let Some(template) = self.template else { return };
         for (name, value) in &template.env {
-            if self.host.raw(name).is_some() {
+            if self.host.var_os(name).is_some() {
                 environment.keep(name, self.machine);
             } else {
                 environment.set(name, value, format!("template {}", template.name));
@@ -84,11 +84,11 @@ impl EnvironmentInputs<'_> {
     /// GPUs, CPU threads, and the rank of this process.
     fn apply_job(&self, environment: &mut Environment) {
         let EnvironmentInputs { topology, job, .. } = self;
-        if job.trainer.launches_itself {
+        if job.trainer.launch.has_own_launcher {
             environment.for_inner_launcher(topology);
             environment.signals_of_torchrun(false, self.host);
         }
-        if job.trainer.one_gpu_per_rank && self.template.is_some() {
+        if job.trainer.launch.one_gpu_per_rank && self.template.is_some() {
             environment.narrow_devices(topology);
         }
         if let Some(by) = topology.devices.chosen_by.as_ref().filter(|_| self.launcher != Launcher::Deepspeed) {
@@ -104,14 +104,14 @@ impl EnvironmentInputs<'_> {
         let EnvironmentInputs { topology, job, .. } = self;
         match self.launcher {
             Launcher::Torchrun => {
-                let stray = vars::PET_ELSEWHERE.iter().filter(|name| self.machine.raw(name).is_some());
-                environment.unset.extend(stray.map(|name| (*name).to_string()));
+                let stray = vars::PET_ELSEWHERE.split(' ').filter(|name| self.machine.var_os(name).is_some());
+                environment.unset.extend(stray.map(str::to_string));
                 environment.signals_of_torchrun(topology.has_scheduler(self.host), self.host);
             }
             Launcher::Direct => {
                 // A script run by a launcher expects the variables of a process group. A front end that starts no
                 // ranks by itself only needs them for DeepSpeed.
-                let script = !job.trainer.passes_through() && !job.rewritten;
+                let script = !job.trainer.is_passthrough() && !job.rewritten;
                 if (self.template.is_some() || script) && !topology.ranks_exist() {
                     environment.single_rank(topology);
                 }
@@ -129,7 +129,7 @@ impl EnvironmentInputs<'_> {
     fn apply_flags(&self, environment: &mut Environment) {
         for sourced in &self.flags.unset {
             environment.set.retain(|setting| setting.name != sourced.value);
-            if self.machine.raw(&sourced.value).is_some() {
+            if self.machine.var_os(&sourced.value).is_some() {
                 environment.unset.push(sourced.value.clone());
             }
         }
@@ -142,10 +142,8 @@ impl EnvironmentInputs<'_> {
 
     /// The user's variables that matter and were not changed, for the plan's output.
     fn kept(&self, environment: &mut Environment) {
-        for name in vars::SHOWN_WHEN_SET {
-            if self.machine.raw(name).is_some() {
-                environment.keep(name, self.machine);
-            }
+        for name in vars::SHOWN_WHEN_SET.split(' ').filter(|name| self.machine.var_os(name).is_some()) {
+            environment.keep(name, self.machine);
         }
         let Environment { set, unset, kept } = environment;
         kept.retain(|(name, _)| !unset.contains(name) && set.iter().all(|setting| setting.name != *name));
@@ -154,9 +152,13 @@ impl EnvironmentInputs<'_> {
 
 impl Environment {
     /// Overrides an earlier setting.
-    pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>, why: String) {
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>, why: impl Into<String>) {
         self.set.retain(|setting| setting.name != name);
-        self.set.push(Setting { name: name.to_string(), value: value.into(), why });
+        self.set.push(Setting { name: name.to_string(), value: value.into(), why: why.into() });
+    }
+
+    pub(crate) fn sets(&self, name: &str) -> bool {
+        self.set.iter().any(|setting| setting.name == name)
     }
 
     /// Sets a variable if there is a value for it.
@@ -166,11 +168,17 @@ impl Environment {
         }
     }
 
+    /// Sets a variable to what is given, or else to this.
+    fn set_or(&mut self, name: &str, sourced: Option<&Sourced<impl fmt::Display>>, otherwise: &str, why: &str) {
+        self.set(name, otherwise, why);
+        self.set_if_given(name, sourced);
+    }
+
     fn keep(&mut self, name: &str, host: &Host) {
         if self.kept.iter().any(|(kept, _)| kept == name) {
             return;
         }
-        let value = host.raw(name).map(|value| value.to_string_lossy().into_owned()).unwrap_or_default();
+        let value = host.var_os(name).map(|value| value.to_string_lossy().into_owned()).unwrap_or_default();
         self.kept.push((name.to_string(), value));
     }
 
@@ -205,10 +213,8 @@ impl Environment {
 
     /// torchrun would set 1, which starves the optimizer on the CPU.
     fn threads(&mut self, topology: &Topology, host: &Host) {
-        let Some(nproc) = topology.nproc_per_node.as_ref().filter(|_| host.raw(vars::OMP_NUM_THREADS).is_none()) else {
-            return;
-        };
-        if self.set.iter().any(|setting| setting.name == vars::OMP_NUM_THREADS) {
+        let Some(nproc) = &topology.nproc_per_node else { return };
+        if host.var_os(vars::OMP_NUM_THREADS).is_some() || self.sets(vars::OMP_NUM_THREADS) {
             return;
         }
         // A task that is bound to its share of the CPUs has it for itself.
@@ -228,7 +234,7 @@ impl Environment {
         let bound = topology.devices.names.as_ref().is_some_and(|names| names.len() == 1);
         let bound = bound && task.local_world_size.value > 1;
         // ms-swift divides the GPUs it sees by this number.
-        let alone = bound && job.trainer.one_gpu_per_rank;
+        let alone = bound && job.trainer.launch.one_gpu_per_rank;
         let own = |value| Sourced::new(value, Source::Machine("this task sees one GPU"));
         let local_rank = if bound { own(0) } else { task.local_rank.clone() };
         let local_size = if alone { own(1) } else { task.local_world_size.clone() };
@@ -244,7 +250,7 @@ impl Environment {
     /// and USR2 it does not handle: it dies of them, and the ranks are not told. It also takes back SIGHUP, which `nohup`
     /// made it ignore. From torch 2.10 on a variable names the signals, from 2.12 on another one the time; older ones ignore both.
     fn signals_of_torchrun(&mut self, scheduled: bool, host: &Host) {
-        if host.raw(vars::PET_SIGNALS_TO_HANDLE).is_none() && (scheduled || host.ignores_hangup) {
+        if host.var_os(vars::PET_SIGNALS_TO_HANDLE).is_none() && (scheduled || host.ignores_hangup) {
             let hangup = if host.ignores_hangup { "" } else { "SIGHUP," };
             let more = if scheduled { ",SIGUSR1,SIGUSR2" } else { "" };
             let why = match (scheduled, host.ignores_hangup) {
@@ -252,21 +258,16 @@ impl Environment {
                 (false, _) => "SIGHUP stays ignored (torch 2.10 and later)",
                 (true, true) => "the scheduler's signals reach the ranks, SIGHUP stays ignored (torch 2.10 and later)",
             };
-            self.set(vars::PET_SIGNALS_TO_HANDLE, format!("SIGTERM,SIGINT,{hangup}SIGQUIT{more}"), why.to_string());
+            self.set(vars::PET_SIGNALS_TO_HANDLE, format!("SIGTERM,SIGINT,{hangup}SIGQUIT{more}"), why);
         }
-        if scheduled && host.raw(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT).is_none() {
+        if scheduled && host.var_os(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT).is_none() {
             let why = "time to save after the scheduler's signal (torch 2.12 and later)";
-            self.set(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT, "300", why.to_string());
+            self.set(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT, "300", why);
         }
     }
 
     /// `DeepSpeed` wants the five variables of a process group also for one process.
     fn single_rank(&mut self, topology: &Topology) {
-        // Rank 0 of 1 opens the port itself and no other process has to know it, so any free one will do.
-        let port = topology
-            .master_port
-            .as_ref()
-            .map_or_else(|| (0, "any free port".to_string()), |port| (port.value, port.from.to_string()));
         let address = topology.rendezvous_address().map_or("127.0.0.1", |address| address.value.as_str());
         for (name, value) in [
             (vars::RANK, "0"),
@@ -275,30 +276,23 @@ impl Environment {
             (vars::LOCAL_WORLD_SIZE, "1"),
             (vars::MASTER_ADDR, address),
         ] {
-            self.set(name, value, "one process".to_string());
+            self.set(name, value, "one process");
         }
-        self.set(vars::MASTER_PORT, port.0.to_string(), port.1);
+        // Rank 0 of 1 opens the port itself and no other process has to know it, so any free one will do.
+        self.set_or(vars::MASTER_PORT, topology.master_port.as_ref(), "0", "any free port");
     }
 
     /// The variables torchrun sets alike for all ranks; `local::PER_RANK` has those that differ.
     fn local_ranks(&mut self, topology: &Topology) {
         let Some(nproc) = &topology.nproc_per_node else { return };
         for name in [vars::WORLD_SIZE, vars::LOCAL_WORLD_SIZE, vars::ROLE_WORLD_SIZE] {
-            self.set(name, nproc.value.to_string(), nproc.from.to_string());
+            self.set_if_given(name, Some(nproc));
         }
         for (name, value) in [(vars::GROUP_RANK, "0"), (vars::GROUP_WORLD_SIZE, "1"), (vars::ROLE_NAME, "default")] {
-            self.set(name, value, "as torchrun sets it".to_string());
+            self.set(name, value, AS_TORCHRUN);
         }
-        let (address, from) = topology.master_addr.as_ref().map_or_else(
-            || ("127.0.0.1", "one machine".to_string()),
-            |sourced| (sourced.value.as_str(), sourced.from.to_string()),
-        );
-        self.set(vars::MASTER_ADDR, address, from);
-        let (port, from) = topology.master_port.as_ref().map_or_else(
-            || (0, "a free port, found at launch".to_string()),
-            |sourced| (sourced.value, sourced.from.to_string()),
-        );
-        self.set(vars::MASTER_PORT, port.to_string(), from);
+        self.set_or(vars::MASTER_ADDR, topology.master_addr.as_ref(), "127.0.0.1", "one machine");
+        self.set_or(vars::MASTER_PORT, topology.master_port.as_ref(), "0", "a free port, found at launch");
     }
 
     /// What torchrun's agent says of itself, and its wish that ranks end when NCCL fails. Before torch 2.2 that variable
@@ -309,14 +303,15 @@ impl Environment {
         let on_error = if old { vars::NCCL_ASYNC_ERROR_HANDLING } else { vars::TORCH_NCCL_ASYNC_ERROR_HANDLING };
         let (count, most) = (vars::TORCHELASTIC_RESTART_COUNT, vars::TORCHELASTIC_MAX_RESTARTS);
         for (name, value) in [(count, "0"), (most, "0"), (vars::TORCHELASTIC_RUN_ID, "none")] {
-            self.set(name, value, "as torchrun sets it".to_string());
+            self.set(name, value, AS_TORCHRUN);
         }
-        if machine.raw(on_error).is_none() && self.set.iter().all(|setting| setting.name != on_error) {
-            self.set(on_error, "1", "as torchrun sets it".to_string());
+        if machine.var_os(on_error).is_none() && !self.sets(on_error) {
+            self.set(on_error, "1", AS_TORCHRUN);
         }
         // Rank 0 opens the store. With `True`, it would wait for one that only torchrun's agent opens.
-        self.set(vars::TORCHELASTIC_USE_AGENT_STORE, "False", "rank 0 opens the store".to_string());
+        self.set(vars::TORCHELASTIC_USE_AGENT_STORE, "False", "rank 0 opens the store");
     }
 }
 
+const AS_TORCHRUN: &str = "as torchrun sets it";
 const SCHEDULED: &str = "the scheduler's signals reach the ranks (torch 2.10 and later)";

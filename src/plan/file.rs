@@ -14,10 +14,13 @@ use crate::config::template::Template;
 use crate::host::Host;
 use crate::ranks::launcher::ExistingLauncher;
 use crate::report::{self, Problem};
+use crate::request::understood::UnderstoodLaunch;
 
 /// The config and the file it will be written to.
 pub struct PlannedConfig {
     pub template: Template,
+    /// Why `auto` became this template.
+    pub(crate) chosen: Option<String>,
     pub value: Value,
     pub text: String,
     pub(crate) fills: Vec<Fill>,
@@ -28,27 +31,26 @@ pub struct PlannedConfig {
 }
 
 impl PlannedConfig {
-    /// `out`: where the user wants it. `wrapped`: the launcher in the command.
     pub(super) fn new(
         template: Template,
+        chosen: Option<String>,
         resolved: Resolved,
-        out: Option<&Sourced<PathBuf>>,
-        wrapped: Option<&ExistingLauncher>,
-        job: &Job,
-        host: &Host,
+        understood: &UnderstoodLaunch,
     ) -> Result<Self, Problem> {
+        let UnderstoodLaunch { launch, existing_launcher, job, host, .. } = understood;
         let Resolved { config, fills, left, .. } = resolved;
         let text = json::write(&config);
-        let file = match out {
+        let file = match &launch.config_out {
             Some(out) => named_file(out, host)?,
             None => {
                 let path = in_our_folder(&template.name, &text, "json", host);
                 PlannedFile { path, kind: FileKind::Ours }
             }
         };
-        let launchers = wrapped.and_then(|wrapped| launchers_run_file(&file.path, wrapped, job, host));
+        let launchers =
+            existing_launcher.as_ref().and_then(|existing| launchers_run_file(&file.path, existing, job, host));
         let run_file = launchers.or_else(|| run_file(&file.path, job, host));
-        Ok(PlannedConfig { template, value: config, text, fills, left, file, run_file })
+        Ok(PlannedConfig { template, chosen, value: config, text, fills, left, file, run_file })
     }
 
     /// The file the trainer is given.
@@ -90,8 +92,8 @@ fn run_file(config: &Path, job: &Job, host: &Host) -> Option<(PathBuf, String)> 
 }
 
 /// The run file of the launcher in the command, naming our config.
-fn launchers_run_file(config: &Path, wrapped: &ExistingLauncher, job: &Job, host: &Host) -> Option<(PathBuf, String)> {
-    let (source, text) = wrapped.run_file(job, config, host)?;
+fn launchers_run_file(config: &Path, existing: &ExistingLauncher, job: &Job, host: &Host) -> Option<(PathBuf, String)> {
+    let (source, text) = existing.run_file(job, config, host)?;
     let ending = source.extension().map_or("yaml".into(), OsStr::to_string_lossy);
     Some((in_our_folder(&source.file_stem()?.to_string_lossy(), &text, &ending, host), text))
 }

@@ -23,7 +23,7 @@ pub(crate) fn of(template: Option<&Template>, launch: &Launch, job: &Job, host: 
     });
     let absolute = |path: &PathBuf| host.absolute(path);
     let sourced = launch.layers.patch.iter().chain(&launch.hosts.hostfile).map(|sourced| absolute(&sourced.value));
-    let model = job.args.text(job.trainer.model_argument);
+    let model = job.args.text(job.trainer.model.argument);
     let model = model.map(|model| host.absolute(Path::new(&model.value)).join("config.json"));
     // The value of an option may be anything; only these options name run files.
     let is_option = |word: &OsStr| word.to_str().is_some_and(|word| word.starts_with('-') && !RUN_FILE.contains(&word));

@@ -1,18 +1,20 @@
 //! Where a trainer brings DeepSpeed configs of its own under the names of ours: what is said if they are not the same.
 
-use serde_json::Value;
-
 use crate::base::hash::fnv1a;
 use crate::base::json;
 use crate::base::source::Sourced;
 use crate::command::shipped;
 use crate::config::template::{Origin, Template};
 use crate::report::{self, Problem, reading};
-use crate::request::draft::Draft;
+use crate::request::understood::UnderstoodLaunch;
 
 /// Our own `--deepspeed` names a template of ours, and the trainer's own of that name differs.
-pub(super) fn difference(draft: &Draft<'_>, spec: &Sourced<String>, template: &Template) -> Option<Problem> {
-    let job = &draft.job;
+pub(super) fn difference(
+    understood: &UnderstoodLaunch<'_>,
+    spec: &Sourced<String>,
+    template: &Template,
+) -> Option<Problem> {
+    let job = &understood.job;
     if template.origin != Origin::BuiltIn {
         return None;
     }
@@ -22,13 +24,13 @@ pub(super) fn difference(draft: &Draft<'_>, spec: &Sourced<String>, template: &T
     if config.hash == Some(fnv1a(text.as_bytes())) {
         return None;
     }
-    let keys = differing(&template.config, &json::parse(&text).ok()?);
-    (!keys.is_empty()).then(|| report::own_config_differs(spec, &template.name, &trainer(draft), &file, &keys))
+    let keys = json::differing(&template.config, &json::parse(&text).ok()?);
+    (!keys.is_empty()).then(|| report::own_config_differs(spec, &template.name, &trainer(understood), &file, &keys))
 }
 
 /// The trainer's own argument names a config that only other versions of the trainer bring.
-pub(super) fn unknown_word(draft: &Draft<'_>, own: &Sourced<String>) -> Option<Problem> {
-    let Draft { job, launch, host, .. } = draft;
+pub(super) fn unknown_word(understood: &UnderstoodLaunch<'_>, own: &Sourced<String>) -> Option<Problem> {
+    let UnderstoodLaunch { job, launch, host, .. } = understood;
     let word = &own.value;
     if !job.ships_config(word) || !launch.search.is_built_in(word) {
         return None;
@@ -39,21 +41,11 @@ pub(super) fn unknown_word(draft: &Draft<'_>, own: &Sourced<String>) -> Option<P
         return None;
     }
     let meant = shipped::by_name(distribution, Some(version), word).map(|config| config.word);
-    Some(report::trainer_has_no_config(own, &trainer(draft), meant))
+    Some(report::trainer_has_no_config(own, &trainer(understood), meant))
 }
 
 /// `ms-swift 3.0.0`
-fn trainer(draft: &Draft<'_>) -> String {
-    let name = draft.job.trainer.distribution.unwrap_or(draft.job.trainer.name);
-    draft.job.version_text().map_or_else(|| name.to_string(), |version| format!("{name} {version}"))
-}
-
-/// The keys whose values are not the same.
-fn differing(one: &Value, two: &Value) -> Vec<String> {
-    let values = |config| json::leaves(config, |node| !node.is_object());
-    let mut keys = values(one);
-    let others: Vec<String> = values(two).into_iter().filter(|key| !keys.contains(key)).collect();
-    keys.extend(others);
-    keys.retain(|key| json::get(one, key) != json::get(two, key));
-    keys
+fn trainer(understood: &UnderstoodLaunch<'_>) -> String {
+    let name = understood.job.trainer.distribution.unwrap_or(understood.job.trainer.name);
+    understood.job.version_text().map_or_else(|| name.to_string(), |version| format!("{name} {version}"))
 }

@@ -4,26 +4,26 @@ use std::ffi::{OsStr, OsString};
 
 use serde_json::Value;
 
-use super::config_decision::DecidedRanks;
 use super::decision::{Plan, TrainerFacts};
 use super::diagnostics::Diagnostics;
 use super::environment::{Environment, EnvironmentInputs};
 use super::file::PlannedConfig;
+use super::forwarded_env::ForwardedEnv;
 use super::print;
-use super::travel::Travel;
 use crate::check::machine;
 use crate::command::arguments;
-use crate::command::trainer::{Job, Ranks};
+use crate::command::prefix::Prefix;
+use crate::command::trainer::{self, Job, Ranks};
 use crate::fit;
 use crate::fit::launch::LaunchConfig;
-use crate::host::Host;
+use crate::host::{self, Host};
 use crate::ranks::launcher::local::LocalRanks;
 use crate::ranks::launcher::srun;
 use crate::ranks::launcher::{self, LaunchContext, Launcher};
 use crate::ranks::topology::Topology;
 use crate::report::{Problem, Severity};
 use crate::request::Launch;
-use crate::request::draft::{self, Draft, Front};
+use crate::request::understood::{self, UnderstoodLaunch, Wrapper};
 
 impl Plan {
     pub fn new(launch: &Launch, machine: &Host) -> Result<Self, Vec<Problem>> {
@@ -33,107 +33,119 @@ impl Plan {
     /// The plan, and the command as it was understood.
     pub(crate) fn with_job(launch: &Launch, machine: &Host) -> (Result<Self, Vec<Problem>>, Job) {
         let alone;
-        let mut draft = Draft::new(launch, machine);
+        let mut understood = UnderstoodLaunch::new(launch, machine);
         // Through a shim, zlaunch also sees commands that do not concern it. Without a config they run unchanged.
-        if draft::is_asked_by_shim(launch, machine) && !draft.is_for_us() {
+        if understood::is_asked_by_shim(launch, machine) && !understood.should_handle() {
             alone = launch.command_alone();
-            draft = Draft::new(&alone, machine);
+            understood = UnderstoodLaunch::new(&alone, machine);
         }
-        let plan = draft.decide(machine).and_then(|decided| draft.assemble(decided, machine));
-        (plan, draft.job)
+        let planner = Planner { understood: &understood, machine, diagnostics: Diagnostics::default() };
+        (planner.plan(), understood.job)
     }
 }
 
-/// The decisions that can be refused. The rest of a plan follows from them.
-struct Decided {
-    topology: Topology,
-    launcher: Launcher,
-    config: Option<PlannedConfig>,
-    chosen: Option<String>,
-    /// Why the allocator is told to use expandable segments, if it is.
-    expandable: Option<String>,
-    diagnostics: Vec<Problem>,
+/// Makes the decisions, one after the other. What is wrong is gathered on the way, so that all of it is reported at once.
+pub(super) struct Planner<'a> {
+    pub(super) understood: &'a UnderstoodLaunch<'a>,
+    /// As it was found, without the variables that the launch sets.
+    machine: &'a Host,
+    pub(super) diagnostics: Diagnostics,
 }
 
-impl Draft<'_> {
-    /// How many ranks, who starts them, and with which config. `seen` is the machine as it was found.
-    fn decide(&self, seen: &Host) -> Result<Decided, Vec<Problem>> {
-        let Draft { launch, host, job, .. } = self;
-        let mut diagnostics =
-            Diagnostics { errors: job.problems.clone(), warnings: launch.warnings.clone(), ..Diagnostics::default() };
-        diagnostics.warnings.extend(self.ranks_without_effect());
-        diagnostics.warnings.extend(self.dry_run_behind());
-        let (errors, warnings): (Vec<_>, Vec<_>) =
-            self.not_understood().into_iter().partition(|problem| problem.severity == Severity::Error);
-        diagnostics.errors.extend(errors);
-        diagnostics.warnings.extend(warnings);
-        let wrapped = self.wrapped.as_ref();
-        diagnostics.warnings.extend(wrapped.and_then(|wrapped| wrapped.changed_by_shells(job, host)));
-        let topology = diagnostics.keep(self.topology());
-        let kind = topology.as_ref().and_then(|topology| diagnostics.keep(self.launcher(topology)));
-        diagnostics
-            .warnings
-            .extend(kind.into_iter().flat_map(|kind| launch.rank_output.without_effect(kind, self.wrapped.is_some())));
-        let (template, chosen) = self.template(topology.as_ref(), &mut diagnostics).unzip();
+/// What is known of the ranks while the config is decided; `None` where that was refused.
+#[derive(Clone, Copy)]
+pub(super) struct DecidedRanks<'d> {
+    pub(super) topology: Option<&'d Topology>,
+    pub(super) launcher: Option<Launcher>,
+}
+
+impl Planner<'_> {
+    /// How many ranks, who starts them, and with which config: these can be refused, and the rest follows from them.
+    fn plan(mut self) -> Result<Plan, Vec<Problem>> {
+        let UnderstoodLaunch { launch, existing_launcher, .. } = self.understood;
+        self.judge_command();
+        let topology = self.diagnostics.keep(self.understood.topology());
+        let kind = topology.as_ref().and_then(|topology| self.diagnostics.keep(self.understood.launcher(topology)));
+        let without_effect = |kind| launch.rank_output.without_effect(kind, existing_launcher.is_some());
+        self.diagnostics.warnings.extend(kind.into_iter().flat_map(without_effect));
         let ranks = DecidedRanks { topology: topology.as_ref(), launcher: kind };
-        let config = self.config(template, ranks, &mut diagnostics);
-        if let Some(config) = config.as_ref().filter(|_| kind != Some(Launcher::Srun) && !self.runs_elsewhere()) {
-            diagnostics.warnings.extend(machine::at_launch(&config.value, job, host));
-        }
-        let planned = config.as_ref().zip(topology.as_ref()).filter(|_| !self.runs_elsewhere());
-        let expandable = planned.and_then(|(config, topology)| {
-            let is_chosen = chosen.as_ref().is_some_and(Option::is_some);
-            self.judge_memory(config, topology, is_chosen, &mut diagnostics)
-        });
+        let config = self.config(ranks);
+        let expandable = self.judge_machine(config.as_ref(), ranks);
         // With a config, the environment was checked together with it.
-        if config.is_none() && diagnostics.findings.is_empty() && !job.trainer.passes_through() {
-            self.check(&Value::Null, None, ranks, &mut diagnostics);
+        let is_checked = config.is_some() || !self.diagnostics.findings.is_empty();
+        if !is_checked && !self.understood.job.trainer.is_passthrough() {
+            self.check(&Value::Null, None, ranks);
         }
-        diagnostics.join_misplaced(|flags| self.with_options_in_front(flags));
-        diagnostics.sort_findings(launch.output);
-        let blocker = if launch.output.check { self.blocker(kind, seen) } else { None };
-        let untold = blocker.filter(|it| !diagnostics.errors.contains(it));
-        diagnostics.errors.extend(untold);
-        diagnostics.warnings.extend(topology.iter().flat_map(|topology| topology.notes.iter().cloned()));
-        let diagnostics = diagnostics.verdict(launch)?;
+        self.finish_diagnostics(ranks);
+        let diagnostics = std::mem::take(&mut self.diagnostics).verdict(launch)?;
         // If one of them is unknown, an error says so already.
-        let (Some(topology), Some(launcher)) = (topology, kind) else { return Err(diagnostics) };
-        Ok(Decided { topology, launcher, config, chosen: chosen.flatten(), expandable, diagnostics })
+        let (Some(topology), Some(kind)) = (topology, kind) else { return Err(diagnostics) };
+        self.assemble(topology, kind, config, expandable, diagnostics)
     }
 
-    /// Whether the memory suffices, as far as that is known, and why the allocator needs expandable segments, if it does.
-    fn judge_memory(
-        &self,
-        config: &PlannedConfig,
-        topology: &Topology,
-        is_chosen: bool,
-        diagnostics: &mut Diagnostics,
-    ) -> Option<String> {
-        let Draft { launch, host, job, .. } = self;
+    /// What can be said about the command alone.
+    fn judge_command(&mut self) {
+        let understood = self.understood;
+        let UnderstoodLaunch { launch, host, job, existing_launcher, .. } = understood;
+        let Diagnostics { errors, warnings, .. } = &mut self.diagnostics;
+        errors.extend(job.problems.iter().cloned());
+        warnings.extend(launch.warnings.iter().cloned());
+        warnings.extend(understood.ranks_without_effect());
+        warnings.extend(understood.dry_run_behind());
+        for problem in understood.not_understood() {
+            if problem.severity == Severity::Error { errors.push(problem) } else { warnings.push(problem) }
+        }
+        warnings.extend(existing_launcher.as_ref().and_then(|existing| existing.changed_by_shells(job, host)));
+    }
+
+    /// What this machine has to say about the config, as far as the ranks run on it. And why torch's allocator is to use
+    /// expandable segments, if it is.
+    fn judge_machine(&mut self, config: Option<&PlannedConfig>, ranks: DecidedRanks) -> Option<String> {
+        let UnderstoodLaunch { launch, host, job, .. } = self.understood;
+        let warnings = &mut self.diagnostics.warnings;
+        let config = config.filter(|_| !self.understood.runs_elsewhere())?;
+        if ranks.launcher != Some(Launcher::Srun) {
+            warnings.extend(machine::at_launch(&config.value, job, host));
+        }
         let PlannedConfig { template, value, .. } = config;
-        let config = LaunchConfig { name: &template.name, value, env: &template.env };
-        let judged = fit::launch::judge(config, job, topology, launch, host)?;
-        let is_set = is_chosen && judged.is_settable || judged.needs_expandable;
-        diagnostics.warnings.extend(judged.short);
+        let of_launch = LaunchConfig { name: &template.name, value, env: &template.env };
+        let judged = fit::launch::judge(of_launch, job, ranks.topology?, launch, host)?;
+        let is_chosen = config.chosen.is_some();
+        warnings.extend(judged.short);
         let why = if is_chosen { "as `auto` counts on it" } else { "it fits only so" };
+        let is_set = is_chosen && judged.is_settable || judged.needs_expandable;
         is_set.then(|| format!("{why}: it keeps the gaps between allocations small"))
     }
 
-    /// The plan that follows.
-    fn assemble(&self, decided: Decided, seen: &Host) -> Result<Plan, Vec<Problem>> {
-        let Draft { launch, host, job, .. } = self;
-        let Decided { topology, launcher: kind, config, chosen, expandable, diagnostics } = decided;
-        let template = config.as_ref().map(|it| &it.template);
-        let flags = &launch.environment;
+    fn finish_diagnostics(&mut self, ranks: DecidedRanks) {
+        let understood = self.understood;
+        self.diagnostics.join_misplaced(|flags| understood.with_options_in_front(flags));
+        self.diagnostics.sort_findings(understood.launch.output);
+        let blocker = understood.launch.output.check.then(|| self.blocker(ranks.launcher)).flatten();
+        let Diagnostics { errors, warnings, .. } = &mut self.diagnostics;
+        let untold = blocker.filter(|blocker| !errors.contains(blocker));
+        errors.extend(untold);
+        warnings.extend(ranks.topology.iter().flat_map(|topology| topology.notes.iter().cloned()));
+    }
+
+    fn assemble(
+        &self,
+        topology: Topology,
+        kind: Launcher,
+        config: Option<PlannedConfig>,
+        expandable: Option<String>,
+        diagnostics: Vec<Problem>,
+    ) -> Result<Plan, Vec<Problem>> {
+        let UnderstoodLaunch { launch, host, job, .. } = self.understood;
         let mut environment = EnvironmentInputs {
-            template,
+            template: config.as_ref().map(|config| &config.template),
             expandable,
-            flags,
+            flags: &launch.environment,
             launcher: kind,
             topology: &topology,
             job,
             host,
-            machine: seen,
+            machine: self.machine,
         }
         .decide();
         let path = config.as_ref().map(PlannedConfig::handed_over);
@@ -141,14 +153,14 @@ impl Draft<'_> {
             self.hand_over_by_variables(path, &mut environment);
         }
         let mut context = self.launch_context(&topology);
-        let Travel { files: environment_files, named, warnings } = Travel::plan(&context, &mut environment)?;
+        let ForwardedEnv { files, named, warnings } = ForwardedEnv::plan(&context, &mut environment)?;
         let warnings = Diagnostics { warnings, ..Diagnostics::default() }.verdict(launch)?;
         let extra = if named.is_empty() { Vec::new() } else { launcher::options(&context, &named) };
         context.extra = if named.is_empty() { context.extra } else { &extra };
         let translated = !kind.runs_zlaunch() && self.translate(&topology, path, &mut environment);
         let kind = if translated { Launcher::Torchrun } else { kind };
-        let argv = match self.prefix() {
-            Some(prefix) => self.behind(prefix, seen),
+        let argv = match self.understood.prefix() {
+            Some(prefix) => self.wrapped_argv(prefix),
             None => self.argv(kind, translated, context, path)?,
         };
         let mut plan = Plan {
@@ -156,36 +168,35 @@ impl Draft<'_> {
             launcher: kind,
             local: (kind == Launcher::Local).then(|| LocalRanks::new(&topology, host)),
             config,
-            chosen,
             environment,
             argv,
             diagnostics: [diagnostics, warnings].concat(),
             // What is missing here may be there where it runs.
-            blocker: self.blocker(Some(kind), seen),
-            environment_files,
+            blocker: self.blocker(Some(kind)),
+            environment_files: files,
             opens: topology.opens_port(kind == Launcher::Torchrun).cloned(),
             topology,
             record: None,
             home: host.home(),
         };
-        plan.record = plan.record(launch, job, host, seen)?;
+        plan.record = plan.record(launch, job, host, self.machine)?;
         Ok(plan)
     }
 
     /// Sets the variables in which the front end looks for its config. A launcher that takes the config sets its own.
     fn hand_over_by_variables(&self, config: Option<&OsStr>, environment: &mut Environment) {
-        let job = &self.job;
-        let variables = config.filter(|_| !self.launcher_takes_config()).map(|config| job.config_variables(config));
-        for (name, value) in variables.into_iter().flatten() {
+        let job = &self.understood.job;
+        let config = config.filter(|_| !self.understood.launcher_takes_config());
+        for (name, value) in config.into_iter().flat_map(|config| job.config_variables(config)) {
             environment.set(name, value, format!("hands the config to {}", job.target.name()));
         }
     }
 
     /// Whether torchrun stands in for the launcher of the command, with the variables that one would set.
     fn translate(&self, topology: &Topology, config: Option<&OsStr>, environment: &mut Environment) -> bool {
-        let Launch { launcher_args, environment: flags, .. } = self.launch;
-        let wrapped = self.wrapped.as_ref().filter(|_| launcher_args.is_empty());
-        let variables = wrapped.and_then(|wrapped| wrapped.as_torchrun(&self.launch_context(topology), config));
+        let Launch { launcher_args, environment: flags, .. } = self.understood.launch;
+        let existing = self.understood.existing_launcher.as_ref().filter(|_| launcher_args.is_empty());
+        let variables = existing.and_then(|existing| existing.as_torchrun(&self.launch_context(topology), config));
         let translated = variables.is_some();
         for (name, value) in variables.into_iter().flatten().filter(|(name, _)| !flags.says(name)) {
             environment.set(name, value, "as accelerate launch sets it".to_string());
@@ -201,40 +212,59 @@ impl Draft<'_> {
         mut context: LaunchContext<'_>,
         config: Option<&OsStr>,
     ) -> Result<Vec<OsString>, Vec<Problem>> {
+        let UnderstoodLaunch { launch, job, existing_launcher, wrapper, .. } = self.understood;
         if kind == Launcher::Srun {
             // Options for another launcher are for zlaunch on each node.
-            let asked = self.launch.launcher.as_ref().is_some_and(|asked| asked.value == Launcher::Srun);
+            let asked = launch.launcher.as_ref().is_some_and(|asked| asked.value == Launcher::Srun);
             context.extra = if asked { context.extra } else { &[] };
-            let (options, command) = (self.launch.forwarded_options(), &self.launch.command);
-            let prefix = if let Some(Front::Srun(prefix)) = &self.front { Some(prefix) } else { None };
-            return Ok(srun::argv(prefix, &options, command, &context)?);
+            let prefix = if let Some(Wrapper::Srun(prefix)) = wrapper { Some(prefix) } else { None };
+            return Ok(srun::argv(prefix, &launch.forwarded_options(), &launch.command, &context)?);
         }
         // Behind a launcher in the command, a script keeps the arguments it was given.
-        let added = self.wrapped.is_none() || self.job.rewritten;
-        let added = added.then(|| self.job.launcher_args(ranks(context.topology))).into_iter().flatten();
-        if let Some(wrapped) = self.wrapped.as_ref().filter(|_| !translated) {
-            return Ok(wrapped.argv(&context, config).into_iter().chain(added).collect());
+        let added = existing_launcher.is_none() || job.rewritten;
+        let added = added.then(|| job.launcher_args(ranks(context.topology))).into_iter().flatten();
+        if let Some(existing) = existing_launcher.as_ref().filter(|_| !translated) {
+            return Ok(existing.argv(&context, config).into_iter().chain(added).collect());
         }
-        let mut words = self.job.rank_args(config.filter(|_| !translated));
+        let mut words = job.rank_args(config.filter(|_| !translated));
         words.extend(added);
         Ok([launcher::prefix(kind, &context), launcher::arguments(kind, &context, words)?].concat())
     }
 
+    /// The same launch with zlaunch behind what the command starts with.
+    fn wrapped_argv(&self, prefix: &Prefix) -> Vec<OsString> {
+        let zlaunch = [host::this_program().into_os_string()];
+        let options = self.understood.launch.forwarded_options();
+        let mut argv = prefix.in_front_of([&zlaunch[..], &options, &["--".into()], &prefix.command].concat());
+        if let Some(path) = self.machine.find_program(&argv[0]) {
+            argv[0] = path.into_os_string();
+        }
+        argv
+    }
+
+    /// What is missing to start this, as far as it must be here.
+    fn blocker(&self, kind: Option<Launcher>) -> Option<Problem> {
+        let elsewhere = kind == Some(Launcher::Srun) || self.understood.runs_elsewhere();
+        let mut programs = self.understood.prefix().into_iter().flat_map(Prefix::programs);
+        let missing = programs.find_map(|program| trainer::missing_program(program, self.machine));
+        missing.or_else(|| self.understood.job.blocker.clone().filter(|_| !elsewhere))
+    }
+
     fn launch_context<'b>(&'b self, topology: &'b Topology) -> LaunchContext<'b> {
-        let Draft { launch, host, job, .. } = self;
+        let UnderstoodLaunch { launch, host, job, existing_launcher, .. } = self.understood;
         LaunchContext {
             job,
             topology,
             flags: &launch.topology,
             hosts: &launch.hosts,
             extra: &launch.launcher_args,
-            output: self.wrapped.is_none().then_some(&launch.rank_output),
+            output: existing_launcher.is_none().then_some(&launch.rank_output),
             host,
         }
     }
 
     fn trainer_facts(&self) -> TrainerFacts {
-        let Draft { launch, job, .. } = self;
+        let UnderstoodLaunch { launch, job, .. } = self.understood;
         // Finding the version means listing site-packages, so only where it is shown.
         let is_read = launch.output.is_read() || launch.record.is_some();
         let version = is_read.then(|| job.version_text()).flatten();
@@ -244,7 +274,7 @@ impl Draft<'_> {
             stand_in: distribution.and_then(|(distribution, version)| arguments::stand_in(distribution, version)),
             version,
             python: job.python.as_ref().map(|python| python.program.clone()),
-            runs: print::what_runs(job, self.command()),
+            runs: print::what_runs(job, self.understood.command()),
             reads: is_read.then(|| job.flow()).flatten().map(|flow| flow.in_words()),
         }
     }

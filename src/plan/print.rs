@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::config_text::config_text;
 use super::decision::{Plan, TrainerFacts};
+use super::environment::{Environment, Setting};
 use super::file::{FileKind, PlannedConfig};
 use crate::base::layout::{TextTable, escape_controls};
 use crate::base::shell::{Run, printed, quoted, runs};
@@ -15,6 +16,7 @@ use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::command::target::{Target, base_name};
 use crate::command::trainer::{self, Job};
+use crate::config::auto::{Fill, LeftAuto};
 use crate::host::{self, terminal};
 use crate::ranks::launcher::Launcher;
 use crate::ranks::launcher::local::{LocalRanks, PER_RANK};
@@ -52,22 +54,17 @@ impl Plan {
             let extends = config.template.chain[1..].join(" → ");
             let extends = if extends.is_empty() { String::new() } else { format!(", extends {extends}") };
             rows.push(("config", format!("{} ({}{extends})", config.template.name, config.template.origin)));
-            rows.extend(self.chosen.clone().map(|why| ("", why)));
+            rows.extend(config.chosen.clone().map(|why| ("", why)));
             rows.push(("", format!("→ {}", self.short(config.file.path.as_os_str()))));
         }
         if let Some((path, _)) = self.config.as_ref().and_then(|config| config.run_file.as_ref()) {
             rows.push(("", format!("→ {} (the run file, naming it)", self.short(path.as_os_str()))));
         }
-        let version = self.trainer.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
-        let python = self
-            .trainer
-            .python
-            .as_ref()
-            .map(|python| format!(", {}", self.short(python.as_os_str())))
-            .unwrap_or_default();
-        rows.push(("trainer", format!("{}{version}: {}{python}", self.trainer.name, self.trainer.runs)));
-        rows.extend(self.trainer.stand_in.as_ref().map(|note| ("", note.clone())));
-        rows.extend(self.trainer.reads.as_ref().map(|reads| ("", reads.clone())));
+        let TrainerFacts { name, version, stand_in, python, runs, reads } = &self.trainer;
+        let version = version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+        let python = python.as_ref().map(|python| format!(", {}", self.short(python.as_os_str()))).unwrap_or_default();
+        rows.push(("trainer", format!("{name}{version}: {runs}{python}")));
+        rows.extend(stand_in.iter().chain(reads).map(|note| ("", note.clone())));
         rows.push(("ranks", self.ranks_text()));
         TextTable::of_pairs(0, rows).fitted(width).to_string()
     }
@@ -94,19 +91,14 @@ impl Plan {
     }
 
     fn environment_text(&self, secrets: &Secrets, width: Option<usize>) -> String {
+        let Environment { set, unset, kept } = &self.environment;
+        let why = |setting: &Setting| secrets.hide_known(setting.why.clone());
+        let numbers = |local: &LocalRanks| format!("the number of the rank: 0 to {}", local.count - 1);
         let mut rows: Vec<(String, String)> = Vec::new();
-        for setting in &self.environment.set {
-            rows.push((secrets.setting(&setting.name, &setting.value), secrets.hide_known(setting.why.clone())));
-        }
-        if let Some(local) = &self.local {
-            rows.push((PER_RANK.join(", "), format!("the number of the rank: 0 to {}", local.count - 1)));
-        }
-        for name in &self.environment.unset {
-            rows.push((name.clone(), "removed".to_string()));
-        }
-        for (name, value) in &self.environment.kept {
-            rows.push((secrets.setting(name, value), "yours, kept".to_string()));
-        }
+        rows.extend(set.iter().map(|setting| (secrets.setting(&setting.name, &setting.value), why(setting))));
+        rows.extend(self.local.iter().map(|local| (PER_RANK.join(", "), numbers(local))));
+        rows.extend(unset.iter().map(|name| (name.clone(), "removed".to_string())));
+        rows.extend(kept.iter().map(|(name, value)| (secrets.setting(name, value), "yours, kept".to_string())));
         let table = TextTable::of_pairs(2, rows);
         if table.lines.is_empty() { String::new() } else { format!("\nenvironment\n{}", table.fitted(width)) }
     }
@@ -147,30 +139,30 @@ impl Plan {
 
     pub(crate) fn json(&self) -> Value {
         let config = self.config.as_ref();
+        let fill = |fill: &Fill| json!({"key": fill.key, "value": fill.value, "from": fill.from});
+        let left = |left: &LeftAuto| json!({"key": left.key, "why": left.why});
         json!({
             "version": 1,
-            "template": config.map(|it| json!({
-                "name": it.template.name,
-                "origin": it.template.origin.to_string(),
-                "chain": it.template.chain,
-                "chosen": self.chosen,
+            "template": config.map(|PlannedConfig { template, chosen, .. }| json!({
+                "name": template.name,
+                "origin": template.origin.to_string(),
+                "chain": template.chain,
+                "chosen": chosen,
             })),
             "trainer": self.trainer_json(),
             "topology": self.topology_json(),
             "launcher": self.launcher.to_string(),
-            "local": self.local.as_ref().map(|it| json!({
-                "ranks": it.count,
+            "local": self.local.as_ref().map(|local| json!({
+                "ranks": local.count,
                 "per_rank": PER_RANK,
-                "grace_seconds": it.grace.as_secs_f64(),
+                "grace_seconds": local.grace.as_secs_f64(),
             })),
-            "config": config.map(|it| it.value.clone()),
-            "config_path": config.map(|it| it.file.path.to_string_lossy()),
-            "run_file_path": config.and_then(|it| it.run_file.as_ref()).map(|(path, _)| path.to_string_lossy()),
-            "fills": config.map_or(&[][..], |it| &it.fills).iter()
-                .map(|fill| json!({"key": fill.key, "value": fill.value, "from": fill.from.to_string()})).collect::<Vec<_>>(),
+            "config": config.map(|config| &config.value),
+            "config_path": config.map(|config| config.file.path.to_string_lossy()),
+            "run_file_path": config.and_then(|config| config.run_file.as_ref()).map(|(path, _)| path.to_string_lossy()),
+            "fills": config.iter().flat_map(|config| &config.fills).map(fill).collect::<Vec<_>>(),
             "changed": config.map(PlannedConfig::changed).unwrap_or_default(),
-            "left_auto": config.map_or(&[][..], |it| &it.left).iter()
-                .map(|left| json!({"key": left.key, "why": left.why})).collect::<Vec<_>>(),
+            "left_auto": config.iter().flat_map(|config| &config.left).map(left).collect::<Vec<_>>(),
             "env": self.environment_json(),
             "argv": self.argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
             "diagnostics": diagnostics_json(&self.all_diagnostics()),
@@ -194,36 +186,34 @@ impl Plan {
     }
 
     fn topology_json(&self) -> Value {
-        fn add<T: Clone + Into<Value>>(
-            object: &mut Map<String, Value>,
-            from: &mut Map<String, Value>,
-            name: &str,
-            sourced: Option<&Sourced<T>>,
-        ) {
-            object.insert(name.to_string(), sourced.map_or(Value::Null, |sourced| sourced.value.clone().into()));
-            if let Some(sourced) = sourced {
-                from.insert(name.to_string(), sourced.from.to_string().into());
-            }
+        fn known<T: Clone + Into<Value>>(sourced: Option<&Sourced<T>>) -> (Option<Value>, Option<String>) {
+            sourced.map(|sourced| (sourced.value.clone().into(), sourced.from.to_string())).unzip()
         }
-        let (mut object, mut from) = (Map::new(), Map::new());
         let topology = &self.topology;
-        add(&mut object, &mut from, "nnodes", topology.nnodes.as_ref());
-        add(&mut object, &mut from, "node_rank", Some(&topology.node_rank));
-        add(&mut object, &mut from, "nproc_per_node", topology.nproc_per_node.as_ref());
-        add(&mut object, &mut from, "world_size", topology.world_size.as_ref());
-        add(&mut object, &mut from, "master_addr", topology.master_addr.as_ref());
-        add(&mut object, &mut from, "master_port", topology.master_port.as_ref());
+        let facts = [
+            ("nnodes", known(topology.nnodes.as_ref())),
+            ("node_rank", known(Some(&topology.node_rank))),
+            ("nproc_per_node", known(topology.nproc_per_node.as_ref())),
+            ("world_size", known(topology.world_size.as_ref())),
+            ("master_addr", known(topology.master_addr.as_ref())),
+            ("master_port", known(topology.master_port.as_ref())),
+        ];
+        let mut object = Map::new();
+        let mut from = Map::new();
+        for (name, (value, source)) in facts {
+            object.insert(name.to_string(), value.unwrap_or_default());
+            from.extend(source.map(|source| (name.to_string(), source.into())));
+        }
         object.insert("engine".to_string(), topology.engine.into());
         object.insert("from".to_string(), Value::Object(from));
         Value::Object(object)
     }
 
     fn environment_json(&self) -> Value {
-        let set: Map<String, Value> =
-            self.environment.set.iter().map(|it| (it.name.clone(), it.value.to_string_lossy().into())).collect();
-        let kept: Map<String, Value> =
-            self.environment.kept.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
-        json!({"set": set, "unset": self.environment.unset, "kept": kept})
+        let Environment { set, unset, kept } = &self.environment;
+        let set = set.iter().map(|setting| (setting.name.clone(), setting.value.to_string_lossy().into()));
+        let kept = kept.iter().map(|(name, value)| (name.clone(), value.clone().into()));
+        json!({"set": Map::from_iter(set), "unset": unset, "kept": Map::from_iter(kept)})
     }
 
     /// A POSIX shell script that does what the launch would do. Bytes, because arguments need not be UTF-8. Scripts are
@@ -231,7 +221,7 @@ impl Plan {
     pub(super) fn shell(&self, secrets: &Secrets) -> Vec<u8> {
         let mut script = b"#!/bin/sh\nset -e\n".to_vec();
         let environment = &self.environment;
-        let set = environment.set.iter().map(|it| (it.name.as_str(), it.value.as_os_str()));
+        let set = environment.set.iter().map(|setting| (setting.name.as_str(), setting.value.as_os_str()));
         let mut names = secrets.names(set, &environment.unset);
         let mut files = Vec::new();
         if let Some(config) = &self.config {
@@ -249,11 +239,13 @@ impl Plan {
         for name in &self.environment.unset {
             script.extend(format!("unset {name}\n").bytes());
         }
-        // zlaunch finds a free port again when the script runs.
-        let found_later = |name: &str, value: &OsStr| self.local.is_some() && name == vars::MASTER_PORT && value == "0";
-        for setting in self.environment.set.iter().filter(|it| !found_later(&it.name, &it.value)) {
-            script.extend(format!("export {}=", setting.name).bytes());
-            script.extend(shell_word(&secrets.in_value(&setting.name, &setting.value), &mut names));
+        for Setting { name, value, .. } in &environment.set {
+            // zlaunch finds a free port again when the script runs.
+            if self.local.is_some() && name == vars::MASTER_PORT && value == "0" {
+                continue;
+            }
+            script.extend(format!("export {name}=").bytes());
+            script.extend(shell_word(&secrets.in_value(name, value), &mut names));
             script.push(b'\n');
         }
         let ours = self.local.as_ref().map(|local| self.supervisor_command(local)).unwrap_or_default();
@@ -271,16 +263,12 @@ impl Plan {
 
     /// A shell cannot supervise several processes, so the script calls zlaunch with everything decided.
     fn supervisor_command(&self, local: &LocalRanks) -> Vec<OsString> {
-        let mut words: Vec<OsString> = vec![host::this_program().into_os_string()];
-        let mut option = |name: &str, value: OsString| words.extend([name.into(), value]);
-        option("--launcher", Launcher::Local.to_string().into());
-        option("--trainer", trainer::ANY_COMMAND.into());
-        option("--nproc-per-node", local.count.to_string().into());
-        if let Some(address) = &self.topology.master_addr {
-            option("--master-addr", address.value.clone().into());
-        }
-        words.push("--".into());
-        words
+        let count = local.count.to_string();
+        let mut words = vec!["--launcher", "local", "--trainer", trainer::PASSTHROUGH, "--nproc-per-node", &count];
+        words.extend(self.topology.master_addr.iter().flat_map(|address| ["--master-addr", &address.value]));
+        words.push("--");
+        let zlaunch = host::this_program().into_os_string();
+        std::iter::once(zlaunch).chain(words.into_iter().map(OsString::from)).collect()
     }
 }
 
@@ -301,12 +289,12 @@ fn shell_word(pieces: &[Piece], names: &mut Names) -> Vec<u8> {
 /// A refused plan: every field is there, and the diagnostics say why.
 pub(crate) fn refused_json(problems: &[Problem]) -> Value {
     let nothing = ["template", "trainer", "topology", "launcher", "local", "config", "config_path", "run_file_path"];
-    let mut object: Map<String, Value> = [("version".to_string(), json!(1))].into_iter().collect();
-    object.extend(nothing.map(|name| (name.to_string(), Value::Null)));
-    object.extend(["fills", "changed", "left_auto"].map(|name| (name.to_string(), json!([]))));
-    object.extend(["env", "argv"].map(|name| (name.to_string(), Value::Null)));
-    object.insert("diagnostics".to_string(), diagnostics_json(problems));
-    Value::Object(object)
+    let mut object = json!({"version": 1});
+    nothing.iter().for_each(|name| object[*name] = Value::Null);
+    ["fills", "changed", "left_auto"].iter().for_each(|name| object[*name] = json!([]));
+    ["env", "argv"].iter().for_each(|name| object[*name] = Value::Null);
+    object["diagnostics"] = diagnostics_json(problems);
+    object
 }
 
 pub(super) fn diagnostics_json(problems: &[Problem]) -> Value {

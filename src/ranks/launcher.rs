@@ -18,8 +18,8 @@ use std::ffi::OsString;
 use crate::base::source::Sourced;
 use crate::command::option_names::name_of;
 use crate::command::trainer::{self, Job};
-use crate::ranks::topology::{Role, Topology};
-use crate::report::{self, Problem};
+use crate::ranks::topology::{Role, Topology, tasks_are_ranks};
+use crate::report::{Problem, Rule};
 
 pub(crate) use context::LaunchContext;
 pub(crate) use deepspeed::{carrier, options};
@@ -41,7 +41,7 @@ pub(crate) fn choose(
     job: &Job,
     topology: &Topology,
 ) -> Result<Launcher, Problem> {
-    let opaque = job.trainer.passes_through();
+    let opaque = job.trainer.is_passthrough();
     let launcher = match asked {
         Some(asked) if asked.from.is_flag() => requested(asked, job, topology),
         Some(asked) if !opaque && !topology.ranks_exist() => requested(asked, job, topology)
@@ -54,14 +54,14 @@ pub(crate) fn choose(
 
 /// torchrun; none where one process is enough; zlaunch itself where there is no torchrun.
 fn default_launcher(output: &OutputFlags, job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
-    let opaque = job.trainer.passes_through();
+    let opaque = job.trainer.is_passthrough();
     if job.starts_ranks && !opaque {
         return Err(starts_ranks_itself(job));
     }
     if let Role::Task(task) = &topology.role
-        && job.trainer.launches_itself
+        && job.trainer.launch.has_own_launcher
     {
-        return Err(report::tasks_are_ranks(&task.local_world_size, job.target.name()));
+        return Err(tasks_are_ranks(&task.local_world_size, job.target.name()));
     }
     Ok(match &topology.role {
         _ if topology.pool.is_some() => Launcher::Deepspeed,
@@ -75,22 +75,42 @@ fn default_launcher(output: &OutputFlags, job: &Job, topology: &Topology) -> Res
 }
 
 fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Result<Launcher, Problem> {
-    let opaque = job.trainer.passes_through();
+    let opaque = job.trainer.is_passthrough();
     if job.starts_ranks && !(opaque && asked.value == Launcher::Direct) {
         return Err(starts_ranks_itself(job));
     }
+    let refused = |what: &str, help: &str| Err(Problem::error(Rule::Launcher, what).at(asked.place()).help(help));
     if topology.pool.is_some() && asked.value != Launcher::Deepspeed {
-        return Err(report::hostfile_is_deepspeeds(asked));
+        let help = "--launcher deepspeed, or start zlaunch on every machine without --hostfile";
+        return refused("only deepspeed's runner reads a hostfile", help);
     }
     match (&topology.role, asked.value) {
         // srun runs zlaunch on each node, which then starts the launcher that was asked for.
         (Role::Shell { .. }, Launcher::Srun | Launcher::Torchrun | Launcher::Deepspeed) => return Ok(Launcher::Srun),
-        (_, Launcher::Srun) => return Err(report::srun_not_here(asked)),
-        (Role::Shell { .. }, _) => return Err(report::not_in_a_job_shell(asked)),
+        (_, Launcher::Srun) => {
+            return refused(
+                "this is not the shell of a job on several machines, from which srun could start",
+                "inside a step zlaunch finds its place by itself: drop --launcher",
+            );
+        }
+        (Role::Shell { .. }, _) => {
+            return refused(
+                "this shell runs on one machine of the job only",
+                "drop --launcher: zlaunch starts itself on each of them; or --nnodes 1 for this machine alone",
+            );
+        }
         (Role::Rank { .. } | Role::Task(_), Launcher::Direct) => {}
-        (Role::Rank { .. }, _) => return Err(report::ranks_exist(asked)),
+        (Role::Rank { .. }, _) => {
+            return refused(
+                "the ranks exist already (RANK, LOCAL_RANK, WORLD_SIZE), so no launcher is started",
+                &format!("drop {}, or start ranks anew on this machine with --nnodes 1", asked.from),
+            );
+        }
         (Role::Task(task), _) => {
-            return Err(report::tasks_have_no_launcher(asked, task.local_world_size.value));
+            return refused(
+                &format!("{} tasks run on this machine, each of them a rank already", task.local_world_size.value),
+                "start one task on each machine: srun --ntasks-per-node=1, mpirun --map-by ppr:1:node",
+            );
         }
         (Role::Starter, Launcher::Direct) if !opaque => check_one_process(asked, topology)?,
         (Role::Starter, Launcher::Deepspeed) => deepspeed::check(asked, topology)?,
@@ -101,16 +121,31 @@ fn requested(asked: &Sourced<Launcher>, job: &Job, topology: &Topology) -> Resul
 }
 
 fn starts_ranks_itself(job: &Job) -> Problem {
-    let console = job.trainer.consoles.first().filter(|_| !trainer::is_console(job.target.word()));
-    match console {
-        Some(console) => report::may_start_ranks_itself(job.target.name(), console),
-        None => report::starts_ranks_itself(job.target.name()),
-    }
+    let program = job.target.name();
+    let console = job.trainer.launch.consoles.first().filter(|_| !trainer::is_console(job.target.word()));
+    let (starts, help) = match console {
+        // Said to be a trainer, by the name of which it may go.
+        Some(console) => (
+            format!("may run `{console}`, which starts ranks itself"),
+            format!("put zlaunch in front of `{console}` inside of it: zlaunch … -- {console} …"),
+        ),
+        None => (
+            "starts ranks itself".to_string(),
+            "drop --launcher and --trainer; without launcher options of its own zlaunch runs what is behind it".into(),
+        ),
+    };
+    let what = format!("`{program}` {starts}: a launcher in front would start them twice");
+    Problem::error(Rule::Launcher, what).at(program).help(help)
 }
 
 fn check_one_process(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
     let several = topology.world_size.as_ref().filter(|world| world.value > 1);
-    several.map_or(Ok(()), |world| Err(report::direct_is_one_process(asked, world)))
+    several.map_or(Ok(()), |world| {
+        Err(Problem::error(Rule::Launcher, format!("`direct` starts one process, not {}", world.value))
+            .at(asked.place())
+            .at(&world.from)
+            .help("--launcher torchrun, or --nproc-per-node 1"))
+    })
 }
 
 /// Everything in front of the trainer's arguments.
@@ -136,5 +171,11 @@ pub(crate) fn arguments(
 pub(crate) fn check_extra(launcher: Launcher, extra: &[OsString]) -> Vec<Problem> {
     let spec = existing::SPECS.iter().find(|spec| spec.launcher == launcher);
     let stated = spec.map(|spec| spec.topology_options(extra)).unwrap_or_default();
-    stated.into_iter().map(|(ours, theirs)| report::say_it_to_us(&theirs, ours)).collect()
+    let say_it_to_us = |(ours, theirs): (&str, Sourced<String>)| {
+        let what = format!("`{}` changes the ranks, so zlaunch itself must be given it", theirs.from);
+        Problem::error(Rule::Launcher, what)
+            .at(format!("--launcher-arg {}", theirs.place()))
+            .help(format!("--{ours} {}", theirs.value))
+    };
+    stated.into_iter().map(say_it_to_us).collect()
 }

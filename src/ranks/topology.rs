@@ -8,12 +8,13 @@ pub(crate) mod engines;
 mod flags;
 mod hostfile;
 mod rendezvous;
-mod stray;
+mod unused_env;
 mod variables;
 
 use crate::base::source::{Source, Sourced};
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule};
 
+pub(crate) use decision::tasks_are_ranks;
 pub(crate) use device_list::DeviceFault;
 pub(crate) use devices::Devices;
 pub use engine::Task;
@@ -133,7 +134,12 @@ impl Topology {
         const MAX_RANKS: u64 = 1 << 20;
         let (nodes, nproc) = (self.nnodes.as_ref()?, self.nproc_per_node.as_ref()?);
         let ranks = u64::from(nodes.value) * u64::from(nproc.value);
-        (ranks > MAX_RANKS).then(|| report::too_many_ranks(nodes, nproc, MAX_RANKS))
+        (ranks > MAX_RANKS).then(|| {
+            let (nnodes, each) = (nodes.value, nproc.value);
+            let what = format!("{nnodes} machines with {each} processes each are more than {MAX_RANKS} ranks");
+            let problem = Problem::error(Rule::Ranks, what).at(nodes.place()).at(nproc.place());
+            problem.help("--nnodes 2 --nproc-per-node 8")
+        })
     }
 
     /// How many ranks are started where, and what says so.

@@ -76,7 +76,7 @@ pub(crate) fn cannot_start_ranks(rank: u32, count: u32, why: &io::Error) -> Prob
     let help = match why.kind() {
         io::ErrorKind::WouldBlock => "`ulimit -u` limits the processes of a user, pids.max those of a container",
         io::ErrorKind::OutOfMemory => "there is no memory left on this machine",
-        _ => "`ulimit -a` shows the limits of this session",
+        _ => "`ulimit -a` shows the limits of this session; --launcher torchrun does not need this",
     };
     Problem::error(Rule::Ranks, format!("rank {rank} of {count} cannot be started: {why}"))
         .at(format!("rank {rank}"))

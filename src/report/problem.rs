@@ -66,6 +66,8 @@ pub struct Problem {
     pub when: Option<When>,
     /// `--allow` silences it.
     pub(crate) allowable: bool,
+    /// It only asks how many GPUs there are.
+    pub(crate) asks_for_gpu_count: bool,
 }
 
 /// Lets `?` return one problem where a list of them is expected.
@@ -97,11 +99,16 @@ impl Problem {
             status: REFUSED,
             when: None,
             allowable: false,
+            asks_for_gpu_count: false,
         }
     }
 
     pub(crate) fn warning(rule: Rule, what: impl Into<String>) -> Self {
         Problem { severity: Severity::Warning, allowable: true, ..Self::error(rule, what) }
+    }
+
+    pub(crate) fn asking_for_gpu_count(self) -> Self {
+        Problem { asks_for_gpu_count: true, ..self }
     }
 
     /// `--strict`.

@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 
 use super::Launch;
-use super::draft::Draft;
+use super::understood::UnderstoodLaunch;
 use crate::base::options::{Arity, launch_option};
 use crate::base::shell;
 use crate::base::source::Sourced;
@@ -17,7 +17,7 @@ use crate::report::{self, Problem};
 /// Programs that start a training, besides the console scripts of the front ends and Python.
 const LAUNCHERS: &[&str] = &["torchrun", "deepspeed", "accelerate", "srun"];
 
-impl Draft<'_> {
+impl UnderstoodLaunch<'_> {
     /// Warnings and errors about what is not understood.
     pub(crate) fn not_understood(&self) -> Vec<Problem> {
         if let Some(prefix) = self.prefix() {
@@ -26,7 +26,7 @@ impl Draft<'_> {
         let Launch { trainer: named, launcher, deepspeed, .. } = self.launch;
         // A config for such a command is an error of its own.
         let on_purpose = named.is_some() || launcher.as_ref().is_some_and(|asked| asked.from.is_flag());
-        if self.job.trainer.name != trainer::ANY_COMMAND || on_purpose || deepspeed.is_some() {
+        if self.job.trainer.name != trainer::PASSTHROUGH || on_purpose || deepspeed.is_some() {
             return Vec::new();
         }
         let first = self.launch.command.first().map_or(OsStr::new(""), OsString::as_os_str);

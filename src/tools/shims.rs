@@ -18,8 +18,8 @@ const LAUNCHERS: &[&str] = &["accelerate", "deepspeed", "torchrun"];
 
 /// The programs that have a shim: the launchers, and every trainer that takes a config.
 fn names() -> Vec<&'static str> {
-    let trainers = trainer::ALL.iter().filter(|trainer| !trainer.passes_through());
-    let consoles = trainers.filter_map(|trainer| trainer.consoles.first());
+    let trainers = trainer::ALL.iter().filter(|trainer| !trainer.is_passthrough());
+    let consoles = trainers.filter_map(|trainer| trainer.launch.consoles.first());
     let mut names: Vec<_> = LAUNCHERS.iter().chain(consoles).copied().collect();
     names.sort_unstable();
     names
@@ -87,7 +87,7 @@ impl Shims {
 
     /// How to use them, after they were installed.
     pub(crate) fn advice(&self, host: &Host) -> Vec<u8> {
-        let path = host.raw(vars::PATH).unwrap_or_default();
+        let path = host.var_os(vars::PATH).unwrap_or_default();
         let first =
             std::env::split_paths(path).map(|folder| folder.join(LAUNCHERS[0])).find(|program| program.is_file());
         let real = |program: PathBuf| fs::canonicalize(program).ok();

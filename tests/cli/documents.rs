@@ -176,7 +176,6 @@ fn sandbox() -> Sandbox {
     sandbox.var("PATH", path).vars(&[("OMP_NUM_THREADS", "4"), ("CUDA_VISIBLE_DEVICES", "0,1,2,3,4")]);
     sandbox.unset("LANG").unset("STUB_OUT");
     sandbox.program("srun");
-    sandbox.program("qrsh");
     // What a contributor sees in the repository.
     std::os::unix::fs::symlink(root().join("tests"), sandbox.cwd().join("tests")).unwrap();
     sandbox

@@ -158,6 +158,52 @@ fn half_a_place_is_refused_with_what_is_missing() {
 }
 
 #[test]
+fn the_shell_of_a_job_on_several_machines_is_told_the_line_to_paste() {
+    let typed = "zlaunch --deepspeed zero3 -- python x.py 'a b'";
+    for (variables, line) in [
+        (
+            &[("PBS_JOBID", "7.pbs"), ("PBS_NODEFILE", "NODES")][..],
+            "mpirun --hostfile $PBS_NODEFILE --map-by ppr:1:node TYPED (Open MPI), or mpiexec -ppn 1 zlaunch …",
+        ),
+        (
+            &[("JOB_ID", "7"), ("PE", "mpi"), ("PE_HOSTFILE", "NODES")],
+            "mpirun -np $NHOSTS --map-by ppr:1:node TYPED (Open MPI), or mpiexec -n $NHOSTS -ppn 1 zlaunch …",
+        ),
+        (&[("LSB_JOBID", "7"), ("LSB_MCPU_HOSTS", "n1 2 n2 2")], "blaunch -z \"n1 n2\" -no-shell TYPED"),
+        (
+            &[("OAR_JOB_ID", "7"), ("OAR_NODEFILE", "NODES")],
+            "mpirun --mca plm_rsh_agent oarsh --hostfile $OAR_NODEFILE --map-by ppr:1:node TYPED",
+        ),
+    ] {
+        let mut sandbox = with(variables);
+        let nodes = sandbox.file("nodes", "n1 2\nn2 2\n").display().to_string();
+        for (name, value) in variables {
+            sandbox.var(name, value.replace("NODES", &nodes));
+        }
+        let script = ["python", "x.py", "a b"];
+        let says = ["job on 2 machines: nothing runs on the others", &line.replace("TYPED", typed), "--nnodes 1"];
+        sandbox.launch(ZERO3, &script).refused(&says);
+        sandbox.launch(&[ZERO3, &["--launcher", "torchrun"]].concat(), &script).refused(&says[..1]);
+        assert_eq!(sandbox.plan(&[ZERO3, &["--nnodes", "1"]].concat(), &script)["launcher"], "torchrun");
+        let place = ["--nnodes", "2", "--node-rank", "1", "--master-addr", "n1", "--master-port", "1234"];
+        assert_eq!(topology(&sandbox.plan(&[ZERO3, &place].concat(), &script)), json!([2, 1, 4, 8, "n1", 1234]));
+    }
+    // With jsrun, the first machine of a job only launches. What is secret is not shown.
+    let mut sandbox = with(&[("LSB_JOBID", "7"), ("LSB_MCPU_HOSTS", "n1 2 n2 2")]);
+    sandbox.program("jsrun");
+    sandbox.launch(ZERO3, SWIFT).refused(&["jsrun -r 1 -a 1 zlaunch --deepspeed zero3 -- swift sft"]);
+    let run = sandbox.launch(&["--env", "HF_TOKEN=hf_secret"], &["python", "x.py", "--hub_token", "hf_other"]);
+    assert!(!run.stderr.contains("hf_secret") && !run.stderr.contains("hf_other"), "{run:?}");
+    sandbox.var("LSF_PM_TASKID", "2").var("LSB_MCPU_HOSTS", format!("n1 2 {} 2", this_host()));
+    let placed = topology(&sandbox.plan(ZERO3, SWIFT));
+    assert_eq!(placed, json!([2, 1, 4, 8, "n1", 20007]), "{placed}");
+}
+
+fn this_host() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim().to_string()
+}
+
+#[test]
 fn a_place_that_is_stated_needs_no_engine() {
     for engine in
         [("PMIX_RANK", "1"), ("JOB_COMPLETION_INDEX", "1"), ("PBS_NODEFILE", "/nowhere"), ("LSB_HOSTS", "a b")]

@@ -242,7 +242,7 @@ fn a_plan_is_printed_or_the_reason_is_told() {
 
 #[test]
 fn few_descriptors_end_in_a_launch_or_in_a_sentence() {
-    const LOCAL: &[&str] = &["--launcher", "local", "--prefix", "--log-dir", "logs"];
+    const LOCAL: &[&str] = &["--launcher", "local"];
     let sandbox = Sandbox::new();
     // A program that opens no file: a shell would want descriptors of its own.
     sandbox.executable("env/bin/python3.11", "#!/usr/bin/env true\n");

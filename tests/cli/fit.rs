@@ -339,6 +339,40 @@ fn parameters_are_counted_by_the_headers_of_safetensors() {
 }
 
 #[test]
+fn one_file_or_the_files_of_an_index_are_counted() {
+    let sandbox = Sandbox::new();
+    sandbox.file("m/config.json", QWEN3_8B);
+    let weights = |name: &str, header: &str| sandbox.file(&format!("m/{name}.safetensors"), safetensors(header));
+    let counted = || {
+        let report = json(&sandbox, &["--model", "m", "--gpus", "1"]);
+        (report["params"].as_u64().unwrap(), report["params_from"].as_str().unwrap().to_string())
+    };
+    // A scalar is one parameter, and the scales of fp8 weights are none.
+    weights(
+        "model",
+        r#"{"__metadata__": {"format": "pt"}, "a": {"dtype": "BF16", "shape": [16, 8], "data_offsets": [0, 256]},
+            "b": {"dtype": "F32", "shape": [], "data_offsets": [256, 260]},
+            "a_scale_inv": {"dtype": "F32", "shape": [9], "data_offsets": [260, 296]}}"#,
+    );
+    assert_eq!(counted(), (129, "the headers of 1 safetensors file".to_string()));
+    let index = r#"{"metadata": {"total_size": 1}, "weight_map": {"p": "x-1.safetensors", "q": "x-2.safetensors", "r": "x-1.safetensors"}}"#;
+    sandbox.file("m/model.safetensors.index.json", index);
+    // In the second case several weights share one stored number, and the config counts.
+    for (dtype, params, from) in
+        [("BF16", 35, "the headers of 2 safetensors files"), ("U8", 8_190_735_360, "config.json")]
+    {
+        for (name, rows) in [("x-1", 3), ("x-2", 4)] {
+            weights(name, &format!(r#"{{"w": {{"shape": [{rows}, 5], "dtype": "{dtype}"}}}}"#));
+        }
+        assert_eq!(counted(), (params, from.to_string()));
+    }
+    for bytes in [&b"\xff\xff\xff\xff\xff\xff\xff\x7f"[..], b"", b"\x02\0\0\0\0\0\0\0[]", b"\x02\0\0\0\0\0\0\0{"] {
+        sandbox.file("m/x-1.safetensors", bytes);
+        fit(&sandbox, &["--model", "m", "--gpus", "1"]).refused(&["x-1.safetensors"]);
+    }
+}
+
+#[test]
 fn what_cannot_be_known_is_asked_for() {
     let sandbox = Sandbox::new();
     fit(&sandbox, &[]).refused(&["no model", "--params 8B"]);
@@ -433,16 +467,55 @@ fn auto_refuses_with_the_table_when_it_cannot_know() {
     assert!(!sandbox.executed());
 }
 
+/// Its gaps are small with expandable segments, which zlaunch sets unless a variable says something about the allocator. A
+/// template's `max_split_size_mb` keeps torch from them; a variable of the user's wins over it.
 #[test]
-fn a_template_is_judged_by_the_allocator_that_it_sets() {
-    let mut sandbox = Sandbox::new();
-    let ask = |sandbox: &Sandbox| {
-        let report = json(sandbox, &["--gpus", "2", "--params", "8B", "--deepspeed", "zero3_lowmem"]);
-        let row = row(&report, "zero3_lowmem");
-        row["fits_from_bytes"].as_u64().unwrap() * 100 / row["gpu_bytes"].as_u64().unwrap()
-    };
-    // Its `max_split_size_mb` keeps torch from expandable segments; a variable of the user's wins over it.
-    assert!(ask(&sandbox) > 120);
-    sandbox.var("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True");
-    assert!(ask(&sandbox) < 110);
+fn a_template_is_judged_by_the_allocator_that_is_used() {
+    let (old, new) = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF");
+    let expandable = "expandable_segments:True";
+    for (variables, template, has_small_gaps) in [
+        (&[][..], "zero3", true),
+        (&[(old, "max_split_size_mb:64")], "zero3", false),
+        (&[(new, "expandable_segments:False")], "zero3", false),
+        (&[(old, ""), (new, expandable)], "zero3", false),
+        (&[(old, "max_split_size_mb:64, expandable_segments: True")], "zero3", true),
+        (&[], "zero3_lowmem", false),
+        (&[(old, expandable)], "zero3_lowmem", true),
+    ] {
+        let mut sandbox = Sandbox::new();
+        for (name, value) in variables {
+            sandbox.var(name, value);
+        }
+        let report = json(&sandbox, &["--gpus", "2", "--params", "8B", "--deepspeed", template]);
+        let row = row(&report, template);
+        let percent = row["fits_from_bytes"].as_u64().unwrap() * 100 / row["gpu_bytes"].as_u64().unwrap();
+        assert_eq!((percent < 110, percent > 120), (has_small_gaps, !has_small_gaps), "{variables:?} {template}");
+    }
+}
+
+#[test]
+fn the_size_is_read_from_a_name() {
+    let sandbox = Sandbox::new();
+    for (name, size) in [
+        ("Qwen/Qwen3-8B", 8_000_000_000_u64),
+        ("Qwen/Qwen2.5-0.5B-Instruct", 500_000_000),
+        ("Qwen/Qwen3-30B-A3B", 30_000_000_000),
+        ("meta-llama/Llama-2-7b-hf", 7_000_000_000),
+        ("HuggingFaceTB/SmolLM-135M", 135_000_000),
+    ] {
+        assert_eq!(json(&sandbox, &["--gpus", "1", "--model", name])["params"], size, "{name}");
+    }
+    for name in ["openai-community/gpt2", "deepseek-ai/DeepSeek-V3"] {
+        fit(&sandbox, &["--gpus", "1", "--model", name]).refused(&[name, "neither a folder nor"]);
+    }
+}
+
+#[test]
+fn numbers_of_parameters_are_short() {
+    for (number, text) in
+        [("8190.7353M", "8.19 B"), ("8B", "8 B"), ("671.03B", "671 B"), ("40.37M", "40.4 M"), ("10M", "10 M")]
+    {
+        let run = fit(&Sandbox::new(), &["--gpus", "1", "--params", number]);
+        assert!(run.stdout.starts_with(&format!("model    {text} parameters (--params)")), "{}", run.stdout);
+    }
 }

@@ -171,7 +171,7 @@ fn nothing_that_is_printed_deceives_a_terminal() {
         for (at, format) in formats.iter().enumerate() {
             for (shift, config) in configs.iter().enumerate() {
                 if number == 0 || (number + shift) % formats.len() == at {
-                    run(&[format, &["--template-dir", &templates], *config, &swift].concat());
+                    run(&[*format, &["--template-dir", &templates][..], *config, &swift].concat());
                 }
             }
         }

@@ -94,7 +94,7 @@ fn those_that_make_their_own_config_are_ranks_and_take_none() {
         "p.add_argument('--zero_stage')\nds = get_train_ds_config(args)\ndeepspeed.initialize(args=args, config=ds)\n",
     );
     for (command, trainer, help) in [
-        ("python -m openrlhf.cli.train_sft --zero_stage 3", "openrlhf", "--zero_stage 3"),
+        ("python -m openrlhf.cli.train_sft --zero_stage 3", "openrlhf", "--ds.zero_stage 3; --ds.adam_offload"),
         ("deepspeed --num_gpus 2 --module openrlhf.cli.train_dpo --ds.zero_stage 2", "openrlhf", "--ds.zero_stage 3"),
         ("python -m verl.trainer.sft_trainer", "verl", "drop it"),
         ("python chat.py --zero_stage 2 --deepspeed", "deepspeed_chat", "--zero_stage 3"),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use zlaunch::testing::engines::{self, Block, Variable};
+use zlaunch::testing::engines::{self, Block};
 use zlaunch::testing::topology::{HostFlags, RankFlags, Role, Topology};
 use zlaunch::testing::{Host, Problem, Source, hash};
 
@@ -144,16 +144,20 @@ fn place_of(topology: &Topology) -> String {
     format!("{address}:{port}{}", told.map(|nproc| format!(", {} a machine", nproc.value)).unwrap_or_default())
 }
 
+/// What is decided, or every word of why it is refused.
+fn outcome(machine: usize, variables: &BTreeMap<&str, &str>) -> String {
+    match decide(machine, variables) {
+        Ok(topology) => format!("{} {}", is_placed(&topology, machine), place_of(&topology)),
+        Err(problems) => format!("{problems:?}"),
+    }
+}
+
 #[test]
-fn the_example_of_every_engine_says_where_its_ranks_meet_and_sets_all_that_it_reads() {
+fn the_example_of_every_engine_says_where_its_ranks_meet() {
     let folder = tempfile::tempdir().unwrap();
     for block in engines::all() {
         let example = environment(block, folder.path());
         assert_eq!(example.place.is_some(), ["placed", "rank"].contains(&example.expected), "{}", block.name());
-        // The shell of a job may have its machines in many variables.
-        let mut read = block.variables().filter(|variable| variable.has_role() && block.field("manual").is_none());
-        let unset = read.find(|variable| variable.value().is_none()).map(Variable::name);
-        assert_eq!(unset, None, "{}: its example must have a value", block.name());
     }
     // Every way to see an engine is tried.
     let tried: Vec<Environment> = environments(folder.path());
@@ -167,20 +171,45 @@ fn the_example_of_every_engine_says_where_its_ranks_meet_and_sets_all_that_it_re
 #[test]
 fn every_variable_of_an_example_counts() {
     let folder = tempfile::tempdir().unwrap();
-    for block in engines::all().filter(|block| block.field("manual").is_none()) {
-        let example = environment(block, folder.path());
-        let mut read = block.variables().filter(|variable| variable.has_role()).map(Variable::name);
-        let place = |absurd: Option<&str>| {
-            let value = |name: &str, values: &[String; 2]| {
-                if absurd == Some(name) { "x".to_string() } else { values[1].clone() }
+    let tried: Vec<Environment> = environments(folder.path());
+    let counts = |name: &str, environment: &Environment| {
+        let machine = |replaced: Option<&str>| {
+            let value = |variable: &(bool, &'static str, [String; 2])| match replaced {
+                Some(value) if variable.1 == name => value.to_string(),
+                _ => variable.2[1].clone(),
             };
-            let values: Vec<_> =
-                example.variables.iter().map(|(_, name, values)| (*name, value(name, values))).collect();
-            decide(1, &values.iter().map(|(name, value)| (*name, value.as_str())).collect())
-                .ok()
-                .map(|it| place_of(&it))
+            let values: Vec<_> = environment.variables.iter().map(|it| (it.1, value(it))).collect();
+            outcome(1, &values.iter().map(|(name, value)| (*name, value.as_str())).collect())
         };
-        let ignored = read.find(|name| place(Some(name)) == place(None));
-        assert_eq!(ignored, None, "{}: the example gives the same without it", block.name());
+        machine(Some("x")) != machine(None) || machine(Some("")) != machine(None)
+    };
+    for block in engines::all().filter(|block| block.field("manual").is_none()) {
+        for variable in block.variables().filter(|variable| variable.has_role()) {
+            let name = variable.name();
+            let mut of_engine = tried.iter().filter(|it| it.name.split(',').next() == Some(block.name()));
+            // What must be there besides, or shows a job by itself.
+            let shows = variable.is("mark") && decide(1, &BTreeMap::from([(name, "x")])).is_err();
+            let counts = shows || of_engine.any(|it| counts(name, it));
+            assert!(counts, "{}: every example gives the same without {name}", block.name());
+        }
+    }
+}
+
+/// The machines of a job may be told in many variables, of which an example shows the best: each must do alone.
+#[test]
+fn every_variable_of_a_job_shell_tells_its_machines() {
+    let folder = tempfile::tempdir().unwrap();
+    for block in engines::all() {
+        let Some(line) = block.field("manual") else { continue };
+        for variable in block.variables().filter(|variable| variable.has_role()) {
+            let name = variable.name();
+            let value = value_of(variable.value().unwrap_or_else(|| panic!("{name} has no value")), folder.path());
+            let refused = outcome(0, &BTreeMap::from([(name, value.as_str())]));
+            let told = if variable.is("mark") { "cannot be read" } else { "job on 2 machines" };
+            assert!(refused.contains(told) && refused.contains(name), "{name}: {refused}");
+            let line = line.replace('"', "\\\"").replace("{hosts}", "n1 n2");
+            let is_pasted = variable.is("mark") || refused.contains(&line) || line.contains("n1 n2");
+            assert!(is_pasted, "{name}: {refused}");
+        }
     }
 }

@@ -14,4 +14,5 @@ mod man;
 mod measured;
 mod properties;
 mod tables;
+mod variables;
 mod versions;

@@ -4,12 +4,11 @@
 use serde_json::{Value, json};
 
 use zlaunch::testing::Host;
-use zlaunch::testing::fit::architecture::{self, CountedModel};
+use zlaunch::testing::fit::architecture;
 use zlaunch::testing::fit::need::{Cluster, MemoryNeed};
 use zlaunch::testing::fit::optimizer::Optimizer;
 use zlaunch::testing::fit::settings::{Dtype, TrainingArgs, TrainingSettings, Tuner};
 use zlaunch::testing::fit::strategy::Strategy;
-use zlaunch::testing::fit::weights::Weights;
 use zlaunch::testing::fit::workload::Workload;
 use zlaunch::testing::fit::{algorithm, memory};
 use zlaunch::testing::source::{Source, Sourced};
@@ -51,9 +50,8 @@ fn config(model: &str, params: u64) -> Value {
 fn predicted(run: &Value, grad_accum: u64) -> MemoryNeed {
     let number = |key: &str| run[key].as_u64().unwrap_or(0);
     let given = |value: u64| Some(Sourced::new(value, Source::Default));
-    let CountedModel { shape, params, unquantised, .. } =
-        architecture::read(&config(run["model"].as_str().unwrap(), number("params"))).unwrap();
-    assert_eq!(params, number("params"));
+    let weights = architecture::read(&config(run["model"].as_str().unwrap(), number("params")), None).unwrap();
+    assert_eq!(weights.params, number("params"));
     let tuner = if number("lora") > 0 { Tuner::Lora } else { Tuner::Full };
     let args = TrainingArgs {
         micro_batch: given(number("mb")),
@@ -65,7 +63,6 @@ fn predicted(run: &Value, grad_accum: u64) -> MemoryNeed {
         ..TrainingArgs::default()
     };
     let settings = TrainingSettings::new(&args, None);
-    let weights = Weights { params, unquantised, shape, from: String::new(), assumed: Vec::new() };
     let workload = Workload::new(&weights, &settings);
     if tuner == Tuner::Lora {
         assert_eq!(workload.trainable, number("trainable"));
@@ -151,18 +148,16 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
     let text = |key: &str| run[key].as_str();
     let given = |value: u64| Some(Sourced::new(value, Source::Default));
     let yes = |key: &str| Some(Sourced::new(run[key].as_bool().unwrap_or(key == "gc"), Source::Default));
-    let counted = if run["config"].is_object() {
+    let weights = if run["config"].is_object() {
         // A vision tower is counted by the headers of a checkpoint.
         let whole = run["config"]["vision_config"].is_object().then(|| number("params", 0));
-        let counted = architecture::read(&run["config"])?;
-        CountedModel { params: whole.unwrap_or(counted.params), ..counted }
+        architecture::read(&run["config"], whole.map(|params| (params, String::new())))?
     } else {
         [true, false].into_iter().find_map(|tied| {
-            let counted = architecture::read(&lab_config(text("model").unwrap(), tied)?)?;
-            (counted.params == number("params", 0)).then_some(counted)
+            let weights = architecture::read(&lab_config(text("model").unwrap(), tied)?, None)?;
+            (weights.params == number("params", 0)).then_some(weights)
         })?
     };
-    let CountedModel { shape, params, unquantised, .. } = counted;
     let tuner = match (number("lora", 0), number("bits", 0)) {
         (0, _) => Tuner::Full,
         (_, 0) => Tuner::Lora,
@@ -183,11 +178,10 @@ fn lab_predicted(run: &Value) -> Option<MemoryNeed> {
         fused_loss: yes("liger"),
         algorithm: text("algorithm")
             .or(run["dpo"].as_bool().map(|_| "dpo"))
-            .and_then(|name| algorithm::find(|it| it == name)),
+            .and_then(|name| algorithm::find(|known| known == name)),
         ..TrainingArgs::default()
     };
     let settings = TrainingSettings::new(&args, None);
-    let weights = Weights { params, unquantised, shape, from: String::new(), assumed: Vec::new() };
     let workload = Workload::new(&weights, &settings);
     // Some join projections, so their adapters are fewer, and the script also adapts the vision tower of one. A reward model has
     // one output more.

@@ -11,9 +11,7 @@ import ctypes
 import os
 import pwd
 import random
-import select
 import shutil
-import signal
 import stat
 import subprocess
 import sys
@@ -257,31 +255,6 @@ def a_limit_on_processes_is_told(lab):
             assert ran.returncode == 125 and "help: " in ran.stderr and "panicked" not in ran.stderr, ran
         ended.add(ran.returncode)
     assert 125 in ended, ended
-
-
-@check
-def nobody_outlives_a_zlaunch_that_is_killed_before_its_watcher_knows(lab):
-    """Every write takes half a second, so that the rank would be faster than the word about it."""
-    needs("strace")
-    leaves = lab.root / "bin/leaves"
-    leaves.write_text('#!/bin/sh\nsleep 1000 &\necho $! > "$OUT/child.new" && mv "$OUT/child.new" "$OUT/child"\nwait\n')
-    leaves.chmod(0o755)
-    child = lab.root / "out/child"
-    slowly = ["strace", "-qq", "-o", "/dev/null", "-e", "trace=write", "-e", "inject=write:delay_enter=500000"]
-    command = [*slowly, lab.bin, "--launcher", "local", "--nproc-per-node", "1", "--", leaves]
-    env = {"PATH": os.environ["PATH"], "HOME": str(lab.fresh_home()), "OUT": str(lab.root / "out")}
-    with subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as traced:
-        until(child.exists, "the rank has not started")
-        # A handle stays the process's own; its number could be somebody else's once it has ended.
-        left = os.pidfd_open(int(child.read_text()))
-        [zlaunch] = Path(f"/proc/{traced.pid}/task/{traced.pid}/children").read_text().split()
-        os.kill(int(zlaunch), signal.SIGKILL)
-    try:
-        assert select.select([left], [], [], PATIENCE)[0], f"the rank's child still runs {PATIENCE} s later"
-    finally:
-        if not select.select([left], [], [], 0)[0]:
-            signal.pidfd_send_signal(left, signal.SIGKILL)
-        os.close(left)
 
 
 def main():

@@ -45,20 +45,6 @@ fn integer(text: &str) -> Option<i64> {
     Some(if text.starts_with('-') { -value } else { value })
 }
 
-/// `1:30.5` is 90.5.
-fn sexagesimal_float(text: &str) -> Option<f64> {
-    let (whole, fraction) = text.split_once('.')?;
-    let fraction = fraction.replace('_', "");
-    let lawful = whole.contains(':') && whole.starts_with(|c: char| c.is_ascii_digit());
-    let digits = fraction.bytes().all(|b| b.is_ascii_digit());
-    // PyYAML adds up the parts, the last of them with its fraction.
-    let (above, last) = whole.rsplit_once(':').filter(|_| lawful && digits)?;
-    sexagesimal(whole)?;
-    #[expect(clippy::cast_precision_loss, reason = "minutes and hours")]
-    let above = if above.contains(':') { sexagesimal(above)? } else { above.replace('_', "").parse().ok()? } as f64;
-    Some(above * 60.0 + format!("{last}.{fraction}").parse::<f64>().ok()?)
-}
-
 /// `1:30` is 90.
 fn sexagesimal(text: &str) -> Option<i64> {
     let mut parts = text.split(':');
@@ -68,6 +54,16 @@ fn sexagesimal(text: &str) -> Option<i64> {
         value = value.checked_mul(60)?.checked_add(digit)?;
     }
     Some(value)
+}
+
+/// `1:30.5` is 90.5.
+fn sexagesimal_float(text: &str) -> Option<f64> {
+    let (whole, fraction) = text.split_once('.').filter(|(whole, _)| whole.contains(':'))?;
+    let fraction = fraction.replace('_', "");
+    let lawful = whole.starts_with(|c: char| c.is_ascii_digit()) && fraction.bytes().all(|b| b.is_ascii_digit());
+    #[expect(clippy::cast_precision_loss, reason = "minutes and hours")]
+    let seconds = sexagesimal(whole).filter(|_| lawful)? as f64;
+    Some(seconds + format!("0.{fraction}").parse::<f64>().ok()?)
 }
 
 fn float(text: &str, dialect: Dialect) -> Option<f64> {

@@ -3,8 +3,10 @@
 
 use super::hf;
 use crate::command::front_end::{
-    ArgumentParser, DefaultArguments, FillsAuto, HandOver, NoConfig, RankCommand, Trainer, Usage, text_of,
+    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, DefaultArguments, HandOver, NoConfig, Trainer, Usage,
+    text_of,
 };
+use crate::command::job::Job;
 use crate::command::script::signs::{calls, imports, keyword, shown};
 use crate::command::target::ParsedCommand;
 use crate::host::Host;
@@ -16,14 +18,20 @@ pub(crate) const TRAINER: Trainer = Trainer {
         runs: "torchrun on a script with `Accelerator()` and a loop of its own, with the config in the variables that `accelerate launch` sets; accelerate fills \"auto\" (seen on 1.15.0)",
         runs_zh: "torchrun 运行使用 `Accelerator()`、自己写循环的脚本，配置放在 `accelerate launch` 会设的变量里；\"auto\" 由 accelerate 填写（在 1.15.0 上验证过）",
     }],
-    fills_auto: Some(FillsAuto::OwnLoop(source_of)),
     distribution: Some("accelerate"),
-    hand_over: VARIABLES,
-    inputs: &[],
-    fields: &[],
     recognise,
-    parser: ArgumentParser::Unrecorded,
-    arguments: DefaultArguments::Recorded(|_, _| None),
+    config: ConfigTraits {
+        filler: Some(AutoFiller::Accelerate(source_of)),
+        hand_over: VARIABLES,
+        ..hf::TRAINER.config
+    },
+    arguments: ArgumentTraits {
+        inputs: &[],
+        fields: &[],
+        parser: ArgumentParser::Unrecorded,
+        defaults: DefaultArguments::Recorded(|_, _| None),
+        ..hf::TRAINER.arguments
+    },
     ..hf::TRAINER
 };
 
@@ -31,7 +39,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
 pub(super) const VARIABLES: HandOver =
     HandOver::Environment { config: "ACCELERATE_DEEPSPEED_CONFIG_FILE", switch: Some("ACCELERATE_USE_DEEPSPEED") };
 
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
+fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     let text = text_of(command, host).filter(|text| imports(text, &["accelerate"]))?;
     let has_trainer = text.contains("TrainingArguments") || trains_with_hf(text);
     let by_argument = text.contains("\"--deepspeed") || text.contains("'--deepspeed");
@@ -45,7 +53,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
             "leave hf_ds_config out there: zlaunch hands the config over in ACCELERATE_DEEPSPEED_CONFIG_FILE",
         )
     });
-    Some(RankCommand { no_config, ..RankCommand::unchanged(command) })
+    Some(Job { no_config, ..Job::of(&TRAINER, command) })
 }
 
 /// Whether it calls a trainer of transformers or TRL, rather than one of its own.

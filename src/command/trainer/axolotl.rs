@@ -12,9 +12,11 @@ use crate::base::yaml::Dialect;
 use crate::command::arguments;
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
-    ArgumentParser, DefaultArguments, HandOver, RankCommand, Trainer, TrainingDefaults, Usage, Variable, console_python,
+    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, HandOver, LaunchTraits, ModelTraits, Trainer,
+    TrainingDefaults, Usage, Variable, console_python,
 };
 use crate::command::inputs::Input;
+use crate::command::job::Job;
 use crate::command::python::Python;
 use crate::command::run_file;
 use crate::command::target::{ParsedCommand, Target};
@@ -28,21 +30,26 @@ pub(crate) const TRAINER: Trainer = Trainer {
         runs: "torchrun on the script behind it; with launcher arguments of its own: untouched",
         runs_zh: "torchrun 运行它背后的脚本；自带启动器参数时不动它",
     }],
-    consoles: &["axolotl"],
-    console_modules: &["axolotl.cli.main"],
     distribution: Some("axolotl"),
-    hand_over: HandOver::Joined,
-    // Not all of its ways to read a dataset are known.
-    inputs: &[
-        Input::plain("model_name_or_path"),
-        Input::plain("datasets").perhaps(),
-        Input::plain("resume_from_checkpoint").perhaps(),
-    ],
     recognise,
-    parser: ArgumentParser::Unrecorded,
-    arguments: DefaultArguments::Recorded(|_, _| ArgumentClass::find("axolotl", "train")),
-    // As axolotl documents it.
-    defaults: TrainingDefaults { micro_batch: 1, ..hf::DEFAULTS },
+    launch: LaunchTraits { consoles: &["axolotl"], console_modules: &["axolotl.cli.main"], ..hf::TRAINER.launch },
+    config: ConfigTraits { hand_over: HandOver::Joined, ..hf::TRAINER.config },
+    arguments: ArgumentTraits {
+        // Not all of its ways to read a dataset are known.
+        inputs: &[
+            Input::plain("model_name_or_path"),
+            Input::plain("datasets").perhaps(),
+            Input::plain("resume_from_checkpoint").perhaps(),
+        ],
+        parser: ArgumentParser::Unrecorded,
+        defaults: DefaultArguments::Recorded(|_, _| ArgumentClass::find("axolotl", "train")),
+        ..hf::TRAINER.arguments
+    },
+    model: ModelTraits {
+        // As axolotl documents it.
+        training: TrainingDefaults { micro_batch: 1, ..hf::DEFAULTS },
+        ..hf::TRAINER.model
+    },
     ..hf::TRAINER
 };
 
@@ -58,38 +65,31 @@ const SWITCH: &str = "switch";
 const NAMES: &[(&str, &str)] =
     &[("micro_batch_size", "per_device_train_batch_size"), ("base_model", "model_name_or_path")];
 
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
-    let mut recognised = if TRAINER.is_console(&command.target) {
+fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
+    let mut job = if TRAINER.is_console(&command.target) {
         let (_, rest) = command.args.split_first().filter(|(mode, _)| *mode == "train")?;
         // axolotl downloads a config that is a URL.
         run_file::first(rest).filter(|file| !file.to_string_lossy().contains("://"))?;
         let python = console_python(command, host);
         let version = python.as_ref().and_then(|python| python.version_text(COMMAND.distribution));
-        let (args, problems) = module_args(rest, version.as_deref())?;
+        let (words, problems) = module_args(rest, version.as_deref())?;
         let variables = variables(python.as_ref(), version.as_deref().map(Version::parse), host);
         // By name, as axolotl itself does: the current folder is then on `sys.path`.
-        RankCommand {
-            target: Target::module(MODULE),
-            args,
-            python,
-            variables,
-            problems,
-            ..RankCommand::unchanged(command)
-        }
+        Job { target: Target::module(MODULE), words, python, variables, problems, ..Job::of(&TRAINER, command) }
     } else {
-        command.target.is_module(MODULE).then(|| RankCommand::unchanged(command))?
+        command.target.is_module(MODULE).then(|| Job::of(&TRAINER, command))?
     };
-    if let Some(file) = run_file::first(&recognised.args).cloned()
-        && let Some(entries) = recognised.read_run_file(&file, Dialect::PyYaml, host)
+    if let Some(file) = run_file::first(&job.words).cloned()
+        && let Some(entries) = job.read_run_file(&file, Dialect::PyYaml, host)
     {
         let mut words = run_file::paths_of(&entries, "datasets");
         let entries = renamed(entries);
-        recognised.unread = run_file::unread(&entries, true);
+        job.unread = run_file::unread(&entries, true);
         words.extend(run_file::typed_words(&entries, true));
-        let flags = recognised.args[1..].iter().map(renamed_flag);
-        recognised.effective_args = Some(words.into_iter().chain(flags).collect());
+        let flags = job.words[1..].iter().map(renamed_flag);
+        job.effective_words = Some(words.into_iter().chain(flags).collect());
     }
-    Some(recognised)
+    Some(job)
 }
 
 /// The arguments that `axolotl train` passes to its module: `--key=value`, and `--key=True` for a switch. `None`: some
@@ -167,7 +167,7 @@ fn variables(python: Option<&Python>, version: Option<Version>, host: &Host) -> 
     let is_before = |other| version.is_some_and(|version| version.is_before(other));
     let torch = python.and_then(|python| python.version("torch"));
     let torch_from = |version| torch.is_some_and(|torch| !torch.is_before(version));
-    let unset = |name: &str| host.raw(name).is_none();
+    let unset = |name: &str| host.var_os(name).is_none();
     let rounded = "expandable_segments:True,roundup_power2_divisions:16";
     let plain = if is_before([0, 16, 0]) { rounded } else { "expandable_segments:True" };
     let allocator = if torch_from([2, 9, 0]) && !is_before([0, 13, 0]) && unset(vars::PYTORCH_ALLOC_CONF) {

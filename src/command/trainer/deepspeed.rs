@@ -3,7 +3,8 @@
 
 use super::hf;
 use crate::command::argv::{Args, Field, Nargs, OptionList};
-use crate::command::front_end::{FillsAuto, RankCommand, TakesConfig, Trainer, Usage};
+use crate::command::front_end::{ArgumentTraits, AutoFiller, ConfigTraits, TakesConfig, Trainer, Usage};
+use crate::command::job::Job;
 use crate::command::script::{ScriptKind, script_kind};
 use crate::command::script_source::ScriptSource;
 use crate::command::target::{ParsedCommand, Target};
@@ -16,11 +17,10 @@ pub(crate) const TRAINER: Trainer = Trainer {
         runs: "torchrun on a script that calls `deepspeed.initialize`, with `--deepspeed_config`",
         runs_zh: "torchrun 运行自己调用 `deepspeed.initialize` 的脚本，参数是 `--deepspeed_config`",
     }],
-    fills_auto: Some(FillsAuto::Nobody),
     distribution: Some("deepspeed"),
-    config_argument,
-    fields: FIELDS,
     recognise,
+    config: ConfigTraits { filler: Some(AutoFiller::Nobody), argument: config_argument, ..hf::TRAINER.config },
+    arguments: ArgumentTraits { fields: FIELDS, ..hf::TRAINER.arguments },
     ..hf::TRAINER
 };
 
@@ -35,7 +35,7 @@ fn config_argument(args: &Args) -> &'static str {
 }
 
 /// By what the script calls; where that is not seen, by its arguments.
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
+fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     if matches!(command.target, Target::Program(_)) {
         return None;
     }
@@ -46,10 +46,10 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
         ScriptKind::Unknown => given.is_given("deepspeed_config") || given.is_bare("deepspeed"),
     };
     plain.then(|| {
-        let mut recognised = RankCommand::unchanged(command);
+        let mut job = Job::of(&TRAINER, command);
         let named = CONFIG_ARGUMENTS.iter().any(|name| given.raw(name).is_some());
-        recognised.takes_config = command.source(host).filter(|_| !named).and_then(|source| own_option(source));
-        recognised
+        job.takes_config = command.source(host).filter(|_| !named).and_then(|source| own_option(source));
+        job
     })
 }
 

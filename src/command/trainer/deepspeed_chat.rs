@@ -2,7 +2,8 @@
 //! `--deepspeed_config` beside it.
 
 use super::{deepspeed, hf};
-use crate::command::front_end::{NoConfig, RankCommand, Trainer, Usage};
+use crate::command::front_end::{NoConfig, Trainer, Usage};
+use crate::command::job::Job;
 use crate::command::script::signs::{calls, is_text, keyword, shown};
 use crate::command::target::ParsedCommand;
 use crate::host::Host;
@@ -18,7 +19,7 @@ pub(crate) const TRAINER: Trainer = Trainer {
     ..deepspeed::TRAINER
 };
 
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
+fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     let source = command.source(host).filter(|source| source.text.contains("deepspeed"))?;
     let text = source.text.as_str();
     // An argument for it, or one that the command gives, may be read all the same. `--deepspeed` is often a switch.
@@ -39,7 +40,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
         ),
     };
     let why = format!("the script hands deepspeed.initialize a config that it makes itself: config={}", shown(made));
-    Some(RankCommand::without_config(command, NoConfig::new(why, help)))
+    Some(Job { no_config: Some(NoConfig::new(why, help)), ..Job::of(&TRAINER, command) })
 }
 
 /// The functions by which DeepSpeed-Chat and Safe-RLHF make the config. A module of theirs may hand it over.

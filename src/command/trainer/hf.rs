@@ -6,10 +6,11 @@ use std::path::Path;
 
 use crate::command::argv::{Args, Field, Nargs, OptionList};
 use crate::command::front_end::{
-    ArgumentParser, DefaultArguments, FillsAuto, HandOver, NoConfig, Precision, RankCommand, TakesConfig, Trainer,
-    TrainingDefaults, Usage,
+    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, DefaultArguments, HandOver, LaunchTraits, ModelTraits,
+    NoConfig, Precision, TakesConfig, Trainer, TrainingDefaults, Usage,
 };
 use crate::command::inputs::Input;
+use crate::command::job::Job;
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::run_file::{self, RunFile};
 use crate::command::script::{ArgumentFlow, RunFileReader, run_file_reader};
@@ -21,32 +22,40 @@ use crate::report::reading;
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "hf",
     usage: USAGE,
-    fills_auto: Some(FillsAuto::HfTrainer),
-    consoles: &[],
-    console_modules: &[],
     distribution: Some("transformers"),
-    config_argument,
-    hand_over: HandOver::Argument,
-    shipped_configs: None,
-    launcher_args: |_, _| &[],
-    model_argument: "model_name_or_path",
-    hub: |_, _| Hub::HuggingFace,
-    hidden_size: HiddenSizeLookup::Transformers,
-    reads_base64: true,
-    one_gpu_per_rank: false,
-    launches_itself: false,
-    inputs: INPUTS,
-    fields: FIELDS,
-    options: |_| OptionList::Open,
-    refusals: |_, _, _| Vec::new(),
     recognise,
-    fp16: |args| precision(args, "fp16", "fp16_full_eval", "bf16"),
-    bf16: |args| precision(args, "bf16", "bf16_full_eval", "fp16"),
-    precision_unknown: None,
-    parser: ArgumentParser::Script,
-    arguments: DefaultArguments::Script,
-    computed: |_, _, _, _| None,
-    defaults: DEFAULTS,
+    launch: LaunchTraits {
+        consoles: &[],
+        console_modules: &[],
+        rank_args: |_, _| &[],
+        one_gpu_per_rank: false,
+        has_own_launcher: false,
+    },
+    config: ConfigTraits {
+        filler: Some(AutoFiller::HfTrainer),
+        argument: config_argument,
+        hand_over: HandOver::Argument,
+        shipped: None,
+        reads_base64: true,
+    },
+    arguments: ArgumentTraits {
+        fields: FIELDS,
+        options: |_| OptionList::Open,
+        inputs: INPUTS,
+        parser: ArgumentParser::Script,
+        refusals: |_, _, _| Vec::new(),
+        defaults: DefaultArguments::Script,
+        computed: |_, _, _, _| None,
+    },
+    model: ModelTraits {
+        argument: "model_name_or_path",
+        hub: |_, _| Hub::HuggingFace,
+        hidden_size: HiddenSizeLookup::Transformers,
+        fp16: |args| precision(args, "fp16", "fp16_full_eval", "bf16"),
+        bf16: |args| precision(args, "bf16", "bf16_full_eval", "fp16"),
+        precision_unknown: None,
+        training: DEFAULTS,
+    },
 };
 
 /// Commands that start with a launcher are here too: behind it is usually an HF script.
@@ -100,10 +109,10 @@ const FIELDS: &[Field] = &[
     ("deepspeed_file", Nargs::One),
 ];
 
-/// Any Python program: a script that calls `deepspeed.initialize` itself was recognised before. A file `script.args`
+/// Any Python program: a script that calls `deepspeed.initialize` itself was job before. A file `script.args`
 /// beside the script holds arguments that `HfArgumentParser` reads first.
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
-    let mut recognised = RankCommand::unchanged(command);
+fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
+    let mut job = Job::of(&TRAINER, command);
     if matches!(command.target, Target::Program(_)) {
         return None;
     }
@@ -111,33 +120,33 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
         let file = host.absolute(Path::new(path)).with_extension("args");
         let text = reading::text_if_any(&file);
         let words = text.iter().flat_map(|text| text.split_whitespace()).map(OsString::from);
-        recognised.effective_args = text.as_ref().map(|_| words.chain(command.args.iter().cloned()).collect());
+        job.effective_words = text.as_ref().map(|_| words.chain(command.args.iter().cloned()).collect());
     }
     let source = command.source(host);
-    recognised.takes_config = source.and_then(|source| takes_config(source, &command.args));
-    // A command that names a config in a section is recognised before.
-    if source.is_some_and(|source| source.text.contains("hydra.main")) && recognised.takes_config.is_none() {
+    job.takes_config = source.and_then(|source| takes_config(source, &command.args));
+    // A command that names a config in a section is job before.
+    if source.is_some_and(|source| source.text.contains("hydra.main")) && job.takes_config.is_none() {
         let why = "hydra reads its arguments, and it is not seen which key names the config";
-        recognised.no_config = Some(NoConfig::new(why, "name it in the command, as hydra has it: KEY.deepspeed=zero3"));
+        job.no_config = Some(NoConfig::new(why, "name it in the command, as hydra has it: KEY.deepspeed=zero3"));
     }
     if let Some(file) = run_file::first(&command.args) {
-        take_run_file(&mut recognised, file, command.args.len() == 1, source.map(|source| &**source), host);
+        take_run_file(&mut job, file, command.args.len() == 1, source.map(|source| &**source), host);
     }
-    Some(recognised)
+    Some(job)
 }
 
 /// A JSON or YAML file that is the only argument holds all the others (`parse_json_file`), unless the script shows that
 /// the file is its own. If it cannot be read, the script is not an HF script and the file is its data.
-fn take_run_file(recognised: &mut RankCommand, file: &OsStr, alone: bool, source: Option<&ScriptSource>, host: &Host) {
+fn take_run_file(job: &mut Job, file: &OsStr, alone: bool, source: Option<&ScriptSource>, host: &Host) {
     let reads = source.map_or(RunFileReader::Transformers, run_file_reader);
     // Only the parser of the alignment handbook takes more behind it.
     if reads == RunFileReader::Nobody || !alone && reads != RunFileReader::Handbook {
         return;
     }
     let Some(run_file) = RunFile::read(file, host) else { return };
-    recognised.read_arguments(&run_file);
+    job.read_arguments(&run_file);
     if reads == RunFileReader::Transformers {
-        recognised.run_file = Some(run_file);
+        job.run_file = Some(run_file);
     }
 }
 

@@ -5,7 +5,8 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use super::{accelerate, hf};
-use crate::command::front_end::{NoConfig, RankCommand, Trainer, Usage};
+use crate::command::front_end::{ArgumentTraits, ConfigTraits, NoConfig, Trainer, Usage};
+use crate::command::job::Job;
 use crate::command::run_file;
 use crate::command::script::ArgumentFlow;
 use crate::command::script::signs::{calls, imports, is_text, keyword, shown};
@@ -21,9 +22,9 @@ pub(crate) const TRAINER: Trainer = Trainer {
         runs: "torchrun on a script that makes its `TrainingArguments` in code, as Unsloth's examples do, with the config in the variables that `accelerate launch` sets; transformers fills \"auto\" from what is in the code (seen on transformers 5.19.0)",
         runs_zh: "torchrun 运行在代码里写好 `TrainingArguments` 的脚本（Unsloth 的例子就是这样），配置放在 `accelerate launch` 会设的变量里；\"auto\" 由 transformers 按代码里的值填写（在 transformers 5.19.0 上验证过）",
     }],
-    hand_over: accelerate::VARIABLES,
-    inputs: &[],
     recognise,
+    config: ConfigTraits { hand_over: accelerate::VARIABLES, ..hf::TRAINER.config },
+    arguments: ArgumentTraits { inputs: &[], ..hf::TRAINER.arguments },
     ..hf::TRAINER
 };
 
@@ -47,7 +48,7 @@ const CLASSES: &[&str] = &[
 /// Packages that have a trainer which is transformers' own, or derives from it.
 const PACKAGES: &[&str] = &["transformers", "trl", "unsloth", "sentence_transformers"];
 
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
+fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     let source = command.source(host).filter(|source| imports(&source.text, PACKAGES))?;
     let text = source.text.as_str();
     let made: Vec<&str> = CLASSES.iter().flat_map(|class| calls(text, class)).collect();
@@ -67,7 +68,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
         Some(_) => return None,
     };
     // Its arguments are its own, whatever they are called.
-    Some(RankCommand { effective_args: Some(Vec::new()), no_config, ..RankCommand::unchanged(command) })
+    Some(Job { effective_words: Some(Vec::new()), no_config, ..Job::of(&TRAINER, command) })
 }
 
 /// Whether the script may take a config by an option, or find one in what it unpacks (`TrainingArguments(**settings)`).

@@ -4,8 +4,10 @@
 use super::hf;
 use crate::base::vars;
 use crate::command::front_end::{
-    ArgumentParser, DefaultArguments, FillsAuto, HandOver, NoConfig, RankCommand, Trainer, Usage, Variable, text_of,
+    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, DefaultArguments, HandOver, NoConfig, Trainer, Usage,
+    Variable, text_of,
 };
+use crate::command::job::Job;
 use crate::command::script::signs::{calls, imports, is_text, keyword, shown};
 use crate::command::target::ParsedCommand;
 use crate::host::Host;
@@ -17,15 +19,21 @@ pub(crate) const TRAINER: Trainer = Trainer {
         runs: "torchrun on a script with Lightning's `Trainer` or `Fabric`; where its strategy is DeepSpeed's, the config is in PL_DEEPSPEED_CONFIG_PATH, without the keys that Lightning sets itself (seen on 2.6.6)",
         runs_zh: "torchrun 运行使用 Lightning `Trainer` 或 `Fabric` 的脚本；策略是 DeepSpeed 时，配置放在 PL_DEEPSPEED_CONFIG_PATH 里，Lightning 自己会设的键已去掉（在 2.6.6 上验证过）",
     }],
-    fills_auto: Some(FillsAuto::WhenAbsent(source_of)),
     distribution: Some("lightning"),
-    hand_over: HandOver::Environment { config: vars::PL_DEEPSPEED_CONFIG_PATH, switch: None },
-    reads_base64: false,
-    inputs: &[],
-    fields: &[],
     recognise,
-    parser: ArgumentParser::Unrecorded,
-    arguments: DefaultArguments::Recorded(|_, _| None),
+    config: ConfigTraits {
+        filler: Some(AutoFiller::IfMissing(source_of)),
+        hand_over: HandOver::Environment { config: vars::PL_DEEPSPEED_CONFIG_PATH, switch: None },
+        reads_base64: false,
+        ..hf::TRAINER.config
+    },
+    arguments: ArgumentTraits {
+        inputs: &[],
+        fields: &[],
+        parser: ArgumentParser::Unrecorded,
+        defaults: DefaultArguments::Recorded(|_, _| None),
+        ..hf::TRAINER.arguments
+    },
     ..hf::TRAINER
 };
 
@@ -35,7 +43,7 @@ const TRAINERS: &[&str] = &["Trainer", "Fabric", "LightningCLI", FROM_OPTIONS];
 /// Before Lightning 2: the options of the command line are the Trainer's own.
 const FROM_OPTIONS: &str = "from_argparse_args";
 
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
+fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     let text = text_of(command, host).filter(|text| imports(text, PACKAGES))?;
     let trains = TRAINERS.iter().any(|name| calls(text, name).next().is_some());
     let words: Vec<_> = command.args.iter().map(|word| word.to_string_lossy()).collect();
@@ -44,10 +52,10 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
     if !trains || by_argument || text.contains("TrainingArguments") {
         return None;
     }
-    let mut recognised = RankCommand::unchanged(command);
-    recognised.variables = processes(text, host).into_iter().collect();
-    recognised.no_config = in_code(text).or_else(|| other_strategy(text, &words));
-    Some(recognised)
+    let mut job = Job::of(&TRAINER, command);
+    job.variables = processes(text, host).into_iter().collect();
+    job.no_config = in_code(text).or_else(|| other_strategy(text, &words));
+    Some(job)
 }
 
 /// Lightning refuses another number of ranks than the script says.
@@ -58,7 +66,7 @@ fn processes(text: &str, host: &Host) -> Option<Variable> {
     let devices =
         trainers().find_map(|call| keyword(call, "devices"))?.parse::<u32>().ok().filter(|count| *count > 0)?;
     let one_machine = trainers().find_map(|call| keyword(call, "num_nodes")).is_none_or(|nodes| nodes == "1");
-    let is_open = one_machine && OTHERS.iter().all(|name| host.filled(name).is_none());
+    let is_open = one_machine && OTHERS.iter().all(|name| host.nonempty_var(name).is_none());
     is_open
         .then(|| Variable::new(vars::NPROC_PER_NODE, devices.to_string(), format!("devices={devices} in the script")))
 }

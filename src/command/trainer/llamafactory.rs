@@ -10,9 +10,11 @@ use crate::base::yaml::{Dialect, scalar};
 use crate::command::argv::{Args, Field, Nargs};
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
-    ArgumentParser, DefaultArguments, HandOver, RankCommand, Trainer, TrainingDefaults, UnknownOptions, Usage, Variable,
+    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, HandOver, LaunchTraits, ModelTraits, Trainer,
+    TrainingDefaults, UnknownOptions, Usage, Variable,
 };
 use crate::command::inputs::Input;
+use crate::command::job::Job;
 use crate::command::model::Hub;
 use crate::command::python::Python;
 use crate::command::run_file::{self, RunFile};
@@ -27,38 +29,47 @@ pub(crate) const TRAINER: Trainer = Trainer {
         runs: "torchrun on its launcher module, with `deepspeed=…` behind the file",
         runs_zh: "torchrun 运行它的 launcher 模块，文件后面加 `deepspeed=…`",
     }],
-    consoles: &["llamafactory-cli", "lmf"],
-    console_modules: &["llamafactory.cli"],
     distribution: Some("llamafactory"),
-    hand_over: HandOver::Dotted,
-    inputs: &[
-        Input::plain("model_name_or_path"),
-        Input::with_commas("adapter_name_or_path"),
-        Input::plain("dataset_dir"),
-        Input::plain("ref_model"),
-        Input::plain("reward_model"),
-        Input::plain("resume_from_checkpoint"),
-    ],
-    hub: |_, host| match host.var(vars::USE_MODELSCOPE_HUB) {
-        Some("1" | "true" | "y") => Hub::ModelScope,
-        _ => Hub::HuggingFace,
-    },
-    fields: FIELDS,
     recognise,
-    parser: ArgumentParser::Recorded {
-        class: |_, host| {
-            // Megatron has arguments of its own, and so has the next generation.
-            let others = [vars::USE_MCA, vars::USE_V1].iter().any(|name| host.var(name).is_some_and(is_on));
-            (!others).then_some(ArgumentClass { distribution: "llamafactory", name: "train" })
-        },
-        unknown: UnknownOptions::Refused {
-            unless: |_, host| host.var(vars::ALLOW_EXTRA_ARGS).is_some_and(is_on),
-            tolerant: "ALLOW_EXTRA_ARGS=1 makes it tolerate unknown arguments",
-        },
+    launch: LaunchTraits {
+        consoles: &["llamafactory-cli", "lmf"],
+        console_modules: &["llamafactory.cli"],
+        ..hf::TRAINER.launch
     },
-    arguments: DefaultArguments::Recorded(arguments),
-    // Read from the sources of 0.9.5.
-    defaults: TrainingDefaults { seq_len: Some(2048), lora: true, checkpointing: true, ..hf::DEFAULTS },
+    config: ConfigTraits { hand_over: HandOver::Dotted, ..hf::TRAINER.config },
+    arguments: ArgumentTraits {
+        fields: FIELDS,
+        inputs: &[
+            Input::plain("model_name_or_path"),
+            Input::with_commas("adapter_name_or_path"),
+            Input::plain("dataset_dir"),
+            Input::plain("ref_model"),
+            Input::plain("reward_model"),
+            Input::plain("resume_from_checkpoint"),
+        ],
+        parser: ArgumentParser::Recorded {
+            class: |_, host| {
+                // Megatron has arguments of its own, and so has the next generation.
+                let others = [vars::USE_MCA, vars::USE_V1].iter().any(|name| host.var(name).is_some_and(is_on));
+                (!others).then_some(ArgumentClass { distribution: "llamafactory", name: "train" })
+            },
+            unknown: UnknownOptions::Refused {
+                unless: |_, host| host.var(vars::ALLOW_EXTRA_ARGS).is_some_and(is_on),
+                tolerant: "ALLOW_EXTRA_ARGS=1 makes it tolerate unknown arguments",
+            },
+        },
+        defaults: DefaultArguments::Recorded(arguments),
+        ..hf::TRAINER.arguments
+    },
+    model: ModelTraits {
+        hub: |_, host| match host.var(vars::USE_MODELSCOPE_HUB) {
+            Some("1" | "true" | "y") => Hub::ModelScope,
+            _ => Hub::HuggingFace,
+        },
+        // Read from the sources of 0.9.5.
+        training: TrainingDefaults { seq_len: Some(2048), lora: true, checkpointing: true, ..hf::DEFAULTS },
+        ..hf::TRAINER.model
+    },
     ..hf::TRAINER
 };
 
@@ -72,45 +83,45 @@ fn arguments(args: &Args, _: &Target) -> Option<ArgumentClass> {
 
 const MODULE: &str = "llamafactory.launcher";
 
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
+fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     let console = TRAINER.is_console(&command.target);
     // Ray starts the ranks then.
     if console && host.var(vars::USE_RAY).is_some_and(is_on) {
         return None;
     }
-    let mut recognised = if console {
+    let mut job = if console {
         let (_, rest) = command.args.split_first().filter(|(mode, _)| *mode == "train")?;
-        let behind = RankCommand::behind_console(command, MODULE, rest.to_vec(), host);
-        RankCommand { variables: variables(behind.python.as_ref(), host), ..behind }
+        let behind = Job::behind_console(&TRAINER, command, MODULE, rest, host);
+        Job { variables: variables(behind.python.as_ref(), host), ..behind }
     } else {
-        command.target.is_module(MODULE).then(|| RankCommand::unchanged(command))?
+        command.target.is_module(MODULE).then(|| Job::of(&TRAINER, command))?
     };
-    let Some(file) = run_file::first(&recognised.args).cloned() else { return Some(recognised) };
-    let version = version_text(&recognised, command, host);
+    let Some(file) = run_file::first(&job.words).cloned() else { return Some(job) };
+    let version = version_text(&job, command, host);
     let is_before = |other| version.as_deref().is_some_and(|version| Version::parse(version).is_before(other));
     // To PyYAML `1e-5` is a text.
     let dialect = if is_before([0, 9, 4]) { Dialect::PyYaml } else { Dialect::OmegaConf };
     // Up to 0.9.2 a run file is the only argument, or none at all.
-    if is_before([0, 9, 3]) && recognised.args.len() > 1 {
+    if is_before([0, 9, 3]) && job.words.len() > 1 {
         let version = version.as_deref().unwrap_or_default();
-        recognised.problems.push(report::run_file_must_be_alone(&file, version, &recognised.args[1]));
-    } else if let Some(mut entries) = recognised.read_run_file(&file, dialect, host) {
-        for word in &recognised.args[1..] {
+        job.problems.push(report::run_file_must_be_alone(&file, version, &job.words[1]));
+    } else if let Some(mut entries) = job.read_run_file(&file, dialect, host) {
+        for word in &job.words[1..] {
             if let Some((key, value)) = word.to_str().and_then(|word| word.split_once('=')) {
                 insert(&mut entries, key, scalar(value, Dialect::OmegaConf));
             }
         }
-        recognised.unread = run_file::unread(&entries, false);
-        recognised.texts = run_file::texts(&entries);
-        recognised.effective_args = Some(run_file::typed_words(&entries, false));
-        recognised.run_file = is_before([0, 9, 3]).then(|| RunFile::read(&file, host)).flatten();
+        job.unread = run_file::unread(&entries, false);
+        job.texts = run_file::texts(&entries);
+        job.effective_words = Some(run_file::typed_words(&entries, false));
+        job.run_file = is_before([0, 9, 3]).then(|| RunFile::read(&file, host)).flatten();
     }
-    Some(recognised)
+    Some(job)
 }
 
-fn version_text(recognised: &RankCommand, command: &ParsedCommand, host: &Host) -> Option<String> {
+fn version_text(job: &Job, command: &ParsedCommand, host: &Host) -> Option<String> {
     let named = || Some(Python::at(host.find_program(command.python.as_ref()?)?, host));
-    recognised.python.clone().or_else(named)?.version_text("llamafactory")
+    job.python.clone().or_else(named)?.version_text("llamafactory")
 }
 
 /// `a.b=1` reaches into a section.
@@ -139,7 +150,8 @@ fn variables(python: Option<&Python>, host: &Host) -> Vec<Variable> {
         found.is_some_and(|found| found.is_before(version))
     };
     let on = host.var(vars::OPTIM_TORCH).is_none_or(is_on) && !before([0, 9, 3]);
-    let machine = host.filled(vars::RANK).filter(|_| host.filled(vars::LOCAL_RANK).is_none() && before([0, 9, 1]));
+    let machine =
+        host.nonempty_var(vars::RANK).filter(|_| host.nonempty_var(vars::LOCAL_RANK).is_none() && before([0, 9, 1]));
     let machine =
         machine.map(|rank| Variable::new(vars::NODE_RANK, rank, "RANK, as LLaMA-Factory before 0.9.1 reads it"));
     let set = [(vars::PYTORCH_CUDA_ALLOC_CONF, "expandable_segments:True"), ("TORCH_NCCL_AVOID_RECORD_STREAMS", "1")];

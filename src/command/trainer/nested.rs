@@ -2,7 +2,10 @@
 //! takes the place of that value. What the script makes of its other options is not known, so they are not read.
 
 use super::hf;
-use crate::command::front_end::{ArgumentParser, DefaultArguments, HandOver, RankCommand, Trainer, Usage};
+use crate::command::front_end::{
+    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, HandOver, Trainer, Usage,
+};
+use crate::command::job::Job;
 use crate::command::nested;
 use crate::command::target::{ParsedCommand, Target};
 
@@ -13,19 +16,22 @@ pub(crate) const TRAINER: Trainer = Trainer {
         runs: "torchrun on a script of hydra, OmegaConf or tyro, with the config in place of that value; its other options are left to it (seen on hydra 1.3.8, tyro 1.0.16)",
         runs_zh: "torchrun 运行用 hydra、OmegaConf 或 tyro 的脚本，配置写在那个值的位置；其余选项留给脚本（在 hydra 1.3.8、tyro 1.0.16 上验证过）",
     }],
-    hand_over: HandOver::Nested,
-    inputs: &[],
     recognise: |command, _| recognise(command),
-    parser: ArgumentParser::Unrecorded,
-    arguments: DefaultArguments::Recorded(|_, _| None),
+    config: ConfigTraits { hand_over: HandOver::Nested, ..hf::TRAINER.config },
+    arguments: ArgumentTraits {
+        inputs: &[],
+        parser: ArgumentParser::Unrecorded,
+        defaults: DefaultArguments::Recorded(|_, _| None),
+        ..hf::TRAINER.arguments
+    },
     ..hf::TRAINER
 };
 
-fn recognise(command: &ParsedCommand) -> Option<RankCommand> {
+fn recognise(command: &ParsedCommand) -> Option<Job> {
     let option =
         nested::find(&command.args, "deepspeed").filter(|option| !["null", "None", ""].contains(&option.value));
     option.filter(|_| !matches!(command.target, Target::Program(_)))?;
-    Some(RankCommand { effective_args: Some(Vec::new()), ..RankCommand::unchanged(command) })
+    Some(Job { effective_words: Some(Vec::new()), ..Job::of(&TRAINER, command) })
 }
 
 #[cfg(test)]

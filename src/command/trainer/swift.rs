@@ -12,10 +12,11 @@ use crate::base::yaml::{Dialect, python_str};
 use crate::command::argv::{Args, Field, Nargs, OptionList, hf_bool};
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
-    ArgumentParser, DefaultArguments, Precision, RankCommand, Trainer, TrainingDefaults, UnknownOptions, Usage,
-    Variable,
+    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, LaunchTraits, ModelTraits, Precision, Trainer,
+    TrainingDefaults, UnknownOptions, Usage, Variable,
 };
 use crate::command::inputs::Input;
+use crate::command::job::Job;
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::option_names;
 use crate::command::python::Python;
@@ -32,31 +33,43 @@ pub(crate) const TRAINER: Trainer = Trainer {
         runs: "torchrun on the file behind the sub-command, with the interpreter `swift` belongs to; a run file is replaced by the arguments in it",
         runs_zh: "用 `swift` 所属的解释器，torchrun 运行子命令背后的文件；run file 的内容展开成参数",
     }],
-    consoles: &["swift"],
-    console_modules: &["swift.cli.main"],
     distribution: Some("ms-swift"),
-    shipped_configs: Some(ShippedConfigs { yields_to_file: false, has_stand_ins: true }),
-    model_argument: "model",
-    hub,
-    hidden_size: HiddenSizeLookup::MsSwift,
-    reads_base64: false,
-    one_gpu_per_rank: true,
-    inputs: INPUTS,
-    fields: FIELDS,
-    options,
-    refusals,
     recognise,
-    fp16: |args| precision(args, "fp16", "fp16_full_eval", &["float16", "float32"]),
-    bf16: |args| precision(args, "bf16", "bf16_full_eval", &["bfloat16"]),
-    precision_unknown: Some("ms-swift takes it from the model: --torch_dtype is not given"),
-    parser: ArgumentParser::Recorded {
-        class: |target, _| parser_of(target),
-        unknown: UnknownOptions::Refused { unless: |args, _| tolerates(args), tolerant: TOLERANT },
+    launch: LaunchTraits {
+        consoles: &["swift"],
+        console_modules: &["swift.cli.main"],
+        one_gpu_per_rank: true,
+        ..hf::TRAINER.launch
     },
-    arguments: DefaultArguments::Recorded(arguments),
-    computed,
-    // Read from the sources of 4.6.
-    defaults: TrainingDefaults { micro_batch: 1, lora: true, checkpointing: true, dropout: true, ..hf::DEFAULTS },
+    config: ConfigTraits {
+        shipped: Some(ShippedConfigs { yields_to_file: false, has_stand_ins: true }),
+        reads_base64: false,
+        ..hf::TRAINER.config
+    },
+    arguments: ArgumentTraits {
+        inputs: INPUTS,
+        fields: FIELDS,
+        options,
+        refusals,
+        parser: ArgumentParser::Recorded {
+            class: |target, _| parser_of(target),
+            unknown: UnknownOptions::Refused { unless: |args, _| tolerates(args), tolerant: TOLERANT },
+        },
+        defaults: DefaultArguments::Recorded(arguments),
+        computed,
+        ..hf::TRAINER.arguments
+    },
+    model: ModelTraits {
+        argument: "model",
+        hub,
+        hidden_size: HiddenSizeLookup::MsSwift,
+        fp16: |args| precision(args, "fp16", "fp16_full_eval", &["float16", "float32"]),
+        bf16: |args| precision(args, "bf16", "bf16_full_eval", &["bfloat16"]),
+        precision_unknown: Some("ms-swift takes it from the model: --torch_dtype is not given"),
+        // Read from the sources of 4.6.
+        training: TrainingDefaults { micro_batch: 1, lora: true, checkpointing: true, dropout: true, ..hf::DEFAULTS },
+        ..hf::TRAINER.model
+    },
     ..hf::TRAINER
 };
 
@@ -109,41 +122,41 @@ const COMMANDS: &[(&str, &[Table])] = &[
     ("infer", &[Table(include_str!("../../recorded/swift_infer.txt"))]),
 ];
 
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
+fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     if command_of(&command.target).is_some() {
-        let mut rank = RankCommand { python: module_python(command, host), ..RankCommand::unchanged(command) };
-        adapt(&mut rank, host);
-        return Some(rank);
+        let mut job = Job { python: module_python(command, host), ..Job::of(&TRAINER, command) };
+        adapt(&mut job, host);
+        return Some(job);
     }
     if !TRAINER.is_console(&command.target) {
         return None;
     }
     let (first, rest) = command.args.split_first()?;
     let (name, _) = COMMANDS.iter().find(|(name, _)| first == name)?;
-    let mut rank = RankCommand::behind_console(command, &format!("swift.cli.{name}"), rest.to_vec(), host);
-    adapt(&mut rank, host);
+    let mut job = Job::behind_console(&TRAINER, command, &format!("swift.cli.{name}"), rest, host);
+    adapt(&mut job, host);
     // swift's own launcher reads a run file, and the file behind it does not: we put its words in its place.
     if let Some(file) = run_file::first(rest) {
-        let version = version_of(&rank);
+        let version = version_of(&job);
         if version.as_ref().is_none_or(|version| !version.is_before([4, 1, 0])) {
             let precedence =
                 if version.is_some_and(|it| it.is_before([4, 2, 2])) { EnvBlock::Wins } else { EnvBlock::Yields };
-            insert_run_file(&mut rank, 0..1, file, false, precedence, host);
+            insert_run_file(&mut job, 0..1, file, false, precedence, host);
         }
     }
     // `--config x.yaml` of ms-swift 3.10 to 4.0 put the words of the file last, so they win over the command line.
-    let option = rank.args.iter().position(|word| word == "--config");
-    if let Some((at, file)) = option.and_then(|at| Some((at, rank.args.get(at + 1)?.clone())))
-        && version_of(&rank).is_some_and(|it| !it.is_before([3, 10, 0]) && it.is_before([4, 1, 0]))
+    let option = job.words.iter().position(|word| word == "--config");
+    if let Some((at, file)) = option.and_then(|at| Some((at, job.words.get(at + 1)?.clone())))
+        && version_of(&job).is_some_and(|it| !it.is_before([3, 10, 0]) && it.is_before([4, 1, 0]))
     {
-        insert_run_file(&mut rank, at..at + 2, &file, true, EnvBlock::Yields, host);
+        insert_run_file(&mut job, at..at + 2, &file, true, EnvBlock::Yields, host);
     }
     // With Ray, Ray starts the ranks.
-    (!uses_ray(&rank.args)).then_some(rank)
+    (!uses_ray(&job.words)).then_some(job)
 }
 
-fn version_of(rank: &RankCommand) -> Option<Version> {
-    rank.python.as_ref()?.version("ms-swift")
+fn version_of(job: &Job) -> Option<Version> {
+    job.python.as_ref()?.version("ms-swift")
 }
 
 /// The interpreter of a module that the user wrote out.
@@ -153,15 +166,15 @@ fn module_python(command: &ParsedCommand, host: &Host) -> Option<Python> {
 }
 
 /// Before 4.1 a JSON file may hold all arguments, and no other file any.
-fn adapt(rank: &mut RankCommand, host: &Host) {
-    let is_older = version_of(rank).is_some_and(|version| version.is_before([4, 1, 0]));
-    if let [file] = &rank.args[..]
+fn adapt(job: &mut Job, host: &Host) {
+    let is_older = version_of(job).is_some_and(|version| version.is_before([4, 1, 0]));
+    if let [file] = &job.words[..]
         && is_older
         && Path::new(file).extension().is_some_and(|ending| ending == "json")
         && let Some(run_file) = RunFile::read(file, host)
     {
-        rank.read_arguments(&run_file);
-        rank.run_file = Some(run_file);
+        job.read_arguments(&run_file);
+        job.run_file = Some(run_file);
     }
 }
 
@@ -171,29 +184,22 @@ fn uses_ray(words: &[OsString]) -> bool {
 }
 
 /// Replaces the words at `place`, which name a run file, by the words in it; or appends those at the end.
-fn insert_run_file(
-    rank: &mut RankCommand,
-    place: Range<usize>,
-    file: &OsStr,
-    at_end: bool,
-    precedence: EnvBlock,
-    host: &Host,
-) {
+fn insert_run_file(job: &mut Job, place: Range<usize>, file: &OsStr, at_end: bool, precedence: EnvBlock, host: &Host) {
     match run_file::read(file, Dialect::PyYaml, host) {
         // swift passes the word on, and its parser refuses it.
         Ok(None) => {}
         Ok(Some(mut entries)) => {
             let block = entries.shift_remove("ENV");
             if block.as_ref().is_some_and(|block| !block.is_object() && !block.is_null()) {
-                rank.problems.push(report::env_block_is_no_mapping(&file.to_string_lossy()));
+                job.problems.push(report::env_block_is_no_mapping(&file.to_string_lossy()));
             }
-            rank.variables.extend(variables(block.as_ref(), file, precedence, host));
+            job.variables.extend(variables(block.as_ref(), file, precedence, host));
             let words = run_file::words(&entries);
-            rank.args.drain(place.clone());
-            let at = if at_end { rank.args.len() } else { place.start };
-            rank.args.splice(at..at, words);
+            job.words.drain(place.clone());
+            let at = if at_end { job.words.len() } else { place.start };
+            job.words.splice(at..at, words);
         }
-        Err(problem) => rank.problems.push(problem),
+        Err(problem) => job.problems.push(problem),
     }
 }
 
@@ -211,7 +217,7 @@ fn variables(block: Option<&serde_json::Value>, file: &OsStr, precedence: EnvBlo
     let why = format!("ENV in {}", file.to_string_lossy());
     let entries = block.and_then(|block| block.as_object()).into_iter().flatten();
     let counts = |name: &str| match precedence {
-        EnvBlock::Yields => host.raw(name).is_none(),
+        EnvBlock::Yields => host.var_os(name).is_none(),
         EnvBlock::Wins => !RANKS.contains(&name),
     };
     let wanted = entries.filter(|(name, _)| counts(name) && vars::is_name(name));

@@ -7,10 +7,11 @@ use crate::base::yaml::{Dialect, python_str};
 use crate::command::argv::{Args, Field, Nargs, OptionList};
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
-    ArgumentParser, DefaultArguments, RankCommand, Trainer, TrainingDefaults, UnknownOptions, Usage, Variable,
-    console_python,
+    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, LaunchTraits, ModelTraits, Trainer,
+    TrainingDefaults, UnknownOptions, Usage, Variable, console_python,
 };
 use crate::command::inputs::Input;
+use crate::command::job::Job;
 use crate::command::run_file;
 use crate::command::target::{ParsedCommand, Target};
 use crate::host::Host;
@@ -22,24 +23,33 @@ pub(crate) const TRAINER: Trainer = Trainer {
         runs: "torchrun on the script behind it; with `--accelerate_config` or launcher arguments of its own: untouched",
         runs_zh: "torchrun 运行它背后的脚本；带 `--accelerate_config` 或启动器参数时不动它",
     }],
-    consoles: &["trl"],
-    // Before 0.13, up to 0.28, and since.
-    console_modules: &["trl.commands.cli", "trl.cli", "trl.cli.main"],
     distribution: Some("trl"),
-    inputs: &[
-        Input::plain("model_name_or_path"),
-        Input::plain("dataset_name"),
-        Input::plain("datasets"),
-        Input::plain("chat_template_path"),
-        Input::plain("resume_from_checkpoint").perhaps(),
-    ],
-    config_argument: |_| "deepspeed",
     recognise,
-    // What the script does not know is for accelerate, which `trl` would start.
-    parser: ArgumentParser::Recorded { class: |target, _| parser_of(target), unknown: UnknownOptions::Ignored },
-    arguments: DefaultArguments::Recorded(|_, target| ArgumentClass::find("trl", class_of(target)?)),
-    // Read from the sources of 0.29.
-    defaults: TrainingDefaults { seq_len: Some(1024), lora_rank: 16, checkpointing: true, ..hf::DEFAULTS },
+    launch: LaunchTraits {
+        consoles: &["trl"],
+        // Before 0.13, up to 0.28, and since.
+        console_modules: &["trl.commands.cli", "trl.cli", "trl.cli.main"],
+        ..hf::TRAINER.launch
+    },
+    config: ConfigTraits { argument: |_| "deepspeed", ..hf::TRAINER.config },
+    arguments: ArgumentTraits {
+        inputs: &[
+            Input::plain("model_name_or_path"),
+            Input::plain("dataset_name"),
+            Input::plain("datasets"),
+            Input::plain("chat_template_path"),
+            Input::plain("resume_from_checkpoint").perhaps(),
+        ],
+        // What the script does not know is for accelerate, which `trl` would start.
+        parser: ArgumentParser::Recorded { class: |target, _| parser_of(target), unknown: UnknownOptions::Ignored },
+        defaults: DefaultArguments::Recorded(|_, target| ArgumentClass::find("trl", class_of(target)?)),
+        ..hf::TRAINER.arguments
+    },
+    model: ModelTraits {
+        // Read from the sources of 0.29.
+        training: TrainingDefaults { seq_len: Some(1024), lora_rank: 16, checkpointing: true, ..hf::DEFAULTS },
+        ..hf::TRAINER.model
+    },
     ..hf::TRAINER
 };
 
@@ -77,8 +87,8 @@ const ACCELERATE: &[&str] = &[
     "num_cpu_threads_per_process",
 ];
 
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
-    let mut recognised = if TRAINER.is_console(&command.target) {
+fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
+    let mut job = if TRAINER.is_console(&command.target) {
         let (script, rest) = command.args.split_first()?;
         let (script, _) = COMMANDS.iter().find(|(name, _)| script == name)?;
         let names = rest.iter().filter_map(|word| word.to_str()?.strip_prefix("--")?.split('=').next());
@@ -87,24 +97,24 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
         }
         let modules = FOLDERS.map(|folder| format!("{folder}.{script}"));
         let python = console_python(command, host);
-        RankCommand::in_package(command, python, &modules.each_ref().map(String::as_str), rest.to_vec())
+        Job::in_package(&TRAINER, command, python, &modules.each_ref().map(String::as_str), rest)
     } else {
         class_of(&command.target)?;
-        RankCommand::unchanged(command)
+        Job::of(&TRAINER, command)
     };
-    if let Some(file) = Args::read(recognised.args.clone(), CONFIG, OptionList::Open).raw("config")
-        && let Some(mut entries) = recognised.read_run_file(file.value, Dialect::PyYaml, host)
+    if let Some(file) = Args::read(job.words.clone(), CONFIG, OptionList::Open).raw("config")
+        && let Some(mut entries) = job.read_run_file(file.value, Dialect::PyYaml, host)
     {
         if entries.keys().any(|key| ACCELERATE.contains(&key.as_str())) {
             return None;
         }
-        recognised.variables = variables(entries.shift_remove("env").as_ref());
-        recognised.unread = run_file::unread(&entries, true);
+        job.variables = variables(entries.shift_remove("env").as_ref());
+        job.unread = run_file::unread(&entries, true);
         let mut words = run_file::typed_words(&entries, true);
         words.extend(run_file::paths_of(&entries, "datasets"));
-        recognised.effective_args = Some(words.into_iter().chain(recognised.args.iter().cloned()).collect());
+        job.effective_words = Some(words.into_iter().chain(job.words.iter().cloned()).collect());
     }
-    Some(recognised)
+    Some(job)
 }
 
 fn parser_of(target: &Target) -> Option<ArgumentClass> {

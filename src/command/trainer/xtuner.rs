@@ -7,7 +7,10 @@ use super::hf;
 use crate::base::recorded::Table;
 use crate::base::vars;
 use crate::command::argv::{Args, ArgumentError, Field, Nargs, OptionList};
-use crate::command::front_end::{FillsAuto, RankCommand, Ranks, Trainer, Usage, Variable};
+use crate::command::front_end::{
+    ArgumentTraits, AutoFiller, ConfigTraits, LaunchTraits, Ranks, Trainer, Usage, Variable,
+};
+use crate::command::job::Job;
 use crate::command::python::Python;
 use crate::command::shipped::ShippedConfigs;
 use crate::command::target::{ParsedCommand, Target};
@@ -21,16 +24,21 @@ pub(crate) const TRAINER: Trainer = Trainer {
         runs: "torchrun on the file behind it, with `--launcher pytorch`; `--deepspeed deepspeed_zero2` is the file of that name in its package, and it fills \"auto\" from its own config (seen on 0.2.0)",
         runs_zh: "torchrun 运行它背后的文件，加上 `--launcher pytorch`；`--deepspeed deepspeed_zero2` 是它自带的同名文件，\"auto\" 由它按自己的配置填写（在 0.2.0 上验证过）",
     }],
-    fills_auto: Some(FillsAuto::Itself(source_of)),
-    consoles: &["xtuner"],
     distribution: Some("xtuner"),
-    shipped_configs: Some(ShippedConfigs { yields_to_file: true, has_stand_ins: false }),
-    launcher_args,
-    reads_base64: false,
-    fields: FIELDS,
-    options: |_| OptionList::Known(&[OPTIONS]),
-    refusals,
     recognise,
+    launch: LaunchTraits { consoles: &["xtuner"], rank_args: launcher_args, ..hf::TRAINER.launch },
+    config: ConfigTraits {
+        filler: Some(AutoFiller::Trainer(source_of)),
+        shipped: Some(ShippedConfigs { yields_to_file: true, has_stand_ins: false }),
+        reads_base64: false,
+        ..hf::TRAINER.config
+    },
+    arguments: ArgumentTraits {
+        fields: FIELDS,
+        options: |_| OptionList::Known(&[OPTIONS]),
+        refusals,
+        ..hf::TRAINER.arguments
+    },
     ..hf::TRAINER
 };
 
@@ -40,20 +48,21 @@ const OPTIONS: Table = Table(include_str!("../../recorded/xtuner.txt"));
 const FIELDS: &[Field] = &[("launcher", Nargs::One), ("seed", Nargs::One)];
 const LAUNCHERS: &[&str] = &["none", "pytorch", "slurm", "mpi"];
 
-fn recognise(command: &ParsedCommand, host: &Host) -> Option<RankCommand> {
+fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     if command.target.is_module(MODULE) {
-        return Some(RankCommand::unchanged(command));
+        return Some(Job::of(&TRAINER, command));
     }
     let (mode, rest) = command.args.split_first().filter(|_| TRAINER.is_console(&command.target))?;
-    let mut rank = mode
-        .eq_ignore_ascii_case("train")
-        .then(|| RankCommand::behind_console(command, MODULE, rest.to_vec(), host))?;
+    let mut job =
+        mode.eq_ignore_ascii_case("train").then(|| Job::behind_console(&TRAINER, command, MODULE, rest, host))?;
     let named = [("ADDR", vars::MASTER_ADDR), ("PORT", vars::MASTER_PORT)];
-    rank.variables = named
+    job.variables = named
         .into_iter()
-        .filter_map(|(own, name)| Some(Variable::new(name, host.filled(own)?, format!("{own}, as xtuner reads it"))))
+        .filter_map(|(own, name)| {
+            Some(Variable::new(name, host.nonempty_var(own)?, format!("{own}, as xtuner reads it")))
+        })
         .collect();
-    Some(rank)
+    Some(job)
 }
 
 /// xtuner tells each rank of torchrun so. Tasks of srun or mpirun are told by the user, or not at all.

@@ -1,8 +1,6 @@
 //! What the rules may look at, and what they answer.
 
 use std::cell::OnceCell;
-use std::fmt;
-use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -10,7 +8,7 @@ use crate::base::source::{Source, Sourced, TrainerDefault};
 use crate::command::argv::ArgumentError;
 use crate::command::model::{self, HiddenSize};
 use crate::command::script::ArgumentFlow;
-use crate::command::trainer::{FillsAuto, Job};
+use crate::command::trainer::{AutoFiller, Job};
 use crate::host::Host;
 use crate::ranks::topology::Topology;
 use crate::report::Problem;
@@ -22,7 +20,7 @@ pub(crate) struct FillContext<'a> {
     pub(crate) config: &'a Value,
     pub(crate) host: &'a Host,
     /// Who fills what zlaunch leaves.
-    pub(crate) fills_auto: Option<FillsAuto>,
+    pub(crate) fills_auto: Option<AutoFiller>,
     /// Nothing is filled, but what the trainer would refuse is refused.
     pub(crate) no_fill: bool,
     /// A value of the config is compared: what the trainer takes for an argument that is not given counts too.
@@ -33,14 +31,14 @@ pub(crate) struct FillContext<'a> {
 
 impl<'a> FillContext<'a> {
     pub(crate) fn new(job: &'a Job, topology: &'a Topology, config: &'a Value, host: &'a Host) -> Self {
-        let fills_auto = job.trainer.fills_auto;
+        let fills_auto = job.trainer.config.filler;
         let (hidden_size, flow) = (OnceCell::new(), OnceCell::new());
         FillContext { job, topology, config, host, fills_auto, no_fill: false, compares: false, hidden_size, flow }
     }
 
     /// The same for the values that the config has.
     pub(super) fn comparing(&self) -> Self {
-        let fills_auto = self.job.trainer.fills_auto;
+        let fills_auto = self.job.trainer.config.filler;
         FillContext { fills_auto, compares: true, ..Self::new(self.job, self.topology, self.config, self.host) }
     }
 
@@ -51,12 +49,12 @@ impl<'a> FillContext<'a> {
 
     /// Why the trainer fills this key by rules of its own.
     pub(super) fn filled_by_trainer(&self, key: &str) -> Option<&'static str> {
-        self.fills_auto.and_then(FillsAuto::source)?(key)
+        self.fills_auto.and_then(AutoFiller::source)?(key)
     }
 
     /// Looked up when a rule first asks for it: most configs need none, and it means reading files.
     pub(super) fn hidden_size(&self) -> Result<&HiddenSize, Unfilled> {
-        let name = self.job.trainer.model_argument;
+        let name = self.job.trainer.model.argument;
         let doubt = || self.flow().filter(|_| self.job.args.is_given(name))?.doubt_about_model(name);
         let look = || match doubt() {
             Some(why) => Err(format!("needs the model's hidden_size: {why}")),
@@ -69,16 +67,16 @@ impl<'a> FillContext<'a> {
 
 /// The model's hidden size, or why it is not known.
 pub(crate) fn hidden_size(job: &Job, host: &Host) -> Result<HiddenSize, String> {
-    let name = job.trainer.model_argument;
+    let name = job.trainer.model.argument;
     let Some(model) = job.args.text(name) else {
         return Err(format!("needs the model's hidden_size: --{name} is not given"));
     };
     if let Some((option, _)) = ["config_name", "config_overrides"].iter().find_map(|name| job.args.list(name)) {
         return Err(format!("needs the model's hidden_size: {option} decides too"));
     }
-    let hub = (job.trainer.hub)(&job.args, host);
+    let hub = (job.trainer.model.hub)(&job.args, host);
     let revision = job.args.text("model_revision").map(|revision| revision.value);
-    model::hidden_size(&model.value, revision.as_deref(), hub, job.trainer.hidden_size, host)
+    model::hidden_size(&model.value, revision.as_deref(), hub, job.trainer.model.hidden_size, host)
         .map_err(|why| format!("needs the model's hidden_size: {why}"))
 }
 
@@ -87,81 +85,32 @@ pub(super) type Answer = Result<FilledValue, Unfilled>;
 
 pub(super) struct FilledValue {
     pub(super) value: Value,
-    pub(super) from: FillSource,
+    /// Where it comes from, for a person.
+    pub(super) from: String,
+    /// Every argument that counts.
+    pub(super) arguments: Vec<Source>,
 }
 
 impl FilledValue {
-    pub(super) fn new(value: impl Into<Value>, from: FillSource) -> Self {
-        FilledValue { value: value.into(), from }
+    /// A value that no argument decides.
+    pub(super) fn fixed(value: impl Into<Value>, from: impl Into<String>) -> Self {
+        FilledValue { value: value.into(), from: from.into(), arguments: Vec::new() }
+    }
+
+    /// Why the trainer may compute something else.
+    pub(super) fn doubt(&self) -> Option<&str> {
+        self.arguments.iter().find_map(Source::doubt)
+    }
+
+    /// The arguments that are not given.
+    pub(super) fn defaults(&self) -> impl Iterator<Item = &TrainerDefault> {
+        self.arguments.iter().filter_map(Source::trainer_default)
     }
 }
 
 impl<T: Into<Value>> From<Sourced<T>> for FilledValue {
     fn from(argument: Sourced<T>) -> Self {
-        FilledValue::new(argument.value, FillSource::Argument(argument.from))
-    }
-}
-
-/// Where a filled value comes from.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum FillSource {
-    Argument(Source),
-    Arguments(Source, Source),
-    /// The batch of all ranks.
-    GlobalBatch {
-        ranks: String,
-        micro_batch: Sourced<i64>,
-        accumulation: Sourced<i64>,
-        world_size: Source,
-    },
-    HiddenSize {
-        formula: &'static str,
-        size: u64,
-        file: PathBuf,
-    },
-    /// No argument decides it.
-    Constant(&'static str),
-}
-
-impl FillSource {
-    /// Every argument that counts.
-    fn sources(&self) -> impl Iterator<Item = &Source> {
-        let (one, two) = match self {
-            FillSource::Argument(source) => (Some(source), None),
-            FillSource::Arguments(one, two) => (Some(one), Some(two)),
-            FillSource::GlobalBatch { micro_batch, accumulation, .. } => {
-                (Some(&micro_batch.from), Some(&accumulation.from))
-            }
-            FillSource::HiddenSize { .. } | FillSource::Constant(_) => (None, None),
-        };
-        one.into_iter().chain(two)
-    }
-
-    /// Why the trainer may compute something else.
-    pub(super) fn doubt(&self) -> Option<&str> {
-        self.sources().find_map(Source::doubt)
-    }
-
-    /// The arguments that are not given.
-    pub(super) fn defaults(&self) -> impl Iterator<Item = &TrainerDefault> {
-        self.sources().filter_map(Source::trainer_default)
-    }
-}
-
-impl fmt::Display for FillSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FillSource::Argument(source) => source.fmt(f),
-            FillSource::Arguments(one, two) => write!(f, "{one}, {two}"),
-            FillSource::GlobalBatch { ranks, micro_batch, accumulation, world_size } => {
-                let (micro, steps) = (micro_batch, accumulation);
-                write!(f, "{ranks} × {} × {} ({world_size}, {}, {})", micro.value, steps.value, micro.from, steps.from)
-            }
-            FillSource::HiddenSize { formula, size, file } => {
-                write!(f, "{formula}, hidden_size {size} in {}", file.display())
-            }
-            FillSource::Constant(why) => f.write_str(why),
-        }
+        FilledValue { value: argument.value.into(), from: argument.from.to_string(), arguments: vec![argument.from] }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the trainer takes for an argument that is not given. It counts where the config has a value to compare, and never
 //! fills an "auto": that is left to the trainer.
 
-use super::context::{FillContext, FillSource, FilledValue};
+use super::context::{FillContext, FilledValue};
 use crate::base::recorded::Version;
 use crate::base::source::{Source, Sourced, TrainerDefault};
 use crate::command::argv::hf_bool;
@@ -29,7 +29,7 @@ impl FillContext<'_> {
         if !self.compares || hidden || job.args.is_given(argument) {
             return None;
         }
-        match job.trainer.arguments {
+        match job.trainer.arguments.defaults {
             DefaultArguments::Recorded(class) => self.recorded(class(&job.args, &job.target)?, argument),
             DefaultArguments::Script => self.of_script(argument),
         }
@@ -43,7 +43,7 @@ impl FillContext<'_> {
             // Without one, the newest counts.
             let version = version.unwrap_or(Version([u32::MAX; 3]));
             let world_size = self.topology.world_size.as_ref().map(|world| world.value);
-            (self.job.trainer.computed)(argument, &self.job.args, version, world_size)?
+            (self.job.trainer.arguments.computed)(argument, &self.job.args, version, world_size)?
         } else {
             value.to_string()
         };
@@ -77,7 +77,7 @@ impl FillContext<'_> {
         let given = self.job.args.bool(full_eval, true).ok()?.map(|given| given.value);
         let on = of(name)? || given.or_else(|| of(full_eval))?;
         let from = Source::TrainerDefault(Box::new(TrainerDefault { argument: name, whose, unless }));
-        Some(FilledValue::new(on, FillSource::Argument(from)))
+        Some(Sourced::new(on, from).into())
     }
 
     /// The steps of a warmup that no argument asks for. From 5.18 on transformers makes them at least one.
@@ -86,6 +86,6 @@ impl FillContext<'_> {
         self.default("warmup_ratio", none_or_zero)?;
         let from = self.default("warmup_steps", none_or_zero)?.from;
         let steps = i64::from(!self.transformers_before([5, 18, 0]));
-        Some(FilledValue::new(steps, FillSource::Argument(from)))
+        Some(Sourced::new(steps, from).into())
     }
 }

@@ -1,7 +1,7 @@
 //! Arguments that the command gives. They count where the trainer gets them as they are. Where a script may change one on
 //! the way, it fills nothing, and what contradicts it is no error.
 
-use super::context::{Answer, FillContext, FillSource, FilledValue, Unfilled};
+use super::context::{Answer, FillContext, Unfilled};
 use crate::base::source::{DoubtfulArgument, Source, Sourced};
 use crate::command::argv::{Args, ArgumentError};
 use crate::command::option_names::is_spelling;
@@ -56,13 +56,10 @@ impl FillContext<'_> {
             Some(_) => of(args).ok().flatten(),
             None => of(args)?,
         };
-        match (said, self.job.trainer.precision_unknown) {
+        match (said, self.job.trainer.model.precision_unknown) {
             (Some((on, from)), _) => {
-                let from = Source::Argument(from);
-                Ok(match doubt {
-                    Some(why) => doubtful(Sourced::new(on, from), why).into(),
-                    None => FilledValue::new(on, FillSource::Argument(from)),
-                })
+                let given = Sourced::new(on, Source::Argument(from));
+                Ok(if let Some(why) = doubt { doubtful(given, why) } else { given }.into())
             }
             (None, Some(why)) => Err(Unfilled::deferred(why)),
             (None, None) => self.default_precision(name).ok_or_else(|| self.not_given(name)),

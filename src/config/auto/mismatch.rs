@@ -10,14 +10,14 @@ use crate::report::{Problem, Rule};
 
 pub(super) fn problem(rule: &AutoRule, value: &Value, place: &str, computed: &FilledValue) -> Problem {
     let AutoRule { key, doc, .. } = rule;
-    let FilledValue { value: wanted, from } = computed;
-    let defaults: Vec<&TrainerDefault> = from.defaults().collect();
+    let FilledValue { value: wanted, from, .. } = computed;
+    let defaults: Vec<&TrainerDefault> = computed.defaults().collect();
     let differs = format!("`{key}` is {} in the config, but the trainer", typed(value));
     let typed_wanted = typed(wanted);
     let names: Vec<String> = defaults.iter().map(|default| format!("--{}", default.argument)).collect();
     let not_given = format!("{} {} not given", names.join(" and "), if names.len() == 1 { "is" } else { "are" });
     let found = match defaults.iter().find_map(|default| default.unless) {
-        _ if let Some(doubt) = from.doubt() => {
+        _ if let Some(doubt) = computed.doubt() => {
             let unless = format!("unless the script changes that ({doubt})");
             Problem::warning(Rule::DoubtfulMismatch, format!("{differs} computes {typed_wanted} from {doc}, {unless}"))
         }

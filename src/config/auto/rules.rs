@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::context::{Answer, FillContext, FillSource, FilledValue, Unfilled};
+use super::context::{Answer, FillContext, FilledValue, Unfilled};
 use crate::base::json;
 use crate::base::python_value;
 use crate::base::source::Sourced;
@@ -56,16 +56,16 @@ pub const RULES: &[AutoRule] = &[
     compared("optimizer.params.eps", Some("1e-8"), "adam_epsilon", Float("adam_epsilon")),
     compared("optimizer.params.weight_decay", Some("0.0"), "weight_decay", Float("weight_decay")),
     filled("scheduler.params.warmup_min_lr", Some("0"), "always 0",
-        With(|_| Ok(FilledValue::new(0, FillSource::Constant("always 0"))))),
+        With(|_| Ok(FilledValue::fixed(0, "always 0")))),
     compared("scheduler.params.warmup_max_lr", Some("1e-5"), "learning_rate", Float("learning_rate")),
     compared("scheduler.params.total_num_steps", Some("1000"), "max_steps, else the length of the dataset",
         With(|context| context.total_steps())),
     compared("scheduler.params.warmup_num_steps", Some("100"),
         "warmup_steps from 1 on; a ratio needs the length of the dataset", With(|context| context.warmup_steps())),
     compared("fp16.enabled", Some("false"), "fp16 or fp16_full_eval; in ms-swift also --torch_dtype float16 or float32",
-        With(|context| context.precision(context.job.trainer.fp16, "fp16"))),
+        With(|context| context.precision(context.job.trainer.model.fp16, "fp16"))),
     compared("bf16.enabled", Some("true"), "bf16 or bf16_full_eval; in ms-swift also --torch_dtype bfloat16",
-        With(|context| context.precision(context.job.trainer.bf16, "bf16"))),
+        With(|context| context.precision(context.job.trainer.model.bf16, "bf16"))),
     filled("zero_optimization.reduce_bucket_size", Some("500000000"), "hidden_size²",
         With(|context| context.sized(true, |h| (json!(h * h), "hidden_size²")))),
     filled("zero_optimization.stage3_prefetch_bucket_size", Some("50000000"),
@@ -97,12 +97,12 @@ impl AutoRule {
             Batch(argument) => Ok(context.batch(argument)?.into()),
             Float(argument) => Ok(context.float(argument)?.into()),
             // Its variable would override the default at a later point, so with one set it is left alone.
-            Accelerate(variable, _) if context.host.raw(variable).is_some() => {
+            Accelerate(variable, _) if context.host.var_os(variable).is_some() => {
                 Err(Unfilled::Deferred(format!("accelerate takes it from {variable}")))
             }
             Accelerate(_, default) => {
                 let value: Value = serde_json::from_str(default).unwrap_or_default();
-                Ok(FilledValue::new(value, FillSource::Constant("accelerate's default")))
+                Ok(FilledValue::fixed(value, "accelerate's default"))
             }
             With(compute) => compute(context),
         }
@@ -112,7 +112,8 @@ impl AutoRule {
 impl FillContext<'_> {
     fn betas(&self) -> Answer {
         let (one, two) = (self.float("adam_beta1")?, self.float("adam_beta2")?);
-        Ok(FilledValue::new([one.value, two.value].as_slice(), FillSource::Arguments(one.from, two.from)))
+        let from = format!("{}, {}", one.from, two.from);
+        Ok(FilledValue { value: json!([one.value, two.value]), from, arguments: vec![one.from, two.from] })
     }
 
     fn total_steps(&self) -> Answer {
@@ -187,9 +188,9 @@ impl FillContext<'_> {
             Some(nproc) if nodes > 1 => format!("{nodes} × {}", nproc.value),
             _ => world.value.to_string(),
         };
-        let world_size = world.from.clone();
-        let from = FillSource::GlobalBatch { ranks, micro_batch: micro, accumulation: steps, world_size };
-        Ok(FilledValue::new(product, from))
+        let from =
+            format!("{ranks} × {} × {} ({}, {}, {})", micro.value, steps.value, world.from, micro.from, steps.from);
+        Ok(FilledValue { value: product.into(), from, arguments: vec![micro.from, steps.from] })
     }
 
     /// From 1 on it is a number of steps. Below, it is a share of the steps, which depend on the dataset.
@@ -202,7 +203,7 @@ impl FillContext<'_> {
         }
         #[expect(clippy::cast_possible_truncation, reason = "Python's int() truncates too; the range was checked")]
         let steps = warmup.value as i64;
-        Ok(FilledValue::new(steps, FillSource::Argument(warmup.from)))
+        Ok(Sourced::new(steps, warmup.from).into())
     }
 
     /// Whether the trainer's transformers is known to be older than that.
@@ -243,8 +244,8 @@ impl FillContext<'_> {
             return Err(Unfilled::Deferred(format!("hidden_size {} is not plausible", hidden.value)));
         }
         let (size, formula) = of(hidden.value);
-        let from = FillSource::HiddenSize { formula, size: hidden.value, file: hidden.file.clone() };
-        Ok(FilledValue::new(size, from))
+        let from = format!("{formula}, hidden_size {} in {}", hidden.value, hidden.file.display());
+        Ok(FilledValue::fixed(size, from))
     }
 
     fn amp(&self) -> Answer {

@@ -102,7 +102,7 @@ impl ValueType {
         }]
     }
 
-    /// The same for `pydantic1::fault`.
+    /// The same for `fault_of_pydantic1`.
     pub(super) fn forms_of_pydantic1(self, range: ValueRange) -> Vec<Value> {
         match (self, range) {
             (ValueType::Int, ValueRange::OneOf(list)) => one_of_numbers(list, false),

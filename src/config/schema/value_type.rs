@@ -7,6 +7,7 @@ use serde::{Deserialize, de};
 use serde_json::Value;
 
 use super::coercion::{can_be_int, count, is_true, real, scale, truth, whole};
+use crate::base::python_value::number;
 
 /// What a key takes, by the names that the file has for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -104,19 +105,15 @@ impl ValueType {
 
     /// What is wrong with a value that is not null.
     pub(super) fn fault(self, value: &Value, range: ValueRange) -> Option<ValueFault> {
-        let number = |read: Option<f64>| match read {
-            Some(number) => (!range.holds(number)).then_some(ValueFault::Value),
-            None => Some(ValueFault::Type),
-        };
         let word = |word: &str| (!range.lists(word)).then_some(ValueFault::Value);
         let fits = match self {
-            ValueType::Int => return number(whole(value)),
-            ValueType::Float => return number(real(value)),
-            ValueType::Count => return number(count(value)),
-            ValueType::Scale => return number(scale(value)),
+            ValueType::Int => return range.fault(whole(value)),
+            ValueType::Float => return range.fault(real(value)),
+            ValueType::Count => return range.fault(count(value)),
+            ValueType::Scale => return range.fault(scale(value)),
             ValueType::Interval => match value {
                 Value::String(text) => return (text != "auto").then_some(ValueFault::Value),
-                _ => return number(whole(value)),
+                _ => return range.fault(whole(value)),
             },
             ValueType::Str | ValueType::Path => return value.as_str().map_or(Some(ValueFault::Type), word),
             ValueType::Word => return value.as_str().map_or(Some(ValueFault::Type), |text| word(&text.to_lowercase())),
@@ -147,6 +144,25 @@ impl ValueType {
                 Value::String(text) => !text.contains("throughput"),
                 other => other.is_object(),
             },
+        };
+        (!fits).then_some(ValueFault::Type)
+    }
+
+    /// What pydantic 1 finds wrong with a value that is not null, in a field of a model. DeepSpeed's models were its own
+    /// until 0.15.
+    pub(super) fn fault_of_pydantic1(self, value: &Value, range: ValueRange) -> Option<ValueFault> {
+        let is_enum = matches!(range, ValueRange::OneOf(_));
+        let is_empty = || matches!(value.as_str(), Some("")) || value.as_array().is_some_and(Vec::is_empty);
+        let fits = match self {
+            // An enum is looked up by its value, without a coercion.
+            ValueType::Int if is_enum => return range.fault(number(value)),
+            ValueType::Int if value.is_string() => return range.fault(count(value)),
+            // Python's `int` cuts fractions off.
+            ValueType::Int => return range.fault(number(value).map(f64::trunc)),
+            ValueType::Str if !is_enum => value.is_string() || value.is_number() || value.is_boolean(),
+            // `dict(value)` is tried.
+            ValueType::Object | ValueType::Model => value.is_object() || is_empty(),
+            other => return other.fault(value, range),
         };
         (!fits).then_some(ValueFault::Type)
     }
@@ -229,6 +245,14 @@ impl ValueRange {
                 let is_it = |choice: &str| choice.parse::<f64>().is_ok_and(|it| (it - number).abs() < f64::EPSILON);
                 list.split('|').any(is_it)
             }
+        }
+    }
+
+    /// What is wrong with a number, where it is one.
+    fn fault(self, number: Option<f64>) -> Option<ValueFault> {
+        match number {
+            Some(number) => (!self.holds(number)).then_some(ValueFault::Value),
+            None => Some(ValueFault::Type),
         }
     }
 

@@ -67,7 +67,7 @@ pub struct Search {
 
 /// The folders of ZLAUNCH_TEMPLATE_DIR.
 fn of_site(host: &Host) -> impl Iterator<Item = PathBuf> {
-    let folders = host.raw("ZLAUNCH_TEMPLATE_DIR").map(std::env::split_paths).into_iter().flatten();
+    let folders = host.var_os("ZLAUNCH_TEMPLATE_DIR").map(std::env::split_paths).into_iter().flatten();
     folders.filter(|path| !path.as_os_str().is_empty()).map(|path| host.absolute(&path))
 }
 

@@ -139,7 +139,7 @@ fn variables(args: &Args, config: &OsStr, context: &LaunchContext<'_>) -> Option
         return None;
     }
     // accelerate appends the current folder and drops empty entries.
-    let old = host.raw(vars::PYTHONPATH).unwrap_or_default();
+    let old = host.var_os(vars::PYTHONPATH).unwrap_or_default();
     let entries = std::env::split_paths(old).filter(|entry| !entry.as_os_str().is_empty()).chain([host.cwd.clone()]);
     let python_path = std::env::join_paths(entries).ok()?;
     let mut variables: Variables = vec![

@@ -15,7 +15,7 @@ use crate::base::source::{Source, Sourced};
 use crate::command::argv::Args;
 use crate::command::target::Target;
 use crate::host::Host;
-use crate::report::{self, Problem, reading};
+use crate::report::{Problem, Rule, reading};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Carrier {
@@ -75,11 +75,18 @@ impl Carrier {
         match self {
             Carrier::Pdsh => read_by_shells(context, options),
             Carrier::OpenMpi | Carrier::Hydra | Carrier::Mvapich if words.iter().any(|word| word == ":") => {
-                vec![report::colon_divides_commands()]
+                let what = "`mpirun` starts another program after the word `:`";
+                let help = "drop it, or --launcher-arg=--launcher=pdsh";
+                Problem::error(Rule::Hosts, what).at("`:` in the command").help(help).into()
             }
             // `SlurmRunner.get_cmd` starts `python -u SCRIPT`, whatever is to be run (0.14 to 0.19).
             Carrier::Slurm if !matches!(context.job.target, Target::Script { .. }) => {
-                vec![report::slurm_runner_runs_scripts(context.job.target.name())]
+                let target = context.job.target.name();
+                let what = format!("deepspeed's runner for Slurm starts scripts of Python only, not `{target}`");
+                let problem = Problem::error(Rule::Launcher, what).at("--launcher-arg=--launcher=slurm");
+                let help = "in a Slurm job, drop --hostfile and --launcher-arg: zlaunch starts itself on each machine \
+                            through srun";
+                problem.help(help).into()
             }
             _ => Vec::new(),
         }
@@ -90,7 +97,13 @@ impl Carrier {
     pub(crate) fn missing_ranks(self, context: &LaunchContext<'_>) -> Option<Problem> {
         let python = context.job.python.as_ref()?;
         let asks_mpi = matches!(self, Carrier::OpenMpi | Carrier::Mvapich | Carrier::Slurm);
-        (asks_mpi && python.lacks("mpi4py/__init__.py", "mpi4py")).then(report::no_mpi4py)
+        (asks_mpi && python.lacks("mpi4py/__init__.py", "mpi4py")).then(|| {
+            let what = "deepspeed's runner for Open MPI, MVAPICH or Slurm sets neither RANK nor WORLD_SIZE, and mpi4py, by \
+                        which deepspeed finds them, is not installed: most trainers would fail, or train alone";
+            let help = "pip install mpi4py; or drop --hostfile, and start zlaunch with mpirun or in a Slurm job: it gives \
+                        each rank its place";
+            Problem::warning(Rule::RanksByMpi, what).at("--launcher-arg=--launcher=…").help(help)
+        })
     }
 
     /// The user's options for the runner, and one that names variables for `mpirun` to hand on.
@@ -116,8 +129,16 @@ fn read_by_shells(context: &LaunchContext<'_>, options: &Args) -> Vec<Problem> {
     let python = Sourced::new(context.python(), Source::Machine("the interpreter"));
     let stated = [context.topology.master_addr.clone(), option("venv_script"), option("enable_each_rank_log")];
     let stated = stated.into_iter().flatten().map(|sourced| sourced.map(OsString::from));
-    let unsafe_ones = [folder, python].into_iter().chain(stated).filter(|it| !is_harmless(it.value.as_bytes()));
-    unsafe_ones.map(|it| report::read_by_shells(&it.map(|value| value.to_string_lossy().into_owned()))).collect()
+    let unsafe_ones = [folder, python].into_iter().chain(stated).filter(|word| !is_harmless(word.value.as_bytes()));
+    let problem = |unsafe_one: Sourced<OsString>| {
+        let value = unsafe_one.value.to_string_lossy();
+        let what =
+            format!("`{value}` would be read by the shell of every machine: deepspeed's runner does not quote it");
+        Problem::error(Rule::Hosts, what)
+            .at(&unsafe_one.from)
+            .help("use letters, digits and `_-./=:,@+` there, or a link with such a name")
+    };
+    unsafe_ones.map(problem).collect()
 }
 
 /// The first word of a command that `deepspeed --hostfile` would send through the shells of several machines, and that they

@@ -18,7 +18,7 @@ use crate::command::argv::Args;
 use crate::command::argv::Nargs::{Nothing, One};
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags, Topology};
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule};
 
 pub(super) const SPEC: LauncherSpec = LauncherSpec {
     launcher: Launcher::Deepspeed,
@@ -54,12 +54,18 @@ const DEFAULT_HOSTFILE: &str = "/job/hostfile";
 /// There must not be more processes than GPUs, and all nodes must be known to have the same number.
 pub(super) fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
     if topology.pool.is_none() && topology.world_size.is_none() {
-        return Err(report::deepspeed_needs_a_hostfile(asked));
+        return Err(Problem::error(Rule::Launcher, "deepspeed must know how many GPUs every machine has")
+            .at(asked.place())
+            .help("--nproc-per-node N if every machine has N, --hostfile FILE, or --launcher torchrun"));
     }
     let Some(devices) = &topology.devices.names else { return Ok(()) };
     match topology.nproc_per_node.as_ref().filter(|nproc| nproc.value as usize > devices.len()) {
         Some(nproc) if topology.pool.is_none() => {
-            Err(report::more_ranks_than_gpus(asked, &nproc.from, nproc.value, devices.len()))
+            let (gpus, ranks) = (devices.len(), nproc.value);
+            let what = format!("the deepspeed launcher starts one process per GPU: {gpus}, not {ranks}");
+            let fewer = if gpus == 0 { String::new() } else { format!("--nproc-per-node {gpus}, or ") };
+            let problem = Problem::error(Rule::Launcher, what).at(asked.place()).at(&nproc.from);
+            Err(problem.help(format!("{fewer}--launcher torchrun")))
         }
         _ => Ok(()),
     }
@@ -176,7 +182,7 @@ fn rank_flags(args: &Args, host: &Host) -> RankFlags {
     } else if let Some(include) = args.text("include") {
         slots(&include).and_then(|slots| counted(slots.len(), &include))
     } else if let Some(exclude) = args.text("exclude") {
-        let visible = host.nvidia_gpus.filter(|_| host.raw(vars::CUDA_VISIBLE_DEVICES).is_none());
+        let visible = host.nvidia_gpus.filter(|_| host.var_os(vars::CUDA_VISIBLE_DEVICES).is_none());
         let left = slots(&exclude).zip(visible).map(|(slots, visible)| visible.saturating_sub(slots.len()));
         left.and_then(|left| counted(left, &exclude))
     } else {

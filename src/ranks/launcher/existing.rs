@@ -14,7 +14,7 @@ use crate::command::target::{ParsedCommand, Target, is_python, of_python};
 use crate::command::trainer::{self, Job};
 use crate::host::Host;
 use crate::ranks::topology::{Processes, RankFlags};
-use crate::report::{self, Problem};
+use crate::report::{self, Problem, Rule};
 
 /// Every launcher that a command may start with.
 pub(super) const SPECS: &[&LauncherSpec] = &[&torchrun::SPEC, &deepspeed::SPEC, &accelerate::SPEC];
@@ -108,13 +108,13 @@ impl ExistingLauncher {
             if !same {
                 let theirs = self.spec.count_options.iter().find_map(|name| self.args.text(name));
                 let theirs = theirs.map(|count| count.place()).unwrap_or_default();
-                problems.push(report::contradiction(&asked.place(), &theirs));
+                problems.push(contradiction(&asked.place(), &theirs));
             }
         }
         for (theirs, asked) in self.other_flags(flags) {
             let theirs = self.args.text(theirs).filter(|_| asked.from.is_flag());
             if let Some(theirs) = theirs.filter(|theirs| !is_same_value(&theirs.value, &asked.value)) {
-                problems.push(report::contradiction(&asked.place(), &theirs.place()));
+                problems.push(contradiction(&asked.place(), &theirs.place()));
             }
         }
         problems
@@ -147,7 +147,13 @@ impl ExistingLauncher {
         let words = [&[job.target.word().to_os_string()], &job.rank_args(None)[..]].concat();
         let is_runner = self.spec.launcher == deepspeed::SPEC.launcher;
         let word = is_runner.then(|| carrier::changed_word(&self.args, &words, host)).flatten()?;
-        Some(report::changed_by_shells(&word.to_string_lossy(), &self.name()))
+        let (program, word) = (self.name(), word.to_string_lossy());
+        let what = format!("`{program}` sends `{word}` through the shell of every machine, which reads more into it");
+        Some(
+            Problem::warning(Rule::ChangedByShells, what)
+                .at(format!("{program} --hostfile"))
+                .help("zlaunch --hostfile FILE -- COMMAND without the launcher: every word arrives as it stands"),
+        )
     }
 
     /// Whether the launcher itself takes a config.
@@ -225,6 +231,13 @@ impl ExistingLauncher {
         }
         program
     }
+}
+
+fn contradiction(place: &str, stated: &str) -> Problem {
+    Problem::error(Rule::Launcher, "zlaunch and the command state different numbers")
+        .at(place)
+        .at(stated)
+        .help("drop one of them")
 }
 
 fn is_same_value(one: &str, two: &str) -> bool {

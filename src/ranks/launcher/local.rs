@@ -12,7 +12,7 @@ use crate::command::target::Target;
 use crate::command::trainer::Job;
 use crate::host::Host;
 use crate::ranks::topology::Topology;
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule};
 
 /// Variables whose value is the rank. On one node these are the same number.
 pub(crate) const PER_RANK: &[&str] = &[vars::RANK, vars::LOCAL_RANK, vars::ROLE_RANK];
@@ -30,7 +30,7 @@ pub(crate) struct LocalRanks {
 
 impl LocalRanks {
     pub(crate) fn new(topology: &Topology, host: &Host) -> Self {
-        let seconds = host.filled(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT).and_then(|text| text.trim().parse().ok());
+        let seconds = host.nonempty_var(vars::TORCH_ELASTIC_SHUTDOWN_TIMEOUT).and_then(|text| text.trim().parse().ok());
         let grace = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         LocalRanks {
             count: topology.nproc_per_node.as_ref().map_or(1, |nproc| nproc.value),
@@ -42,7 +42,11 @@ impl LocalRanks {
 /// Several nodes need the rendezvous of torchrun.
 pub(super) fn check(asked: &Sourced<Launcher>, topology: &Topology) -> Result<(), Problem> {
     match topology.nnodes.as_ref().filter(|nnodes| nnodes.value > 1) {
-        Some(nnodes) => Err(report::local_is_one_machine(asked, nnodes)),
+        Some(nnodes) => {
+            let what = format!("`local` starts the ranks of one machine; {} machines need torchrun", nnodes.value);
+            let problem = Problem::error(Rule::Launcher, what).at(asked.place()).at(nnodes.place());
+            Err(problem.help("--launcher torchrun, once on each machine"))
+        }
         None => Ok(()),
     }
 }

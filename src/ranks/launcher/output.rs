@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::kind::Launcher;
 use crate::base::source::{Source, Sourced};
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule};
 
 /// Our flags about the output of the ranks.
 #[derive(Default)]
@@ -26,7 +26,11 @@ impl OutputFlags {
 
     pub(super) fn check(&self, launcher: Launcher) -> Result<(), Problem> {
         match self.flag().filter(|_| launcher == Launcher::Local) {
-            Some(from) => Err(report::logs_are_torchruns(from)),
+            Some(from) => {
+                let what = "`local` keeps no output of the ranks: log folders and prefixes are torchrun's";
+                let help = format!("--launcher torchrun, where torch is installed; or drop {from}");
+                Err(Problem::error(Rule::Launcher, what).at(from).help(help))
+            }
             None => Ok(()),
         }
     }
@@ -35,6 +39,12 @@ impl OutputFlags {
     /// `in_command`: the launcher is the command's own.
     pub(crate) fn without_effect(&self, launcher: Launcher, in_command: bool) -> Vec<Problem> {
         let works = launcher == Launcher::Torchrun && !in_command || launcher.runs_zlaunch();
-        self.flags().filter(|_| !works).map(|from| report::output_without_effect(from, &launcher)).collect()
+        let problem = |from: &Source| {
+            let what =
+                format!("{from} has no effect: the ranks are started by `{launcher}`, not by a torchrun of zlaunch's");
+            let help = "let zlaunch start the ranks, or use the launcher's own option";
+            Problem::warning(Rule::OutputWithoutEffect, what).at(from).help(help)
+        };
+        self.flags().filter(|_| !works).map(problem).collect()
     }
 }

@@ -10,7 +10,7 @@ use crate::command::target::base_name;
 use crate::host::{self, Host};
 use crate::ranks::topology::engines::slurm::{in_step, node_counts, requested_gpus};
 use crate::ranks::topology::{Role, Topology};
-use crate::report::{self, Problem};
+use crate::report::{NOT_FOUND, Problem, Rule};
 
 const PROGRAM: &str = "srun";
 
@@ -53,8 +53,13 @@ impl<'a> SrunPrefix<'a> {
 
     /// Inside a step, a second one would wait for ever for the first, unless they share the nodes.
     pub(crate) fn check(&self, host: &Host) -> Result<(), Problem> {
-        let shares = self.flags.iter().any(|flag| flag == "--overlap") || host.filled("SLURM_OVERLAP").is_some();
-        if in_step(host) && !shares { Err(report::srun_in_step()) } else { Ok(()) }
+        let shares = self.flags.iter().any(|flag| flag == "--overlap") || host.nonempty_var("SLURM_OVERLAP").is_some();
+        if !in_step(host) || shares {
+            return Ok(());
+        }
+        Err(Problem::error(Rule::Launcher, "an `srun` inside of a step waits for that step to end")
+            .at("SLURM_STEP_ID")
+            .help("drop `srun`: zlaunch finds its place by itself; or srun --overlap"))
     }
 }
 
@@ -82,7 +87,12 @@ pub(crate) fn argv(
     context: &LaunchContext<'_>,
 ) -> Result<Vec<OsString>, Problem> {
     let LaunchContext { topology, extra, host, .. } = context;
-    let program = host.find_program(OsStr::new(PROGRAM)).ok_or_else(report::no_srun)?;
+    let program = host.find_program(OsStr::new(PROGRAM)).ok_or_else(|| {
+        let what = "the job has several machines, but there is no `srun` on PATH to reach them";
+        Problem::error(Rule::Launcher, what)
+            .help("srun --ntasks-per-node=1 zlaunch …, from where srun is (outside of the container)")
+            .status(NOT_FOUND)
+    })?;
     let flags = prefix.map_or_else(|| flags(topology, host), |prefix| prefix.flags.to_vec());
     let command = prefix.map_or(command, |prefix| prefix.command);
     let zlaunch = host::this_program().into_os_string();
@@ -106,7 +116,7 @@ fn flags(topology: &Topology, host: &Host) -> Vec<OsString> {
 
 /// In a job with GPUs per task, srun would give the one task of a node only the share of one.
 fn gpus_of_all_tasks(host: &Host) -> Option<String> {
-    let tasks = node_counts(host.filled(vars::SLURM_TASKS_PER_NODE)?)?;
+    let tasks = node_counts(host.nonempty_var(vars::SLURM_TASKS_PER_NODE)?)?;
     let each = gpus_per_task(host).filter(|_| tasks.iter().any(|(tasks, _)| *tasks > 1))?;
     match tasks.as_slice() {
         [(tasks, _)] => Some(format!("--gres=gpu:{}", tasks.checked_mul(each)?)),
@@ -120,9 +130,9 @@ fn gpus_of_all_tasks(host: &Host) -> Option<String> {
 
 /// `2`, `a100:2`, or, in newer versions, `cpu=4,gres/gpu:a100=2`.
 fn gpus_per_task(host: &Host) -> Option<u32> {
-    let old = host.filled(vars::SLURM_GPUS_PER_TASK).and_then(requested_gpus);
+    let old = host.nonempty_var(vars::SLURM_GPUS_PER_TASK).and_then(requested_gpus);
     let new = || {
-        let mut parts = host.filled(vars::SLURM_TRES_PER_TASK)?.split(',');
+        let mut parts = host.nonempty_var(vars::SLURM_TRES_PER_TASK)?.split(',');
         parts.find_map(|part| part.strip_prefix("gres/gpu")?.rsplit(['=', ':']).next()?.parse().ok())
     };
     old.or_else(new)
@@ -130,9 +140,9 @@ fn gpus_per_task(host: &Host) -> Option<u32> {
 
 /// Variables that would give the one task of a node only the share of one.
 pub(crate) fn per_task_variables(host: &Host) -> Vec<String> {
-    let several = host.filled(vars::SLURM_TASKS_PER_NODE).and_then(node_counts);
+    let several = host.nonempty_var(vars::SLURM_TASKS_PER_NODE).and_then(node_counts);
     let several = several.is_some_and(|counts| counts.iter().any(|(tasks, _)| *tasks > 1));
-    let named = PER_TASK.iter().filter(|name| several && host.raw(name).is_some());
+    let named = PER_TASK.iter().filter(|name| several && host.var_os(name).is_some());
     named.map(|name| (*name).to_string()).collect()
 }
 

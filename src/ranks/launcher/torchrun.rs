@@ -73,7 +73,7 @@ fn output(context: &LaunchContext<'_>) -> Vec<OsString> {
 fn rank_flags(args: &Args, host: &Host) -> RankFlags {
     let stated = |name: &str, variable: &str| {
         let from = || Source::Variable(variable.to_string());
-        args.text(name).or_else(|| host.filled(variable).map(|value| Sourced::new(value.to_string(), from())))
+        args.text(name).or_else(|| host.nonempty_var(variable).map(|value| Sourced::new(value.to_string(), from())))
     };
     let nproc = stated("nproc_per_node", vars::PET_NPROC_PER_NODE);
     let nnodes = stated("nnodes", vars::PET_NNODES);

@@ -4,9 +4,9 @@
 use std::fmt::Display;
 use std::path::PathBuf;
 
-use super::engine::{Allocation, Placement};
-use super::rendezvous::{Rendezvous, is_loopback};
-use super::stray::{stray_variables, uncounted_machines};
+use super::engine::{ALONE, Allocation, Placement};
+use super::rendezvous::{Rendezvous, is_loopback, meets_on_loopback};
+use super::unused_env::{uncounted_machines, unused_variables};
 use super::variables::{
     MASTER_ADDR, NNODES, NODE_RANK, NPROC_PER_NODE, VariableReader, all_are_set, check, first_text, text,
 };
@@ -14,7 +14,7 @@ use super::{Devices, HostFlags, Processes, RankFlags, Role, Task, Topology, engi
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule};
 
 impl Topology {
     /// `ranked`: the command is started as ranks, not passed through.
@@ -64,7 +64,12 @@ impl Topology {
             return;
         };
         if self.has_several_nodes() && !allocation.peer_gpus.are_all(nproc.value) {
-            self.notes.push(report::machines_differ(nproc));
+            let what = format!(
+                "the machines may not all have {} GPUs: what depends on the number of ranks is left to the trainer",
+                nproc.value
+            );
+            let help = "--nproc-per-node N if every machine starts N";
+            self.notes.push(Problem::warning(Rule::MachinesDiffer, what).at(nproc.place()).help(help));
             self.world_size = None;
         }
     }
@@ -93,7 +98,9 @@ impl Inputs<'_> {
             }
             // One of many ranks cannot start the others. A variable may be set for a whole site, so it gives way.
             if file.from.is_flag() {
-                return Err(vec![report::hostfile_for_ranks_that_exist(file)]);
+                let problem = Problem::error(Rule::Hosts, "the ranks exist already, so no hostfile is needed");
+                let place = file.from.with(file.value.display());
+                return Err(problem.at(place).help(format!("leave {} out", file.from)).into());
             }
         }
         if let Some(existing) = existing.filter(|_| !nodes_by_flag && !count_by_flag) {
@@ -111,7 +118,10 @@ impl Inputs<'_> {
                 self.ranks_through_srun(*groups, &allocation)
             }
             Placement::Manual(line) if !self.stays_in_job_shell(false) => {
-                Err(report::job_shell(engine, &allocation.nnodes, line).into())
+                let Sourced { value: count, from } = &allocation.nnodes;
+                let what =
+                    format!("this is one shell of a {engine} job on {count} machines: nothing runs on the others");
+                Err(Problem::error(Rule::Ranks, what).at(from).help(format!("{line}; {ALONE}")).into())
             }
             _ => self.ranks_to_start(Some(&allocation)),
         }?;
@@ -130,7 +140,7 @@ impl Inputs<'_> {
         }
         let mut topology = self.ranks_to_start(None)?;
         topology.notes.extend(uncounted_machines(host));
-        half_a_place(&topology, host).map_or(Ok(topology), |problem| Err(problem.into()))
+        incomplete_rank_env(&topology, host).map_or(Ok(topology), |problem| Err(problem.into()))
     }
 
     /// If the place is stated, the engine's variables need not be understood.
@@ -166,9 +176,9 @@ impl Inputs<'_> {
         let port = variables.number::<u16>(vars::MASTER_PORT, 0);
         let rank = variables.number::<u64>(vars::RANK, 0);
         let local_rank = variables.number::<u64>(vars::LOCAL_RANK, 0);
-        variables.problems.extend(too_large(rank.as_ref(), world.as_ref()));
+        variables.problems.extend(rank_too_large(rank.as_ref(), world.as_ref()));
         let size = local.clone().map(|size| size.map(u64::from)).or_else(|| world.clone());
-        variables.problems.extend(too_large(local_rank.as_ref(), size.as_ref()));
+        variables.problems.extend(rank_too_large(local_rank.as_ref(), size.as_ref()));
         check(variables.problems)?;
         let nnodes = world.as_ref().zip(local.as_ref()).and_then(|(world, local)| {
             let divides = world.value % u64::from(local.value) == 0;
@@ -179,7 +189,7 @@ impl Inputs<'_> {
         topology.world_size = world;
         topology.master_addr = text(vars::MASTER_ADDR, self.host);
         topology.master_port = port;
-        topology.role = Role::Rank { first: self.host.filled(vars::RANK) == Some("0") };
+        topology.role = Role::Rank { first: self.host.nonempty_var(vars::RANK) == Some("0") };
         Ok(Some(topology))
     }
 
@@ -203,14 +213,19 @@ impl Inputs<'_> {
         }
         problems.extend(rendezvous.problem(&nnodes, allocation));
         if node_rank.value >= nnodes.value {
-            problems.push(report::node_rank_too_large(&node_rank, &nnodes));
+            problems.push(node_rank_too_large(&node_rank, &nnodes));
         }
         // Without an engine, or with another number of nodes than its own, only the user can say which one this is.
         let has_node_rank = nnodes.value == 1 || same_nodes.is_some() || !matches!(node_rank.from, Source::Default);
         if !has_node_rank {
             problems.push(match allocation {
-                Some(allocation) => report::other_number_of_machines(&nnodes, &allocation.nnodes),
-                None => report::which_machine(&nnodes),
+                Some(allocation) => other_number_of_machines(&nnodes, &allocation.nnodes),
+                None => {
+                    let what = format!("nothing says which of the {} machines this is", nnodes.value);
+                    let last = nnodes.value - 1;
+                    let help = format!("--node-rank I on each of them: 0 on the first, {last} on the last");
+                    Problem::error(Rule::Ranks, what).at(nnodes.place()).help(help)
+                }
             });
         }
         check(problems)?;
@@ -221,7 +236,7 @@ impl Inputs<'_> {
         let Rendezvous { address, port, address_from_engine, port_from_engine } = rendezvous;
         topology.master_addr = address.filter(|address| several || address.from.is_flag() || address_from_engine);
         topology.master_port = port.filter(|_| several || !port_from_engine);
-        topology.notes = stray_variables(&topology, allocation, host);
+        topology.notes = unused_variables(&topology, allocation, host);
         if let Some(allocation) = allocation {
             topology.note_unequal_nodes(allocation);
         }
@@ -238,10 +253,12 @@ impl Inputs<'_> {
         let nproc = flags.nproc_per_node.as_ref().filter(|asked| asked.value != Processes::Count(local.value));
         let nnodes = flags.nnodes.as_ref().filter(|asked| asked.value != allocation.nnodes.value);
         let contradictions = nproc.map(Sourced::place).into_iter().chain(nnodes.map(Sourced::place));
-        problems.extend(contradictions.map(|asked| report::tasks_are_ranks(local, &asked)));
+        problems.extend(contradictions.map(|asked| tasks_are_ranks(local, &asked)));
         let gpus = devices.listed().or_else(|| allocation.gpus.clone());
         if let Some(gpus) = gpus.filter(|gpus| gpus.value > 1 && gpus.value < local.value) {
-            problems.push(report::more_tasks_than_gpus(local, &gpus));
+            let what = format!("{} tasks would share {} GPUs", local.value, gpus.value);
+            let help = format!("start the step with `srun --ntasks-per-node={}`, or with =1 for torchrun", gpus.value);
+            problems.push(Problem::error(Rule::Ranks, what).at(local.place()).at(gpus.place()).help(help));
         }
         problems.extend(rendezvous.problem(&allocation.nnodes, Some(allocation)));
         check(problems)?;
@@ -266,11 +283,11 @@ impl Inputs<'_> {
         let nnodes = flags.nnodes.clone().or_else(|| variables.first_number(&NNODES, 1));
         let nnodes = nnodes.unwrap_or_else(|| allocation.nnodes.clone());
         if nnodes.value > allocation.nnodes.value {
-            variables.problems.push(report::other_number_of_machines(&nnodes, &allocation.nnodes));
+            variables.problems.push(other_number_of_machines(&nnodes, &allocation.nnodes));
         }
         let Rendezvous { address, .. } = Rendezvous::new(flags, None, &mut variables);
         let loopback = address.as_ref().filter(|address| nnodes.value > 1 && is_loopback(&address.value));
-        variables.problems.extend(loopback.map(|address| report::rendezvous_on_loopback(address, &nnodes)));
+        variables.problems.extend(loopback.map(|address| meets_on_loopback(address, &nnodes)));
         check(variables.problems)?;
         // A login node has no GPUs; the nodes will count theirs.
         let nproc = devices.process_count(processes, Some(allocation), host);
@@ -287,7 +304,10 @@ impl Inputs<'_> {
         let nodes = [flags.nnodes.as_ref(), flags.node_rank.as_ref()].into_iter().filter_map(place_of_flag);
         let contradictions: Vec<String> = nodes.chain(place_of_flag(flags.nproc_per_node.as_ref())).collect();
         if !contradictions.is_empty() {
-            return Err(vec![report::hostfile_says_how_many(Some(file), contradictions)]);
+            let problem = Problem::error(Rule::Hosts, "the hostfile says how many machines and GPUs there are");
+            let problem =
+                contradictions.into_iter().fold(problem.at(file.from.with(file.value.display())), Problem::at);
+            return Err(problem.help("choose among them with --include and --exclude").into());
         }
         let count = |count: usize| Sourced::new(u32::try_from(count).unwrap_or(u32::MAX), file.from.clone());
         let most = pool.0.iter().map(|(_, gpus)| gpus.len()).max().unwrap_or(0);
@@ -327,7 +347,15 @@ fn place_of_flag<T: Display>(flag: Option<&Sourced<T>>) -> Option<String> {
 fn ambiguous_rank(host: &Host) -> Option<Problem> {
     let world = text(vars::WORLD_SIZE, host).filter(|world| world.value != "1")?;
     let rank = text(vars::RANK, host)?;
-    host.filled(vars::LOCAL_RANK).is_none().then(|| report::rank_of_unknown_kind(&rank, &world))
+    host.nonempty_var(vars::LOCAL_RANK).is_none().then(|| {
+        let (nnodes, node_rank) = (&world.value, &rank.value);
+        Problem::error(Rule::Ranks, "without LOCAL_RANK these can count machines or ranks")
+            .at(rank.place())
+            .at(world.place())
+            .help(format!(
+                "for machines: --nnodes {nnodes} --node-rank {node_rank}; for ranks: set LOCAL_RANK too; or unset RANK WORLD_SIZE"
+            ))
+    })
 }
 
 /// The number of this node, without how many there are: another one than the first, or one that is to meet others at an
@@ -336,7 +364,15 @@ fn half_a_node(flags: &RankFlags, host: &Host) -> Option<Problem> {
     let mut variables = VariableReader::new(host);
     let node_rank = flags.node_rank.clone().or_else(|| variables.first_number(&NODE_RANK, 0))?;
     let address = flags.master_addr.clone().or_else(|| foreign_address(host));
-    (node_rank.value > 0 || address.is_some()).then(|| report::how_many_machines(&node_rank, address.as_ref()))
+    (node_rank.value > 0 || address.is_some()).then(|| {
+        let number = node_rank.value;
+        let what = format!("this is machine {number}, but nothing says of how many");
+        let problem = Problem::error(Rule::Ranks, what).at(node_rank.place());
+        let problem = address.iter().fold(problem, |problem, address| problem.at(address.place()));
+        let first = address.as_ref().map_or("HOST", |address| &address.value);
+        let flags = format!("--nnodes N --node-rank {number} --master-addr {first} --master-port 29500");
+        problem.help(format!("{flags}, or NNODES; {ALONE}"))
+    })
 }
 
 /// A MASTER_ADDR that is more than this machine's own.
@@ -346,8 +382,8 @@ fn foreign_address(host: &Host) -> Option<Sourced<String>> {
 
 /// A WORLD_SIZE that is not the number of these ranks, or the number of another rank than the first: part of what a
 /// launcher sets, while the rest is missing. Started like this, the ranks would be alone.
-fn half_a_place(topology: &Topology, host: &Host) -> Option<Problem> {
-    let missing: Vec<&str> = RANK_VARIABLES.into_iter().filter(|name| host.filled(name).is_none()).collect();
+fn incomplete_rank_env(topology: &Topology, host: &Host) -> Option<Problem> {
+    let missing: Vec<&str> = RANK_VARIABLES.into_iter().filter(|name| host.nonempty_var(name).is_none()).collect();
     if missing.is_empty() {
         return None;
     }
@@ -358,12 +394,45 @@ fn half_a_place(topology: &Topology, host: &Host) -> Option<Problem> {
     let another = |rank: &Sourced<String>| rank.value != "0" || meets_others;
     let rank =
         text(vars::RANK, host).filter(another).or_else(|| text(vars::LOCAL_RANK, host).filter(|it| it.value != "0"));
-    size.or(rank).map(|set| report::half_a_place(&set, &missing))
+    size.or(rank).map(|set| {
+        let what = format!("`{}` is set, but not {}: a rank needs all three", set.from, missing.join(" and "));
+        Problem::error(Rule::Ranks, what).at(set.place()).help(format!(
+            "for several machines: --nnodes N --node-rank I --master-addr HOST; {ALONE}, or unset {}",
+            set.from
+        ))
+    })
 }
 
-fn too_large(rank: Option<&Sourced<u64>>, size: Option<&Sourced<u64>>) -> Option<Problem> {
+/// The problem of a rank that its group does not have.
+pub(super) fn rank_too_large(rank: Option<&Sourced<u64>>, size: Option<&Sourced<u64>>) -> Option<Problem> {
     let (rank, size) = rank.zip(size).filter(|(rank, size)| rank.value >= size.value)?;
-    Some(report::rank_too_large(rank, size))
+    let what = format!("rank {} of {} does not exist: they are counted from 0", rank.value, size.value);
+    let problem = Problem::error(Rule::Ranks, what).at(rank.place()).at(size.place());
+    Some(problem.help(format!("{} below {}", rank.from, size.from)))
+}
+
+pub(super) fn node_rank_too_large(rank: &Sourced<u32>, nnodes: &Sourced<u32>) -> Problem {
+    let what = format!("machine {} of {} does not exist: they are counted from 0", rank.value, nnodes.value);
+    Problem::error(Rule::Ranks, what)
+        .at(rank.place())
+        .at(nnodes.place())
+        .help(format!("{} below {}, or another number of machines with --nnodes", rank.from, nnodes.value))
+}
+
+fn other_number_of_machines(asked: &Sourced<u32>, seen: &Sourced<u32>) -> Problem {
+    let what = format!("{} machines are asked for, but the job has {}", asked.value, seen.value);
+    Problem::error(Rule::Ranks, what).at(asked.place()).at(seen.place()).help(
+        "leave the number to the scheduler, or give --node-rank, --master-addr and --master-port on each machine too",
+    )
+}
+
+/// `asked` would start ranks beside those that exist.
+pub(crate) fn tasks_are_ranks(local: &Sourced<u32>, asked: &str) -> Problem {
+    let what = format!("{} tasks run on this machine, each of them a rank already", local.value);
+    Problem::error(Rule::Ranks, what)
+        .at(local.place())
+        .at(asked)
+        .help("start one task on each machine (`srun --ntasks-per-node=1`), or leave the number to the tasks")
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::hostfile::HostFlags;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Devices {
@@ -90,9 +90,21 @@ impl Devices {
     /// Why there is no number of processes.
     pub(super) fn count_problem(&self) -> Problem {
         match (&self.from, &self.fault) {
-            (Source::Variable(name), Some(fault)) => report::no_gpu_in_list(name, &fault.what(0), &fault.help(name)),
-            (Source::Variable(name), None) => report::every_gpu_is_hidden(name),
-            (from, _) => report::unknown_gpu_count(&from.to_string()),
+            (Source::Variable(name), Some(fault)) => {
+                Problem::error(Rule::Ranks, fault.what(0)).at(name).help(fault.help(name))
+            }
+            (Source::Variable(name), None) => {
+                Problem::error(Rule::Ranks, format!("`{name}` hides every GPU, so the number of processes is unknown"))
+                    .at(name)
+                    .help(format!("--unset-env {name}, or --nproc-per-node 1 for one process without a GPU"))
+            }
+            (from, _) => {
+                let what = "the number of GPUs is unknown, and so is the number of processes";
+                let help = "--nproc-per-node N, where N is the number of GPUs of the machine that trains; without a GPU, \
+                            --nproc-per-node 1";
+                let problem = Problem::error(Rule::Ranks, what).help(help);
+                problem.at(format!("{from} lists none, CUDA_VISIBLE_DEVICES is not set")).asking_for_gpu_count()
+            }
         }
     }
 }

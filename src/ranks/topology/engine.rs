@@ -1,19 +1,13 @@
 //! What a scheduler, an MPI, a Kubernetes operator or a cloud says about this process. Each tells it by its own environment
 //! variables: no server is asked.
 
-use crate::base::engines::Block;
 use crate::base::source::{Source, Sourced};
-use crate::host::Host;
 use crate::report::Problem;
 
-/// An engine that is more than its block of the table.
-pub(super) struct Engine {
-    /// As the block is called.
-    pub(super) name: &'static str,
-    /// Reads its variables. `None`: they say nothing of a larger job. What they say, but not completely, is a problem:
-    /// half a place is none.
-    pub(super) detect: fn(&Block, &Host) -> Option<Detected>,
-}
+/// The help where nothing says which machine of how many this is.
+pub(super) const GIVE_PLACE: &str =
+    "--nnodes N --node-rank I --master-addr HOST --master-port 29500; for this machine alone: --nnodes 1";
+pub(super) const ALONE: &str = "for this machine alone: --nnodes 1";
 
 /// What an engine says, or why that is not understood.
 pub(super) type Detected = Result<Allocation, Vec<Problem>>;

@@ -1,69 +1,62 @@
-//! The engines: those that are a block of the table, and those that have a file here besides. The other files are what several
-//! of them share.
+//! The engines: those that are a block of the table, and those that have code besides. The other files are what several of
+//! them share.
 
+mod batch;
+mod clouds;
 mod hostlist;
 mod job;
-mod job_shell;
+mod kubernetes;
 mod mpi;
 mod nodes;
 mod port;
+pub(crate) mod slurm;
 
 use std::ffi::OsStr;
 use std::ops::Bound;
 
-use self::mpi::MpiVariables;
-use self::nodes::NodeVariables;
-use super::engine::{Allocation, Detected, Engine};
+use super::engine::{Allocation, Detected, GIVE_PLACE};
 use crate::base::engines::{self, Block};
+use crate::base::source::Sourced;
 use crate::host::Host;
-use crate::report::Problem;
+use crate::report::{Problem, Rule};
 
-/// Declares the modules and the list of their engines. `cargo fmt` does not look into such modules: `.ci/run` names their folder.
-macro_rules! with_code {
-    ($($name:ident)*) => {
-        $(pub(crate) mod $name;)*
-        const WITH_CODE: &[&Engine] = &[$(&$name::ENGINE),*];
-    };
-}
+pub(super) use job::is_batch_job;
 
-with_code! {
-    aws_batch
-    azure
-    determined
-    dlc
-    dlrover
-    flux
-    gridengine
-    kubernetes
-    lepton
-    lsf
-    mpi_job
-    oci
-    open_pai
-    pmi
-    sagemaker
-    saturn
-    slurm
-    taiji
-    vertex
-    volcano
-    volcengine
-}
+/// Reads the variables of an engine. `None`: they say nothing of a larger job. What they say, but not completely, is a
+/// problem: half a place is none.
+type Detect = fn(&Block, &Host) -> Option<Detected>;
+
+/// The engines with code, as their blocks are called.
+const WITH_CODE: &[(&str, Detect)] = &[
+    ("Slurm", slurm::detect),
+    ("LSF", batch::detect_lsf),
+    ("Grid Engine", batch::detect_grid_engine),
+    ("Azure", batch::detect_azure),
+    ("Determined", clouds::detect_determined),
+    ("SageMaker", clouds::detect_sagemaker),
+    ("Vertex AI", clouds::detect_vertex),
+    ("OCI Data Science", clouds::detect_oci),
+    ("OpenPAI", clouds::detect_open_pai),
+    ("Volcano", kubernetes::detect_volcano),
+    ("PAI-DLC", kubernetes::detect_dlc),
+    ("Kubernetes", kubernetes::detect_pods),
+    ("MPIJob", kubernetes::detect_mpi_job),
+    ("PMI", mpi::detect_pmi),
+];
 
 /// The engine that started this process, by its name, and what it says.
 pub(super) fn detect(host: &Host) -> Result<Option<(&'static str, Allocation)>, Vec<Problem>> {
     let mut asked = engines::all().filter(|block| block.env_prefixes().any(|prefix| is_set(prefix, host)));
-    let detected = asked.find_map(|block| Some((block.name(), ask(&block, host)?)));
+    let detected = asked.find_map(|block| Some((block.name(), reader_of(&block)(&block, host)?)));
     detected.map(|(name, detected)| detected.map(|allocation| (name, allocation))).transpose()
 }
 
-fn ask(block: &Block, host: &Host) -> Option<Detected> {
-    let with_code = WITH_CODE.iter().find(|engine| engine.name == block.name());
-    match with_code {
-        Some(engine) => (engine.detect)(block, host),
-        None if block.field("manual").is_some() => job_shell::detect(block, host),
-        None if !block.name_of("rank").is_empty() => MpiVariables::of(block).detect(host),
-        None => NodeVariables::of(block).detect(host),
+fn reader_of(block: &Block) -> Detect {
+    match WITH_CODE.iter().find(|(name, _)| *name == block.name()) {
+        Some((_, detect)) => *detect,
+        None if block.field("manual").is_some() => batch::detect,
+        None if !block.name_of("rank").is_empty() => mpi::detect,
+        None => nodes::detect,
     }
 }
 
@@ -74,9 +67,27 @@ fn is_set(prefix: &str, host: &Host) -> bool {
     next.is_some_and(|(name, _)| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
 }
 
-/// Whether a batch scheduler runs this process, be it on one machine.
-pub(super) fn is_batch_job(host: &Host) -> bool {
-    job::is_batch_job(host)
+/// What `engine` set says that the job is larger than this process, but nothing says `missing`.
+fn place_unknown(engine: &str, set: &[String], missing: &str) -> Problem {
+    let what = format!("this seems to be part of a larger job of {engine}, but nothing says {missing}");
+    set.iter().fold(Problem::error(Rule::Ranks, what), Problem::at).help(GIVE_PLACE)
+}
+
+fn not_understood(engine: &str, variable: &str) -> Problem {
+    let what = format!("{engine} started this process, but its variables do not say on which machine");
+    Problem::error(Rule::Ranks, what).at(variable).help(GIVE_PLACE)
+}
+
+fn machines_unreadable(engine: &str, file: &Sourced<String>) -> Problem {
+    let what = format!("the machines of the {engine} job cannot be read, so their number is unknown");
+    Problem::error(Rule::Ranks, what).at(file.place()).help(GIVE_PLACE)
+}
+
+fn tasks_spread_unevenly(size: &Sourced<u32>, local: &Sourced<u32>) -> Problem {
+    Problem::error(Rule::UnevenTasks, "the machines do not have equally many tasks")
+        .at(size.place())
+        .at(local.place())
+        .help("start equally many on each: mpirun --map-by ppr:N:node")
 }
 
 #[cfg(test)]
@@ -84,18 +95,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_has_a_block_and_every_block_without_a_file_says_it_all() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/ranks/topology/engines");
-        let shared = ["hostlist", "job", "job_shell", "mpi", "nodes", "port"];
-        assert_eq!(std::fs::read_dir(folder).unwrap().count(), WITH_CODE.len() + shared.len());
-        for engine in WITH_CODE {
-            assert_eq!(engines::all().filter(|block| block.name() == engine.name).count(), 1, "{}", engine.name);
+    fn every_block_says_all_or_has_code() {
+        for (name, _) in WITH_CODE {
+            assert_eq!(engines::all().filter(|block| block.name() == *name).count(), 1, "{name}");
         }
-        for block in engines::all().filter(|block| !WITH_CODE.iter().any(|it| it.name == block.name())) {
+        for block in engines::all().filter(|block| !WITH_CODE.iter().any(|(name, _)| *name == block.name())) {
             let has = |roles: &[&str]| roles.iter().all(|role| !block.name_of(role).is_empty());
-            let is_mpi = has(&["rank", "size", "local_rank", "local_size"]);
+            let is_mpi = has(&["rank", "size", "local_rank"]) && (has(&["local_size"]) || has(&["nodes"]));
             let is_shell = block.field("manual").is_some() && has(&["file"]);
-            assert!(is_mpi || is_shell || has(&["count", "index"]), "{}", block.name());
+            let is_node = has(&["count"]) && (has(&["index"]) || has(&["instance"]));
+            assert!(is_mpi || is_shell || is_node, "{}", block.name());
         }
     }
 }

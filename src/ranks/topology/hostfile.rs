@@ -7,8 +7,7 @@ use std::path::PathBuf;
 use super::variables::check;
 use crate::base::source::Sourced;
 use crate::host::Host;
-use crate::report::reading;
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule, nearest, reading};
 
 #[derive(Clone, Default)]
 pub struct HostFlags {
@@ -46,7 +45,10 @@ impl HostFlags {
 
     fn filtered(&self, pool: ResourcePool) -> Result<ResourcePool, Vec<Problem>> {
         match (&self.include, &self.exclude) {
-            (Some(include), Some(exclude)) => Err(vec![report::include_and_exclude(include, exclude)]),
+            (Some(include), Some(exclude)) => {
+                let problem = Problem::error(Rule::Hosts, "`--include` cannot be used with `--exclude`");
+                Err(problem.at(include.place()).at(exclude.place()).help("drop one of them").into())
+            }
             (Some(filter), None) => pool.filtered(filter, true),
             (None, Some(filter)) => pool.filtered(filter, false),
             (None, None) => Ok(pool),
@@ -65,12 +67,10 @@ impl ResourcePool {
             let (name, slots) = item.split_once(':').map_or((item, None), |(name, slots)| (name, Some(slots)));
             let (name, slots) = (name.trim(), slots.map(|slots| slots.split(',').map(str::trim).collect::<Vec<_>>()));
             match pool.get(name) {
-                None => {
-                    problems.push(report::no_such_machine(filter, name, self.0.iter().map(|(host, _)| host.as_str())));
-                }
+                None => problems.push(self.no_such_machine(filter, name)),
                 Some(have) => {
                     let missing = slots.iter().flatten().filter(|slot| !have.iter().any(|own| own == *slot));
-                    problems.extend(missing.map(|slot| report::no_such_slot(filter, name, slot, have)));
+                    problems.extend(missing.map(|slot| no_such_slot(filter, name, slot, have)));
                 }
             }
             named.entry(name).or_default().push(slots);
@@ -85,7 +85,19 @@ impl ResourcePool {
             (host, slots)
         });
         let left = ResourcePool(left.filter(|(_, slots)| !slots.is_empty()).collect());
-        if left.0.is_empty() { Err(vec![report::nothing_left(filter)]) } else { Ok(left) }
+        if !left.0.is_empty() {
+            return Ok(left);
+        }
+        Err(Problem::error(Rule::Hosts, "no GPU is left").at(filter.place()).help("leave some of them in").into())
+    }
+
+    fn no_such_machine(&self, filter: &Sourced<String>, name: &str) -> Problem {
+        let known: Vec<&str> = self.0.iter().map(|(host, _)| host.as_str()).collect();
+        let help = match nearest(name, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("one of {}", known.join(", ")),
+        };
+        Problem::error(Rule::Hosts, format!("there is no machine `{name}`")).at(filter.place()).help(help)
     }
 
     pub(crate) fn gpu_count(&self) -> usize {
@@ -102,11 +114,13 @@ fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let place = format!("{file}:{number}");
+        let mut problem = |what: String, help: &str| {
+            problems.push(Problem::error(Rule::Hosts, what).at(format!("{file}:{number}")).help(help));
+        };
         match parse_line(line) {
-            None => problems.push(report::bad_hostfile_line(&place, line)),
+            None => problem(format!("`{line}` is not of the form `host slots=N`"), "node01 slots=8"),
             Some((name, _)) if !known.insert(name) => {
-                problems.push(report::machine_twice(&place, name));
+                problem(format!("`{name}` is in the hostfile twice"), "write all its slots in one line");
             }
             Some((name, slots)) => {
                 pool.push((name.to_string(), (0..slots).map(|slot| slot.to_string()).collect()));
@@ -114,9 +128,16 @@ fn parse(text: &str, file: &str) -> Result<ResourcePool, Vec<Problem>> {
         }
     }
     if pool.is_empty() && problems.is_empty() {
-        problems.push(report::empty_hostfile(file));
+        problems.push(Problem::error(Rule::Hosts, "the hostfile names no machine").at(file).help("node01 slots=8"));
     }
     check(problems).map(|()| ResourcePool(pool))
+}
+
+fn no_such_slot(filter: &Sourced<String>, machine: &str, slot: &str, have: &[String]) -> Problem {
+    let have = if have.is_empty() { "no GPU is visible".to_string() } else { format!("it has {}", have.join(",")) };
+    Problem::error(Rule::Hosts, format!("`{machine}` has no GPU `{slot}`"))
+        .at(filter.place())
+        .help(format!("{have}; ranges such as 0-3 are written 0,1,2,3"))
 }
 
 fn parse_line(line: &str) -> Option<(&str, u32)> {

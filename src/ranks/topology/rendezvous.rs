@@ -8,7 +8,7 @@ use super::engine::Allocation;
 use super::flags::RankFlags;
 use super::variables::{MASTER_ADDR, MASTER_PORT, VariableReader, first_text};
 use crate::base::source::Sourced;
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule};
 
 /// Address and port of node 0, from a flag, a variable or the engine.
 pub(super) struct Rendezvous {
@@ -37,13 +37,22 @@ impl Rendezvous {
             return None;
         }
         match (&self.address, &self.port) {
-            (Some(address), Some(_)) if is_loopback(&address.value) => {
-                Some(report::rendezvous_on_loopback(address, nnodes))
-            }
+            (Some(address), Some(_)) if is_loopback(&address.value) => Some(meets_on_loopback(address, nnodes)),
             (Some(_), Some(_)) => allocation?.address_problem.clone().filter(|_| self.address_from_engine),
-            _ => Some(report::no_rendezvous(nnodes)),
+            _ => {
+                let what = format!("{} machines need the address and port of the first one", nnodes.value);
+                let help = "--master-addr HOST --master-port 29500, the same on every machine";
+                Some(Problem::error(Rule::Ranks, what).at(nnodes.place()).help(help))
+            }
         }
     }
+}
+
+pub(super) fn meets_on_loopback(address: &Sourced<String>, nnodes: &Sourced<u32>) -> Problem {
+    Problem::error(Rule::Loopback, format!("no other machine reaches {}", address.value))
+        .at(address.place())
+        .at(nnodes.place())
+        .help("give the name or address of machine 0 with --master-addr, or unset it under Slurm")
 }
 
 /// Whether only this machine itself reaches the address.

@@ -7,7 +7,7 @@ use super::flags::Processes;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule};
 
 /// The variables of ms-swift and torchrun that mean the same as our flags.
 pub(super) const NNODES: [&str; 2] = [vars::NNODES, vars::PET_NNODES];
@@ -18,11 +18,11 @@ pub(super) const MASTER_PORT: [&str; 2] = [vars::MASTER_PORT, vars::PET_MASTER_P
 
 /// Whether each of these variables has a value.
 pub(super) fn all_are_set(names: &[&str], host: &Host) -> bool {
-    names.iter().all(|name| host.filled(name).is_some())
+    names.iter().all(|name| host.nonempty_var(name).is_some())
 }
 
 pub(super) fn text(name: &str, host: &Host) -> Option<Sourced<String>> {
-    host.filled(name).map(|value| Sourced::new(value.to_string(), Source::Variable(name.to_string())))
+    host.nonempty_var(name).map(|value| Sourced::new(value.to_string(), Source::Variable(name.to_string())))
 }
 
 pub(super) fn first_text(names: &[&str], host: &Host) -> Option<Sourced<String>> {
@@ -32,6 +32,12 @@ pub(super) fn first_text(names: &[&str], host: &Host) -> Option<Sourced<String>>
 /// Refuses where there are problems.
 pub(super) fn check(problems: Vec<Problem>) -> Result<(), Vec<Problem>> {
     if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+pub(super) fn not_a_number(text: &Sourced<String>, least: &str, most: u64) -> Problem {
+    Problem::error(Rule::Ranks, format!("`{}` is not a whole number from {least} to {most}", text.value))
+        .at(text.place())
+        .help(format!("set {} to a number, or unset it", text.from))
 }
 
 /// Reads variables and collects what is wrong with them.
@@ -54,7 +60,7 @@ impl<'a> VariableReader<'a> {
             Ok(value) if value >= least => Some(Sourced::new(value, text.from)),
             _ => {
                 let most = u64::MAX >> (64 - 8 * size_of::<T>());
-                self.problems.push(report::variable_not_a_number(&text, &least.to_string(), most));
+                self.problems.push(not_a_number(&text, &least.to_string(), most));
                 None
             }
         }
@@ -74,7 +80,7 @@ impl<'a> VariableReader<'a> {
             match text.value.parse() {
                 Ok(processes) => Some(Sourced::new(processes, text.from)),
                 Err(()) => {
-                    self.problems.push(report::variable_not_a_number(&text, "1", u32::MAX.into()));
+                    self.problems.push(not_a_number(&text, "1", u32::MAX.into()));
                     None
                 }
             }

@@ -36,7 +36,7 @@ pub(super) fn python(facts: &Examination) -> Vec<DoctorRow> {
 
 fn compilers(facts: &Examination) -> DoctorRow {
     let find = |word: &str| facts.host.find_program(OsStr::new(word));
-    let compiler = facts.host.filled(vars::CXX).and_then(|words| words.split_whitespace().next());
+    let compiler = facts.host.nonempty_var(vars::CXX).and_then(|words| words.split_whitespace().next());
     let compiler = find(compiler.unwrap_or("c++"));
     let (ninja, nvcc) = (find("ninja"), find("nvcc"));
     let problem = machine::no_compiler(compiler.is_some(), ninja.is_some(), facts.compiles);

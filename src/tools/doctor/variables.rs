@@ -16,12 +16,12 @@ pub(super) fn variables(facts: &Examination) -> Vec<DoctorRow> {
         Some(DoctorRow::fact(name, Some(value.to_string_lossy().into_owned())))
     });
     let mut rows: Vec<DoctorRow> = shown.collect();
-    if facts.host.raw(vars::CUDA_VISIBLE_DEVICES).is_none() {
+    if facts.host.var_os(vars::CUDA_VISIBLE_DEVICES).is_none() {
         rows.insert(0, DoctorRow::fact(vars::CUDA_VISIBLE_DEVICES, Some("not set".to_string())));
     }
     rows
 }
 
 fn may_be_shown(name: &str) -> bool {
-    (vars::lists(SHOWN, name) || vars::SHOWN_WHEN_SET.contains(&name)) && Sensitivity::of(name).is_none()
+    (vars::lists(SHOWN, name) || vars::lists(vars::SHOWN_WHEN_SET, name)) && Sensitivity::of(name).is_none()
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""zlaunch under a real Grid Engine of two machines: `qsub` with and without a parallel environment, `qrsh -inherit`, task arrays, MPIs, signals, failures.
+"""zlaunch under a real Grid Engine of two machines: `qsub` with and without a parallel environment, `qrsh -inherit`, task arrays, MPIs, signals.
 
 Debian's packages are unpacked and laid over /usr for this script alone: it runs in namespaces of its own (root is needed), where each machine has
 a name and a network. When it ends, everything that it started is gone. Each layout must be placed or refused, as `meeting.py` says. The jobs are a
@@ -16,7 +16,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from harness import CACHE, CHECKS, Arguments, Checks, Skip, check, until  # noqa: E402
 from installed import unpacked, wheels, with_dependencies  # noqa: E402
-import gridengine_ends  # noqa: E402
 from meeting import Lab, found_in  # noqa: E402
 
 PACKAGES = ["gridengine-master", "gridengine-exec", "gridengine-client", "gridengine-common", "libjemalloc2"]
@@ -205,20 +204,19 @@ def one_machine(jobs):
 
 @check
 def two_machines(jobs):
-    return placed(jobs.run("-pe spread 2", 4))
+    """Nothing is started on the other one: the line to paste is that of `openmpi` below."""
+    return refused(jobs.run("-pe spread 2", 4))
 
 
 @check
 def two_machines_with_slots_for_each_rank(jobs):
-    return placed(jobs.run("-pe pairs 4", 4))
+    return refused(jobs.run("-pe pairs 4", 4))
 
 
 @check
 def qrsh_on_the_second_machine(jobs):
     """Its variables count one machine there."""
-    note = jobs.run("-pe spread 2", 4, 'qrsh -inherit -V $(awk "NR == 2 {print \\$1}" "$PE_HOSTFILE") "$@"')
-    assert note.startswith("refused"), note
-    return note
+    return refused(jobs.run("-pe spread 2", 4, 'qrsh -inherit -V $(awk "NR == 2 {print \\$1}" "$PE_HOSTFILE") "$@"'))
 
 
 @check
@@ -245,7 +243,7 @@ def interactive_on_one_machine(jobs):
 
 @check
 def interactive_on_two_machines(jobs):
-    return placed(jobs.interactive("-pe spread 2", 4))
+    return refused(jobs.interactive("-pe spread 2", 4))
 
 
 @check
@@ -290,7 +288,7 @@ def array(jobs, line):
 
 @check
 def array_of_shells(jobs):
-    return array(jobs, "exec")
+    return refused(array(jobs, "exec"))
 
 
 @check
@@ -298,8 +296,90 @@ def array_of_mpis(jobs):
     return placed(array(jobs, "mpiexec -n $NHOSTS -ppn 1"))
 
 
+# What gets which signal when, as (who, signal): the process that Grid Engine started, a child of it, and a child in a session of its own.
+WITNESS = """
+import os, signal, time
+who = "job"
+def note(number, _):
+    with open(f"{os.environ['MET']}/{who}", "a") as file:
+        file.write(f"{signal.Signals(number).name} ")
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU, signal.SIGCONT):
+    signal.signal(number, note)
+if os.fork() == 0:
+    who = "child"
+    if os.fork() == 0:
+        os.setsid()
+        who = "session"
+with open(f"{os.environ['MET']}/{who}.pid", "w") as file:
+    file.write(str(os.getpid()))
+while True:
+    time.sleep(0.1)
+"""
+
+
+def signals(jobs, options, action, expected):
+    """What every process of a job is told before it is killed."""
+    witness = jobs.lab.folder / "home/witness.py"
+    witness.write_text(WITNESS)
+    met = Path(tempfile.mkdtemp(prefix="met-", dir=jobs.lab.folder))
+    met.chmod(0o777)
+    env = jobs.lab.environment(MET=met, **jobs.variables())
+    submit = [*jobs.as_user, "qsub", "-terse", "-V", "-cwd", "-j", "y", "-o", "/dev/null", "-b", "y", *options.split(), str(jobs.lab.python), str(witness)]
+    done = subprocess.run(submit, env=env, cwd=jobs.lab.folder / "home", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0, done.stdout
+    number = done.stdout.strip()
+    until(lambda: len(pids(met)) == 3, lambda: "the job does not start", 60)
+    for command in action:
+        jobs.engine.command(*command.split(), number)
+    told = lambda: {who: (met / who).read_text().split() if (met / who).exists() else [] for who in ("job", "child", "session")}
+    # Some are told twice: as members of the process group, and of the job.
+    until(lambda: all(set(expected) <= set(names) for names in told().values()), lambda: f"told: {told()}")
+    if not action and expected:
+        jobs.engine.command("qdel", number)
+    until(lambda: not any(runs(pid) for pid in pids(met)), lambda: f"left: {[pid for pid in pids(met) if runs(pid)]}")
+    assert all(set(names) == set(expected) for names in told().values()), told()
+    return " ".join([*expected, "KILL"])
+
+
+def pids(met):
+    return [int(text) for text in (file.read_text() for file in met.glob("*.pid")) if text]
+
+
+def runs(pid):
+    """Nobody waits here for what lost its parent."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+@check
+def signals_of_qdel(jobs):
+    return signals(jobs, "", ["qdel"], [])
+
+
+@check
+def signals_of_qdel_with_notify(jobs):
+    return signals(jobs, "-notify", ["qdel"], ["SIGUSR2"])
+
+
+@check
+def signals_of_a_hard_limit(jobs):
+    return signals(jobs, "-l h_rt=5", [], [])
+
+
+@check
+def signals_of_a_soft_limit(jobs):
+    return signals(jobs, "-l s_rt=5,h_rt=600", [], ["SIGUSR1"])
+
+
 def placed(note):
     assert note.endswith("ranks met"), note
+    return note
+
+
+def refused(note):
+    assert note.startswith("refused"), note
     return note
 
 
@@ -310,7 +390,7 @@ def inside(options):
         engine = GridEngine(folder)
         engine.start()
         lab = Lab(folder, options.bin, options.env)
-        for function in [*CHECKS, *gridengine_ends.CHECKS]:
+        for function in CHECKS:
             checks.run(function.__name__, function, Jobs(lab, engine))
         print(f"{lab.counts['placed']} layouts placed with {lab.counts['ranks']} ranks, {lab.counts['refused']} refused")
     finally:

@@ -2,6 +2,7 @@
 
 use super::hostlist::HostList;
 use super::nodes::{hosts_in_file, without_port};
+use crate::base::engines;
 use crate::base::source::Sourced;
 use crate::base::vars;
 use crate::host::Host;
@@ -13,7 +14,10 @@ pub(super) fn first_host(host: &Host) -> Option<Sourced<String>> {
         let list = text(vars::SLURM_JOB_NODELIST, host)?;
         Some(Sourced::new(HostList::parse(&list.value)?.get(0)?, list.from))
     };
-    let in_file = |name: &&str| {
+    // Files that list the machines of a job, one or several lines for each.
+    let files =
+        engines::all().filter(|block| block.field("manual").is_some()).filter_map(|block| block.names("first").next());
+    let in_file = |name: &str| {
         let file = text(name, host)?;
         Some(Sourced::new(hosts_in_file(&file)?.into_iter().next()?, file.from))
     };
@@ -24,7 +28,7 @@ pub(super) fn first_host(host: &Host) -> Option<Sourced<String>> {
     };
     let azure = || Some(first_text(&AZURE_MASTERS, host)?.map(|address| without_port(&address)));
     slurm()
-        .or_else(|| HOST_FILES.iter().find_map(in_file))
+        .or_else(|| files.filter_map(in_file).next())
         .or_else(|| shell_of_grid_engine(host))
         .or_else(lsf)
         .or_else(azure)
@@ -34,11 +38,8 @@ pub(super) fn first_host(host: &Host) -> Option<Sourced<String>> {
 /// file that PE_HOSTFILE names, which is on its disk. What `qrsh -inherit` starts has a HOSTNAME of its own.
 fn shell_of_grid_engine(host: &Host) -> Option<Sourced<String>> {
     text("PE_HOSTFILE", host)?;
-    text(if host.filled("JOB_NAME") == Some("petask") { "SGE_O_HOST" } else { "HOSTNAME" }, host)
+    text(if host.nonempty_var("JOB_NAME") == Some("petask") { "SGE_O_HOST" } else { "HOSTNAME" }, host)
 }
-
-/// Files that list the machines of a job, one or several lines for each.
-const HOST_FILES: [&str; 5] = [vars::PBS_NODEFILE, "PE_HOSTFILE", "OAR_NODEFILE", "COBALT_NODEFILE", "PJM_O_NODEINF"];
 
 /// Where the tasks of Azure's MPI jobs meet.
 const AZURE_MASTERS: [&str; 2] = ["AZ_BATCHAI_MPI_MASTER_NODE", "AZ_BATCH_MASTER_NODE"];
@@ -46,7 +47,7 @@ const AZURE_MASTERS: [&str; 2] = ["AZ_BATCHAI_MPI_MASTER_NODE", "AZ_BATCH_MASTER
 /// How many nodes the job has at most. PBS lists a host once for each of its slots.
 pub(super) fn node_count(host: &Host) -> Option<u32> {
     let counts = ["OMPI_MCA_orte_num_nodes", vars::SLURM_JOB_NUM_NODES];
-    let counted = counts.iter().find_map(|name| host.filled(name)?.parse().ok());
+    let counted = counts.iter().find_map(|name| host.nonempty_var(name)?.parse().ok());
     counted.or_else(|| {
         let file = text(vars::PBS_NODEFILE, host)?;
         u32::try_from(hosts_in_file(&file)?.len()).ok()
@@ -65,7 +66,7 @@ pub(super) fn job_id(host: &Host) -> Option<Sourced<String>> {
 const ARRAYS: [(&str, &str); 2] = [(vars::LSB_JOBID, "LSB_JOBINDEX"), ("JOB_ID", "SGE_TASK_ID")];
 
 fn task_of_array(job: &str, task: &str, host: &Host) -> Option<Sourced<String>> {
-    let task = host.filled(task)?;
+    let task = host.nonempty_var(task)?;
     Some(text(job, host)?.map(|job| format!("{job}.{task}")))
 }
 
@@ -73,8 +74,8 @@ fn task_of_array(job: &str, task: &str, host: &Host) -> Option<Sourced<String>> 
 const BATCH_JOBS: [&str; 6] =
     [vars::PBS_JOBID, vars::LSB_JOBID, "SGE_TASK_ID", "OAR_JOB_ID", "COBALT_JOBID", "FLUX_JOB_ID"];
 
-pub(super) fn is_batch_job(host: &Host) -> bool {
-    BATCH_JOBS.iter().any(|name| host.filled(name).is_some())
+pub(in crate::ranks::topology) fn is_batch_job(host: &Host) -> bool {
+    BATCH_JOBS.iter().any(|name| host.nonempty_var(name).is_some())
 }
 
 /// Whether a name in a host list means this machine: with or without its domain.

@@ -1,69 +1,61 @@
 //! Engines that start one process on each node and say in variables how many nodes there are, which this one is, and where
 //! the first is.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::port::port_of_job;
+use super::{not_understood, place_unknown};
 use crate::base::engines::Block;
 use crate::base::source::{Source, Sourced};
 use crate::host::Host;
-use crate::ranks::topology::engine::{Allocation, Detected};
-use crate::ranks::topology::variables::{VariableReader, check, text};
-use crate::report::{self, reading};
+use crate::ranks::topology::decision::node_rank_too_large;
+use crate::ranks::topology::engine::{Allocation, Detected, GIVE_PLACE};
+use crate::ranks::topology::variables::{VariableReader, check, first_text, not_a_number, text};
+use crate::report::{Problem, Rule, reading};
 
-/// The names of the variables; those that an engine does not have are empty.
-pub(super) struct NodeVariables {
-    pub(super) engine: &'static str,
-    pub(super) count: &'static str,
-    pub(super) index: &'static str,
-    /// Every node, with a comma, semicolon, blank or line feed between them. The first is node 0.
-    pub(super) hosts: &'static str,
-    /// The first node, perhaps with its port.
-    pub(super) first: &'static str,
-    /// One port, or several with a comma between them.
-    pub(super) port: &'static str,
-    pub(super) gpus: &'static str,
-    /// What every node of one job has in common, and no other job has.
-    pub(super) job: &'static str,
+pub(super) fn detect(block: &Block, host: &Host) -> Option<Detected> {
+    let other_role = text(block.name_of("worker"), host).filter(|role| !role.value.eq_ignore_ascii_case("worker"));
+    if let Some(role) = other_role {
+        return Some(Err(not_understood(block.name(), &role.place()).into()));
+    }
+    let is_told = |role: &str| block.names(role).any(|name| host.nonempty_var(name).is_some());
+    let instance = block.name_of("instance");
+    if !instance.is_empty() && !is_told("count") && host.nonempty_var(instance).is_none_or(|number| number == "0") {
+        return None;
+    }
+    let told = ["count", "index", "instance", "main", "hosts", "first", "mark"].into_iter().any(is_told);
+    told.then(|| read(block, host))
 }
 
-impl NodeVariables {
-    pub(super) fn of(block: &Block) -> Self {
-        NodeVariables {
-            engine: block.name(),
-            count: block.name_of("count"),
-            index: block.name_of("index"),
-            hosts: block.name_of("hosts"),
-            first: block.name_of("first"),
-            port: block.name_of("port"),
-            gpus: block.name_of("gpus"),
-            job: block.name_of("job"),
-        }
-    }
-
-    pub(super) fn detect(&self, host: &Host) -> Option<Detected> {
-        let told = [self.count, self.index, self.hosts, self.first].iter().any(|name| host.filled(name).is_some());
-        told.then(|| self.read(host))
-    }
-
-    fn read(&self, host: &Host) -> Detected {
-        let mut variables = VariableReader::new(host);
-        let count = variables.number::<u32>(self.count, 1);
-        let index = variables.number::<u32>(self.index, 0);
-        let port = first_port(self.port, &mut variables);
-        let gpus = variables.number::<u32>(self.gpus, 0).filter(|gpus| gpus.value > 0);
-        check(variables.problems)?;
-        let listed = text(self.hosts, host).map(|list| list.map(|list| hosts(&list)));
-        let first = text(self.first, host).map(|first| first.map(|first| without_port(&first)));
-        let first = first
-            .or_else(|| Some(Sourced::new(listed.as_ref()?.value.first()?.clone(), listed.as_ref()?.from.clone())));
-        let job = text(self.job, host);
-        let mut allocation = Nodes { engine: self.engine, count, index, listed, first }.allocate()?;
-        allocation.gpus = gpus;
-        allocation.master_port = port.or_else(|| job.as_ref().map(port_of_job)).or(allocation.master_port);
-        Ok(allocation)
-    }
+fn read(block: &Block, host: &Host) -> Detected {
+    let mut variables = VariableReader::new(host);
+    let mut number = |role: &str, least: u32| variables.number::<u32>(block.name_of(role), least);
+    let (count, gpus) = (number("count", 1), number("gpus", 0).filter(|gpus| gpus.value > 0));
+    let (index, main) = (number("index", 0).or_else(|| number("instance", 0)), number("main", 0));
+    let port = first_port(block.name_of("port"), &mut variables);
+    check(variables.problems)?;
+    let listed = text(block.name_of("hosts"), host).map(|list| list.map(|list| hosts(&list)));
+    let first = text(block.name_of("first"), host).map(|first| first.map(|first| without_port(&first)));
+    let first = first.or_else(|| first_of(listed.as_ref())).or_else(|| named_after_job(block, host));
+    let is_main = main.is_some() && index.as_ref().map(|index| index.value) == main.as_ref().map(|main| main.value);
+    let own = || is_main.then(|| Sourced::new(host.hostname.clone(), Source::Machine("hostname")));
+    let first = first.or_else(own).filter(|first| !first.value.is_empty());
+    // Rank 0 is on the main node; those before it move up by one.
+    let main = main.map_or(0, |main| main.value);
+    let index = index.map(|index| {
+        index.map(|index| match index.cmp(&main) {
+            Ordering::Equal => 0,
+            Ordering::Less => index + 1,
+            Ordering::Greater => index,
+        })
+    });
+    let mut allocation = Nodes { engine: block.name(), count, index, listed, first }.allocate()?;
+    allocation.gpus = gpus;
+    let job = || text(block.name_of("job"), host).as_ref().map(port_of_job);
+    allocation.master_port = port.or_else(job).or(allocation.master_port);
+    Ok(allocation)
 }
 
 fn first_port(name: &str, variables: &mut VariableReader<'_>) -> Option<Sourced<u16>> {
@@ -72,8 +64,16 @@ fn first_port(name: &str, variables: &mut VariableReader<'_>) -> Option<Sourced<
     if let Some(port) = first.ok().filter(|port| *port > 0) {
         return Some(Sourced::new(port, ports.from));
     }
-    variables.problems.push(report::variable_not_a_number(&ports, "1", u16::MAX.into()));
+    variables.problems.push(not_a_number(&ports, "1", u16::MAX.into()));
     None
+}
+
+/// `PREFIX-0.DOMAIN`.
+fn named_after_job(block: &Block, host: &Host) -> Option<Sourced<String>> {
+    let prefix = first_text(&block.names("first_prefix").collect::<Vec<_>>(), host)?;
+    let domain = text(block.name_of("domain"), host)?;
+    let name = format!("{}-0.{}", prefix.value, domain.value);
+    Some(Sourced::new(name, Source::Both(Box::new(prefix.from), Box::new(domain.from))))
 }
 
 /// What is known of the nodes, from wherever an engine says it.
@@ -95,21 +95,29 @@ impl Nodes {
         let places = if places.is_empty() { first.iter().map(Sourced::place).collect() } else { places };
         let nnodes = match (count, listed) {
             (Some(count), Some(listed)) if count.value != listed.value => {
-                return Err(report::counts_differ(engine, &count, &listed).into());
+                let (one, two) = (count.value, listed.value);
+                let what = format!("{engine} counts {one} machines in one variable, {two} in another");
+                let problem = Problem::error(Rule::Ranks, what).at(count.place());
+                let problem = problem.at(listed.from.with(format_args!("{two} machines")));
+                return Err(problem.help(GIVE_PLACE).into());
             }
             (Some(count), _) | (None, Some(count)) => count,
-            (None, None) => return Err(report::place_unknown(engine, &places, "how many machines it has").into()),
+            (None, None) => return Err(place_unknown(engine, &places, "how many machines it has").into()),
         };
         let index = match index {
-            Some(index) if index.value >= nnodes.value => {
-                return Err(report::node_rank_too_large(&index, &nnodes).into());
-            }
+            Some(index) if index.value >= nnodes.value => return Err(node_rank_too_large(&index, &nnodes).into()),
             Some(index) => index,
             None if nnodes.value == 1 => Sourced::new(0, Source::Default),
-            None => return Err(report::place_unknown(engine, &places, "which of its machines this is").into()),
+            None => return Err(place_unknown(engine, &places, "which of its machines this is").into()),
         };
         Ok(Allocation::task_per_node(nnodes, index, first))
     }
+}
+
+/// The first of the hosts.
+pub(super) fn first_of(listed: Option<&Sourced<Vec<String>>>) -> Option<Sourced<String>> {
+    let listed = listed?;
+    Some(Sourced::new(listed.value.first()?.clone(), listed.from.clone()))
 }
 
 /// The hosts of a list, in its order.

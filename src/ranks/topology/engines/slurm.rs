@@ -3,29 +3,32 @@
 
 use super::hostlist::HostList;
 use super::job::is_this_host;
+use super::place_unknown;
 use super::port::port_of_job;
+use crate::base::engines::Block;
 use crate::base::source::{Source, Sourced};
 use crate::base::vars;
 use crate::host::Host;
-use crate::ranks::topology::engine::{Allocation, Detected, Engine, PeerGpus, Placement, Task};
+use crate::ranks::topology::engine::{Allocation, Detected, PeerGpus, Placement, Task};
 use crate::ranks::topology::rendezvous::reachable_address;
 use crate::ranks::topology::variables::{VariableReader, check, first_text, text};
-use crate::report::{self, Problem};
+use crate::report::{Problem, Rule};
 
-pub(super) const ENGINE: Engine = Engine {
-    name: "Slurm",
-    detect: |_, host| match host.filled(vars::SLURM_JOB_ID) {
+const SLURM: &str = "Slurm";
+
+pub(super) fn detect(_: &Block, host: &Host) -> Option<Detected> {
+    match host.nonempty_var(vars::SLURM_JOB_ID) {
         Some(_) => Some(if in_step(host) { detect_step(host) } else { detect_job_shell(host) }),
         None => half_a_job(host).map(|problem| Err(vec![problem])),
-    },
-};
+    }
+}
 
 /// From here on, Slurm's step ids are special: interactive shells, the batch script, and two of its own.
 const FIRST_SPECIAL_STEP: u32 = 0xffff_fff0;
 
 /// Whether this is a task of a step, and not the shell of the job.
 pub(crate) fn in_step(host: &Host) -> bool {
-    let step = host.filled(vars::SLURM_STEP_ID);
+    let step = host.nonempty_var(vars::SLURM_STEP_ID);
     step.is_some_and(|step| step.parse::<u32>().is_ok_and(|step| step < FIRST_SPECIAL_STEP))
 }
 
@@ -44,12 +47,12 @@ fn half_a_job(host: &Host) -> Option<Problem> {
     let tasks = text(vars::SLURM_PROCID, host).and_then(|_| beyond(&["SLURM_NTASKS", "SLURM_NPROCS"], 1));
     let set: Vec<String> =
         beyond(&counts, 1).into_iter().chain(beyond(&places, 0)).chain(listed).chain(tasks).collect();
-    (!set.is_empty()).then(|| report::place_unknown(ENGINE.name, &set, "which one: SLURM_JOB_ID is not set"))
+    (!set.is_empty()).then(|| place_unknown(SLURM, &set, "which one: SLURM_JOB_ID is not set"))
 }
 
 fn nodes_not_counted(host: &Host) -> Problem {
     let job = text(vars::SLURM_JOB_ID, host).map(|job| job.place());
-    report::place_unknown(ENGINE.name, job.as_slice(), "how many machines it has")
+    place_unknown(SLURM, job.as_slice(), "how many machines it has")
 }
 
 /// How many nodes a list has, where their number is not told.
@@ -66,15 +69,15 @@ fn detect_job_shell(host: &Host) -> Detected {
     let nnodes = nnodes.or_else(|| listed_nodes(text(vars::SLURM_JOB_NODELIST, host).as_ref()));
     // The shell of `salloc` runs on the login node.
     let of_a_node = [vars::SLURM_NODEID, vars::SLURMD_NODENAME, vars::SLURM_PROCID];
-    let outside = of_a_node.iter().all(|name| host.filled(name).is_none());
+    let outside = of_a_node.iter().all(|name| host.nonempty_var(name).is_none());
     if nnodes.is_none() && !outside {
         variables.problems.push(nodes_not_counted(host));
     }
     // The batch script is task 0.
     let another = text(vars::SLURM_PROCID, host).filter(|task| task.value != "0");
-    variables.problems.extend(
-        another.map(|task| report::place_unknown(ENGINE.name, &[task.place()], "which step: SLURM_STEP_ID is not set")),
-    );
+    variables
+        .problems
+        .extend(another.map(|task| place_unknown(SLURM, &[task.place()], "which step: SLURM_STEP_ID is not set")));
     let mut nnodes = nnodes.unwrap_or(Sourced::new(1, Source::Default));
     let groups = variables.number::<u8>(vars::SLURM_HET_SIZE, 1).map_or(1, |groups| groups.value);
     if groups > 1 {
@@ -114,17 +117,21 @@ fn detect_step(host: &Host) -> Detected {
     let local_rank = variables.number(vars::SLURM_LOCALID, 0).unwrap_or(zero.clone());
     let mut problems = variables.problems;
     if node_rank.is_none() && nnodes.value > 1 {
-        problems.push(report::place_unknown(ENGINE.name, &[nnodes.place()], "which of its machines this is"));
+        problems.push(place_unknown(SLURM, &[nnodes.place()], "which of its machines this is"));
     }
     let node_rank = node_rank.unwrap_or(zero);
     let hosts = list.as_ref().and_then(|list| HostList::parse(&list.value));
-    problems.extend(list.as_ref().filter(|_| hosts.is_none()).map(report::not_a_host_list));
+    problems.extend(list.as_ref().filter(|_| hosts.is_none()).map(|list| {
+        Problem::error(Rule::Ranks, "this is not a host list of Slurm")
+            .at(list.place())
+            .help("give --nnodes, --node-rank, --master-addr and --master-port")
+    }));
     let tasks = first_text(&[vars::SLURM_STEP_TASKS_PER_NODE, vars::SLURM_TASKS_PER_NODE], host);
     let per_node = tasks.as_ref().map_or(Ok(1), tasks_per_node).map_err(|problem| problems.push(problem));
     let (Ok(per_node), true) = (per_node, problems.is_empty()) else { return Err(problems) };
     let placement = match &tasks {
         // `srun --pty` connects only the first task to the terminal; the others do not run this command.
-        Some(_) if host.filled(vars::SLURM_PTY_PORT).is_some() => Placement::Node,
+        Some(_) if host.nonempty_var(vars::SLURM_PTY_PORT).is_some() => Placement::Node,
         Some(tasks) if per_node > 1 => {
             let per_node = Sourced::new(per_node, tasks.from.clone());
             Placement::Rank(task(&nnodes, &node_rank, local_rank, per_node))
@@ -149,8 +156,16 @@ fn detect_step(host: &Host) -> Detected {
 
 /// The number of tasks that every node has.
 fn tasks_per_node(tasks: &Sourced<String>) -> Result<u32, Problem> {
-    let counts = node_counts(&tasks.value).ok_or_else(|| report::not_task_counts(tasks))?;
-    equal_count(&counts).ok_or_else(|| report::tasks_spread_unevenly(tasks))
+    let counts = node_counts(&tasks.value).ok_or_else(|| {
+        Problem::error(Rule::Ranks, "this is not a list of task counts such as 4(x2)")
+            .at(tasks.place())
+            .help("start the step with `srun --ntasks-per-node=1`")
+    })?;
+    equal_count(&counts).ok_or_else(|| {
+        Problem::error(Rule::UnevenTasks, "Slurm started a different number of tasks on each machine")
+            .at(tasks.place())
+            .help("start the step with `srun --ntasks-per-node=1` (torchrun starts the ranks), or --ntasks-per-node=<GPUs>")
+    })
 }
 
 /// Ranks are numbered node by node, whatever srun's distribution is: rank 0 must be on the first node, where the others
@@ -189,13 +204,13 @@ pub(crate) fn requested_gpus(text: &str) -> Option<u32> {
 
 /// enroot's hook sets RANK and WORLD_SIZE for every task, as if each were a rank. A real launcher sets more than these.
 fn has_enroot_rank(host: &Host, nnodes: &Sourced<u32>, per_node: u32) -> bool {
-    let number = |name: &str| host.filled(name).and_then(|value| value.parse::<u64>().ok());
+    let number = |name: &str| host.nonempty_var(name).and_then(|value| value.parse::<u64>().ok());
     let tasks = u64::from(nnodes.value) * u64::from(per_node);
     number(vars::WORLD_SIZE) == Some(tasks)
         && number(vars::RANK) == number(vars::SLURM_PROCID)
         && [vars::LOCAL_WORLD_SIZE, vars::GROUP_RANK, vars::TORCHELASTIC_RUN_ID]
             .iter()
-            .all(|name| host.raw(name).is_none())
+            .all(|name| host.var_os(name).is_none())
 }
 
 /// The step's GPUs on this node. A task that got fewer of them has CUDA_VISIBLE_DEVICES, which is read first.
@@ -211,20 +226,20 @@ fn peer_gpus(host: &Host, nnodes: &Sourced<u32>, step_hosts: &str) -> PeerGpus {
     if nnodes.value == 1 {
         return PeerGpus::SameAsHere;
     }
-    let group_list = |group: u8| host.filled(&format!("{}_HET_GROUP_{group}", vars::SLURM_JOB_NODELIST));
-    let groups = host.filled(vars::SLURM_HET_SIZE).and_then(|size| size.parse().ok()).unwrap_or(1);
+    let group_list = |group: u8| host.nonempty_var(&format!("{}_HET_GROUP_{group}", vars::SLURM_JOB_NODELIST));
+    let groups = host.nonempty_var(vars::SLURM_HET_SIZE).and_then(|size| size.parse().ok()).unwrap_or(1);
     if groups > 1 && !(0..groups).any(|group| group_list(group) == Some(step_hosts)) {
         return PeerGpus::Unequal;
     }
-    if host.filled(vars::SLURM_GPUS_PER_NODE).is_some() {
+    if host.nonempty_var(vars::SLURM_GPUS_PER_NODE).is_some() {
         return PeerGpus::SameAsHere;
     }
-    if let Some(gpus) = host.filled(vars::SLURM_GPUS).and_then(requested_gpus) {
-        let nodes = host.filled(vars::SLURM_JOB_NUM_NODES).and_then(|count| count.parse().ok());
+    if let Some(gpus) = host.nonempty_var(vars::SLURM_GPUS).and_then(requested_gpus) {
+        let nodes = host.nonempty_var(vars::SLURM_JOB_NUM_NODES).and_then(|count| count.parse().ok());
         return PeerGpus::Total { gpus, nodes: nodes.unwrap_or(nnodes.value) };
     }
     let are_equal = |cpus: &str| node_counts(cpus).is_none_or(|counts| equal_count(&counts).is_some());
-    if host.filled(vars::SLURM_JOB_CPUS_PER_NODE).is_none_or(are_equal) {
+    if host.nonempty_var(vars::SLURM_JOB_CPUS_PER_NODE).is_none_or(are_equal) {
         PeerGpus::SameAsHere
     } else {
         PeerGpus::Unequal
@@ -239,7 +254,7 @@ fn reserved_port(host: &Host) -> Option<Sourced<u16>> {
 }
 
 fn port_of_step(host: &Host) -> Option<Sourced<u16>> {
-    let part = |name: &str| host.filled(name).unwrap_or("0");
+    let part = |name: &str| host.nonempty_var(name).unwrap_or("0");
     let job = text(vars::SLURM_JOB_ID, host)?;
     let (step, restart) = (part(vars::SLURM_STEP_ID), part(vars::SLURM_RESTART_COUNT));
     Some(port_of_job(&Sourced::new(format!("{}.{step}.{restart}", job.value), job.from)))

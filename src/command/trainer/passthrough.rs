@@ -1,7 +1,8 @@
 //! Anything else: executed as it is, with the environment of the plan.
 
 use super::hf;
-use crate::command::front_end::{RankCommand, Trainer, Usage};
+use crate::command::front_end::{ConfigTraits, ModelTraits, Trainer, Usage};
+use crate::command::job::Job;
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "command",
@@ -10,10 +11,9 @@ pub(crate) const TRAINER: Trainer = Trainer {
         runs: "untouched, with the plan's environment",
         runs_zh: "原样执行，用计划里的环境变量",
     }],
-    fills_auto: None,
     distribution: None,
-    recognise: |command, _| Some(RankCommand::unchanged(command)),
-    fp16: |_| Ok(None),
-    bf16: |_| Ok(None),
+    recognise: |command, _| Some(Job::of(&TRAINER, command)),
+    config: ConfigTraits { filler: None, ..hf::TRAINER.config },
+    model: ModelTraits { fp16: |_| Ok(None), bf16: |_| Ok(None), ..hf::TRAINER.model },
     ..hf::TRAINER
 };

@@ -17,19 +17,19 @@ use crate::ranks::topology::Topology;
 use crate::report::{self, Problem};
 use crate::request::Launch;
 
-pub(crate) struct Draft<'a> {
+pub(crate) struct UnderstoodLaunch<'a> {
     pub(crate) launch: &'a Launch,
     /// The machine with the variables that the user and the front end set.
     pub(crate) host: Cow<'a, Host>,
     /// What the command starts with, and zlaunch goes behind.
-    pub(crate) front: Option<Front<'a>>,
-    /// The command starts with a launcher, behind others or not.
-    pub(crate) wrapped: Option<ExistingLauncher>,
+    pub(crate) wrapper: Option<Wrapper<'a>>,
+    /// The launcher that the command starts with, behind a wrapper or not.
+    pub(crate) existing_launcher: Option<ExistingLauncher>,
     pub(crate) job: Job,
 }
 
 /// Words in front of a command that stay there.
-pub(crate) enum Front<'a> {
+pub(crate) enum Wrapper<'a> {
     Srun(SrunPrefix<'a>),
     /// `reaches_srun`: one of the words behind it is `srun`.
     Prefix {
@@ -38,28 +38,28 @@ pub(crate) enum Front<'a> {
     },
 }
 
-impl<'a> Draft<'a> {
+impl<'a> UnderstoodLaunch<'a> {
     pub(crate) fn new(launch: &'a Launch, machine: &'a Host) -> Self {
         let flags = &launch.environment;
         if let Some(prefix) = Prefix::split(&launch.command) {
             let host = host_behind(&prefix, machine).with(&flags.set, &flags.unset).into_owned();
             let srun = SrunPrefix::split(&prefix.command);
             let reaches_srun = srun.is_some();
-            let draft = match srun {
+            let understood = match srun {
                 Some(srun) => Self::behind_srun(launch, Cow::Owned(host), &srun),
                 None => Self::of_command(launch, Cow::Owned(host), &prefix.command),
             };
-            if draft.is_understood() {
-                let front = Some(Front::Prefix { prefix: Box::new(prefix), reaches_srun });
-                return Draft { front, ..draft };
+            if understood.is_understood() {
+                let wrapper = Some(Wrapper::Prefix { prefix: Box::new(prefix), reaches_srun });
+                return UnderstoodLaunch { wrapper, ..understood };
             }
         }
         let host = machine.with(&flags.set, &flags.unset);
         if let Some(srun) = SrunPrefix::split(&launch.command) {
-            let draft = Self::behind_srun(launch, host.clone(), &srun);
+            let understood = Self::behind_srun(launch, host.clone(), &srun);
             // What `srun` starts is not for zlaunch to change, unless it is a training.
-            if draft.wrapped.is_some() || !draft.job.trainer.passes_through() {
-                return Draft { front: Some(Front::Srun(srun)), ..draft };
+            if understood.existing_launcher.is_some() || !understood.job.trainer.is_passthrough() {
+                return UnderstoodLaunch { wrapper: Some(Wrapper::Srun(srun)), ..understood };
             }
         }
         Self::of_command(launch, host, &launch.command)
@@ -75,39 +75,40 @@ impl<'a> Draft<'a> {
 
     /// The command itself.
     fn of_command(launch: &'a Launch, mut host: Cow<'a, Host>, command: &[OsString]) -> Self {
-        let (wrapped, parts) = match ExistingLauncher::split(command) {
-            Some((wrapped, parts)) => (Some(wrapped), parts),
+        let (existing_launcher, parts) = match ExistingLauncher::split(command) {
+            Some((launcher, parts)) => (Some(launcher), parts),
             None => (None, ParsedCommand::parse(command)),
         };
         // `accelerate env` trains nothing.
-        let as_it_stands = || Sourced::new(trainer::as_it_stands(), Source::Default);
-        let other = (wrapped.is_none() && ExistingLauncher::is_one(command)).then(as_it_stands);
+        let passthrough = || Sourced::new(trainer::passthrough(), Source::Default);
+        let other = (existing_launcher.is_none() && ExistingLauncher::is_one(command)).then(passthrough);
         let mut job = trainer::recognise(&parts, launch.trainer.as_ref().or(other.as_ref()), &host);
         // The launcher takes the config, so the script's run file stays as it is.
-        if wrapped.as_ref().is_some_and(ExistingLauncher::takes_config) {
+        if existing_launcher.as_ref().is_some_and(ExistingLauncher::takes_config) {
             job.run_file = None;
         }
         for variable in &job.variables {
             host.to_mut().env.insert(OsString::from(&variable.name), OsString::from(&variable.value));
         }
-        Draft { launch, host, front: None, wrapped, job }
+        UnderstoodLaunch { launch, host, wrapper: None, existing_launcher, job }
     }
 
     /// The ranks and the machines. Behind `srun` they are on other machines, which decide for themselves.
     pub(crate) fn topology(&self) -> Result<Topology, Vec<Problem>> {
         let Launch { topology: flags, hosts, launcher, .. } = self.launch;
-        match &self.front {
-            Some(Front::Srun(srun)) => {
+        match &self.wrapper {
+            Some(Wrapper::Srun(srun)) => {
                 srun.check(&self.host)?;
                 return Ok(Topology::of_srun_tasks(&self.host));
             }
-            Some(Front::Prefix { reaches_srun: true, .. }) => return Ok(Topology::of_srun_tasks(&self.host)),
+            Some(Wrapper::Prefix { reaches_srun: true, .. }) => return Ok(Topology::of_srun_tasks(&self.host)),
             _ => {}
         }
-        if let Some(wrapped) = &self.wrapped {
-            let mut contradictions = wrapped.contradictions(flags, &self.host);
-            contradictions.extend(hosts.flags().map(|sourced| report::hosts_of_the_command(&sourced, &wrapped.name())));
-            let stated = wrapped.rank_flags(flags, &self.host);
+        if let Some(existing) = &self.existing_launcher {
+            let mut contradictions = existing.contradictions(flags, &self.host);
+            contradictions
+                .extend(hosts.flags().map(|sourced| report::hosts_of_the_command(&sourced, &existing.name())));
+            let stated = existing.rank_flags(flags, &self.host);
             return if contradictions.is_empty() {
                 Ok(Topology::of_existing_launcher(flags, stated, &self.host))
             } else {
@@ -116,8 +117,8 @@ impl<'a> Draft<'a> {
         }
         let asked = launcher.as_ref().is_some_and(|asked| asked.value != Launcher::Direct && asked.from.is_flag());
         let sourced = || flags.nproc_per_node.is_some() || flags.nnodes.is_some() || Topology::is_scheduled(&self.host);
-        let ranked = asked || self.job.trainer.launches_itself && sourced();
-        let topology = Topology::decide(flags, hosts, ranked || !self.job.trainer.passes_through(), &self.host)?;
+        let ranked = asked || self.job.trainer.launch.has_own_launcher && sourced();
+        let topology = Topology::decide(flags, hosts, ranked || !self.job.trainer.is_passthrough(), &self.host)?;
         match topology.size_problem() {
             Some(problem) => Err(vec![problem]),
             None => Ok(topology),
@@ -127,11 +128,12 @@ impl<'a> Draft<'a> {
     /// Who starts the ranks.
     pub(crate) fn launcher(&self, topology: &Topology) -> Result<Launcher, Vec<Problem>> {
         let asked = self.launch.launcher.as_ref();
-        let kind = match &self.wrapped {
-            _ if matches!(self.front, Some(Front::Srun(_))) => Launcher::Srun,
-            Some(wrapped) => match asked.filter(|asked| asked.from.is_flag() && asked.value != wrapped.spec.launcher) {
-                Some(asked) => return Err(vec![report::already_a_launcher(asked, &wrapped.name())]),
-                None => wrapped.spec.launcher,
+        let kind = match &self.existing_launcher {
+            _ if matches!(self.wrapper, Some(Wrapper::Srun(_))) => Launcher::Srun,
+            Some(existing) => match asked.filter(|asked| asked.from.is_flag() && asked.value != existing.spec.launcher)
+            {
+                Some(asked) => return Err(vec![report::already_a_launcher(asked, &existing.name())]),
+                None => existing.spec.launcher,
             },
             None => launcher::choose(asked, &self.launch.rank_output, &self.job, topology)?,
         };
@@ -146,31 +148,31 @@ impl<'a> Draft<'a> {
     }
 
     pub(crate) fn prefix(&self) -> Option<&Prefix> {
-        match &self.front {
-            Some(Front::Prefix { prefix, .. }) => Some(prefix),
+        match &self.wrapper {
+            Some(Wrapper::Prefix { prefix, .. }) => Some(prefix),
             _ => None,
         }
     }
 
     /// Whether what is missing here may be there where the command runs.
     pub(crate) fn runs_elsewhere(&self) -> bool {
-        match &self.front {
-            Some(Front::Srun(_)) => true,
-            Some(Front::Prefix { prefix, reaches_srun }) => *reaches_srun || prefix.own_python.is_some(),
+        match &self.wrapper {
+            Some(Wrapper::Srun(_)) => true,
+            Some(Wrapper::Prefix { prefix, reaches_srun }) => *reaches_srun || prefix.own_python.is_some(),
             None => false,
         }
     }
 
     /// Whether a front end knows the command.
     pub(crate) fn is_understood(&self) -> bool {
-        self.job.trainer.name != trainer::ANY_COMMAND || self.wrapped.is_some()
+        self.job.trainer.name != trainer::PASSTHROUGH || self.existing_launcher.is_some()
     }
 
     /// `--nproc-per-node` for a command that runs as one process.
     pub(crate) fn ranks_without_effect(&self) -> Option<Problem> {
         let job = &self.job;
-        let once = job.trainer.passes_through() && !job.trainer.launches_itself;
-        let once = once && self.launch.launcher.is_none() && self.wrapped.is_none();
+        let once = job.trainer.is_passthrough() && !job.trainer.launch.has_own_launcher;
+        let once = once && self.launch.launcher.is_none() && self.existing_launcher.is_none();
         let asked = self.launch.topology.nproc_per_node.as_ref().filter(|_| once)?;
         let starts_ranks = job.starts_ranks || job.no_config.is_some();
         Some(report::ranks_without_effect(&asked.from, job.target.name(), starts_ranks))
@@ -178,10 +180,10 @@ impl<'a> Draft<'a> {
 
     /// The config that the command names.
     pub(crate) fn own_config(&self) -> Option<Sourced<String>> {
-        let Draft { job, wrapped, .. } = self;
-        let trainers = (!job.trainer.passes_through()).then(|| job.own_config(&self.host)).flatten();
-        let own = trainers.or_else(|| wrapped.as_ref()?.config(job, &self.host))?;
-        let text = job.trainer.reads_base64.then(|| base64::object_in(&own.value)).flatten();
+        let UnderstoodLaunch { job, existing_launcher, .. } = self;
+        let trainers = (!job.trainer.is_passthrough()).then(|| job.own_config(&self.host)).flatten();
+        let own = trainers.or_else(|| existing_launcher.as_ref()?.config(job, &self.host))?;
+        let text = job.trainer.config.reads_base64.then(|| base64::object_in(&own.value)).flatten();
         Some(Sourced { value: text.unwrap_or(own.value), from: own.from })
     }
 
@@ -189,7 +191,7 @@ impl<'a> Draft<'a> {
     /// folder. A template of that name in one of the user's folders is meant to change it.
     pub(crate) fn own_file(&self, own: Sourced<String>) -> Sourced<String> {
         let (job, search) = (&self.job, &self.launch.search);
-        let is_argument = job.args.is_given((job.trainer.config_argument)(&job.args));
+        let is_argument = job.args.is_given((job.trainer.config.argument)(&job.args));
         let is_word = || search.knows(&own.value) || job.ships_config(&own.value);
         if !is_argument || !is_word() || search.is_adjusted(&own.value) {
             return own;
@@ -203,7 +205,7 @@ impl<'a> Draft<'a> {
     /// Why a config that the trainer ships cannot be read here.
     pub(crate) fn missing_shipped_config(&self, spec: &Sourced<String>) -> Option<Problem> {
         let job = &self.job;
-        let stands_alone = job.trainer.shipped_configs.is_some_and(|shipped| !shipped.has_stand_ins);
+        let stands_alone = job.trainer.config.shipped.is_some_and(|shipped| !shipped.has_stand_ins);
         let missing = stands_alone && matches!(spec.from, Source::Argument(_)) && job.ships_config(&spec.value);
         let problem = || report::shipped_config_not_found(spec, job.trainer.name);
         missing.then(|| job.blocker.clone().unwrap_or_else(problem))
@@ -211,7 +213,7 @@ impl<'a> Draft<'a> {
 
     /// Whether a command that came through a shim is a training with a config: its own, or one that the site sets for
     /// all trainers. Trainers treat an empty value as no config.
-    pub(crate) fn is_for_us(&self) -> bool {
+    pub(crate) fn should_handle(&self) -> bool {
         let asks = |word: &OsString| word == "--help" || word == "-h";
         let given = || self.takes_config() && !self.launch.command.iter().any(asks);
         self.own_config().is_some_and(|own| !own.value.is_empty()) || self.launch.deepspeed.is_some() && given()
@@ -224,7 +226,7 @@ impl<'a> Draft<'a> {
 
     /// The config is given to the launcher of the command, not to the script.
     pub(crate) fn launcher_takes_config(&self) -> bool {
-        self.wrapped.as_ref().is_some_and(ExistingLauncher::takes_config)
+        self.existing_launcher.as_ref().is_some_and(ExistingLauncher::takes_config)
     }
 }
 
@@ -244,6 +246,6 @@ fn host_behind(prefix: &Prefix, machine: &Host) -> Host {
 
 /// Whether a shim made this launch. It adds no options to the command, and its variable only counts for that command.
 pub(crate) fn is_asked_by_shim(launch: &Launch, host: &Host) -> bool {
-    let of = host.raw(vars::ZLAUNCH_SHIM_OF);
+    let of = host.var_os(vars::ZLAUNCH_SHIM_OF);
     of.is_some() && of == launch.command.first().map(OsString::as_os_str) && launch.options == ["--"]
 }

@@ -23,7 +23,7 @@ const HANDED_ON: &[&str] = &["MLFLOW", "PYTHON", "MV2", "UCX", "NCCL"];
 
 /// What a launch on several machines needs besides its own environment.
 #[derive(Default)]
-pub(super) struct Travel {
+pub(super) struct ForwardedEnv {
     /// Files to write first.
     pub(super) files: Vec<(PathBuf, String)>,
     /// Variables that `mpirun` must be told of.
@@ -31,30 +31,30 @@ pub(super) struct Travel {
     pub(super) warnings: Vec<Problem>,
 }
 
-impl Travel {
+impl ForwardedEnv {
     pub(super) fn plan(context: &LaunchContext<'_>, environment: &mut Environment) -> Result<Self, Vec<Problem>> {
         let carrier = launcher::carrier(context);
         if carrier == Carrier::Pdsh {
             return through_pdsh(context, environment);
         }
-        let mut travel = Travel::default();
+        let mut forwarded = ForwardedEnv::default();
         if carrier == Carrier::Nothing {
-            return Ok(travel);
+            return Ok(forwarded);
         }
         let changed = |value: &OsStr| match carrier {
             Carrier::Slurm => value.as_encoded_bytes().iter().any(|byte| b"\"'".contains(byte)),
             _ => !(value.is_empty() || is_harmless(value.as_encoded_bytes())),
         };
-        travel.warnings = handed_on(environment, context.host)
+        forwarded.warnings = handed_on(environment, context.host)
             .filter(|(name, value)| is_secret(name, value) || changed(value))
             .map(|(name, value)| report::shown_in_arguments(name, is_secret(name, value)))
             .chain(carrier.missing_ranks(context))
             .collect();
         if carrier == Carrier::OpenMpi {
             let open = environment.set.iter().filter(|it| it.name.starts_with("NCCL") || !is_handed_on(&it.name));
-            travel.named = open.map(|it| it.name.clone()).collect();
+            forwarded.named = open.map(|it| it.name.clone()).collect();
         }
-        Ok(travel)
+        Ok(forwarded)
     }
 }
 
@@ -71,14 +71,10 @@ fn needs_care(name: &str, value: &OsStr) -> bool {
     is_secret(name, value) || !(value.is_empty() || is_harmless(value.as_encoded_bytes()))
 }
 
-fn is_set(environment: &Environment, name: &str) -> bool {
-    environment.set.iter().any(|setting| setting.name == name)
-}
-
 /// The variables that the runner hands on by itself, as the launch will have them.
 fn handed_on<'a>(environment: &'a Environment, host: &'a Host) -> impl Iterator<Item = (&'a str, &'a OsStr)> {
     let set = environment.set.iter().map(|it| (it.name.as_str(), it.value.as_os_str()));
-    let is_changed = |name: &str| environment.unset.iter().any(|unset| unset == name) || is_set(environment, name);
+    let is_changed = |name: &str| environment.unset.iter().any(|unset| unset == name) || environment.sets(name);
     let kept = host.env.iter().filter_map(|(name, value)| Some((name.to_str()?, value.as_os_str())));
     set.chain(kept.filter(move |(name, _)| !is_changed(name))).filter(|(name, _)| is_handed_on(name))
 }
@@ -94,7 +90,7 @@ struct Lines<'a> {
     problems: Vec<Problem>,
 }
 
-fn through_pdsh(context: &LaunchContext<'_>, environment: &mut Environment) -> Result<Travel, Vec<Problem>> {
+fn through_pdsh(context: &LaunchContext<'_>, environment: &mut Environment) -> Result<ForwardedEnv, Vec<Problem>> {
     let host = context.host;
     // Named after the command, not after its content: the name is in the arguments of pdsh.
     let named = [&context.job.rank_args(None)[..], &[host.cwd.clone().into_os_string()]].concat();
@@ -113,7 +109,7 @@ fn through_pdsh(context: &LaunchContext<'_>, environment: &mut Environment) -> R
     lines.add_own_files(host)?;
     let set = environment.set.iter().map(|it| (it.name.as_str(), it.value.as_os_str()));
     let kept = handed_on(environment, host).filter(|(name, value)| needs_care(name, value));
-    for (name, value) in set.chain(kept.filter(|(name, _)| !is_set(environment, name))) {
+    for (name, value) in set.chain(kept.filter(|(name, _)| !environment.sets(name))) {
         // DeepSpeed puts the folder in front.
         let joined = (name == "PYTHONPATH").then(|| [host.cwd.as_os_str(), value].join(OsStr::new(":")));
         lines.add(name, joined.as_deref().unwrap_or(value));
@@ -124,21 +120,21 @@ fn through_pdsh(context: &LaunchContext<'_>, environment: &mut Environment) -> R
     }
     let path = folder.join(format!("deepspeed_env-{:016x}", fnv1a(exported.as_bytes())));
     environment.set(vars::DS_ENV_FILE, path.as_os_str(), "for the other machines".to_string());
-    let mut travel = Travel { files: vec![(path, exported)], ..Travel::default() };
+    let mut forwarded = ForwardedEnv { files: vec![(path, exported)], ..ForwardedEnv::default() };
     if !apart.is_empty() {
         if host.is_of_this_machine(&apart_path) {
-            travel.warnings.push(report::secrets_may_be_local(&apart_path, apart.keys()));
+            forwarded.warnings.push(report::secrets_may_be_local(&apart_path, apart.keys()));
         }
         let text = apart.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
-        travel.files.push((apart_path, text));
+        forwarded.files.push((apart_path, text));
     }
-    Ok(travel)
+    Ok(forwarded)
 }
 
 impl Lines<'_> {
     /// Our file replaces the user's own `.deepspeed_env` files, so it starts with their lines. They may count on the shell.
     fn add_own_files(&mut self, host: &Host) -> Result<(), Vec<Problem>> {
-        let name = host.filled(vars::DS_ENV_FILE).unwrap_or(".deepspeed_env");
+        let name = host.nonempty_var(vars::DS_ENV_FILE).unwrap_or(".deepspeed_env");
         for folder in host.home().into_iter().chain([host.cwd.clone()]) {
             let path = folder.join(name);
             let Some(own) = path.is_file().then(|| reading::read_text(&path)).transpose()? else { continue };
