@@ -4,7 +4,7 @@ mod decision;
 mod device_list;
 mod devices;
 mod engine;
-pub(crate) mod engines;
+pub mod engines;
 mod flags;
 mod hostfile;
 mod problems;

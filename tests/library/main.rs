@@ -10,10 +10,16 @@
 mod engines;
 mod examples;
 mod explain;
+mod hostlist;
+mod json;
 pub mod laws;
 mod man;
 mod measured;
+mod patch;
 mod properties;
+mod python_value;
+mod schema;
 mod tables;
 mod variables;
 mod versions;
+mod yaml;

@@ -3,7 +3,7 @@
 
 mod batch;
 mod clouds;
-mod hostlist;
+pub mod hostlist;
 mod job;
 mod kubernetes;
 mod mpi;
