@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::accelerate::{self, CONFIG, RUN_FILE, SWITCH, Variables};
 use super::context::LaunchContext;
 use super::spec::{CountMeaning, LauncherSpec};
-use super::{carrier, deepspeed, torchrun};
+use super::{deepspeed, remote_runner, torchrun};
 use crate::base::python_value;
 use crate::base::source::Sourced;
 use crate::command::argv::Args;
@@ -153,7 +153,7 @@ impl ExistingLauncher {
     pub(crate) fn changed_by_shells(&self, job: &Job, host: &Host) -> Option<Problem> {
         let words = [&[job.target.word().to_os_string()], &job.rank_args(None)[..]].concat();
         let is_runner = self.spec.launcher == deepspeed::SPEC.launcher;
-        let word = is_runner.then(|| carrier::changed_word(&self.args, &words, host)).flatten()?;
+        let word = is_runner.then(|| remote_runner::changed_word(&self.args, &words, host)).flatten()?;
         let (program, word) = (self.name(), word.to_string_lossy());
         let what = format!("`{program}` sends `{word}` through the shell of every machine, which reads more into it");
         Some(

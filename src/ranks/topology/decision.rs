@@ -395,8 +395,9 @@ fn incomplete_rank_env(topology: &Topology, host: &Host) -> Option<Problem> {
     let size = text(vars::WORLD_SIZE, host).filter(|size| size.value != "1");
     let size = size.filter(|size| meets_others || Some(&size.value) != world.as_ref());
     let another = |rank: &Sourced<String>| rank.value != "0" || meets_others;
-    let rank =
-        text(vars::RANK, host).filter(another).or_else(|| text(vars::LOCAL_RANK, host).filter(|it| it.value != "0"));
+    let rank = text(vars::RANK, host)
+        .filter(another)
+        .or_else(|| text(vars::LOCAL_RANK, host).filter(|rank| rank.value != "0"));
     size.or(rank).map(|set| {
         let what = format!("`{}` is set, but not {}: a rank needs all three", set.from, missing.join(" and "));
         Problem::error(Rule::Ranks, what).at(set.place()).help(format!(
@@ -415,7 +416,7 @@ mod tests {
         let nproc = |gpus, env: &[(&str, &str)]| {
             let host = Host { nvidia_gpus: gpus, ..crate::fake::host(env) };
             let topology = Topology::decide(&RankFlags::default(), &HostFlags::default(), true, &host);
-            topology.map(|it| it.nproc_per_node.map(|nproc| (nproc.value, nproc.from.to_string())))
+            topology.map(|topology| topology.nproc_per_node.map(|nproc| (nproc.value, nproc.from.to_string())))
         };
         assert_eq!(nproc(Some(8), &[]), Ok(Some((8, "/proc/driver/nvidia/gpus".to_string()))));
         let two = nproc(Some(8), &[("CUDA_VISIBLE_DEVICES", "3,4")]);

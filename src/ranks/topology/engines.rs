@@ -35,7 +35,7 @@ const WITH_CODE: &[(&str, Detect)] = &[
     ("SageMaker", clouds::detect_sagemaker),
     ("Vertex AI", clouds::detect_vertex),
     ("OCI Data Science", clouds::detect_oci),
-    ("OpenPAI", clouds::detect_open_pai),
+    ("OpenPAI", |block, host| Some(clouds::open_pai_task(block, host))),
     ("Volcano", kubernetes::detect_volcano),
     ("PAI-DLC", kubernetes::detect_dlc),
     ("Kubernetes", kubernetes::detect_pods),

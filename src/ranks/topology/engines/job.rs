@@ -27,11 +27,7 @@ pub(super) fn first_host(host: &Host) -> Option<Sourced<String>> {
         Some(Sourced::new(hosts_in_file(&file)?.into_iter().nth(1)?, file.from))
     };
     let azure = || Some(first_text(&AZURE_MASTERS, host)?.map(|address| without_port(&address)));
-    slurm()
-        .or_else(|| files.filter_map(in_file).next())
-        .or_else(|| shell_of_grid_engine(host))
-        .or_else(lsf)
-        .or_else(azure)
+    slurm().or_else(|| files.find_map(in_file)).or_else(|| shell_of_grid_engine(host)).or_else(lsf).or_else(azure)
 }
 
 /// The machine on which the shell of a Grid Engine job runs: the first one. Tasks on the others see its variables, but not the

@@ -118,5 +118,5 @@ fn allocate(task: Task, host: &Host) -> Detected {
     let allocation = Allocation::task_per_node(Sourced::new(nnodes, world_size.from.clone()), node_rank, first);
     // The one task of a node starts as many ranks as it has GPUs, as under `srun --ntasks-per-node=1`.
     let placement = if local_world_size.value == 1 { Placement::Node } else { Placement::Rank(task) };
-    Ok(Allocation { address_problem, placement, ..allocation })
+    Ok(Allocation { placement, address_problem, ..allocation })
 }
