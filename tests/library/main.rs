@@ -9,6 +9,7 @@
 
 mod engines;
 mod examples;
+mod explain;
 pub mod laws;
 mod man;
 mod measured;

@@ -146,7 +146,7 @@ impl Search {
     }
 
     /// Every name once, in search order.
-    pub(crate) fn names(&self) -> Vec<String> {
+    pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for (name, _) in self.all() {
             if !names.contains(&name) {
