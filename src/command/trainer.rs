@@ -15,9 +15,9 @@ use crate::host::{Host, is_shim};
 use crate::report::{self, NOT_EXECUTABLE, NOT_FOUND, Problem, Rule};
 
 pub(crate) use crate::command::front_end::{
-    ArgumentParser, AutoFiller, DefaultArguments, NoConfig, Precision, Ranks, Trainer, TrainingDefaults, UnknownOptions,
+    ArgumentParser, AutoFiller, DefaultArguments, NoConfig, Precision, Ranks, TrainingDefaults, UnknownOptions,
 };
-pub(crate) use crate::command::job::Job;
+pub(crate) use crate::command::job::{Job, Trainer};
 
 mod accelerate;
 mod axolotl;

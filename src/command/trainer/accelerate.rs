@@ -3,9 +3,9 @@
 
 use super::hf;
 use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, DefaultArguments, HandOver, NoConfig, Trainer, text_of,
+    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, DefaultArguments, HandOver, NoConfig, text_of,
 };
-use crate::command::job::Job;
+use crate::command::job::{Job, Trainer};
 use crate::command::script::signs::{calls, imports, keyword, shown};
 use crate::command::target::ParsedCommand;
 use crate::host::Host;

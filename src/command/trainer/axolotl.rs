@@ -12,11 +12,11 @@ use crate::base::yaml::Dialect;
 use crate::command::arguments;
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, HandOver, LaunchTraits, ModelTraits, Trainer,
+    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, HandOver, LaunchTraits, ModelTraits,
     TrainingDefaults, Variable, console_python,
 };
 use crate::command::inputs::Input;
-use crate::command::job::Job;
+use crate::command::job::{Job, Trainer};
 use crate::command::python::Python;
 use crate::command::run_file;
 use crate::command::target::{ParsedCommand, Target};

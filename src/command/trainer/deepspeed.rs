@@ -3,8 +3,8 @@
 
 use super::hf;
 use crate::command::argv::{self, Args, OptionList};
-use crate::command::front_end::{ArgumentTraits, AutoFiller, ConfigTraits, TakesConfig, Trainer};
-use crate::command::job::Job;
+use crate::command::front_end::{ArgumentTraits, AutoFiller, ConfigTraits, TakesConfig};
+use crate::command::job::{Job, Trainer};
 use crate::command::script::{ScriptKind, script_kind};
 use crate::command::script_source::ScriptSource;
 use crate::command::target::{ParsedCommand, Target};

@@ -2,8 +2,8 @@
 //! `--deepspeed_config` beside it.
 
 use super::{deepspeed, hf};
-use crate::command::front_end::{NoConfig, Trainer};
-use crate::command::job::Job;
+use crate::command::front_end::NoConfig;
+use crate::command::job::{Job, Trainer};
 use crate::command::script::signs::{calls, is_text, keyword, shown};
 use crate::command::target::ParsedCommand;
 use crate::host::Host;

@@ -7,10 +7,10 @@ use std::path::Path;
 use crate::command::argv::{Args, OptionList};
 use crate::command::front_end::{
     ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, DefaultArguments, HandOver, LaunchTraits, ModelTraits,
-    NoConfig, Precision, TakesConfig, Trainer, TrainingDefaults,
+    NoConfig, Precision, TakesConfig, TrainingDefaults,
 };
 use crate::command::inputs::Input;
-use crate::command::job::Job;
+use crate::command::job::{Job, Trainer};
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::run_file::{self, RunFile};
 use crate::command::script::{ArgumentFlow, RunFileReader, run_file_reader};

@@ -5,8 +5,8 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use super::{accelerate, hf};
-use crate::command::front_end::{ArgumentTraits, ConfigTraits, NoConfig, Trainer};
-use crate::command::job::Job;
+use crate::command::front_end::{ArgumentTraits, ConfigTraits, NoConfig};
+use crate::command::job::{Job, Trainer};
 use crate::command::run_file;
 use crate::command::script::ArgumentFlow;
 use crate::command::script::signs::{calls, imports, is_text, keyword, shown};

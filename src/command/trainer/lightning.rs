@@ -4,10 +4,9 @@
 use super::hf;
 use crate::base::vars;
 use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, DefaultArguments, HandOver, NoConfig, Trainer, Variable,
-    text_of,
+    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, DefaultArguments, HandOver, NoConfig, Variable, text_of,
 };
-use crate::command::job::Job;
+use crate::command::job::{Job, Trainer};
 use crate::command::script::signs::{calls, imports, is_text, keyword, shown};
 use crate::command::target::ParsedCommand;
 use crate::host::Host;

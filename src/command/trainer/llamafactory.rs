@@ -10,11 +10,11 @@ use crate::base::yaml::{Dialect, scalar};
 use crate::command::argv::Args;
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, HandOver, LaunchTraits, ModelTraits, Trainer,
+    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, HandOver, LaunchTraits, ModelTraits,
     TrainingDefaults, UnknownOptions, Variable,
 };
 use crate::command::inputs::Input;
-use crate::command::job::Job;
+use crate::command::job::{Job, Trainer};
 use crate::command::model::Hub;
 use crate::command::python::Python;
 use crate::command::run_file::{self, RunFile};

@@ -2,8 +2,8 @@
 //! takes the place of that value. What the script makes of its other options is not known, so they are not read.
 
 use super::hf;
-use crate::command::front_end::{ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, HandOver, Trainer};
-use crate::command::job::Job;
+use crate::command::front_end::{ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, HandOver};
+use crate::command::job::{Job, Trainer};
 use crate::command::nested;
 use crate::command::target::{ParsedCommand, Target};
 

@@ -1,8 +1,8 @@
 //! Anything else: executed as it is, with the environment of the plan.
 
 use super::hf;
-use crate::command::front_end::{ConfigTraits, ModelTraits, Trainer};
-use crate::command::job::Job;
+use crate::command::front_end::{ConfigTraits, ModelTraits};
+use crate::command::job::{Job, Trainer};
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "command",

@@ -12,11 +12,11 @@ use crate::base::yaml::{Dialect, python_str};
 use crate::command::argv::{Args, Nargs, OptionList, hf_bool};
 use crate::command::defaults::ArgumentClass;
 use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, LaunchTraits, ModelTraits, Precision, Trainer,
+    ArgumentParser, ArgumentTraits, ConfigTraits, DefaultArguments, LaunchTraits, ModelTraits, Precision,
     TrainingDefaults, UnknownOptions, Variable,
 };
 use crate::command::inputs::Input;
-use crate::command::job::Job;
+use crate::command::job::{Job, Trainer};
 use crate::command::model::{HiddenSizeLookup, Hub};
 use crate::command::option_names;
 use crate::command::python::Python;

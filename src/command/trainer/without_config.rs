@@ -3,9 +3,9 @@
 
 use super::{hf, passthrough};
 use crate::command::front_end::{
-    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, DefaultArguments, LaunchTraits, NoConfig, Trainer,
+    ArgumentParser, ArgumentTraits, AutoFiller, ConfigTraits, DefaultArguments, LaunchTraits, NoConfig,
 };
-use crate::command::job::Job;
+use crate::command::job::{Job, Trainer};
 use crate::command::script::signs::imports;
 use crate::command::target::ParsedCommand;
 use crate::host::Host;
