@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! testing   what the tests see of the layers below
-//! cli       argv and ZLAUNCH_* become a Request; completions
+//! cli       argv and ZLAUNCH_* become a Request; help and completions
 //! tools     explain, doctor, generate, schema, shims
 //! exec      the effects: write files, exec, supervise the ranks of `--launcher local`
 //! plan      the decision as a value, its printing, the environment, the record

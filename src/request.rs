@@ -6,7 +6,7 @@ mod unknown;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::base::options::{Arity, launch, launch_option};
+use crate::base::options::{launch_option, takes_value};
 use crate::base::source::{Source, Sourced};
 use crate::command::trainer;
 use crate::config::layers::Layers;
@@ -69,9 +69,9 @@ impl Launch {
     /// Our options as they were given, for zlaunch behind a prefix: without those that only print, and without those
     /// that were meant for srun itself.
     pub(crate) fn forwarded_options(&self) -> Vec<OsString> {
-        let mut dropped = vec![launch::DRY_RUN, launch::FORMAT];
+        let mut dropped = vec!["dry-run", "format"];
         if self.launcher.as_ref().is_some_and(|asked| asked.value == Launcher::Srun) {
-            dropped.extend([launch::LAUNCHER, launch::LAUNCHER_ARG]);
+            dropped.extend(["launcher", "launcher-arg"]);
         }
         let mut forwarded = Vec::new();
         let mut words = self.options.iter();
@@ -85,9 +85,9 @@ impl Launch {
                 continue;
             };
             let Some(option) = launch_option(long) else { continue };
-            let is_alone = option.arity == Arity::Switch || long.contains('=');
+            let is_alone = !takes_value(option) || long.contains('=');
             let value = if is_alone { None } else { words.next() };
-            if !dropped.contains(option) {
+            if !option.get_long().is_some_and(|long| dropped.contains(&long)) {
                 forwarded.extend(std::iter::once(word).chain(value).cloned());
             }
         }

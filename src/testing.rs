@@ -24,13 +24,13 @@ pub mod check {
 
 pub mod cli {
     pub use crate::cli::{
-        ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, ExplainRequest, Request, TemplatesRequest, command, completions, parse,
+        ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, ExplainRequest, Request, TemplatesRequest, command, parse, shown_options,
     };
 }
 
 pub mod fit {
     pub use crate::fit::{
-        View, algorithm, answer, architecture, cards, memory, need, optimizer, settings, strategy, weights, workload,
+        View, algorithm, answer, architecture, cards, memory, need, optimizer, settings, strategy, workload,
     };
 }
 

@@ -1,4 +1,4 @@
-//! What the trainers' parsers take, recorded from many versions by `tests/real/record_arguments.py`, and what they would
+//! What the trainers' parsers take, recorded from many versions by `tools/record arguments`, and what they would
 //! refuse of the words they get.
 
 mod arg_type;
@@ -37,6 +37,12 @@ pub(crate) fn written_type(class: ArgumentClass, argument: &str, version: Option
     let oldest = recorded::versions(options_table::recorded(class.distribution)?).next()?;
     let version = version.map_or(Version([u32::MAX; 3]), |version| version.max(oldest));
     recorded::at(row(class, argument)?, version).filter(|written| *written != GONE)
+}
+
+/// Whether some version declares an argument with this type of Python.
+pub(crate) fn has_type(class: ArgumentClass, argument: &str, python_type: &str) -> bool {
+    let mut written = row(class, argument).into_iter().flat_map(recorded::history);
+    written.any(|(_, written)| written.trim_end_matches(['!', '?']) == python_type)
 }
 
 /// The classes whose fields are the options of a parser, the first that has a name counts.

@@ -1,4 +1,4 @@
-//! What a trainer takes for an argument that is not given, recorded from many versions by `tests/real/record_defaults.py`.
+//! What a trainer takes for an argument that is not given, recorded from many versions by `tools/record defaults`.
 
 use crate::base::recorded::{Table, Version, VersionMatch, at, versions};
 use crate::command::python::Python;

@@ -1,5 +1,5 @@
 //! DeepSpeed configs that come with a trainer: which word of its own argument means which file of its package, by
-//! version. Recorded by `tests/real/record_shipped.py`.
+//! version. Recorded by `tools/record shipped`.
 
 use crate::base::recorded::{Table, Version, at};
 

@@ -1,4 +1,4 @@
-//! DeepSpeed's config keys: what each takes, in which versions. The data is a file that `tests/real/record_schema.py` records from
+//! DeepSpeed's config keys: what each takes, in which versions. The data is a file that `tools/record schema` records from
 //! the real packages (`keys.rs`). What a value must be is decided here as DeepSpeed decides it: by pydantic's coercions, or by
 //! the code that reads it.
 

@@ -5,8 +5,10 @@ use std::path::Path;
 use super::problem::Problem;
 use super::rule::Rule;
 
-pub(crate) fn no_folder_for_shims(usage: &str) -> Problem {
-    Problem::error(Rule::Usage, "there is no home folder, so a folder must be named").at("HOME").help(usage)
+pub(crate) fn no_folder_for_shims() -> Problem {
+    Problem::error(Rule::Usage, "there is no home folder, so a folder must be named")
+        .at("HOME")
+        .help("zlaunch shims install|remove|list DIR")
 }
 
 pub(crate) fn never_on_path(folder: &Path) -> Problem {

@@ -7,7 +7,7 @@ mod rules;
 mod versions;
 
 use crate::base::layout::{escape_controls, filled, wrapped};
-use crate::base::options::{Opt, launch, launch_option};
+use crate::base::options::{launch_option, launch_options, variable};
 use crate::base::vars;
 use crate::config::template::Search;
 use crate::host::{Host, terminal};
@@ -58,7 +58,7 @@ fn explanations(word: &str, search: &Search, host: &Host, language: Language) ->
     if all.is_empty()
         && let Some(option) = launch_option(word)
     {
-        all.extend(Explanation::of_our_variable(&option.variable(), language));
+        all.extend(Explanation::of_our_variable(&variable(option), language));
     }
     if all.is_empty() {
         all.extend(versions.find(word).and_then(|key| Explanation::of_recorded(&key, language, &versions)));
@@ -117,24 +117,6 @@ pub(crate) fn subjects(search: &Search) -> String {
     text
 }
 
-/// Everything that can be explained as words for a shell to complete: a key also by its last part.
-pub(crate) fn words(search: &Search) -> Vec<String> {
-    let mut words: Vec<String> = Topic::LISTED.into_iter().flat_map(|topic| names_of(topic, search)).collect();
-    for at in 0..words.len() {
-        words[at] = words[at].replace(' ', "");
-        let last = words[at].rsplit_once('.').map(|(_, last)| last.to_string());
-        words.extend(last);
-    }
-    words.sort();
-    words.dedup();
-    words
-}
-
-/// Every key of DeepSpeed's config.
-pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
-    entries().filter(|entry| entry.topic() == Topic::Key).map(|entry| entry.name())
-}
-
 fn names_of(topic: Topic, search: &Search) -> Vec<String> {
     let mut names: Vec<String> = match topic {
         Topic::Template => search.names(),
@@ -143,7 +125,7 @@ fn names_of(topic: Topic, search: &Search) -> Vec<String> {
     };
     if topic == Topic::Variable {
         names.extend(vars::all().iter().flat_map(vars::Var::names).map(str::to_string));
-        names.extend(launch::ALL.iter().map(Opt::variable));
+        names.extend(launch_options().map(variable));
     }
     if topic != Topic::Template {
         names.sort();
@@ -194,7 +176,7 @@ mod tests {
 
     #[test]
     fn every_variable_option_rule_and_template_is_explained() {
-        let options = launch::ALL.iter().map(Opt::variable);
+        let options = launch_options().map(variable);
         let variables = vars::all();
         let names = variables.iter().flat_map(vars::Var::names).map(str::to_string).chain(options);
         let names = names.chain(rules().map(|(name, _)| name.to_string()));

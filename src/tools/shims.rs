@@ -6,7 +6,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::base::layout::TextTable;
-use crate::base::options::SHIMS;
 use crate::base::shell::quoted;
 use crate::base::vars;
 use crate::command::trainer;
@@ -48,7 +47,7 @@ impl Shims {
         let is_default = folder.is_none();
         let folder = match folder {
             Some(folder) => host.absolute(folder),
-            None => host.data_home().ok_or_else(|| report::no_folder_for_shims(SHIMS.usage))?.join("zlaunch/shims"),
+            None => host.data_home().ok_or_else(|| report::no_folder_for_shims())?.join("zlaunch/shims"),
         };
         if action == Action::Install && folder.as_os_str().as_encoded_bytes().contains(&b':') {
             return Err(report::never_on_path(&folder));

@@ -1,4 +1,4 @@
-//! The trainer's own arguments. What is refused here was seen to be refused by the real parsers: `tests/real/arguments.py`
+//! The trainer's own arguments. What is refused here was seen to be refused by the real parsers: `tests/real/parsers.py`
 //! asks them about every option.
 
 use serde_json::Value;

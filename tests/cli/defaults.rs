@@ -34,7 +34,7 @@ fn is_silent(sandbox: &Sandbox, set: &str, command: &str) {
     assert_eq!(said(sandbox, &[set], command), [], "{set} {command}");
 }
 
-/// Each was seen on the real trainers: `tests/real/defaults.py`.
+/// Each was seen on the real trainers: `tests/real/parsers.py`.
 #[test]
 fn recorded_defaults_are_those_of_the_version_that_is_installed() {
     let sandbox = Sandbox::new();

@@ -1,5 +1,5 @@
 //! Recorded truth: what the real HF Trainer and ms-swift's own classes made of several hundred cases
-//! (`tests/real/record.py` and `record_swift.py` record them). zlaunch
+//! (`tools/record hf_cases` and `swift_cases` record them). zlaunch
 //! may fill less than the trainer, never otherwise; it refuses only what the trainer refused.
 
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Environments of real Slurm tasks (recorded by `tests/real/slurm/record.py`), each through a dry run. What must come
+//! Environments of real Slurm tasks (recorded by `tools/record slurm`), each through a dry run. What must come
 //! out is derived from all tasks of a step together: who really ran where, with which GPUs.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! What depends on the versions that are installed. `tests/real/version_rows.py` sees the same on the real ones.
+//! What depends on the versions that are installed. `tests/real/trainers.py` sees the same on the real ones.
 
 use serde_json::json;
 

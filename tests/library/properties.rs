@@ -163,7 +163,7 @@ fn command() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(cases(256))]
+    #![proptest_config(cases(128))]
 
     #[test]
     fn comments_and_commas_change_nothing(value in object(leaf()), noise in vec(select(NOISE), 0..60)) {

@@ -29,6 +29,13 @@ fn refusals(config: &Value, world: u64, sandbox: &Sandbox) -> Vec<String> {
     refused.map(|it| format!("{}: {}", it.rule, it.what)).collect()
 }
 
+/// Of versions that answer alike the first one and the last one say enough.
+fn says_something_new(case: &Value, at: usize) -> bool {
+    let refused = case["refused"].as_str().unwrap().as_bytes();
+    let differs = |other: Option<&u8>| other != Some(&refused[at]);
+    differs(at.checked_sub(1).and_then(|before| refused.get(before))) || differs(refused.get(at + 1))
+}
+
 #[test]
 fn every_recorded_verdict_is_zlaunch_s_own() {
     let mut lines = VERDICTS.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -41,7 +48,7 @@ fn every_recorded_verdict_is_zlaunch_s_own() {
     let mut wrong = Vec::new();
     for (at, version) in versions.iter().enumerate() {
         sandbox.installed("deepspeed", version);
-        for case in &cases {
+        for case in cases.iter().filter(|case| says_something_new(case, at)) {
             let ours = refusals(&case["config"], case["world"].as_u64().unwrap(), &sandbox);
             let theirs = case["refused"].as_str().unwrap().as_bytes()[at] == b'1';
             if theirs == ours.is_empty() {

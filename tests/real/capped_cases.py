@@ -3,6 +3,7 @@
 
 usage: capped_cases.py [--bin ZLAUNCH] [--seed N] [--count N] > cases.jsonl
        capped_cases.py --judge SEEN      what became of the verdicts
+       capped_cases.py --measured        instead, the trainings whose peaks are in tests/data/memory-h200.jsonl, without a limit
 
 Each training is drawn: model, template, tuner, optimizer, dtype, batch, length, checkpointing, ranks. It is run on the smallest GPU that is called
 `fits` (`expects: trains`), and on one that is 5 % smaller than the smallest called `tight` (`expects: fails`). `auto` is asked for GPUs of 24 to
@@ -17,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from harness import Arguments
+from harness import HERE, Arguments
 
 # Context and libraries, as seen on the GPU: device used − reserved. With several ranks, what fit takes for NCCL.
 OUTSIDE, NCCL = 1_800_000_000, 700_000_000
@@ -26,27 +27,11 @@ TEMPLATES = ["none", "zero0", "zero1", "zero2", "zero2_offload", "zero3", "zero3
 GIB = 1 << 30
 
 
-def llama(hidden, inner, layers, heads, shared, vocab, tied, kind="llama", **more):
-    return dict(model_type=kind, hidden_size=hidden, intermediate_size=inner, num_hidden_layers=layers, num_attention_heads=heads, num_key_value_heads=shared, vocab_size=vocab,
-                tie_word_embeddings=tied, **more)
-
-
-MODELS = {
-    "llama-a": llama(1536, 4096, 20, 12, 4, 64000, True), "llama-b": llama(2560, 6912, 10, 20, 20, 32000, False), "llama-c": llama(2048, 5504, 14, 16, 8, 128256, False),
-    "qwen3-a": llama(1024, 3072, 28, 16, 8, 151936, True, "qwen3", head_dim=128), "qwen3-b": llama(1536, 4608, 16, 16, 8, 151936, False, "qwen3", head_dim=128),
-    "qwen2": llama(896, 4864, 24, 14, 2, 151936, True, "qwen2"),
-    "gemma2": llama(1536, 6144, 14, 8, 4, 256000, True, "gemma2", head_dim=128, final_logit_softcapping=30.0), "gemma3": llama(1024, 6144, 18, 4, 1, 262144, True, "gemma3_text", head_dim=256),
-    "mistral": llama(3072, 8192, 8, 24, 8, 32768, False, "mistral", head_dim=128), "neox": llama(1536, 6144, 20, 12, 12, 50432, False, "gpt_neox"),
-    "phi3": llama(2048, 5632, 14, 16, 16, 32064, False, "phi3", pad_token_id=0), "olmo2": llama(1536, 5632, 18, 12, 12, 100352, False, "olmo2"),
-    "granite": llama(1536, 6144, 16, 24, 8, 49152, True, "granite"), "starcoder2": llama(2048, 8192, 16, 16, 2, 49152, True, "starcoder2"),
-    "moe": llama(1024, 2048, 12, 16, 4, 100352, False, "qwen3_moe", head_dim=64, moe_intermediate_size=512, num_experts=24, num_experts_per_tok=4),
-    "llama-d": llama(3072, 8192, 8, 24, 8, 128256, True), "moe-b": llama(1536, 2048, 8, 12, 4, 64000, False, "qwen3_moe", head_dim=128, moe_intermediate_size=384, num_experts=32, num_experts_per_tok=8),
-    "mixtral": llama(1024, 2560, 8, 16, 4, 32000, False, "mixtral", num_local_experts=8, num_experts_per_tok=2), "glm4": llama(1536, 6144, 14, 12, 2, 151552, False, "glm4", head_dim=128, pad_token_id=0),
-    "vl": dict(model_type="qwen2_5_vl", tie_word_embeddings=False, text_config=llama(1536, 8960, 16, 12, 2, 151936, False, "qwen2_5_vl_text"),
-               vision_config=dict(model_type="qwen2_5_vl", depth=8, hidden_size=1280, intermediate_size=3420, num_heads=16, out_hidden_size=1536)),
-}
-# Only for `auto`.
-LARGE = {"llama-8b": llama(4096, 14336, 32, 32, 8, 128256, False)}
+ROWS = [json.loads(line) for line in (HERE / "cases/models.jsonl").read_text().splitlines()[1:]]
+CONFIGS = {name: config for row in ROWS if isinstance(row, dict) for name, config in row.items()}
+MEASURED = [row for row in ROWS if isinstance(row, list)]
+# Those that are only for `auto`, and only measured.
+MODELS = [name for name in CONFIGS if name != "llama-8b" and name not in {row[0] for row in MEASURED}]
 # What a checkpoint's headers would say of the one with a vision tower.
 WHOLE = {"vl": 1_408_723_648}
 OPTIMIZERS = ["adamw_torch_fused"] * 3 + ["adamw_torch"] * 3 + ["adafactor", "sgd", "adamw_8bit", "lion_32bit", "rmsprop", "lion_8bit"]
@@ -60,7 +45,7 @@ SECOND_COPY = [{"zero_hpz_partition_size": 2}, {"zero_hpz_partition_size": 8}]
 
 
 def draw(rng):
-    model, template = rng.choice(list(MODELS)), rng.choice(TEMPLATES[1:] + ["zero1", "zero2", "zero2", "zero3"])
+    model, template = rng.choice(MODELS), rng.choice(TEMPLATES[1:] + ["zero1", "zero2", "zero2", "zero3"])
     case = dict(name=model, template=template, seq=rng.choice([256, 512, 768, 1024, 2048, 3072]), mb=rng.choice([1, 1, 2, 3, 4]), gc=rng.random() < 0.75, ga=rng.choice([1, 2, 2, 4]))
     if rng.random() < 0.3:
         case["lora"] = rng.choice([8, 16, 64])
@@ -83,7 +68,7 @@ def draw(rng):
 class Zlaunch:
     def __init__(self, binary):
         self.binary, self.folder = binary, Path(tempfile.mkdtemp())
-        for name, config in {**MODELS, **LARGE}.items():
+        for name, config in CONFIGS.items():
             (self.folder / name).mkdir()
             (self.folder / name / "config.json").write_text(json.dumps(config))
 
@@ -128,7 +113,7 @@ class Zlaunch:
 
 def capped(zlaunch, case, size, expects, **more):
     cap = size - OUTSIDE - (NCCL if case.get("ranks", 1) > 1 else 0)
-    return {**case, **more, "expects": expects, "config": {**MODELS, **LARGE}[case["name"]], "ds": zlaunch.config(case), "alloc": EXPANDABLE, "size": size, "cap": cap, "gb": round(cap / 1e9 + 1, 1), "host_gb": round(more["host"] / 1e9, 1)}
+    return {**case, **more, "expects": expects, "config": CONFIGS[case["name"]], "ds": zlaunch.config(case), "alloc": EXPANDABLE, "size": size, "cap": cap, "gb": round(cap / 1e9 + 1, 1), "host_gb": round(more["host"] / 1e9, 1)}
 
 
 def on_host(row, case):
@@ -168,6 +153,13 @@ def chosen(zlaunch):
             yield capped(zlaunch, own, size * GIB, expects, auto=size, host=on_host(zlaunch.row(own), own))
 
 
+def measured(zlaunch):
+    """One at a time."""
+    for model, template, micro, length, checkpointing, rank in MEASURED:
+        case = {"model": model, "template": template, "mb": micro, "seq": length, "gc": checkpointing, "lora": rank, "steps": 3}
+        yield case | {"config": CONFIGS[model], "ds": zlaunch.config(case), "gb": 130, "host_gb": 100}
+
+
 def judge(path):
     rows = [json.loads(line) for line in open(path)]
     for what, wanted in (("trains", True), ("fails", False)):
@@ -193,11 +185,12 @@ def main():
     parser.add_argument("--seed", type=int, default=16)
     parser.add_argument("--count", type=int, default=62)
     parser.add_argument("--judge", metavar="SEEN")
+    parser.add_argument("--measured", action="store_true")
     options = parser.parse_args()
     if options.judge:
         return judge(options.judge)
     zlaunch = Zlaunch(str(options.bin))
-    for case in [*chosen(zlaunch), *drawn(zlaunch, random.Random(options.seed), options.count)]:
+    for case in measured(zlaunch) if options.measured else [*chosen(zlaunch), *drawn(zlaunch, random.Random(options.seed), options.count)]:
         print(json.dumps(case))
     return None
 

@@ -16,9 +16,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from harness import ROOT, Arguments, Checks, environment
-from lab import answers
-from record_schema import LINES
+from harness import DEEPSPEED_LINES, HERE, ROOT, Arguments, Checks, environment
+from lab import answers, put
 
 BATCH = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
 WORLDS = (1, 1, 2, 8)
@@ -43,30 +42,6 @@ for line in sys.stdin:
     print("ANSWER " + json.dumps(verdict), flush=True)
 '''
 
-# Every section that DeepSpeed reads, in forms that it accepts.
-SAMPLES = [
-    {"train_micro_batch_size_per_gpu": 2},
-    {"train_batch_size": 16, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 1, "zero_optimization": {"stage": 3, "zenflow": {"topk_ratio": 0.1, "select_strategy": "step", "select_interval": 4, "update_interval": 2}, "offload_optimizer": {"device": "cpu", "ratio": 0.5}, "leaf_module": {"classes": ["a.B"], "names": []}}},
-    {"train_micro_batch_size_per_gpu": 1, "fp16": {"enabled": True, "loss_scale": 0, "loss_scale_window": 500, "min_loss_scale": 1, "hysteresis": 2, "initial_scale_power": 16, "auto_cast": False}, "zero_optimization": {"stage": 1, "compute_grad_norm": False}, "gradient_clipping": 0},
-    {"train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": True, "bf16_master_weights_and_grads": True, "bf16_optimizer_states": True}, "zero_optimization": {"stage": 2, "cpu_offload": True}},
-    {"train_micro_batch_size_per_gpu": 1, "bfloat16": {"enabled": True}, "zero_optimization": True, "allgather_size": 500000000},
-    {"train_micro_batch_size_per_gpu": 1, "tensor_parallel": {"autotp_size": 2, "tp": {"tp_size": 2, "tp_grain_size": 1}, "preset_model": "llama", "vocab_parallel_ce_backend": "torch"}, "hybrid_engine": {"enabled": False, "max_out_tokens": 512}, "weight_quantization": {"enabled": True, "num_bits": 8, "q_type": "symmetric"}},
-    {"train_micro_batch_size_per_gpu": 1, "tensorboard": {"enabled": True, "output_path": "x", "job_name": "y"}, "wandb": {"enabled": False, "team": None, "project": "p"}, "csv_monitor": {"enabled": False}, "comet": {"enabled": False, "samples_log_interval": 10, "online": None}, "comms_logger": {"enabled": True, "prof_ops": ["all_reduce"], "verbose": False}},
-    {"train_micro_batch_size_per_gpu": 1, "compile": {"deepcompile": True, "passes": ["z1", "z3"], "free_activation_threshold": 5}, "timers": {"throughput": {"enabled": True, "synchronized": False}}, "flops_profiler": {"enabled": False, "profile_step": 1, "module_depth": -1}, "wall_clock_breakdown": False, "memory_breakdown": False},
-    {"train_micro_batch_size_per_gpu": 1, "checkpoint": {"tag_validation": "Warn", "load_universal": False, "parallel_write": {"pipeline_stage": False}, "writer": {"type": "FAST", "data_parallel": None, "io_buffer_size": 1024}}, "data_types": {"grad_accum_dtype": "fp32", "keep_in_fp32_modules": ["a"]}, "torch_autocast": {"enabled": True, "dtype": "bfloat16", "lower_precision_safe_modules": ["torch.nn.Linear"]}},
-    {"train_micro_batch_size_per_gpu": 1, "data_efficiency": {"enabled": True, "seed": 1, "data_sampling": {"enabled": True, "num_workers": 0, "curriculum_learning": {"enabled": True, "curriculum_metrics": {"seqlen": {}}}, "dynamic_batching": {"enabled": True, "max_tokens": 100, "min_batch_size": 1, "max_batch_size": 10}}, "data_routing": {"enabled": False, "random_ltd": {"enabled": False, "total_layer_num": 12}}}},
-    {"train_micro_batch_size_per_gpu": 1, "autotuning": {"enabled": False, "results_dir": "r", "exps_dir": "e", "model_info": {"num_params": 1}}, "expert_parallel": {"enabled": False, "autoep_size": 1, "load_balance_coeff": None}, "pipeline": {"stages": "auto", "partition": "best"}, "aio": {"block_size": 1048576, "queue_depth": 8}},
-    {"train_micro_batch_size_per_gpu": 4, "optimizer": {"type": "AdamW", "params": {"lr": 1e-5, "betas": [0.9, 0.95], "eps": 1e-8, "weight_decay": 0.1}}, "scheduler": {"type": "WarmupLR", "params": {"warmup_min_lr": 0, "warmup_max_lr": 1e-5, "warmup_num_steps": 100}}, "gradient_clipping": 1.0, "communication_data_type": "fp16", "seq_parallel_communication_data_type": "bf16", "gradient_allreduce_op": "mean", "activation_checkpointing": {"partition_activations": True, "number_checkpoints": 4}},
-    # What older versions read too.
-    {"train_micro_batch_size_per_gpu": 2, "amp": {"enabled": False, "opt_level": "O1"}, "sparse_gradients": False, "disable_allgather": False, "graph_harvesting": False, "progressive_layer_drop": {"enabled": True, "theta": 0.5, "gamma": 0.001}, "nebula": {"enabled": False, "persistent_storage_path": "x", "persistent_time_interval": 100}},
-    {"train_micro_batch_size_per_gpu": 2, "elasticity": {"enabled": False, "max_train_batch_size": 2000, "micro_batch_sizes": [2, 4, 6], "min_gpus": 1, "max_gpus": 10000, "min_time": 20, "version": 0.1}},
-    {"elasticity": {"enabled": True, "max_train_batch_size": 2000, "micro_batch_sizes": [2, 4, 6], "min_gpus": 1, "max_gpus": 10000, "min_time": 20, "version": 0.1}},
-    {"train_micro_batch_size_per_gpu": 2, "curriculum_learning": {"enabled": True, "curriculum_type": "seqlen", "min_difficulty": 8, "max_difficulty": 1024, "schedule_type": "fixed_linear", "schedule_config": {"total_curriculum_step": 40000, "difficulty_step": 8}}, "sparse_attention": {"mode": "fixed", "block": 16, "different_layout_per_head": True, "num_local_blocks": 4, "num_global_blocks": 1, "attention": "bidirectional"}},
-    {"train_micro_batch_size_per_gpu": 2, "compression_training": {"weight_quantization": {"shared_parameters": {"enabled": True, "quantizer_kernel": False, "schedule_offset": 0, "quantize_groups": 1, "quantization_type": "symmetric", "rounding": "nearest"}, "different_groups": {"wq1": {"params": {"start_bits": 8, "target_bits": 8}, "modules": ["attention.self"]}}}, "layer_reduction": {"enabled": True, "keep_number_layer": 6}}, "quantize_training": {"enabled": False}, "eigenvalue": {"enabled": False, "max_iter": 100}},
-    {"train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 3, "mics_shard_size": -1, "mics_hierarchical_params_gather": False, "zeropp_loco_param": {"err_beta": 0.8, "reset_T": 1024}, "offload_param": {"device": "nvme", "nvme_path": "/tmp/x", "buffer_count": 5}}, "aio": {"thread_count": 1, "single_submit": False}, "compile": {"enabled": True, "backend": "inductor", "kwargs": {}}},
-    {"train_micro_batch_size_per_gpu": 2, "fp16": {"enabled": True, "fp16_master_weights_and_grads": True, "consecutive_hysteresis": False, "initial_scale_power": 12}, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}, "optimizer": {"type": "OneBitAdam", "params": {"lr": 1e-4, "freeze_step": 400, "cuda_aware": False}}},
-    {"train_batch_size": 8, "gradient_accumulation_steps": 1, "sequence_parallel_size": 1, "vocabulary_size": 1000, "prescale_gradients": False, "gradient_predivide_factor": 1.0, "steps_per_print": 10, "dump_state": False, "datastates_ckpt": {"host_cache_size": 1}, "dataloader_drop_last": False, "log_level": "info"},
-]
 VALUES = [None, True, False, 0, 1, 2, 3, 4, -1, 7, 0.5, 1.5, -0.1, 1e9, 1e30, "", "auto", "true", "False", "yes", "none", "cpu", "nvme", "0", "1", "2", " 3 ",
           "1_000", "1.0", "1.5", "5e8", "nan", "inf", "fp16", "FP32", "bfloat16", "sum", "MEAN", "warn", "Fail", "log", [], ["a"], [1], ["a", 1], {}, {"a": 1}, {"enabled": True}]
 
@@ -93,6 +68,7 @@ def sections(node, path=()):
 class Mutator:
     def __init__(self, seed, bases, schema):
         self.random, self.bases, self.schema = random.Random(seed), bases, schema
+        self.pairs = [json.loads(line) for line in (HERE / "cases/excluding.jsonl").read_text().splitlines()[1:]]
         # What one version or another refuses by name.
         self.removed = {key.split(".")[-1] for key, _, refused in schema if refused}
 
@@ -159,20 +135,7 @@ class Mutator:
 
     def add_combined(self, config):
         """Pairs that exclude each other, more often than chance would have them."""
-        zero = "zero_optimization."
-        pairs = [(("fp16.enabled", True), ("bf16.enabled", True)), ((zero + "stage", 3), ("gradient_allreduce_op", "sum")),
-                 ((zero + "cpu_offload", True), (zero + "offload_optimizer", {"device": "cpu"})), ((zero + "prefetch_bucket_size", 1), (zero + "stage3_prefetch_bucket_size", 1)),
-                 ((zero + "offload_optimizer.ratio", 0.3), (zero + "stage", 2)), ((zero + "compute_grad_norm", False), (zero + "stage", 3)),
-                 ((zero + "compute_grad_norm", "no"), (zero + "stage", 1)), (("bf16.bf16_optimizer_states", True), (zero + "stage", 1)),
-                 (("fp16.fp16_master_weights_and_grads", True), (zero + "stage", 0)), (("fp16.enabled", True), ("fp16.loss_scale_window", 0)),
-                 (("fp16.loss_scale", 128), ("fp16.min_loss_scale", -1)), (("wall_clock_breakdown", {}), ("flops_profiler.enabled", {})),
-                 (("compile.deepcompile", True), ("gradient_allreduce_op", "SUM")), ((zero + "zenflow", {}), ("gradient_allreduce_op", "sum")),
-                 ((zero + "strict", True), (zero + "stage", "auto")), ((zero + "offload_param.strict", True), (zero + "offload_param.device", "cpu")),
-                 (("bfloat16", {"enabled": 3}), ("bf16", {"enabled": True})), (("bfloat16", {"enabled": True}), ("bf16", None)),
-                 (("optimizer.type", None), ("optimizer.params", [])), (("optimizer.type", "Adam"), ("optimizer.params.max_grad_norm", "1")),
-                 ((zero + "stage3_gather_fp16_weights_on_model_save", True), (zero + "stage3_gather_16bit_weights_on_model_save", True)),
-                 (("tensor_parallel.tensor_parallel", {}), ("tensor_parallel.tp", {})), ((zero + "mics_shard_size", 8), ("amp", {"enabled": False}))]
-        for key, value in self.random.choice(pairs):
+        for key, value in self.random.choice(self.pairs).items():
             self.put(config, key, copy.deepcopy(value))
 
     def batch(self, config):
@@ -196,7 +159,8 @@ def bases(binary, corpus):
     env = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}
     show = lambda *words: subprocess.run([binary, "templates", *words], env=env, capture_output=True, text=True, check=True).stdout
     names = [line.split()[0] for line in show().splitlines() if not line.startswith(" ")]
-    found = [json.loads(show(name)) for name in names] + SAMPLES
+    samples = (HERE / "cases/configs.jsonl").read_text().splitlines()[1:]
+    found = [json.loads(show(name)) for name in names] + [json.loads(line) for line in samples]
     for path in sorted((corpus / "configs").iterdir()) if corpus else []:
         try:
             config = json.loads(path.read_text())
@@ -281,7 +245,7 @@ def main():
     options = parser.parse_args()
     checks, verdicts, fired = Checks(options.names), {}, collections.Counter()
     drawn = list(enumerate(generated(options)))
-    for version in options.deepspeed or LINES:
+    for version in options.deepspeed or DEEPSPEED_LINES:
         cases = {number: case for number, case in drawn if checks.wants(f"{version}-{number}")}
         if cases:
             verdicts[version], spoke = compared(version, environment(f"deepspeed-{version}"), cases, options, checks)

@@ -5,20 +5,27 @@ and at the end `N passed, M failed`, with the number skipped if there is one. Th
 anything failed. Checks by the thousand are counted without a line each; one that fails has its line.
 """
 import argparse
+import dataclasses
 import fcntl
 import hashlib
+import importlib
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+# The versions of DeepSpeed whose keys are recorded, and the last one of every line.
+DEEPSPEED_VERSIONS = (ROOT / "src/recorded/deepspeed-versions.txt").read_text().split()
+DEEPSPEED_LINES = list({version.rpartition(".")[0]: version for version in DEEPSPEED_VERSIONS}.values())
 # What takes long to make is kept there.
 CACHE = Path(os.environ.get("ZLAUNCH_REAL_ENV") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "zlaunch-real")
 # Where a script runs under `nohup`, the programs it starts would inherit that SIGHUP is ignored. One that is handled is reset for them.
@@ -28,6 +35,30 @@ if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
 PATIENCE = 180
 # Of many cases that fail for one reason the first ones say enough.
 SHOWN = 40
+
+
+@dataclasses.dataclass
+class Case:
+    """A block of a file of cases: rows, each a word and what stands behind it, and files."""
+    rows: list
+    files: dict
+
+    def all(self, name):
+        return [rest for first, rest in self.rows if first == name]
+
+    def one(self, name, default=""):
+        return (self.all(name) or [default])[0]
+
+
+def read_cases(path):
+    """{title: block} of a file: `= TITLE`, then rows, then files, each behind `--- NAME`. Lines with `#` between them are comments."""
+    found = {}
+    for block in re.split(r"^= ", path.read_text(), flags=re.M)[1:]:
+        head, *files = re.split(r"^--- ", block, flags=re.M)
+        title, *rows = [line for line in head.splitlines() if line and not line.startswith("#")]
+        texts = {name.split(" ")[0]: text.rstrip("\n") + ("" if " (no newline" in name else "\n") for name, _, text in (file.partition("\n") for file in files)}
+        found[title] = Case([(first, rest.strip()) for first, _, rest in (row.partition(" ") for row in rows)], texts)
+    return found
 
 
 class Skip(Exception):
@@ -66,13 +97,37 @@ def environment(*which):
     return Path(subprocess.run([HERE / "setup", *which], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()).resolve()
 
 
+# The checks of the script: a name, a function, and what it gets besides.
 CHECKS = []
 
 
 def check(function):
     """Makes a function a check of the script that it stands in, with the function's name."""
-    CHECKS.append(function)
+    CHECKS.append((function.__name__, function, {}))
     return function
+
+
+def check_each(table):
+    """Makes a function a check for every row of a table, with the row's name."""
+    def register(function):
+        CHECKS.extend((name, function, row) for name, row in table.items())
+        return function
+    return register
+
+
+def run_checks(document, *common, make=lambda options, folder: options, **more):
+    """The whole of a script: its checks get what is made from the options, in a folder that goes. What is given besides are options with their defaults."""
+    parser = Arguments(document, *common, "names")
+    for name, default in more.items():
+        parser.add_argument(f"--{name}", type=type(default), default=default)
+    options = parser.parse_args()
+    checks = Checks(options.names)
+    with tempfile.TemporaryDirectory(prefix="zlaunch-real-", ignore_cleanup_errors=True) as folder:
+        made = make(options, Path(folder).resolve())
+        checks.run_all(made)
+        if hasattr(made, "stop"):
+            made.stop()
+    checks.finish()
 
 
 class Checks:
@@ -88,13 +143,13 @@ class Checks:
         self.seen.add(name)
         return not self.wanted or name in self.wanted
 
-    def run(self, name, function, *given):
+    def run(self, name, function, *given, **more):
         """What the function returns stands behind the name in the check's line."""
         if not self.wants(name):
             return
         start = time.monotonic()
         try:
-            note = function(*given)
+            note = function(*given, **more)
         except Skip as why:
             self.skip(name, why)
         except Exception as why:
@@ -106,8 +161,8 @@ class Checks:
 
     def run_all(self, *given):
         """Every check that `@check` marked."""
-        for function in CHECKS:
-            self.run(function.__name__, function, *given)
+        for name, function, row in CHECKS:
+            self.run(name, function, *given, **row)
 
     def judge(self, name, wrong):
         """One of many: nothing is printed if nothing is wrong."""
@@ -147,7 +202,7 @@ class Checks:
 
 def needs(*programs):
     """Skips the check where a program is missing and cannot be installed."""
-    packages = {"unshare": "util-linux", "setpriv": "util-linux", "prlimit": "util-linux"}
+    packages = {"unshare": "util-linux", "setpriv": "util-linux", "prlimit": "util-linux", "nvim": "neovim"}
     for program in programs:
         if not shutil.which(program) and shutil.which("apt-get"):
             subprocess.run(["apt-get", "install", "-qq", "-y", packages.get(program, program)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -164,6 +219,55 @@ def kept(make, name, *ingredients):
         if not (folder / "complete").exists():
             (folder / "complete").write_text(make(folder) or "")
     return folder
+
+
+def run(*argv, status=0, **more):
+    """A command that must end like this; what it printed."""
+    result = subprocess.run([str(word) for word in argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+    assert result.returncode == status, f"{argv}: exit {result.returncode}\n{result.stdout[-3000:]}\n{result.stderr[-3000:]}"
+    return result
+
+
+def programs(name):
+    """An environment with what requirements-NAME.txt pins, kept beside those of `setup`."""
+    pins = HERE / f"requirements-{name}.txt"
+
+    def make(folder):
+        run(sys.executable, "-m", "venv", "--clear", folder / "env")
+        run(folder / "env/bin/pip", "install", "--quiet", "--requirement", pins)
+    return kept(make, name, pins.read_text(), sys.version_info[:2]) / "env"
+
+
+def import_from(name, module):
+    """A module of such an environment."""
+    sys.path[:0] = [str(path) for path in programs(name).glob("lib/python*/site-packages")]
+    return importlib.import_module(module)
+
+
+def node_modules(package):
+    """The folder that npm makes for a package."""
+    needs("node", "npm")
+    return kept(lambda folder: run("npm", "install", "--no-fund", "--no-audit", "--ignore-scripts", package, cwd=folder) and "", "npm", package) / "node_modules"
+
+
+def mirror():
+    """Where this machine's packages come from."""
+    sites = run("apt-get", "indextargets", "--format", "$(REPO_URI) $(ORIGIN)", "Created-By: Packages").stdout.splitlines()
+    return next(line.split()[0] for line in sites if line.endswith(" Debian"))
+
+
+def blocks(document, info):
+    """The lines of every block of this kind in a document, each with its number."""
+    found, block = [], None
+    for number, line in enumerate(document.read_text().splitlines(), 1):
+        if block is None and line == f"```{info}":
+            block = []
+        elif block is not None and line == "```":
+            found.append(block)
+            block = None
+        elif block is not None:
+            block.append((number, line))
+    return found
 
 
 def until(condition, complaint, seconds=PATIENCE):

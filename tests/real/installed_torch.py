@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from harness import PATIENCE, Arguments, Checks, check, until
+from harness import PATIENCE, check, run_checks, until
 from lab import Lab
 
 RANK = """
@@ -107,13 +107,5 @@ def operators_are_looked_for_where_torch_builds_them(lab):
     assert notes() == []
 
 
-def main():
-    options = Arguments(__doc__, "bin", "env", "names").parse_args()
-    checks = Checks(options.names)
-    with tempfile.TemporaryDirectory(prefix="zlaunch-torch-", ignore_cleanup_errors=True) as root:
-        checks.run_all(Lab(options.bin, options.env, Path(root)))
-    checks.finish()
-
-
 if __name__ == "__main__":
-    main()
+    run_checks(__doc__, "bin", "env", make=lambda options, folder: Lab(options.bin, options.env, folder))

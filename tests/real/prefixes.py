@@ -19,55 +19,17 @@ from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
-from harness import HERE, ROOT, Arguments, Checks, Skip, in_parallel, kept, needs, until
+from harness import HERE, ROOT, Arguments, Case, Checks, Skip, in_parallel, needs, programs, read_cases, until
 
 COMMAND = ["sft", "--deepspeed", "zero2", "--model", "m", "--output_dir", "a b"]
-# The words of a program that it needs in order to run anything, and those between its options and the command.
-FRONT = {"chrt": "-b", "sudo": "-E -n", "uv run": "--no-project --offline", "stdbuf": "-oL", "valgrind": "-q --tool=none", "perf record": "-o /dev/null", "xvfb-run": "-a"}
-WORDS = {"timeout": "60", "taskset": "1", "chrt": "0", "flock": "lock", "gosu": "root", "direnv exec": ".", "docker run": "image", "docker exec": "box"}
-BEHIND = {"tini": "--", "py-spy record": "--"}
-# Values to try for an option, until the program runs; those that only one option takes are named.
+# Values to try for an option that is not in the table, until the program runs.
 VALUES = ["0", "1", "none", "/dev/null", "root", "A=1"]
-VALUE = {
-    "env": {"-C": ".", "--chdir": "."}, "stdbuf": {"-i": "0", "--input": "0"}, "timeout": {"-s": "INT", "--signal": "INT"},
-    "strace": {"-b": "execve", "--detach-on": "execve", "-X": "raw", "--const-print-style": "raw", "-S": "time", "--summary-sort-by": "time", "-U": "calls",
-               "--summary-columns": "calls", "--decode-pids": "comm", "--kvm": "vcpu", "--fault": "chdir", "--inject": "chdir:error=EPERM", "-e": "trace=none"},
-    "perf record": {"-e": "cpu-clock", "--event": "cpu-clock", "--call-graph": "fp", "--synth": "all", "-k": "monotonic", "--clockid": "monotonic", "--affinity": "cpu"},
-    "perf stat": {"-e": "cpu-clock", "--event": "cpu-clock", "--timeout": "9000", "-I": "1000", "--interval-print": "1000"},
-    "setpriv": {"--pdeathsig": "TERM", "--bounding-set": "+all", "--inh-caps": "-all", "--ambient-caps": "-all"},
-    "sudo": {"-T": "60", "--command-timeout": "60", "-C": "3", "--close-from": "3", "-D": ".", "--chdir": "."},
-    "dumb-init": {"-r": "15:3", "--rewrite": "15:3"}, "tini": {"-p": "SIGTERM"}, "proxychains": {"-f": "/etc/proxychains4.conf"},
-    "uv run": {"-p": sys.executable, "--python": sys.executable, "--index-strategy": "first-index", "--keyring-provider": "disabled", "--resolution": "highest",
-               "--prerelease": "allow", "--fork-strategy": "fewest", "--exclude-newer": "2026-01-01", "--exclude-newer-package": "x=2026-01-01",
-               "--link-mode": "copy", "--python-platform": "linux", "--python-preference": "system", "--color": "never", "--config-settings-package": "x:a=b",
-               "--preview-features": "format", "--directory": ".", "--project": ".", "--prerelease-package": "x=allow", "--python-fetch": "never"},
-    "poetry run": {"-C": "."},
-    "pdm run": {"--venv": "in-project", "--env": "A=1"},
-    "docker run": {"--memory-swappiness": "1", "--restart": "no", "--pull": "missing", "--tmpfs": "/a", "--mount": "type=tmpfs,dst=/a"},
-    "py-spy record": {"--format": "raw"}, "nsys profile": {"-t": "none", "--trace": "none", "--force-overwrite": "true", "--stats": "false", "-w": "true", "-o": "report"},
-    "nsys launch": {"--trace": "none"}, "ncu": {"-o": "report", "-k": "x", "--set": "basic", "--target-processes": "all", "-c": "1"},
-    "compute-sanitizer": {"--tool": "memcheck", "--target-processes": "all", "--leak-check": "full"},
-}
-# Each of these runs takes a second: only some of their options.
-FEW = {"perf stat": "-e -d", "perf record": "-e --call-graph -g", "valgrind": "-v -s",
-       "pdm run": "--venv --env -s", "poetry run": "-C -q", "xvfb-run": "--server-num", "py-spy record": "-d --format -s",
-       "nsys profile": "-o -t --trace --force-overwrite --stats -w -Y --python-backtrace", "nsys launch": "--trace", "ncu": "-o -k --set --target-processes -f --nvtx -c",
-       "compute-sanitizer": "--tool --target-processes --leak-check -q"}
-# So do these, and one spelling of each option says enough.
-SLOW = {"poetry run", "pipenv run", "hatch run", "pdm run", "valgrind", "perf stat", "perf record", "xvfb-run", "py-spy record", "nsys profile", "nsys launch", "ncu", "compute-sanitizer"}
-# As they are written, and one behind the other.
-TOGETHER = """
-env -u A -uB --unset=C D=1 E= nice -n 5 timeout -k5 --signal=INT 60
-env A=1 env -- B=2 nohup setsid -w stdbuf -oL -e 0
-taskset -ac 0 chrt -vb 0 ionice -c2 -n 7 numactl --physcpubind=0 -l
-/usr/bin/env A=1 /usr/bin/time -vo /dev/null nice -19
-strace -ffqo trace -e trace=none -s 100 -E A=1 nice
-flock -nx lock prlimit --nofile=100 --core=0 setpriv --nnp
-valgrind -q --tool=none --log-file=x --error-exitcode=3 nice
-nice uv run --no-project --offline -q --env-file .env --no-sync --
-docker run -dit --gpus all --ipc=host --shm-size 1g -v a:/b -v=c:/d -e A=1 --env B -w /b --name x --ulimit memlock=-1 -u 1:1 image
-docker exec -dit -e A=1 -w /b box
-"""
+
+
+TRIALS = read_cases(HERE / "cases/prefixes.txt")
+PACKAGES = dict(TRIALS["packages"].rows)
+
+
 PROJECT = """
 [project]
 name = "x"
@@ -78,8 +40,6 @@ package-mode = false
 [tool.hatch.envs.default]
 skip-install = true
 """
-PACKAGES = {"time": "time", "unbuffer": "expect", "xvfb-run": "xvfb", "perf": "linux-perf", "numactl": "numactl", "tini": "tini", "dumb-init": "dumb-init", "gosu": "gosu",
-            "proxychains4": "proxychains4", "direnv": "direnv", "sudo": "sudo", "strace": "strace", "valgrind": "valgrind"}
 
 
 class Block:
@@ -211,11 +171,10 @@ class Tried:
 
     def __init__(self, bench, block, name):
         self.bench, self.block, self.name = bench, block, name
-        key = block.names[0]
-        self.words = [*name.split(), *FRONT.get(key, "").split()]
-        self.behind = [*BEHIND.get(key, "").split(), *WORDS.get(key, "").split()]
-        self.values, self.slow = VALUE.get(key, {}), key in SLOW
-        few = FEW.get(key, "").split()
+        trial = TRIALS.get(block.names[0], Case([], {}))
+        self.words, self.behind = [*name.split(), *trial.one("front").split()], [*trial.one("behind").split(), *trial.one("words").split()]
+        self.values = dict(row.replace("PYTHON", sys.executable).split(" ", 1) for row in trial.all("value"))
+        self.slow, few = bool(trial.all("slow")), trial.one("few").split()
         self.value_options, self.switches = [[option for option in options if not few or option in few] for options in (block.value, block.switch)]
 
     def agrees(self, *options):
@@ -294,25 +253,16 @@ def try_together(line, binary, tools):
         return line
 
 
-def tools():
-    """The programs from PyPI, in an environment of the cache; where they cannot be installed, those that are here are tried."""
-    pins = HERE / "requirements-prefixes.txt"
-
-    def make(folder):
-        subprocess.run([sys.executable, "-m", "venv", "--clear", folder / "env"], check=True)
-        subprocess.run([folder / "env/bin/pip", "install", "--quiet", "--requirement", pins], check=True)
-    try:
-        return kept(make, "prefixes", pins.read_text()) / "env"
-    except subprocess.CalledProcessError:
-        return Path("nowhere")
-
-
 def main():
     options = Arguments(__doc__, "bin", "names").parse_args()
     checks = Checks(options.names)
-    bin_of = tools()
+    try:
+        bin_of = programs("prefixes")
+    except AssertionError:
+        # They cannot be installed; those that are here are tried.
+        bin_of = Path("nowhere")
     jobs = [(block.names[0].replace(" ", "-"), try_block, block) for block in blocks()]
-    jobs += [(f"together-{number}", try_together, line) for number, line in enumerate(TOGETHER.strip().splitlines(), 1)]
+    jobs += [(f"together-{number}", try_together, line) for number, line in enumerate((" ".join(row) for row in TRIALS["together"].rows), 1)]
     with ThreadPoolExecutor(in_parallel()) as pool:
         running = [(name, pool.submit(function, what, options.bin, bin_of)) for name, function, what in jobs if checks.wants(name)]
         for name, future in running:

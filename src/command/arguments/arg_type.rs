@@ -26,7 +26,7 @@ impl Rejection {
     }
 }
 
-/// As the recorder writes it (`record_arguments.py`).
+/// As the recorder writes it (`tools/record/arguments.py`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ArgType {
     /// There is no such argument.

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use crate::base::recorded::{Table, Version};
 
-/// Sorted by key; the columns are explained in `record_schema.py`.
+/// Sorted by key; the columns are explained in `tools/record/schema.py`.
 const TEXT: &str = include_str!("../../recorded/deepspeed-schema.txt");
 
 const TABLE: Table = Table(TEXT);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::base::source::Sourced;
 use crate::host::Host;
-use crate::report::{self, Problem, Rule, did_you_mean, nearest};
+use crate::report::{Problem, Rule, did_you_mean, nearest};
 
 macro_rules! embedded {
     ($($name:literal)*) => {
@@ -112,7 +112,10 @@ impl Search {
         if let Some((_, Origin::File(path))) = &found {
             let by_all = |path: &&Path| fs::metadata(path).is_ok_and(|seen| seen.mode() & 0o002 != 0);
             if let Some(open) = path.parent().into_iter().chain([path.as_path()]).find(by_all) {
-                return Err(report::anybody_could_write(name, path, open));
+                let (path, open) = (path.display(), open.display());
+                let what = format!("anybody could have written the template `{name}`: everyone may write to `{open}`");
+                let help = format!("`chmod o-w {open}`, or name the file: --deepspeed {path}");
+                return Err(Problem::error(Rule::Template, what).at(path).help(help));
             }
         }
         Ok(found)
