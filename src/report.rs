@@ -13,7 +13,6 @@ mod rule;
 pub(crate) mod secrets;
 mod shims;
 mod suggestion;
-mod templates;
 mod trainers;
 mod usage;
 
@@ -28,6 +27,5 @@ pub(crate) use record::*;
 pub(crate) use rule::{Rule, RuleSubject};
 pub(crate) use shims::*;
 pub(crate) use suggestion::*;
-pub(crate) use templates::*;
 pub(crate) use trainers::*;
 pub(crate) use usage::*;

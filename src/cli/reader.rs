@@ -172,15 +172,21 @@ impl<'a> Reader<'a> {
 }
 
 fn no_template_folder(folder: &Sourced<PathBuf>, host: &Host) -> Problem {
-    let path = host.absolute(&folder.value);
+    let (path, shown) = (host.absolute(&folder.value), folder.value.display());
+    let refused =
+        |what: String, help: String| Problem::error(Rule::Template, what).at(folder.from.with(&shown)).help(help);
     if path.is_file() {
-        return report::file_for_template_folder(folder);
+        let what = format!("`{shown}` is a file, not a folder with templates");
+        return refused(what, format!("--deepspeed {shown}"));
     }
     let beside = path.parent().unwrap_or(&path);
     let names: Vec<String> = names_in(beside).filter(|name| beside.join(name).is_dir()).collect();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let near = report::nearest(&name, names.iter().map(String::as_str));
-    report::no_template_folder(folder, near.map(|near| folder.value.with_file_name(near)))
+    let help = match report::nearest(&name, names.iter().map(String::as_str)) {
+        Some(near) => folder.from.with(folder.value.with_file_name(near).display()),
+        None => "check the path (it is relative to the current folder)".to_string(),
+    };
+    refused(format!("there is no folder `{shown}` with templates"), help)
 }
 
 /// The values in the variable of an option that may be repeated, a line each.
