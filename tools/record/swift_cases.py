@@ -56,5 +56,6 @@ def main():
         cases = [case(number) for number in range(options.cases)]
         asked = [{"fills": ["swift", it["command"]], "config": None, "argv": [word.replace("MODEL", f"{folder}/model") for word in it["argv"]], "model": folder, "world": it["world"]} for it in cases]
         found = json.loads(json.dumps(answers(options.env, folder, [HERE / "real_parsers.py"], asked)).replace(folder, "FOLDER"))
+        found = [{key: value[:300] if key == "refused" else value for key, value in answer.items()} for answer in found]
         config = json.loads((Path(folder) / "model/config.json").read_text())
         print_answers(options.env, ("ms_swift", "transformers", "accelerate", "deepspeed"), cases, found, model={key: config[key] for key in ("model_type", "hidden_size")})
