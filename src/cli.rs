@@ -25,9 +25,11 @@ use crate::host::Host;
 use crate::report::Problem;
 use crate::request::Launch;
 use crate::tools::diff::DiffRequest;
+use crate::tools::explain::ExplainRequest;
 use crate::tools::generate::GenerateRequest;
 use crate::tools::schema::SchemaRequest;
 use crate::tools::shims::Shims;
+use crate::tools::templates::TemplatesRequest;
 
 pub use commands::{ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, command, shown_options};
 use commands::{Asked, described, launch_command, place_of};
@@ -35,7 +37,6 @@ use launch::{LaunchArgs, Mode};
 use reader::Reader;
 pub(crate) use reader::Refused;
 use refusal::{refusal, refused_argument};
-pub use tools::{ExplainRequest, TemplatesRequest};
 
 /// What the user asked for.
 pub enum Request {

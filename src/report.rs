@@ -3,7 +3,6 @@
 
 mod effects;
 mod files;
-mod generated;
 mod machine;
 mod memory;
 mod prefixes;
@@ -11,10 +10,8 @@ mod printing;
 mod problem;
 mod ranks;
 pub(crate) mod reading;
-mod record;
 mod rule;
 pub(crate) mod secrets;
-mod shims;
 mod suggestion;
 mod templates;
 mod trainers;
@@ -22,16 +19,13 @@ mod usage;
 
 pub(crate) use effects::*;
 pub(crate) use files::*;
-pub(crate) use generated::*;
 pub(crate) use machine::*;
 pub(crate) use memory::*;
 pub(crate) use prefixes::*;
 pub(crate) use printing::*;
 pub use problem::*;
 pub(crate) use ranks::*;
-pub(crate) use record::*;
 pub(crate) use rule::{Rule, RuleSubject};
-pub(crate) use shims::*;
 pub(crate) use suggestion::*;
 pub(crate) use templates::*;
 pub(crate) use trainers::*;

@@ -12,7 +12,7 @@ pub use crate::plan::Plan;
 pub use crate::ranks::topology;
 pub use crate::report::{Problem, Severity, When, secrets::Secrets};
 pub use crate::request::{Format, Launch};
-pub use crate::tools::{explain, generate};
+pub use crate::tools::{explain, generate, templates};
 
 pub mod arguments {
     pub use crate::command::arguments::options_table::recorded;
@@ -23,9 +23,7 @@ pub mod check {
 }
 
 pub mod cli {
-    pub use crate::cli::{
-        ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, ExplainRequest, Request, TemplatesRequest, command, parse, shown_options,
-    };
+    pub use crate::cli::{ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, Request, command, parse, shown_options};
 }
 
 pub mod fit {

@@ -236,7 +236,7 @@ pub fn flag(arg: &Arg) -> String {
 }
 
 /// `ZLAUNCH_NPROC_PER_NODE`. Only the options of a launch have one.
-pub(crate) fn variable(arg: &Arg) -> String {
+pub fn variable(arg: &Arg) -> String {
     variable_of(arg.get_id().as_str())
 }
 
@@ -249,7 +249,7 @@ pub(crate) fn takes_value(arg: &Arg) -> bool {
 }
 
 /// Every option of a launch.
-pub(crate) fn launch_options() -> impl Iterator<Item = &'static Arg> {
+pub fn launch_options() -> impl Iterator<Item = &'static Arg> {
     static OPTIONS: LazyLock<Command> = LazyLock::new(|| spelled(LaunchOptions::augment_args(Command::new("zlaunch"))));
     OPTIONS.get_arguments()
 }

@@ -16,11 +16,11 @@ pub struct Var {
 }
 
 impl Var {
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn names(&self) -> impl Iterator<Item = &str> {
         self.name.split(", ")
     }
 
-    pub(crate) fn is_called(&self, name: &str) -> bool {
+    pub fn is_called(&self, name: &str) -> bool {
         self.names().any(|it| it == name)
     }
 }

@@ -7,20 +7,11 @@ use super::launch::TEMPLATES;
 use super::reader::Reader;
 use super::values::{self, Words, one_of};
 use crate::base::options::{AnyValue, Given, LayerOptions, SUBCOMMANDS, SearchOptions};
-use crate::base::source::Sourced;
-use crate::config::layers::Layers;
-use crate::config::template::Search;
 use crate::report::{self, Problem};
+use crate::tools::explain::ExplainRequest;
 use crate::tools::schema::SchemaRequest;
 use crate::tools::shims::{Action, Shims};
-
-pub struct TemplatesRequest {
-    /// Without one, all are listed.
-    pub name: Option<Sourced<String>>,
-    pub(crate) raw: bool,
-    pub search: Search,
-    pub(crate) layers: Layers,
-}
+use crate::tools::templates::TemplatesRequest;
 
 #[derive(Args)]
 #[group(skip)]
@@ -41,12 +32,6 @@ pub(super) fn read_templates(args: TemplatesArgs, mut reader: Reader) -> Result<
     let name = reader.one(args.name, values::text);
     let (search, layers) = (reader.search(args.search), reader.layers(args.layers));
     reader.finish(TemplatesRequest { name, raw: args.raw, search, layers })
-}
-
-pub struct ExplainRequest {
-    /// Without any, what can be explained is listed.
-    pub words: Option<String>,
-    pub search: Search,
 }
 
 pub(super) const ABOUT_EXPLAIN: &str =

@@ -9,6 +9,7 @@
 
 mod engines;
 mod examples;
+mod explanations;
 pub mod laws;
 mod man;
 mod measured;
