@@ -28,7 +28,6 @@ Examples:
   zlaunch diff record --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B";
 
 #[derive(Args)]
-#[group(skip)]
 pub(super) struct DiffArgs {
     /// The configs to compare
     #[arg(required = true, num_args = 1..=2, value_names = ["A", "B"], value_parser = AnyValue(TEMPLATES))]

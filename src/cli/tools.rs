@@ -14,7 +14,6 @@ use crate::tools::shims::{Action, Shims};
 use crate::tools::templates::TemplatesRequest;
 
 #[derive(Args)]
-#[group(skip)]
 pub(super) struct TemplatesArgs {
     /// Print this template
     #[arg(value_parser = AnyValue(TEMPLATES))]
@@ -38,7 +37,6 @@ pub(super) const ABOUT_EXPLAIN: &str =
     "The help and what is translated of the explanations are in Chinese if ZLAUNCH_LANG or the locale is zh.";
 
 #[derive(Args)]
-#[group(skip)]
 pub(super) struct ExplainArgs {
     /// A key, `stage 3`, a variable, a template, a rule; without one, list what can be explained
     word: Vec<Given>,
@@ -58,7 +56,6 @@ pub(super) const ABOUT_SCHEMA: &str =
     "The descriptions are in Chinese if ZLAUNCH_LANG or the locale is zh. docs/editor.md shows how editors use it.";
 
 #[derive(Args)]
-#[group(skip)]
 #[command(next_help_heading = "Schema")]
 pub(super) struct SchemaArgs {
     /// For this version of DeepSpeed; by default the one that is installed, else the newest known
@@ -77,7 +74,6 @@ pub(super) fn read_schema(args: SchemaArgs, mut reader: Reader) -> Result<Schema
 pub(super) const SHIMS_USAGE: &str = "zlaunch shims install|remove|list [DIR]";
 
 #[derive(Args)]
-#[group(skip)]
 pub(super) struct ShimsArgs {
     #[arg(value_parser = AnyValue(ACTIONS))]
     action: Given,
@@ -102,7 +98,6 @@ pub(super) fn read_shims(args: ShimsArgs, mut reader: Reader) -> Result<Shims, V
 }
 
 #[derive(Args)]
-#[group(skip)]
 pub(super) struct CompletionsArgs {
     #[arg(value_parser = AnyValue(SHELLS))]
     pub(super) shell: Given,
@@ -114,7 +109,6 @@ pub(super) const ABOUT_HELP: &str =
     "`zlaunch --help` has every option of a launch, `zlaunch explain` what the keys and variables of DeepSpeed mean.";
 
 #[derive(Args)]
-#[group(skip)]
 pub(super) struct HelpArgs {
     /// A command of zlaunch; without one, the overview
     #[arg(value_parser = AnyValue(COMMANDS))]
