@@ -150,7 +150,7 @@ fn read(asked: Asked, reader: Reader) -> Result<Request, Refused> {
         Asked::Diff(args) => Request::Diff(Box::new(diff::read(*args, reader)?)),
         Asked::Templates(args) => Request::Templates(tools::read_templates(args, reader)?),
         Asked::Explain(args) => Request::Explain(tools::read_explain(args, reader)?),
-        Asked::Generate(args) => Request::Generate(generate::read(args, reader)?),
+        Asked::Generate(args) => Request::Generate(generate::read(*args, reader)?),
         Asked::Shims(args) => Request::Shims(tools::read_shims(args, reader)?),
         Asked::Schema(args) => Request::Schema(tools::read_schema(args, reader)?),
         Asked::Completions(args) => Request::Show(completions(args, reader)?),

@@ -1,5 +1,6 @@
 //! Carries a plan out: writes the files, then becomes the program or starts the ranks. Nothing is decided here.
 
+mod environment;
 mod files;
 mod local;
 
@@ -62,21 +63,9 @@ pub(crate) fn start(plan: &Plan) -> Result<u8, Problem> {
     }
     let mut command = Command::new(program);
     command.args(arguments);
-    apply_environment(&plan.environment, &mut command);
+    environment::apply(&plan.environment, &mut command);
     // std resets SIGPIPE, which Rust's runtime ignores, to its default; the program inherits everything else.
     Err(report::cannot_execute(program, &command.exec()))
-}
-
-/// Sets the variables of a program or rank that zlaunch starts.
-fn apply_environment(environment: &Environment, command: &mut Command) {
-    // Set by a shim for zlaunch alone: nobody behind it should see it.
-    command.env_remove(vars::ZLAUNCH_SHIM_OF);
-    for name in &environment.unset {
-        command.env_remove(name);
-    }
-    for setting in &environment.set {
-        command.env(&setting.name, &setting.value);
-    }
 }
 
 fn write_config(config: &PlannedConfig) -> Result<(), Problem> {

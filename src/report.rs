@@ -2,10 +2,7 @@
 //! files a user names. One function a sentence; the functions decide nothing but the words.
 
 mod effects;
-mod files;
-mod machine;
 mod memory;
-mod prefixes;
 mod printing;
 mod problem;
 mod ranks;
@@ -18,13 +15,11 @@ mod trainers;
 mod usage;
 
 pub(crate) use effects::*;
-pub(crate) use files::*;
-pub(crate) use machine::*;
 pub(crate) use memory::*;
-pub(crate) use prefixes::*;
 pub(crate) use printing::*;
 pub use problem::*;
 pub(crate) use ranks::*;
+pub(crate) use reading::{not_a_file, unreadable_file};
 pub(crate) use rule::{Rule, RuleSubject};
 pub(crate) use suggestion::*;
 pub(crate) use templates::*;

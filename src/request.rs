@@ -1,6 +1,5 @@
 //! What was asked for, as plain values: `cli` makes them, everything behind reads them.
 
-pub(crate) mod piped;
 pub(crate) mod understood;
 mod unknown;
 
@@ -14,7 +13,7 @@ use crate::config::layers::Layers;
 use crate::config::template::Search;
 use crate::ranks::launcher::{Launcher, OutputFlags};
 use crate::ranks::topology::{HostFlags, RankFlags};
-use crate::report::{Problem, Rule};
+use crate::report::{Problem, Rule, reading};
 
 /// A launch as it was said.
 #[derive(Default)]
@@ -49,6 +48,24 @@ impl Launch {
         Launch { output: self.output, command: self.command.clone(), trainer, ..Launch::default() }
     }
 
+    /// Reads the config that `--deepspeed` names, if it comes through a pipe: `--deepspeed -`, `--deepspeed <(…)`. A pipe can
+    /// be read once, so from here on its text stands in the place of its name, also for zlaunch behind a prefix and in the
+    /// record.
+    pub(crate) fn read_piped_config(&mut self) -> Result<(), Problem> {
+        let Some(spec) = self.deepspeed.as_mut().filter(|spec| spec.from.is_flag()) else { return Ok(()) };
+        let name = spec.value.clone();
+        if !read_if_piped(spec)? {
+            return Ok(());
+        }
+        for word in &mut self.options {
+            let text = word.to_str().and_then(|text| text.strip_suffix(&name));
+            if let Some(said) = text.filter(|said| said.is_empty() || *said == "--deepspeed=") {
+                *word = format!("{said}{}", spec.value).into();
+            }
+        }
+        Ok(())
+    }
+
     /// Our options as they were given, for zlaunch behind a prefix: without those that only print, and without those
     /// that were meant for srun itself.
     pub(crate) fn forwarded_options(&self) -> Vec<OsString> {
@@ -76,6 +93,14 @@ impl Launch {
         }
         forwarded
     }
+}
+
+/// Puts the text of the pipe in the place of its name. Whether it was one.
+pub(crate) fn read_if_piped(spec: &mut Sourced<String>) -> Result<bool, Problem> {
+    let Some(piped) = reading::piped(&spec.value) else { return Ok(false) };
+    spec.value = piped?.to_string();
+    spec.from = Source::Input;
+    Ok(true)
 }
 
 /// What is shown, and whether anything is done.

@@ -28,7 +28,7 @@ pub mod cli {
 
 pub mod fit {
     pub use crate::fit::{
-        View, algorithm, answer, architecture, cards, memory, need, optimizer, settings, strategy, weights, workload,
+        View, algorithm, answer, architecture, cards, memory, need, optimizer, settings, strategy, workload,
     };
 }
 

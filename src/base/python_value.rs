@@ -7,7 +7,7 @@ pub fn int(text: &str) -> Option<i64> {
     whole(text)?.parse().ok()
 }
 
-/// The same for integers of any size, as a float. Python's integers are unbounded.
+/// `int(text)` of any size, as a float: Python's integers are unbounded.
 pub(crate) fn large_int(text: &str) -> Option<f64> {
     whole(text)?.parse().ok()
 }

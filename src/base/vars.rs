@@ -21,7 +21,7 @@ impl Var {
     }
 
     pub fn is_called(&self, name: &str) -> bool {
-        self.names().any(|it| it == name)
+        self.names().any(|own| own == name)
     }
 }
 
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn every_variable_with_a_role_has_a_row() {
         let all = all();
-        for variable in engines::all().flat_map(|block| block.variables()).filter(|it| it.has_role()) {
+        for variable in engines::all().flat_map(|block| block.variables()).filter(|variable| variable.has_role()) {
             assert!(
                 all.iter().any(|var| var.is_called(variable.name())),
                 "{}: `about` must stand above",

@@ -55,5 +55,5 @@ pub(super) fn read(args: DiffArgs, mut reader: Reader) -> Result<DiffRequest, Ve
     let output = Output { dry_run: Some(format), ..Output::default() };
     // What would be recorded is compared with a record; nothing is written.
     let record = Some(Sourced::new(".".into(), Source::Default));
-    reader.finish(DiffRequest { specs, launch: Launch { output, record, ..launch }, format })
+    reader.finish(DiffRequest { specs, launch: Launch { record, output, ..launch }, format })
 }

@@ -8,7 +8,7 @@ use crate::base::python_value;
 use crate::base::recorded::Table;
 use crate::base::source::{Source, Sourced};
 use crate::command::option_names::{self, is_spelling, starts_dashed};
-use crate::report::{self, Problem};
+use crate::report::{self, Problem, Rule};
 
 /// How many words follow an option, as argparse's `nargs` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,12 @@ pub enum Nargs {
 
 /// An option that zlaunch reads, by its name with underscores.
 pub type Field = (&'static str, Nargs);
+
+/// Fields in one text, with a `?` behind those that may stand without a value.
+pub(crate) fn fields(list: &'static str) -> impl Iterator<Item = Field> {
+    list.split_ascii_whitespace()
+        .map(|word| word.strip_suffix('?').map_or((word, Nargs::One), |name| (name, Nargs::Optional)))
+}
 
 /// The options of a front end. argparse accepts an abbreviation that fits one of them only.
 #[derive(Clone, Copy)]
@@ -188,7 +194,10 @@ impl Args {
     ) -> Result<Option<Sourced<T>>, ArgumentError> {
         let Some(option) = self.last(name) else { return Ok(None) };
         let Some(value) = &option.value else {
-            return Err(ArgumentError::Refused(report::argument_needs_value(&option.spelled, wanted, example)));
+            let (spelled, example) = (&option.spelled, report::usual(&option.spelled, example));
+            let what = format!("the trainer refuses `{spelled}` without a value: it wants {wanted}");
+            let help = format!("{spelled} {example}; a value that starts with `-` needs {spelled}=VALUE");
+            return Err(ArgumentError::Refused(Problem::error(Rule::Argument, what).at(spelled).help(help)));
         };
         let text = value.to_string_lossy();
         match read(&text) {

@@ -2,7 +2,7 @@
 //! are spelled and how the config reaches it. Each file in `trainer/` holds one.
 
 use crate::base::recorded::Version;
-use crate::command::argv::{Args, ArgumentError, Field, Nargs, OptionList};
+use crate::command::argv::{Args, ArgumentError, OptionList};
 use crate::command::defaults::ArgumentClass;
 use crate::command::inputs::Input;
 use crate::command::job::Job;
@@ -15,9 +15,6 @@ use crate::report::Problem;
 
 pub struct Trainer {
     pub name: &'static str,
-    /// The rows of this front end in the documents' table.
-    #[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "the tests write the documents"))]
-    pub usage: &'static [Usage],
     /// The package whose version is the trainer's, by the name pip knows.
     pub(crate) distribution: Option<&'static str>,
     /// Recognises a command and says what each rank runs.
@@ -57,8 +54,8 @@ pub(crate) struct ConfigTraits {
 
 /// What its arguments are, and what they are without being given.
 pub(crate) struct ArgumentTraits {
-    /// Those that zlaunch reads, besides `COMMON_FIELDS`.
-    pub(crate) fields: &'static [Field],
+    /// Those that zlaunch reads, besides `COMMON_FIELDS` (`argv::fields`).
+    pub(crate) fields: &'static str,
     /// All of its options.
     pub(crate) options: fn(&Target) -> OptionList<'static>,
     /// Those that name a model, a dataset or a checkpoint.
@@ -134,16 +131,6 @@ impl Trainer {
     pub(crate) fn sets(&self, key: &str) -> bool {
         matches!(self.config.filler, Some(AutoFiller::Trainer(source)) if source(key).is_some())
     }
-}
-
-/// A row of the documents' table of front ends.
-#[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "the tests write the documents"))]
-pub struct Usage {
-    /// Commands that are recognised; a test plans each of them. `…` stands for more arguments.
-    pub commands: &'static [&'static str],
-    /// What is executed, in Markdown.
-    pub runs: &'static str,
-    pub runs_zh: &'static str,
 }
 
 /// Who replaces an "auto" that is still in the config when the trainer starts.
@@ -256,40 +243,10 @@ pub(crate) enum DefaultArguments {
 }
 
 /// Names of transformers' `TrainingArguments` that every HF front end shares.
-pub(crate) const COMMON_FIELDS: &[Field] = {
-    use Nargs::{One, Optional};
-    &[
-        ("per_device_train_batch_size", One),
-        ("gradient_accumulation_steps", One),
-        ("learning_rate", One),
-        ("weight_decay", One),
-        ("adam_beta1", One),
-        ("adam_beta2", One),
-        ("adam_epsilon", One),
-        ("max_grad_norm", One),
-        ("max_steps", One),
-        ("warmup_steps", One),
-        ("warmup_ratio", One),
-        ("auto_find_batch_size", Optional),
-        ("parallelism_config", One),
-        ("fp16", Optional),
-        ("bf16", Optional),
-        ("half_precision_backend", One),
-        ("fp16_backend", One),
-        ("fp16_full_eval", Optional),
-        ("bf16_full_eval", Optional),
-        ("deepspeed", One),
-        ("output_dir", One),
-        ("model_revision", One),
-        ("optim", One),
-        ("fsdp", One),
-        ("save_only_model", Optional),
-        ("load_best_model_at_end", Optional),
-        ("tuner_type", One),
-        ("train_type", One),
-        ("finetuning_type", One),
-    ]
-};
+pub(crate) const COMMON_FIELDS: &str = "per_device_train_batch_size gradient_accumulation_steps learning_rate weight_decay \
+    adam_beta1 adam_beta2 adam_epsilon max_grad_norm max_steps warmup_steps warmup_ratio auto_find_batch_size? \
+    parallelism_config fp16? bf16? half_precision_backend fp16_backend fp16_full_eval? bf16_full_eval? deepspeed output_dir \
+    model_revision optim fsdp save_only_model? load_best_model_at_end? tuner_type train_type finetuning_type";
 
 /// Why a command takes no config, and what to do instead.
 #[derive(Clone, Debug, PartialEq, Eq)]

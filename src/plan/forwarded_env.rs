@@ -51,8 +51,11 @@ impl ForwardedEnv {
             .chain(carrier.missing_ranks(context))
             .collect();
         if carrier == Carrier::OpenMpi {
-            let open = environment.set.iter().filter(|it| it.name.starts_with("NCCL") || !is_handed_on(&it.name));
-            forwarded.named = open.map(|it| it.name.clone()).collect();
+            let open = environment
+                .set
+                .iter()
+                .filter(|setting| setting.name.starts_with("NCCL") || !is_handed_on(&setting.name));
+            forwarded.named = open.map(|setting| setting.name.clone()).collect();
         }
         Ok(forwarded)
     }
@@ -73,10 +76,9 @@ fn needs_care(name: &str, value: &OsStr) -> bool {
 
 /// The variables that the runner hands on by itself, as the launch will have them.
 fn handed_on<'a>(environment: &'a Environment, host: &'a Host) -> impl Iterator<Item = (&'a str, &'a OsStr)> {
-    let set = environment.set.iter().map(|it| (it.name.as_str(), it.value.as_os_str()));
     let is_changed = |name: &str| environment.unset.iter().any(|unset| unset == name) || environment.sets(name);
     let kept = host.env.iter().filter_map(|(name, value)| Some((name.to_str()?, value.as_os_str())));
-    set.chain(kept.filter(move |(name, _)| !is_changed(name))).filter(|(name, _)| is_handed_on(name))
+    environment.settings().chain(kept.filter(move |(name, _)| !is_changed(name))).filter(|(name, _)| is_handed_on(name))
 }
 
 /// The lines of the runner's file of variables, and those of the file with the secrets.
@@ -107,9 +109,8 @@ fn through_pdsh(context: &LaunchContext<'_>, environment: &mut Environment) -> R
         problems: Vec::new(),
     };
     lines.add_own_files(host)?;
-    let set = environment.set.iter().map(|it| (it.name.as_str(), it.value.as_os_str()));
     let kept = handed_on(environment, host).filter(|(name, value)| needs_care(name, value));
-    for (name, value) in set.chain(kept.filter(|(name, _)| !environment.sets(name))) {
+    for (name, value) in environment.settings().chain(kept.filter(|(name, _)| !environment.sets(name))) {
         // DeepSpeed puts the folder in front.
         let joined = (name == "PYTHONPATH").then(|| [host.cwd.as_os_str(), value].join(OsStr::new(":")));
         lines.add(name, joined.as_deref().unwrap_or(value));

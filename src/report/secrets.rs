@@ -60,11 +60,8 @@ impl<'h> Secrets<'h> {
 
     /// The pieces of a variable's value.
     pub(crate) fn in_value<'a>(&self, name: &str, value: &'a OsStr) -> Vec<Piece<'a>> {
-        let whole = is_secret(name, &value.to_string_lossy()).then(|| Span {
-            start: 0,
-            end: value.len(),
-            name: name.to_string(),
-        });
+        let whole = Span { start: 0, end: value.len(), name: name.to_string() };
+        let whole = is_secret(name, &value.to_string_lossy()).then_some(whole);
         self.pieces(value.as_bytes(), whole.into_iter().chain(scan(&[value.as_bytes()]).into_iter().flatten()))
     }
 
@@ -86,16 +83,8 @@ impl<'h> Secrets<'h> {
     }
 
     /// A command, to be shown.
-    pub(crate) fn hide_in_words<'a>(&self, words: impl IntoIterator<Item = &'a OsStr>) -> Vec<Cow<'a, OsStr>> {
-        let words: Vec<&[u8]> = words.into_iter().map(OsStr::as_bytes).collect();
-        let nothing_known = self.known().is_empty();
-        let hidden = |(word, spans): (&&'a [u8], Vec<Span>)| {
-            if spans.is_empty() && nothing_known {
-                return Cow::Borrowed(OsStr::from_bytes(word));
-            }
-            Cow::Owned(OsString::from_vec(shown(&self.pieces(word, spans))))
-        };
-        words.iter().zip(scan(&words)).map(hidden).collect()
+    pub(crate) fn hide_in_words<'a>(&self, words: impl IntoIterator<Item = &'a OsStr>) -> Vec<OsString> {
+        self.in_words(words).iter().map(|pieces| OsString::from_vec(shown(pieces))).collect()
     }
 
     /// `NAME=VALUE`, to be shown.
@@ -114,11 +103,8 @@ impl<'h> Secrets<'h> {
     }
 
     /// A text that names no secrets itself but may repeat one that is known.
-    pub(crate) fn hide_known(&self, text: String) -> String {
-        if self.known().is_empty() {
-            return text;
-        }
-        String::from_utf8_lossy(&shown(&self.pieces(text.as_bytes(), []))).into_owned()
+    pub(crate) fn hide_known(&self, text: impl AsRef<str>) -> String {
+        String::from_utf8_lossy(&shown(&self.pieces(text.as_ref().as_bytes(), []))).into_owned()
     }
 
     fn known(&self) -> &BTreeMap<Vec<u8>, String> {
@@ -131,7 +117,7 @@ impl<'h> Secrets<'h> {
         value
     }
 
-    /// The same below a key that says how secret its values are.
+    /// A JSON value below a key that says how secret its values are.
     fn hide_under(&self, kind: Option<Sensitivity>, value: &mut Value) {
         let hides = |text: &str| kind.is_some_and(|kind| kind.hides(text));
         match value {
@@ -144,9 +130,8 @@ impl<'h> Secrets<'h> {
             }
             Value::Array(items) => items.iter_mut().for_each(|item| self.hide_under(kind, item)),
             Value::Object(entries) => {
-                entries
-                    .iter_mut()
-                    .for_each(|(key, value)| self.hide_under(kind.or_else(|| Sensitivity::of(key)), value));
+                let kind_of = |key: &str| kind.or_else(|| Sensitivity::of(key));
+                entries.iter_mut().for_each(|(key, value)| self.hide_under(kind_of(key), value));
             }
             _ => {}
         }
@@ -203,14 +188,11 @@ fn known_from(host: &Host) -> BTreeMap<Vec<u8>, String> {
 }
 
 fn shown(pieces: &[Piece]) -> Vec<u8> {
-    let mut shown = Vec::new();
-    for piece in pieces {
-        shown.extend_from_slice(match piece {
-            Piece::Open(bytes) => bytes,
-            Piece::Secret(..) => HIDDEN.as_bytes(),
-        });
-    }
-    shown
+    let shown = |piece: &Piece| match *piece {
+        Piece::Open(bytes) => bytes.to_vec(),
+        Piece::Secret(..) => HIDDEN.as_bytes().to_vec(),
+    };
+    pieces.iter().flat_map(shown).collect()
 }
 
 /// The variables by which a script asks for the secrets that it does not hold: one for each value.

@@ -19,7 +19,7 @@ use crate::plan::Plan;
 use crate::plan::record;
 use crate::report::secrets::Secrets;
 use crate::report::{Problem, Rule};
-use crate::request::{Format, Launch, piped};
+use crate::request::{self, Format, Launch};
 
 pub struct DiffRequest {
     /// Two, or one if a command follows.
@@ -104,7 +104,7 @@ fn compare<'h>(request: &DiffRequest, host: &'h Host) -> Result<Comparison<'h>, 
 fn side(spec: &Sourced<String>, search: &Search, host: &Host) -> Result<Side, Vec<Problem>> {
     let mut spec = spec.clone();
     let name = spec.value.clone();
-    piped::read_if_piped(&mut spec)?;
+    request::read_if_piped(&mut spec)?;
     let folder = host.absolute(name.as_ref());
     if spec.from != Source::Input && folder.is_dir() {
         let record = record::read(&folder)?;

@@ -1,7 +1,7 @@
 //! `zlaunch explain WORD`: what a DeepSpeed key, a ZeRO stage, a variable, a template or a diagnostic means.
 
 mod explanation;
-pub mod glossary;
+mod glossary;
 mod language;
 mod versions;
 
@@ -15,7 +15,8 @@ use crate::host::{Host, terminal};
 use crate::report::{self, Problem, Rule};
 
 use explanation::Explanation;
-use glossary::{GlossaryEntry, Topic, entries, keys_by_section};
+pub use glossary::{GlossaryEntry, entries};
+use glossary::{Topic, keys_by_section};
 pub(crate) use language::Language;
 use versions::Versions;
 pub(crate) use versions::fate;

@@ -13,9 +13,11 @@ use crate::report::{self, Problem};
 pub(crate) fn run(request: &FitRequest, host: &Host) -> Result<u8, Vec<Problem>> {
     // It is asked about GPUs that need not be here.
     let help = request.card.map_or("--gpu H100x8, or --gpus 8 --gpu-memory 80GiB", |_| "--gpus 8");
-    let in_its_words = |problem: Problem| match problem.asks_for_gpu_count {
-        true => Problem { what: "the number of GPUs is unknown".to_string(), ..problem }.help(help),
-        false => problem,
+    let in_its_words = |problem: Problem| {
+        if !problem.asks_for_gpu_count {
+            return problem;
+        }
+        Problem { what: "the number of GPUs is unknown".to_string(), ..problem }.help(help)
     };
     let report =
         fit::answer(request, host).map_err(|problems| problems.into_iter().map(in_its_words).collect::<Vec<_>>())?;

@@ -28,12 +28,12 @@ pub(crate) fn run(request: &SchemaRequest, host: &Host) -> Result<(), Vec<Proble
 
 /// The schema, and a word about it where another version stands in for the one that is wanted.
 fn schema(request: &SchemaRequest, host: &Host) -> Result<(Value, Option<String>), Problem> {
-    let installed = || Some(Python::on_path(host)?.version("deepspeed")?);
+    let installed = || Python::on_path(host)?.version("deepspeed");
     let wanted = request.version.or_else(installed);
     let version = wanted.map_or_else(newest, |wanted| schema::version_match(wanted).version());
     let note = wanted
         .filter(|wanted| *wanted != version)
-        .map(|wanted| format!("note: DeepSpeed {} was not recorded: this is the schema of {}", wanted, version));
+        .map(|wanted| format!("note: DeepSpeed {wanted} was not recorded: this is the schema of {version}"));
     let writer = Writer { version, language: Language::of(host)?, template: request.template };
     Ok((writer.document(), note))
 }

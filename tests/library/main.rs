@@ -9,7 +9,7 @@
 
 mod engines;
 mod examples;
-mod explanations;
+mod explain;
 pub mod laws;
 mod man;
 mod measured;

@@ -78,17 +78,20 @@ fn shorthands(about_key: &str, stop: &str) -> Vec<(String, String)> {
     abouts.iter().map(|(name, about)| ((*name).to_string(), format!("| `{name}` | {} |", first(about)))).collect()
 }
 
-/// The rows in which the front ends describe themselves.
+/// What the documents say of each front end.
 fn front_ends(in_chinese: bool) -> Vec<(String, String)> {
-    let mut rows = Vec::new();
-    for trainer in trainer::ALL {
-        for usage in trainer.usage {
-            let runs = if in_chinese { usage.runs_zh } else { usage.runs };
-            let commands: Vec<String> = usage.commands.iter().map(|command| format!("`{command}`")).collect();
-            let row = format!("| {} | `{}` | {} |", commands.join(", "), trainer.name, cell(runs));
-            rows.push((trainer.name.to_string(), row));
-        }
-    }
+    let text = include_str!("../data/front_ends.txt");
+    let row = |block: &str| {
+        let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap();
+        let name = block.lines().next().unwrap();
+        let commands: Vec<String> = field("commands").split(" | ").map(|command| format!("`{command}`")).collect();
+        let runs = cell(field(if in_chinese { "runs_zh" } else { "runs" }));
+        (name.to_string(), format!("| {} | `{name}` | {runs} |", commands.join(", ")))
+    };
+    let rows: Vec<_> = text.split("\n= ").skip(1).map(row).collect();
+    let mut names: Vec<&str> = rows.iter().map(|(name, _)| name.as_str()).collect();
+    names.dedup();
+    assert_eq!(names, trainer::ALL.iter().map(|trainer| trainer.name).collect::<Vec<_>>());
     rows
 }
 

@@ -14,27 +14,21 @@ import sys
 import tempfile
 from pathlib import Path
 
-from harness import ROOT, Arguments, Checks
+from harness import ROOT, Arguments, Checks, blocks
 from lab import Lab
 
-MARK = "```sh tests/real/documents.py"
 ON_CPU = ("--model_type qwen2 --template qwen --torch_dtype float32 --use_cpu true --per_device_train_batch_size 1 --max_steps 2 --max_length 128 "
           "--dataset_num_proc 1 --report_to none --save_strategy no --logging_steps 1 --output_dir")
 
 
-def blocks():
+def commands():
     """Every command of every document once, and where it stands."""
     seen = {}
     for document in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]):
-        lines = enumerate(document.read_text().splitlines(), 1)
-        for _, line in lines:
-            if line == MARK:
-                for number, command in lines:
-                    if command == "```":
-                        break
-                    # Both READMEs have the same command, each with a comment in its language.
-                    if bare := re.split(r"(?:^|\s+)#", command)[0]:
-                        seen.setdefault(bare, f"{document.relative_to(ROOT)}:{number}")
+        for number, line in (line for block in blocks(document, "sh tests/real/documents.py") for line in block):
+            # Both READMEs have the same command, each with a comment in its language.
+            if bare := re.split(r"(?:^|\s+)#", line)[0]:
+                seen.setdefault(bare, f"{document.relative_to(ROOT)}:{number}")
     assert seen, "no document names this script"
     return {name: command for command, name in seen.items()}
 
@@ -71,7 +65,7 @@ def main():
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as root:
         lab = Lab(options.bin, options.env, Path(root))
         prepared(lab)
-        for name, command in blocks().items():
+        for name, command in commands().items():
             checks.run(name, trains if "swift sft" in command and not command.startswith("cargo ") else installs, command, lab)
     checks.finish()
 

@@ -6,25 +6,21 @@ types and ranges. `language_server` asks the JSON server of VS Code for completi
 `pre_commit_builds_it` run the hooks of this repository. What is downloaded is kept beside the environments of `setup`.
 """
 import contextlib
-import copy
 import json
 import os
-import random
 import re
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
-from harness import DEEPSPEED_VERSIONS, ROOT, Skip, check, import_from, kept, mirror, needs, node_modules, programs, run, run_checks
+from check_agreement import Mutator, schema_keys
+from harness import DEEPSPEED_VERSIONS, ROOT, Skip, check, import_from, needs, node_modules, programs, run, run_checks
 
 # The rules of `check` that a schema can say. The rest is about combinations, the machine or the command.
 RULES = {"unknown-key", "ignored-key", "removed-key", "two-names", "wrong-type", "wrong-value", "odd-value", "batch-size", "auto"}
 # Both sides of pydantic 2, of the strict sections, and of what was removed.
 VERSIONS = ["0.14.3", "0.16.9", "0.17.5", "0.19.5", "0.19.8"]
-VALUES = [None, True, False, 0, 1, 2, 3, 4, 7, -1, -5, 0.5, -0.5, 1.0, 1.5, 1e9, 5e8, 2**40, "", " ", "0", "1", "2", "7", "-1", "+3", "1_000", " 5 ", "1.0", "1.5", "0.25",
-          "1e-3", "1e9", "nan", "inf", "true", "True", "FALSE", "yes", "no", "on", "Off", "y", "maybe", "auto", "none", "cpu", "nvme", "CPU", "fp16", "FP16", "bf16", "Bfloat16",
-          "warn", "WARN", "ignore", "mean", "throughput", "x", [], [1], ["a"], [1, "a"], ["throughput"], ["z3"], {}, {"enabled": True}, {"enabled": "auto"}, {"x": 1}]
 # The JSON server of VS Code, as its makers last published it alone, and as it is taken out of VS Code for other editors. The first knows 2020-12 only in part.
 SERVERS = {"vscode-json-languageserver": "vscode-json-languageserver@1.3.4", "vscode-json-language-server": "vscode-langservers-extracted@4.10.0"}
 
@@ -39,55 +35,6 @@ def configs(options):
         result = subprocess.run([options.bin, "templates", path.resolve()], env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         if result.returncode == 0:
             yield path.name, json.loads(result.stdout)
-
-
-def places(value, path=()):
-    """The keys of a config, sections included."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield (*path, key)
-            yield from places(inner, (*path, key))
-
-
-def known_keys(it, path=()):
-    """The keys of a schema."""
-    for form in [it, *it.get("anyOf", [])]:
-        for key, inner in form.get("properties", {}).items():
-            yield (*path, key)
-            yield from known_keys(inner, (*path, key))
-
-
-def parent_of(config, path, make=False):
-    for key in path[:-1]:
-        config = config.setdefault(key, {}) if make else config[key]
-        if not isinstance(config, dict):
-            return None
-    return config
-
-
-def spoil(config, keys, chance):
-    """One change that a user may make, or several."""
-    config = copy.deepcopy(config)
-    for _ in range(chance.choice((1, 1, 2))):
-        old, new = [path for path in places(config) if "$" not in path[-1]], chance.choice(keys)
-        kind = chance.choice(("value", "value", "typo", "move", "key", "key"))
-        if kind == "key" or not old:
-            section = parent_of(config, new, make=True)
-            if section is not None:
-                section[new[-1]] = chance.choice(VALUES)
-            continue
-        path = chance.choice(old)
-        section = parent_of(config, path)
-        if kind == "value":
-            section[path[-1]] = chance.choice(VALUES)
-            continue
-        value = section.pop(path[-1])
-        if kind == "typo":
-            at = chance.randrange(len(path[-1]))
-            section[path[-1][:at] + chance.choice("axz_9") + path[-1][at + 1:]] = value
-        else:
-            config[path[-1]] = value
-    return config
 
 
 def verdicts(options, files, folder, version):
@@ -117,16 +64,14 @@ def agreement(options):
         raise Skip("there is no corpus here; name one with --corpus")
     validators = import_from("editor", "jsonschema")
     originals = dict(configs(options))
-    chance = random.Random(17)
     told = []
     refused = total = 0
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         for version in VERSIONS:
-            made = schema(options, "--deepspeed-version", version)
-            keys = sorted(set(known_keys(made)) - {("$schema",)})
+            made, mutator = schema(options, "--deepspeed-version", version), Mutator(version, list(originals.values()), schema_keys())
             files = {f"o{number}.json": config for number, config in enumerate(originals.values())}
-            files |= {f"s{number}.json": spoil(chance.choice(list(originals.values())), keys, chance) for number in range(options.cases // len(VERSIONS))}
+            files |= {f"s{number}.json": mutator.case() for number in range(options.cases // len(VERSIONS))}
             for name, config in files.items():
                 (folder / name).write_text(json.dumps(config))
             validator = validators.Draft202012Validator(made)
@@ -275,33 +220,6 @@ def language_server(options):
     return f"{len(SERVERS)} servers, {min(counted)} completions of zero_optimization"
 
 
-def neovim():
-    """The words that start a Neovim of 0.11 or later: the one that is here, else that of Debian's unstable, unpacked."""
-    found = shutil.which("nvim")
-    if found and [int(part) for part in re.search(r"v(\d+)\.(\d+)", run(found, "--version").stdout).groups()] >= [0, 11]:
-        return [found], {}
-    needs("apt-get", "dpkg-deb")
-
-    def make(place):
-        (place / "sources.list").write_text(f"deb [trusted=yes] {mirror()} sid main\n")
-        for folder in ("lists/partial", "cache/archives/partial"):
-            (place / folder).mkdir(parents=True)
-        (place / "status").touch()
-        settings = {"Dir::Etc::sourcelist": place / "sources.list", "Dir::Etc::sourceparts": "/dev/null", "Dir::State::lists": place / "lists", "Dir::Cache": place / "cache",
-                    "Dir::State::status": place / "status", "APT::Sandbox::User": "root"}
-        apt = ["apt-get", *(word for name, value in settings.items() for word in ("-o", f"{name}={value}"))]
-        run(*apt, "update")
-        run(*apt, "install", "--yes", "--no-install-recommends", "--download-only", "neovim")
-        for package in (place / "cache/archives").glob("*.deb"):
-            run("dpkg-deb", "-x", package, place / "root")
-        shutil.rmtree(place / "lists")
-        shutil.rmtree(place / "cache")
-    root = kept(make, "neovim", "sid") / "root"
-    libraries = ":".join(str(folder) for folder in sorted({file.parent for file in root.rglob("*.so*")}))
-    loader = next(root.rglob("ld-linux-*.so.*"))
-    return [loader, "--library-path", libraries, root / "usr/bin/nvim"], {"VIMRUNTIME": str(root / "usr/share/nvim/runtime")}
-
-
 # Opens a file at a place, waits for the server and prints its answer.
 ASKING = """
 vim.cmd.edit("ds_asked.json")
@@ -323,15 +241,18 @@ io.stdout:write("ANSWER " .. vim.json.encode(answer) .. "\\n")
 def real_neovim(options):
     """Neovim itself, with the lines of docs/editor.md: completion, hover and an underlined mistake."""
     server = node_modules(SERVERS["vscode-json-language-server"])
-    words, variables = neovim()
+    needs("nvim")
+    version = run("nvim", "--version").stdout.splitlines()[0]
+    if [int(part) for part in re.search(r"v(\d+)\.(\d+)", version).groups()] < [0, 11]:
+        raise Skip(f"{version} is too old")
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder).resolve()
         (folder / "deepspeed.schema.json").write_text(json.dumps(schema(options)))
         (folder / "init.lua").write_text(documented("text").replace("/home/me", str(folder)))
         (folder / "ask.lua").write_text(ASKING)
         (folder / "ds_asked.json").write_text('{"zero_optimization": {"stage": 4,\n    "overlap_comm": true, "reduce_bucket_size": 1,\n    \n}}\n')
-        env = {"PATH": f"{server}/.bin:{os.environ['PATH']}", "HOME": str(folder), **variables}
-        said = subprocess.run([*words, "--headless", "-i", "NONE", "-u", "init.lua", "-c", "luafile ask.lua", "-c", "qa!"], cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        env = {"PATH": f"{server}/.bin:{os.environ['PATH']}", "HOME": str(folder)}
+        said = subprocess.run(["nvim", "--headless", "-i", "NONE", "-u", "init.lua", "-c", "luafile ask.lua", "-c", "qa!"], cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, timeout=120).stdout
         assert "ANSWER " in said, said
         answer = json.loads(re.search(r"ANSWER (.*)", said)[1])
@@ -339,7 +260,6 @@ def real_neovim(options):
         assert {"offload_param", "stage3_prefetch_bucket_size"} <= names, names
         assert "Elements of gradients" in json.dumps(answer["hover"]), answer["hover"]
         assert answer["shown"], answer
-    version = run(*words, "--version", env={"PATH": os.environ["PATH"], **variables}).stdout.splitlines()[0]
     return f"{version}, {len(names)} completions, underlined: {answer['shown']}"
 
 

@@ -5,10 +5,12 @@ and at the end `N passed, M failed`, with the number skipped if there is one. Th
 anything failed. Checks by the thousand are counted without a line each; one that fails has its line.
 """
 import argparse
+import dataclasses
 import fcntl
 import hashlib
 import importlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -33,6 +35,30 @@ if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
 PATIENCE = 180
 # Of many cases that fail for one reason the first ones say enough.
 SHOWN = 40
+
+
+@dataclasses.dataclass
+class Case:
+    """A block of a file of cases: rows, each a word and what stands behind it, and files."""
+    rows: list
+    files: dict
+
+    def all(self, name):
+        return [rest for first, rest in self.rows if first == name]
+
+    def one(self, name, default=""):
+        return (self.all(name) or [default])[0]
+
+
+def read_cases(path):
+    """{title: block} of a file: `= TITLE`, then rows, then files, each behind `--- NAME`. Lines with `#` between them are comments."""
+    found = {}
+    for block in re.split(r"^= ", path.read_text(), flags=re.M)[1:]:
+        head, *files = re.split(r"^--- ", block, flags=re.M)
+        title, *rows = [line for line in head.splitlines() if line and not line.startswith("#")]
+        texts = {name.split(" ")[0]: text.rstrip("\n") + ("" if " (no newline" in name else "\n") for name, _, text in (file.partition("\n") for file in files)}
+        found[title] = Case([(first, rest.strip()) for first, _, rest in (row.partition(" ") for row in rows)], texts)
+    return found
 
 
 class Skip(Exception):
@@ -176,7 +202,7 @@ class Checks:
 
 def needs(*programs):
     """Skips the check where a program is missing and cannot be installed."""
-    packages = {"unshare": "util-linux", "setpriv": "util-linux", "prlimit": "util-linux"}
+    packages = {"unshare": "util-linux", "setpriv": "util-linux", "prlimit": "util-linux", "nvim": "neovim"}
     for program in programs:
         if not shutil.which(program) and shutil.which("apt-get"):
             subprocess.run(["apt-get", "install", "-qq", "-y", packages.get(program, program)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -228,6 +254,20 @@ def mirror():
     """Where this machine's packages come from."""
     sites = run("apt-get", "indextargets", "--format", "$(REPO_URI) $(ORIGIN)", "Created-By: Packages").stdout.splitlines()
     return next(line.split()[0] for line in sites if line.endswith(" Debian"))
+
+
+def blocks(document, info):
+    """The lines of every block of this kind in a document, each with its number."""
+    found, block = [], None
+    for number, line in enumerate(document.read_text().splitlines(), 1):
+        if block is None and line == f"```{info}":
+            block = []
+        elif block is not None and line == "```":
+            found.append(block)
+            block = None
+        elif block is not None:
+            block.append((number, line))
+    return found
 
 
 def until(condition, complaint, seconds=PATIENCE):

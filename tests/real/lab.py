@@ -10,8 +10,6 @@ from harness import HERE, environment, free_port, kept, port_was_taken, torch_ab
 
 # Stands in a command for a port that is free when it starts.
 PORT = object()
-# What every trainer imports; the rest is learnt from the first case.
-IMPORTED = ["deepspeed", "transformers", "accelerate"]
 # Seconds that the ranks of a case may take on a busy machine.
 LIMIT = 240
 # Built once, before any case: one that is stopped while it compiles leaves the compiler at work and a lock on which all others wait.
@@ -31,6 +29,9 @@ def variables(env, home, **more):
 class Lab:
     """A folder with a tiny model and dataset, and the environment of the real trainers."""
 
+    # What every trainer imports; the rest is learnt from the first case.
+    imported = ("deepspeed", "transformers", "accelerate")
+
     def __init__(self, binary, env, root):
         self.binary, self.env, self.root = binary, env, root
         self.python, self.site = env / "bin/python", next(env.glob("lib/python3*/site-packages"))
@@ -41,11 +42,11 @@ class Lab:
         own = {"REPORT_CONFIG": str(report)} if report else {}
         return variables(self.env, self.root / "home", **{"PYTHONPATH": str(HERE / "hook")} | own | {name: str(value) for name, value in more.items()})
 
-    def run(self, argv, tries=5, **more):
+    def run(self, argv, folder=None, **more):
         """What a command printed, and how it ended. One that lost its port to somebody else, or a race of torch's own, is tried again."""
-        for _ in range(tries):
+        for _ in range(5):
             words = [str(free_port() if word is PORT else word) for word in argv]
-            result = subprocess.run(words, env=self.variables(**more), cwd=self.root, timeout=1800, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            result = subprocess.run(words, env=self.variables(**more), cwd=folder or self.root, timeout=1800, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             if not port_was_taken(result.stdout) and not torch_aborted_at_exit(result.stdout):
                 break
         return result
@@ -62,7 +63,7 @@ class Lab:
         trainer = next((name for name in ("swift", "llamafactory", "trl") if f"/{name}/" in words or f"{name}." in words), "hf")
         ranks = {"torchrun": launch["torchrun"], "place": True} if launch["torchrun"] else {"target": launch["rank"][0], "argv": launch["rank"][1:], "ranks": 1, "place": False}
         if trainer not in self.warm:
-            self.warm[trainer] = Warm(self.env, self.root / f"warm-{trainer}.log", self.variables())
+            self.warm[trainer] = Warm(self.env, self.root / f"warm-{trainer}.log", self.variables(), self.imported)
         for _ in range(5):
             ended, said = self.warm[trainer].run(ranks | {"env": launch["env"], "folder": launch["folder"], "limit": LIMIT})
             if not port_was_taken(said) and not torch_aborted_at_exit(said):
@@ -129,12 +130,12 @@ class Lab:
 class Warm:
     """A process that has imported a trainer; started when it is first needed."""
 
-    def __init__(self, env, log, given):
-        self.env, self.log, self.given, self.process = env, log, given, None
+    def __init__(self, env, log, given, imported=Lab.imported):
+        self.env, self.log, self.given, self.imported, self.process = env, log, given, imported, None
 
     def start(self):
         kept(lambda _: subprocess.run([self.env / "bin/python", "-c", BUILD], env=self.given, stdout=subprocess.DEVNULL, check=True) and "", "operators", str(self.env))
-        self.process = subprocess.Popen([self.env / "bin/python", HERE / "zygote.py", *IMPORTED], env=self.given, cwd=self.log.parent, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([self.env / "bin/python", HERE / "zygote.py", *self.imported], env=self.given, cwd=self.log.parent, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=open(self.log, "a"), text=True, start_new_session=True)
 
     def run(self, case):

@@ -19,24 +19,17 @@ from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
-from harness import HERE, ROOT, Arguments, Checks, Skip, in_parallel, needs, programs, until
+from harness import HERE, ROOT, Arguments, Case, Checks, Skip, in_parallel, needs, programs, read_cases, until
 
 COMMAND = ["sft", "--deepspeed", "zero2", "--model", "m", "--output_dir", "a b"]
 # Values to try for an option that is not in the table, until the program runs.
 VALUES = ["0", "1", "none", "/dev/null", "root", "A=1"]
 
 
-def trials():
-    """{program: its rows of cases/prefixes.txt}; PYTHON stands for this one."""
-    found = {}
-    for block in (HERE / "cases/prefixes.txt").read_text().replace("PYTHON", sys.executable).split("\n\n")[1:]:
-        name, *rows = block.strip().removeprefix("= ").split("\n")
-        found[name] = rows
-    return found
+TRIALS = read_cases(HERE / "cases/prefixes.txt")
+PACKAGES = dict(TRIALS["packages"].rows)
 
 
-TRIALS = trials()
-TOGETHER, PACKAGES = TRIALS["together"], dict(row.split(" ") for row in TRIALS["packages"])
 PROJECT = """
 [project]
 name = "x"
@@ -178,10 +171,10 @@ class Tried:
 
     def __init__(self, bench, block, name):
         self.bench, self.block, self.name = bench, block, name
-        rows = [row.split(" ", 2) for row in TRIALS.get(block.names[0], [])]
-        said = lambda kind: [word for first, *rest in rows if first == kind for word in " ".join(rest).split()]
-        self.words, self.behind, few = [*name.split(), *said("front")], [*said("behind"), *said("words")], said("few")
-        self.values, self.slow = {rest[0]: rest[1] for first, *rest in rows if first == "value"}, ["slow"] in rows
+        trial = TRIALS.get(block.names[0], Case([], {}))
+        self.words, self.behind = [*name.split(), *trial.one("front").split()], [*trial.one("behind").split(), *trial.one("words").split()]
+        self.values = dict(row.replace("PYTHON", sys.executable).split(" ", 1) for row in trial.all("value"))
+        self.slow, few = bool(trial.all("slow")), trial.one("few").split()
         self.value_options, self.switches = [[option for option in options if not few or option in few] for options in (block.value, block.switch)]
 
     def agrees(self, *options):
@@ -269,7 +262,7 @@ def main():
         # They cannot be installed; those that are here are tried.
         bin_of = Path("nowhere")
     jobs = [(block.names[0].replace(" ", "-"), try_block, block) for block in blocks()]
-    jobs += [(f"together-{number}", try_together, line) for number, line in enumerate(TOGETHER, 1)]
+    jobs += [(f"together-{number}", try_together, line) for number, line in enumerate((" ".join(row) for row in TRIALS["together"].rows), 1)]
     with ThreadPoolExecutor(in_parallel()) as pool:
         running = [(name, pool.submit(function, what, options.bin, bin_of)) for name, function, what in jobs if checks.wants(name)]
         for name, future in running:

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from harness import ROOT, check, free_port, import_from, programs, run, run_checks
+from harness import ROOT, blocks, check, free_port, import_from, programs, run, run_checks
 from lab import variables
 
 PACKAGE = ROOT / "packaging/python/zlaunch"
@@ -28,9 +28,9 @@ def installed(options):
         yield folder
 
 
-def blocks():
+def shown():
     """The scripts of docs/python.md."""
-    found = re.findall(r"```python tests/real/python_package\.py\n(.*?)```", (ROOT / "docs/python.md").read_text(), re.S)
+    found = ["".join(f"{line}\n" for _, line in block) for block in blocks(ROOT / "docs/python.md", "python tests/real/python_package.py")]
     assert len(found) == 2, found
     return found
 
@@ -41,7 +41,7 @@ def types(options):
     with installed(options) as folder:
         mypy = [programs("editor") / "bin/mypy", "--strict", "--cache-dir", folder / "cache"]
         run(*mypy, "-p", "zlaunch", cwd=folder)
-        (folder / "use.py").write_text("\n".join(blocks()))
+        (folder / "use.py").write_text("\n".join(shown()))
         run(*mypy, "use.py", cwd=folder)
         (folder / "wrong.py").write_text("import zlaunch\nzlaunch.config(3)\nzlaunch.plan('swift', deepspeed=object())\nzlaunch.config('zero3', sett={})\n")
         wrong = run(*mypy, "wrong.py", cwd=folder, status=1).stdout
@@ -62,7 +62,7 @@ def notebook(options):
     """Every block of the document is a cell; a refusal shows its sentences in the notebook too."""
     nbclient, nbformat = import_from("editor", "nbclient"), import_from("editor", "nbformat")
     with installed(options) as folder:
-        cells = [f"import sys; sys.path.insert(0, {str(folder)!r})", *blocks(), "assert ds['zero_optimization']['overlap_comm'] is True and 'steps_per_print' not in ds",
+        cells = [f"import sys; sys.path.insert(0, {str(folder)!r})", *shown(), "assert ds['zero_optimization']['overlap_comm'] is True and 'steps_per_print' not in ds",
                  "assert plan['topology']['world_size'] == 8 and report", "import json; json.dumps([ds, plan, report])"]
         book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
         env = {**os.environ, "PATH": f"{programs('editor')}/bin:{os.environ['PATH']}"}

@@ -2,7 +2,7 @@
 
 {"names": [front end, command]}: the options of a trainer's parser. {"refuses": [front end, command], "given": [[name, values], …]}: which of
 these options it refuses, each asked alone. {"reads": argv}: what ms-swift's parser makes of a command. {"fills": [front end, command],
-"config": …, "argv": …, "model": folder}: the config after the trainer's own classes have filled it. {"launches": argv}: what a launcher's or
+"config": …, "argv": …, "model": folder, "world": N}: the config (null: the one that argv names) after the trainer's own classes have filled it. {"launches": argv}: what a launcher's or
 trainer's own parser makes of a launch command, {"script": …, "nproc": …} or {"options": true}, {"refused": …}, or {"missing": …} where the environment has no such program.
 """
 import argparse
@@ -82,26 +82,33 @@ def training_arguments(front_end, command, argv, folder):
     from transformers import HfArgumentParser
     if front_end == "swift":
         fixed = ["--model", folder + "/model", "--dataset", folder + "/data.jsonl", "--use_cpu", "true", "--use_hf", "true", "--model_type", "qwen2", "--template", "qwen", "--report_to", "none"]
-        return importlib.import_module("swift.utils").parse_args(swift_class(command), argv + fixed)[0].training_args
+        arguments, rest = importlib.import_module("swift.utils").parse_args(swift_class(command), argv + fixed)
+        if rest:
+            # SwiftSft does this right after parsing.
+            raise ValueError(f"remaining_argv: {rest}")
+        return arguments.training_args
     module, name = {"trl": ("trl", command), "llamafactory": ("llamafactory.hparams.training_args", "TrainingArguments")}.get(front_end, ("transformers", "TrainingArguments"))
     return HfArgumentParser((getattr(importlib.import_module(module), name),)).parse_args_into_dataclasses(argv + ["--use_cpu", "true"])[0]
 
 
-def fills(of, config, argv, folder):
+def fills(of, config, argv, folder, world):
     import torch
     from accelerate.state import AcceleratorState, GradientState
+    from transformers import TrainingArguments
 
     class Model(torch.nn.Module):
         class config:
             hidden_size = 64
     os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1", LOCAL_WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
+    TrainingArguments.world_size = property(lambda self: world)
     AcceleratorState._reset_state(reset_partial_state=True)
     GradientState._reset_state()
     with open(folder + "/config.json", "w") as file:
         json.dump(config, file)
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        training = training_arguments(*of, argv + ["--output_dir", folder + "/out", "--deepspeed", folder + "/config.json"], folder)
-        training.hf_deepspeed_config.trainer_config_finalize(training, Model(), 77)
+        named = ["--deepspeed", folder + "/config.json"] if config else []
+        training = training_arguments(*of, argv + ["--output_dir", folder + "/out", *named], folder)
+        training.hf_deepspeed_config.trainer_config_finalize(training, Model(), training.max_steps if training.max_steps > 0 else 77)
     return {"config": training.hf_deepspeed_config.config}
 
 
@@ -161,7 +168,7 @@ def answer(case):
     if "refuses" in case:
         return refuses(case["refuses"], case["given"])
     if "fills" in case:
-        return fills(case["fills"], case["config"], case["argv"], case["model"])
+        return fills(case["fills"], case["config"], case["argv"], case["model"], case.get("world", 1))
     return reads(*case["reads"]) if "reads" in case else launches(*case["launches"])
 
 

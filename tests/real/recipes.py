@@ -7,23 +7,9 @@ import os
 import subprocess
 import tempfile
 
-from harness import ROOT, Arguments, Checks
+from harness import ROOT, Arguments, Checks, blocks
 
 DOCUMENT = "CONTRIBUTING.md"
-
-
-def blocks(info):
-    """The lines of every block of this kind, each with its number in the document."""
-    found, block = [], None
-    for number, line in enumerate((ROOT / DOCUMENT).read_text().splitlines(), 1):
-        if block is None and line == f"```{info}":
-            block = []
-        elif block is not None and line == "```":
-            found.append(block)
-            block = None
-        elif block is not None:
-            block.append((number, line))
-    return found
 
 
 def copy_to(folder):
@@ -52,7 +38,7 @@ def follow(command, folder, env):
 def main():
     Arguments(__doc__).parse_args()
     checks = Checks()
-    changes, commands = blocks("diff"), [line for block in blocks("sh tests/real/recipes.py") for line in block if line[1]]
+    changes, commands = blocks(ROOT / DOCUMENT, "diff"), [line for block in blocks(ROOT / DOCUMENT, "sh tests/real/recipes.py") for line in block if line[1]]
     assert len(changes) >= 6 and len(commands) >= 6, "the recipes are gone"
     with tempfile.TemporaryDirectory() as folder:
         copy_to(folder)

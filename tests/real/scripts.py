@@ -6,85 +6,18 @@ Each case (cases/scripts.txt) is a script with its files, and two commands: the 
 `--env` takes the environment of other versions.
 """
 import json
-import re
 import shlex
 import subprocess
 
-from harness import CHECKS, HERE, check, kept, run_checks
-from lab import Server, different, variables
+from harness import HERE, check, check_each, kept, read_cases, run_checks
+from lab import Lab, different
 
-# One process imports the packages, and forks for each script that it runs. `kit` is what the scripts end in.
-SERVER = '''
-import json, os, runpy, sys, traceback, types
-os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1", LOCAL_WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
-import yaml, torch, transformers, trl, deepspeed
-from transformers import HfArgumentParser, Trainer, TrainingArguments
-from trl import SFTConfig, SFTTrainer
-def answer(config):
-    print("ANSWER " + json.dumps(config, default=str), flush=True)
-    os._exit(0)
-def finish(args, config=types.SimpleNamespace(hidden_size=64)):
-    found = args.hf_deepspeed_config
-    if found is None:
-        answer({"DeepSpeed": "off"})
-    model = torch.nn.Linear(1, 1)
-    model.config = config
-    found.trainer_config_finalize(args, model, 77)
-    answer(found.config)
-def initialize(config=None, config_params=None, **_):
-    from deepspeed.runtime.config import DeepSpeedConfig
-    DeepSpeedConfig(config)
-    answer(json.load(open(config)))
-deepspeed.initialize = initialize
-class H4ArgumentParser(HfArgumentParser):
-    def parse(self):
-        if len(sys.argv) == 2 and sys.argv[1].endswith(".yaml"):
-            read = self.parse_yaml_file(sys.argv[1])
-        elif len(sys.argv) > 2 and sys.argv[1].endswith(".yaml"):
-            entries = yaml.safe_load(open(sys.argv[1]))
-            for word in sys.argv[2:]:
-                entries[word.split("=")[0].strip("-")] = word.split("=")[1]
-            read = self.parse_dict(entries)
-        else:
-            read = self.parse_args_into_dataclasses()
-        return read[0] if len(read) == 1 else read
-for name, members in {"kit": {"finish": finish}, "alignment": {"H4ArgumentParser": H4ArgumentParser}}.items():
-    sys.modules[name] = types.ModuleType(name)
-    vars(sys.modules[name]).update(members)
-for line in sys.stdin:
-    case = json.loads(line)
-    sys.stdout.flush()
-    if not os.fork():
-        os.chdir(case["cwd"])
-        sys.argv, sys.path[0] = case["argv"], case["cwd"]
-        try:
-            runpy.run_path(sys.argv[0], run_name="__main__")
-            answer({"ended": "without a config"})
-        except (Exception, SystemExit) as why:
-            traceback.print_exc()
-            answer({"refused": f"{type(why).__name__}: {why}"[:600]})
-    os.wait()
-'''
-# In the place of the interpreter's start: what zlaunch executes is written down.
-RECORD = 'import json, os, sys\nif os.environ.get("RECORD_ARGV"):\n    open(os.environ["RECORD_ARGV"], "w").write(json.dumps(sys.orig_argv[1:]))\n    os._exit(0)\n'
 CONFIG = {
     "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": "auto", "train_batch_size": "auto", "gradient_clipping": "auto",
     "optimizer": {"type": "AdamW", "params": {"lr": "auto", "betas": "auto", "eps": "auto", "weight_decay": "auto"}},
     "bf16": {"enabled": "auto"}, "fp16": {"enabled": "auto"},
     "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto", "stage3_prefetch_bucket_size": "auto", "stage3_param_persistence_threshold": "auto"},
 }
-
-
-def cases():
-    """{name: (what is said of it, its files)}."""
-    found = {}
-    for block in re.split(r"^= ", (HERE / "cases/scripts.txt").read_text(), flags=re.M)[1:]:
-        head, *files = re.split(r"^--- ", block, flags=re.M)
-        name, *rows = head.strip().split("\n")
-        said = {"alone": "", "ours": "", "says": "", "config": json.dumps(CONFIG)} | {key: value.strip() for key, _, value in (row.partition(" ") for row in rows)}
-        texts = (file.partition("\n") for file in files)
-        found[name] = said, {title.split(" ")[0]: text.rstrip("\n") + ("" if " (no newline" in title else "\n") for title, _, text in texts}
-    return found
 
 
 # Scripts by the hundred: how public ones read their arguments, what they change, what they load, and what they are given.
@@ -147,71 +80,73 @@ def generated():
 MODELS = {"model/config.json": '{"model_type": "llama", "hidden_size": 128, "num_attention_heads": 4}', "other/config.json": '{"model_type": "llama", "hidden_size": 256}'}
 
 
-class Bench:
+CASES = read_cases(HERE / "cases/scripts.txt")
+KIT = CASES.pop("(beside every script)").files
+
+
+class Bench(Lab):
+    imported = (*Lab.imported, "trl", "yaml", "kit")
+
     def __init__(self, options, root):
-        self.binary, self.env, self.root = options.bin, options.env, root
-        packages = kept(self.install, "scripts", (HERE / "requirements-scripts.txt").read_text(), str(self.env)) / "packages"
-        self.write(root, {"record/sitecustomize.py": RECORD})
-        self.variables = variables(self.env, root, RANK="0", LOCAL_RANK="0", WORLD_SIZE="1", LOCAL_WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="29500", PYTHONPATH=str(packages))
-        self.server = Server(self.env, ["-c", SERVER], self.variables, root)
-        self.stop = self.server.stop
+        super().__init__(options.bin, options.env, root)
+        pins = HERE / "requirements-scripts.txt"
+        install = lambda folder: subprocess.run([self.env / "bin/uv", "pip", "install", "--quiet", "--python", self.python, "--target", folder / "packages", "-r", pins], check=True) and ""
+        self.packages = kept(install, "scripts", pins.read_text(), str(self.env)) / "packages"
+        self.write_all(root / "kit", KIT)
 
-    def install(self, folder):
-        subprocess.run([self.env / "bin/uv", "pip", "install", "--quiet", "--python", self.env / "bin/python", "--target", folder / "packages", "-r", HERE / "requirements-scripts.txt"], check=True)
+    def variables(self, **more):
+        """Each script is the only rank."""
+        place = {"RANK": 0, "LOCAL_RANK": 0, "WORLD_SIZE": 1, "LOCAL_WORLD_SIZE": 1, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": 29500}
+        given = super().variables(**place, **more)
+        return given | {"PYTHONPATH": f"{given['PYTHONPATH']}:{self.root / 'kit'}:{self.packages}"}
 
-    def write(self, folder, files):
+    def write_all(self, folder, files):
         for name, text in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text)
 
-    def alone(self, folder, argv):
-        answer = self.server.ask({"cwd": str(folder), "argv": argv})
-        assert "refused" not in answer and "ended" not in answer, f"it does not work alone: {answer}\n{(self.root / 'said').read_text()[-2000:]}"
-        return answer
+    def config_of(self, folder, *words):
+        """What a command ends with."""
+        report = folder / "report.json"
+        report.unlink(missing_ok=True)
+        ended = self.launched(words, folder=folder, report=report)
+        assert report.exists(), f"{words} does not work: {ended.stdout[-2000:]}"
+        return json.loads(report.read_text())
 
-    def zlaunch(self, folder, *words, **more):
-        return subprocess.run([self.binary, *words], env=self.variables | more, cwd=folder, capture_output=True, text=True)
-
-    def through(self, folder, words):
-        """The config of the same script behind zlaunch."""
-        record = folder / "argv"
-        record.unlink(missing_ok=True)
-        launched = self.zlaunch(folder, *words, RECORD_ARGV=str(record), PYTHONPATH=f"{self.root / 'record'}:{self.variables['PYTHONPATH']}")
-        assert record.exists(), f"refused, although it works:\n{launched.stderr}"
-        return self.server.ask({"cwd": str(folder), "argv": json.loads(record.read_text())})
+    def zlaunch(self, folder, *words):
+        return subprocess.run([self.binary, *words], env=self.variables(), cwd=folder, capture_output=True, text=True)
 
 
-def try_case(bench, name, said, files):
+@check_each({name: {"name": name, "case": case} for name, case in CASES.items()})
+def odd_script(bench, name, case):
     folder = bench.root / name
     config = folder / "ds.json"
-    bench.write(folder, {"ds.json": said["config"]} | {file: text.replace("CONFIG", str(config)) if file.endswith(("yaml", ".json")) else text for file, text in files.items()})
+    texts = {file: text.replace("CONFIG", str(config)) if file.endswith(("yaml", ".json")) else text for file, text in case.files.items()}
+    bench.write_all(folder, {"ds.json": case.one("config", json.dumps(CONFIG))} | texts)
     command = lambda words: ["train.py", *shlex.split(words.replace("CONFIG", str(config)))]
-    alone = bench.alone(folder, command(said["alone"]))
-    ours = ["--deepspeed", str(config), "--", "python", *command(said["ours"])]
+    alone = bench.config_of(folder, "python", *command(case.one("alone")))
+    ours = ["--deepspeed", str(config), "--", "python", *command(case.one("ours"))]
     # hydra names its folder of outputs by the second, so that two runs may share it.
-    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file() and "outputs" not in file.parts}
+    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file() and "outputs" not in file.parts and file.name != "report.json"}
     checked = bench.zlaunch(folder, "check", *ours)
     assert checked.returncode == 0, checked.stdout
-    plan, through = bench.zlaunch(folder, "-n", *ours).stdout, bench.through(folder, ours)
+    plan, through = bench.zlaunch(folder, "-n", *ours).stdout, bench.config_of(folder, bench.binary, *ours)
     assert through == alone, f"{different(alone, through)}\n{plan}"
-    assert said["says"] in plan, f"the plan does not say {said['says']!r}:\n{plan}"
+    assert case.one("says") in plan, f"the plan does not say {case.one('says')!r}:\n{plan}"
     assert all(file.read_bytes() == text for file, text in before.items()), "a file of the user's was changed"
-
-
-CHECKS.extend((name, try_case, {"name": name, "said": said, "files": files}) for name, (said, files) in cases().items())
 
 
 def try_generated(bench, script, words):
     """The plan for a script with a config that is "auto" everywhere. With that one and with one that has the values it must end as alone."""
     folder = bench.root / "generated"
     command, config = ["train.py", *shlex.split(words)], folder / "ds.json"
-    bench.write(folder, {"train.py": script, "ds.json": json.dumps(CONFIG)} | MODELS)
-    alone = bench.alone(folder, [*command, "--deepspeed", str(config)])
+    bench.write_all(folder, {"train.py": script, "ds.json": json.dumps(CONFIG)} | MODELS)
+    alone = bench.config_of(folder, "python", *command, "--deepspeed", str(config))
     ours = ["--deepspeed", str(config), "--", "python", *command]
     plan = json.loads(bench.zlaunch(folder, "-n", "--format", "json", *ours).stdout)
     for given in (CONFIG, {key: alone[key] for key in CONFIG}):
         config.write_text(json.dumps(given))
-        through = bench.through(folder, ours)
+        through = bench.config_of(folder, bench.binary, *ours)
         assert through == alone, different(alone, through)
     return plan
 

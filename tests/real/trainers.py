@@ -16,7 +16,7 @@ import subprocess
 import textwrap
 
 from differential import Bench
-from harness import HERE, ROOT, check, check_each, free_port, run_checks, until
+from harness import HERE, ROOT, check, check_each, free_port, read_cases, run_checks, until
 from lab import PORT, Lab, at, different, put, variables, with_env
 
 RECORD = ROOT / "tools/record"
@@ -44,66 +44,40 @@ class Labs:
 
 def scripts():
     """Those of cases/front_ends.txt, and others that differ from them in a line."""
-    found = {name: text.strip() + "\n" for name, _, text in (block.partition("\n") for block in re.split(r"^--- ", (HERE / "cases/front_ends.txt").read_text(), flags=re.M)[1:])}
+    found = read_cases(HERE / "cases/front_ends.txt")["files"].files
     parser = 'import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument("--max_steps", type=int)\narguments'
     unpacked = found["in_code.py"].replace("TrainingArguments(output_dir", "TrainingArguments(**vars(parser.parse_args()), output_dir").replace("max_steps=2, ", "")
     ddp = found["lit.py"].replace("deepspeed_stage_3", "ddp").replace("lightning.pytorch.strategies.deepspeed", "lightning.pytorch").replace("DeepSpeed", "it")
     return found | {"unpacked.py": unpacked.replace("\narguments", f"\n{parser}", 1), "ddp.py": ddp, "factory-own.yaml": found["factory.yaml"] + "deepspeed: {zero2}\n"}
 
 
-# Trainings: the command, how it is told of the config alone, and how through zlaunch; `{words}` are those of `words_of`. `expects` is of the final config.
-HF = "{hf} --output_dir {out} --max_steps 3 --use_cpu --bf16 true"
-ADAM = "--learning_rate 1e-4 --weight_decay 0.01 --adam_beta1 0.9 --adam_beta2 0.95 --adam_epsilon 1e-6 --warmup_steps 2"
-SWIFT = "{swift} --torch_dtype float32 --per_device_train_batch_size 2 --gradient_accumulation_steps 2 --max_grad_norm 0.7 --max_steps 2 --logging_steps 1 --output_dir {out}"
-TRL = "--model_name_or_path {model} --dataset_name {root}/data --use_cpu --per_device_train_batch_size 2 --max_steps 2 --max_length 64 --report_to none --save_strategy no --output_dir {out}"
-ACCELERATE = "accelerate launch --num_processes 2 --main_process_port 0 --use_deepspeed --deepspeed_config_file"
-ONE_PROCESS = "accelerate launch --num_processes 1 --num_machines 1 --mixed_precision no"
+TRAININGS = read_cases(HERE / "cases/trainings.txt")
+WORDS, FORMS = dict(TRAININGS.pop("words").rows), dict(TRAININGS.pop("launchers").rows)
 RUN_FILES = ("run.json", "run.yaml", "factory.yaml", "factory-own.yaml")
-TWO, FORCED = {"NPROC_PER_NODE": 2}, {"NPROC_PER_NODE": 2, "FORCE_TORCHRUN": 1}
-TRAININGS = {
-    "swift_trains": dict(alone=SWIFT + " --deepspeed zero2", ours="--deepspeed zero2 --nproc-per-node 2 -- " + SWIFT, given=TWO, expects={"train_batch_size": 8, "gradient_clipping": 0.7}),
-    "hf_script_trains_with_zero3": dict(alone=f"torchrun --nproc_per_node 2 {HF} --deepspeed {{swifts}}/zero3.json", ours=f"--nproc-per-node 2 -- python {HF} --deepspeed zero3",
-                                        expects={"zero_optimization.reduce_bucket_size": 64 * 64}),
-    "hf_script_trains_in_one_process": dict(alone=f"torchrun --nproc_per_node 1 {HF} {ADAM} --deepspeed {{hf_zero2_on_gpu}}", ours="--deepspeed hf_zero2 --set zero_optimization.offload_optimizer.device=none "
-                                            f"--nproc-per-node 1 -- python {HF} {ADAM}"),
-    "hf_script_trains_from_a_json_file": dict(alone="torchrun --nproc_per_node 2 {train_hf} run.json", ours="--nproc-per-node 2 -- python {train_hf} run.json", config=("{swifts}/zero2.json", "zero2"),
-                                              expects={"gradient_clipping": 0.3}),
-    "swift_trains_from_a_run_file": dict(alone="swift sft run.yaml --output_dir {out}", ours="-- swift sft run.yaml --output_dir {out}", expects={"train_batch_size": 8, "zero_optimization.stage": 1}),
-    "trl_trains": dict(alone=f"torchrun --nproc_per_node 2 -m trl.scripts.sft {TRL} --deepspeed {{swifts}}/zero2.json", ours=f"--deepspeed zero2 --nproc-per-node 2 -- trl sft {TRL}"),
-    # One process: without a GPU, accelerate's DeepSpeed counts one rank and refuses two, with or without zlaunch. It takes the same port every time unless it is told to ask for a free one.
-    "accelerate_trains": dict(alone=f"{ONE_PROCESS} --main_process_port 0 --use_deepspeed --deepspeed_config_file {{zero2}} {{hf}} --max_steps 3 --output_dir {{out}}",
-                              ours=f"--deepspeed zero2 -- {ONE_PROCESS} {{hf}} --max_steps 3 --output_dir {{out}}", cold=True),
-    "llamafactory_trains": dict(which="llamafactory", alone="llamafactory-cli train factory.yaml deepspeed={zero2}", ours="--deepspeed zero2 --nproc-per-node 2 -- llamafactory-cli train factory.yaml",
-                                given=FORCED, expects={"gradient_clipping": 0.7, "train_batch_size": 8}),
-    # Before 0.9.3 a run file takes nothing behind it, and is written anew.
-    "llamafactory_of_2024_trains": dict(which="llamafactory-2024", alone="llamafactory-cli train factory-own.yaml", ours="--deepspeed zero2 --nproc-per-node 2 -- llamafactory-cli train factory.yaml",
-                                        given=FORCED, expects={"train_batch_size": 8}),
-    "an_own_loop_gets_the_config": dict(which="more", alone=ACCELERATE + " {zero2} loop.py", ours="--nproc-per-node 2 --deepspeed zero2 -- python loop.py", cold=True,
-                                        expects={"train_batch_size": 8, "gradient_clipping": 1.0}),
-    "arguments_in_code_get_the_config": dict(which="more", alone=ACCELERATE + " {zero3} in_code.py", ours="--nproc-per-node 2 --deepspeed zero3 -- python in_code.py", cold=True,
-                                             expects={"train_batch_size": 8, "gradient_clipping": 0.7, "zero_optimization.reduce_bucket_size": 64 * 64}),
-    "options_that_have_none_for_the_config": dict(which="more", alone=ACCELERATE + " {zero3} unpacked.py --max_steps 2", ours="--nproc-per-node 2 --deepspeed zero3 -- python unpacked.py --max_steps 2", cold=True),
-    # Somebody edited the file that the trainer's word means: alone and behind zlaunch, the training gets what is in it.
-    **{f"the_installed_file_is_meant@{which or 'main'}": dict(which=which, alone=SWIFT + " --deepspeed zero2", ours="--nproc-per-node 2 -- " + SWIFT + " --deepspeed zero2", given=TWO, edited=True,
-                                                              expects={"zero_optimization.reduce_bucket_size": 12345678}) for which in ("", "older")},
-}
 
 
-def words_of(lab, out, config):
-    """What stands for the words in braces; a file only where it is asked for."""
+def words_of(lab, out, config=""):
+    """What stands for the words in braces."""
     hf = f"{HERE}/train_hf.py --model_name_or_path {lab.model()} --per_device_train_batch_size 2 --report_to none --save_strategy no"
     found = {"out": out, "root": lab.root, "model": lab.model(), "train_hf": HERE / "train_hf.py", "hf": hf, "swifts": lab.site / "swift/config", "config": config}
-    found |= {name: lab.root / f"{name}.json" for name in SIX}
-    if "swift" in os.listdir(lab.site):
+    found |= {name: lab.template(name) for name in SIX}
+    if (lab.site / "swift").exists():
         found["swift"] = shlex.join(map(str, lab.swift_sft()))
     on_gpu = json.loads(lab.zlaunch("templates", "hf_zero2"))
     put(on_gpu, "zero_optimization.offload_optimizer.device", "none")
     return found | {"hf_zero2_on_gpu": lab.write("on_gpu.json", on_gpu)}
 
 
+def filled(text, words):
+    """The words in braces stand for others, which may have such words too."""
+    while (new := re.sub(r"\{(\w+)\}", lambda found: str((WORDS | words)[found[1]]), text)) != text:
+        text = new
+    return text
+
+
 def fill_run_files(lab, words):
     for name in RUN_FILES:
-        lab.write(name, re.sub(r"\{(\w+)\}", lambda found: str(words[found[1]]), scripts()[name]))
+        lab.write(name, filled(scripts()[name], words))
 
 
 def edited_swift(lab):
@@ -118,28 +92,27 @@ def edited_swift(lab):
     return f"{folder}:{lab.variables()['PYTHONPATH']}"
 
 
-@check_each(TRAININGS)
-def training(labs, alone, ours, which="", given=None, expects=None, cold=False, config=("", ""), edited=False):
-    lab, found = labs[which], []
-    more = {"PYTHONPATH": edited_swift(lab)} if edited else {}
-    for name in SIX:
-        lab.template(name)
-    for side, text, own in (("alone", alone, config[0]), ("ours", "ZLAUNCH " + ours, config[1])):
-        words = words_of(lab, lab.root / side, own.format(swifts=lab.site / "swift/config"))
+@check_each({name + (f"@{which}" if " " in case.one("on") else ""): {"which": which, "case": case} for name, case in TRAININGS.items() for which in case.one("on", "main").split()})
+def training(labs, which, case):
+    lab, found = labs["" if which == "main" else which], []
+    edited = {"PYTHONPATH": edited_swift(lab)} if case.all("edited") else {}
+    given, configs = dict(pair.split("=") for pair in case.one("given").split()), case.one("config").split() or ["", ""]
+    for side, text, config in (("alone", case.one("alone"), configs[0]), ("ours", "ZLAUNCH " + case.one("ours"), configs[1])):
+        words = words_of(lab, lab.root / side, config)
         fill_run_files(lab, words)
-        command = [lab.binary if word == "ZLAUNCH" else word for word in shlex.split(text.format(**words))]
+        command = [lab.binary if word == "ZLAUNCH" else word for word in shlex.split(filled(text, words))]
         # A file that was edited counts in a process that starts with it.
-        found.append(lab.trained(command, "train", cold=cold or edited, **(given or {}) if side == "alone" else {}, **more))
+        found.append(lab.trained(command, "train", cold=bool(case.all("cold") or edited), **given if side == "alone" else {}, **edited))
     assert found[0] == found[1], different(*found)
-    wrong = {key: at(found[1], key) for key, value in (expects or {}).items() if at(found[1], key) != value}
-    assert not wrong, wrong
+    for key, value in (row.split(" ") for row in case.all("expect")):
+        assert at(found[1], key) == json.loads(value), (key, at(found[1], key))
 
 
 @check
 def every_launcher_trains_the_same(labs):
     """torchrun, DeepSpeed's own launcher and the embedded one: the ranks cannot tell."""
     lab, configs = labs[""], {}
-    script = shlex.split(HF.format(**words_of(lab, lab.root / "out", "")))
+    script = shlex.split(filled("{HF}", words_of(lab, lab.root / "out")))
     for launcher in ("torchrun", "deepspeed", "local"):
         # DeepSpeed's always takes the same port unless it is told another, and counts GPUs.
         more, devices = (["--master-port", PORT], "0,1") if launcher == "deepspeed" else ([], "")
@@ -149,22 +122,11 @@ def every_launcher_trains_the_same(labs):
         assert config == configs["torchrun"], (launcher, different(configs["torchrun"], config))
 
 
-# A launcher that `python` runs by its file or its module is still a launcher: each of these was once started once more by every rank of a torchrun.
-PROCESSES = "--num_processes 2 --num_machines 1 --mixed_precision no --main_process_port PORT --use_deepspeed --deepspeed_config_file config.json"
-FORMS = {
-    "torchrun_by_its_file": "{bin}/torchrun --nproc_per_node 2 --master_port PORT", "torchrun_by_its_source": "{site}/torch/distributed/run.py --nproc_per_node 2 --master_port PORT",
-    "torchrun_by_its_module": "-m torch.distributed.run --nproc_per_node 2 --master_port PORT", "torch_launch": "-m torch.distributed.launch --use_env --nproc_per_node 2 --master_port PORT",
-    "deepspeed_by_its_file": "{bin}/deepspeed --no_local_rank --num_gpus 2 --master_port PORT", "deepspeed_by_its_module": "-m deepspeed.launcher.runner --no_local_rank --num_gpus 2 --master_port PORT",
-    "accelerate_by_its_file": "{bin}/accelerate launch " + PROCESSES, "accelerate_by_its_module": "-m accelerate.commands.accelerate_cli launch " + PROCESSES,
-    "accelerate_launch_by_its_module": "-m accelerate.commands.launch " + PROCESSES,
-}
-
-
 @check_each({name: {"form": form} for name, form in FORMS.items()})
 def a_launcher_is_seen(labs, form):
     lab = labs[""]
     lab.write("config.json", {"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 1}})
-    command = ["python", *(PORT if word == "PORT" else word for word in form.format(bin=lab.env / "bin", site=lab.site).split()), "rank.py"]
+    command = ["python", *(PORT if word == "PORT" else word for word in filled(form, {"bin": lab.env / "bin", "site": lab.site}).split()), "rank.py"]
     for words in (command, [lab.binary, "--", *command]):
         # DeepSpeed's runner wants devices that it can count.
         result = lab.run(words, CUDA_VISIBLE_DEVICES="0,1")
@@ -246,7 +208,7 @@ def output_of_local_ranks_under_stty_tostop(labs):
 def the_same_refusal_only_earlier(labs):
     lab, keys = labs[""], ("train_micro_batch_size_per_gpu", "gradient_accumulation_steps", "gradient_clipping")
     config = lab.write("mismatch.json", {"zero_optimization": {"stage": 2}, **dict(zip(keys, (4, 3, 1.0))), "bf16": {"enabled": "auto"}})
-    script = shlex.split(HF.format(**words_of(lab, lab.root / "x", ""))) + ["--gradient_accumulation_steps", "1", "--max_grad_norm", "0.5", "--deepspeed", config]
+    script = shlex.split(filled("{HF}", words_of(lab, lab.root / "x"))) + ["--gradient_accumulation_steps", "1", "--max_grad_norm", "0.5", "--deepspeed", config]
     alone = lab.launched(["torchrun", "--nproc_per_node", "2", *script])
     assert alone.returncode != 0, alone.stdout[-2000:]
     ours = lab.run([lab.binary, "--nproc-per-node", "2", "--", "python", *script])
@@ -328,7 +290,7 @@ def a_run_file_of_llamafactory_that_takes_nothing_behind_it(labs):
     """Before 0.9.3 `deepspeed=…` behind the file was refused."""
     lab = labs["llamafactory-2024"]
     zero2, command = lab.template("zero2"), ["llamafactory-cli", "train", "factory.yaml"]
-    fill_run_files(lab, words_of(lab, lab.root, ""))
+    fill_run_files(lab, words_of(lab, lab.root))
     refused = lab.run([*command, f"deepspeed={zero2}"], FORCE_TORCHRUN=1, NPROC_PER_NODE=1)
     assert refused.returncode != 0, refused.stdout[-2000:]
     assert "takes no argument behind a run file" in lab.run([lab.binary, "check", "--", *command, f"deepspeed={zero2}"]).stdout
@@ -460,7 +422,7 @@ def parsed_by_deepspeed(lab, configs):
 def templates_and_generated_configs_are_accepted_by_deepspeed(labs):
     """Each built-in template, filled for two ranks, and what `generate` makes: every stage and precision, the tiers, every template with its "auto"s replaced."""
     lab, configs = labs[""], {}
-    words = f"--bf16 true --gradient_accumulation_steps 1 --max_grad_norm 1 --max_steps 100 {ADAM} --model_name_or_path".split() + [lab.model()]
+    words = f"--bf16 true --gradient_accumulation_steps 1 --max_grad_norm 1 --max_steps 100 {WORDS['ADAM']} --model_name_or_path".split() + [lab.model()]
     for name in [line.split()[0] for line in lab.zlaunch("templates").splitlines() if line and not line.startswith(" ")]:
         more = [word for part in ("optimizer", "param") for word in ("--set", f"zero_optimization.offload_{part}.nvme_path={lab.root}")] if name == "zero3_nvme" else []
         micro = "8" if name == "zero3_lowmem" else "2"

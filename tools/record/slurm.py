@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from harness import HERE, ROOT, Arguments
+from harness import HERE, ROOT, Arguments, read_cases
 
 sys.path.append(str(HERE / "slurm"))
 
@@ -23,19 +23,12 @@ LAYOUTS = Path(__file__).with_name("slurm-layouts.txt")
 
 
 def layouts():
-    """[(settings, [(name, command, lines of the script)])] of the file."""
-    found = [({}, [])]
-    for line in LAYOUTS.read_text().replace("TWO", "-w node[01-02] --nodes=2").splitlines():
-        if line.startswith("= "):
-            if found[-1][1]:
-                found.append(({}, []))
-            name, value = line.removeprefix("= ").split(" ", 1)
-            found[-1][0][name] = value
-        elif line.startswith("  "):
-            found[-1][1][-1][2].append(line.strip())
-        elif line and not line.startswith("#"):
-            found[-1][1].append((*line.split(" ", 1), []))
-    return found
+    """[(settings, [(name, command, lines of the script)])]: a cluster for each set of settings."""
+    found = {}
+    for name, layout in read_cases(LAYOUTS).items():
+        full = lambda text: text.replace("TWO", "-w node[01-02] --nodes=2")
+        found.setdefault(tuple(layout.all("set")), []).append((name, full(layout.one("run")), [full(line) for line in layout.all("line")]))
+    return [(dict(setting.split(" ", 1) for setting in settings), chosen) for settings, chosen in found.items()]
 
 
 def hostlists():

@@ -8,46 +8,9 @@ import random
 import tempfile
 from pathlib import Path
 
-from harness import Arguments
-from lab import answers, make_model
+from harness import HERE, Arguments
+from lab import answers, put_model
 from recorded_answers import print_answers
-
-REAL = '''
-import contextlib, io, json, os, sys
-os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1", LOCAL_WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
-import torch
-from accelerate.state import AcceleratorState, GradientState
-from swift.arguments import PretrainArguments, SftArguments
-from swift.utils import parse_args
-from transformers import AutoConfig, TrainingArguments
-WORLD = 1
-TrainingArguments.world_size = property(lambda self: WORLD)
-FOLDER = sys.argv[1]
-class Model(torch.nn.Module):
-    config = AutoConfig.from_pretrained(FOLDER + "/model")
-def resolve(case):
-    global WORLD
-    WORLD = case["world"]
-    AcceleratorState._reset_state(reset_partial_state=True)
-    GradientState._reset_state()
-    fixed = ["--dataset", FOLDER + "/data.jsonl", "--use_cpu", "true", "--use_hf", "true", "--model_type", "qwen2", "--template", "qwen", "--output_dir", FOLDER + "/out", "--report_to", "none"]
-    argv = [FOLDER + "/model" if word == "MODEL" else word for word in case["argv"]]
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        arguments, rest = parse_args({"sft": SftArguments, "pt": PretrainArguments}[case["command"]], argv + fixed)
-        if rest:
-            # SwiftSft does this right after parsing.
-            raise ValueError(f"remaining_argv: {rest}")
-        training = arguments.training_args
-        config = training.hf_deepspeed_config
-        config.trainer_config_finalize(training, Model(), training.max_steps if training.max_steps > 0 else 77)
-    return config.config
-for line in sys.stdin:
-    try:
-        answer = {"config": resolve(json.loads(line))}
-    except (Exception, SystemExit) as why:
-        answer = {"refused": f"{type(why).__name__}: {why}"[:300]}
-    print("ANSWER " + json.dumps(answer, default=str), flush=True)
-'''
 
 
 def case(number):
@@ -89,8 +52,9 @@ def main():
     parser.add_argument("--cases", type=int, default=160)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        make_model(options.env, folder)
+        put_model(options.env, folder)
         cases = [case(number) for number in range(options.cases)]
-        found = json.loads(json.dumps(answers(options.env, folder, ["-c", REAL, folder], cases)).replace(folder, "FOLDER"))
+        asked = [{"fills": ["swift", it["command"]], "config": None, "argv": [word.replace("MODEL", f"{folder}/model") for word in it["argv"]], "model": folder, "world": it["world"]} for it in cases]
+        found = json.loads(json.dumps(answers(options.env, folder, [HERE / "real_parsers.py"], asked)).replace(folder, "FOLDER"))
         config = json.loads((Path(folder) / "model/config.json").read_text())
         print_answers(options.env, ("ms_swift", "transformers", "accelerate", "deepspeed"), cases, found, model={key: config[key] for key in ("model_type", "hidden_size")})

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use super::calls::{calls, closing, is_hf_parser, keyword};
 use super::tokens::{Kind, Token, tokens};
+use crate::command::arguments::has_type;
 use crate::command::defaults::{ArgumentClass, TRAINING_ARGUMENTS};
 use crate::command::python::is_standard;
 use crate::command::script_source::ScriptSource;
@@ -264,7 +265,7 @@ impl<'a> ArgumentFlow<'a> {
         }
         let statement = self.tokens[at + 2..].iter().take_while(|token| token.indent.is_none() && !token.is("="));
         let mut types = statement.filter(|token| !is_in(AROUND_TYPES, token.text)).peekable();
-        types.peek().is_none() || !types.all(|token| is_type_of(argument, token.text))
+        types.peek().is_none() || !types.all(|token| has_type(TRAINING_ARGUMENTS, argument, token.text))
     }
 
     /// What becomes of an argument that the command gives.
@@ -329,17 +330,6 @@ fn recorded_class(package: &str, name: &str) -> Option<ArgumentClass> {
         ("transformers", "TrainingArguments" | "Seq2SeqTrainingArguments") => Some(TRAINING_ARGUMENTS),
         ("trl", name) => ArgumentClass::find("trl", name),
         _ => None,
-    }
-}
-
-/// Whether transformers declares an argument with this type.
-fn is_type_of(argument: &str, word: &str) -> bool {
-    match argument {
-        "fp16" | "bf16" | "fp16_full_eval" | "bf16_full_eval" | "auto_find_batch_size" => word == "bool",
-        "per_device_train_batch_size" | "gradient_accumulation_steps" | "max_steps" => word == "int",
-        // An integer before transformers 5.
-        "warmup_steps" => word == "int" || word == "float",
-        _ => word == "float",
     }
 }
 

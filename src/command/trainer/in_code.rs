@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use super::{accelerate, hf};
-use crate::command::front_end::{ArgumentTraits, ConfigTraits, NoConfig, Trainer, Usage};
+use crate::command::front_end::{ArgumentTraits, ConfigTraits, NoConfig, Trainer};
 use crate::command::job::Job;
 use crate::command::run_file;
 use crate::command::script::ArgumentFlow;
@@ -17,11 +17,6 @@ use crate::report::reading;
 
 pub(crate) const TRAINER: Trainer = Trainer {
     name: "in_code",
-    usage: &[Usage {
-        commands: &["python unsloth_sft.py …"],
-        runs: "torchrun on a script that makes its `TrainingArguments` in code, as Unsloth's examples do, with the config in the variables that `accelerate launch` sets; transformers fills \"auto\" from what is in the code (seen on transformers 5.19.0)",
-        runs_zh: "torchrun 运行在代码里写好 `TrainingArguments` 的脚本（Unsloth 的例子就是这样），配置放在 `accelerate launch` 会设的变量里；\"auto\" 由 transformers 按代码里的值填写（在 transformers 5.19.0 上验证过）",
-    }],
     recognise,
     config: ConfigTraits { hand_over: accelerate::VARIABLES, ..hf::TRAINER.config },
     arguments: ArgumentTraits { inputs: &[], ..hf::TRAINER.arguments },
@@ -29,21 +24,9 @@ pub(crate) const TRAINER: Trainer = Trainer {
 };
 
 /// Classes of arguments that transformers, TRL and sentence-transformers have.
-const CLASSES: &[&str] = &[
-    "TrainingArguments",
-    "Seq2SeqTrainingArguments",
-    "SFTConfig",
-    "DPOConfig",
-    "GRPOConfig",
-    "KTOConfig",
-    "ORPOConfig",
-    "CPOConfig",
-    "RewardConfig",
-    "RLOOConfig",
-    "SentenceTransformerTrainingArguments",
-    "SparseEncoderTrainingArguments",
-    "CrossEncoderTrainingArguments",
-];
+const CLASSES: &str = "TrainingArguments Seq2SeqTrainingArguments SFTConfig DPOConfig GRPOConfig KTOConfig ORPOConfig CPOConfig \
+    RewardConfig RLOOConfig SentenceTransformerTrainingArguments SparseEncoderTrainingArguments \
+    CrossEncoderTrainingArguments";
 
 /// Packages that have a trainer which is transformers' own, or derives from it.
 const PACKAGES: &[&str] = &["transformers", "trl", "unsloth", "sentence_transformers"];
@@ -51,7 +34,7 @@ const PACKAGES: &[&str] = &["transformers", "trl", "unsloth", "sentence_transfor
 fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
     let source = command.source(host).filter(|source| imports(&source.text, PACKAGES))?;
     let text = source.text.as_str();
-    let made: Vec<&str> = CLASSES.iter().flat_map(|class| calls(text, class)).collect();
+    let made: Vec<&str> = CLASSES.split(' ').flat_map(|class| calls(text, class)).collect();
     let trains = text.contains("Trainer(");
     if made.is_empty() || !trains || command.args.iter().any(|word| names_config(word)) {
         return None;
@@ -75,7 +58,7 @@ fn recognise(command: &ParsedCommand, host: &Host) -> Option<Job> {
 fn may_name_config(source: &ScriptSource, made: &[&str], command: &ParsedCommand, host: &Host) -> bool {
     let unpacks = made.iter().any(|call| call.contains("**"));
     let flow = ArgumentFlow::read(source);
-    let options: Option<Vec<bool>> = hf::CONFIG_OPTIONS.iter().map(|name| flow.has_option(name)).collect();
+    let options: Option<Vec<bool>> = hf::config_options().map(|name| flow.has_option(name)).collect();
     match options {
         _ if flow.assigns("deepspeed") => true,
         Some(options) => options.contains(&true) || unpacks && settings_name_config(source, command, host),

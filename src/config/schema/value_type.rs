@@ -242,7 +242,8 @@ impl ValueRange {
             ValueRange::Within(least, most) => number >= least && number <= most,
             ValueRange::Between(least, most) => number > least && number < most,
             ValueRange::OneOf(list) => {
-                let is_it = |choice: &str| choice.parse::<f64>().is_ok_and(|it| (it - number).abs() < f64::EPSILON);
+                let is_it =
+                    |choice: &str| choice.parse::<f64>().is_ok_and(|known| (known - number).abs() < f64::EPSILON);
                 list.split('|').any(is_it)
             }
         }

@@ -41,8 +41,7 @@ pub(super) const SPEC: LauncherSpec = LauncherSpec {
     ],
     count_options: &["num_gpus", "num_accelerators", "include", "exclude"],
     count_meaning: CountMeaning::PerNode,
-    config: None,
-    rank_flags,
+    counts,
 };
 
 /// What the runner starts on each node.
@@ -174,8 +173,10 @@ fn launch_words(context: &LaunchContext<'_>) -> Vec<OsString> {
 }
 
 /// `--num_gpus N`, `--include localhost:0,2`, `--exclude localhost:1`, else every visible GPU. A hostfile leaves it open.
-fn rank_flags(args: &Args, host: &Host) -> RankFlags {
-    let hostfile = args.is_given("hostfile") || Path::new(DEFAULT_HOSTFILE).is_file();
+fn counts(flags: RankFlags, args: &Args, host: &Host) -> RankFlags {
+    if args.is_given("hostfile") || Path::new(DEFAULT_HOSTFILE).is_file() {
+        return flags;
+    }
     let number = count(args, "num_gpus").or_else(|| count(args, "num_accelerators")).filter(|number| number.value > 0);
     let nproc = if let Some(number) = number {
         Some(number.map(Processes::Count))
@@ -188,13 +189,7 @@ fn rank_flags(args: &Args, host: &Host) -> RankFlags {
     } else {
         Some(default(Processes::Gpus))
     };
-    RankFlags {
-        nproc_per_node: nproc.filter(|_| !hostfile),
-        nnodes: (!hostfile).then(|| default(1)),
-        node_rank: count(args, "node_rank"),
-        master_addr: args.text("master_addr"),
-        master_port: count(args, "master_port"),
-    }
+    RankFlags { nproc_per_node: nproc, nnodes: Some(default(1)), ..flags }
 }
 
 fn counted(count: usize, filter: &Sourced<String>) -> Option<Sourced<Processes>> {

@@ -4,8 +4,11 @@
 use std::fmt::Display;
 use std::path::PathBuf;
 
-use super::engine::{ALONE, Allocation, Placement};
-use super::rendezvous::{Rendezvous, is_loopback, meets_on_loopback};
+use super::engine::{Allocation, Placement};
+use super::problems::{
+    ALONE, meets_on_loopback, node_rank_too_large, other_number_of_machines, rank_too_large, tasks_are_ranks,
+};
+use super::rendezvous::{Rendezvous, is_loopback};
 use super::unused_env::{uncounted_machines, unused_variables};
 use super::variables::{
     MASTER_ADDR, NNODES, NODE_RANK, NPROC_PER_NODE, VariableReader, all_are_set, check, first_text, text,
@@ -401,38 +404,6 @@ fn incomplete_rank_env(topology: &Topology, host: &Host) -> Option<Problem> {
             set.from
         ))
     })
-}
-
-/// The problem of a rank that its group does not have.
-pub(super) fn rank_too_large(rank: Option<&Sourced<u64>>, size: Option<&Sourced<u64>>) -> Option<Problem> {
-    let (rank, size) = rank.zip(size).filter(|(rank, size)| rank.value >= size.value)?;
-    let what = format!("rank {} of {} does not exist: they are counted from 0", rank.value, size.value);
-    let problem = Problem::error(Rule::Ranks, what).at(rank.place()).at(size.place());
-    Some(problem.help(format!("{} below {}", rank.from, size.from)))
-}
-
-pub(super) fn node_rank_too_large(rank: &Sourced<u32>, nnodes: &Sourced<u32>) -> Problem {
-    let what = format!("machine {} of {} does not exist: they are counted from 0", rank.value, nnodes.value);
-    Problem::error(Rule::Ranks, what)
-        .at(rank.place())
-        .at(nnodes.place())
-        .help(format!("{} below {}, or another number of machines with --nnodes", rank.from, nnodes.value))
-}
-
-fn other_number_of_machines(asked: &Sourced<u32>, seen: &Sourced<u32>) -> Problem {
-    let what = format!("{} machines are asked for, but the job has {}", asked.value, seen.value);
-    Problem::error(Rule::Ranks, what).at(asked.place()).at(seen.place()).help(
-        "leave the number to the scheduler, or give --node-rank, --master-addr and --master-port on each machine too",
-    )
-}
-
-/// `asked` would start ranks beside those that exist.
-pub(crate) fn tasks_are_ranks(local: &Sourced<u32>, asked: &str) -> Problem {
-    let what = format!("{} tasks run on this machine, each of them a rank already", local.value);
-    Problem::error(Rule::Ranks, what)
-        .at(local.place())
-        .at(asked)
-        .help("start one task on each machine (`srun --ntasks-per-node=1`), or leave the number to the tasks")
 }
 
 #[cfg(test)]

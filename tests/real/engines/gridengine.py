@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness import CACHE, CHECKS, Arguments, Checks, Skip, check, until  # noqa: E402
+from harness import CACHE, HERE, Arguments, Checks, Skip, check, check_each, read_cases, until  # noqa: E402
 from installed import unpacked, wheels, with_dependencies  # noqa: E402
 from meeting import Lab, found_in  # noqa: E402
 
@@ -192,88 +192,17 @@ class Jobs:
         return {"CUDA_VISIBLE_DEVICES": "0,1", "GLOO_SOCKET_IFNAME": "eth0"} | self.engine.variables | more
 
 
-@check
-def without_an_environment(jobs):
-    return placed(jobs.run("", 2))
-
-
-@check
-def one_machine(jobs):
-    return placed(jobs.run("-pe smp 4", 2))
-
-
-@check
-def two_machines(jobs):
-    """Nothing is started on the other one: the line to paste is that of `openmpi` below."""
-    return refused(jobs.run("-pe spread 2", 4))
-
-
-@check
-def two_machines_with_slots_for_each_rank(jobs):
-    return refused(jobs.run("-pe pairs 4", 4))
-
-
-@check
-def qrsh_on_the_second_machine(jobs):
-    """Its variables count one machine there."""
-    return refused(jobs.run("-pe spread 2", 4, 'qrsh -inherit -V $(awk "NR == 2 {print \\$1}" "$PE_HOSTFILE") "$@"'))
-
-
-@check
-def qrsh_on_each_machine_with_flags(jobs):
-    return placed(jobs.run("-pe spread 2", 4, """
-        at=0
-        for host in $(awk '{print $1}' "$PE_HOSTFILE"); do
-            first=${first:-$host}
-            qrsh -inherit -V $host "$1" --nnodes 2 --node-rank $at --master-addr $first --master-port 29500 "${@:2}" &
-            at=$((at + 1))
-        done
-        wait -n && wait -n"""))
-
-
-@check
-def qrsh_on_the_only_machine(jobs):
-    return placed(jobs.run("-pe smp 4", 2, 'qrsh -inherit -V $(hostname) "$@"'))
-
-
-@check
-def interactive_on_one_machine(jobs):
-    return placed(jobs.interactive("", 2))
-
-
-@check
-def interactive_on_two_machines(jobs):
-    return refused(jobs.interactive("-pe spread 2", 4))
-
-
-@check
-def openmpi(jobs):
-    return placed(jobs.run("-pe spread 2", 4, 'mpirun.openmpi -np $NHOSTS --map-by ppr:1:node "$@"'))
-
-
-@check
-def openmpi_ranks(jobs):
-    return placed(jobs.run("-pe pairs 4", 4, 'mpirun.openmpi "$@"'))
-
-
-def hydra(name):
-    def machines(jobs):
-        return placed(jobs.run("-pe spread 2", 4, 'mpiexec -n $NHOSTS -ppn 1 "$@"', PATH=path_of(name, jobs)))
-
-    def ranks(jobs):
-        return placed(jobs.run("-pe pairs 4", 4, 'mpiexec -n $NSLOTS -ppn 2 "$@"', PATH=path_of(name, jobs)))
-
-    for function, suffix in ((machines, ""), (ranks, "_ranks")):
-        function.__name__ = name + suffix
-        check(function)
+@check_each({name: {"case": case} for name, case in read_cases(HERE / "cases/gridengine.txt").items()})
+def layout(jobs, case):
+    refuses = bool(case.all("refused"))
+    options, count = case.one("options"), int(case.one("refused" if refuses else "placed"))
+    more = {"PATH": path_of(case.one("by"), jobs)} if case.all("by") else {}
+    note = jobs.interactive(options, count) if case.all("interactive") else jobs.run(options, count, case.files.get("job.sh", 'exec "$@"'), **more)
+    return (refused if refuses else placed)(note)
 
 
 def path_of(name, jobs):
     return f"{wheels(name)}/bin:{jobs.lab.environment()['PATH']}"
-
-
-for NAME in WHEELS:
-    hydra(NAME)
 
 
 def array(jobs, line):
@@ -317,6 +246,12 @@ while True:
 """
 
 
+@check_each({
+    "signals_of_qdel": dict(options="", action=["qdel"], expected=[]),
+    "signals_of_qdel_with_notify": dict(options="-notify", action=["qdel"], expected=["SIGUSR2"]),
+    "signals_of_a_hard_limit": dict(options="-l h_rt=5", action=[], expected=[]),
+    "signals_of_a_soft_limit": dict(options="-l s_rt=5,h_rt=600", action=[], expected=["SIGUSR1"]),
+})
 def signals(jobs, options, action, expected):
     """What every process of a job is told before it is killed."""
     witness = jobs.lab.folder / "home/witness.py"
@@ -353,26 +288,6 @@ def runs(pid):
         return False
 
 
-@check
-def signals_of_qdel(jobs):
-    return signals(jobs, "", ["qdel"], [])
-
-
-@check
-def signals_of_qdel_with_notify(jobs):
-    return signals(jobs, "-notify", ["qdel"], ["SIGUSR2"])
-
-
-@check
-def signals_of_a_hard_limit(jobs):
-    return signals(jobs, "-l h_rt=5", [], [])
-
-
-@check
-def signals_of_a_soft_limit(jobs):
-    return signals(jobs, "-l s_rt=5,h_rt=600", [], ["SIGUSR1"])
-
-
 def placed(note):
     assert note.endswith("ranks met"), note
     return note
@@ -390,8 +305,7 @@ def inside(options):
         engine = GridEngine(folder)
         engine.start()
         lab = Lab(folder, options.bin, options.env)
-        for function in CHECKS:
-            checks.run(function.__name__, function, Jobs(lab, engine))
+        checks.run_all(Jobs(lab, engine))
         print(f"{lab.counts['placed']} layouts placed with {lab.counts['ranks']} ranks, {lab.counts['refused']} refused")
     finally:
         shutil.rmtree(folder, ignore_errors=True)

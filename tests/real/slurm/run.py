@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from cluster import PATH, Cluster, title
-from harness import CHECKS, ROOT, Arguments, Checks, Skip, check, check_each, port_was_taken, torch_aborted_at_exit, until
+from harness import CHECKS, ROOT, Arguments, Checks, Skip, check, check_each, port_was_taken, read_cases, torch_aborted_at_exit, until
 from lab import extensions
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "engines"))
@@ -26,22 +26,7 @@ TWO = "-w node[01-02] -N2"
 PAIR = ["node01", "node02"]
 
 
-def layouts():
-    """{name: (whether zlaunch is each rank, [command, line of the script], nodes, ranks on each)} of the file."""
-    found, per_rank = {}, False
-    for line in (HERE / "layouts.txt").read_text().replace("TWO", TWO).splitlines():
-        if line.startswith("= "):
-            per_rank = line == "= per rank"
-        elif line.startswith("  "):
-            command.append(line.strip())
-        elif line and not line.startswith("#"):
-            name, _, places = line.partition(": ")
-            nodes, command = dict(place.split("=") for place in places.split()), []
-            found[name] = per_rank, command, list(nodes), [int(count) for count in nodes.values()]
-    return found
-
-
-LAYOUTS = layouts()
+LAYOUTS = read_cases(ENGINES.parent / "cases/slurm.txt")
 # What sbatch takes only as lines of the script.
 HETEROGENEOUS = "#SBATCH -w node01 -N1 --ntasks-per-node=1 --gpus-per-node=4\n#SBATCH hetjob\n#SBATCH -w node[03-04] -N2 --ntasks-per-node=1 --gpus-per-node=2\n"
 
@@ -161,10 +146,16 @@ def judge(found, nodes, gpus, real=False):
     assert batch in ("auto", 2 * len(homes)), f"train_batch_size {batch} for {len(homes)} ranks of 2"
 
 
+def command_of(layout):
+    """The command, and for sbatch the line of its script."""
+    return [text.replace("TWO", TWO) for text in (*layout.all("run"), *layout.all("script"))]
+
+
 @check_each({name: {"layout": layout} for name, layout in LAYOUTS.items()})
 def ranks_find_their_places(lab, layout):
-    per_rank, command, nodes, gpus = layout
-    status, output = lab.finish(*command, **lab.variables())
+    places = dict(place.split("=") for place in layout.one("on").split())
+    nodes, gpus, per_rank = list(places), [int(count) for count in places.values()], bool(layout.all("each"))
+    status, output = lab.finish(*command_of(layout), **lab.variables())
     assert status == 0, f"status {status}\n{output}"
     records = lab.records()
     assert len(records) == (sum(gpus) if per_rank else len(nodes)), f"{len(records)} processes\n{output}"
@@ -284,43 +275,27 @@ def documented_requeue_resumes(lab):
 
 @check
 def said_by_the_user(lab):
-    status, output = lab.finish(*LAYOUTS["one_task_a_node"][1], **lab.variables(MASTER_PORT="23456"))
+    status, output = lab.finish(*command_of(LAYOUTS["one_task_a_node"]), **lab.variables(MASTER_PORT="23456"))
     assert status == 0, output
     judge(ranks_of_torchrun(lab.records(2), [4, 4]), PAIR, [4, 4])
     assert {option(record["words"], "--master_port") for record in lab.records(2)} == {"23456"}
 
 
-def refused(lab, command, script, *named, **variables):
+LOCALHOST = dict(named=("127.0.0.1", "MASTER_ADDR"), MASTER_ADDR="127.0.0.1")
+
+
+@check_each({
+    "uneven_tasks_are_refused": dict(command=f"srun {TWO} -n5 --gpus-per-node=4 @", named=("--ntasks-per-node",)),
+    "uneven_tasks_of_a_batch_are_refused": dict(command=f"sbatch {TWO} -n8 --gpus-per-node=4", script="srun @", named=("--ntasks-per-node",)),
+    "localhost_for_two_nodes_is_refused": dict(command=f"srun {TWO} --ntasks-per-node=1 --gpus-per-node=4 @", **LOCALHOST),
+    "localhost_for_two_nodes_is_refused_in_the_batch_script": dict(command=f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=4", script="@", **LOCALHOST),
+    "no_gpus_is_refused": dict(command=f"srun {TWO} --ntasks-per-node=1 @", named=("--nproc-per-node",)),
+})
+def is_refused(lab, command, named, script=None, **variables):
     status, output = lab.finish(command, script, **lab.variables(**variables))
     assert status == 125, f"status {status}\n{output}"
     assert not lab.records(), "something was started"
-    for word in named:
-        assert word in output, f"no word of {word}\n{output}"
-
-
-@check
-def uneven_tasks_are_refused(lab):
-    refused(lab, f"srun {TWO} -n5 --gpus-per-node=4 @", None, "--ntasks-per-node")
-
-
-@check
-def uneven_tasks_of_a_batch_are_refused(lab):
-    refused(lab, f"sbatch {TWO} -n8 --gpus-per-node=4", "srun @", "--ntasks-per-node")
-
-
-@check
-def localhost_for_two_nodes_is_refused(lab):
-    refused(lab, f"srun {TWO} --ntasks-per-node=1 --gpus-per-node=4 @", None, "127.0.0.1", "MASTER_ADDR", MASTER_ADDR="127.0.0.1")
-
-
-@check
-def localhost_for_two_nodes_is_refused_in_the_batch_script(lab):
-    refused(lab, f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=4", "@", "127.0.0.1", "MASTER_ADDR", MASTER_ADDR="127.0.0.1")
-
-
-@check
-def no_gpus_is_refused(lab):
-    refused(lab, f"srun {TWO} --ntasks-per-node=1 @", None, "--nproc-per-node")
+    assert all(word in output for word in named), output
 
 
 @check
@@ -329,6 +304,13 @@ def status_of_the_trainer(lab):
     assert lab.finish("sbatch -w node01 -N1 --gpus-per-node=4", "@", **lab.variables(PROBE_FAIL="node01"))[0] == 3
 
 
+SIGNALLED = {
+    "signals_reach_a_task_a_gpu": dict(command=f"sbatch {TWO} --ntasks-per-node=2 --gpus-per-node=2", script="srun @", count=4),
+    "signals_reach_through_our_own_srun": dict(command=f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2", script="@", count=2),
+}
+
+
+@check_each(SIGNALLED)
 def signals_reach(lab, command, script, count):
     number = lab.start(command, script, **lab.variables(PROBE_HOLD="1"))
     lab.records(count)
@@ -338,16 +320,6 @@ def signals_reach(lab, command, script, count):
     lab.records(count, lambda record: record["signals"] == ["SIGUSR1", "SIGTERM", "saved"])
     assert lab.cluster.wait(number)[0]["JobState"] == "CANCELLED"
     lab.nothing_left()
-
-
-@check
-def signals_reach_a_task_a_gpu(lab):
-    signals_reach(lab, f"sbatch {TWO} --ntasks-per-node=2 --gpus-per-node=2", "srun @", 4)
-
-
-@check
-def signals_reach_through_our_own_srun(lab):
-    signals_reach(lab, f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2", "@", 2)
 
 
 @check
@@ -380,8 +352,8 @@ def signals_where_slurm_tracks_by_cgroup(lab):
         raise Skip("no cgroup freezer here")
     with Cluster(namespaces=lab.cluster.namespaces, settings={"ProctrackType": "proctrack/cgroup"}) as cluster:
         other = Lab(cluster, lab.binary, lab.env)
-        signals_reach_a_task_a_gpu(other)
-        signals_reach_through_our_own_srun(other)
+        for row in SIGNALLED.values():
+            signals_reach(other, **row)
         failing_task_ends_the_others(other)
         if lab.env:
             torchrun_is_ended_by_a_failing_rank_and_by_scancel(other)
@@ -417,25 +389,24 @@ def completed(lab, command, script="@", words=None, **more):
 
 def real(function):
     @functools.wraps(function)
-    def run(lab):
+    def run(lab, **row):
         if not lab.env:
             raise Skip("only stand-ins were asked for")
-        function(lab)
-    return check(run)
+        function(lab, **row)
+    return run
 
 
+@check_each({
+    "torchrun_on_two_nodes": dict(command=f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2", script="@", nodes=PAIR, gpus=[2, 2]),
+    "torchrun_on_unequal_nodes": dict(command="sbatch -w node[01,03] -N2 --ntasks-per-node=1 --gpus=6", script="srun @", nodes=["node01", "node03"], gpus=[4, 2]),
+})
 @real
-def torchrun_on_two_nodes(lab):
-    completed(lab, f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2")
-    judge(ranks(lab.records(4)), PAIR, [2, 2], real=True)
+def torchrun_starts_the_ranks(lab, command, script, nodes, gpus):
+    completed(lab, command, script)
+    judge(ranks(lab.records(sum(gpus))), nodes, gpus, real=True)
 
 
-@real
-def torchrun_on_unequal_nodes(lab):
-    completed(lab, "sbatch -w node[01,03] -N2 --ntasks-per-node=1 --gpus=6", "srun @")
-    judge(ranks(lab.records(6)), ["node01", "node03"], [4, 2], real=True)
-
-
+@check
 @real
 def torchrun_is_ended_by_a_failing_rank_and_by_scancel(lab):
     batch = f"sbatch {TWO} --ntasks-per-node=1 --gpus-per-node=2"
@@ -451,6 +422,8 @@ def torchrun_is_ended_by_a_failing_rank_and_by_scancel(lab):
     lab.nothing_left()
 
 
+@check_each({"submitit_with_a_task_a_gpu": {"tasks": 2}, "submitit_with_a_task_a_node": {"tasks": 1}})
+@real
 def submitit(lab, tasks):
     """A job of submitit with so many tasks on each of two nodes, where zlaunch starts ranks that must meet."""
     met = lab.home / f"met{tasks}"
@@ -462,16 +435,7 @@ def submitit(lab, tasks):
     assert found == [(rank, 4, 10) for rank in range(4)], f"exit {result.returncode}, met: {found}\n{result.stdout[-3000:]}"
 
 
-@real
-def submitit_with_a_task_a_gpu(lab):
-    submitit(lab, 2)
-
-
-@real
-def submitit_with_a_task_a_node(lab):
-    submitit(lab, 1)
-
-
+@check
 @real
 def training_on_two_nodes(lab):
     settings = {"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 1, "gradient_clipping": 1.0, "fp16.enabled": "false", "bf16.enabled": "false",
