@@ -25,9 +25,11 @@ use crate::host::Host;
 use crate::report::Problem;
 use crate::request::Launch;
 use crate::tools::diff::DiffRequest;
+use crate::tools::explain::ExplainRequest;
 use crate::tools::generate::GenerateRequest;
 use crate::tools::schema::SchemaRequest;
 use crate::tools::shims::Shims;
+use crate::tools::templates::TemplatesRequest;
 
 pub use commands::{ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, command, shown_options};
 use commands::{Asked, described, launch_command, place_of};
@@ -35,7 +37,6 @@ use launch::{LaunchArgs, Mode};
 use reader::Reader;
 pub(crate) use reader::Refused;
 use refusal::{refusal, refused_argument};
-pub use tools::{ExplainRequest, TemplatesRequest};
 
 /// What the user asked for.
 pub enum Request {
@@ -135,21 +136,25 @@ fn ask(words: &[OsString], host: &Host) -> Result<Result<Request, Refused>, clap
         command if ["check", "doctor", "fit", "diff"].contains(&place) => reader.with_variables(command),
         command => command,
     });
-    let asked = Asked::from_arg_matches(&matches.try_get_matches_from(words)?)?;
+    Ok(read(Asked::from_arg_matches(&matches.try_get_matches_from(words)?)?, reader))
+}
+
+fn read(asked: Asked, reader: Reader) -> Result<Request, Refused> {
     Ok(match asked {
-        Asked::Check(args) => launch::read_check(*args, reader).map(|launch| {
+        Asked::Check(args) => {
+            let launch = launch::read_check(*args, reader)?;
             if launch::is_configs(&launch) { Request::CheckConfigs(launch) } else { Request::Check(launch) }
-        }),
-        Asked::Doctor(args) => launch::read(*args, reader, Mode::Doctor).map(Request::Doctor),
-        Asked::Fit(args) => fit::read(*args, reader).map(|fit| Request::Fit(Box::new(fit))).map_err(Refused::from),
-        Asked::Diff(args) => diff::read(*args, reader).map(|diff| Request::Diff(Box::new(diff))).map_err(Refused::from),
-        Asked::Templates(args) => tools::read_templates(args, reader).map(Request::Templates).map_err(Refused::from),
-        Asked::Explain(args) => tools::read_explain(args, reader).map(Request::Explain).map_err(Refused::from),
-        Asked::Generate(args) => generate::read(args, reader).map(Request::Generate).map_err(Refused::from),
-        Asked::Shims(args) => tools::read_shims(args, reader).map(Request::Shims).map_err(Refused::from),
-        Asked::Schema(args) => tools::read_schema(args, reader).map(Request::Schema).map_err(Refused::from),
-        Asked::Completions(args) => completions(args, reader).map(Request::Show).map_err(Refused::from),
-        Asked::Help(args) => help::read(args, reader).map(Request::Show).map_err(Refused::from),
+        }
+        Asked::Doctor(args) => Request::Doctor(launch::read(*args, reader, Mode::Doctor)?),
+        Asked::Fit(args) => Request::Fit(Box::new(fit::read(*args, reader)?)),
+        Asked::Diff(args) => Request::Diff(Box::new(diff::read(*args, reader)?)),
+        Asked::Templates(args) => Request::Templates(tools::read_templates(args, reader)?),
+        Asked::Explain(args) => Request::Explain(tools::read_explain(args, reader)?),
+        Asked::Generate(args) => Request::Generate(generate::read(*args, reader)?),
+        Asked::Shims(args) => Request::Shims(tools::read_shims(args, reader)?),
+        Asked::Schema(args) => Request::Schema(tools::read_schema(args, reader)?),
+        Asked::Completions(args) => Request::Show(completions(args, reader)?),
+        Asked::Help(args) => Request::Show(help::read(args, reader)?),
     })
 }
 

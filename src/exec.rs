@@ -25,7 +25,7 @@ use crate::base::vars;
 use crate::plan::environment::{Environment, Setting};
 use crate::plan::record::{self, Record};
 use crate::plan::{FileKind, Plan, PlannedConfig};
-use crate::report::{self, OutputFile, Problem};
+use crate::report::{self, OutputFile, Problem, Rule};
 
 use files::PendingFile;
 pub(crate) use files::{remove, write_new, write_program};
@@ -82,7 +82,12 @@ fn write_record(record: &Record) -> Result<(), Problem> {
     let written = files::in_private_folder(&record.folder, || {
         let _lock = lock(&record.folder);
         match record::foreign(&record.folder) {
-            Some(file) => Ok(Some(report::not_of_a_record(&file))),
+            Some(file) => {
+                let folder = file.parent().unwrap_or(&file).join("zlaunch");
+                let what = "this file is not part of a launch record, and is not overwritten";
+                let problem = Problem::error(Rule::Record, what).at(file.display());
+                Ok(Some(problem.help(format!("--record {}", folder.display()))))
+            }
             None => replace_record(record).map(|()| None),
         }
     });

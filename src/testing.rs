@@ -13,7 +13,7 @@ pub use crate::ranks::topology;
 pub use crate::ranks::topology::engines::hostlist;
 pub use crate::report::{Problem, Severity, When, secrets::Secrets};
 pub use crate::request::{Format, Launch};
-pub use crate::tools::{explain, generate};
+pub use crate::tools::{explain, generate, templates};
 
 pub mod arguments {
     pub use crate::command::arguments::options_table::recorded;
@@ -24,9 +24,7 @@ pub mod check {
 }
 
 pub mod cli {
-    pub use crate::cli::{
-        ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, ExplainRequest, Request, TemplatesRequest, command, parse, shown_options,
-    };
+    pub use crate::cli::{ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, Request, command, parse, shown_options};
 }
 
 pub mod fit {

@@ -21,7 +21,6 @@ pub(crate) type Given = Sourced<OsString>;
 
 // Plain comments, because clap would take doc comments here for the help of the whole command.
 #[derive(Args)]
-#[group(skip)]
 pub(crate) struct LaunchOptions {
     #[command(flatten)]
     pub(crate) config: ConfigOptions,
@@ -34,7 +33,6 @@ pub(crate) struct LaunchOptions {
 }
 
 #[derive(Args)]
-#[group(skip)]
 #[command(next_help_heading = "Config")]
 pub(crate) struct ConfigOptions {
     /// A template, a file, JSON, `-` or `auto`; `-` reads standard input, `auto` takes the fastest that fits; by default the
@@ -60,7 +58,6 @@ pub(crate) struct ConfigOptions {
 }
 
 #[derive(Args)]
-#[group(skip)]
 pub(crate) struct SearchOptions {
     /// Search this folder for templates first
     #[arg(long, value_name = "DIR")]
@@ -68,7 +65,6 @@ pub(crate) struct SearchOptions {
 }
 
 #[derive(Args)]
-#[group(skip)]
 pub(crate) struct LayerOptions {
     /// Apply a JSON Patch (a list) or a merge patch (an object)
     #[arg(long, value_name = "FILE")]
@@ -82,7 +78,6 @@ pub(crate) struct LayerOptions {
 }
 
 #[derive(Args)]
-#[group(skip)]
 #[command(next_help_heading = "Ranks")]
 pub(crate) struct RankOptions {
     /// Number of ranks on each machine; `gpu` or `cpu`: one for each
@@ -127,7 +122,6 @@ pub(crate) struct RankOptions {
 }
 
 #[derive(Args)]
-#[group(skip)]
 #[command(next_help_heading = "Environment")]
 pub(crate) struct EnvironmentOptions {
     /// Set an environment variable; overrides the template and the environment
@@ -140,7 +134,6 @@ pub(crate) struct EnvironmentOptions {
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[derive(Args)]
-#[group(skip)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputOptions {
     /// Write a record of the launch to this folder; `auto`: the trainer's output_dir

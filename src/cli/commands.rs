@@ -25,7 +25,7 @@ pub(super) enum Asked {
     Fit(Box<fit::FitArgs>),
     /// Write a ready DeepSpeed config from a few numbers
     #[command(override_usage = "zlaunch generate [OPTIONS]", after_help = generate::ABOUT)]
-    Generate(generate::GenerateArgs),
+    Generate(Box<generate::GenerateArgs>),
     /// Report what zlaunch sees on this machine
     #[command(override_usage = "zlaunch doctor [OPTIONS] [-- COMMAND [ARGS]...]", after_help = launch::ABOUT_DOCTOR)]
     Doctor(Box<LaunchArgs>),

@@ -56,8 +56,8 @@ pub(super) fn did_you_mean(mode: &str, options: &[OsString], command: &[OsString
     if ["", "check", "doctor", "fit"].contains(&mode) {
         words.extend(options.iter().chain(more).filter(is_word).cloned());
         words.extend(option.iter().map(OsString::from));
-        // Configs stand alone.
-        words.extend((!behind.is_empty() && !(alone && mode == "check")).then(|| "--".into()));
+        let stands_alone = behind.is_empty() || alone && mode == "check";
+        words.extend((!stands_alone).then(|| "--".into()));
     }
     words.extend(behind);
     Some(report::meant(word, what, &line(&words)))

@@ -28,7 +28,6 @@ Examples:
   zlaunch diff record --deepspeed zero3 -- swift sft --model Qwen/Qwen3-8B";
 
 #[derive(Args)]
-#[group(skip)]
 pub(super) struct DiffArgs {
     /// The configs to compare
     #[arg(required = true, num_args = 1..=2, value_names = ["A", "B"], value_parser = AnyValue(TEMPLATES))]
@@ -56,5 +55,5 @@ pub(super) fn read(args: DiffArgs, mut reader: Reader) -> Result<DiffRequest, Ve
     let output = Output { dry_run: Some(format), ..Output::default() };
     // What would be recorded is compared with a record; nothing is written.
     let record = Some(Sourced::new(".".into(), Source::Default));
-    reader.finish(DiffRequest { specs, launch: Launch { output, record, ..launch }, format })
+    reader.finish(DiffRequest { specs, launch: Launch { record, output, ..launch }, format })
 }

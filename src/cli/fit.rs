@@ -24,7 +24,6 @@ Examples:
   zlaunch fit --gpus 8 -- swift sft --model Qwen/Qwen3-8B --tuner_type full --max_length 4096";
 
 #[derive(Args)]
-#[group(skip)]
 pub(super) struct FitArgs {
     #[command(flatten)]
     model: ModelOptions,
@@ -40,7 +39,6 @@ pub(super) struct FitArgs {
 }
 
 #[derive(Args)]
-#[group(skip)]
 #[command(next_help_heading = "Model")]
 struct ModelOptions {
     /// A folder, or a name in the Hugging Face or ModelScope cache
@@ -55,7 +53,6 @@ struct ModelOptions {
 }
 
 #[derive(Args)]
-#[group(skip)]
 #[command(next_help_heading = "Training")]
 struct TrainingOptions {
     /// full, lora or qlora

@@ -15,7 +15,6 @@ pub(super) const ABOUT: &str = "Examples:
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[derive(Args)]
-#[group(skip)]
 #[command(next_help_heading = "Training")]
 pub(super) struct GenerateArgs {
     /// Sequences in one forward pass on one GPU (1)

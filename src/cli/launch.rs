@@ -20,7 +20,6 @@ use crate::report::{self, Problem, Rule};
 use crate::request::{EnvironmentFlags, Format, Launch, MemoryFlags, Output};
 
 #[derive(Args)]
-#[group(skip)]
 pub(super) struct LaunchArgs {
     #[command(flatten)]
     options: LaunchOptions,

@@ -7,23 +7,13 @@ use super::launch::TEMPLATES;
 use super::reader::Reader;
 use super::values::{self, Words, one_of};
 use crate::base::options::{AnyValue, Given, LayerOptions, SUBCOMMANDS, SearchOptions};
-use crate::base::source::Sourced;
-use crate::config::layers::Layers;
-use crate::config::template::Search;
 use crate::report::{self, Problem};
+use crate::tools::explain::ExplainRequest;
 use crate::tools::schema::SchemaRequest;
 use crate::tools::shims::{Action, Shims};
-
-pub struct TemplatesRequest {
-    /// Without one, all are listed.
-    pub name: Option<Sourced<String>>,
-    pub(crate) raw: bool,
-    pub search: Search,
-    pub(crate) layers: Layers,
-}
+use crate::tools::templates::TemplatesRequest;
 
 #[derive(Args)]
-#[group(skip)]
 pub(super) struct TemplatesArgs {
     /// Print this template
     #[arg(value_parser = AnyValue(TEMPLATES))]
@@ -43,17 +33,10 @@ pub(super) fn read_templates(args: TemplatesArgs, mut reader: Reader) -> Result<
     reader.finish(TemplatesRequest { name, raw: args.raw, search, layers })
 }
 
-pub struct ExplainRequest {
-    /// Without any, what can be explained is listed.
-    pub words: Option<String>,
-    pub search: Search,
-}
-
 pub(super) const ABOUT_EXPLAIN: &str =
     "The help and what is translated of the explanations are in Chinese if ZLAUNCH_LANG or the locale is zh.";
 
 #[derive(Args)]
-#[group(skip)]
 pub(super) struct ExplainArgs {
     /// A key, `stage 3`, a variable, a template, a rule; without one, list what can be explained
     word: Vec<Given>,
@@ -73,7 +56,6 @@ pub(super) const ABOUT_SCHEMA: &str =
     "The descriptions are in Chinese if ZLAUNCH_LANG or the locale is zh. docs/editor.md shows how editors use it.";
 
 #[derive(Args)]
-#[group(skip)]
 #[command(next_help_heading = "Schema")]
 pub(super) struct SchemaArgs {
     /// For this version of DeepSpeed; by default the one that is installed, else the newest known
@@ -92,7 +74,6 @@ pub(super) fn read_schema(args: SchemaArgs, mut reader: Reader) -> Result<Schema
 pub(super) const SHIMS_USAGE: &str = "zlaunch shims install|remove|list [DIR]";
 
 #[derive(Args)]
-#[group(skip)]
 pub(super) struct ShimsArgs {
     #[arg(value_parser = AnyValue(ACTIONS))]
     action: Given,
@@ -117,7 +98,6 @@ pub(super) fn read_shims(args: ShimsArgs, mut reader: Reader) -> Result<Shims, V
 }
 
 #[derive(Args)]
-#[group(skip)]
 pub(super) struct CompletionsArgs {
     #[arg(value_parser = AnyValue(SHELLS))]
     pub(super) shell: Given,
@@ -129,7 +109,6 @@ pub(super) const ABOUT_HELP: &str =
     "`zlaunch --help` has every option of a launch, `zlaunch explain` what the keys and variables of DeepSpeed mean.";
 
 #[derive(Args)]
-#[group(skip)]
 pub(super) struct HelpArgs {
     /// A command of zlaunch; without one, the overview
     #[arg(value_parser = AnyValue(COMMANDS))]

@@ -1,6 +1,7 @@
 //! Sentences about what was typed.
 
 use std::ffi::OsStr;
+use std::path::Path;
 
 use super::problem::Problem;
 use super::rule::Rule;
@@ -148,4 +149,14 @@ pub(crate) fn unexpected_argument(word: &str, usage: &str) -> Problem {
 /// `zlaunch shims` of `zlaunch shims install|remove|list [DIR]`.
 fn sub_command(usage: &str) -> String {
     usage.split(' ').take(2).collect::<Vec<_>>().join(" ")
+}
+
+pub(crate) fn would_overwrite(path: &Path) -> Problem {
+    Problem::error(Rule::Generate, format!("`{}` already exists", path.display()))
+        .at(format!("-o {}", path.display()))
+        .help("--force overwrites it")
+}
+
+pub(crate) fn contradicting_options(one: &str, two: &str, help: &str) -> Problem {
+    Problem::error(Rule::Usage, format!("`{one}` cannot be used with `{two}`")).at(format!("{one} {two}")).help(help)
 }

@@ -3,23 +3,36 @@
 mod explanation;
 mod glossary;
 mod language;
-mod rules;
 mod versions;
 
+use super::output::{out, show};
 use crate::base::layout::{escape_controls, filled, wrapped};
 use crate::base::options::{launch_option, launch_options, variable};
 use crate::base::vars;
+use crate::check;
 use crate::config::template::Search;
 use crate::host::{Host, terminal};
-use crate::report::{self, Problem};
+use crate::report::{self, Problem, Rule};
 
 use explanation::Explanation;
 pub use glossary::{GlossaryEntry, entries};
 use glossary::{Topic, keys_by_section};
 pub(crate) use language::Language;
-pub use rules::rules;
 use versions::Versions;
 pub(crate) use versions::fate;
+
+pub struct ExplainRequest {
+    /// Without any, what can be explained is listed.
+    pub words: Option<String>,
+    pub search: Search,
+}
+
+pub(crate) fn run(request: &ExplainRequest, host: &Host) -> Result<(), Vec<Problem>> {
+    match &request.words {
+        Some(words) => show(&explain(words, &request.search, host)?),
+        None => out(&subjects(&request.search)),
+    }
+}
 
 /// Columns of a line, unless the terminal has less.
 fn width() -> usize {
@@ -105,7 +118,7 @@ fn unknown(word: &str, search: &Search) -> Problem {
 }
 
 /// Everything that can be explained.
-pub(crate) fn subjects(search: &Search) -> String {
+fn subjects(search: &Search) -> String {
     let first = "zlaunch explain WORD: the last part of a key is enough if no other key ends in it";
     let mut text = wrapped(first, 0, width());
     for topic in Topic::LISTED {
@@ -116,6 +129,12 @@ pub(crate) fn subjects(search: &Search) -> String {
         }
     }
     text
+}
+
+/// Every rule with what it is about.
+pub fn rules() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let of_launches = Rule::all().filter_map(|rule| Some((rule.name(), rule.about()?)));
+    of_launches.chain(check::rules().map(|check| (check.rule.name(), check.doc)))
 }
 
 fn names_of(topic: Topic, search: &Search) -> Vec<String> {
