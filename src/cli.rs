@@ -31,7 +31,9 @@ use crate::tools::schema::SchemaRequest;
 use crate::tools::shims::Shims;
 use crate::tools::templates::TemplatesRequest;
 
-pub use commands::{ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, command, shown_options};
+pub use commands::command;
+#[cfg(feature = "testing")]
+pub use commands::{ABOUT_VARIABLES, EXAMPLE, EXIT_STATUS, shown_options};
 use commands::{Asked, described, launch_command, place_of};
 use launch::{LaunchArgs, Mode};
 use reader::Reader;
