@@ -6,4 +6,4 @@ pub mod patch;
 pub(crate) mod places;
 pub mod schema;
 pub mod template;
-pub(crate) mod zero;
+pub mod zero;

@@ -8,7 +8,7 @@ mod problem;
 mod ranks;
 pub(crate) mod reading;
 mod rule;
-pub(crate) mod secrets;
+pub mod secrets;
 mod suggestion;
 mod trainers;
 mod usage;

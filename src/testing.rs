@@ -6,12 +6,12 @@ pub use crate::base::source::Source;
 pub use crate::base::{engines, hash, json, options, python_value, recorded, rows, source, vars, yaml};
 pub use crate::command::{argv, trainer};
 pub use crate::config::template::search::BUILT_IN;
-pub use crate::config::{auto, layers, patch, schema, template};
+pub use crate::config::{auto, layers, patch, schema, template, zero};
 pub use crate::host::Host;
 pub use crate::plan::Plan;
 pub use crate::ranks::topology;
 pub use crate::ranks::topology::engines::hostlist;
-pub use crate::report::{Problem, Severity, When, secrets::Secrets};
+pub use crate::report::{Problem, Severity, When, secrets};
 pub use crate::request::{Format, Launch};
 pub use crate::tools::{explain, generate, templates};
 

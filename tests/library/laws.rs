@@ -16,7 +16,7 @@ use zlaunch::testing::cli::{self, Request};
 use zlaunch::testing::source::{Source, Sourced};
 use zlaunch::testing::yaml::Dialect;
 use zlaunch::testing::{
-    Format, Host, Launch, Plan, Secrets, explain, fit, generate, layers, patch, template, templates,
+    Format, Host, Launch, Plan, explain, fit, generate, layers, patch, secrets::Secrets, template, templates,
 };
 
 use fake::Sandbox;

@@ -7,6 +7,7 @@
     reason = "a test that cannot go on fails, and --nocapture shows figures"
 )]
 
+mod argv;
 mod engines;
 mod examples;
 mod explain;
@@ -18,8 +19,12 @@ mod measured;
 mod patch;
 mod properties;
 mod python_value;
+mod recorded;
 mod schema;
+mod secrets;
 mod tables;
 mod variables;
+mod vars;
 mod versions;
 mod yaml;
+mod zero;
