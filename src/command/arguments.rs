@@ -39,12 +39,6 @@ pub(crate) fn written_type(class: ArgumentClass, argument: &str, version: Option
     recorded::at(row(class, argument)?, version).filter(|written| *written != GONE)
 }
 
-/// Whether some version declares an argument with this type of Python.
-pub(crate) fn has_type(class: ArgumentClass, argument: &str, python_type: &str) -> bool {
-    let mut written = row(class, argument).into_iter().flat_map(recorded::history);
-    written.any(|(_, written)| written.trim_end_matches(['!', '?']) == python_type)
-}
-
 /// The classes whose fields are the options of a parser, the first that has a name counts.
 pub(crate) struct Parser {
     classes: Vec<ArgumentClass>,
