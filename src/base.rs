@@ -4,7 +4,7 @@ pub(crate) mod base64;
 pub mod engines;
 pub mod hash;
 pub mod json;
-pub(crate) mod layout;
+pub mod layout;
 pub mod options;
 pub mod python_value;
 pub mod recorded;

@@ -6,7 +6,7 @@ pub(crate) mod defaults;
 mod front_end;
 pub(crate) mod inputs;
 mod job;
-pub(crate) mod model;
+pub mod model;
 mod nested;
 pub(crate) mod option_names;
 pub(crate) mod prefix;

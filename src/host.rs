@@ -1,6 +1,6 @@
 //! The environment and the machine, as zlaunch finds them. Nothing else reads the environment, and nothing here decides.
 
-pub(crate) mod machine;
+pub mod machine;
 mod programs;
 pub(crate) mod terminal;
 

@@ -3,11 +3,11 @@
 //! that what only a test uses is told as unused.
 
 pub use crate::base::source::Source;
-pub use crate::base::{engines, hash, json, options, python_value, recorded, rows, source, vars, yaml};
-pub use crate::command::{argv, trainer};
+pub use crate::base::{engines, hash, json, layout, options, python_value, recorded, rows, source, vars, yaml};
+pub use crate::command::{argv, model, trainer};
 pub use crate::config::template::search::BUILT_IN;
 pub use crate::config::{auto, layers, patch, schema, template, zero};
-pub use crate::host::Host;
+pub use crate::host::{Host, machine};
 pub use crate::plan::Plan;
 pub use crate::ranks::topology;
 pub use crate::ranks::topology::engines::hostlist;
@@ -35,4 +35,5 @@ pub mod fit {
 
 pub mod prefix {
     pub use crate::command::prefix::table::{PrefixProgram, all};
+    pub use crate::command::prefix::{Barrier, Prefix};
 }

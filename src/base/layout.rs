@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 
 /// Columns a text takes in a terminal.
-pub(crate) fn columns(text: &str) -> usize {
+pub fn columns(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().map(|c| if is_wide(c) { 2 } else { 1 }).sum() }
 }
 
@@ -13,16 +13,16 @@ pub(crate) fn columns(text: &str) -> usize {
 const NARROW: usize = 32;
 
 /// Cells in aligned columns, two spaces apart. Each column is as wide as its widest cell.
-pub(crate) struct TextTable {
-    pub(crate) indent: usize,
+pub struct TextTable {
+    pub indent: usize,
     /// A cell wider than this moves the rest of its row to the right instead of widening its column.
-    pub(crate) widest: usize,
+    pub widest: usize,
     /// Columns that are aligned to the right.
-    pub(crate) numbers: Range<usize>,
-    pub(crate) lines: Vec<Line>,
+    pub numbers: Range<usize>,
+    pub lines: Vec<Line>,
 }
 
-pub(crate) enum Line {
+pub enum Line {
     Heading(String),
     Row(Vec<String>),
     /// A row whose last cell is wrapped at this many columns.
@@ -30,17 +30,17 @@ pub(crate) enum Line {
 }
 
 impl TextTable {
-    pub(crate) fn new(indent: usize) -> Self {
+    pub fn new(indent: usize) -> Self {
         TextTable { indent, widest: 60, numbers: 0..0, lines: Vec::new() }
     }
 
-    pub(crate) fn of_pairs<L: Into<String>>(indent: usize, pairs: impl IntoIterator<Item = (L, String)>) -> Self {
+    pub fn of_pairs<L: Into<String>>(indent: usize, pairs: impl IntoIterator<Item = (L, String)>) -> Self {
         let lines = pairs.into_iter().map(|(label, text)| Line::Row(vec![label.into(), text])).collect();
         TextTable { lines, ..TextTable::new(indent) }
     }
 
     /// With the last cell of every row wrapped, where there is a limit.
-    pub(crate) fn fitted(mut self, limit: Option<usize>) -> Self {
+    pub fn fitted(mut self, limit: Option<usize>) -> Self {
         let Some(limit) = limit else { return self };
         let wrapped = |line| match line {
             Line::Row(cells) => Line::Wrapped(cells, limit),
@@ -116,7 +116,7 @@ impl fmt::Display for TextTable {
 
 /// Whether a terminal obeys a character or shows nothing for it: controls, marks that turn the direction of a text
 /// (https://trojansource.codes), characters without width, tags.
-pub(crate) fn is_deceptive(c: char) -> bool {
+pub fn is_deceptive(c: char) -> bool {
     #[rustfmt::skip]
     let deceives = matches!(c, '\0'..='\x1f' | '\x7f'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}'
         | '\u{17b4}' | '\u{17b5}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
@@ -125,7 +125,7 @@ pub(crate) fn is_deceptive(c: char) -> bool {
 }
 
 /// A text for a terminal: what would deceive is written as in JSON, which stays the same JSON. Lines and tabs stay.
-pub(crate) fn escape_controls(text: &str) -> String {
+pub fn escape_controls(text: &str) -> String {
     escaped(text, &['\n', '\t'])
 }
 
@@ -148,7 +148,7 @@ fn escaped(text: &str, kept: &[char]) -> String {
 }
 
 /// A text from outside as one line. The middle of a very long one is left out.
-pub(crate) fn visible(text: &str) -> String {
+pub fn visible(text: &str) -> String {
     /// Characters kept of the beginning and of the end.
     const LONGEST: usize = 2000;
     if text.len() <= 2 * LONGEST {
@@ -163,7 +163,7 @@ pub(crate) fn visible(text: &str) -> String {
 }
 
 /// A text that may be pasted, as `wrapped`. A command of ours that is too long goes on behind a backslash.
-pub(crate) fn wrapped_help(text: &str, indent: usize, limit: usize) -> String {
+pub fn wrapped_help(text: &str, indent: usize, limit: usize) -> String {
     if !text.starts_with("zlaunch ") || indent + columns(text) <= limit {
         return wrapped(text, indent, limit);
     }
@@ -173,12 +173,12 @@ pub(crate) fn wrapped_help(text: &str, indent: usize, limit: usize) -> String {
 }
 
 /// Words filled into lines of at most `limit` columns, indented. The middle of a very long text is left out.
-pub(crate) fn wrapped(text: &str, indent: usize, limit: usize) -> String {
+pub fn wrapped(text: &str, indent: usize, limit: usize) -> String {
     filled(&visible(text), indent, limit)
 }
 
 /// As `wrapped`, for a text of our own, however long.
-pub(crate) fn filled(text: &str, indent: usize, limit: usize) -> String {
+pub fn filled(text: &str, indent: usize, limit: usize) -> String {
     if columns(text) <= limit.saturating_sub(indent) {
         return format!("{:indent$}{text}\n", "");
     }
@@ -230,46 +230,4 @@ fn is_closing(c: char) -> bool {
 /// No line ends with one of these.
 fn is_opening(c: char) -> bool {
     "（《「『“‘([{".contains(c)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_break_between_words_and_between_chinese_characters() {
-        assert_eq!(wrapped("one two three", 2, 10), "  one two\n  three\n");
-        assert_eq!(wrapped("切分到每张 GPU，然后释放。", 0, 14), "切分到每张\nGPU，然后释\n放。\n");
-        // A full stop is never alone on a line.
-        assert_eq!(wrapped("参数。", 0, 4), "参\n数。\n");
-        assert_eq!(wrapped("", 2, 10), "  \n");
-    }
-
-    #[test]
-    fn what_would_deceive_is_written_as_in_json() {
-        let deceptive = "a\x1b[31m\x7f\u{9b}\u{202e}\u{2066}\u{200b}\u{feff}\u{e0041}é数\n\tb";
-        let shown = r"a\u001b[31m\u007f\u009b\u202e\u2066\u200b\ufeff\udb40\udc41é数";
-        assert_eq!(escape_controls(deceptive), format!("{shown}\n\tb"));
-        assert_eq!(visible(deceptive), format!("{shown}\\n\\tb"));
-        let table = TextTable::of_pairs(0, [("a\u{202e}", "x\r\ny".to_string())]);
-        assert_eq!(table.to_string(), "a\\u202e  x\\u000d\\ny\n");
-        let json = serde_json::Value::from(&deceptive[..deceptive.len() - 3]).to_string();
-        assert_eq!(serde_json::from_str::<String>(&escape_controls(&json)).unwrap(), deceptive[..deceptive.len() - 3]);
-    }
-
-    #[test]
-    fn cells_are_aligned_and_the_last_one_wraps() {
-        let cells = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_string()).collect();
-        let lines = vec![
-            Line::Row(cells(&["a", "first"])),
-            Line::Heading("more".to_string()),
-            Line::Wrapped(cells(&["类型", "one two three"]), 15),
-            Line::Row(cells(&["much too wide", ""])),
-        ];
-        let table = TextTable { widest: 8, lines, ..TextTable::new(2) };
-        assert_eq!(table.to_string(), "  a     first\nmore\n  类型  one two\n        three\n  much too wide\n");
-        let lines = vec![Line::Row(cells(&["GiB", "all", "host"])), Line::Row(cells(&["zero3", "12.5", "-", "fits"]))];
-        let table = TextTable { numbers: 1..3, lines, ..TextTable::new(0) };
-        assert_eq!(table.to_string(), "GiB     all  host\nzero3  12.5     -  fits\n");
-    }
 }

@@ -15,15 +15,15 @@ const SHELLS: &[&str] = &["bash", "sh", "dash", "zsh"];
 
 /// What stands in front of a command, split off.
 #[derive(Default)]
-pub(crate) struct Prefix {
+pub struct Prefix {
     /// Outermost first.
     layers: Vec<Layer>,
-    pub(crate) command: Vec<OsString>,
-    pub(crate) set: Vec<(OsString, OsString)>,
-    pub(crate) unset: Vec<OsString>,
-    pub(crate) own_python: Option<&'static str>,
+    pub command: Vec<OsString>,
+    pub set: Vec<(OsString, OsString)>,
+    pub unset: Vec<OsString>,
+    pub own_python: Option<&'static str>,
     /// Why zlaunch cannot go behind it.
-    pub(crate) barrier: Option<Barrier>,
+    pub barrier: Option<Barrier>,
 }
 
 /// One program of several, with the words that are its own.
@@ -35,7 +35,7 @@ struct Layer {
 }
 
 /// Why zlaunch cannot put itself behind a prefix.
-pub(crate) enum Barrier {
+pub enum Barrier {
     /// There may be no zlaunch in the container.
     Container(&'static str),
     /// This option changes the folder or drops the variables.
@@ -46,7 +46,7 @@ pub(crate) enum Barrier {
 
 impl Prefix {
     /// Splits off everything that is known to run the words behind it.
-    pub(crate) fn split(command: &[OsString]) -> Option<Self> {
+    pub fn split(command: &[OsString]) -> Option<Self> {
         let mut prefix = Prefix::default();
         prefix.command = prefix.take(command)?;
         while let Some(behind) = prefix.take(&prefix.command.clone()) {
@@ -56,19 +56,19 @@ impl Prefix {
     }
 
     /// The first of the programs.
-    pub(crate) fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         self.layers[0].name
     }
 
     /// The programs that must be found here.
-    pub(crate) fn programs(&self) -> impl Iterator<Item = &OsString> {
+    pub fn programs(&self) -> impl Iterator<Item = &OsString> {
         // What stands behind a program with an environment of its own is found there.
         let here = self.layers.iter().position(|layer| Some(layer.name) == self.own_python);
         self.layers.iter().take(here.map_or(usize::MAX, |at| at + 1)).map(|layer| &layer.words[0])
     }
 
     /// The same words in front of another command.
-    pub(crate) fn in_front_of(&self, command: Vec<OsString>) -> Vec<OsString> {
+    pub fn in_front_of(&self, command: Vec<OsString>) -> Vec<OsString> {
         self.layers.iter().rev().fold(command, |command, layer| {
             let behind = if layer.is_shell { vec![shell::line(&command)] } else { command };
             [layer.words.clone(), behind].concat()
@@ -213,90 +213,4 @@ fn assignment(word: &OsString) -> Option<(OsString, OsString)> {
     let is_name = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     let starts = name.bytes().next().is_some_and(|b| !b.is_ascii_digit());
     (starts && is_name(name)).then(|| (name.into(), value.into()))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::ffi::OsStr;
-
-    use super::*;
-
-    fn words(line: &str) -> Vec<OsString> {
-        line.split(' ').map(OsString::from).collect()
-    }
-
-    fn joined(words: &[OsString]) -> String {
-        words.join(OsStr::new(" ")).into_string().unwrap()
-    }
-
-    #[test]
-    fn the_command_begins_behind_the_options() {
-        for line in [
-            "env A=1 B= | swift sft",
-            "env -u BAR -uX --unset=Y -- A=1 | swift sft",
-            "A=1 B=2 | swift sft",
-            "nice | swift sft -n 3",
-            "nice -n 5 | swift sft",
-            "nice -n5 nice -5 nice --adjustment=5 nice --adjustment 5 | swift sft",
-            "timeout -k 5 --signal=INT -v 60 | swift sft",
-            "nohup setsid -wf stdbuf -oL -e 0 --input=L | python train.py",
-            "taskset -c 0-3 chrt -r 5 ionice -c2 -n 7 numactl --cpunodebind=0 -m 0 | swift sft",
-            "/usr/bin/env A=1 /usr/bin/time -v uv run --with x --extra=y -- | python train.py",
-            "conda run -n x --no-capture-output poetry run | swift sft",
-            "nsys profile -o out --trace=cuda --force-overwrite true | swift sft",
-        ] {
-            let (front, command) = line.split_once(" | ").unwrap();
-            let given = words(&line.replace(" |", ""));
-            let prefix = Prefix::split(&given).unwrap_or_else(|| panic!("{line}"));
-            assert_eq!(joined(&prefix.command), command, "{line}");
-            let again = joined(&prefix.in_front_of(prefix.command.clone()));
-            assert_eq!(
-                again.strip_prefix("env ").filter(|_| front.starts_with("A=")).unwrap_or(&again),
-                joined(&given)
-            );
-        }
-    }
-
-    #[test]
-    fn what_is_not_known_is_not_split() {
-        for line in
-            ["nice", "nice --help", "timeout 60", "ionice -p 17", "env", "uv sync", "uv run --no-such x", "srun nice x"]
-        {
-            assert!(Prefix::split(&words(line)).is_none(), "{line}");
-        }
-        assert_eq!(joined(&Prefix::split(&words("nice timeout")).unwrap().command), "timeout");
-    }
-
-    #[test]
-    fn variables_and_barriers() {
-        let prefix = Prefix::split(&words("env -u A --unset B C=1 D=x=y swift sft")).unwrap();
-        assert_eq!((prefix.unset, prefix.set.len()), (words("A B"), 2));
-        assert_eq!(prefix.set[1], ("D".into(), "x=y".into()));
-        let barrier = |line| Prefix::split(&words(line)).unwrap().barrier;
-        assert!(matches!(
-            barrier("docker run --gpus all -v a:b image swift sft"),
-            Some(Barrier::Container("docker run"))
-        ));
-        assert!(matches!(barrier("env -i swift sft"), Some(Barrier::Option(option)) if option == "env -i"));
-        assert!(matches!(barrier("env -C dir swift sft"), Some(Barrier::Option(option)) if option == "env -C"));
-        assert!(matches!(barrier("sudo swift sft"), Some(Barrier::Without("sudo", "-E"))));
-        assert!(barrier("sudo -E swift sft").is_none() && barrier("nice swift sft").is_none());
-        assert_eq!(Prefix::split(&words("nice uv run swift sft")).unwrap().own_python, Some("uv run"));
-    }
-
-    #[test]
-    fn plain_text_for_a_shell_is_a_command() {
-        let split = |line: &[&str]| Prefix::split(&line.iter().map(OsString::from).collect::<Vec<_>>());
-        let prefix = split(&["nice", "bash", "-c", "A=1 swift sft --model 'a b'"]).unwrap();
-        assert_eq!(prefix.command, ["swift", "sft", "--model", "a b"]);
-        assert_eq!(
-            prefix.in_front_of(prefix.command.clone()),
-            ["nice", "bash", "-c", "env A=1 swift sft --model 'a b'"]
-        );
-        assert_eq!(split(&["bash", "-lc", "swift sft"]).unwrap().own_python, Some("bash"));
-        for text in ["cd x && swift sft", "swift sft $X", "swift sft; true", "swift `x`", ""] {
-            assert!(split(&["bash", "-c", text]).is_none(), "{text}");
-        }
-        assert!(split(&["bash", "train.sh"]).is_none() && split(&["sh", "-c", "swift sft", "x"]).is_none());
-    }
 }
