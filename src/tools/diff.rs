@@ -229,15 +229,18 @@ impl Comparison<'_> {
         self.secrets.hide(all)
     }
 
-    /// Harmless text with colours, for a terminal of that width: a line for each key; if that is too wide, for each value.
+    /// Harmless text with colours, for a terminal of that width: a line for each key; if that is too wide, by section; if
+    /// that is too wide, a line for each value.
     fn text(&self, width: usize) -> String {
         let rows: Vec<[String; 4]> = self.differences.iter().map(|it| self.row(it)).collect();
         let names = self.sides.each_ref().map(|side| side.name.clone());
         let widest = |column: usize| rows.iter().map(|row| columns(&row[column])).max().unwrap_or_default();
         let values = [0, 1].map(|side| 2 + columns(&names[side]).max(widest(side + 2))).iter().sum::<usize>();
+        let longest_name = rows.iter().map(|row| columns(schema::name_of(&row[1]))).max().unwrap_or_default();
         let table = match rows.is_empty() {
             true => String::new(),
-            false if 2 + widest(1) + values <= width => side_by_side(&names, rows),
+            false if 2 + widest(1) + values <= width => side_by_side(&names, rows, false),
+            false if 5 + longest_name + values <= width => side_by_side(&names, rows, true),
             false => below_each_other(&names, &rows, width),
         };
         format!("{}{}{}", painted(&table), self.summary(width), self.of_launch_text(width))
@@ -275,9 +278,18 @@ impl Comparison<'_> {
     }
 }
 
-fn side_by_side(names: &[String; 2], rows: Vec<[String; 4]>) -> String {
+fn side_by_side(names: &[String; 2], rows: Vec<[String; 4]>, by_section: bool) -> String {
     let mut lines = vec![Line::Row(vec![String::new(), names[0].clone(), names[1].clone()])];
-    lines.extend(rows.into_iter().map(|[mark, key, one, two]| Line::Row(vec![format!("{mark} {key}"), one, two])));
+    let mut before = String::new();
+    for [mark, key, one, two] in rows {
+        let (section, name) = (section(&key), schema::name_of(&key));
+        if by_section && section != before {
+            lines.push(Line::Heading(format!("  {}", escape_controls(section))));
+            before = section.to_string();
+        }
+        let first = if by_section { format!("{mark}   {name}") } else { format!("{mark} {key}") };
+        lines.push(Line::Row(vec![first, one, two]));
+    }
     TextTable { widest: usize::MAX, lines, ..TextTable::new(0) }.to_string()
 }
 

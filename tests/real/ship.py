@@ -375,13 +375,12 @@ def bash_completes(shop):
     root = with_a_site(shop)
     script = ["source /usr/share/bash-completion/bash_completion; _completion_loader zlaunch"]
     for line, _ in COMPLETED:
-        script.append(f"COMP_LINE='{line}'; COMP_POINT=${{#COMP_LINE}}; COMP_WORDS=({line}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMPREPLY=(); _zlaunch; echo \"${{COMPREPLY[*]}}\"")
+        before, word = line.split()[-2:]
+        script.append(f"COMP_WORDS=({line}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMPREPLY=(); _zlaunch zlaunch '{word}' '{before}'; echo \"${{COMPREPLY[*]}}\"")
     printed = root.run("bash", "-c", "\n".join(script)).stdout.splitlines()
-    joined = root.run("bash", "-c", f"{script[0]}; COMP_WORDS=(zlaunch --deepspeed = zero2_); COMP_CWORD=3; _zlaunch; echo \"${{COMPREPLY[*]}}\"").stdout
-    assert joined == "zero2_offload\n", joined
     # Without the package bash-completion.
-    alone = root.run("bash", "-c", "source <(zlaunch completions bash); COMP_WORDS=(zlaunch --nnodes 2 tasks); COMP_CWORD=3; _zlaunch; echo \"${COMPREPLY[*]}\"").stdout
-    assert alone == "taskset\n", alone
+    alone = root.run("bash", "-c", "source <(zlaunch completions bash); COMP_WORDS=(zlaunch che); COMP_CWORD=1; _zlaunch zlaunch che zlaunch; echo \"${COMPREPLY[*]}\"").stdout
+    assert alone == "check\n", alone
     return wrong_ones([answer.strip() or None for answer in printed])
 
 
